@@ -135,7 +135,7 @@ export async function startHub(
   credentialsReplaced.listen(({ ca }) => serving.replaceUpstreamCa(ca))
 
   if (turn) {
-    await cloud.settled()
+    await cloud.onlineKnown()
     await turn()
   }
   const takenOver = turn !== undefined

@@ -1,27 +1,33 @@
 import type { Test } from 'tap'
 import {
   balancer,
-  type Asker,
+  type LoadBalancerContext,
   type BalanceMode,
   type Balancer,
-  type Candidate,
+  type LoadBalancedHost,
 } from '../../src/hub/upstream/balance.ts'
 import { asker } from '../hub/upstream/askers.ts'
 
-export const candidate = (origin: string, state: Partial<Candidate> = {}): Candidate => ({
+export const candidate = (
+  origin: string,
+  state: Partial<LoadBalancedHost> = {},
+): LoadBalancedHost => ({
   origin,
-  standing: 'ready',
-  warmth: 1,
+  availability: 'ready',
+  slowStartWeight: 1,
   ...state,
 })
 
 /** Many, as different from each other as components and paths are. */
-export const crowd: readonly Asker[] = Array.from({ length: 300 }, (_, i) =>
+export const crowd: readonly LoadBalancerContext[] = Array.from({ length: 300 }, (_, i) =>
   asker(`component-${i}/v1`, `/api/v1/namespaces/n${i % 7}/configmaps`),
 )
 
-export const firstOf = (balance: Balancer, who: Asker, all: readonly Candidate[]): string =>
-  balance(who, all)[0]?.origin ?? ''
+export const firstOf = (
+  balance: Balancer,
+  who: LoadBalancerContext,
+  all: readonly LoadBalancedHost[],
+): string => balance(who, all)[0]?.origin ?? ''
 
 const [a, b, c] = [candidate('a'), candidate('b'), candidate('c')]
 
@@ -29,7 +35,7 @@ const [a, b, c] = [candidate('a'), candidate('b'), candidate('c')]
 export async function checkBalancer(t: Test, mode: BalanceMode): Promise<void> {
   await t.test('whoever is not gone is named once, in one order for one asker', async (t) => {
     const balance = balancer(mode)
-    const all = [a, candidate('x', { standing: 'gone' }), b, c]
+    const all = [a, candidate('x', { availability: 'unhealthy' }), b, c]
     for (const who of crowd) {
       const order = balance(who, all)
       t.strictSame(order.map(({ origin }) => origin).sort(), ['a', 'b', 'c'])
@@ -40,9 +46,9 @@ export async function checkBalancer(t: Test, mode: BalanceMode): Promise<void> {
 
   await t.test('the ejected come after the ready, then the unready, the silent last', async (t) => {
     const all = [
-      candidate('d', { standing: 'silent' }),
-      candidate('a', { standing: 'unready' }),
-      candidate('b', { standing: 'ejected' }),
+      candidate('d', { availability: 'unresponsive' }),
+      candidate('a', { availability: 'unready' }),
+      candidate('b', { availability: 'ejected' }),
       c,
     ]
     const balance = balancer(mode)
@@ -60,7 +66,7 @@ export async function checkBalancer(t: Test, mode: BalanceMode): Promise<void> {
       const balance = balancer(mode)
       const before = crowd.map((who) => firstOf(balance, who, [a, b, c]))
       const during = crowd.map((who) =>
-        firstOf(balance, who, [candidate('a', { standing: 'gone' }), b, c]),
+        firstOf(balance, who, [candidate('a', { availability: 'unhealthy' }), b, c]),
       )
       t.ok(before.every((first, i) => first === 'a' || first === during[i]))
       t.notOk(during.includes('a'))
@@ -76,20 +82,25 @@ export async function checkBalancer(t: Test, mode: BalanceMode): Promise<void> {
     async (t) => {
       const balance = balancer(mode)
       const whole = crowd.filter((who) => firstOf(balance, who, [a, b, c]) === 'a')
-      let returned = new Set<Asker>()
-      for (const warmth of [0, 0.25, 0.5, 0.75, 1]) {
+      let returned = new Set<LoadBalancerContext>()
+      for (const slowStartWeight of [0, 0.25, 0.5, 0.75, 1]) {
         const now = new Set(
-          whole.filter((who) => firstOf(balance, who, [candidate('a', { warmth }), b, c]) === 'a'),
+          whole.filter(
+            (who) => firstOf(balance, who, [candidate('a', { slowStartWeight }), b, c]) === 'a',
+          ),
         )
         t.ok(returned.isSubsetOf(now))
-        t.ok(Math.abs(now.size / whole.length - warmth) < 0.2, `${now.size} of ${whole.length}`)
+        t.ok(
+          Math.abs(now.size / whole.length - slowStartWeight) < 0.2,
+          `${now.size} of ${whole.length}`,
+        )
         returned = now
       }
     },
   )
 
   await t.test('where all are only just back they are asked all the same', async (t) => {
-    const cold = [candidate('a', { warmth: 0 }), candidate('b', { warmth: 0 })]
+    const cold = [candidate('a', { slowStartWeight: 0 }), candidate('b', { slowStartWeight: 0 })]
     t.equal(balancer(mode)(asker(), cold).length, 2)
   })
 }

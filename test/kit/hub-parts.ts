@@ -25,7 +25,7 @@ import { waysTo, type DispatchParts } from '../../src/hub/pipeline/dispatch.ts'
 import { pipeline } from '../../src/hub/pipeline/pipeline.ts'
 import { Cloud } from '../../src/hub/upstream/cloud.ts'
 import { forwarder } from '../../src/hub/upstream/forward.ts'
-import { readiness } from '../../src/hub/upstream/probe.ts'
+import { readyzProbe } from '../../src/hub/upstream/probe.ts'
 import { upgrader } from '../../src/hub/upstream/upgrade.ts'
 import { Upstream } from '../../src/hub/upstream/upstream.ts'
 import { listen } from '../../src/http/server/listener.ts'
@@ -121,7 +121,11 @@ export async function startHubParts(
           onFailure: () => undefined,
         }),
         scope: () => [services],
-        link: { online: () => cloud.online, changed: () => cloud.spell, since: () => cloud.since },
+        link: {
+          online: () => cloud.online,
+          changed: () => cloud.onlineChanged,
+          since: () => cloud.since,
+        },
         leastMs: 1_800_000,
         bounds: { groups: 1_000, bytes: 1024 ** 2 },
         hooks: {
@@ -150,7 +154,7 @@ export async function startHubParts(
       recorder,
       link: () => ({
         online: () => cloud.online,
-        changed: () => cloud.spell,
+        changed: () => cloud.onlineChanged,
         since: () => cloud.since,
       }),
       leastMs: 1_800_000,
@@ -175,7 +179,7 @@ export async function startHubParts(
       nodeName,
       shadows: new Shadows(),
       watch: (exchange, info) => cachers.offline(exchange, info),
-      recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.spell),
+      recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.onlineChanged),
     },
     ...(sharing && { shared: sharing }),
     onOutcome: () => undefined,
@@ -236,8 +240,8 @@ function cloudOf(url: string, connections: Connections): Cloud {
   const rules = { intervalMs: 40, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
   return new Cloud({
     origins: [new URL(url).origin],
-    build: (origin, onVerdict) =>
-      new Upstream(origin, readiness(connections), rules, { onVerdict }),
+    build: (origin, onHealth) =>
+      new Upstream(origin, readyzProbe(connections), rules, { onHealth }),
     mode: 'priority',
     onOnline: () => undefined,
   })

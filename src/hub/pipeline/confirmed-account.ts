@@ -4,9 +4,9 @@ import type { Claim, Exchange, Handler, User } from '../../http/exchange/exchang
 import { areApiServers } from '../../http/exchange/headers.ts'
 import { ownRequest } from '../../http/exchange/own-request.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
+import type { Cloud } from '../upstream/cloud.ts'
 import type { HeedingForward } from './authentication-outcome.ts'
 import type { DispatchParts } from './dispatch.ts'
-import type { Judged } from './first-verdict.ts'
 
 /** How long the first request with a token may wait until it is known whose it is. */
 export const patienceMs = 5_000
@@ -31,7 +31,10 @@ const versions = ['v1', 'v1beta1'] as const
  */
 export function withConfirmedAccount(
   heeding: HeedingForward,
-  { cloud, onOutcome }: { readonly cloud: Judged } & Pick<DispatchParts, 'onOutcome'>,
+  {
+    cloud,
+    onOutcome,
+  }: { readonly cloud: Pick<Cloud, 'online' | 'onlineKnown'> } & Pick<DispatchParts, 'onOutcome'>,
 ) {
   let reviews = 0
   return (next: Handler<Exchange>): Handler<Exchange> =>
@@ -46,7 +49,7 @@ export function withConfirmedAccount(
     confirm: NonNullable<Claim['confirm']>,
   ): Promise<Exchange> {
     const patience = new AbortController()
-    await Promise.race([cloud.settled(), sleep(patienceMs, patience.signal)])
+    await Promise.race([cloud.onlineKnown(), sleep(patienceMs, patience.signal)])
     patience.abort()
     if (cloud.online !== true) return exchange
     return { ...exchange, identity: await confirm(() => holder(exchange)) }

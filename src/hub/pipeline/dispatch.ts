@@ -20,7 +20,7 @@ import type { Cloud } from '../upstream/cloud.ts'
 import {
   CredentialsRefused,
   discard,
-  isSpent,
+  isBodyConsumed,
   Unreachable,
   type Forward,
   type ForwardOptions,
@@ -100,7 +100,7 @@ async function askUnlessRefused(exchange: Exchange, parts: DispatchParts): Promi
     if (isRefused(exchange, parts.cloud)) throw new CredentialsRefused('every API server')
     return await askOrElse(exchange, parts)
   } catch (refused) {
-    if (!(refused instanceof CredentialsRefused) || isSpent(exchange)) throw refused
+    if (!(refused instanceof CredentialsRefused) || isBodyConsumed(exchange)) throw refused
     const reply = await fromCache(exchange, parts).catch((error: unknown) => {
       // The cache's own 503 would say that the cloud cannot be reached.
       throw error instanceof StatusError && error.status.code === 503 ? refused : error
@@ -166,7 +166,7 @@ async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Repl
     const kept = wantsTheCloud(exchange) ? undefined : await notBehind(exchange, parts)
     if (!kept && (await parts.cloud.anyAnswers())) {
       // What was already read of a body cannot be sent again.
-      if (isSpent(exchange)) throw error
+      if (isBodyConsumed(exchange)) throw error
       return askTwice(exchange, parts)
     }
     parts.onDiverted()

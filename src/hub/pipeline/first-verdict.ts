@@ -1,6 +1,7 @@
 import { sleep } from '../../base/clock.ts'
 import type { Exchange, Reply } from '../../http/exchange/exchange.ts'
 import { StatusError } from '../../api/kube/status.ts'
+import type { Cloud } from '../upstream/cloud.ts'
 import { wantsTheCloud } from './freshness.ts'
 
 /**
@@ -8,12 +9,6 @@ import { wantsTheCloud } from './freshness.ts'
  * link that is there, a probe takes less.
  */
 const patienceMs = 100
-
-/** What is asked of the cloud here. */
-export interface Judged {
-  readonly online: boolean | undefined
-  settled(): Promise<void>
-}
 
 /**
  * Waits for the first verdict on the cloud; but no longer than a moment where the cache may answer:
@@ -23,15 +18,15 @@ export interface Judged {
  */
 export async function firstVerdict(
   exchange: Exchange,
-  cloud: Judged,
+  cloud: Pick<Cloud, 'online' | 'onlineKnown'>,
   fromCache: () => Promise<Reply | undefined>,
 ): Promise<Reply | undefined> {
   if (wantsTheCloud(exchange)) {
-    await cloud.settled()
+    await cloud.onlineKnown()
     return undefined
   }
   const patience = new AbortController()
-  await Promise.race([cloud.settled(), sleep(patienceMs, patience.signal)])
+  await Promise.race([cloud.onlineKnown(), sleep(patienceMs, patience.signal)])
   patience.abort()
   if (cloud.online !== undefined) return undefined
   const reply = await fromCache().catch((error: unknown) => {
@@ -39,6 +34,6 @@ export async function firstVerdict(
     return undefined
   })
   // What the cache refuses, the cloud may know.
-  if (!reply) await cloud.settled()
+  if (!reply) await cloud.onlineKnown()
   return reply
 }

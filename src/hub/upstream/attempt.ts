@@ -5,11 +5,11 @@ import type { Connections } from '../../http/client/connections.ts'
 import type { BytesReply, Credential, Exchange } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
-import { lentBody } from './lent-body.ts'
+import { attemptBody } from './attempt-body.ts'
 import { UpstreamBody } from './upstream-body.ts'
-import { TenureOver, type Upstream } from './upstream.ts'
+import { UpstreamGone, type Upstream } from './upstream.ts'
 
-/** An upstream gave no answer. `sent` is false where it provably never saw the request. */
+/** An upstream gave no answer. `sent` is false where it provably never received the request. */
 export class NoAnswer extends Error {
   readonly code = 'NO_ANSWER'
   readonly upstream: Upstream
@@ -21,7 +21,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** What goes upstream: the request as it came, with what the hub decides in its place. */
+/** The request as the hub sends it upstream. */
 export interface Outgoing {
   readonly exchange: Exchange
   readonly credential: Credential
@@ -29,29 +29,23 @@ export interface Outgoing {
   readonly headers: HeaderList
   /**
    * Whether the request may be sent twice. If so, its answer is held until it is whole, for at most
-   * `heldMs` and `heldBytes`, so that the request can be repeated when the answer breaks off.
-   * Answers that last are not held, unless they are failures.
+   * `heldMs` and `heldBytes`, so that the request can be retried when the answer breaks off.
+   * Answers to long-running requests are not held, unless they are failures.
    */
   readonly repeatable: boolean
 }
 
 /** The head of an upstream's answer, and its body to come. */
 export interface UpstreamReply extends BytesReply {
-  /**
-   * The body, where all of it has arrived and no sink has taken any: as a rule that of a held
-   * answer.
-   */
+  /** The body, where all of it has arrived and no sink is attached: as a rule in a held answer. */
   readonly whole: () => Buffer | undefined
 }
 
-/** How much of an answer is held at most, and for how long. */
+/** The limits of a held answer. */
 const heldBytes = 64 * 1024
 const heldMs = 250
 
-/**
- * Failures that say that the request cannot have been seen: there was no connection, or the server
- * refused it.
- */
+/** Failures after which the server cannot have received the request: it had no connection. */
 const neverSent = new Set([
   'NOT_CONNECTED',
   'STREAM_REFUSED',
@@ -73,8 +67,8 @@ const neverSent = new Set([
  * Sends the request to one upstream and resolves with the head of its answer, whatever its code.
  * Rejects with `NoAnswer` where no answer comes, or where `giveUp` aborts before one does; a
  * request that is not repeatable is given up only while it has not been sent. After the head
- * `giveUp` has no effect. The sink fails when the client goes or the upstream's tenure ends; but a
- * watch at an upstream that was removed from the configuration ends cleanly.
+ * `giveUp` has no effect. The sink fails when the client disconnects or the upstream becomes
+ * unhealthy; but a watch at an upstream that was removed from the configuration ends cleanly.
  */
 export function attempt(
   outgoing: Outgoing,
@@ -93,7 +87,7 @@ export function attempt(
           method: exchange.method,
           path: url,
           headers: [...headers.raw],
-          body: exchange.content ?? (exchange.body ? lentBody(exchange.body) : null),
+          body: exchange.content ?? (exchange.body ? attemptBody(exchange.body) : null),
           long: isWatch(exchange.info),
         },
         handler,
@@ -104,26 +98,28 @@ export function attempt(
   })
 }
 
-/** Where such an answer ends is for each reader to guess. */
+/** Readers may disagree about where such an answer ends: request smuggling. */
 class UnknownFraming extends Error {
   readonly code = 'UNKNOWN_FRAMING'
   constructor() {
-    super('an answer came in a transfer coding that is not `chunked`')
+    super('the answer has a transfer coding other than `chunked`')
   }
 }
 
 /**
- * undici takes for chunked what only ends with the word. No API server sends another coding (RFC
- * 9112 section 6.1).
+ * undici takes any coding that ends with the word for `chunked`. No API server sends another one
+ * (RFC 9112 section 6.1).
  */
 const hasUnknownFraming = (headers: HeaderList): boolean =>
   headers.all('transfer-encoding').some((coding) => coding.trim().toLowerCase() !== 'chunked')
 
 /**
- * One attempt as undici sees it.
+ * One attempt, as a handler of undici. Its states:
  *
- *   connecting -> asked -> (held ->) answered      the request was sent; the answer's head is
- *   there; it has been handed on any but answered -> failed                     `NoAnswer`
+ * - connecting -> sent: undici has sent the request
+ * - sent -> held: the head of the answer has arrived, and its body is being collected
+ * - sent or held -> answered: the answer has been passed on
+ * - any but answered -> failed: rejected with `NoAnswer`
  */
 class Attempt implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream
@@ -134,9 +130,9 @@ class Attempt implements Dispatcher.DispatchHandler {
   readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (cause: NoAnswer) => void
   #links: readonly Disposable[] = []
-  #patience: Disposable | undefined
+  #giveUpLink: Disposable | undefined
   readonly #body = new UpstreamBody(() => this.#letGo())
-  #state: 'connecting' | 'asked' | 'held' | 'answered' | 'failed' = 'connecting'
+  #state: 'connecting' | 'sent' | 'held' | 'answered' | 'failed' = 'connecting'
   #controller: Dispatcher.DispatchController | undefined
   #reply: UpstreamReply | undefined
   #hold: Disposable | undefined
@@ -156,13 +152,13 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#resolve = resolve
     this.#reject = reject
     const stop = (signal: Signal): Disposable => onAbort(signal, () => this.#stop(signal.reason))
-    this.#patience = giveUp && onAbort(giveUp, () => this.#giveUp(giveUp.reason))
-    this.#links = [stop(exchange.signal), stop(upstream.tenure)]
-    // One of them may have aborted before.
+    this.#giveUpLink = giveUp && onAbort(giveUp, () => this.#giveUp(giveUp.reason))
+    this.#links = [stop(exchange.signal), stop(upstream.gone)]
+    // One of the signals may have aborted before.
     if (this.#state === 'failed') this.#release()
   }
 
-  /** The request could not even be handed to undici. */
+  /** undici did not take the request. */
   refused(cause: unknown): void {
     this.#fail(false, cause)
   }
@@ -171,12 +167,12 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.#state === 'failed') controller.abort(new Error('given up'))
     this.#controller = controller
     if (this.#state !== 'connecting') return
-    this.#state = 'asked'
+    this.#state = 'sent'
     this.#onSent?.()
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    this.#upstream.heard()
+    this.#upstream.received()
     if (status < 200) return
     const headers = new HeaderList(rawStrings(controller.rawHeaders))
     if (hasUnknownFraming(headers)) return controller.abort(new UnknownFraming())
@@ -188,7 +184,7 @@ class Attempt implements Dispatcher.DispatchHandler {
       source: (sink) => this.#body.attach(sink, controller),
       whole: () => this.#body.whole,
     }
-    // The Status that refuses a watch is as short as any other.
+    // The Status that refuses a watch is short as well.
     const isHeld = this.#repeatable && (status >= 400 || !this.#lasts)
     if (!isHeld) return this.#answer()
     this.#state = 'held'
@@ -196,7 +192,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#upstream.heard()
+    this.#upstream.received()
     this.#body.data(chunk, controller)
     if (this.#state === 'held' && this.#body.early > heldBytes) this.#answer()
   }
@@ -224,12 +220,12 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #stop(reason: unknown): void {
-    // undici aborts no request whose connection is still being made: it fails here at once.
+    // undici does not abort a request whose connection is still being made.
     if (this.#state === 'connecting') return this.#fail(false, reason)
     if (
       this.#watch &&
       this.#state === 'answered' &&
-      reason instanceof TenureOver &&
+      reason instanceof UpstreamGone &&
       reason.removed
     ) {
       this.#body.end([])
@@ -252,7 +248,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #endPatience(): void {
-    this.#patience?.[Symbol.dispose]()
+    this.#giveUpLink?.[Symbol.dispose]()
     this.#hold?.[Symbol.dispose]()
   }
 

@@ -4,65 +4,71 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 export type BalanceMode = 'round-robin' | 'priority' | 'consistent-hashing'
 
 /**
- * How far an upstream can be counted on.
+ * Whether and how late an upstream is tried:
  *
- *   ready      its probes succeed, and requests are answered
- *   ejected    its probes succeed, but requests fail at it
- *   unready    it answers probes, and says that it is not ready
- *   silent     it answers neither requests nor a probe, but not yet for long enough to be `gone`
- *   gone       probes have failed often enough, or none has succeeded yet
+ * - ready: its probes succeed, and it answers requests
+ * - ejected: its probes succeed, but requests fail at it (outlier detection)
+ * - unready: it answers probes, and reports that it is not ready
+ * - unresponsive: a request and a probe went unanswered, but too few probes to be unhealthy
+ * - unhealthy: enough probes have failed, or none has succeeded yet
  */
-export type Standing = 'ready' | 'ejected' | 'unready' | 'silent' | 'gone'
+export type Availability = 'ready' | 'ejected' | 'unready' | 'unresponsive' | 'unhealthy'
 
-/** An upstream as far as choosing goes. */
-export interface Candidate {
+/** What the load balancer needs to know of an upstream. */
+export interface LoadBalancedHost {
   readonly origin: string
-  readonly standing: Standing
-  /** From 0, just back, to 1: the share of its load that it takes by now. */
-  readonly warmth: number
+  readonly availability: Availability
+  /** The share of its load that it takes: from 0, just recovered, to 1. */
+  readonly slowStartWeight: number
 }
 
-/** Who asks for what, as far as choosing goes. */
-export type Asker = Pick<Exchange, 'identity' | 'component' | 'headers' | 'info'>
+/** What the load balancer needs to know of a request. */
+export type LoadBalancerContext = Pick<Exchange, 'identity' | 'component' | 'headers' | 'info'>
 
 /**
- * The upstreams in the order in which this request is to ask them, without those that are gone:
- * first the ready ones, then the ejected, the unready and the silent. The same asker is given the
- * same order as long as nothing changes about the upstreams. When one comes back, those who prefer
- * it return to it one by one as it warms up.
+ * The upstreams in the order in which to try them for a request, without the unhealthy ones: the
+ * ready first, then the ejected, the unready and the unresponsive. The order for one component is
+ * stable while no upstream changes. Components that prefer an upstream that has recovered return to
+ * it one by one during its slow start.
  */
-export type Balancer = <C extends Candidate>(asker: Asker, all: readonly C[]) => readonly C[]
+export type Balancer = <C extends LoadBalancedHost>(
+  asker: LoadBalancerContext,
+  all: readonly C[],
+) => readonly C[]
 
 export function balancer(mode: BalanceMode): Balancer {
   const { keyOf, prefer } = preferences[mode]()
   return (asker, all) => {
     const key = keyOf(asker)
     const preferred = prefer(key, all)
-    if (preferred.length === 1 && preferred[0]?.standing === 'ready') return preferred
-    const standing = (wanted: Standing) => preferred.filter((one) => one.standing === wanted)
-    const ready = standing('ready')
-    const waits = (one: Candidate): boolean => share(`${key} ${one.origin}`) >= one.warmth
+    if (preferred.length === 1 && preferred[0]?.availability === 'ready') return preferred
+    const withAvailability = (wanted: Availability) =>
+      preferred.filter((one) => one.availability === wanted)
+    const ready = withAvailability('ready')
+    const waits = (one: LoadBalancedHost): boolean =>
+      share(`${key} ${one.origin}`) >= one.slowStartWeight
     return [
       ...ready.filter((one) => !waits(one)),
       ...ready.filter(waits),
-      ...standing('ejected'),
-      ...standing('unready'),
-      ...standing('silent'),
+      ...withAvailability('ejected'),
+      ...withAvailability('unready'),
+      ...withAvailability('unresponsive'),
     ]
   }
 }
 
-/** The order that a mode prefers when all upstreams are ready. */
+/** The order of a mode when all upstreams are ready. */
 interface Preference {
-  readonly keyOf: (asker: Asker) => string
-  readonly prefer: <C extends Candidate>(key: string, all: readonly C[]) => readonly C[]
+  readonly keyOf: (asker: LoadBalancerContext) => string
+  readonly prefer: <C extends LoadBalancedHost>(key: string, all: readonly C[]) => readonly C[]
 }
 
-const componentKey = ({ identity, component }: Asker): string => `${identity} ${component}`
+const componentKey = ({ identity, component }: LoadBalancerContext): string =>
+  `${identity} ${component}`
 
 const preferences: Readonly<Record<BalanceMode, () => Preference>> = {
   priority: () => ({ keyOf: componentKey, prefer: (_key, all) => all }),
-  'round-robin': () => ({ keyOf: componentKey, prefer: homes() }),
+  'round-robin': () => ({ keyOf: componentKey, prefer: stickyHosts() }),
   // yurthub's key, but for the query: a list and the watch that continues it differ in nothing
   // else.
   'consistent-hashing': () => ({
@@ -71,38 +77,39 @@ const preferences: Readonly<Record<BalanceMode, () => Preference>> = {
   }),
 }
 
-/** How many components are remembered. One that is forgotten is given a home anew. */
-const mostHomes = 1_024
+/** How many components keep their upstream; beyond that the least recently used is reassigned. */
+const mostAssigned = 1_024
 
 /**
- * Gives each component a home when it first asks: the upstream that is home to the fewest. The
- * others follow in an order of its own.
+ * Assigns each component at its first request to the upstream with the fewest components. The
+ * others follow by hash.
  */
-function homes(): Preference['prefer'] {
-  const known = lastUsed<string, string>(mostHomes)
-  const settle = (all: readonly Candidate[]): string | undefined => {
-    const settled = new Map(all.map(({ origin }) => [origin, 0]))
-    for (const origin of known.values()) {
-      const count = settled.get(origin)
-      if (count !== undefined) settled.set(origin, count + 1)
+function stickyHosts(): Preference['prefer'] {
+  const assigned = lastUsed<string, string>(mostAssigned)
+  const leastAssigned = (all: readonly LoadBalancedHost[]): string | undefined => {
+    const counts = new Map(all.map(({ origin }) => [origin, 0]))
+    for (const origin of assigned.values()) {
+      const count = counts.get(origin)
+      if (count !== undefined) counts.set(origin, count + 1)
     }
-    const fewest = Math.min(...settled.values())
-    return all.find(({ origin }) => settled.get(origin) === fewest)?.origin
+    const fewest = Math.min(...counts.values())
+    return all.find(({ origin }) => counts.get(origin) === fewest)?.origin
   }
   return (key, all) => {
     const rest = byHash(key, all)
-    const last = known.get(key)
-    const home = all.some(({ origin }) => origin === last) ? last : settle(all)
-    if (home === undefined) return rest
-    known.set(key, home)
-    return [...rest].sort((a, b) => Number(b.origin === home) - Number(a.origin === home))
+    const last = assigned.get(key)
+    const first = all.some(({ origin }) => origin === last) ? last : leastAssigned(all)
+    if (first === undefined) return rest
+    assigned.set(key, first)
+    return [...rest].sort((a, b) => Number(b.origin === first) - Number(a.origin === first))
   }
 }
 
 /**
- * Rendezvous hashing: when an upstream comes or goes, keys that prefer another keep their order.
+ * Rendezvous hashing: when an upstream is added or removed, keys that prefer another keep their
+ * order.
  */
-function byHash<C extends Candidate>(key: string, all: readonly C[]): readonly C[] {
+function byHash<C extends LoadBalancedHost>(key: string, all: readonly C[]): readonly C[] {
   if (all.length < 2) return all
   return all
     .map((one) => ({ one, score: share(`${one.origin} ${key}`) }))

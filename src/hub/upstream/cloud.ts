@@ -1,25 +1,24 @@
 import { now } from '../../base/clock.ts'
-import { balancer, type Asker, type Balancer, type BalanceMode } from './balance.ts'
+import { balancer, type LoadBalancerContext, type Balancer, type BalanceMode } from './balance.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface CloudParts {
-  /** Most wanted first, each once. */
+  /** In order of priority, each once. */
   readonly origins: readonly string[]
   /**
-   * Makes an upstream, which is to call `onVerdict` when its verdict changes, and `onCredentials`
-   * when it refuses or accepts the hub's.
+   * Makes an upstream that calls `onHealth` when its health changes, and `onCredentials` when it
+   * begins or ceases to refuse the hub's credentials.
    */
-  readonly build: (origin: string, onVerdict: () => void, onCredentials: () => void) => Upstream
+  readonly build: (origin: string, onHealth: () => void, onCredentials: () => void) => Upstream
   readonly mode: BalanceMode
   readonly onOnline: (online: boolean) => void
-  /** Called when an upstream has become unhealthy or was removed: its connections can be closed. */
+  /** Called when an upstream becomes unhealthy or is removed: its connections can be closed. */
   readonly onGone?: (origin: string) => void
 }
 
 /**
- * All upstreams together: in which order to ask them, and whether any can be asked. Online while
- * any upstream answers its probes, even if it says that it is not ready; a spell is the time
- * between two changes of that.
+ * All upstreams together: the order in which to try them, and whether the hub is online. It is
+ * online while any upstream answers its probes, even if that reports that it is not ready.
  */
 export class Cloud implements Disposable {
   readonly #parts: CloudParts
@@ -27,25 +26,25 @@ export class Cloud implements Disposable {
   #upstreams: readonly Upstream[]
   #online: boolean | undefined
   #since = 0
-  #spell = new AbortController()
+  #onlineChanged = new AbortController()
   /** Aborts when an API server accepts the hub's credentials again. */
   #refusal = new AbortController()
-  readonly #first: Promise<void>
+  readonly #firstResult: Promise<void>
 
   constructor(parts: CloudParts) {
     this.#parts = parts
     this.#balance = balancer(parts.mode)
     this.#upstreams = parts.origins.map((origin) => this.#build(origin))
-    // One good answer settles that the hub is online; offline is settled only when all have failed.
-    this.#first = this.anyAnswers().then(() => undefined)
+    // One success decides that the hub is online; it is offline only when all have failed.
+    this.#firstResult = this.anyAnswers().then(() => undefined)
   }
 
   #build(origin: string): Upstream {
     const upstream: Upstream = this.#parts.build(
       origin,
       () => {
-        if (upstream.verdict === 'unhealthy') this.#parts.onGone?.(origin)
-        this.#judge()
+        if (upstream.health === 'unhealthy') this.#parts.onGone?.(origin)
+        this.#updateOnline()
         this.#endRefusal()
       },
       () => this.#endRefusal(),
@@ -61,30 +60,30 @@ export class Cloud implements Disposable {
   }
 
   /**
-   * Where all API servers that can be reached refuse the hub's own credentials: a signal that
-   * aborts when one accepts them, or may accept others.
+   * Where all reachable API servers refuse the hub's own credentials: a signal that aborts when one
+   * accepts them, or may accept other ones.
    */
   get refusal(): AbortSignal | undefined {
-    const reachable = this.#upstreams.filter(({ standing }) => standing !== 'gone')
+    const reachable = this.#upstreams.filter(({ availability }) => availability !== 'unhealthy')
     const refused =
       reachable.length > 0 && reachable.every(({ refusesCredentials }) => refusesCredentials)
     return refused ? this.#refusal.signal : undefined
   }
 
-  /** The hub has other credentials now. */
+  /** To be called when the hub has other credentials. */
   credentialsReplaced(): void {
     for (const upstream of this.#upstreams) upstream.credentialsRenewed()
   }
 
-  #judge(): void {
-    const verdicts = this.#upstreams.map(({ verdict }) => verdict)
-    const online = verdicts.includes('healthy') || verdicts.includes('unready')
-    if (!online && verdicts.includes('unknown')) return
+  #updateOnline(): void {
+    const all = this.#upstreams.map(({ health }) => health)
+    const online = all.includes('healthy') || all.includes('unready')
+    if (!online && all.includes('unknown')) return
     if (online === this.#online) return
     this.#online = online
     this.#since = now()
-    const ended = this.#spell
-    this.#spell = new AbortController()
+    const ended = this.#onlineChanged
+    this.#onlineChanged = new AbortController()
     this.#parts.onOnline(online)
     ended.abort()
   }
@@ -93,39 +92,36 @@ export class Cloud implements Disposable {
     return this.#upstreams
   }
 
-  /** `undefined` until the first verdict. */
+  /** `undefined` until the first probes have decided. */
   get online(): boolean | undefined {
     return this.#online
   }
 
-  /** When the present spell began, in milliseconds since the epoch. */
+  /** When `online` changed last, in milliseconds since the epoch. */
   get since(): number {
     return this.#since
   }
 
-  /** Aborts when the present spell ends: offline, that is when the cloud is back. */
-  get spell(): AbortSignal {
-    return this.#spell.signal
+  /** Aborts when `online` changes next. */
+  get onlineChanged(): AbortSignal {
+    return this.#onlineChanged.signal
   }
 
-  /** Settles with the first verdict; never later than one probe of each takes. */
-  settled(): Promise<void> {
-    return this.#first
+  /** Resolves when `online` is known: never later than one probe of each upstream takes. */
+  onlineKnown(): Promise<void> {
+    return this.#firstResult
   }
 
-  /** Upstreams in the order in which `asker` is to ask them; empty when offline. */
-  candidates(asker: Asker): readonly Upstream[] {
-    return this.#balance(asker, this.#upstreams)
+  /** The upstreams in the order in which to try them for a request; empty when offline. */
+  attemptOrder(context: LoadBalancerContext): readonly Upstream[] {
+    return this.#balance(context, this.#upstreams)
   }
 
-  /**
-   * Probes all upstreams, whatever the verdict on them. True as soon as one answers, false when
-   * none has.
-   */
+  /** Probes all upstreams, whatever their health. True as soon as one answers, false when none. */
   anyAnswers(): Promise<boolean> {
     return Promise.any(
       this.#upstreams.map(async (upstream) => {
-        if (!(await upstream.probe())) throw new Error(`${upstream.origin} does not answer`)
+        if (!(await upstream.probe())) throw new Error(`${upstream.origin} does not answer probes`)
       }),
     ).then(
       () => true,
@@ -134,9 +130,9 @@ export class Cloud implements Disposable {
   }
 
   /**
-   * Goes over to other addresses. An upstream that stays keeps its verdict, its record and its
-   * requests under way; one that goes is closed, which ends its requests, watches cleanly; a new
-   * one is probed at once. An empty list changes nothing.
+   * Sets the addresses. An upstream that stays keeps its health and its requests in flight; one
+   * that is removed is closed, which ends its requests, watches cleanly; a new one is probed at
+   * once. An empty list changes nothing.
    */
   replace(origins: readonly string[]): void {
     if (origins.length === 0) return
@@ -151,11 +147,11 @@ export class Cloud implements Disposable {
       this.#parts.onGone?.(upstream.origin)
     }
     for (const upstream of this.#upstreams) if (!before.includes(upstream)) void upstream.probe()
-    this.#judge()
+    this.#updateOnline()
     this.#endRefusal()
   }
 
-  /** Asks upstreams in another order from the next request on. */
+  /** Sets the load balancing mode, from the next request on. */
   balanceBy(mode: BalanceMode): void {
     this.#balance = balancer(mode)
   }

@@ -5,44 +5,41 @@ import { isGzip, unpacked, unpackedHeaders, type OnUnpacked } from '../../http/e
 import type { Forward } from './forward.ts'
 
 export interface CompressionRules {
-  /**
-   * Whether lists and watches are asked for compressed on behalf of clients that do not ask for it.
-   */
+  /** Whether the hub requests lists and watches compressed for clients that do not. */
   readonly always: () => boolean
-  /** Whether the answer may be changed here, so that it cannot leave compressed as it came. */
+  /** Whether the hub may change the answer, so that it cannot leave in its own bytes. */
   readonly mayChange: (exchange: Exchange) => boolean
   readonly onUnpacked: OnUnpacked
 }
 
 /**
- * The same forwarder; it inflates answers that cannot leave compressed. Those are, first, answers
- * that a filter may change: inflated here, they count with their real size against the limits
- * above. Second, with `always`, answers to clients that did not ask for compression. API servers
- * compress long answers and no watch; a gateway or another hub before them may compress watches,
- * too.
+ * The same forwarder; it inflates answers that cannot leave compressed. These are, first, answers
+ * that a filter may change: inflated here, they count with their real size against the limits of
+ * the layers above. Second, with `always`, answers to clients that do not accept compression. API
+ * servers compress long answers and no watch; a gateway or another hub before them may compress
+ * watches as well.
  */
-export const compressing =
+export const withCompression =
   (forward: Forward, { always, mayChange, onUnpacked }: CompressionRules): Forward =>
   async (exchange, options) => {
     if (takesGzip(exchange.headers)) {
       const reply = await forward(exchange, options)
-      const mayLeaveOtherwise =
-        exchange.method === 'GET' && reply.status === 200 && mayChange(exchange)
-      return mayLeaveOtherwise ? inflated(reply, onUnpacked) : reply
+      const isFiltered = exchange.method === 'GET' && reply.status === 200 && mayChange(exchange)
+      return isFiltered ? inflated(reply, onUnpacked) : reply
     }
     if (!always() || !isOfCollection(exchange)) return forward(exchange, options)
-    const asked = { ...exchange, headers: askingGzip(exchange.headers) }
-    return inflated(await forward(asked, options), onUnpacked)
+    const compressed = { ...exchange, headers: askingGzip(exchange.headers) }
+    return inflated(await forward(compressed, options), onUnpacked)
   }
 
-/** Requests for a range are left alone: a part of a compressed body cannot be inflated. */
+/** Not a request for a range: part of a compressed body cannot be inflated. */
 const isOfCollection = ({ method, info, headers }: Exchange): boolean =>
   method === 'GET' &&
   info.isResource &&
   (info.verb === 'list' || info.verb === 'watch') &&
   headers.get('range') === undefined
 
-/** A 204 and a 304 have no body, even if their headers name an encoding. */
+/** A 204 or 304 has no body, even if its headers name an encoding. */
 const inflated = (reply: BytesReply, onUnpacked: OnUnpacked): BytesReply =>
   isGzip(reply.headers) && reply.status !== 204 && reply.status !== 304
     ? {

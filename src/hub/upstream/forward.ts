@@ -6,14 +6,14 @@ import { areApiServers } from '../../http/exchange/headers.ts'
 import { attempt, NoAnswer, type UpstreamReply } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
 import { isRelayed } from '../../api/request/request-info.ts'
-import { isLeaving } from './leaving.ts'
+import { isDraining } from './draining.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
 
-/** No upstream answered; the cache may. */
+/** No upstream answered. */
 export class Unreachable extends Error {
   readonly code = 'UNREACHABLE'
-  /** False where no upstream can have seen the request. */
+  /** False where no upstream can have received the request. */
   readonly sent: boolean
   constructor(sent: boolean, cause?: unknown) {
     super('no API server can be reached', { cause })
@@ -22,8 +22,8 @@ export class Unreachable extends Error {
 }
 
 /**
- * An API server has answered 401 to the hub's own credentials: the fault is the hub's, and no
- * answer for the caller.
+ * An API server answered 401 to the hub's own credentials: a fault of the hub, and not an answer to
+ * the caller.
  */
 export class CredentialsRefused extends Error {
   readonly code = 'CREDENTIALS_REFUSED'
@@ -37,27 +37,24 @@ export interface ForwardOptions {
   readonly onOutcome: (origin: string, outcome: 'answered' | 'failed', ms: number) => void
 }
 
-/**
- * Codes that an API server answers with only once it has accepted a caller's credentials, beside
- * successes.
- */
+/** Codes beside successes that an API server answers only after successful authentication. */
 const behindAuthentication = new Set([403, 404, 409])
 
-/** After how long without an answer the upstream of a request is probed. */
-const silenceMs = 1_000
+/** After so long without an answer to a request its upstream is probed. */
+const unansweredMs = 1_000
 
-/** How long that probe may take before the next upstream is asked. */
-const patienceMs = 800
+/** How long that probe may take before the request is retried at the next upstream. */
+const probeTimeoutMs = 800
 
-/** Neither a request nor a probe was answered. */
-class Silence extends Error {
-  readonly code = 'SILENCE'
+/** An upstream answered neither a request nor a probe. */
+class Unresponsive extends Error {
+  readonly code = 'UNRESPONSIVE'
   constructor(origin: string) {
-    super(`${origin} is silent, to a probe too`)
+    super(`${origin} answers neither the request nor a probe`)
   }
 }
 
-/** Something between here and the API server answered in its place. */
+/** A gateway answered in the place of the API server. */
 class GatewayAnswer extends Error {
   readonly code = 'GATEWAY_ANSWER'
   constructor(origin: string, status: number) {
@@ -68,12 +65,12 @@ class GatewayAnswer extends Error {
 export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<BytesReply>
 
 /**
- * Sends a request upstream and resolves with the head of the answer. A read goes on to the next
- * upstream when one gives no answer, or a gateway answers in its place; a write only where the
- * first upstream provably never saw it. A read also goes on when an API server lags behind the
- * version asked for, or is being stopped; the last such answer is passed on where nobody has a
- * better one. Rejects with `Unreachable` when no upstream is left to ask, and with
- * `CredentialsRefused` where the hub's own credentials are refused.
+ * Sends a request upstream and resolves with the head of the answer. A read is retried at the next
+ * upstream where one gives no answer, or a gateway answers in its place; a write only where the
+ * first upstream provably never received it. A read is also retried where an API server lags behind
+ * the requested version, or drains; the last such answer is returned where no upstream has a better
+ * one. Rejects with `Unreachable` when no upstream is left to try, and with `CredentialsRefused`
+ * where the hub's own credentials are refused.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
@@ -81,32 +78,32 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
     let failure: NoAnswer | undefined
     let sent = false
     let fallback: { reply: BytesReply; upstream: Upstream } | undefined
-    for (const upstream of tries(cloud.candidates(exchange), repeatable)) {
+    for (const upstream of attempts(cloud.attemptOrder(exchange), repeatable)) {
       exchange.signal.throwIfAborted()
       // It may have become unhealthy since the list was made.
-      if (upstream.tenure.aborted) continue
-      // A second try helps against a broken connection, not where the upstream itself is silent,
-      // lags or is being stopped.
-      if (failure?.cause instanceof Silence && failure.upstream === upstream) continue
+      if (upstream.gone.aborted) continue
+      // A second attempt helps against a broken connection, not where the upstream itself is
+      // unresponsive, lags or drains.
+      if (failure?.cause instanceof Unresponsive && failure.upstream === upstream) continue
       if (fallback?.upstream === upstream) continue
       const began = elapsed()
       try {
-        const reply = await patiently(exchange, upstream, connections, repeatable)
-        const gateways = isGateways(reply)
-        if (repeatable && gateways) {
+        const reply = await attemptWhileResponsive(exchange, upstream, connections, repeatable)
+        const isGateways = isOfGateway(reply)
+        if (repeatable && isGateways) {
           discard(reply)
           throw new NoAnswer(upstream, true, new GatewayAnswer(upstream.origin, reply.status))
         }
-        const leaving = repeatable && isLeaving(reply)
-        if (gateways || leaving) upstream.failed(began)
+        const drains = repeatable && isDraining(reply)
+        if (isGateways || drains) upstream.failed(began)
         else upstream.answered()
         options.onOutcome(upstream.origin, 'answered', elapsed() - began)
-        if (exchange.credential === 'node' && refusesNode(reply, exchange, upstream, began)) {
+        if (exchange.credential === 'node' && refusesHub(reply, exchange, upstream, began)) {
           discard(reply)
           throw new CredentialsRefused(upstream.origin)
         }
         if (fallback) discard(fallback.reply)
-        if (!leaving && !isBehind(reply, exchange)) return reply
+        if (!drains && !isBehind(reply, exchange)) return reply
         fallback = { reply, upstream }
       } catch (error) {
         if (!(error instanceof NoAnswer) || exchange.signal.aborted) throw error
@@ -115,7 +112,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
         options.onOutcome(upstream.origin, 'failed', elapsed() - began)
         upstream.failed(began)
         if (!repeatable && error.sent) break
-        if (isSpent(exchange)) break
+        if (isBodyConsumed(exchange)) break
       }
     }
     if (fallback) return fallback.reply
@@ -123,11 +120,8 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
   }
 }
 
-/**
- * Whether the API server does not accept the hub's own credentials; tells the upstream what it made
- * of them.
- */
-function refusesNode(
+/** Whether the API server refuses the hub's own credentials; notes that at the upstream. */
+function refusesHub(
   { status }: BytesReply,
   { method, info }: Exchange,
   upstream: Upstream,
@@ -146,24 +140,24 @@ function refusesNode(
   return false
 }
 
-/** Whether what was already read of the body cannot be sent again. */
-export const isSpent = ({ body, content }: Exchange): boolean =>
+/** Whether part of the body was read from the client already, and cannot be sent again. */
+export const isBodyConsumed = ({ body, content }: Exchange): boolean =>
   content === undefined && body?.readableDidRead === true
 
 /**
- * Whether a gateway gave the answer: a 502 to 504 without the marks of an API server, which also
- * tells of failures in a Status.
+ * Whether a gateway gave the answer: a 502 to 504 without the headers of an API server, which
+ * reports failures in a Status.
  */
-const isGateways = ({ status, headers }: BytesReply): boolean =>
+const isOfGateway = ({ status, headers }: BytesReply): boolean =>
   status >= 502 &&
   status <= 504 &&
   !areApiServers(headers) &&
   !/json|protobuf/i.test(headers.get('content-type') ?? '')
 
 /**
- * Whether an API server lags behind the version asked for: it waits for that version, and then
- * answers 504 (apiserver pkg/storage/errors.go, NewTooLargeResourceVersionError). Another may have
- * come further.
+ * Whether an API server lags behind the requested version: it waits for that version, and then
+ * answers 504 (apiserver pkg/storage/errors.go, NewTooLargeResourceVersionError). Another one may
+ * be ahead of it.
  */
 function isBehind({ status }: BytesReply, { method, url }: Exchange): boolean {
   if (status !== 504 || method !== 'GET') return false
@@ -171,7 +165,7 @@ function isBehind({ status }: BytesReply, { method, url }: Exchange): boolean {
   return !['', '0'].includes(new URLSearchParams(query).get('resourceVersion') ?? '')
 }
 
-/** Gives up an answer that nobody will read. */
+/** Cancels an answer that has no reader. */
 export function discard({ source }: BytesReply): void {
   const giveUp = source({
     write: () => true,
@@ -183,31 +177,30 @@ export function discard({ source }: BytesReply): void {
 }
 
 /**
- * Each upstream once. A lone one is tried twice where the request may be repeated: the first
- * failure may only mean that it closed an idle connection while the request was on its way.
+ * Each upstream once. A single one is tried twice where the request may be repeated: the first
+ * failure may only mean that it closed an idle connection while the request was being sent.
  */
-function tries(candidates: readonly Upstream[], repeatable: boolean): readonly Upstream[] {
+function attempts(candidates: readonly Upstream[], repeatable: boolean): readonly Upstream[] {
   return repeatable && candidates.length === 1 ? [...candidates, ...candidates] : candidates
 }
 
 /**
  * One attempt. A slow answer is no failure; but after each second without one the upstream is
- * probed on a fresh connection. Where the probe is not answered either, all requests that wait for
- * this upstream and may be repeated, or were not sent yet, are given up at once; later ones have it
- * probed without waiting for a second.
+ * probed on a fresh connection. Where that probe has no answer either, all requests that wait for
+ * this upstream and may be repeated, or were not sent yet, are given up at once; for later requests
+ * it is probed without the wait of a second.
  */
-async function patiently(
+async function attemptWhileResponsive(
   exchange: Exchange,
   upstream: Upstream,
   connections: Connections,
   repeatable: boolean,
 ): Promise<UpstreamReply> {
   const giveUp = new LightAbort()
-  const silent = (): void => giveUp.abort(new Silence(upstream.origin))
-  using _others = upstream.onSilence(silent)
-  using _silence = eachSilence(upstream.silent ? 0 : silenceMs, async () => {
-    if (!(await upstream.answersWithin(patienceMs))) silent()
-  })
+  using _others = upstream.onUnresponsive(() => giveUp.abort(new Unresponsive(upstream.origin)))
+  using _probes = whileUnanswered(upstream.unresponsive ? 0 : unansweredMs, () =>
+    upstream.answersWithin(probeTimeoutMs),
+  )
   return await attempt(
     {
       exchange,
@@ -225,12 +218,12 @@ async function patiently(
 /**
  * Calls `act` after `firstMs`, and again `silenceMs` after each call has settled, until disposed.
  */
-function eachSilence(firstMs: number, act: () => Promise<void>): Disposable {
+function whileUnanswered(firstMs: number, act: () => Promise<unknown>): Disposable {
   let over = false
   let next: Disposable | undefined
   const wait = (ms: number): void => {
     if (over) return
-    next = after(ms, () => void act().then(() => wait(silenceMs)))
+    next = after(ms, () => void act().then(() => wait(unansweredMs)))
   }
   wait(firstMs)
   return {

@@ -3,9 +3,9 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import { endToEnd, type HeaderList } from '../../http/exchange/headers.ts'
 
 /**
- * The client's header fields as they go upstream, for requests of every kind. Left out are fields
- * that concern one connection and fields that only a proxy may set; with the node's credentials
- * also impersonation and the client's Authorization, which the node's replaces.
+ * The client's header fields as the hub sends them upstream, for requests of every kind. It drops
+ * hop-by-hop fields and fields that only a proxy may set; with the node's credentials also
+ * impersonation and the client's Authorization, which the node's replaces.
  */
 export function outgoingHeaders(
   { headers, credential }: Exchange,

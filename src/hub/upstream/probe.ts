@@ -1,36 +1,36 @@
 import type { Connections } from '../../http/client/connections.ts'
 
 /**
- * Resolves where the upstream says that it is ready. Rejects with `NotReady` where an API server
- * says anything else, with `NoWord` where nothing is answered in time, and with the cause where the
- * upstream cannot be reached.
+ * Resolves where the upstream reports that it is ready. Rejects with `NotReady` where an API server
+ * answers anything else, with `ProbeTimeout` where no answer comes in time, and with the cause
+ * where the upstream cannot be reached.
  */
 export type Probe = (origin: string, withinMs: number) => Promise<void>
 
-/** An API server has answered a probe: that it is not ready, or that it will not say. */
+/** An API server answered a probe, but not with 200. */
 export class NotReady extends Error {
   readonly code = 'NOT_READY'
 }
 
-/** An API server answers 401 to a probe: it does not accept the hub's own credentials. */
+/** An API server answered 401 to a probe: it does not accept the hub's own credentials. */
 export class ProbeRefused extends NotReady {}
 
-/** A probe was not answered in its time. */
-export class NoWord extends Error {
-  readonly code = 'NO_WORD'
+/** A probe had no answer in time. */
+export class ProbeTimeout extends Error {
+  readonly code = 'PROBE_TIMEOUT'
 }
 
 /**
- * Asks /readyz on a fresh connection. 200 is ready; any other answer shows an API server that is
- * not ready, except 502 to 504, by which a gateway says that it reaches none.
+ * Reads /readyz on a fresh connection. 200 is ready; any other answer shows an API server that is
+ * not ready, except 502 to 504: those come from a gateway that reaches none.
  */
-export const readiness =
+export const readyzProbe =
   (connections: Connections): Probe =>
   async (origin, withinMs) => {
     const status = await connections.ask(origin, '/readyz', withinMs).catch((cause: unknown) => {
       const { code } = cause as NodeJS.ErrnoException
       throw code !== undefined && timeouts.has(code)
-        ? new NoWord(`${origin} did not answer a probe in time`, { cause })
+        ? new ProbeTimeout(`${origin} did not answer a probe in time`, { cause })
         : cause
     })
     if (status === 200) return

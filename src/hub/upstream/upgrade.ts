@@ -18,35 +18,33 @@ import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
 
 /**
- * How long an API server may take until it answers whether it changes the protocol: nothing of the
- * client is read meanwhile, so that its leaving is not noticed. As long as an API server gives any
- * other request (`--request-timeout`).
+ * How long an API server may take to answer an upgrade: the hub does not read from the client
+ * meanwhile, and so does not notice when it disconnects. As long as an API server gives any other
+ * request (`--request-timeout`).
  */
 export const upgradeAnswerMs = 60_000
 
-/** How long a client may take to close its end once it was sent everything. */
+/** How long a client may take to close its end after the end of a refusal. */
 const lingerMs = 1_000
 
 export type Upgrade = (exchange: Exchange) => Promise<UpgradeReply>
 
-/**
- * http-proxy's passes over an upgrade; their list is part of the object, though not of its types.
- */
+/** http-proxy's passes over an upgrade, which its types leave out. */
 interface WithPasses {
   wsPasses: { readonly name: string }[]
 }
 
 /**
  * Forwards requests that change the protocol of their connection: exec, attach, port-forward, a
- * watch over WebSocket. Each gets an upstream connection of its own, and is cut where that is not
- * answered within `answerMs`. Throws `Unreachable` when there is no upstream to ask.
+ * watch over WebSocket. Each has its own upstream connection, and is cut where no answer comes
+ * within `answerMs`. Throws `Unreachable` where no upstream takes a connection.
  */
 export function upgrader(
   cloud: Cloud,
   connections: Connections,
   answerMs: number = upgradeAnswerMs,
 ): Upgrade {
-  // Loaded with the first upgrade: many nodes never see one.
+  // Loaded with the first upgrade: many nodes never have one.
   let loading: Promise<HttpProxy> | undefined
   return async (exchange) => {
     loading ??= upgradingProxy()
@@ -62,8 +60,8 @@ export function upgrader(
         tellers.set(socket, tell)
         const late = after(answerMs, () => socket.destroy())
         void answered.then(() => late[Symbol.dispose]())
-        upstreamSocket.on('data', () => upstream.heard())
-        const links = [upstream.tenure, exchange.signal].map((signal) =>
+        upstreamSocket.on('data', () => upstream.received())
+        const links = [upstream.gone, exchange.signal].map((signal) =>
           onAbort(signal, () => socket.destroy()),
         )
         socket.once('close', () => {
@@ -83,14 +81,14 @@ export function upgrader(
 }
 
 /**
- * Called with the code of the answer, by the client's socket: http-proxy's events carry no other
- * mark of the request.
+ * Called with the code of the answer, by the client's socket: http-proxy's events identify the
+ * request by nothing else.
  */
 const tellers = new WeakMap<Duplex, (code: number) => void>()
 
 async function upgradingProxy(): Promise<HttpProxy> {
-  // http-proxy takes util._extend as it loads, which Node deprecates aloud at its first use; this
-  // is what it stands for.
+  // http-proxy reads util._extend when it loads. Node prints a deprecation warning at its first
+  // use, and documents Object.assign as the replacement.
   Object.assign(util, { _extend: Object.assign })
   const { default: httpProxy } = await import('http-proxy')
   const proxy = httpProxy.createProxyServer({ ws: true, xfwd: false, changeOrigin: true })
@@ -109,14 +107,14 @@ async function upgradingProxy(): Promise<HttpProxy> {
   return proxy
 }
 
-/** A connection to the first upstream that takes one. */
+/** Connects to the first upstream that accepts. */
 async function connect(
   exchange: Exchange,
   cloud: Cloud,
   connections: Connections,
 ): Promise<{ socket: Socket; upstream: Upstream }> {
   let failure: unknown
-  for (const upstream of cloud.candidates(exchange)) {
+  for (const upstream of cloud.attemptOrder(exchange)) {
     exchange.signal.throwIfAborted()
     const began = elapsed()
     try {
@@ -130,7 +128,7 @@ async function connect(
   throw new Unreachable(false, failure)
 }
 
-/** An agent that gives out one connection, which has been made already. */
+/** An agent for one connection that exists already. */
 function handing(socket: Socket, origin: string): AnyAgent {
   const agent = origin.startsWith('https:')
     ? new TlsAgent({ keepAlive: false })
@@ -139,7 +137,7 @@ function handing(socket: Socket, origin: string): AnyAgent {
   return agent
 }
 
-/** The part of a request that http-proxy reads, with what the hub does not pass on left out. */
+/** The part of a request that http-proxy reads, with the fields that the hub passes on. */
 function asRequest(exchange: Exchange, socket: Duplex, passed: HeaderList): IncomingMessage {
   const sent = passed
     .with('Connection', 'Upgrade')
@@ -154,10 +152,7 @@ function asRequest(exchange: Exchange, socket: Duplex, passed: HeaderList): Inco
   } as unknown as IncomingMessage
 }
 
-/**
- * Fields by name, in their own case, repeated ones as lists: the way node:http sends them as they
- * came.
- */
+/** Fields by name in their own case, repeated ones as lists: node:http sends these unchanged. */
 function grouped(headers: HeaderList): Record<string, string | string[]> {
   const fields = new Map<string, { name: string; values: string[] }>()
   for (let i = 0; i < headers.raw.length; i += 2) {
@@ -177,10 +172,10 @@ function grouped(headers: HeaderList): Record<string, string | string[]> {
 }
 
 /**
- * A server that does not upgrade says why in an ordinary answer, which clients read to choose their
- * next try. It goes back as it came, instead of http-proxy's own handling, which would fold its
- * fields and leave a chunked body unchunked; http-proxy sets that up after it has shown the
- * request, so it is taken away a moment later.
+ * A server that does not upgrade says why in an ordinary answer, by which clients choose what to
+ * try next. The hub passes it on unchanged. http-proxy's own handler would fold its fields and
+ * leave a chunked body unchunked; http-proxy adds that handler after it has announced the request,
+ * so the hub removes it in the next tick.
  */
 function answerRefusals(request: ClientRequest, socket: Duplex): void {
   process.nextTick(() => {
@@ -198,13 +193,13 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
   })
 }
 
-/** The body has lost its chunks on the way here; its end is the end of the connection. */
+/** node:http has removed the chunks of the body; it ends with the connection. */
 const ofFraming = new Set(['transfer-encoding', 'connection', 'keep-alive'])
 
 /**
- * Shows a client that the answer broke off. The end of the connection is the end of the body here,
- * so that only a reset says that some is missing; Node does not reset a TLS connection, but
- * destroying it leaves out close_notify, which says the same.
+ * Shows a client that the answer broke off. The body ends with the connection, so that only a reset
+ * shows that part of it is missing. Node does not reset a TLS connection, but destroys it without
+ * close_notify, which shows the same.
  */
 function breakOff(socket: Duplex): void {
   if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy()

@@ -1,12 +1,12 @@
 import type { Dispatcher } from 'undici'
 import type { Sink } from '../../http/exchange/exchange.ts'
 
-/** How much of an answer may wait for its sink before the upstream is told to stop. */
+/** How much of an answer may wait for its sink before the upstream's stream is paused. */
 export const unattachedBytes = 256 * 1024
 
 /**
- * The body of an answer on its way to a sink. Bytes that come before the sink is attached wait
- * here: pausing a connection while it is being read costs more than holding what little comes.
+ * The body of an answer on its way to a sink. Bytes that arrive before the sink is attached wait
+ * here: to pause a connection that is being read costs more than to hold the few bytes.
  */
 export class UpstreamBody {
   readonly #release: () => void
@@ -43,7 +43,7 @@ export class UpstreamBody {
       if (this.#over) return
       this.#over = true
       this.#sink = undefined
-      controller.abort(new Error('the rest is not wanted'))
+      controller.abort(new Error('the reader of the answer gave up'))
       this.#release()
     }
   }

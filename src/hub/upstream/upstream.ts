@@ -1,81 +1,85 @@
 import { after, afterAwake, elapsed, jitter, turn } from '../../base/clock.ts'
-import type { Candidate, Standing } from './balance.ts'
-import { NotReady, NoWord, ProbeRefused, type Probe } from './probe.ts'
-import { TrackRecord, type TrackRules } from './track-record.ts'
-import { Judgement, type Finding, type Hysteresis, type Verdict } from './verdict.ts'
+import type { LoadBalancedHost, Availability } from './balance.ts'
+import { NotReady, ProbeTimeout, ProbeRefused, type Probe } from './probe.ts'
+import { OutlierDetector, type OutlierRules } from './outlier-detection.ts'
+import {
+  Hysteresis,
+  type ProbeResult,
+  type HealthThresholds,
+  type HealthStatus,
+} from './health-status.ts'
 
-/** What showed the hub's own credentials to an upstream. */
-type Shown = 'request' | 'probe'
+/** Which request presented the hub's own credentials to an upstream: a client's, or a probe. */
+type CredentialUse = 'request' | 'probe'
 
-/** How verdicts on an upstream are reached. */
-export interface HealthRules extends Hysteresis, Partial<TrackRules> {
-  /** From one probe to the next, about; less while it is unhealthy and has not been for long. */
+/** The rules for health checks and outlier detection. */
+export interface HealthRules extends HealthThresholds, Partial<OutlierRules> {
+  /** From one probe to the next, about; less at first while the upstream is unhealthy. */
   readonly intervalMs: number
   readonly timeoutMs: number
-  /** How far apart probes that say the same have to be for each to count; absent: `closeMs`. */
+  /** Probes with the same result count once within so many ms; absent: `closeMs`. */
   readonly gapMs?: number
 }
 
-/** An upstream that has sent anything within so many milliseconds needs no probe. */
+/** An upstream from which bytes came within so many milliseconds needs no probe. */
 const freshMs = 500
 
-/** While a verdict is about to change, probes follow each other this closely. */
+/** The interval of probes while the health is about to change. */
 const closeMs = 500
 
 /**
- * While an upstream is unhealthy, the rest between probes is this share of the time for which it
- * has been so, at least `firstRestMs` and at most the usual interval: the end of a short outage is
- * found soon, and a long one costs no more probes than usual.
+ * While an upstream is unhealthy, the interval of probes is this share of the time for which it has
+ * been so, at least `firstRestMs` and at most the usual interval: the hub notices the end of a
+ * short outage soon, and a long one costs no more probes than usual.
  */
 const outageShare = 1 / 4
 const firstRestMs = 1_000
 
-/** What upstreams tell their surroundings. */
 export interface UpstreamHooks {
-  /** The verdict is another. */
-  readonly onVerdict: (upstream: Upstream) => void
-  /** Requests fail at it: for `forMs` it is asked only after those that are ready. */
+  /** The health has changed. */
+  readonly onHealth: (upstream: Upstream) => void
+  /** Requests fail at it: for `forMs` it is tried only after those that are ready. */
   readonly onEjected?: (upstream: Upstream, forMs: number) => void
-  /** It refuses the hub's own credentials from now on, or no longer does. */
+  /** It begins or ceases to refuse the hub's own credentials. */
   readonly onCredentials?: (upstream: Upstream) => void
 }
 
 /**
- * One kube-apiserver, and the verdict on it.
+ * One kube-apiserver, and its health.
  *
- * `unready` is an API server that answers its probes, but not that it is ready; it is asked when
- * there is no better one.
+ * An `unready` API server answers its probes, but not that it is ready; it is tried when there is
+ * no better one.
  *
- * Only probes decide. A failed request brings the next probe forward; but requests fail in numbers
- * within a moment, so a probe that repeats the finding of a moment ago is not counted again. A
- * probe without an answer does not count if bytes of other answers came meanwhile: over a thin
- * link, or from an API server under load, probes are late first, and all upstreams would be given
- * up at once for being busy.
+ * Only probes decide. A failed request brings the next probe forward; but many requests may fail at
+ * the same moment, so a probe that repeats the result of a moment ago does not count again. A probe
+ * without an answer does not count if bytes of other answers came meanwhile: over a slow link, or
+ * from an API server under load, probes are late first, and all upstreams would become unhealthy at
+ * once for being busy.
  */
-export class Upstream implements Candidate {
+export class Upstream implements LoadBalancedHost {
   readonly origin: string
   #host: string | undefined
   readonly #probe: Probe
   #rules: HealthRules
   readonly #hooks: UpstreamHooks
-  readonly #record: TrackRecord
-  readonly #judgement = new Judgement()
-  /** When the verdict changed last. */
-  #turnedAt = elapsed()
-  #counted: Finding | undefined
+  readonly #outliers: OutlierDetector
+  readonly #hysteresis = new Hysteresis()
+  /** When the health changed last. */
+  #healthChangedAt = elapsed()
+  #lastCounted: ProbeResult | undefined
   #countedAt = 0
-  #tenure = new AbortController()
+  #gone = new AbortController()
   #probing: Promise<boolean> | undefined
   #next: Disposable | undefined
-  /** The time of the next probe has come. */
+  /** The next probe is one of the schedule, not one after a failure. */
   #due = false
-  #heardAt = -Infinity
-  #silent = false
-  /** How long the last probe took that was answered. */
-  #tookMs = 0
-  readonly #waiting = new Set<() => void>()
+  #receivedAt = -Infinity
+  #unresponsive = false
+  /** How long the last answered probe took. */
+  #lastProbeMs = 0
+  readonly #unresponsiveListeners = new Set<() => void>()
   #lastError: Error | undefined
-  #refused: Shown | undefined
+  #refusedBy: CredentialUse | undefined
   #renewedAt = -Infinity
   #closed = false
 
@@ -84,162 +88,158 @@ export class Upstream implements Candidate {
     this.#probe = probe
     this.#rules = rules
     this.#hooks = hooks
-    const { ejectMs = rules.intervalMs, warmUpMs = 3 * rules.intervalMs } = rules
-    this.#record = new TrackRecord({ ejectMs, warmUpMs }, (forMs) => hooks.onEjected?.(this, forMs))
+    const { ejectMs = rules.intervalMs, slowStartMs = 3 * rules.intervalMs } = rules
+    this.#outliers = new OutlierDetector({ ejectMs, slowStartMs }, (forMs) =>
+      hooks.onEjected?.(this, forMs),
+    )
   }
 
-  get verdict(): Verdict {
-    return this.#judgement.verdict
+  get health(): HealthStatus {
+    return this.#hysteresis.status
   }
 
-  /**
-   * The name or address in its origin, with a port that is not the scheme's own: what a Host field
-   * says.
-   */
+  /** The host of its origin, with a port that is not the scheme's default: for the Host field. */
   get host(): string {
     return (this.#host ??= new URL(this.origin).host)
   }
 
-  /** Aborts when the upstream is no longer there: what hangs on a half-dead link ends. */
-  get tenure(): AbortSignal {
-    return this.#tenure.signal
+  /**
+   * Aborts when the upstream becomes unhealthy or is closed, so that requests on a half-dead link
+   * end. Another signal begins when it recovers.
+   */
+  get gone(): AbortSignal {
+    return this.#gone.signal
   }
 
-  get standing(): Standing {
-    switch (this.verdict) {
+  get availability(): Availability {
+    switch (this.health) {
       case 'healthy':
-        if (this.#silent) return 'silent'
-        return this.#record.ejected ? 'ejected' : 'ready'
+        if (this.#unresponsive) return 'unresponsive'
+        return this.#outliers.ejected ? 'ejected' : 'ready'
       case 'unready':
-        return this.#silent ? 'silent' : 'unready'
+        return this.#unresponsive ? 'unresponsive' : 'unready'
       case 'unknown':
       case 'unhealthy':
-        return 'gone'
+        return 'unhealthy'
     }
   }
 
-  get warmth(): number {
-    return this.#record.warmth
+  get slowStartWeight(): number {
+    return this.#outliers.slowStartWeight
   }
 
-  /** How much longer it is ejected, or 0. */
+  /** How long the ejection still lasts, or 0. */
   get ejectedForMs(): number {
-    return this.#record.ejectedForMs
+    return this.#outliers.ejectedForMs
   }
 
-  /** Why the last probe that did not succeed did not; `undefined` after one that did. */
+  /** The failure of the last probe; `undefined` where it succeeded. */
   get lastError(): Error | undefined {
     return this.#lastError
   }
 
-  /** Whether it has sent anything since `then`, by the clock of `elapsed`. */
-  heardSince(then: number): boolean {
-    return this.#heardAt >= then
+  /** Whether bytes came from it since `then`, by the clock of `elapsed`. */
+  receivedSince(then: number): boolean {
+    return this.#receivedAt >= then
   }
 
-  /** Bytes of an answer have come. */
-  heard(): void {
-    this.#heardAt = elapsed()
-    this.#silent = false
+  /** To be called for bytes of an answer. */
+  received(): void {
+    this.#receivedAt = elapsed()
+    this.#unresponsive = false
   }
 
   /**
-   * A request and a probe were not answered, and nothing has come from it since: it may be dead,
-   * though the verdict has not changed yet.
+   * A request and a probe went unanswered, and no byte has come from it since: it may be dead,
+   * though its health has not changed yet.
    */
-  get silent(): boolean {
-    return this.#silent
+  get unresponsive(): boolean {
+    return this.#unresponsive
   }
 
-  /** Calls `act` each time it is found to be silent, until disposed. */
-  onSilence(act: () => void): Disposable {
-    this.#waiting.add(act)
-    return { [Symbol.dispose]: () => this.#waiting.delete(act) }
+  /** Calls `act` each time it is found to be unresponsive, until disposed. */
+  onUnresponsive(act: () => void): Disposable {
+    this.#unresponsiveListeners.add(act)
+    return { [Symbol.dispose]: () => this.#unresponsiveListeners.delete(act) }
   }
 
   /**
-   * For a request that has waited without an answer: false, and the upstream is silent from then
-   * on, where it neither answers a probe nor sends anything else within `ms`. It is not probed if
-   * it has just sent something: many requests wait where answers are slow, and would load it with
-   * probes. Where the way is long, a probe needs its time: twice what the last one took is waited
-   * for in any case.
+   * For a request that has waited without an answer: false, and the upstream is unresponsive from
+   * then on, where it neither answers a probe nor sends other bytes within `ms`. It is not probed
+   * if bytes have just come from it: many requests wait where answers are slow, and would load it
+   * with probes. On a link with a long delay a probe may take twice as long as the last one in any
+   * case.
    */
   async answersWithin(ms: number): Promise<boolean> {
     const began = elapsed()
-    if (this.heardSince(began - freshMs)) return true
+    if (this.receivedSince(began - freshMs)) return true
     const late = Promise.withResolvers<void>()
-    using _patience = afterAwake(Math.max(ms, 2 * this.#tookMs), late.resolve)
-    const there = await Promise.race([
+    using _patience = afterAwake(Math.max(ms, 2 * this.#lastProbeMs), late.resolve)
+    const answers = await Promise.race([
       this.probe(),
-      // Bytes may have arrived that this process has had no time to read.
-      late.promise.then(turn).then(() => this.heardSince(began)),
+      // Bytes may have arrived that this process had no time to read.
+      late.promise.then(turn).then(() => this.receivedSince(began)),
     ])
-    if (!there) this.#fallSilent()
-    return there
+    if (!answers) this.#markUnresponsive()
+    return answers
   }
 
-  #fallSilent(): void {
-    this.#silent = true
-    for (const act of this.#waiting) act()
+  #markUnresponsive(): void {
+    this.#unresponsive = true
+    for (const act of this.#unresponsiveListeners) act()
   }
 
-  /** It has answered a request. */
+  /** To be called when it has answered a request. */
   answered(): void {
-    this.heard()
-    this.#record.answered()
+    this.received()
+    this.#outliers.answered()
   }
 
-  /**
-   * A request that went out at `began`, by the clock of `elapsed`, was not answered: probes at
-   * once.
-   */
+  /** A request sent at `began`, by the clock of `elapsed`, had no answer: probes at once. */
   failed(began: number): void {
-    this.#record.failed(began)
+    this.#outliers.failed(began)
     void this.probe()
   }
 
-  /**
-   * Whether it refuses the hub's own credentials, as far as is known: it answered 401 where they
-   * were shown last.
-   */
+  /** Whether it answered 401 to the last use of the hub's own credentials. */
   get refusesCredentials(): boolean {
-    return this.#refused !== undefined
+    return this.#refusedBy !== undefined
   }
 
   /**
-   * The hub's own credentials were shown to it at `shownAt`, by the clock of `elapsed`. An accepted
-   * request ends any refusal; an accepted probe ends only one that a probe has found as well, since
-   * a gateway may answer probes in the API server's place. What was shown before the hub had its
-   * present credentials says nothing of them.
+   * The hub's own credentials were presented to it at `shownAt`, by the clock of `elapsed`. An
+   * accepted request ends any refusal; an accepted probe ends only one that a probe has found as
+   * well, since a gateway may answer probes in the API server's place. A use before the hub had its
+   * present credentials does not count.
    */
-  credentialsShown(accepted: boolean, by: Shown, shownAt: number): void {
+  credentialsShown(accepted: boolean, by: CredentialUse, shownAt: number): void {
     if (shownAt < this.#renewedAt) return
-    if (!accepted) this.#setRefused(by === 'probe' ? by : (this.#refused ?? by))
-    else if (by === 'request' || this.#refused === 'probe') this.#setRefused(undefined)
+    if (!accepted) this.#setRefused(by === 'probe' ? by : (this.#refusedBy ?? by))
+    else if (by === 'request' || this.#refusedBy === 'probe') this.#setRefused(undefined)
   }
 
-  /** The hub has other credentials now: whether it accepts them is not known, and it is probed. */
+  /** The hub has other credentials: a probe shows whether these are refused as well. */
   credentialsRenewed(): void {
     this.#renewedAt = elapsed()
-    if (this.#refused === undefined) return
+    if (this.#refusedBy === undefined) return
     this.#setRefused(undefined)
     void this.probe()
   }
 
-  #setRefused(by: Shown | undefined): void {
-    const changed = (this.#refused === undefined) !== (by === undefined)
-    this.#refused = by
+  #setRefused(by: CredentialUse | undefined): void {
+    const changed = (this.#refusedBy === undefined) !== (by === undefined)
+    this.#refusedBy = by
     if (changed) this.#hooks.onCredentials?.(this)
   }
 
-  /** Takes other rules from the next probe on. */
-  judgeBy(rules: HealthRules): void {
+  /** Sets the rules, from the next probe on. */
+  useRules(rules: HealthRules): void {
     this.#rules = rules
   }
 
   /**
-   * Probes now, or joins the probe under way. True where the upstream answered, even that it is not
-   * ready, or sent anything else meanwhile.
+   * Probes now, or joins the running probe. True where the upstream answered, even that it is not
+   * ready, or sent other bytes meanwhile.
    */
   probe(): Promise<boolean> {
     this.#probing ??= this.#run().finally(() => {
@@ -250,57 +250,55 @@ export class Upstream implements Candidate {
 
   async #run(): Promise<boolean> {
     const began = elapsed()
-    const found = await this.#probe(this.origin, this.#rules.timeoutMs).then(
-      () => this.#found('healthy'),
-      (error: Error) => this.#found(error instanceof NotReady ? 'unready' : 'unhealthy', error),
+    const result = await this.#probe(this.origin, this.#rules.timeoutMs).then(
+      () => this.#noteResult('healthy'),
+      (error: Error) =>
+        this.#noteResult(error instanceof NotReady ? 'unready' : 'unhealthy', error),
     )
-    if (this.#closed) return found !== 'unhealthy'
-    if (found === 'healthy') this.credentialsShown(true, 'probe', began)
+    if (this.#closed) return result !== 'unhealthy'
+    if (result === 'healthy') this.credentialsShown(true, 'probe', began)
     else if (this.#lastError instanceof ProbeRefused) this.credentialsShown(false, 'probe', began)
-    if (this.#lastError instanceof NoWord && this.heardSince(began)) {
-      this.#again(this.#restMs())
+    if (this.#lastError instanceof ProbeTimeout && this.receivedSince(began)) {
+      this.#scheduleProbe(this.#restMs())
       return true
     }
-    if (found !== 'unhealthy') {
-      this.#silent = false
-      this.#tookMs = elapsed() - began
-    } else if (this.#lastError instanceof NoWord) this.#fallSilent()
-    if (this.#counts(found)) this.#count(found)
-    return found !== 'unhealthy'
+    if (result !== 'unhealthy') {
+      this.#unresponsive = false
+      this.#lastProbeMs = elapsed() - began
+    } else if (this.#lastError instanceof ProbeTimeout) this.#markUnresponsive()
+    if (this.#counts(result)) this.#count(result)
+    return result !== 'unhealthy'
   }
 
-  #found(finding: Finding, error?: Error): Finding {
+  #noteResult(result: ProbeResult, error?: Error): ProbeResult {
     this.#lastError = error
-    return finding
+    return result
   }
 
-  #counts(found: Finding): boolean {
-    const repeats = found === this.#counted
+  #counts(result: ProbeResult): boolean {
+    const repeats = result === this.#lastCounted
     return this.#due || !repeats || elapsed() - this.#countedAt >= (this.#rules.gapMs ?? closeMs)
   }
 
-  #count(found: Finding): void {
-    this.#counted = found
+  #count(result: ProbeResult): void {
+    this.#lastCounted = result
     this.#countedAt = elapsed()
-    const before = this.verdict
-    const turned = this.#judgement.count(found, this.#rules)
-    if (turned !== undefined) this.#turn(before, turned)
-    this.#again(this.verdict === found ? this.#restMs() : closeMs)
+    const before = this.health
+    const changed = this.#hysteresis.count(result, this.#rules)
+    if (changed !== undefined) this.#changeHealth(before, changed)
+    this.#scheduleProbe(this.health === result ? this.#restMs() : closeMs)
   }
 
-  /**
-   * Drawn at random: nodes that saw an upstream fail at the same moment would otherwise all probe
-   * it at the same moment, for ever.
-   */
+  /** At random: nodes that saw an upstream fail at the same moment must not probe it in step. */
   #restMs(): number {
     const { intervalMs } = this.#rules
-    const soonMs = Math.max(firstRestMs, (elapsed() - this.#turnedAt) * outageShare)
+    const soonMs = Math.max(firstRestMs, (elapsed() - this.#healthChangedAt) * outageShare)
     return (
-      Math.min(intervalMs, this.verdict === 'unhealthy' ? soonMs : intervalMs) * jitter(0.8, 1.2)
+      Math.min(intervalMs, this.health === 'unhealthy' ? soonMs : intervalMs) * jitter(0.8, 1.2)
     )
   }
 
-  #again(inMs: number): void {
+  #scheduleProbe(inMs: number): void {
     this.#next?.[Symbol.dispose]()
     this.#due = false
     if (this.#closed) return
@@ -310,29 +308,29 @@ export class Upstream implements Candidate {
     })
   }
 
-  #turn(before: Verdict, verdict: Finding): void {
-    this.#turnedAt = elapsed()
-    if (verdict === 'unhealthy') this.#tenure.abort(new TenureOver(this.origin, false))
-    else if (before === 'unhealthy') this.#tenure = new AbortController()
-    if (verdict === 'healthy' && before !== 'unknown') this.#record.begin()
-    this.#hooks.onVerdict(this)
+  #changeHealth(before: HealthStatus, health: ProbeResult): void {
+    this.#healthChangedAt = elapsed()
+    if (health === 'unhealthy') this.#gone.abort(new UpstreamGone(this.origin, false))
+    else if (before === 'unhealthy') this.#gone = new AbortController()
+    if (health === 'healthy' && before !== 'unknown') this.#outliers.begin()
+    this.#hooks.onHealth(this)
   }
 
-  /** Ends its tenure and its probes; no hook is called any more. */
+  /** Ends its requests and its probes; no hook is called from then on. */
   close(): void {
     this.#closed = true
     this.#next?.[Symbol.dispose]()
-    this.#tenure.abort(new TenureOver(this.origin, true))
+    this.#gone.abort(new UpstreamGone(this.origin, true))
   }
 }
 
-/** Why a tenure's signal has aborted. */
-export class TenureOver extends Error {
-  readonly code = 'TENURE_OVER'
+/** The reason of `Upstream.gone`. */
+export class UpstreamGone extends Error {
+  readonly code = 'UPSTREAM_GONE'
   /** True where the upstream was removed from the configuration, false where it failed. */
   readonly removed: boolean
   constructor(origin: string, removed: boolean) {
-    super(removed ? `${origin} is no longer asked` : `${origin} has failed`)
+    super(removed ? `${origin} was removed from the configuration` : `${origin} is unhealthy`)
     this.removed = removed
   }
 }

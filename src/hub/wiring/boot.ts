@@ -85,7 +85,7 @@ export class Boot implements Disposable {
     this.#look = every(lookEvery(live().boot.refreshMs), () => void this.#lookOn())
     void this.verdict()
     this.#follow()
-    void cloud.settled().then(() => cloud.online === true && this.#refresher.cameOnline())
+    void cloud.onlineKnown().then(() => cloud.online === true && this.#refresher.cameOnline())
   }
 
   /**
@@ -146,7 +146,7 @@ export class Boot implements Disposable {
 
   #follow(): void {
     const { cloud } = this.#surroundings
-    this.#spell = onAbort(cloud.spell, () => {
+    this.#spell = onAbort(cloud.onlineChanged, () => {
       if (this.#closing.signal.aborted) return
       this.#follow()
       if (cloud.online === true) this.#refresher.cameOnline()

@@ -53,7 +53,7 @@ const linkOf = (cloud: Cloud, credential: Credential): Link => {
   return {
     online: () => (cloud.online === true ? refusal() === undefined : cloud.online),
     // A refusal ends, too, when no API server can be reached any more.
-    changed: () => refusal() ?? cloud.spell,
+    changed: () => refusal() ?? cloud.onlineChanged,
     since: () => cloud.since,
   }
 }

@@ -5,7 +5,7 @@ import { whyRefused } from '../../config/credential-faults.ts'
 import type { LiveConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { Cloud, type CloudParts } from '../upstream/cloud.ts'
-import { readiness } from '../upstream/probe.ts'
+import { readyzProbe } from '../upstream/probe.ts'
 import { Upstream } from '../upstream/upstream.ts'
 
 export interface CloudSurroundings {
@@ -24,12 +24,12 @@ export function cloudOf(
   { connections, metrics, log, onOnline }: CloudSurroundings,
 ): Cloud {
   const build: CloudParts['build'] = (origin, onVerdict, onCredentials): Upstream =>
-    new Upstream(origin, readiness(connections), live().heartbeat, {
-      onVerdict: ({ verdict, lastError }) => {
+    new Upstream(origin, readyzProbe(connections), live().heartbeat, {
+      onHealth: ({ health, lastError }) => {
         // A failed probe is expected: its message is enough, a stack trace would bury it.
-        log[verdict === 'unhealthy' ? 'warn' : 'info'](
-          { upstream: origin, verdict, lastProbe: lastError?.message },
-          `an API server is now ${verdict}`,
+        log[health === 'unhealthy' ? 'warn' : 'info'](
+          { upstream: origin, verdict: health, lastProbe: lastError?.message },
+          `an API server is now ${health}`,
         )
         onVerdict()
       },
@@ -70,7 +70,7 @@ export function cloudOf(
 export function reconfigureCloud(cloud: Cloud, live: LiveConfig): void {
   cloud.replace(originsOf(live))
   cloud.balanceBy(live.lbMode)
-  for (const upstream of cloud.upstreams) upstream.judgeBy(live.heartbeat)
+  for (const upstream of cloud.upstreams) upstream.useRules(live.heartbeat)
 }
 
 const originsOf = ({ serverAddresses }: LiveConfig): string[] =>

@@ -68,7 +68,7 @@ export class HubConfigMap implements AsyncDisposable {
       },
       onBehalf: { identity: shared, credential: 'node' },
       ask: dispatch,
-      linkChanged: () => cloud.spell,
+      linkChanged: () => cloud.onlineChanged,
       read: ({ bytes }) => dataOf(bytes),
       onValues: (values) => this.#read(values.get(this.#name)),
       onState: (state) => this.#enter(state),

@@ -21,7 +21,7 @@ import type { Noticing } from '../pipeline/taken-over.ts'
 import { countingBytes } from '../pipeline/traffic.ts'
 import type { OnAnswer } from '../pipeline/trace.ts'
 import type { Cloud } from '../upstream/cloud.ts'
-import { compressing } from '../upstream/compression.ts'
+import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
 import { upgrader } from '../upstream/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -74,7 +74,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     metrics.upstreamCompressedBytes.add(packed)
     metrics.upstreamInflatedBytes.add(unpacked)
   }
-  const forward = compressing(countingBytes(forwarder(cloud, connections), metrics), {
+  const forward = withCompression(countingBytes(forwarder(cloud, connections), metrics), {
     always: () => live().upstreamCompression,
     mayChange: (exchange) => filters.actOn(exchange),
     onUnpacked,
@@ -183,7 +183,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
  * change of spell would end it later.
  */
 function recoveryOf({ credential }: Exchange, cloud: Cloud): AbortSignal {
-  if (cloud.online !== true) return cloud.spell
+  if (cloud.online !== true) return cloud.onlineChanged
   return (credential === 'node' ? cloud.refusal : undefined) ?? AbortSignal.abort()
 }
 

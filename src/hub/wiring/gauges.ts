@@ -90,11 +90,11 @@ function showUpstreams(metrics: HubMetrics, { cloud, connections }: Measured): v
   for (const gauge of [upstreamHealthy, yurthubServerHealthy, upstreamConnections]) gauge.clear()
   yurthubConnections.clear()
   credentialsRefused.clear()
-  for (const { origin, verdict, refusesCredentials } of cloud.upstreams) {
+  for (const { origin, health, refusesCredentials } of cloud.upstreams) {
     credentialsRefused.set({ upstream: origin }, refusesCredentials ? 1 : 0)
-    if (verdict !== 'unknown') {
-      upstreamHealthy.set({ upstream: origin }, verdict === 'healthy' ? 1 : 0)
-      yurthubServerHealthy.set({ server: origin }, verdict === 'healthy' ? 1 : 0)
+    if (health !== 'unknown') {
+      upstreamHealthy.set({ upstream: origin }, health === 'healthy' ? 1 : 0)
+      yurthubServerHealthy.set({ server: origin }, health === 'healthy' ? 1 : 0)
     }
     const { protocol, hostname, port } = new URL(origin)
     const server = `${hostname}:${port || (protocol === 'https:' ? 443 : 80)}`

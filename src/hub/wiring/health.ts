@@ -112,14 +112,20 @@ function oldestRemark(store: SqliteStore): string[] {
   return oldest.length === 0 ? [] : [`[ ]cache longest unconfirmed: ${oldest.join(', ')}`]
 }
 
-function upstreamRemark({ origin, verdict, standing, ejectedForMs, lastError }: Upstream): string {
-  const mark = standing === 'ready' ? '[+]' : '[ ]'
+function upstreamRemark({
+  origin,
+  health,
+  availability,
+  ejectedForMs,
+  lastError,
+}: Upstream): string {
+  const mark = availability === 'ready' ? '[+]' : '[ ]'
   const last =
-    standing === 'ejected'
-      ? `, asked last for ${Math.ceil(ejectedForMs / 1000)} s: requests fail`
-      : standing === 'silent'
-        ? ', asked last: silent'
+    availability === 'ejected'
+      ? `, tried last for ${Math.ceil(ejectedForMs / 1000)} s: requests fail`
+      : availability === 'unresponsive'
+        ? ', tried last: it answers neither requests nor probes'
         : ''
   const why = lastError === undefined ? '' : `, last probe: ${lastError.message}`
-  return `${mark}upstream ${origin} ${verdict}${last}${why}`
+  return `${mark}upstream ${origin} ${health}${last}${why}`
 }

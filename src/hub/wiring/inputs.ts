@@ -274,7 +274,7 @@ export class FilterInputs implements AsyncDisposable {
         read: how.read,
         onBehalf: isService ? asNode : asHub,
         ask: isService ? sharing : dispatch,
-        linkChanged: () => cloud.spell,
+        linkChanged: () => cloud.onlineChanged,
         onValues: (values) => {
           if (this.#sources.get(name) !== source) return
           // What is told comes before how it stands: whoever waits for it finds it.

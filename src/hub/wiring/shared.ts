@@ -57,7 +57,11 @@ export const sharedCollectionsOf = (
     ways,
     access,
     scope: () => live().poolScopeResources,
-    link: { online: () => cloud.online, changed: () => cloud.spell, since: () => cloud.since },
+    link: {
+      online: () => cloud.online,
+      changed: () => cloud.onlineChanged,
+      since: () => cloud.since,
+    },
     leastMs: config.minRequestTimeoutMs,
     bounds: {
       groups: loggedGroups,

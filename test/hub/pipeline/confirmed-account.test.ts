@@ -66,7 +66,7 @@ async function send(
     },
     learned,
   }
-  const cloud = { online, settled: () => Promise.resolve() }
+  const cloud = { online, onlineKnown: () => Promise.resolve() }
   const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
   const exchange: Exchange = {
     ...exchangeOf('/api/v1/pods', { headers }),
@@ -177,7 +177,7 @@ void t.test(
       },
       learned: () => Promise.resolve(),
     }
-    const cloud = { online: true, settled: () => Promise.resolve() }
+    const cloud = { online: true, onlineKnown: () => Promise.resolve() }
     const layer = withConfirmedAccount(heeding, { cloud, onOutcome: () => undefined })
     const claim = claimOf({
       holds: () => true,

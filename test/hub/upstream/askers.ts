@@ -1,5 +1,5 @@
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import type { Asker } from '../../../src/hub/upstream/balance.ts'
+import type { LoadBalancerContext } from '../../../src/hub/upstream/balance.ts'
 import { componentOf } from '../../../src/api/request/component.ts'
 import { node, type Identity } from '../../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
@@ -9,7 +9,7 @@ export function asker(
   userAgent = 'kubelet/v1.35.0',
   path = '/api/v1/pods',
   identity: Identity = node,
-): Asker {
+): LoadBalancerContext {
   return {
     identity,
     component: componentOf(userAgent),

@@ -50,7 +50,7 @@ async function begin(
   const connections = new Connections({ files: [] })
   const probes = new Probes()
   const upstream = new Upstream(server.origin, probes.probe, patientRules, {
-    onVerdict: () => undefined,
+    onHealth: () => undefined,
   })
   const client = new AbortController()
   t.teardown(async () => {
@@ -114,10 +114,10 @@ void t.test(
     const { reply, wire, upstream, client } = await begin(t, await rawUpstream(t))
     wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
     await reply
-    t.equal(getEventListeners(upstream.tenure, 'abort').length, 1)
+    t.equal(getEventListeners(upstream.gone, 'abort').length, 1)
     client.abort()
     await wire.ended
-    t.equal(getEventListeners(upstream.tenure, 'abort').length, 0)
+    t.equal(getEventListeners(upstream.gone, 'abort').length, 0)
   },
 )
 
@@ -205,7 +205,7 @@ void t.test('what may not be repeated is given up as long as it was not sent', a
   const closed = await gate(t, 0)
   const connections = new Connections({ files: [] })
   const upstream = new Upstream(closed.origin, new Probes().probe, patientRules, {
-    onVerdict: () => undefined,
+    onHealth: () => undefined,
   })
   t.teardown(async () => {
     upstream.close()
@@ -266,7 +266,7 @@ void t.test('an attempt for somebody who has gone already is none', async (t) =>
   t.teardown(() => connections[Symbol.asyncDispose]())
   for (const gone of ['client', 'upstream', 'patience']) {
     const upstream = new Upstream(server.origin, new Probes().probe, patientRules, {
-      onVerdict: () => undefined,
+      onHealth: () => undefined,
     })
     if (gone === 'upstream') upstream.close()
     const signalOf = (who: string): AbortSignal =>
@@ -276,7 +276,7 @@ void t.test('an attempt for somebody who has gone already is none', async (t) =>
     const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable: true } as const
     const reply = attempt(outgoing, upstream, connections, signalOf('patience'))
     await t.rejects(reply, { code: 'NO_ANSWER', sent: false }, gone)
-    t.equal(getEventListeners(upstream.tenure, 'abort').length, 0)
+    t.equal(getEventListeners(upstream.gone, 'abort').length, 0)
   }
 })
 
@@ -293,7 +293,7 @@ void t.test('over HTTP/2, too, it is known what the server cannot have seen', as
       info: parseRequestInfo('GET', url),
     }
     const upstream = new Upstream(origin, new Probes().probe, patientRules, {
-      onVerdict: () => undefined,
+      onHealth: () => undefined,
     })
     t.teardown(() => upstream.close())
     return attempt(

@@ -23,7 +23,7 @@ function cloudOf(t: Teardown, first: Record<string, Health>): Clouded {
   for (const [name, health] of Object.entries(first)) probes.set(name, health)
   const cloud = new Cloud({
     origins: Object.keys(first),
-    build: (origin, onVerdict) => new Upstream(origin, probes.probe, decisive, { onVerdict }),
+    build: (origin, onHealth) => new Upstream(origin, probes.probe, decisive, { onHealth }),
     mode: 'priority',
     onOnline: (online) => told.push(online),
     onGone: (origin) => gone.push(origin),
@@ -43,12 +43,12 @@ function cloudOf(t: Teardown, first: Record<string, Health>): Clouded {
 
 const decisive = { ...patientRules, failedRetry: 1, healthyThreshold: 1 }
 
-const names = (cloud: Cloud): string[] => cloud.candidates(asker()).map(({ origin }) => origin)
+const names = (cloud: Cloud): string[] => cloud.attemptOrder(asker()).map(({ origin }) => origin)
 
 void t.test('one good answer is enough to be online, though others keep silent', async (t) => {
   const { cloud, told } = cloudOf(t, { a: 'silent', b: 'good' })
   t.equal(cloud.online, undefined)
-  await cloud.settled()
+  await cloud.onlineKnown()
   t.equal(cloud.online, true)
   t.strictSame(told, [true])
   t.strictSame(names(cloud), ['b'])
@@ -57,14 +57,14 @@ void t.test('one good answer is enough to be online, though others keep silent',
 void t.test('one bad answer is not enough to be offline: the others are waited for', async (t) => {
   const { cloud, probes, told, say } = cloudOf(t, { a: 'bad', b: 'silent' })
   let settled = false
-  void cloud.settled().then(() => {
+  void cloud.onlineKnown().then(() => {
     settled = true
   })
   await say('a', 'bad')
   t.equal(cloud.online, undefined)
   t.equal(settled, false)
   probes.set('b', 'bad')
-  await cloud.settled()
+  await cloud.onlineKnown()
   t.equal(cloud.online, false)
   t.strictSame(told, [false])
   t.strictSame(names(cloud), [])
@@ -72,13 +72,13 @@ void t.test('one bad answer is not enough to be offline: the others are waited f
 
 void t.test('without any upstream the first verdict is not waited for', async (t) => {
   const { cloud } = cloudOf(t, {})
-  await cloud.settled()
+  await cloud.onlineKnown()
   t.strictSame(names(cloud), [])
 })
 
 void t.test('online lasts as long as anybody is healthy', async (t) => {
   const { cloud, told, say } = cloudOf(t, { a: 'good', b: 'good' })
-  await cloud.settled()
+  await cloud.onlineKnown()
   await say('a', 'bad')
   t.equal(cloud.online, true)
   await say('b', 'bad')
@@ -92,16 +92,16 @@ void t.test(
   'a spell ends when online becomes offline or the reverse, and at no other time',
   async (t) => {
     const { cloud, say } = cloudOf(t, { a: 'good', b: 'good' })
-    await cloud.settled()
+    await cloud.onlineKnown()
     await say('b', 'good')
-    const online = cloud.spell
+    const online = cloud.onlineChanged
     await say('a', 'bad')
     t.equal(online.aborted, false)
     const before = cloud.since
     await say('b', 'bad')
     t.equal(online.aborted, true)
     t.ok(cloud.since >= before)
-    const offline = cloud.spell
+    const offline = cloud.onlineChanged
     t.equal(offline.aborted, false)
     await say('a', 'bad')
     t.equal(offline.aborted, false)
@@ -112,9 +112,11 @@ void t.test(
 
 void t.test('who is woken by the end of a spell sees the new one', async (t) => {
   const { cloud, say } = cloudOf(t, { a: 'bad' })
-  await cloud.settled()
+  await cloud.onlineKnown()
   const seen: unknown[] = []
-  cloud.spell.addEventListener('abort', () => seen.push(cloud.online, cloud.spell.aborted))
+  cloud.onlineChanged.addEventListener('abort', () =>
+    seen.push(cloud.online, cloud.onlineChanged.aborted),
+  )
   await say('a', 'good')
   t.strictSame(seen, [true, false])
 })
@@ -137,17 +139,17 @@ void t.test('by priority the first healthy upstream is asked first, always', asy
 
 void t.test('disposing of the cloud ends the tenure of each upstream', async (t) => {
   const { cloud } = cloudOf(t, { a: 'good', b: 'good' })
-  await cloud.settled()
+  await cloud.onlineKnown()
   cloud[Symbol.dispose]()
   t.strictSame(
-    cloud.upstreams.map(({ tenure }) => tenure.aborted),
+    cloud.upstreams.map(({ gone }) => gone.aborted),
     [true, true],
   )
 })
 
 void t.test('an API server that says that it is not ready is there, and asked last', async (t) => {
   const { cloud, told, say } = cloudOf(t, { a: 'unready', b: 'bad' })
-  await cloud.settled()
+  await cloud.onlineKnown()
   t.equal(cloud.online, true)
   t.strictSame(names(cloud), ['a'])
   await say('b', 'good')
@@ -159,7 +161,7 @@ void t.test('an API server that says that it is not ready is there, and asked la
 
 void t.test('whoever failed is told of, so that nothing is kept of it', async (t) => {
   const { cloud, gone, say } = cloudOf(t, { a: 'good', b: 'good' })
-  await cloud.settled()
+  await cloud.onlineKnown()
   await say('b', 'good')
   await say('b', 'unready')
   t.strictSame(gone, [])
@@ -176,9 +178,9 @@ void t.test(
     const [a, b] = cloud.upstreams
     cloud.replace(['c', 'b', 'c'])
     t.equal(cloud.upstreams[1], b)
-    t.equal(b?.tenure.aborted, false)
-    t.equal(a?.tenure.aborted, true)
-    t.match(a?.tenure.reason, { removed: true })
+    t.equal(b?.gone.aborted, false)
+    t.equal(a?.gone.aborted, true)
+    t.match(a?.gone.reason, { removed: true })
     t.strictSame(gone, ['a'])
     t.strictSame(names(cloud), ['b'])
     await cloud.anyAnswers()
@@ -190,7 +192,7 @@ void t.test(
 
 void t.test('other addresses altogether: online and offline wait for what they say', async (t) => {
   const { cloud, probes, told, say } = cloudOf(t, { a: 'good' })
-  await cloud.settled()
+  await cloud.onlineKnown()
   probes.set('b', 'silent')
   cloud.replace(['b'])
   t.equal(cloud.online, true)
@@ -204,7 +206,7 @@ void t.test('other addresses altogether: online and offline wait for what they s
 
 void t.test('no addresses are no change: the last good ones stay (F13)', async (t) => {
   const { cloud } = cloudOf(t, { a: 'good' })
-  await cloud.settled()
+  await cloud.onlineKnown()
   cloud.replace([])
   t.strictSame(names(cloud), ['a'])
 })

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { Chunks } from '../../../src/http/exchange/chunks.ts'
 import type { BytesReply, Exchange } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import { compressing } from '../../../src/hub/upstream/compression.ts'
+import { withCompression } from '../../../src/hub/upstream/compression.ts'
 import { exchangeOf, type Described } from '../../kit/exchange.ts'
 
 const text = 'what an API server has to say'
@@ -42,7 +42,7 @@ async function seen(
       },
     }
   }
-  const forward = compressing(upstream, {
+  const forward = withCompression(upstream, {
     always: () => always,
     mayChange: () => mayChange,
     onUnpacked: () => undefined,

@@ -244,7 +244,7 @@ void t.test(
       wire.write(gateways(502).replace('Content-Type', 'Connection: close\r\nContent-Type'))
       t.equal((await client.answer()).status, 502)
     }
-    t.equal(hub.cloud.upstreams[0]?.standing, 'ejected')
+    t.equal(hub.cloud.upstreams[0]?.availability, 'ejected')
     await hub.ask(post)
     await second.asked()
   },

@@ -51,7 +51,7 @@ void t.test('who comes while an upstream is silent is sent to another first', as
   hub.probes.set(first.origin, 'silent')
   await hub.ask(get)
   await second.asked()
-  t.match(upstream, { verdict: 'healthy', standing: 'silent' })
+  t.match(upstream, { health: 'healthy', availability: 'unresponsive' })
   await hub.ask(get)
   await second.asked()
   t.equal(first.connections.length, 1)

@@ -142,7 +142,7 @@ void t.test('the end of a tenure cuts what hangs on that upstream, and only that
 
 void t.test('nothing stays on a tenure when an exchange is over, however it ended', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
-  const tenure = hub.cloud.upstreams[0]?.tenure ?? AbortSignal.abort()
+  const tenure = hub.cloud.upstreams[0]?.gone ?? AbortSignal.abort()
   for (const end of ['whole', 'cut', 'hung up', 'hung up early'] as const) {
     const client = await hub.ask(get)
     const wire = await upstream.asked()

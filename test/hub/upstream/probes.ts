@@ -1,4 +1,4 @@
-import { NotReady, NoWord, type Probe } from '../../../src/hub/upstream/probe.ts'
+import { NotReady, ProbeTimeout, type Probe } from '../../../src/hub/upstream/probe.ts'
 import type { HealthRules } from '../../../src/hub/upstream/upstream.ts'
 import { Condition } from '../../kit/condition.ts'
 
@@ -23,7 +23,7 @@ export class Probes {
         if (health === 'good') resolve()
         else if (health === 'bad') reject(new Error('refused'))
         else if (health === 'unready') reject(new NotReady('not ready'))
-        else if (health === 'late') reject(new NoWord('too late'))
+        else if (health === 'late') reject(new ProbeTimeout('too late'))
         else this.#pending.push({ origin, settle })
       }
       settle(this.#health.get(origin) ?? 'good')
@@ -54,5 +54,5 @@ export const patientRules: HealthRules = {
   failedRetry: 2,
   healthyThreshold: 2,
   gapMs: 0,
-  warmUpMs: 0,
+  slowStartMs: 0,
 }

@@ -75,7 +75,7 @@ export async function relay(
   const upgraded: Promise<number>[] = []
   const cloud = new Cloud({
     origins,
-    build: (origin, onVerdict) => new Upstream(origin, probes.probe, patientRules, { onVerdict }),
+    build: (origin, onHealth) => new Upstream(origin, probes.probe, patientRules, { onHealth }),
     mode: 'priority',
     onOnline: () => undefined,
     onGone: (origin) => connections.drop(origin),

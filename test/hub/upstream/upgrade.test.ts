@@ -272,7 +272,7 @@ void t.test(
 void t.test('the end of a tenure cuts it, and nothing stays on a tenure afterwards', async (t) => {
   const upstream = await rawUpstream(t)
   const { hub, client, wire } = await joined(t, upstream)
-  const tenure = hub.cloud.upstreams[0]?.tenure ?? AbortSignal.abort()
+  const tenure = hub.cloud.upstreams[0]?.gone ?? AbortSignal.abort()
   const another = await hub.ask(spdy)
   const other = await upstream.asked()
   other.write(switching('SPDY/3.1'))
@@ -338,10 +338,10 @@ void t.test('an upstream that speaks through a tunnel is heard', async (t) => {
   const { hub, client, wire } = await joined(t)
   const [upstream] = hub.cloud.upstreams
   const before = performance.now()
-  t.equal(upstream?.heardSince(before), false)
+  t.equal(upstream?.receivedSince(before), false)
   wire.write('hello')
   t.equal(await client.take(5), 'hello')
-  t.equal(upstream?.heardSince(before), true)
+  t.equal(upstream?.receivedSince(before), true)
 })
 
 void t.test('who takes no connections for upgrades is asked last in the end', async (t) => {
@@ -351,7 +351,7 @@ void t.test('who takes no connections for upgrades is asked last in the end', as
     await hub.ask(spdy)
     await upstream.asked()
   }
-  t.equal(hub.cloud.upstreams[0]?.standing, 'ejected')
+  t.equal(hub.cloud.upstreams[0]?.availability, 'ejected')
 })
 
 void t.test('an upgrade that is not answered in time is cut at both ends', async (t) => {

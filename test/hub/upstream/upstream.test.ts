@@ -1,7 +1,7 @@
 import t from 'tap'
 import { elapsed, sleep } from '../../../src/base/clock.ts'
-import { TenureOver, Upstream, type HealthRules } from '../../../src/hub/upstream/upstream.ts'
-import type { Verdict } from '../../../src/hub/upstream/verdict.ts'
+import { UpstreamGone, Upstream, type HealthRules } from '../../../src/hub/upstream/upstream.ts'
+import type { HealthStatus } from '../../../src/hub/upstream/health-status.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 import { patientRules, Probes, type Health } from './probes.ts'
 
@@ -10,19 +10,19 @@ const origin = 'http://one'
 interface Judged {
   readonly probes: Probes
   readonly upstream: Upstream
-  readonly verdicts: Verdict[]
+  readonly verdicts: HealthStatus[]
   /** One probe, answered so. */
   readonly probe: (health: Health) => Promise<boolean>
 }
 
 function judged(t: Teardown, rules: Partial<HealthRules> = {}): Judged {
   const probes = new Probes()
-  const verdicts: Verdict[] = []
+  const verdicts: HealthStatus[] = []
   const upstream = new Upstream(
     origin,
     probes.probe,
     { ...patientRules, ...rules },
-    { onVerdict: ({ verdict }) => verdicts.push(verdict) },
+    { onHealth: ({ health }) => verdicts.push(health) },
   )
   t.teardown(() => upstream.close())
   return {
@@ -40,8 +40,8 @@ void t.test(
   'nothing is known of an upstream that was never probed, and it is in nobody’s way',
   async (t) => {
     const { upstream, verdicts } = judged(t)
-    t.equal(upstream.verdict, 'unknown')
-    t.equal(upstream.tenure.aborted, false)
+    t.equal(upstream.health, 'unknown')
+    t.equal(upstream.gone.aborted, false)
     t.strictSame(verdicts, [])
   },
 )
@@ -53,9 +53,9 @@ void t.test('the first probe decides, either way', async (t) => {
   ] as const) {
     const { upstream, verdicts, probe } = judged(t, { failedRetry: 5, healthyThreshold: 5 })
     t.equal(await probe(health), health === 'good')
-    t.equal(upstream.verdict, verdict)
+    t.equal(upstream.health, verdict)
     t.strictSame(verdicts, [verdict])
-    t.equal(upstream.tenure.aborted, verdict === 'unhealthy')
+    t.equal(upstream.gone.aborted, verdict === 'unhealthy')
   }
 })
 
@@ -83,15 +83,15 @@ void t.test(
   async (t) => {
     const { upstream, probe } = judged(t, { failedRetry: 1, healthyThreshold: 1 })
     await probe('good')
-    const first = upstream.tenure
+    const first = upstream.gone
     await probe('good')
-    t.equal(upstream.tenure, first)
+    t.equal(upstream.gone, first)
     await probe('bad')
     t.equal(first.aborted, true)
-    t.type(first.reason, TenureOver)
+    t.type(first.reason, UpstreamGone)
     await probe('good')
-    t.not(upstream.tenure, first)
-    t.equal(upstream.tenure.aborted, false)
+    t.not(upstream.gone, first)
+    t.equal(upstream.gone.aborted, false)
   },
 )
 
@@ -140,7 +140,7 @@ void t.test('failures within a moment are one failure, however often it is asked
   for (let i = 0; i < 6; i++) t.equal(await probe('bad'), false, 'yet each is told as it is')
   t.equal(probes.asked.length, 7)
   t.strictSame(verdicts, ['healthy'])
-  t.equal(upstream.tenure.aborted, false)
+  t.equal(upstream.gone.aborted, false)
   await probe('good')
   t.equal(await probe('bad'), false)
   t.strictSame(verdicts, ['healthy'])
@@ -151,7 +151,7 @@ void t.test('probes whose time has come count, whoever asks in between', async (
   t.teardown(() => clearInterval(hold))
   const { upstream, verdicts, probe } = judged(t, { gapMs: 1_000_000 })
   await probe('good')
-  const over = new Promise((resolve) => upstream.tenure.addEventListener('abort', resolve))
+  const over = new Promise((resolve) => upstream.gone.addEventListener('abort', resolve))
   await probe('bad')
   let asking = true
   void (async () => {
@@ -171,7 +171,7 @@ void t.test('closing ends the tenure, and what a late probe says counts no more'
   probes.set(origin, 'silent')
   const late = upstream.probe()
   upstream.close()
-  t.equal(upstream.tenure.aborted, true)
+  t.equal(upstream.gone.aborted, true)
   probes.set(origin, 'bad')
   t.equal(await late, false)
   t.strictSame(verdicts, ['healthy'])
@@ -207,20 +207,20 @@ void t.test('nobody is silent while it is this process that has no turn', async 
 void t.test('an API server that is not ready is neither healthy nor gone', async (t) => {
   const { upstream, verdicts, probe } = judged(t)
   await probe('good')
-  const { tenure } = upstream
+  const { gone } = upstream
   t.equal(await probe('unready'), true)
   await probe('unready')
   t.strictSame(verdicts, ['healthy', 'unready'])
-  t.equal(upstream.standing, 'unready')
+  t.equal(upstream.availability, 'unready')
   t.match(upstream.lastError, { code: 'NOT_READY' })
-  t.equal(tenure.aborted, false, 'what hangs on it goes on')
+  t.equal(gone.aborted, false, 'what hangs on it goes on')
   await probe('bad')
   await probe('bad')
-  t.equal(tenure.aborted, true)
+  t.equal(gone.aborted, true)
   await probe('unready')
   await probe('good')
   t.strictSame(verdicts, ['healthy', 'unready', 'unhealthy', 'unready'])
-  t.equal(upstream.tenure.aborted, false)
+  t.equal(upstream.gone.aborted, false)
 })
 
 void t.test('where probes fail differently the milder one is believed', async (t) => {
@@ -235,13 +235,13 @@ void t.test('whoever speaks is not dead, however late its probes are', async (t)
   for (let i = 0; i < 3; i++) {
     probes.set(origin, 'silent')
     const late = upstream.probe()
-    upstream.heard()
+    upstream.received()
     probes.set(origin, 'late')
     t.equal(await late, true)
   }
   probes.set(origin, 'silent')
   const slow = upstream.answersWithin(1)
-  upstream.heard()
+  upstream.received()
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
   t.equal(await slow, true)
@@ -257,7 +257,7 @@ void t.test('a refusal is a refusal, whoever still speaks', async (t) => {
   await probe('good')
   probes.set(origin, 'silent')
   const refused = upstream.probe()
-  upstream.heard()
+  upstream.received()
   probes.set(origin, 'bad')
   t.equal(await refused, false)
   t.strictSame(verdicts, ['healthy', 'unhealthy'])
@@ -266,42 +266,42 @@ void t.test('a refusal is a refusal, whoever still speaks', async (t) => {
 void t.test('requests that fail eject it, and a new tenure begins without that', async (t) => {
   const { upstream, probe } = judged(t, { failedRetry: 1, healthyThreshold: 1 })
   await probe('good')
-  t.equal(upstream.standing, 'ready')
+  t.equal(upstream.availability, 'ready')
   for (let i = 0; i < 5; i++) upstream.failed(performance.now())
-  t.equal(upstream.standing, 'ejected')
+  t.equal(upstream.availability, 'ejected')
   await upstream.probe()
-  t.equal(upstream.verdict, 'healthy', 'its probes succeed')
+  t.equal(upstream.health, 'healthy', 'its probes succeed')
   await probe('bad')
-  t.equal(upstream.standing, 'gone')
+  t.equal(upstream.availability, 'unhealthy')
   await probe('good')
-  t.equal(upstream.standing, 'ready')
+  t.equal(upstream.availability, 'ready')
 })
 
 void t.test('silence is what neither a request nor a probe was spared', async (t) => {
   const { probes, upstream, verdicts, probe } = judged(t)
   await probe('good')
   let told = 0
-  using _waiting = upstream.onSilence(() => told++)
-  upstream.onSilence(() => t.fail('who waits no more is told nothing'))[Symbol.dispose]()
+  using _waiting = upstream.onUnresponsive(() => told++)
+  upstream.onUnresponsive(() => t.fail('who waits no more is told nothing'))[Symbol.dispose]()
   probes.set(origin, 'bad')
   t.equal(await upstream.answersWithin(1_000_000), false)
-  t.strictSame([told, upstream.standing], [1, 'silent'])
-  upstream.heard()
-  t.equal(upstream.standing, 'ready', 'until it speaks')
+  t.strictSame([told, upstream.availability], [1, 'unresponsive'])
+  upstream.received()
+  t.equal(upstream.availability, 'ready', 'until it speaks')
   await probe('late')
-  t.strictSame([told, upstream.standing, upstream.verdict], [2, 'gone', 'unhealthy'])
+  t.strictSame([told, upstream.availability, upstream.health], [2, 'unhealthy', 'unhealthy'])
   await probe('unready')
   await probe('unready')
-  t.equal(upstream.standing, 'unready', 'or answers a probe')
+  t.equal(upstream.availability, 'unready', 'or answers a probe')
   await probe('late')
-  t.equal(upstream.standing, 'silent')
+  t.equal(upstream.availability, 'unresponsive')
   t.strictSame(verdicts, ['healthy', 'unhealthy', 'unready'])
 })
 
 void t.test('who has just spoken is not probed for those who wait', async (t) => {
   const { probes, upstream, probe } = judged(t)
   await probe('good')
-  upstream.heard()
+  upstream.received()
   probes.set(origin, 'bad')
   t.equal(await upstream.answersWithin(1_000_000), true)
   t.equal(probes.asked.length, 1)

@@ -1,32 +1,32 @@
 import { elapsed, jitter } from '../../base/clock.ts'
 
-export interface TrackRules {
+export interface OutlierRules {
   /** How long the first ejection lasts; each further one lasts twice as long as the one before. */
   readonly ejectMs: number
-  /** How long an upstream that is back takes to carry its whole share again. */
-  readonly warmUpMs: number
+  /** How long an upstream that has recovered takes until it carries its whole share again. */
+  readonly slowStartMs: number
 }
 
-/** How many failures in a row eject. */
-const inARow = 5
+/** So many consecutive failures eject. */
+const consecutiveFailures = 5
 
-/** Of how many recent outcomes half have to be failures to eject as well. */
+/** So many recent outcomes are kept; half of them failures eject as well. */
 const recentCount = 20
 
 /**
- * An ejection lasts at most this many times as long as the first; after as long without one, the
- * next counts as a first again.
+ * An ejection lasts at most this many times as long as the first. After the same time without an
+ * ejection the next one is as short as the first.
  */
-const longest = 30
+const maxBackoff = 30
 
 /**
- * How requests have fared at one upstream. An upstream at which they fail is ejected for a while
- * even if its probes succeed: a gateway may have lost its backends, a disk may be full. Requests
- * that were under way together and fail together count as one failure; outcomes during an ejection
- * do not count.
+ * Outlier detection and slow start of one upstream, as in Envoy. An upstream at which requests fail
+ * is ejected for a while even if its probes succeed: a gateway may have lost its backends, a disk
+ * may be full. Requests that were in flight together and fail together count as one failure;
+ * outcomes during an ejection do not count.
  */
-export class TrackRecord {
-  readonly #rules: TrackRules
+export class OutlierDetector {
+  readonly #rules: OutlierRules
   readonly #onEjected: (forMs: number) => void
   #recent: boolean[] = []
   #failedAt = -Infinity
@@ -34,7 +34,7 @@ export class TrackRecord {
   #until = -Infinity
   #warmFrom = -Infinity
 
-  constructor(rules: TrackRules, onEjected: (forMs: number) => void) {
+  constructor(rules: OutlierRules, onEjected: (forMs: number) => void) {
     this.#rules = rules
     this.#onEjected = onEjected
   }
@@ -48,24 +48,24 @@ export class TrackRecord {
     return Math.max(0, this.#until - elapsed())
   }
 
-  /** See `Candidate`. */
-  get warmth(): number {
+  /** See `LoadBalancedHost`. */
+  get slowStartWeight(): number {
     const since = elapsed() - this.#warmFrom
-    return since >= this.#rules.warmUpMs ? 1 : Math.max(0, since / this.#rules.warmUpMs)
+    return since >= this.#rules.slowStartMs ? 1 : Math.max(0, since / this.#rules.slowStartMs)
   }
 
   answered(): void {
     this.#note(true)
   }
 
-  /** A request that went out at `began`, by the clock of `elapsed`, was not answered. */
+  /** A request sent at `began`, by the clock of `elapsed`, had no answer. */
   failed(began: number): void {
     if (began < this.#failedAt) return
     this.#failedAt = elapsed()
     this.#note(false)
     const failures = this.#recent.filter((good) => !good).length
     const row = this.#recent.length - 1 - this.#recent.lastIndexOf(true)
-    if (row >= inARow || failures >= recentCount / 2) this.#eject()
+    if (row >= consecutiveFailures || failures >= recentCount / 2) this.#eject()
   }
 
   #note(good: boolean): void {
@@ -76,9 +76,9 @@ export class TrackRecord {
 
   #eject(): void {
     const { ejectMs } = this.#rules
-    const most = ejectMs * longest
+    const most = ejectMs * maxBackoff
     if (elapsed() - this.#until > most) this.#ejections = 0
-    // Drawn at random, so that not all nodes come back at once.
+    // At random, so that not all nodes return at once.
     const forMs = Math.min(ejectMs * 2 ** this.#ejections, most) * jitter(0.9, 1.1)
     this.#ejections++
     this.#recent = []
@@ -87,9 +87,7 @@ export class TrackRecord {
     this.#onEjected(forMs)
   }
 
-  /**
-   * The upstream was gone and is back: earlier failures belong to that outage and are forgotten.
-   */
+  /** The upstream has recovered: earlier failures belong to the outage and no longer count. */
   begin(): void {
     this.#recent = []
     this.#until = Math.min(this.#until, elapsed())

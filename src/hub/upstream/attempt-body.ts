@@ -1,17 +1,17 @@
 import { Readable } from 'node:stream'
 
 /**
- * A stream of its own with the bytes of `body`, for one attempt. undici destroys a request's body
- * when the request ends; were that the client's own stream, its connection would be destroyed with
- * it, and the next attempt would have no body.
+ * A separate stream with the bytes of `body`, for one attempt. undici destroys a request's body
+ * when the request ends; with the client's own stream it would destroy the client's connection,
+ * and the next attempt would have no body.
  */
-export function lentBody(body: Readable): Readable {
+export function attemptBody(body: Readable): Readable {
   let begun = false
   const copy = new Readable({
     read: () => {
-      // An empty body may have ended before anybody read it.
+      // An empty body may end before the first read.
       if (body.readableEnded) {
-        if (body.readableDidRead) copy.destroy(new Error('the body has been read before'))
+        if (body.readableDidRead) copy.destroy(new Error('an earlier attempt has read the body'))
         else copy.push(null)
         return
       }
@@ -24,8 +24,8 @@ export function lentBody(body: Readable): Readable {
       done(cause)
     },
   })
-  // undici does not listen to the body of a request that was given up before its turn came, but
-  // asks it how long it is.
+  // undici reads the length of the body of a request that was cancelled in its queue, and listens
+  // to no error of it.
   copy.on('error', () => undefined)
   const onData = (chunk: Buffer): void => {
     if (!copy.push(chunk)) body.pause()
@@ -35,7 +35,7 @@ export function lentBody(body: Readable): Readable {
     copy.push(null)
   }
   const onClose = (): void => {
-    copy.destroy(new Error('the client has stopped sending'))
+    copy.destroy(new Error('the client stopped sending the body'))
   }
   return copy
 }

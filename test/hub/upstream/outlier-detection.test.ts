@@ -1,19 +1,20 @@
 import t from 'tap'
 import { elapsed } from '../../../src/base/clock.ts'
-import { TrackRecord, type TrackRules } from '../../../src/hub/upstream/track-record.ts'
+import { OutlierDetector, type OutlierRules } from '../../../src/hub/upstream/outlier-detection.ts'
 
 interface Recorded {
-  readonly record: TrackRecord
+  readonly record: OutlierDetector
   /** Lengths of ejections. */
   readonly ejections: number[]
   /** Requests one after the other that fail. */
   readonly fail: (times: number) => void
 }
 
-function recorded(rules: Partial<TrackRules> = {}): Recorded {
+function recorded(rules: Partial<OutlierRules> = {}): Recorded {
   const ejections: number[] = []
-  const record = new TrackRecord({ ejectMs: 1_000_000, warmUpMs: 1_000_000, ...rules }, (forMs) =>
-    ejections.push(forMs),
+  const record = new OutlierDetector(
+    { ejectMs: 1_000_000, slowStartMs: 1_000_000, ...rules },
+    (forMs) => ejections.push(forMs),
   )
   return {
     record,
@@ -27,7 +28,7 @@ function recorded(rules: Partial<TrackRules> = {}): Recorded {
 void t.test('an upstream that nobody has asked is as good as any', async (t) => {
   const { record } = recorded()
   t.equal(record.ejected, false)
-  t.equal(record.warmth, 1)
+  t.equal(record.slowStartWeight, 1)
 })
 
 void t.test('five failures in a row eject, fewer do not', async (t) => {
@@ -98,11 +99,11 @@ void t.test('what becomes of requests during an ejection counts for nothing', as
 void t.test('after an ejection it warms up, and so it does when it begins anew', async (t) => {
   const { record, fail } = recorded()
   fail(5)
-  t.equal(record.warmth, 0)
+  t.equal(record.slowStartWeight, 0)
   record.begin()
   t.equal(record.ejected, false, 'it was gone, and is back')
-  t.ok(record.warmth < 0.01)
-  const quick = recorded({ warmUpMs: 0 })
+  t.ok(record.slowStartWeight < 0.01)
+  const quick = recorded({ slowStartMs: 0 })
   quick.record.begin()
-  t.equal(quick.record.warmth, 1)
+  t.equal(quick.record.slowStartWeight, 1)
 })
