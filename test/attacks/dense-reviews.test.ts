@@ -9,7 +9,7 @@ const sources = new URL('../../src/cluster/', import.meta.url)
 
 /** Reviews of as many bytes as are let in at once, of the values that take most when parsed. */
 const reviewing = `
-  const { reviewed } = await import('${new URL('admission/review.ts', sources).href}')
+  const { reviewAdmission } = await import('${new URL('admission/review.ts', sources).href}')
   const { reviewConversion } = await import('${new URL('crd/conversion-review.ts', sources).href}')
   const dense = (bytes) => '[' + '{},'.repeat((bytes - 1_000) / 3) + '{}]'
   const slow = () => new Promise((resolve) => setTimeout(resolve, 500, undefined))
@@ -20,7 +20,7 @@ const reviewing = `
   const rules = {
     lookup, propagate: false, actors: { controllers: new Set(), converters: new Set() },
   }
-  const admit = (bytes) => reviewed('/mutate/pods', JSON.parse(
+  const admit = (bytes) => reviewAdmission('/mutate/pods', JSON.parse(
     '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",' +
     '"kind":{"kind":"Pod"},"operation":"CREATE","namespace":"x",' +
     '"object":{"metadata":{},"spec":{},"j":' + dense(bytes) + '}}}'), rules)

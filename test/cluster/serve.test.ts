@@ -11,7 +11,7 @@ import {
   type WebhookOptions,
 } from '../../src/cluster/serve.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
-import { lookupOf, poolNamed } from './admission/known-pools.ts'
+import { lookupOf, poolNamed } from './admission/pool-lookup.ts'
 import { until } from '../kit/until.ts'
 
 const authority = new CertificateAuthority('webhooks')

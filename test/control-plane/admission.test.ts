@@ -15,7 +15,7 @@ import {
   poolCases,
   propagationCases,
   world,
-  type Carrier,
+  type AdmissionMode,
   type Case,
 } from '../cluster/admission/cases.ts'
 import {
@@ -124,7 +124,7 @@ async function makeWorld(t: Test, { admin }: ControlPlane): Promise<void> {
 const merge = (client: ApiClient, path: string, body: JsonObject) =>
   client.send('PATCH', path, JSON.stringify(body), 'application/merge-patch+json')
 
-async function tryAll(t: Test, plane: ControlPlane, carrier: Carrier): Promise<void> {
+async function tryAll(t: Test, plane: ControlPlane, carrier: AdmissionMode): Promise<void> {
   for (const each of everyCase) {
     const wanted = carrier === 'nothing but policies that always hold' ? (each.down ?? each) : each
     if (wanted === 'any') continue

@@ -10,8 +10,8 @@ import { nodeName } from '../kit/cloud.ts'
 import { startTestHub } from '../kit/hub.ts'
 import { compareAll } from '../differential/check.ts'
 import { differences } from '../differential/differences.ts'
-import { doorsOf, patientHeartbeat } from '../differential/doors.ts'
-import { prepare } from '../differential/world.ts'
+import { clientsOf, patientHeartbeat } from '../differential/clients.ts'
+import { prepare } from '../differential/fixtures.ts'
 
 t.setTimeout(240_000)
 
@@ -33,11 +33,11 @@ void t.test(
     })
     if (!admin || !node) throw new Error('there are two')
     const tls = { ca: readFileSync(plane.pki.ca.certificate), ...admin }
-    const doors = doorsOf(t, { hub, url: plane.url, tls, node })
-    const token = await prepare(doors)
+    const clients = clientsOf(t, { hub, url: plane.url, tls, node })
+    const token = await prepare(clients)
     const found = await compareAll(t, {
       sort: 'kube-apiserver',
-      doors,
+      clients,
       token,
       compact: () => plane.compact(),
     })

@@ -15,10 +15,10 @@ void t.test(
 )
 
 void t.test('no difference is tolerated by name alone', async (t) => {
-  const used = table.flatMap(({ askings }) => askings.flatMap(({ differs }) => differs?.name ?? []))
+  const used = table.flatMap(({ cases }) => cases.flatMap(({ differs }) => differs?.name ?? []))
   t.strictSame(new Set<string>([...used, 'connections']), new Set<string>(differences))
 })
 
 void t.test('some hundreds of requests are compared', async (t) => {
-  t.ok(table.flatMap(({ askings }) => askings).length > 400)
+  t.ok(table.flatMap(({ cases }) => cases).length > 400)
 })

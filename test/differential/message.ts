@@ -1,9 +1,6 @@
-import { own, type Asking } from './asking.ts'
+import { own, type RequestCase } from './request-case.ts'
 
-/**
- * Who sends a message: the address it sends it to, the program it says it is, the namespace that is
- * its own.
- */
+/** The sender of a message: the address it sends to, its User-Agent and its own namespace. */
 export interface Sender {
   readonly host: string
   readonly agent: string
@@ -11,23 +8,23 @@ export interface Sender {
 }
 
 /** A request in bytes, to be sent as they are. */
-export function messageOf(asking: Asking, sender: Sender): Buffer {
-  if (asking.raw !== undefined) {
-    return Buffer.from(inOwn(asking.raw.replaceAll('HOST', sender.host), sender), 'latin1')
+export function messageOf(request: RequestCase, sender: Sender): Buffer {
+  if (request.raw !== undefined) {
+    return Buffer.from(inOwn(request.raw.replaceAll('HOST', sender.host), sender), 'latin1')
   }
-  const { method = 'GET', target, chunked = false } = asking
-  const body = bodyOf(asking, sender)
+  const { method = 'GET', target, chunked = false } = request
+  const body = bodyOf(request, sender)
   const lines = [`${method} ${inOwn(target, sender).replaceAll('HOST', sender.host)} HTTP/1.1`]
-  for (const [name, value] of fieldsOf(asking, sender)) lines.push(`${name}: ${value}`)
+  for (const [name, value] of fieldsOf(request, sender)) lines.push(`${name}: ${value}`)
   if (body && chunked) lines.push('Transfer-Encoding: chunked')
   else if (body) lines.push(`Content-Length: ${body.byteLength}`)
   const head = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   if (!body) return head
-  return Buffer.concat([head, chunked ? inChunks(body, asking.trailers ?? {}) : body])
+  return Buffer.concat([head, chunked ? inChunks(body, request.trailers ?? {}) : body])
 }
 
-/** Names and values in the order in which they are sent, without what says how long the body is. */
-export function fieldsOf({ headers = {} }: Asking, sender: Sender): [string, string][] {
+/** Names and values in the order in which they are sent, without the fields that frame the body. */
+export function fieldsOf({ headers = {} }: RequestCase, sender: Sender): [string, string][] {
   const { host, agent } = sender
   const fields = { Host: host, 'User-Agent': agent, Accept: 'application/json', ...headers }
   return Object.entries(fields).flatMap(([name, value]) =>
@@ -35,7 +32,7 @@ export function fieldsOf({ headers = {} }: Asking, sender: Sender): [string, str
   )
 }
 
-export function bodyOf({ body }: Asking, sender: Sender): Buffer | undefined {
+export function bodyOf({ body }: RequestCase, sender: Sender): Buffer | undefined {
   if (body === undefined) return undefined
   // Names of namespaces are equally long, so that lengths within a message in protobuf stay true.
   return Buffer.from(inOwn(Buffer.from(body).toString('latin1'), sender), 'latin1')

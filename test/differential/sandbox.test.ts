@@ -3,8 +3,8 @@ import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { CloudServer, nodeName } from '../kit/cloud.ts'
 import { startTestHub } from '../kit/hub.ts'
 import { compareAll } from './check.ts'
-import { doorsOf, patientHeartbeat } from './doors.ts'
-import { prepare } from './world.ts'
+import { clientsOf, patientHeartbeat } from './clients.ts'
+import { prepare } from './fixtures.ts'
 
 t.setTimeout(300_000)
 
@@ -25,7 +25,7 @@ void t.test('nobody can tell a hub from the sandbox behind it', { timeout: 300_0
     config: { heartbeat: patientHeartbeat },
   })
   const tls = { ca: sandbox.caCertificate ?? '', cert, key }
-  const doors = doorsOf(t, { hub, url: sandbox.url, tls, node: { cert, key } })
-  const token = await prepare(doors)
-  await compareAll(t, { sort: 'sandbox', doors, token, compact: () => sandbox.compact() })
+  const clients = clientsOf(t, { hub, url: sandbox.url, tls, node: { cert, key } })
+  const token = await prepare(clients)
+  await compareAll(t, { sort: 'sandbox', clients, token, compact: () => sandbox.compact() })
 })

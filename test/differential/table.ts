@@ -1,6 +1,6 @@
-import type { Asking } from './asking.ts'
+import type { RequestCase } from './request-case.ts'
 import { discovery } from './cases/discovery.ts'
-import { errors, poor, strangers } from './cases/errors.ts'
+import { errors, unauthorized, unauthenticated } from './cases/errors.ts'
 import { messages } from './cases/messages.ts'
 import { gets, lists } from './cases/reads.ts'
 import { targets } from './cases/targets.ts'
@@ -11,23 +11,23 @@ import { writes } from './cases/writes.ts'
 /** Requests of one subject. */
 export interface Subject {
   readonly name: string
-  readonly askings: readonly Asking[]
-  /** Reads leave everything as it was; others are made by each door in a namespace of its own. */
+  readonly cases: readonly RequestCase[]
+  /** Reads change nothing; each client makes the others in a namespace of its own. */
   readonly kind: 'reads' | 'watches' | 'writes'
-  /** How many are under way at a time. */
-  readonly abreast: number
+  /** How many run at a time. */
+  readonly concurrency: number
 }
 
 export const table: readonly Subject[] = [
-  { name: 'discovery and documents', askings: discovery, kind: 'reads', abreast: 4 },
-  { name: 'gets', askings: gets, kind: 'reads', abreast: 4 },
-  { name: 'lists', askings: lists, kind: 'reads', abreast: 6 },
-  { name: 'watches', askings: watches, kind: 'watches', abreast: 8 },
-  { name: 'writes', askings: writes, kind: 'writes', abreast: 1 },
-  { name: 'errors', askings: errors, kind: 'writes', abreast: 4 },
-  { name: 'callers nobody knows', askings: strangers, kind: 'writes', abreast: 4 },
-  { name: 'callers who may do little', askings: poor, kind: 'writes', abreast: 4 },
-  { name: 'targets and methods', askings: targets, kind: 'writes', abreast: 4 },
-  { name: 'messages', askings: messages, kind: 'writes', abreast: 4 },
-  { name: 'upgrades', askings: upgrades, kind: 'writes', abreast: 4 },
+  { name: 'discovery and documents', cases: discovery, kind: 'reads', concurrency: 4 },
+  { name: 'gets', cases: gets, kind: 'reads', concurrency: 4 },
+  { name: 'lists', cases: lists, kind: 'reads', concurrency: 6 },
+  { name: 'watches', cases: watches, kind: 'watches', concurrency: 8 },
+  { name: 'writes', cases: writes, kind: 'writes', concurrency: 1 },
+  { name: 'errors', cases: errors, kind: 'writes', concurrency: 4 },
+  { name: 'callers nobody knows', cases: unauthenticated, kind: 'writes', concurrency: 4 },
+  { name: 'callers who may do little', cases: unauthorized, kind: 'writes', concurrency: 4 },
+  { name: 'targets and methods', cases: targets, kind: 'writes', concurrency: 4 },
+  { name: 'messages', cases: messages, kind: 'writes', concurrency: 4 },
+  { name: 'upgrades', cases: upgrades, kind: 'writes', concurrency: 4 },
 ]

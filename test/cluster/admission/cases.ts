@@ -6,7 +6,7 @@ import { valueAt } from '../../../src/api/kube/json-at.ts'
  * How admission is carried: by webhooks, by those while none answers, or by policies in their
  * place.
  */
-export type Carrier = 'webhooks' | 'nothing but policies that always hold' | 'policies'
+export type AdmissionMode = 'webhooks' | 'nothing but policies that always hold' | 'policies'
 
 /**
  * One request to a cluster with the pools and nodes of `world`, sent as a dry run, and what comes

@@ -1,5 +1,11 @@
 import t from 'tap'
-import { kept, patched, pool, refused, type Asked } from './judged.ts'
+import {
+  unmetConditions,
+  patched,
+  pool,
+  refusedFields,
+  type PolicyRequest,
+} from './evaluated-policy.ts'
 
 const inPool = 'apps.openyurt.io/nodepool'
 const wished = 'apps.openyurt.io/desired-nodepool'
@@ -16,7 +22,7 @@ const pod = (annotations: object = {}, more: object = {}, spec: object = {}) => 
 })
 
 /** A node enters the pool p. */
-const enters: Asked = {
+const enters: PolicyRequest = {
   operation: 'UPDATE',
   object: node({ [inPool]: 'p' }),
   oldObject: node({}),
@@ -28,39 +34,45 @@ const controlled = { ownerReferences: [{ kind: 'ReplicaSet', controller: true }]
 
 void t.test('policies about nodes are asked about what changes their pool', async (t) => {
   for (const name of ['nodes', 'node-kind', 'node-wish', 'node-memory']) {
-    t.strictSame(kept(name, enters), [], name)
-    t.strictSame(kept(name, { ...enters, username: ourOwn }), ['is-not-our-own'], name)
+    t.strictSame(unmetConditions(name, enters), [], name)
+    t.strictSame(unmetConditions(name, { ...enters, username: ourOwn }), ['is-not-our-own'], name)
     const status = { ...enters, oldObject: enters.object ?? {} }
-    t.equal(kept(name, status)[0], 'concerns-its-pool', name)
+    t.equal(unmetConditions(name, status)[0], 'concerns-its-pool', name)
   }
   for (const name of ['nodes', 'node-wish']) {
     const created = { operation: 'CREATE', object: node({}) } as const
-    t.strictSame(kept(name, created), [], `${name}: a new one`)
+    t.strictSame(unmetConditions(name, created), [], `${name}: a new one`)
     for (const label of [wished, hostNetwork, 'openyurt.io/is-edge-worker'])
-      t.strictSame(kept(name, { ...enters, object: node({ [label]: 'x' }) }), [], label)
+      t.strictSame(unmetConditions(name, { ...enters, object: node({ [label]: 'x' }) }), [], label)
     const forgets = { ...enters, object: node({}), oldObject: node({}, { [memory]: '{}' }) }
-    t.strictSame(kept(name, forgets), [], memory)
+    t.strictSame(unmetConditions(name, forgets), [], memory)
   }
   const other = { ...enters, params: pool('q') }
-  t.strictSame(kept('node-kind', other), ['enters-this-pool'])
-  t.strictSame(kept('node-memory', other), ['concerns-this-pool'])
+  t.strictSame(unmetConditions('node-kind', other), ['enters-this-pool'])
+  t.strictSame(unmetConditions('node-memory', other), ['concerns-this-pool'])
   const moves = { ...enters, oldObject: node({ [inPool]: 'o' }) }
-  t.strictSame(kept('node-kind', moves), ['enters-this-pool'])
-  t.strictSame(kept('node-memory', moves), ['concerns-this-pool'], 'the one it leaves is')
-  t.strictSame(kept('node-memory', { ...moves, params: pool('o') }), [])
+  t.strictSame(unmetConditions('node-kind', moves), ['enters-this-pool'])
+  t.strictSame(
+    unmetConditions('node-memory', moves),
+    ['concerns-this-pool'],
+    'the one it leaves is',
+  )
+  t.strictSame(unmetConditions('node-memory', { ...moves, params: pool('o') }), [])
   const remembers = { ...enters, object: node({ [inPool]: 'p' }, { [memory]: '{}' }) }
-  t.strictSame(kept('node-memory', remembers), ['remembers-nothing'])
+  t.strictSame(unmetConditions('node-memory', remembers), ['remembers-nothing'])
 })
 
 void t.test('policies about new nodes are asked by the pool that they are made in', async (t) => {
   const labelled = node({ [hostNetwork]: 'true' })
-  t.strictSame(kept('node-without-pool', { object: labelled }), [])
-  t.strictSame(kept('node-without-pool', { object: node({}) }), ['has-the-label'])
+  t.strictSame(unmetConditions('node-without-pool', { object: labelled }), [])
+  t.strictSame(unmetConditions('node-without-pool', { object: node({}) }), ['has-the-label'])
   for (const label of [inPool, wished]) {
     const made = node({ [hostNetwork]: 'true', [label]: 'p' })
-    t.strictSame(kept('node-without-pool', { object: made }), ['is-in-no-pool'])
-    t.strictSame(kept('node-in-pool', { object: made }), [])
-    t.strictSame(kept('node-in-pool', { object: made, params: pool('q') }), ['is-its-pool'])
+    t.strictSame(unmetConditions('node-without-pool', { object: made }), ['is-in-no-pool'])
+    t.strictSame(unmetConditions('node-in-pool', { object: made }), [])
+    t.strictSame(unmetConditions('node-in-pool', { object: made, params: pool('q') }), [
+      'is-its-pool',
+    ])
   }
 })
 
@@ -68,7 +80,7 @@ void t.test(
   'pools are completed that are new, or written in a version that lacks fields',
   async (t) => {
     const asked = (operation: 'CREATE' | 'UPDATE', version: string) =>
-      kept('pool-defaults', { operation, version })
+      unmetConditions('pool-defaults', { operation, version })
     t.strictSame(asked('CREATE', 'v1beta2'), [])
     t.strictSame(asked('UPDATE', 'v1beta1'), [])
     t.strictSame(asked('UPDATE', 'v1beta2'), ['lacks-something'])
@@ -78,7 +90,7 @@ void t.test(
 void t.test('policies about pods leave alone what is not theirs', async (t) => {
   const system = { namespace: 'kube-system' }
   const excludes = { [excluded]: 'true' }
-  const rows: readonly (readonly [string, Asked, ...string[]])[] = [
+  const rows: readonly (readonly [string, PolicyRequest, ...string[]])[] = [
     ['excluded-pods', { object: pod(excludes) }],
     ['excluded-pods', { object: pod(excludes), ...system }],
     ['excluded-pods', { object: pod() }, 'is-excluded'],
@@ -91,26 +103,29 @@ void t.test('policies about pods leave alone what is not theirs', async (t) => {
     ['pod-network', { object: pod(), params: pool('p', false) }, 'is-host-network-pool'],
     ['pod-network', { object: pod(), params: { metadata: { name: 'p' } } }, 'is-host-network-pool'],
   ]
-  for (const [name, asked, ...by] of rows) t.strictSame(kept(name, asked), by, `${name}: ${by}`)
+  for (const [name, asked, ...by] of rows)
+    t.strictSame(unmetConditions(name, asked), by, `${name}: ${by}`)
   for (const name of ['pod-guidance', 'pod-guidance-of-pool']) {
-    t.strictSame(kept(name, { object: pod() }), [])
-    t.strictSame(kept(name, { object: pod(mirror) }), ['is-no-mirror-pod'])
-    t.strictSame(kept(name, { object: pod(), ...system }), ['is-no-part-of-the-cluster'])
-    t.strictSame(kept(name, { object: pod({}, controlled) }), ['has-no-owner'])
+    t.strictSame(unmetConditions(name, { object: pod() }), [])
+    t.strictSame(unmetConditions(name, { object: pod(mirror) }), ['is-no-mirror-pod'])
+    t.strictSame(unmetConditions(name, { object: pod(), ...system }), ['is-no-part-of-the-cluster'])
+    t.strictSame(unmetConditions(name, { object: pod({}, controlled) }), ['has-no-owner'])
     const update = { operation: 'UPDATE', oldObject: pod({}, generation(1)) } as const
-    t.strictSame(kept(name, { ...update, object: pod({}, generation(2)) }), [])
-    t.strictSame(kept(name, { ...update, object: pod({}, generation(1)) }), ['is-new-or-changed'])
+    t.strictSame(unmetConditions(name, { ...update, object: pod({}, generation(2)) }), [])
+    t.strictSame(unmetConditions(name, { ...update, object: pod({}, generation(1)) }), [
+      'is-new-or-changed',
+    ])
   }
   const standard = { object: pod(), params: pool('p', false) }
-  t.strictSame(kept('pod-guidance-of-pool', standard), ['is-host-network-pool'])
-  t.strictSame(kept('pod-guidance', standard), [])
+  t.strictSame(unmetConditions('pod-guidance-of-pool', standard), ['is-host-network-pool'])
+  t.strictSame(unmetConditions('pod-guidance', standard), [])
 })
 
-const made = (spec: object, metadata: object = { name: 'p' }): Asked => ({
+const made = (spec: object, metadata: object = { name: 'p' }): PolicyRequest => ({
   operation: 'CREATE',
   object: { metadata, spec },
 })
-const changed = (oldSpec: object, spec: object): Asked => ({
+const changed = (oldSpec: object, spec: object): PolicyRequest => ({
   operation: 'UPDATE',
   object: { metadata: { name: 'p' }, spec },
   oldObject: { metadata: { name: 'p' }, spec: oldSpec },
@@ -127,9 +142,9 @@ void t.test('a pool is made as one can be, and keeps what it is', async (t) => {
     labels: { 'example.com/a': 'b', c: '' },
     taints: [taint, { key: 'b', value: 'c', effect: 'NoExecute' }],
   }
-  t.strictSame(refused('pools', made(full)), [])
-  t.strictSame(refused('pools', made({})), [])
-  t.strictSame(refused('pools', changed(full, { ...full, leaderReplicas: 2 })), [])
+  t.strictSame(refusedFields('pools', made(full)), [])
+  t.strictSame(refusedFields('pools', made({})), [])
+  t.strictSame(refusedFields('pools', changed(full, { ...full, leaderReplicas: 2 })), [])
   for (const [spec, ...wrong] of [
     [{ type: 'Fog' }, 'spec.type'],
     [{ type: 'Cloud', hostNetwork: true }, 'spec.hostNetwork'],
@@ -144,26 +159,26 @@ void t.test('a pool is made as one can be, and keeps what it is', async (t) => {
     [{ taints: [{ key: 'a', effect: 'Never' }] }, 'spec.taints'],
     [{ taints: [{ key: 'a', value: '?', effect: 'NoSchedule' }] }, 'spec.taints'],
   ] as const) {
-    t.strictSame(refused('pools', made(spec)), wrong, JSON.stringify(spec))
-    t.strictSame(refused('pools', changed(spec, spec)), [], 'it may be as wrong as it was')
-    t.strictSame(refused('pools', changed(spec, { ...spec, leaderReplicas: 2 })), [])
+    t.strictSame(refusedFields('pools', made(spec)), wrong, JSON.stringify(spec))
+    t.strictSame(refusedFields('pools', changed(spec, spec)), [], 'it may be as wrong as it was')
+    t.strictSame(refusedFields('pools', changed(spec, { ...spec, leaderReplicas: 2 })), [])
   }
   t.strictSame(
-    refused('pools', changed({ annotations: { '-a': 'b' } }, { annotations: { '-a': 'c' } })),
+    refusedFields('pools', changed({ annotations: { '-a': 'b' } }, { annotations: { '-a': 'c' } })),
     ['spec.annotations'],
   )
-  t.strictSame(refused('pools', changed({ type: 'Edge' }, { type: 'Cloud' })), ['spec.type'])
-  t.strictSame(refused('pools', changed({ type: 'Edge' }, {})), [], 'an edge pool by default')
+  t.strictSame(refusedFields('pools', changed({ type: 'Edge' }, { type: 'Cloud' })), ['spec.type'])
+  t.strictSame(refusedFields('pools', changed({ type: 'Edge' }, {})), [], 'an edge pool by default')
   for (const field of ['hostNetwork', 'interConnectivity']) {
-    t.strictSame(refused('pools', changed({}, { [field]: true })), [`spec.${field}`])
-    t.strictSame(refused('pools', changed({ [field]: true }, {})), [`spec.${field}`])
-    t.strictSame(refused('pools', changed({}, { [field]: false })), [])
+    t.strictSame(refusedFields('pools', changed({}, { [field]: true })), [`spec.${field}`])
+    t.strictSame(refusedFields('pools', changed({ [field]: true }, {})), [`spec.${field}`])
+    t.strictSame(refusedFields('pools', changed({}, { [field]: false })), [])
   }
 })
 
 void t.test('a node changes its pool by way of none, and keeps what it remembers', async (t) => {
   const change = (before: object, after: object, username = 'admin'): string[] =>
-    refused('nodes', { operation: 'UPDATE', oldObject: before, object: after, username })
+    refusedFields('nodes', { operation: 'UPDATE', oldObject: before, object: after, username })
   const [none, p, q] = [node({}), node({ [inPool]: 'p' }), node({ [inPool]: 'q' })]
   t.strictSame(change(none, p), [])
   t.strictSame(change(p, p), [])
@@ -190,7 +205,7 @@ void t.test('a node that was of one kind enters no pool of the other', async (t)
   const remembering = (hostNetwork: boolean) =>
     node({}, { [memory]: `{"hostNetwork":${hostNetwork}}` })
   const entering = (oldObject: object, hostNetwork: boolean): number =>
-    refused('node-kind', { ...enters, oldObject, params: pool('p', hostNetwork) }).length
+    refusedFields('node-kind', { ...enters, oldObject, params: pool('p', hostNetwork) }).length
   for (const kind of [true, false]) {
     t.equal(entering(remembering(kind), kind), 0)
     t.equal(entering(remembering(kind), !kind), 1)
@@ -241,7 +256,7 @@ void t.test('a pool that is made says all that it is', async (t) => {
 })
 
 void t.test('fields that a version has no word for stay as they were', async (t) => {
-  const asked = (version: string, oldSpec: object, spec: object): Asked => ({
+  const asked = (version: string, oldSpec: object, spec: object): PolicyRequest => ({
     operation: 'UPDATE',
     version,
     object: { metadata: {}, spec },
@@ -261,7 +276,7 @@ void t.test('fields that a version has no word for stay as they were', async (t)
 void t.test('a node gets what follows from its pool', async (t) => {
   const wishes = node({ [wished]: 'p' })
   t.match(patched('node-wish', { object: wishes }), node({ [inPool]: 'p', [wished]: 'p' }))
-  const wishing: Asked = { operation: 'UPDATE', object: wishes, oldObject: node({}) }
+  const wishing: PolicyRequest = { operation: 'UPDATE', object: wishes, oldObject: node({}) }
   t.match(patched('node-wish', wishing), node({ [inPool]: 'p' }))
   t.strictSame(
     patched('node-wish', { ...wishing, oldObject: wishes }),

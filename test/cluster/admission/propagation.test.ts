@@ -3,7 +3,7 @@ import type { ClusterLookup } from '../../../src/cluster/admission/lookup.ts'
 import { onHostNetworkOfPool } from '../../../src/cluster/admission/propagation.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { valueAt, withAt } from '../../../src/api/kube/json-at.ts'
-import { lookupOf, poolNamed } from './known-pools.ts'
+import { lookupOf, poolNamed } from './pool-lookup.ts'
 
 const lookup: ClusterLookup = {
   ...lookupOf(poolNamed('host', { hostNetwork: true }), poolNamed('standard')),

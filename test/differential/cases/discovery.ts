@@ -1,9 +1,9 @@
-import { accepting, get, type Asking } from '../asking.ts'
+import { accepting, get, type RequestCase } from '../request-case.ts'
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
 /** What an API server serves, and in which words it says so. */
-export const discovery: readonly Asking[] = [
+export const discovery: readonly RequestCase[] = [
   ...['/', '/api', '/api/v1', '/apis', '/apis/apps', '/apis/apps/v1', '/version'].flatMap((path) =>
     accepting(
       path,

@@ -1,4 +1,4 @@
-import { get, own, protobuf, shared, write, type Asking } from '../asking.ts'
+import { get, own, protobuf, shared, write, type RequestCase } from '../request-case.ts'
 
 const core = `/api/v1/namespaces/${shared}`
 const maps = `${core}/configmaps`
@@ -10,9 +10,9 @@ const dry = `${ownMaps}?dryRun=All`
 const tooMuch = write('POST', dry, { ...map, data: { a: 'x'.repeat(3.2 * 1024 * 1024) } })
 
 /**
- * Requests that an API server refuses, for each of its reasons. Those who ask are in `strangers`.
+ * Requests that an API server refuses, for each of its reasons. Those who ask are in `unauthenticated`.
  */
-export const errors: readonly Asking[] = [
+export const errors: readonly RequestCase[] = [
   write('POST', dry, '{'),
   write('POST', dry, ''),
   write('POST', dry),
@@ -65,7 +65,7 @@ export const errors: readonly Asking[] = [
 ]
 
 /** What callers send of whom nothing is known, or too little. */
-export const strangers: readonly Asking[] = [
+export const unauthenticated: readonly RequestCase[] = [
   get(maps, { Authorization: 'Bearer rubbish' }),
   get(maps, { Authorization: 'Bearer rubbish', Accept: protobuf }),
   get(maps, { Authorization: 'Bearer' }),
@@ -80,7 +80,7 @@ export const strangers: readonly Asking[] = [
 /**
  * What a service account asks for that may do next to nothing; its token takes the place of TOKEN.
  */
-export const poor: readonly Asking[] = [
+export const unauthorized: readonly RequestCase[] = [
   get(maps),
   get(maps, { Accept: protobuf }),
   get(`${maps}/cm-1`),
@@ -99,7 +99,7 @@ export const poor: readonly Asking[] = [
     kind: 'SelfSubjectReview',
   }),
   get(maps, { 'Impersonate-User': 'jane' }),
-].map((asking) => ({
-  ...asking,
-  headers: { ...asking.headers, Authorization: 'Bearer TOKEN' },
+].map((request) => ({
+  ...request,
+  headers: { ...request.headers, Authorization: 'Bearer TOKEN' },
 }))

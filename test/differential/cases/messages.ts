@@ -1,4 +1,4 @@
-import { get, own, shared, write, type Asking } from '../asking.ts'
+import { get, own, shared, write, type RequestCase } from '../request-case.ts'
 import type { DifferenceName } from '../differences.ts'
 
 const maps = `/api/v1/namespaces/${shared}/configmaps`
@@ -9,7 +9,7 @@ const only = 'kube-apiserver'
 const dry = `${ownMaps}?dryRun=All`
 
 /** HTTP itself: what fields say of a message, and how it is framed. */
-const fields: readonly Asking[] = [
+const fields: readonly RequestCase[] = [
   { ...get(one, { Expect: '100-continue' }), only },
   get(one, { Expect: 'something' }),
   write('POST', dry, map, { Expect: '100-Continue' }),
@@ -63,22 +63,26 @@ const fields: readonly Asking[] = [
   { ...get(one, { Host: ['127.0.0.1', '127.0.0.1'] }), only },
 ]
 
-const line = (text: string, ...more: string[]): Asking => ({
+const line = (text: string, ...more: string[]): RequestCase => ({
   target: '',
   raw: [text, ...more, '', ''].join('\r\n'),
   only,
 })
 
-const posted = (...more: string[]): Asking => line(`POST ${dry} HTTP/1.1`, 'Host: HOST', ...more)
+const posted = (...more: string[]): RequestCase =>
+  line(`POST ${dry} HTTP/1.1`, 'Host: HOST', ...more)
 
 /** The same, where the hub is known to answer otherwise. */
-const unlike = (name: DifferenceName, code: number, ...askings: readonly Asking[]): Asking[] =>
-  askings.map((asking) => ({ ...asking, differs: { name, code } }))
+const unlike = (
+  name: DifferenceName,
+  code: number,
+  ...cases: readonly RequestCase[]
+): RequestCase[] => cases.map((request) => ({ ...request, differs: { name, code } }))
 
 const chunked = 'Transfer-Encoding: chunked'
 
 /** Messages that are none, or more than one. */
-const malformed: readonly Asking[] = [
+const malformed: readonly RequestCase[] = [
   line('GET / HTTP/1.1'),
   line('GET / HTTP/2.0', 'Host: HOST'),
   line('GET / HTTP/0.9', 'Host: HOST'),
@@ -123,4 +127,4 @@ const malformed: readonly Asking[] = [
   ),
 ]
 
-export const messages: readonly Asking[] = [...fields, ...malformed]
+export const messages: readonly RequestCase[] = [...fields, ...malformed]

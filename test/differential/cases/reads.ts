@@ -1,4 +1,4 @@
-import { accepting, get, shared, type Asking } from '../asking.ts'
+import { accepting, get, shared, type RequestCase } from '../request-case.ts'
 
 const core = `/api/v1/namespaces/${shared}`
 const widgets = `/apis/example.com/v1/namespaces/${shared}/widgets`
@@ -20,7 +20,7 @@ const forms = [
 ]
 
 /** One object by its name, in each form there is and some there are not. */
-export const gets: readonly Asking[] = [
+export const gets: readonly RequestCase[] = [
   ...accepting(
     `${core}/configmaps/cm-1`,
     ...forms,
@@ -85,7 +85,7 @@ export const gets: readonly Asking[] = [
 ]
 
 /** Collections: in forms, in pages, in part, at versions. */
-export const lists: readonly Asking[] = [
+export const lists: readonly RequestCase[] = [
   ...accepting(
     `${core}/configmaps`,
     ...forms,

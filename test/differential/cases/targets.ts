@@ -1,10 +1,10 @@
-import { get, own, shared, write, type Asking } from '../asking.ts'
+import { get, own, shared, write, type RequestCase } from '../request-case.ts'
 
 const core = `/api/v1/namespaces/${shared}`
 const maps = `${core}/configmaps`
 
 /** Paths that two readers could read in two ways. */
-const paths: readonly Asking[] = [
+const paths: readonly RequestCase[] = [
   '/api/v1/namespaces/../nodes',
   `${core}/../${shared}/configmaps`,
   `${core}/./configmaps`,
@@ -43,7 +43,7 @@ const paths: readonly Asking[] = [
 ].map((target) => get(target))
 
 /** The same, where they would change something. */
-const writes: readonly Asking[] = [
+const writes: readonly RequestCase[] = [
   write('POST', `/api/v1/namespaces/${own}/../${own}/configmaps`, { metadata: { name: 'odd' } }),
   write('POST', `/api/v1//namespaces/${own}/configmaps`, { metadata: { name: 'odd' } }),
   write('POST', `/api/v1/namespaces%2F${own}/configmaps`, { metadata: { name: 'odd' } }),
@@ -51,7 +51,7 @@ const writes: readonly Asking[] = [
 ]
 
 /** Methods beyond those of the API, on a collection, an object, a document and nothing. */
-const methods: readonly Asking[] = [
+const methods: readonly RequestCase[] = [
   ...['HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'PUT', 'LINK', 'M-SEARCH', 'SEARCH'].flatMap(
     (method) =>
       [maps, `${maps}/cm-1`, '/version', '/nowhere', '/api/v1'].map((target) => ({
@@ -74,7 +74,7 @@ const noPath = { name: 'targets', code: 400 } as const
  * Methods that Node's parser does not know, or does not take for requests; the sandbox has the same
  * parser.
  */
-const odd: readonly Asking[] = [
+const odd: readonly RequestCase[] = [
   { method: 'FOO', target: maps, differs: unknown, only },
   { method: 'FOO', target: '/version', differs: unknown, only },
   { method: 'get', target: maps, differs: unknown, only },
@@ -84,7 +84,7 @@ const odd: readonly Asking[] = [
 ]
 
 /** Targets that are no path (RFC 9112 section 3.2). */
-const forms: readonly Asking[] = [
+const forms: readonly RequestCase[] = [
   { method: 'OPTIONS', target: '*', only },
   { method: 'OPTIONS', target: '*', headers: { Authorization: 'Bearer rubbish' }, only },
   { ...get(`http://HOST${maps}`), only },
@@ -100,9 +100,9 @@ const forms: readonly Asking[] = [
   { ...get('?watch=true'), only },
 ]
 
-export const targets: readonly Asking[] = [
+export const targets: readonly RequestCase[] = [
   ...paths,
   ...writes,
   ...methods,
-  ...[...odd, ...forms].map((asking) => ({ ...asking, http1: true as const })),
+  ...[...odd, ...forms].map((request) => ({ ...request, http1: true as const })),
 ]

@@ -1,4 +1,4 @@
-import { get, shared, type Asking, type Fields } from '../asking.ts'
+import { get, shared, type RequestCase, type Fields } from '../request-case.ts'
 
 const pod = `/api/v1/namespaces/${shared}/pods/a`
 
@@ -17,13 +17,13 @@ const spdy: Fields = {
   'X-Stream-Protocol-Version': ['v4.channel.k8s.io', 'v3.channel.k8s.io'],
 }
 
-const post = (target: string, headers: Fields): Asking => ({ method: 'POST', target, headers })
+const post = (target: string, headers: Fields): RequestCase => ({ method: 'POST', target, headers })
 
 /**
  * Requests to change the protocol of a connection: accepted by a sandbox, refused where no kubelet
  * is to be reached.
  */
-export const upgrades: readonly Asking[] = [
+export const upgrades: readonly RequestCase[] = [
   get(`${pod}/exec?command=ls&stdout=true`, webSocket('v5.channel.k8s.io')),
   get(`${pod}/exec?command=ls&stdout=true`, webSocket('v5.channel.k8s.io, v4.channel.k8s.io')),
   get(`${pod}/exec?command=ls&stdout=true`, webSocket('nothing')),

@@ -1,4 +1,4 @@
-import { get, shared, type Asking } from '../asking.ts'
+import { get, shared, type RequestCase } from '../request-case.ts'
 
 const core = `/api/v1/namespaces/${shared}`
 const maps = `${core}/configmaps`
@@ -7,7 +7,7 @@ const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const list = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
 
 /** Each is over within a second or two, by its own time or by its error. */
-export const watches: readonly Asking[] = [
+export const watches: readonly RequestCase[] = [
   ...[
     'watch=true&timeoutSeconds=1&resourceVersion=0',
     'watch=1&timeoutSeconds=1',

@@ -1,6 +1,6 @@
 import { toProtobuf } from '../../../src/sandbox/protobuf.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
-import { get, own, protobuf, write, type Asking } from '../asking.ts'
+import { get, own, protobuf, write, type RequestCase } from '../request-case.ts'
 
 const core = `/api/v1/namespaces/${own}`
 const maps = `${core}/configmaps`
@@ -37,7 +37,7 @@ const apply = patch('apply-patch+yaml')
  * Writes in an order in which each finds what it needs; every way in has a namespace to itself for
  * them.
  */
-export const writes: readonly Asking[] = [
+export const writes: readonly RequestCase[] = [
   write('POST', maps, map('one')),
   write('POST', maps, map('one')),
   write('POST', `${maps}?dryRun=All`, map('dry')),

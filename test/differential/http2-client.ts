@@ -2,8 +2,8 @@ import { connect, type ClientHttp2Session, type OutgoingHttpHeaders } from 'node
 import { reasonPhrase } from '../../src/http/server/phrase.ts'
 import { openStream } from '../kit/http2.ts'
 import { inTime } from '../kit/until.ts'
-import type { Asking } from './asking.ts'
-import { patienceMs, shownBy, type Door, type DoorOptions } from './door.ts'
+import type { RequestCase } from './request-case.ts'
+import { patienceMs, shownBy, type Client, type ClientOptions } from './client.ts'
 import { bodyOf, fieldsOf, inOwn, type Sender } from './message.ts'
 
 /**
@@ -12,10 +12,10 @@ import { bodyOf, fieldsOf, inOwn, type Sender } from './message.ts'
  */
 const ofHttp1 = new Set(['connection', 'expect', 'host', 'te', 'upgrade'])
 
-/** HTTP/2 over TLS. Its answers are told as HTTP/1.1 would say them. */
-export function http2Door({ name, url, agent, namespace, tls }: DoorOptions): Door {
+/** HTTP/2 over TLS. Answers are rendered as HTTP/1.1. */
+export function http2Client({ name, url, agent, namespace, tls }: ClientOptions): Client {
   const sender: Sender = { host: new URL(url).host, agent, namespace }
-  const open = (shown: DoorOptions['tls']): ClientHttp2Session =>
+  const open = (shown: ClientOptions['tls']): ClientHttp2Session =>
     connect(url, shown).on('error', () => undefined)
   let kept: ClientHttp2Session | undefined
   let failure: unknown
@@ -25,17 +25,17 @@ export function http2Door({ name, url, agent, namespace, tls }: DoorOptions): Do
     get failure() {
       return failure
     },
-    speaks: ({ raw, trailers, http1, headers = {} }) =>
+    supports: ({ raw, trailers, http1, headers = {} }) =>
       http1 !== true &&
       raw === undefined &&
       trailers === undefined &&
       !Object.keys(headers).some((field) => ofHttp1.has(field.toLowerCase())),
-    ask: async (asking) => {
-      const shown = shownBy(asking, tls)
+    ask: async (request) => {
+      const shown = shownBy(request, tls)
       const session = shown === tls ? (kept ??= open(shown)) : open(shown)
       try {
-        const body = bodyOf(asking, sender)
-        const stream = openStream(session, headOf(asking, sender), body?.toString('latin1'))
+        const body = bodyOf(request, sender)
+        const stream = openStream(session, headOf(request, sender), body?.toString('latin1'))
         const seconds = patienceMs / 1000
         const answer = await inTime('a whole answer over HTTP/2', stream.whole(), { seconds })
         const { status, fields, body: text } = answer
@@ -52,17 +52,17 @@ export function http2Door({ name, url, agent, namespace, tls }: DoorOptions): Do
   }
 }
 
-function headOf(asking: Asking, sender: Sender): OutgoingHttpHeaders {
+function headOf(request: RequestCase, sender: Sender): OutgoingHttpHeaders {
   const fields: Record<string, string[]> = {}
-  for (const [name, value] of fieldsOf(asking, sender)) {
+  for (const [name, value] of fieldsOf(request, sender)) {
     if (ofHttp1.has(name.toLowerCase())) continue
     fields[name.toLowerCase()] = [...(fields[name.toLowerCase()] ?? []), value]
   }
-  const body = bodyOf(asking, sender)
-  if (body && asking.chunked !== true) fields['content-length'] = [String(body.byteLength)]
+  const body = bodyOf(request, sender)
+  if (body && request.chunked !== true) fields['content-length'] = [String(body.byteLength)]
   return {
-    ':method': asking.method ?? 'GET',
-    ':path': inOwn(asking.target, sender),
+    ':method': request.method ?? 'GET',
+    ':path': inOwn(request.target, sender),
     ':authority': sender.host,
     ...fields,
   }

@@ -1,16 +1,13 @@
 import type { DifferenceName } from './differences.ts'
 
-/**
- * Stands, in targets and bodies, for the namespace that belongs to one way in alone, for what is
- * written there.
- */
+/** In targets and bodies, the placeholder for the client's own namespace, where it writes. */
 export const own = 'OWN'
 
-/** The namespace that all read and nobody writes. */
+/** The namespace that all clients read and none writes. */
 export const shared = 'shared'
 
-/** A request as it is written on a connection, and what is known of its answers. */
-export interface Asking {
+/** A request as it is sent, and the expected answers. */
+export interface RequestCase {
   /** Default: GET. */
   readonly method?: string
   readonly target: string
@@ -26,33 +23,33 @@ export interface Asking {
   readonly trailers?: Readonly<Record<string, string>>
   /** The whole message, instead of all this; `HOST` in it stands for the server's address. */
   readonly raw?: string
-  /** It says something that HTTP/2 has no words for. */
+  /** It uses something that HTTP/2 cannot express. */
   readonly http1?: true
-  /** What the hub is known to answer otherwise, here and in docs/differences.md. */
-  readonly differs?: Differing
-  /** Only at an API server of this sort, where it means nothing to the other. */
+  /** The known difference in the hub's answer, which docs/differences.md describes. */
+  readonly differs?: KnownDifference
+  /** Sent only to an API server of this sort, where it has no meaning for the other. */
   readonly only?: Upstream
 }
 
 export type Upstream = 'sandbox' | 'kube-apiserver'
 
-export interface Differing {
+export interface KnownDifference {
   readonly name: DifferenceName
-  /** The code the hub answers, 0 where it closes the connection without an answer. */
+  /** The code that the hub answers; 0 where it closes the connection without an answer. */
   readonly code: number
-  /** Where the two are alike with one sort of API server: the other. */
+  /** Where only one sort of API server makes the answers differ: that one. */
   readonly at?: Upstream
 }
 
-export type Fields = NonNullable<Asking['headers']>
+export type Fields = NonNullable<RequestCase['headers']>
 
-export const get = (target: string, headers?: Fields): Asking => ({
+export const get = (target: string, headers?: Fields): RequestCase => ({
   target,
   ...(headers && { headers }),
 })
 
-/** One target in several forms. */
-export const accepting = (target: string, ...accepts: readonly string[]): Asking[] =>
+/** One target with several Accept headers. */
+export const accepting = (target: string, ...accepts: readonly string[]): RequestCase[] =>
   accepts.map((accept) => get(target, { Accept: accept }))
 
 const json = 'application/json'
@@ -64,14 +61,14 @@ export function write(
   target: string,
   body?: object | string | Buffer,
   headers: Fields = {},
-): Asking {
+): RequestCase {
   if (body === undefined) return { method, target, headers }
   const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
   return { method, target, headers: { 'Content-Type': json, ...headers }, body: bytes }
 }
 
-/** What a request is called where its answers differ. */
-export function nameOf({ method = 'GET', target, headers, body, raw }: Asking): string {
+/** The name of a request in test output. */
+export function nameOf({ method = 'GET', target, headers, body, raw }: RequestCase): string {
   if (raw !== undefined) return JSON.stringify(raw.slice(0, 160))
   const fields = Object.entries(headers ?? {}).map(
     ([name, value]) =>

@@ -2,9 +2,9 @@ import t, { type Test } from 'tap'
 import { toProtobuf } from '../../src/sandbox/protobuf.ts'
 import { bytesField } from '../../src/api/codec/protobuf/wire.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { get } from './asking.ts'
-import { areAlike, compareWatch } from './comparing.ts'
-import type { Door } from './door.ts'
+import { get } from './request-case.ts'
+import { areEqual, compareWatch } from './compare.ts'
+import type { Client } from './client.ts'
 
 const watch = get('/api/v1/configmaps?watch=1&timeoutSeconds=1')
 const gvk = { group: '', version: 'v1', kind: 'ConfigMap' }
@@ -47,19 +47,23 @@ const types = {
   protobuf: 'application/vnd.kubernetes.protobuf;stream=watch',
 } as const
 
-type Told = readonly Event[] | undefined
+type WatchEvents = readonly Event[] | undefined
 
-/** A door behind which the same watch is answered by each of these in turn, then by the last. */
-function door(name: string, encoding: keyof typeof frames, ...told: readonly Told[]): Door {
+/** A client behind which the same watch is answered by each of these in turn, then by the last. */
+function client(
+  name: string,
+  encoding: keyof typeof frames,
+  ...watches: readonly WatchEvents[]
+): Client {
   let asked = 0
   return {
     name,
     host: '',
     agent: '',
     namespace: 'own',
-    speaks: () => true,
+    supports: () => true,
     ask: async () => {
-      const events = told[Math.min(asked++, told.length - 1)]
+      const events = watches[Math.min(asked++, watches.length - 1)]
       return (
         events && {
           line: 'HTTP/1.1 200 OK',
@@ -76,18 +80,19 @@ function door(name: string, encoding: keyof typeof frames, ...told: readonly Tol
 }
 
 /** Whether a watch through the hub is taken for the API server's own. */
-async function alike(direct: Door, hub: Door): Promise<boolean> {
+async function alike(direct: Client, hub: Client): Promise<boolean> {
   const answers = await compareWatch(watch, { direct, through: [hub] })
-  return answers.every(areAlike)
+  return answers.every(areEqual)
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  const direct = (...told: readonly Told[]): Door => door('direct', encoding, ...told)
-  const hub = (...told: readonly Told[]): Door => door('hub', encoding, ...told)
+  const direct = (...watches: readonly WatchEvents[]): Client =>
+    client('direct', encoding, ...watches)
+  const hub = (...watches: readonly WatchEvents[]): Client => client('hub', encoding, ...watches)
 
   void t.test(`one answer that differs is a difference: ${encoding}`, async (t: Test) => {
     const whole = [initialEnd, a, b]
-    const others: Readonly<Record<string, Told>> = {
+    const others: Readonly<Record<string, WatchEvents>> = {
       'an event is missing': [initialEnd, a],
       'one too many': [initialEnd, a, b, b],
       'another order': [initialEnd, b, a],
@@ -95,8 +100,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
       'another object': [initialEnd, a, change('MODIFIED', 'c')],
       'no end of initial events': [a, b],
     }
-    for (const [name, told] of Object.entries(others)) {
-      t.notOk(await alike(direct(whole), hub(told, whole)), `${name}, and then never again`)
+    for (const [name, watches] of Object.entries(others)) {
+      t.notOk(await alike(direct(whole), hub(watches, whole)), `${name}, and then never again`)
     }
     t.ok(await alike(direct(whole), hub(whole)))
   })

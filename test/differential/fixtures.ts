@@ -1,16 +1,16 @@
-import { shared, write, type Asking } from './asking.ts'
-import type { Doors } from './comparing.ts'
-import type { Door, Heard } from './door.ts'
+import { shared, write, type RequestCase } from './request-case.ts'
+import type { Clients } from './compare.ts'
+import type { Client, RawResponse } from './client.ts'
 import { until } from '../kit/until.ts'
 
 /**
- * Makes what is there to be read, and a namespace for each door to write in. Resolves with the
- * token of a service account that may do next to nothing.
+ * Creates the objects to read, and a namespace for each client to write in. Resolves with the token
+ * of a service account that has nearly no rights.
  */
-export async function prepare({ direct, through }: Doors): Promise<string> {
-  for (const asking of furniture) await made(direct, asking)
+export async function prepare({ direct, through }: Clients): Promise<string> {
+  for (const request of fixtures) await made(direct, request)
   for (const { namespace } of [direct, ...through]) {
-    for (const asking of namespaceOf(namespace)) await made(direct, asking)
+    for (const request of namespaceOf(namespace)) await made(direct, request)
   }
   await served(direct, widgets)
   await made(direct, write('POST', widgets, widget))
@@ -27,23 +27,23 @@ const tokenRequest = {
   spec: { expirationSeconds: 3600 },
 }
 
-async function made(door: Door, asking: Asking): Promise<Heard> {
-  const heard = await door.ask(asking)
-  if (heard?.status !== 201) {
-    throw new Error(`${asking.target}: ${heard?.line} ${heard?.body.slice(0, 500)}`)
+async function made(client: Client, request: RequestCase): Promise<RawResponse> {
+  const response = await client.ask(request)
+  if (response?.status !== 201) {
+    throw new Error(`${request.target}: ${response?.line} ${response?.body.slice(0, 500)}`)
   }
-  return heard
+  return response
 }
 
-/** A kind of one's own is served a moment after it is made. */
-async function served(door: Door, target: string): Promise<void> {
-  await until(`${target} to be served`, async () => (await door.ask({ target }))?.status === 200)
+/** A custom resource is served a moment after its definition is created. */
+async function served(client: Client, target: string): Promise<void> {
+  await until(`${target} to be served`, async () => (await client.ask({ target }))?.status === 200)
 }
 
 const core = `/api/v1/namespaces/${shared}`
 const widgets = `/apis/example.com/v1/namespaces/${shared}/widgets`
 
-const namespaceOf = (name: string): readonly Asking[] => [
+const namespaceOf = (name: string): readonly RequestCase[] => [
   write('POST', '/api/v1/namespaces', { metadata: { name } }),
   write('POST', `/api/v1/namespaces/${name}/serviceaccounts`, { metadata: { name: 'default' } }),
 ]
@@ -59,7 +59,7 @@ const widget = {
   spec: { size: 1 },
 }
 
-const furniture: readonly Asking[] = [
+const fixtures: readonly RequestCase[] = [
   ...namespaceOf(shared),
   write('POST', '/api/v1/nodes', {
     metadata: { name: 'edge-1', labels: { 'kubernetes.io/hostname': 'edge-1' } },

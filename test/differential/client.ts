@@ -3,28 +3,28 @@ import { connect as connectPlain } from 'node:net'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 import { after } from '../../src/base/clock.ts'
 import { valuesOf, Wire, type Answer } from '../kit/wire/wire.ts'
-import type { Asking } from './asking.ts'
+import type { RequestCase } from './request-case.ts'
 import { messageOf, type Sender } from './message.ts'
 
-/** A way to an API server: straight, or through a hub. */
-export interface Door extends Sender {
+/** Sends requests to an API server: directly, or through a hub. */
+export interface Client extends Sender {
   readonly name: string
-  /** Whether a request can be asked in the protocol that is spoken here. */
-  speaks(asking: Asking): boolean
+  /** Whether the client's protocol can express the request. */
+  supports(request: RequestCase): boolean
   /** The answer; `undefined` where the connection is closed without one. */
-  ask(asking: Asking): Promise<Heard | undefined>
+  ask(request: RequestCase): Promise<RawResponse | undefined>
   /** Why the last request without an answer had none. */
   readonly failure?: unknown
-  /** Lets go of what is kept for the next request. */
+  /** Releases idle connections. */
   close(): void
 }
 
 /** An answer, and the codes of the interim ones before it. */
-export interface Heard extends Answer {
+export interface RawResponse extends Answer {
   readonly interim: readonly number[]
 }
 
-export interface DoorOptions {
+export interface ClientOptions {
   readonly name: string
   readonly url: string
   readonly agent: string
@@ -41,7 +41,7 @@ export const patienceMs = 25_000
  * HTTP/1.1, byte by byte. Ordinary requests follow each other on connections that are kept; any
  * other has one of its own.
  */
-export function http1Door({ name, url, agent, namespace, tls }: DoorOptions): Door {
+export function http1Client({ name, url, agent, namespace, tls }: ClientOptions): Client {
   const { host, hostname, port, protocol } = new URL(url)
   const sender: Sender = { host, agent, namespace }
   const idle: Wire[] = []
@@ -60,17 +60,17 @@ export function http1Door({ name, url, agent, namespace, tls }: DoorOptions): Do
   return {
     name,
     ...sender,
-    speaks: () => true,
+    supports: () => true,
     get failure() {
       return failure
     },
-    ask: async (asking) => {
-      const shown = shownBy(asking, tls)
-      const isOrdinary = shown === tls && asking.raw === undefined && !concernsConnection(asking)
+    ask: async (request) => {
+      const shown = shownBy(request, tls)
+      const isOrdinary = shown === tls && request.raw === undefined && !concernsConnection(request)
       const wire = (isOrdinary ? idle.pop() : undefined) ?? (await dial(shown))
       using _patience = after(patienceMs, () => wire.destroy())
-      wire.write(messageOf(asking, sender))
-      const answer = await heard(wire, asking).catch((cause: unknown) => {
+      wire.write(messageOf(request, sender))
+      const answer = await readResponse(wire, request).catch((cause: unknown) => {
         failure = cause
         return undefined
       })
@@ -84,11 +84,11 @@ export function http1Door({ name, url, agent, namespace, tls }: DoorOptions): Do
   }
 }
 
-const concernsConnection = ({ method, headers = {} }: Asking): boolean =>
+const concernsConnection = ({ method, headers = {} }: RequestCase): boolean =>
   method === 'CONNECT' ||
   Object.keys(headers).some((name) => /^(connection|expect|host|upgrade)$/i.test(name))
 
-const keepsOn = (answer: Heard): boolean =>
+const keepsOn = (answer: RawResponse): boolean =>
   answer.status !== 101 &&
   fieldOf(answer, 'connection')?.toLowerCase() !== 'close' &&
   (answer.status === 304 ||
@@ -97,7 +97,7 @@ const keepsOn = (answer: Heard): boolean =>
 
 /** A certificate would win over the token that a caller brings instead. */
 export function shownBy(
-  { headers }: Asking,
+  { headers }: RequestCase,
   tls: ConnectionOptions | undefined,
 ): ConnectionOptions | undefined {
   if (headers?.['Authorization'] === undefined) return tls
@@ -106,8 +106,8 @@ export function shownBy(
 }
 
 /** Rejects where the connection is closed without an answer. */
-async function heard(wire: Wire, asking: Asking): Promise<Heard> {
-  const method = asking.raw?.slice(0, asking.raw.indexOf(' ')) ?? asking.method ?? 'GET'
+async function readResponse(wire: Wire, request: RequestCase): Promise<RawResponse> {
+  const method = request.raw?.slice(0, request.raw.indexOf(' ')) ?? request.method ?? 'GET'
   const interim: number[] = []
   for (;;) {
     const answer = await wire.answer(method)
@@ -117,4 +117,5 @@ async function heard(wire: Wire, asking: Asking): Promise<Heard> {
   }
 }
 
-export const fieldOf = (heard: Heard, name: string): string | undefined => valuesOf(heard, name)[0]
+export const fieldOf = (response: RawResponse, name: string): string | undefined =>
+  valuesOf(response, name)[0]

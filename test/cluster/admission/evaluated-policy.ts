@@ -15,7 +15,7 @@ const cel = new Environment({
   enableOptionalTypes: true,
   homogeneousAggregateLiterals: false,
 })
-  // The library cannot compare two such fields; API servers do.
+  // An admission request, as far as policies read it.
   .registerOperator('optional == optional', (a: Optional, b: Optional) =>
     a.hasValue() && b.hasValue() ? a.value() === b.value() : a.hasValue() === b.hasValue(),
   )
@@ -34,8 +34,8 @@ const policies = (
   ) as JsonObject[]
 ).filter(({ kind }) => textAt(kind).endsWith('AdmissionPolicy'))
 
-/** What an API server is asked to do, as far as policies look at it. */
-export interface Asked {
+/** What an API server is request to do, as far as policies look at it. */
+export interface PolicyRequest {
   readonly operation?: 'CREATE' | 'UPDATE'
   readonly namespace?: string
   readonly username?: string
@@ -45,18 +45,18 @@ export interface Asked {
   readonly params?: object
 }
 
-function variablesOf(asked: Asked) {
-  const { operation = 'CREATE', namespace = 'default', username = 'kubelet' } = asked
+function variablesOf(request: PolicyRequest) {
+  const { operation = 'CREATE', namespace = 'default', username = 'kubelet' } = request
   return {
     request: {
       operation,
       namespace,
       userInfo: { username },
-      requestKind: { version: asked.version ?? 'v1' },
+      requestKind: { version: request.version ?? 'v1' },
     },
-    object: asked.object ?? { metadata: {} },
-    oldObject: asked.oldObject ?? { metadata: {} },
-    params: asked.params ?? pool('p'),
+    object: request.object ?? { metadata: {} },
+    oldObject: request.oldObject ?? { metadata: {} },
+    params: request.params ?? pool('p'),
   }
 }
 
@@ -66,31 +66,31 @@ function policyNamed(name: string): JsonObject {
   return found
 }
 
-/** Those of a list of the policy's spec whose expression is not true. */
-function untrue(name: string, list: string, asked: Asked): Json[] {
+/** The conditions that keep the API server from evaluating a policy. */
+function untrue(name: string, list: string, request: PolicyRequest): Json[] {
   const policy = policyNamed(name)
-  const variables = variablesOf(asked)
+  const variables = variablesOf(request)
   return listAt(policy, 'spec', list).filter(
     (each) => cel.evaluate(textAt(each, 'expression'), variables) !== true,
   )
 }
 
-/** The conditions of a policy that keep an API server from asking it. */
-export const kept = (name: string, asked: Asked): string[] =>
-  untrue(name, 'matchConditions', asked).map((each) => textAt(each, 'name'))
+/** The fields for which a policy refuses an object: messages up to their first colon. */
+export const unmetConditions = (name: string, request: PolicyRequest): string[] =>
+  untrue(name, 'matchConditions', request).map((each) => textAt(each, 'name'))
 
 /** What of an object a policy refuses: messages up to their first colon. */
-export const refused = (name: string, asked: Asked): string[] =>
-  untrue(name, 'validations', asked).map((each) => textAt(each, 'message').replace(/: .*/, ''))
+export const refusedFields = (name: string, request: PolicyRequest): string[] =>
+  untrue(name, 'validations', request).map((each) => textAt(each, 'message').replace(/: .*/, ''))
 
 /**
  * The object after all patches of a policy, one after the other. A JSONPatch is read as a map,
  * whose keys are variables: the library knows no types of API servers.
  */
-export function patched(name: string, asked: Asked): JsonObject {
+export function patched(name: string, request: PolicyRequest): JsonObject {
   const { spec = null } = policyNamed(name)
   const keys = { op: 'op', path: 'path', value: 'value' }
-  const given = { ...variablesOf(asked), ...keys }
+  const given = { ...variablesOf(request), ...keys }
   const named: Record<string, unknown> = {}
   for (const each of listAt(spec, 'variables'))
     named[textAt(each, 'name')] = cel.evaluate(textAt(each, 'expression'), {
