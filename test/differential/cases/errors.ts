@@ -10,7 +10,8 @@ const dry = `${ownMaps}?dryRun=All`
 const tooMuch = write('POST', dry, { ...map, data: { a: 'x'.repeat(3.2 * 1024 * 1024) } })
 
 /**
- * Requests that an API server refuses, for each of its reasons. Those who ask are in `unauthenticated`.
+ * Requests that an API server refuses, for each of its reasons; those of callers are in
+ * `unauthenticated` and `unauthorized`.
  */
 export const errors: readonly RequestCase[] = [
   write('POST', dry, '{'),
