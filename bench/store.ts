@@ -17,7 +17,7 @@ const runs = 15
 const objectBytes = 6_000
 
 const pods: CollectionKey = {
-  audience: { identity: node, representation: 'application/json;object' as RepresentationKey },
+  partition: { identity: node, representation: 'application/json;object' as RepresentationKey },
   gvr: { group: '', version: 'v1', resource: 'pods' },
   labelSelector: '',
   fieldSelector: '',

@@ -5,7 +5,7 @@ import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { RepresentationKey } from '../../src/api/request/representation.ts'
 import { node, tokenHolder } from '../../src/api/request/identity.ts'
 import type {
-  Audience,
+  Partition,
   CollectionHead,
   CollectionKey,
   ObjectKey,
@@ -18,11 +18,11 @@ const protobuf = 'protobuf' as RepresentationKey
 const podList: GVK = { group: '', version: 'v1', kind: 'PodList' }
 export const pod: GVK = { group: '', version: 'v1', kind: 'Pod' }
 
-const asNode: Audience = { identity: node, representation: json }
+const asNode: Partition = { identity: node, representation: json }
 
 /** All pods, unless told otherwise. */
 export const collection = (with_: Partial<CollectionKey> = {}): CollectionKey => ({
-  audience: asNode,
+  partition: asNode,
   gvr: { group: '', version: 'v1', resource: 'pods' },
   labelSelector: '',
   fieldSelector: '',
@@ -30,7 +30,7 @@ export const collection = (with_: Partial<CollectionKey> = {}): CollectionKey =>
 })
 
 export const keyOf = (name: string, with_: Partial<ObjectKey> = {}): ObjectKey => ({
-  audience: asNode,
+  partition: asNode,
   gvr: { group: '', version: 'v1', resource: 'pods' },
   namespace: 'default',
   name,
@@ -240,8 +240,8 @@ export function objectStoreContract(
         collection({ namespace: 'default' }),
         collection({ labelSelector: 'app=a' }),
         collection({ fieldSelector: 'spec.nodeName=n' }),
-        collection({ audience: { identity: node, representation: protobuf } }),
-        collection({ audience: { identity: tokenHolder('x'), representation: json } }),
+        collection({ partition: { identity: node, representation: protobuf } }),
+        collection({ partition: { identity: tokenHolder('x'), representation: json } }),
         collection({ gvr: { group: '', version: 'v1', resource: 'nodes' } }),
         collection({ gvr: { group: 'x', version: 'v1', resource: 'pods' } }),
       ]
@@ -254,13 +254,13 @@ export function objectStoreContract(
       )
       t.equal(
         store.get(
-          keyOf('of-4', { audience: { identity: tokenHolder('x'), representation: json } }),
+          keyOf('of-4', { partition: { identity: tokenHolder('x'), representation: json } }),
         ),
         'absent',
       )
       t.equal(
         store.get(
-          keyOf('of-4', { audience: { identity: tokenHolder('y'), representation: json } }),
+          keyOf('of-4', { partition: { identity: tokenHolder('y'), representation: json } }),
         ),
         undefined,
       )
@@ -298,10 +298,10 @@ export function objectStoreContract(
       collection({ fieldSelector: 'metadata.name=p' }),
       collection({ namespace: 'default', fieldSelector: 'metadata.name=p' }),
     ]) {
-      const audience = { identity: tokenHolder(JSON.stringify(key)), representation: json }
-      await store.put(keyOf('p', { audience }), pod, object('p', 5))
-      await replace(store, { ...key, audience }, head(10))
-      t.equal(store.get(keyOf('p', { audience })), 'absent')
+      const partition = { identity: tokenHolder(JSON.stringify(key)), representation: json }
+      await store.put(keyOf('p', { partition }), pod, object('p', 5))
+      await replace(store, { ...key, partition }, head(10))
+      t.equal(store.get(keyOf('p', { partition })), 'absent')
     }
     await store.put(keyOf('p'), pod, object('p', 5))
     await replace(store, collection({ namespace: 'other' }), head(10))
@@ -351,22 +351,22 @@ export function objectStoreContract(
   })
 
   promise('records of single objects are named', async (t, store) => {
-    t.strictSame(store.names(keyOf('a').audience, keyOf('a').gvr), [])
+    t.strictSame(store.names(keyOf('a').partition, keyOf('a').gvr), [])
     await replace(store, collection(), head(5), [object('member', 3)])
     await store.put(keyOf('a'), pod, object('a', 5))
     await store.put(keyOf('b'), pod, object('b', 5))
     await store.forget(keyOf('b'))
-    const { audience, gvr, namespace } = keyOf('a')
-    t.strictSame(store.names(audience, gvr), [{ namespace, name: 'a' }])
-    t.strictSame(store.names({ identity: audience.identity, representation: protobuf }, gvr), [])
+    const { partition, gvr, namespace } = keyOf('a')
+    t.strictSame(store.names(partition, gvr), [{ namespace, name: 'a' }])
+    t.strictSame(store.names({ identity: partition.identity, representation: protobuf }, gvr), [])
   })
 
   promise('an object the cloud has not any more is forgotten', async (t, store) => {
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)
     await store.put(keyOf('a'), pod, object('a', 5))
-    await store.forget(keyOf('a', { audience: { identity: node, representation: protobuf } }))
-    t.equal(got(store, keyOf('a')), 'a at 5', 'of its audience only')
+    await store.forget(keyOf('a', { partition: { identity: node, representation: protobuf } }))
+    t.equal(got(store, keyOf('a')), 'a at 5', 'of its partition only')
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)
     await store.put(keyOf('a'), pod, object('a', 5))
@@ -476,12 +476,12 @@ export function objectStoreContract(
     await replace(store, collection(), head(2), [object('a', 1)])
     t.match(store.get(keyOf('a')), { gvk: pod })
     const table = { group: 'meta.k8s.io', version: 'v1', kind: 'Table' }
-    const audience = {
+    const partition = {
       identity: node,
       representation: 'json;table;v1;Metadata' as RepresentationKey,
     }
-    await replace(store, collection({ audience }), head(2, { gvk: table }), [object('a', 1)])
-    t.match(store.get(keyOf('a', { audience })), { gvk: table })
+    await replace(store, collection({ partition }), head(2, { gvk: table }), [object('a', 1)])
+    t.match(store.get(keyOf('a', { partition })), { gvk: table })
   })
 
   promise('absent is said only by a collection that would have it', async (t, store) => {
@@ -661,7 +661,7 @@ export function objectStoreContract(
       await store.put(keyOf('b'), pod, object('b', 100))
       t.equal(newest(), '100', 'by a record of its own')
       await store.put(
-        keyOf('c', { audience: { identity: node, representation: protobuf } }),
+        keyOf('c', { partition: { identity: node, representation: protobuf } }),
         pod,
         object('c', 102),
       )
@@ -670,7 +670,7 @@ export function objectStoreContract(
       t.equal(newest(), '103')
       await store.put(keyOf('d'), pod, object('d', 'x999'))
       const other = { identity: tokenHolder('x'), representation: json }
-      await store.put(keyOf('a', { audience: other }), pod, object('a', 200))
+      await store.put(keyOf('a', { partition: other }), pod, object('a', 200))
       t.equal(newest(), '103')
       t.equal(store.observedVersion(node, { ...gvr, version: 'v2' }), '103')
       t.equal(store.observedVersion(node, { ...gvr, resource: 'nodes' }), undefined)
@@ -697,7 +697,7 @@ export function objectStoreContract(
     async (t, store) => {
       const found = (namespace?: string) =>
         store
-          .collections(collection().audience, collection().gvr, namespace)
+          .collections(collection().partition, collection().gvr, namespace)
           .map(({ key, resourceVersion }) => [
             key.namespace,
             key.labelSelector,
@@ -712,7 +712,7 @@ export function objectStoreContract(
       await replace(store, collection({ fieldSelector: 'metadata.name=a' }), head(8))
       await replace(
         store,
-        collection({ audience: { identity: node, representation: protobuf } }),
+        collection({ partition: { identity: node, representation: protobuf } }),
         head(9),
       )
       await store.apply(collection(), [bookmark(10)])

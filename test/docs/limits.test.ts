@@ -34,8 +34,8 @@ import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
 import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.ts'
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
-import { bodyBytes } from '../../src/hub/answers/sent.ts'
-import * as shadows from '../../src/hub/answers/shadows.ts'
+import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
+import * as overlays from '../../src/hub/answers/status-overlays.ts'
 import { mostReviews, patienceMs as accountMs } from '../../src/hub/pipeline/confirmed-account.ts'
 import { contentBytes } from '../../src/hub/pipeline/content.ts'
 import { bodyMs } from '../../src/hub/pipeline/in-flight.ts'
@@ -137,7 +137,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     "Looking up whose socket a caller's is": [time(longReadingMs), '20,000', '30 ms', '2 to 9 ms'],
     'A body in small chunks or frames': [bytes(blockBytes)],
     'A body that nobody reads any more': [time(limits.restMs), time(limits.unprovenMs)],
-    'The body of a write that is answered offline': [bytes(bodyBytes)],
+    'The body of a write that is answered offline': [bytes(maxBodyBytes)],
     'A token request whose answer is kept': [bytes(contentBytes)],
     'Tokens that are kept for one caller': [counted(tokens.mostTokens), time(tokens.sweepMs)],
     "The wait until a token's account is known": [
@@ -146,8 +146,8 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       counted(mostReviews),
     ],
     'Status that is written offline': [
-      `${counted(shadows.mostShadows)} objects`,
-      bytes(shadows.mostBytes),
+      `${counted(overlays.maxOverlays)} objects`,
+      bytes(overlays.maxBytes),
     ],
     'An answer that its client does not take': [
       bytes(limits.answerBytes),

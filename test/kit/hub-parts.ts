@@ -1,4 +1,4 @@
-import { Shadows } from '../../src/hub/answers/shadows.ts'
+import { StatusOverlays } from '../../src/hub/answers/status-overlays.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -177,7 +177,7 @@ export async function startHubParts(
     local: {
       store,
       nodeName,
-      shadows: new Shadows(),
+      overlays: new StatusOverlays(),
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.onlineChanged),
     },

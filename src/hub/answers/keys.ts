@@ -5,8 +5,8 @@ import { canonicalFieldSelector, canonicalLabelSelector } from '../../api/kube/s
 import { documentTypeOf, documentTypesOf } from '../../api/request/document-type.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { keptTokens, tokenName } from '../store/token-name.ts'
-import type { Audience, CollectionKey, DocumentKey, ObjectKey } from '../store/store.ts'
+import { tokenResource, tokenName } from '../store/token-name.ts'
+import type { Partition, CollectionKey, DocumentKey, ObjectKey } from '../store/store.ts'
 
 /**
  * The selectors of a list or watch, in one spelling for what means the same. Throws
@@ -22,13 +22,13 @@ export function selectorsOf({ query }: ResourceRequest): {
   }
 }
 
-const audienceOf = (
+const partitionOf = (
   { identity, component }: Exchange,
   representation: RepresentationKey,
-): Audience => ({
+): Partition => ({
   identity,
   representation,
-  ...(component === 'kubectl' && { passing: true }),
+  ...(component === 'kubectl' && { interactive: true }),
 })
 
 /** The key of what a list or watch covers. Throws `MalformedSelector`. */
@@ -38,7 +38,7 @@ export function collectionKey(
   representation: Representation,
 ): CollectionKey {
   return {
-    audience: audienceOf(exchange, representation.key),
+    partition: partitionOf(exchange, representation.key),
     gvr: info.gvr,
     ...(info.namespace !== undefined && { namespace: info.namespace }),
     ...selectorsOf(info),
@@ -51,7 +51,7 @@ export const memberKey = (
   info: ResourceRequest,
   representation: Representation,
 ): ObjectKey => ({
-  audience: audienceOf(exchange, representation.key),
+  partition: partitionOf(exchange, representation.key),
   gvr: info.gvr,
   namespace: info.namespace ?? '',
   name: info.name ?? '',
@@ -79,8 +79,8 @@ export function tokenKey(
   spec: TokenSpec,
 ): ObjectKey {
   return {
-    audience: audienceOf(exchange, representation.key),
-    gvr: keptTokens,
+    partition: partitionOf(exchange, representation.key),
+    gvr: tokenResource,
     namespace: info.namespace ?? '',
     name: tokenName({ serviceAccount: info.name ?? '', ...spec }),
   }

@@ -4,14 +4,14 @@ import { notFound, serviceUnavailable, StatusError } from '../../api/kube/status
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { answerHeaders, objectReply } from './replies.ts'
-import { refuseVersionOfGet } from './asked-version.ts'
+import { refuseNewerGet } from './requested-version.ts'
 import { documentKeys, objectKey } from './keys.ts'
-import { offlineList } from './lists.ts'
+import { offlineList } from './offline-list.ts'
 import { withAge, withStaleness } from './staleness.ts'
-import type { KnownDocument, ObjectStore, StoredObject } from '../store/store.ts'
-import { toldOfName } from './told-of-name.ts'
-import type { Shadowed, Shadows } from './shadows.ts'
-import { sourceOf } from './source.ts'
+import type { StoredDocument, ObjectStore, StoredObject } from '../store/store.ts'
+import { newestCoveringVersion } from './covering-version.ts'
+import type { OverlayKey, StatusOverlays } from './status-overlays.ts'
+import { coveringCollection } from './covering-collection.ts'
 import { storedTable } from './tables.ts'
 
 /**
@@ -56,8 +56,8 @@ export function storedObject(
   }
   if (!absent || neverAbsent.has(qualifiedResource(info.gvr))) throw neverCached()
   // As of a version that has not come nobody knows whether it is there.
-  const known = toldOfName(exchange, info, store)
-  if (known) refuseVersionOfGet(info, known)
+  const known = newestCoveringVersion(exchange, info, store)
+  if (known) refuseNewerGet(info, known)
   throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
 }
 
@@ -66,17 +66,17 @@ export function localObject(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
-  shadows: Shadows,
+  overlays: StatusOverlays,
 ): ObjectReply {
   const { representation, stored } = storedObject(exchange, info, store)
-  refuseVersionOfGet(info, stored.confirmedVersion)
-  const object = shadows.show(shadowed(exchange, info), representation, stored)
+  refuseNewerGet(info, stored.confirmedVersion)
+  const object = overlays.show(overlayKey(exchange, info), representation, stored)
   const reply = objectReply(representation, { ...stored, object })
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
 /** The object that a request names, for its sender. */
-export const shadowed = ({ identity }: Exchange, info: ResourceRequest): Shadowed => ({
+export const overlayKey = ({ identity }: Exchange, info: ResourceRequest): OverlayKey => ({
   identity,
   gvr: info.gvr,
   namespace: info.namespace ?? '',
@@ -88,13 +88,13 @@ export function localList(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
-  shadows: Shadows,
+  overlays: StatusOverlays,
 ): ListReply {
-  const source = sourceOf(exchange, info, store)
-  if (!source) throw neverCached()
+  const collection = coveringCollection(exchange, info, store)
+  if (!collection) throw neverCached()
   const of = { identity: exchange.identity, gvr: info.gvr }
-  const reply = offlineList(exchange, info, source, store, (stored, objects) =>
-    shadows.showAll(of, source.representation, objects, stored),
+  const reply = offlineList(exchange, info, collection, store, (stored, objects) =>
+    overlays.showAll(of, collection.representation, objects, stored),
   )
   if (!reply) throw neverCached()
   return reply
@@ -105,7 +105,7 @@ export function localList(
  * wants most of those that it was given.
  */
 export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply {
-  let found: KnownDocument | undefined
+  let found: StoredDocument | undefined
   for (const key of documentKeys(exchange)) if ((found = store.document(key))) break
   if (!found) throw neverCached()
   return {

@@ -17,11 +17,11 @@ import type { ObjectStore } from '../store/store.ts'
 import { objectKey } from './keys.ts'
 import { answerHeaders, objectReply } from './replies.ts'
 import { withStaleness } from './staleness.ts'
-import { needsTheCloud, neverCached, shadowed, storedObject } from './offline-reads.ts'
-import { bodyOf, sent, type Sent } from './sent.ts'
-import type { Shadows } from './shadows.ts'
+import { needsTheCloud, neverCached, overlayKey, storedObject } from './offline-reads.ts'
+import { requestBody, requestObject, type RequestObject } from './request-object.ts'
+import type { StatusOverlays } from './status-overlays.ts'
 import { readPatch, statusChanges } from './status-patch.ts'
-import { replayedToken } from './tokens.ts'
+import { cachedToken } from './cached-token.ts'
 
 /** How a write is answered offline, by resource, subresource and verb. Nothing is replayed yet. */
 type Answer = (exchange: Exchange, info: ResourceRequest, facts: Facts) => Promise<Reply>
@@ -29,7 +29,7 @@ type Answer = (exchange: Exchange, info: ResourceRequest, facts: Facts) => Promi
 interface Facts {
   readonly store: ObjectStore
   readonly nodeName: string
-  readonly shadows: Shadows
+  readonly overlays: StatusOverlays
   /** Aborts when the cloud is back for such a request. */
   readonly recovered: (exchange: Exchange) => AbortSignal
 }
@@ -63,7 +63,7 @@ export async function localWrite(
   info: ResourceRequest,
   facts: Facts,
 ): Promise<Reply> {
-  if (isTokenRequest(info)) return replayedToken(exchange, info, facts)
+  if (isTokenRequest(info)) return cachedToken(exchange, info, facts)
   const subresource = info.subresource === undefined ? '' : `/${info.subresource}`
   const answer = answers[`${info.verb} ${qualifiedResource(info.gvr)}${subresource}`]
   if (answer === undefined || exchange.credential !== 'node') {
@@ -73,7 +73,12 @@ export async function localWrite(
 }
 
 /** Throws 503 unless the cloud has shown the object before, in whatever form. */
-function known(exchange: Exchange, info: ResourceRequest, store: ObjectStore, name: string): void {
+function requireConfirmed(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+  name: string,
+): void {
   const named = { ...info, name }
   const representations = [
     ...exchange.representations,
@@ -97,15 +102,15 @@ async function existing(
   info: ResourceRequest,
   { store }: Facts,
 ): Promise<never> {
-  const { name } = (await sent(exchange)).object
-  known(exchange, info, store, name)
+  const { name } = (await requestObject(exchange)).object
+  requireConfirmed(exchange, info, store, name)
   throw new StatusError(alreadyExists({ ...info.gvr, name }))
 }
 
 /** The same answer, for an object that the cloud has shown before. */
 function confirmed(answer: Answer): Answer {
   return async (exchange, info, facts) => {
-    known(exchange, info, facts.store, facts.nodeName)
+    requireConfirmed(exchange, info, facts.store, facts.nodeName)
     return answer(exchange, info, facts)
   }
 }
@@ -122,15 +127,15 @@ function unknownEvent(info: ResourceRequest): never {
 async function patchedStatus(
   exchange: Exchange,
   info: ResourceRequest,
-  { store, shadows, recovered }: Facts,
+  { store, overlays, recovered }: Facts,
 ): Promise<Reply> {
-  const patch = readPatch(exchange.headers.get('content-type'), await bodyOf(exchange))
+  const patch = readPatch(exchange.headers.get('content-type'), await requestBody(exchange))
   const { representation, stored } = storedObject(exchange, info, store)
   if (representation.projection !== 'object') throw neverCached()
   const { encoding } = representation
   const { gvk } = stored
-  const of = shadowed(exchange, info)
-  const shown = shadows.lastShown(of, encoding, stored)
+  const of = overlayKey(exchange, info)
+  const shown = overlays.lastShown(of, encoding, stored)
   const object = jsonOfObject(encoding, gvk, shown)
   const changes = statusChanges({ gvr: info.gvr, gvk, object }, patch)
   const answered = (patched: ApiObject): Reply => {
@@ -142,8 +147,8 @@ async function patchedStatus(
     if (back.aborted || info.query.has('dryRun')) {
       return answered(withMembers(encoding, gvk, shown, changes))
     }
-    shadows.until(back)
-    return answered(shadows.keep(of, encoding, stored, changes))
+    overlays.clearOn(back)
+    return answered(overlays.set(of, encoding, stored, changes))
   } catch (cause) {
     if (!(cause instanceof ProtobufError)) throw cause
     throw new StatusError(badRequest('the patch does not fit the object'), { cause })
@@ -155,12 +160,12 @@ async function patchedStatus(
  * one it came with.
  */
 function echo(status: number): Answer {
-  return async (exchange) => echoed(exchange, await sent(exchange), status)
+  return async (exchange) => echoed(exchange, await requestObject(exchange), status)
 }
 
 function echoed(
   { representations }: Exchange,
-  { encoding, body }: Sent,
+  { encoding, body }: RequestObject,
   status: number,
 ): BodyReply {
   if (!representations.some((representation) => representation.encoding === encoding)) {
@@ -178,7 +183,7 @@ function echoed(
  */
 function heartbeat(status: number): Answer {
   return async (exchange, info, { nodeName }) => {
-    const lease = await sent(exchange)
+    const lease = await requestObject(exchange)
     const name = info.name ?? lease.object.name
     if (info.namespace !== 'kube-node-lease' || name !== nodeName) throw neverCached()
     return echoed(exchange, lease, status)

@@ -11,13 +11,13 @@ import {
   needsTheCloud,
   neverCached,
 } from './offline-reads.ts'
-import type { Shadows } from './shadows.ts'
+import type { StatusOverlays } from './status-overlays.ts'
 import { localWrite } from './offline-writes.ts'
 
 export interface LocalFacts {
   readonly store: ObjectStore
   readonly nodeName: string
-  readonly shadows: Shadows
+  readonly overlays: StatusOverlays
   /** Aborts when the cloud is back for such a request. */
   readonly recovered: (exchange: Exchange) => AbortSignal
   /**
@@ -45,13 +45,13 @@ export async function answerLocally(exchange: Exchange, facts: LocalFacts): Prom
   if (exchange.method === 'HEAD') throw neverCached()
   switch (info.verb) {
     case 'get':
-      return localObject(exchange, info, store, facts.shadows)
+      return localObject(exchange, info, store, facts.overlays)
     case 'list':
-      return localList(exchange, info, store, facts.shadows)
+      return localList(exchange, info, store, facts.overlays)
     case 'watch':
       if (info.name !== undefined) throw neverCached()
       if (beginsWithState(info)) {
-        facts.shadows.shownWithout({ identity: exchange.identity, gvr: info.gvr })
+        facts.overlays.resetShown({ identity: exchange.identity, gvr: info.gvr })
       }
       return watched(exchange, info, facts)
   }

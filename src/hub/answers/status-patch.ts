@@ -38,7 +38,7 @@ export function readPatch(contentType: string | undefined, body: Buffer): Patch 
 }
 
 /** What is patched. */
-export interface Patched {
+export interface PatchTarget {
   readonly gvr: GVR
   readonly gvk: GVK
   /** As its writer was last shown it. */
@@ -51,7 +51,7 @@ export interface Patched {
  * pkg/registry/core, the strategies of status). Throws what an API server answers to a patch that
  * does not fit, or is meant for another object or version.
  */
-export function statusChanges(patched: Patched, patch: Patch): readonly MemberChange[] {
+export function statusChanges(patched: PatchTarget, patch: Patch): readonly MemberChange[] {
   const { gvr, gvk, object } = patched
   const after = patch(gvk, object)
   const [was, is] = [membersOf(object['metadata']), membersOf(after['metadata'])]

@@ -3,9 +3,9 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import { covers, selectorOfName } from '../../api/kube/selectors.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { newerThan } from './asked-version.ts'
+import { refusalOfNewer } from './requested-version.ts'
 import { memberKey } from './keys.ts'
-import type { KnownCollection, ObjectStore, StoredObject } from '../store/store.ts'
+import type { StoredCollection, ObjectStore, StoredObject } from '../store/store.ts'
 
 /**
  * One object as a Table: as it was got so (`got`), or, where a Table of many is newer, what that
@@ -22,23 +22,23 @@ export function storedTable(
   const key = memberKey(exchange, info, representation)
   const row = store.get(key)
   if (row === undefined) return got
-  const lists = (): KnownCollection[] => store.collections(key.audience, key.gvr, key.namespace)
+  const lists = (): StoredCollection[] => store.collections(key.partition, key.gvr, key.namespace)
   const known = typeof got === 'object' ? got : undefined
   if (row === 'absent') {
     const asked = { labelSelector: '', fieldSelector: selectorOfName(key.name) }
-    const isNewer = (list: KnownCollection): boolean =>
+    const isNewer = (list: StoredCollection): boolean =>
       covers(list.key, asked) &&
-      (!known || newerThan(list.resourceVersion, known.confirmedVersion) !== undefined)
+      (!known || refusalOfNewer(list.resourceVersion, known.confirmedVersion) !== undefined)
     return lists().some(isNewer) ? 'absent' : got
   }
-  if (known && !newerThan(row.confirmedVersion, known.confirmedVersion)) return known
+  if (known && !refusalOfNewer(row.confirmedVersion, known.confirmedVersion)) return known
   const columns = columnsOf(lists(), store)
   if (columns === undefined) return got
   return { ...row, object: tableOfRow(row.gvk, row.object, columns) }
 }
 
 /** The columns of any of these lists. */
-function columnsOf(lists: readonly KnownCollection[], store: ObjectStore): string | undefined {
+function columnsOf(lists: readonly StoredCollection[], store: ObjectStore): string | undefined {
   for (const { key } of lists) {
     // Only what it says of itself is wanted.
     using list = store.list(key)

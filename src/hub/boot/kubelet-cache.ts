@@ -106,8 +106,8 @@ export function kubeletCache(
     object(gvr, namespace, name) {
       let absent: 'absent' | undefined
       for (const encoding of encodings) {
-        const { audience } = keyOf({ gvr }, encoding)
-        const found = store.get({ audience, gvr, namespace, name })
+        const { partition } = keyOf({ gvr }, encoding)
+        const found = store.get({ partition, gvr, namespace, name })
         if (found === 'absent') absent = found
         else if (found) return { encoding, ...found }
       }
@@ -140,11 +140,11 @@ function listedItself({ query, encoding, store }: Search): CachedCollection | un
 /** What was never listed itself is answered from what surely holds all of it. */
 function wider({ query, encoding, store, shares }: Search): CachedCollection | undefined {
   const asked = keyOf(query, encoding)
-  const { audience, gvr, namespace } = asked
+  const { partition, gvr, namespace } = asked
   const selection = selectionOf(gvr, asked, objectRepresentation(encoding))
   if (!selection) return undefined
-  const audiences = shares ? [audience, { ...audience, identity: shared }] : [audience]
-  const [newest, ...others] = audiences
+  const partitions = shares ? [partition, { ...partition, identity: shared }] : [partition]
+  const [newest, ...others] = partitions
     .flatMap((each) => store.collections(each, gvr, namespace))
     .filter(({ key }) => covers(key, asked))
     .flatMap(({ key }) => wholeOrNothing(gvr, store.list(key)) ?? [])
@@ -167,7 +167,7 @@ const keyOf = (
   { gvr, namespace, fieldSelector = '' }: CollectionQuery,
   encoding: Encoding,
 ): CollectionKey => ({
-  audience: { identity: node, representation: objectRepresentation(encoding).key },
+  partition: { identity: node, representation: objectRepresentation(encoding).key },
   gvr,
   ...(namespace !== undefined && { namespace }),
   labelSelector: '',

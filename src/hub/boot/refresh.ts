@@ -94,7 +94,7 @@ interface RefreshState extends RefreshResult {
  */
 export class Refresher implements Disposable {
   readonly #parts: RefreshParts
-  readonly states = new Map<string, RefreshState>()
+  readonly #states = new Map<string, RefreshState>()
   readonly #references = new PodReferencesByVersion()
   #timer: Disposable | undefined
   #timerAt = Infinity
@@ -115,7 +115,7 @@ export class Refresher implements Disposable {
    * started.
    */
   lastResult(of: ObjectReference): RefreshResult | undefined {
-    const found = this.states.get(keyOf(of))
+    const found = this.#states.get(keyOf(of))
     return found && found.askedAt > 0 ? found : undefined
   }
 
@@ -128,7 +128,7 @@ export class Refresher implements Disposable {
     const wait = Math.max(settleMs, Math.min(...this.#tookMs) / scanShare)
     if (this.#closed || this.#running || this.#timerAt <= now() + wait) return
     if (this.#parts.podsVersion() === this.#seen) return
-    this.#in(jitter(wait / 2, wait))
+    this.#schedule(jitter(wait / 2, wait))
   }
 
   /**
@@ -138,12 +138,12 @@ export class Refresher implements Disposable {
   cameOnline(): void {
     const spread = this.#parts.everyMs() / 10
     const present = now()
-    for (const [key, state] of this.states) {
+    for (const [key, state] of this.#states) {
       if (state.dueAt >= present) continue
       const dueAt = present + jitter(0, spread)
-      this.states.set(key, { ...state, notedAt: present, dueAt })
+      this.#states.set(key, { ...state, notedAt: present, dueAt })
     }
-    this.#in(jitter(0, settleMs))
+    this.#schedule(jitter(0, settleMs))
   }
 
   [Symbol.dispose](): void {
@@ -151,7 +151,7 @@ export class Refresher implements Disposable {
     this.#timer?.[Symbol.dispose]()
   }
 
-  #in(ms: number): void {
+  #schedule(ms: number): void {
     if (this.#closed) return
     this.#timer?.[Symbol.dispose]()
     this.#timerAt = now() + ms
@@ -180,7 +180,7 @@ export class Refresher implements Disposable {
       this.#running = false
     }
     // A pod may have come while others were asked for.
-    this.#in(this.#parts.podsVersion() === this.#seen ? this.#untilNext() : settleMs)
+    this.#schedule(this.#parts.podsVersion() === this.#seen ? this.#untilNext() : settleMs)
   }
 
   /** What comes online later calls again. */
@@ -199,7 +199,7 @@ export class Refresher implements Disposable {
   }
 
   #note({ key, reference, intervalFactor, known }: RefreshTarget, outcome: RefreshOutcome): void {
-    const before = this.states.get(key)
+    const before = this.#states.get(key)
     if (reference && outcome === 'forbidden' && before?.outcome !== outcome)
       this.#parts.onForbidden(reference)
     const askedAt = now()
@@ -209,7 +209,7 @@ export class Refresher implements Disposable {
       // A disk that keeps nothing is no reason to ask the cloud all the time.
       const failures = known ? 0 : more
       const asked = { outcome, askedAt, confirmedAt: askedAt }
-      this.states.set(key, { ...asked, notedAt: askedAt, dueAt, failures })
+      this.#states.set(key, { ...asked, notedAt: askedAt, dueAt, failures })
       return
     }
     const failures = more
@@ -217,7 +217,7 @@ export class Refresher implements Disposable {
     const retryMs = Math.min(waitAfter(failures, firstRetryMs), lastRetryMs)
     const dueAt = askedAt + retryMs * jitter(0.8, 1.2)
     const confirmedAt = before?.confirmedAt
-    this.states.set(key, {
+    this.#states.set(key, {
       outcome,
       askedAt,
       notedAt: askedAt,
@@ -236,13 +236,13 @@ export class Refresher implements Disposable {
       isOver: () => this.#closed,
     })
     this.#tookMs = [tookMs, this.#tookMs[0]]
-    for (const key of this.states.keys()) {
-      if (!targets.has(key)) this.states.delete(key)
+    for (const key of this.#states.keys()) {
+      if (!targets.has(key)) this.#states.delete(key)
     }
     const present = now()
     this.#soonest = Infinity
     return [...targets.values()].filter((each) => {
-      const noted = this.states.get(each.key)
+      const noted = this.#states.get(each.key)
       const state = noted && noted.notedAt <= present ? noted : this.#first(each)
       const dueAt = this.#dueAt(each, state)
       if (dueAt <= present) return true
@@ -257,7 +257,7 @@ export class Refresher implements Disposable {
     const notedAt = now()
     const dueAt = notedAt + wait
     const state = { outcome: 'confirmed', notedAt, dueAt, askedAt: 0, failures: 0 } as const
-    this.states.set(key, state)
+    this.#states.set(key, state)
     return state
   }
 

@@ -8,8 +8,9 @@ import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { claimsOf, momentOf } from '../../api/kube/web-token.ts'
+import type { NamedObject } from '../store/named-object.ts'
 import { StoreFailure } from '../store/store.ts'
-import { keptTokens, tokenName } from '../store/token-name.ts'
+import { tokenResource, tokenName } from '../store/token-name.ts'
 import { podsOf, type KubeletCache, type CollectionQuery } from './kubelet-cache.ts'
 import { cursorOfFound, podDependencies, type ResolvedReference } from './pod-dependencies.ts'
 import { referencesOf, stringAt, whyNotForBoot, type ObjectReference } from './references.ts'
@@ -297,7 +298,7 @@ function tokenVerdict(
 ): { readonly until?: string; readonly problem?: Problem } {
   const boundObject = { kind: 'Pod', name: pod.name, uid: pod.uid }
   const kept = tokenName({ serviceAccount, audiences, expirationSeconds, boundObject })
-  const found = cache.object(keptTokens, namespace, kept)
+  const found = cache.object(tokenResource, namespace, kept)
   const what = { gvr: tokenResource, namespace, name: serviceAccount }
   const whose = audiences.length === 0 ? 'the token' : `the token for ${audiences.join(', ')}`
   if (typeof found !== 'object') {
@@ -322,14 +323,6 @@ const certificateRequests: GVR = {
   group: 'certificates.k8s.io',
   version: 'v1beta1',
   resource: 'podcertificaterequests',
-}
-
-const tokenResource: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
-
-interface NamedObject {
-  readonly gvr: GVR
-  readonly namespace: string
-  readonly name: string
 }
 
 const listOf = (gvr: GVR): NamedObject => ({ gvr, namespace: '', name: '' })

@@ -196,7 +196,7 @@ export class Pages {
     const place = placeOf(key, token)
     this.#drop(place)
     const over = after(this.#ms, () => this.#drop(place))
-    this.#waiting.set(place, { ...begun, identity: key.audience.identity, over })
+    this.#waiting.set(place, { ...begun, identity: key.partition.identity, over })
     if (this.#waiting.size > waitingLists) this.#drop(this.#oldestOfMost())
   }
 
@@ -232,12 +232,12 @@ export class Pages {
 }
 
 const placeOf = (
-  { audience, gvr, namespace, ...selectors }: CollectionKey,
+  { partition, gvr, namespace, ...selectors }: CollectionKey,
   token: string,
 ): string =>
   JSON.stringify([
-    audience.identity,
-    audience.representation,
+    partition.identity,
+    partition.representation,
     gvr.group,
     gvr.version,
     gvr.resource,

@@ -24,7 +24,7 @@ import { shared } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
 import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
-import { toldOfName } from '../answers/told-of-name.ts'
+import { newestCoveringVersion } from '../answers/covering-version.ts'
 import { saysAbsent } from './absence.ts'
 import { Arriving } from './arriving.ts'
 import { RecordedList, Pages } from './list.ts'
@@ -224,7 +224,7 @@ export class Recorder {
     const found = this.#store.get(key)
     if (found === undefined) return undefined
     return found === 'absent'
-      ? { version: '', confirmed: toldOfName(exchange, info, this.#store) ?? '' }
+      ? { version: '', confirmed: newestCoveringVersion(exchange, info, this.#store) ?? '' }
       : { version: found.object.resourceVersion, confirmed: found.confirmedVersion }
   }
 
@@ -235,7 +235,7 @@ export class Recorder {
    * newer.
    */
   #isRestored(key: ObjectKey, { known }: WantedCollection, object: ApiObject): boolean {
-    const before = known?.get(key.audience.representation)
+    const before = known?.get(key.partition.representation)
     const given = resourceVersion(object.resourceVersion)
     const confirmed = resourceVersion(before?.confirmed)
     if (!before || given === undefined || confirmed === undefined) return false

@@ -4,8 +4,8 @@ import { tokenIn } from '../../api/codec/token-request.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import { pods } from '../../api/kube/resources.ts'
 import { claimsOf, momentOf } from '../../api/kube/web-token.ts'
-import type { Audience, ObjectKey, ObjectStore } from '../store/store.ts'
-import { keptTokens, podOfToken } from '../store/token-name.ts'
+import type { Partition, ObjectKey, ObjectStore } from '../store/store.ts'
+import { tokenResource, podOfToken } from '../store/token-name.ts'
 import type { KeptToken } from './token.ts'
 
 /** How many tokens are kept for one caller: some for each pod of a full node. */
@@ -28,8 +28,8 @@ export class TokenShelf {
 
   /** Resolves when it is committed; `undefined` where there is no room for it. */
   put({ key, gvk, object }: KeptToken, encoding: Encoding): Promise<void> | undefined {
-    this.#sweep(key.audience, encoding)
-    const names = this.#store.names(key.audience, keptTokens)
+    this.#sweep(key.partition, encoding)
+    const names = this.#store.names(key.partition, tokenResource)
     const isThere = names.some(
       ({ namespace, name }) => namespace === key.namespace && name === key.name,
     )
@@ -41,15 +41,15 @@ export class TokenShelf {
    * Forgets what is of no use, before the next write is committed. What cannot be forgotten is next
    * time.
    */
-  #sweep(audience: Audience, encoding: Encoding): void {
-    const place = JSON.stringify(audience)
+  #sweep(partition: Partition, encoding: Encoding): void {
+    const place = JSON.stringify(partition)
     if (elapsed() - (this.#swept.get(place) ?? -Infinity) < sweepMs) return
     this.#swept.set(place, elapsed())
     const listsPods = this.#store
-      .collections(audience, pods, undefined)
+      .collections(partition, pods, undefined)
       .some(({ key }) => key.labelSelector === '' && isOfNode.test(key.fieldSelector))
-    for (const named of this.#store.names(audience, keptTokens)) {
-      const key = { audience, gvr: keptTokens, ...named }
+    for (const named of this.#store.names(partition, tokenResource)) {
+      const key = { partition, gvr: tokenResource, ...named }
       if (this.#isOfUse(key, encoding, listsPods)) continue
       void this.#store.forget(key).catch(() => undefined)
     }
@@ -57,10 +57,10 @@ export class TokenShelf {
 
   /** A pod is gone if the caller lists pods, as a kubelet does, and knows of none with this uid. */
   #isOfUse(key: ObjectKey, encoding: Encoding, listsPods: boolean): boolean {
-    const { audience, namespace } = key
+    const { partition, namespace } = key
     const pod = podOfToken(key.name)
     if (pod && listsPods) {
-      const found = this.#store.get({ audience, gvr: pods, namespace, name: pod.name })
+      const found = this.#store.get({ partition, gvr: pods, namespace, name: pod.name })
       if (typeof found !== 'object' || found.object.uid !== pod.uid) return false
     }
     const found = this.#store.get(key)

@@ -14,8 +14,12 @@ import {
 } from '../../api/kube/resource-version.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
-import { copied } from '../store/copied.ts'
-import { storedList, widerSource, type Source } from '../answers/source.ts'
+import { copyCollection } from '../store/copy-collection.ts'
+import {
+  storedList,
+  widerCollection,
+  type CoveringCollection,
+} from '../answers/covering-collection.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { Arriving } from './arriving.ts'
 import { isNews, type Asked } from './news.ts'
@@ -169,11 +173,11 @@ async function takenFromOther(
 ): Promise<void> {
   if (from === undefined || store.version(key) !== undefined) return
   const other =
-    ofToken(key, representation, exchange, store) ?? widerSource(key, representation, store)
+    ofToken(key, representation, exchange, store) ?? widerCollection(key, representation, store)
   const kept = resourceVersion(other?.resourceVersion)
   if (!other || kept === undefined || compareVersions(from, kept) > 0) return
   const stored = storedList(other, store)
-  if (stored) await copied(store, key, stored)
+  if (stored) await copyCollection(store, key, stored)
 }
 
 function ofToken(
@@ -181,9 +185,9 @@ function ofToken(
   representation: Representation,
   { claim, identity }: Exchange,
   store: ObjectStore,
-): Source | undefined {
+): CoveringCollection | undefined {
   if (!claim || claim.tokenIdentity === identity) return undefined
-  const before = { ...key, audience: { ...key.audience, identity: claim.tokenIdentity } }
+  const before = { ...key, partition: { ...key.partition, identity: claim.tokenIdentity } }
   const version = store.version(before)
   return version === undefined
     ? undefined

@@ -13,9 +13,9 @@ import {
 } from '../../api/kube/resource-version.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { objectKey } from '../answers/keys.ts'
-import { toldOfName } from '../answers/told-of-name.ts'
+import { newestCoveringVersion } from '../answers/covering-version.ts'
 import { answerLocally, type LocalFacts } from '../answers/offline.ts'
-import { sourceOf } from '../answers/source.ts'
+import { coveringCollection } from '../answers/covering-collection.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import {
   CredentialsRefused,
@@ -148,7 +148,7 @@ async function notBehind(exchange: Exchange, parts: DispatchParts): Promise<Repl
 function isContradicted(exchange: Exchange, { shared, local }: CloudParts): boolean {
   const { info } = exchange
   if (!info.isResource || info.verb === 'get') return false
-  const source = sourceOf(exchange, info, local.store)
+  const source = coveringCollection(exchange, info, local.store)
   if (source && local.store.isContradicted(source.key)) return true
   return shared?.isContradicted(exchange) ?? false
 }
@@ -226,7 +226,7 @@ function toldOffline(exchange: Exchange, { store }: LocalFacts): ResourceVersion
   const { info } = exchange
   if (!info.isResource) return undefined
   if (info.verb !== 'get') {
-    return resourceVersion(sourceOf(exchange, info, store)?.resourceVersion)
+    return resourceVersion(coveringCollection(exchange, info, store)?.resourceVersion)
   }
   const records = exchange.representations.map((representation) =>
     store.get(objectKey(exchange, info, representation)),
@@ -234,7 +234,7 @@ function toldOffline(exchange: Exchange, { store }: LocalFacts): ResourceVersion
   const confirmed = records.map((found) =>
     typeof found === 'object' ? resourceVersion(found.confirmedVersion) : undefined,
   )
-  return newest([...confirmed, toldOfName(exchange, info, store)])
+  return newest([...confirmed, newestCoveringVersion(exchange, info, store)])
 }
 
 const newest = (versions: readonly (ResourceVersion | undefined)[]): ResourceVersion | undefined =>

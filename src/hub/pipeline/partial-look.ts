@@ -48,7 +48,12 @@ function passes(
   for (const who of [identity, shared]) {
     for (const encoding of encodings) {
       const representation = objectRepresentation(encoding).key
-      const found = store.get({ audience: { identity: who, representation }, gvr, namespace, name })
+      const found = store.get({
+        partition: { identity: who, representation },
+        gvr,
+        namespace,
+        name,
+      })
       if (typeof found !== 'object') continue
       const whole = found.object
       if (whole.resourceVersion !== resourceVersion || whole.uid !== uid) continue

@@ -10,18 +10,18 @@ import type { Identity } from '../../api/request/identity.ts'
  * Who asked, and in which form: an answer is never given to another identity nor turned into
  * another form.
  */
-export interface Audience {
+export interface Partition {
   readonly identity: Identity
   readonly representation: RepresentationKey
   /**
    * A person at a console asks: what was recorded for nobody else is the first to go where room is
    * needed. No part of the key.
    */
-  readonly passing?: boolean
+  readonly interactive?: boolean
 }
 
 export interface ObjectKey {
-  readonly audience: Audience
+  readonly partition: Partition
   readonly gvr: GVR
   /** Empty for what is cluster-scoped. */
   readonly namespace: string
@@ -33,7 +33,7 @@ export interface ObjectKey {
  * the key.
  */
 export interface CollectionKey {
-  readonly audience: Audience
+  readonly partition: Partition
   readonly gvr: GVR
   /** Absent: all namespaces, or a cluster-scoped resource. */
   readonly namespace?: string
@@ -43,7 +43,7 @@ export interface CollectionKey {
 }
 
 /** A collection that could be answered from, without its objects. */
-export interface KnownCollection {
+export interface StoredCollection {
   readonly key: CollectionKey
   readonly resourceVersion: string
 }
@@ -57,13 +57,13 @@ export interface DocumentKey {
   readonly accept: string
 }
 
-export interface StoredDocument {
+export interface DocumentContent {
   readonly contentType: string
   readonly body: Uint8Array
 }
 
 /** A document as it was put. */
-export interface KnownDocument extends StoredDocument {
+export interface StoredDocument extends DocumentContent {
   /**
    * When the cloud last gave it, to some minutes, in milliseconds since the epoch; 0 where that is
    * not known.
@@ -172,7 +172,7 @@ export interface ApplyOptions {
  */
 export interface ObjectStore extends AsyncDisposable {
   /**
-   * The newest of the object's own record and what the collections of its audience hold of it,
+   * The newest of the object's own record and what the collections of its partition hold of it,
    * unless something later contradicts it. 'absent': a collection that would have it (no selector,
    * or its name) is stored and has it not, at a version newer than the one at which that newest was
    * last confirmed: its own for a record, the collection's for a member. `undefined`: nothing is
@@ -210,17 +210,17 @@ export interface ObjectStore extends AsyncDisposable {
    */
   isContradicted(key: CollectionKey): boolean
   /**
-   * The collections of an audience and resource that `list` would answer and that lack nothing:
+   * The collections of a partition and resource that `list` would answer and that lack nothing:
    * those that have to do with `namespace`, its own and those of all namespaces; with `undefined`
    * only these.
    */
-  collections(audience: Audience, gvr: GVR, namespace: string | undefined): KnownCollection[]
+  collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[]
   /**
-   * Namespaces and names of the objects of an audience and resource that have a record of their own
+   * Namespaces and names of the objects of a partition and resource that have a record of their own
    * (`put`), in no order.
    */
   names(
-    audience: Audience,
+    partition: Partition,
     gvr: GVR,
   ): readonly { readonly namespace: string; readonly name: string }[]
   /** An older version than what is stored changes nothing. */
@@ -256,8 +256,8 @@ export interface ObjectStore extends AsyncDisposable {
     events: readonly WatchEvent[],
     options?: ApplyOptions,
   ): Promise<readonly (ApiObject | undefined)[]>
-  putDocument(key: DocumentKey, document: StoredDocument): Promise<void>
-  document(key: DocumentKey): KnownDocument | undefined
+  putDocument(key: DocumentKey, document: DocumentContent): Promise<void>
+  document(key: DocumentKey): StoredDocument | undefined
   /**
    * Which documents are kept for an identity, at most `most` of them, with `confirmedAt` as
    * `KnownDocument` has it. Reads no document.
@@ -265,7 +265,7 @@ export interface ObjectStore extends AsyncDisposable {
   documents(
     identity: Identity,
     most: number,
-  ): readonly (DocumentKey & Pick<KnownDocument, 'confirmedAt'>)[]
+  ): readonly (DocumentKey & Pick<StoredDocument, 'confirmedAt'>)[]
 }
 
 /** The disk, or the file, would not take a write. `cause` says why. */

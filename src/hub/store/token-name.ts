@@ -5,10 +5,10 @@ import type { GVR } from '../../api/kube/gvk.ts'
  * Under which the answers to token requests are kept, in the namespace of the service account;
  * sealed (`sqlite/seal.ts`).
  */
-export const keptTokens: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
+export const tokenResource: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
 
 /** All that the answer to a token request depends on, but the namespace. */
-export interface AskedToken extends TokenSpec {
+export interface NamedTokenSpec extends TokenSpec {
   readonly serviceAccount: string
 }
 
@@ -23,7 +23,7 @@ export function tokenName({
   audiences,
   expirationSeconds = defaultSeconds,
   boundObject,
-}: AskedToken): string {
+}: NamedTokenSpec): string {
   const bound = boundObject ? [boundObject.kind, boundObject.name, boundObject.uid] : []
   return JSON.stringify([
     serviceAccount,

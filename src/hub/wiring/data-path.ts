@@ -11,7 +11,7 @@ import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
-import { Shadows } from '../answers/shadows.ts'
+import { StatusOverlays } from '../answers/status-overlays.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Learn } from '../pipeline/inputs.ts'
 import { clientForward, type ClientForward } from '../pipeline/client-forward.ts'
@@ -107,7 +107,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     local: {
       store,
       nodeName,
-      shadows: new Shadows(),
+      overlays: new StatusOverlays(),
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: (exchange) => recoveryOf(exchange, cloud),
     },

@@ -117,8 +117,8 @@ function isPropagated(pod: Cursor, nodeName: string): boolean {
  */
 function* podsIn(store: ObjectStore): Generator<OnePod> {
   for (const encoding of ['protobuf', 'json'] as const) {
-    const audience = { identity: node, representation: objectRepresentation(encoding).key }
-    for (const { key } of store.collections(audience, pods, undefined)) {
+    const partition = { identity: node, representation: objectRepresentation(encoding).key }
+    for (const { key } of store.collections(partition, pods, undefined)) {
       const list = store.list(key)
       if (!list) continue
       for (const batch of list.batches) yield* each(encoding, objectKind(list.gvk), batch)

@@ -5,7 +5,7 @@ import { nodeDependencies } from '../boot/node-dependencies.ts'
 import type { Access } from '../cache/shared/access.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { node } from '../../api/request/identity.ts'
-import type { NamedObject, NeededIn } from '../store/needed.ts'
+import type { NamedObject, FindReferencedObjects } from '../store/named-object.ts'
 import type { ObjectStore } from '../store/store.ts'
 
 /**
@@ -19,9 +19,14 @@ export const knownToNode = (store: ObjectStore, nodeName: string, access: Access
   kubeletCache(store, nodeName, (gvr) => access.last(node, gvr) === true)
 
 /** What the pods of the node refer to: of that nothing is to be given up. */
-export function neededBy(nodeName: string, access: Access, log: Logger): NeededIn {
+export function neededBy(nodeName: string, access: Access, log: Logger): FindReferencedObjects {
   let last:
-    { readonly of: string; readonly until: number; readonly all: ReturnType<NeededIn> } | undefined
+    | {
+        readonly of: string
+        readonly until: number
+        readonly all: ReturnType<FindReferencedObjects>
+      }
+    | undefined
   return (store): readonly NamedObject[] | undefined => {
     try {
       const of = podsVersion(store, nodeName)
@@ -42,7 +47,7 @@ export function podsVersion(store: ObjectStore, nodeName: string): string {
   const { gvr, fieldSelector = '' } = podsOf(nodeName)
   const versions = (['protobuf', 'json'] as const).map((encoding) =>
     store.version({
-      audience: { identity: node, representation: objectRepresentation(encoding).key },
+      partition: { identity: node, representation: objectRepresentation(encoding).key },
       gvr,
       labelSelector: '',
       fieldSelector,

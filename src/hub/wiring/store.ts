@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Broadcast } from '../../base/broadcast.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { NeededIn } from '../store/needed.ts'
+import type { FindReferencedObjects } from '../store/named-object.ts'
 import { openStore } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
@@ -17,7 +17,7 @@ export interface StoreSurroundings {
   readonly takenOver: boolean
   /** Announced after each commit. */
   readonly committed: Broadcast
-  readonly needed: NeededIn
+  readonly needed: FindReferencedObjects
 }
 
 /**

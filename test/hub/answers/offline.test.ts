@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
 import { StatusError } from '../../../src/api/kube/status.ts'
 import { answerLocally } from '../../../src/hub/answers/offline.ts'
-import { Shadows } from '../../../src/hub/answers/shadows.ts'
+import { StatusOverlays } from '../../../src/hub/answers/status-overlays.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
@@ -17,7 +17,7 @@ const answer = (exchange: Exchange): Promise<unknown> =>
   answerLocally(exchange, {
     store: omniscient,
     nodeName: 'edge-1',
-    shadows: new Shadows(),
+    overlays: new StatusOverlays(),
     watch: () => undefined,
     recovered: () => new AbortController().signal,
   })
@@ -66,7 +66,7 @@ void t.test('a list that is refused is not read before', async (t) => {
       answerLocally(exchangeOf(`/api/v1/pods?${query}`), {
         store,
         nodeName: 'edge-1',
-        shadows: new Shadows(),
+        overlays: new StatusOverlays(),
         watch: () => undefined,
         recovered: () => new AbortController().signal,
       }),

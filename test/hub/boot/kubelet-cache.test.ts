@@ -17,7 +17,7 @@ const key = (
   encoding: Encoding,
   with_: Partial<CollectionKey> & { identity?: Identity } = {},
 ): CollectionKey => ({
-  audience: {
+  partition: {
     identity: with_.identity ?? node,
     representation: objectRepresentation(encoding).key,
   },
@@ -33,7 +33,7 @@ async function list(
   kind: string,
   ...names: string[]
 ): Promise<void> {
-  const encoding = at.audience.representation.startsWith('protobuf') ? 'protobuf' : 'json'
+  const encoding = at.partition.representation.startsWith('protobuf') ? 'protobuf' : 'json'
   const gvk = { group: at.gvr.group, version: at.gvr.version, kind }
   await using replacement = store.replace(at)
   const objects = names.map(
@@ -84,7 +84,7 @@ void t.test('what all callers share counts for a node that may read it', async (
   await using store = await open(t.testdir())
   await list(store, key('protobuf'), 'Pod')
   const at = key('protobuf', { identity: shared, gvr: services, fieldSelector: '' })
-  await list(store, { ...at, audience: { ...at.audience, identity: shared } }, 'Service', 'web')
+  await list(store, { ...at, partition: { ...at.partition, identity: shared } }, 'Service', 'web')
   const query = { gvr: services, fieldSelector: 'spec.clusterIP!=None' }
   t.equal(kubeletCache(store, nodeName, never).collection(query), undefined)
   const mayShare = ({ resource }: { resource: string }): boolean => resource === 'services'

@@ -9,7 +9,7 @@ import type { GVR } from '../../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { StoreFailure } from '../../../src/hub/store/store.ts'
-import { keptTokens, tokenName } from '../../../src/hub/store/token-name.ts'
+import { tokenResource, tokenName } from '../../../src/hub/store/token-name.ts'
 import { blocked } from '../../kit/blocked.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
@@ -95,7 +95,7 @@ function keepToken(cache: FakeKubeletCache, podName: string, expires: number): v
     expirationSeconds: 3607,
     boundObject: { kind: 'Pod', name: podName, uid: `uid-${podName}` },
   })
-  cache.put(keptTokens, 'plant', name, tokenAnswer(expires))
+  cache.put(tokenResource, 'plant', name, tokenAnswer(expires))
 }
 
 const access = volumes({

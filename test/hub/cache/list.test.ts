@@ -50,7 +50,7 @@ void t.test('a token of another collection leads nowhere', async (t) => {
     keyOf('/api/v1/pods', 'application/vnd.kubernetes.protobuf'),
     {
       ...pods,
-      audience: { ...pods.audience, identity: 'token:x' as typeof pods.audience.identity },
+      partition: { ...pods.partition, identity: 'token:x' as typeof pods.partition.identity },
     },
   ]
   for (const other of others) t.equal(pages.take(other, 'next'), undefined)
@@ -79,8 +79,8 @@ void t.test('so many lists may wait, and the oldest makes room', async (t) => {
 
 void t.test('a caller that begins many lists displaces its own only', async (t) => {
   const pages = new Pages()
-  const identity = 'token:x' as typeof pods.audience.identity
-  const ofOther = { ...pods, audience: { ...pods.audience, identity } }
+  const identity = 'token:x' as typeof pods.partition.identity
+  const ofOther = { ...pods, partition: { ...pods.partition, identity } }
   const replacement = staged()
   pages.put(ofOther, 'next', { replacement, asked })
   const waiting = Array.from({ length: 70 }, staged)

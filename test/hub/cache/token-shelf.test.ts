@@ -6,12 +6,12 @@ import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { node } from '../../../src/api/request/identity.ts'
 import type { KeptToken } from '../../../src/hub/cache/token.ts'
-import { keptTokens, tokenName } from '../../../src/hub/store/token-name.ts'
+import { tokenResource, tokenName } from '../../../src/hub/store/token-name.ts'
 import { openStore } from '../../../src/hub/store/sqlite/open.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { replace } from '../../contracts/object-store.ts'
 
-const audience = { identity: node, representation: objectRepresentation('json').key }
+const partition = { identity: node, representation: objectRepresentation('json').key }
 const gvk = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -19,10 +19,10 @@ const part = (value: object): string => Buffer.from(JSON.stringify(value)).toStr
 interface Given {
   readonly pod?: string
   readonly endsIn?: number
-  readonly audience?: string
+  readonly partition?: string
 }
 
-function tokenOf({ pod, endsIn = 3600, audience: aud = 'a' }: Given): KeptToken {
+function tokenOf({ pod, endsIn = 3600, partition: aud = 'a' }: Given): KeptToken {
   const boundObject =
     pod === undefined ? undefined : { kind: 'Pod', name: pod, uid: `uid of ${pod}` }
   const asked = { serviceAccount: 'robot', audiences: [aud], expirationSeconds: 3600, boundObject }
@@ -31,7 +31,7 @@ function tokenOf({ pod, endsIn = 3600, audience: aud = 'a' }: Given): KeptToken 
   const status = { token: `${part({ alg: 'none' })}.${part({ exp })}.c2ln` }
   const bytes = Buffer.from(JSON.stringify({ status }))
   return {
-    key: { audience, gvr: keptTokens, namespace: 'default', name },
+    key: { partition, gvr: tokenResource, namespace: 'default', name },
     gvk,
     object: { namespace: 'default', name, uid: '', resourceVersion: '', bytes },
   }
@@ -61,7 +61,7 @@ const put = (store: ObjectStore, ...tokens: readonly KeptToken[]): Promise<unkno
 
 const names = (store: ObjectStore): string[] =>
   store
-    .names(audience, keptTokens)
+    .names(partition, tokenResource)
     .map(({ name }) => name)
     .toSorted()
 
@@ -69,7 +69,7 @@ const namesOf = (...tokens: readonly KeptToken[]): string[] =>
   tokens.map(({ key }) => key.name).toSorted()
 
 const podsOfNode = {
-  audience,
+  partition,
   gvr: { group: '', version: 'v1', resource: 'pods' },
   labelSelector: '',
   fieldSelector: 'spec.nodeName=edge-1',
@@ -105,7 +105,7 @@ void t.test('the token of a pod that is gone is forgotten', async (t) => {
 
 void t.test('a token that has expired is forgotten', async (t) => {
   const store = await opened(t)
-  const [lasting, expired] = [tokenOf({}), tokenOf({ audience: 'b', endsIn: -1 })]
+  const [lasting, expired] = [tokenOf({}), tokenOf({ partition: 'b', endsIn: -1 })]
   await put(store, expired, lasting)
   await put(store, lasting)
   t.strictSame(names(store), namesOf(lasting))
@@ -113,10 +113,10 @@ void t.test('a token that has expired is forgotten', async (t) => {
 
 void t.test('no more than a thousand are kept for one caller', async (t) => {
   const store = await opened(t)
-  const tokens = Array.from({ length: 1024 }, (_, at) => tokenOf({ audience: String(at) }))
+  const tokens = Array.from({ length: 1024 }, (_, at) => tokenOf({ partition: String(at) }))
   const shelf = new TokenShelf(store)
   await Promise.all(tokens.map(async (token) => shelf.put(token, 'json')))
-  t.equal(shelf.put(tokenOf({ audience: 'one more' }), 'json'), undefined)
-  t.ok(shelf.put(tokenOf({ audience: '7' }), 'json'), 'another for the same is')
+  t.equal(shelf.put(tokenOf({ partition: 'one more' }), 'json'), undefined)
+  t.ok(shelf.put(tokenOf({ partition: '7' }), 'json'), 'another for the same is')
   t.equal(names(store).length, 1024)
 })

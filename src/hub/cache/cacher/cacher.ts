@@ -11,8 +11,8 @@ import { expired } from '../../../api/kube/status.ts'
 import { Expired, Reflector, Refused } from '../../../api/reflector/reflector.ts'
 import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders } from '../../answers/replies.ts'
-import { storedList } from '../../answers/source.ts'
-import { copied } from '../../store/copied.ts'
+import { storedList } from '../../answers/covering-collection.ts'
+import { copyCollection } from '../../store/copy-collection.ts'
 import {
   StoreFailure,
   type CollectionKey,
@@ -250,7 +250,7 @@ export class Cacher implements AsyncDisposable {
   async #seed(like: CollectionKey): Promise<void> {
     const { store } = this.#parts
     const stored = store.list(like)
-    if (stored) await copied(store, this.key, stored)
+    if (stored) await copyCollection(store, this.key, stored)
   }
 
   /** Waits for an API server that can be asked, and for the turn of its rank then. */

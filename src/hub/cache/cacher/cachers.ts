@@ -7,9 +7,9 @@ import type { Representation } from '../../../api/request/representation.ts'
 import { areAccepted, listOptionsOf } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
-import { newerThan, refuseNoVersion } from '../../answers/asked-version.ts'
+import { refusalOfNewer, refuseInvalidVersion } from '../../answers/requested-version.ts'
 import { collectionKey } from '../../answers/keys.ts'
-import { sourceOf } from '../../answers/source.ts'
+import { coveringCollection } from '../../answers/covering-collection.ts'
 import { withStaleness } from '../../answers/staleness.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
@@ -95,7 +95,7 @@ export class Cachers implements AsyncDisposable {
   offline(exchange: Exchange, info: ResourceRequest): WatchReply | undefined {
     const { resourceVersion: asked, sendInitialEvents } = listOptionsOf(info.query, true, true)
     const { store } = this.#parts
-    const source = sourceOf(exchange, info, store)
+    const source = coveringCollection(exchange, info, store)
     if (!source) return undefined
     const served = this.#of({ exchange, info }, source.key, source.representation)
     const { cacher } = served
@@ -103,9 +103,9 @@ export class Cachers implements AsyncDisposable {
     using stored = cacher.stored()
     if (!stored) return undefined
     const { resourceVersion: version } = stored
-    refuseNoVersion(asked, version, 'watch')
+    refuseInvalidVersion(asked, version, 'watch')
     const isAny = asked === '' || asked === '0'
-    const newer = newerThan(asked, version)
+    const newer = refusalOfNewer(asked, version)
     if (sendInitialEvents === true && newer) throw new StatusError(newer)
     // An API server that serves WatchLists takes a watch from any version for one, unless it says
     // otherwise. A client that knows a newer version waits, as at an API server: to send it back to
@@ -292,10 +292,10 @@ export class Cachers implements AsyncDisposable {
 
 const isWhole = ({ projection }: Representation): boolean => projection === 'object'
 
-const idOf = ({ audience, gvr, namespace, labelSelector, fieldSelector }: CollectionKey): string =>
+const idOf = ({ partition, gvr, namespace, labelSelector, fieldSelector }: CollectionKey): string =>
   JSON.stringify([
-    audience.identity,
-    audience.representation,
+    partition.identity,
+    partition.representation,
     gvr.group,
     gvr.version,
     gvr.resource,

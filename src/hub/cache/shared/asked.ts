@@ -92,7 +92,7 @@ export function ownVersion(
 
 const versionsOfWider = (asked: CollectionKey, store: ObjectStore): string[] =>
   store
-    .collections(asked.audience, asked.gvr, asked.namespace)
+    .collections(asked.partition, asked.gvr, asked.namespace)
     .filter(({ key }) => covers(key, asked))
     .map((wider) => wider.resourceVersion)
 

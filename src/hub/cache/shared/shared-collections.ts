@@ -11,11 +11,11 @@ import { notFound, StatusError, tooLargeResourceVersion } from '../../../api/kub
 import { node, shared } from '../../../api/request/identity.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
 import { listReply, objectReply } from '../../answers/replies.ts'
-import { refuseVersionOfGet } from '../../answers/asked-version.ts'
+import { refuseNewerGet } from '../../answers/requested-version.ts'
 import { collectionKey, objectKey } from '../../answers/keys.ts'
-import { offlineList } from '../../answers/lists.ts'
-import { storedList, type Source } from '../../answers/source.ts'
-import { toldOfName } from '../../answers/told-of-name.ts'
+import { offlineList } from '../../answers/offline-list.ts'
+import { storedList, type CoveringCollection } from '../../answers/covering-collection.ts'
+import { newestCoveringVersion } from '../../answers/covering-version.ts'
 import { withStaleness } from '../../answers/staleness.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import type { Access } from './access.ts'
@@ -169,7 +169,7 @@ export class SharedCollections implements AsyncDisposable {
   rescope(): void {
     const scope = this.#parts.scope()
     for (const [id, { cacher }] of this.#collections) {
-      if (scope.some((gvr) => idOf(gvr, cacher.key.audience.representation) === id)) continue
+      if (scope.some((gvr) => idOf(gvr, cacher.key.partition.representation) === id)) continue
       this.#collections.delete(id)
       void cacher[Symbol.asyncDispose]()
     }
@@ -185,10 +185,10 @@ export class SharedCollections implements AsyncDisposable {
     if (known) return known
     const { store, ways, link, bounds, hooks } = this.#parts
     const most = this.#parts.idleMs ?? idleMs
-    const audience = { identity: shared, representation: representation.key }
+    const partition = { identity: shared, representation: representation.key }
     const cacher = new Cacher(
       {
-        key: { audience, gvr, labelSelector: '', fieldSelector: '' },
+        key: { partition, gvr, labelSelector: '', fieldSelector: '' },
         representation,
         store,
         ways,
@@ -331,7 +331,7 @@ export class SharedCollections implements AsyncDisposable {
     const { exchange, info, representation, gvr } = asked
     const { store } = this.#parts
     const name = info.name ?? ''
-    const held = store.get({ audience: key.audience, gvr, namespace: info.namespace ?? '', name })
+    const held = store.get({ partition: key.partition, gvr, namespace: info.namespace ?? '', name })
     if (held === undefined) return undefined
     const own = exchange.representations.flatMap(
       (each) => store.get(objectKey(exchange, info, each)) ?? [],
@@ -348,8 +348,8 @@ export class SharedCollections implements AsyncDisposable {
     if (!isNews) return undefined
     // Of two collections the newer one knows whether it is there.
     const gone = own.includes('absent') && newestOwn === undefined
-    if (gone && !isNewer(version, toldOfName(exchange, info, store))) return undefined
-    refuseVersionOfGet(info, held === 'absent' ? version : held.confirmedVersion)
+    if (gone && !isNewer(version, newestCoveringVersion(exchange, info, store))) return undefined
+    refuseNewerGet(info, held === 'absent' ? version : held.confirmedVersion)
     if (held === 'absent') throw new StatusError(notFound({ ...gvr, name }))
     return aged(objectReply(representation, held), exchange, held.confirmedAt)
   }
@@ -388,7 +388,7 @@ const sourceIn = (
   { key }: Cacher,
   { representation, selected }: SharedAsk,
   version: ResourceVersion,
-): Source => ({
+): CoveringCollection => ({
   representation,
   key,
   resourceVersion: version,

@@ -1,5 +1,5 @@
 import type { GVR } from '../../../api/kube/gvk.ts'
-import type { Audience, CollectionKey } from '../store.ts'
+import type { Partition, CollectionKey } from '../store.ts'
 
 /** Audience and GVR: identity, form, group, version, resource. */
 export type ScopeKey = readonly [string, string, string, string, string]
@@ -12,7 +12,7 @@ export interface CollectionAddress {
   readonly fieldSelector: string
 }
 
-export const scopeOf = ({ identity, representation }: Audience, gvr: GVR): ScopeKey => [
+export const scopeOf = ({ identity, representation }: Partition, gvr: GVR): ScopeKey => [
   identity,
   representation,
   gvr.group,
@@ -21,7 +21,7 @@ export const scopeOf = ({ identity, representation }: Audience, gvr: GVR): Scope
 ]
 
 export const addressOf = (key: CollectionKey): CollectionAddress => ({
-  scope: scopeOf(key.audience, key.gvr),
+  scope: scopeOf(key.partition, key.gvr),
   namespace: key.namespace ?? '',
   labelSelector: key.labelSelector,
   fieldSelector: key.fieldSelector,
@@ -29,11 +29,11 @@ export const addressOf = (key: CollectionKey): CollectionAddress => ({
 
 /** The reverse of `addressOf`. */
 export const keyOf = (
-  audience: Audience,
+  partition: Partition,
   gvr: GVR,
   { namespace, labelSelector, fieldSelector }: CollectionAddress,
 ): CollectionKey => ({
-  audience,
+  partition,
   gvr,
   ...(namespace !== '' && { namespace }),
   labelSelector,

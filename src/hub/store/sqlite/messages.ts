@@ -2,7 +2,7 @@ import { lengthOf } from '../../../base/bytes.ts'
 import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
-import type { StoredDocument } from '../store.ts'
+import type { DocumentContent } from '../store.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { Step } from './eviction-step.ts'
 import type { SharedDiskWork } from './disk-work.ts'
@@ -122,7 +122,7 @@ export interface Forget {
   readonly name: string
 }
 
-export interface PutDocument extends StoredDocument {
+export interface PutDocument extends DocumentContent {
   readonly kind: 'document'
   readonly confirmedAt: number
   /** Identity, URL, Accept. */

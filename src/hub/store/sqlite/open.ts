@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { elapsed, sleep } from '../../../base/clock.ts'
-import type { NeededIn } from '../needed.ts'
+import type { FindReferencedObjects } from '../named-object.ts'
 import { StoreFailure } from '../store.ts'
 import { sharedDiskWork } from './disk-work.ts'
 import { unsyncedMs } from './late-sync.ts'
@@ -41,7 +41,7 @@ export interface StoreOptions {
   /** Told when something went to make room. */
   readonly onEvicted?: OnEvicted
   /** Asked where there is no room otherwise; absent: nothing that pods may refer to ever goes. */
-  readonly needed?: NeededIn
+  readonly needed?: FindReferencedObjects
   /**
    * Told of each commit of what was written, with its bytes of objects and documents; not of one
    * that only keeps house.

@@ -8,7 +8,7 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../../api/kube/resource-version.ts'
-import type { KnownDocument } from '../store.ts'
+import type { StoredDocument } from '../store.ts'
 import { fromBody } from './body.ts'
 import { isHeadWhole } from './head-checksum.ts'
 import { keptIdleDays } from './idle-audiences.ts'
@@ -302,7 +302,7 @@ export class Reads {
     return fromBody(this.#seal, scope, stored, { checksum: Number(row[1]), bytes: row[2] })
   }
 
-  document(key: readonly [string, string, string]): KnownDocument | 'damaged' | undefined {
+  document(key: readonly [string, string, string]): StoredDocument | 'damaged' | undefined {
     const row = this.#sql.document.get(...key)
     if (!row) return undefined
     const body = row[2]

@@ -1,4 +1,4 @@
-import type { Audience } from '../store.ts'
+import type { Partition } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { ScopeKey } from './address.ts'
 import type { Operation } from './messages.ts'
@@ -23,15 +23,17 @@ export class RecordedFor {
   }
 
   /** To be called before anything is written to the scope. */
-  note(scope: ScopeKey, { passing = false }: Audience): void {
+  note(scope: ScopeKey, { interactive = false }: Partition): void {
     const text = JSON.stringify(scope)
     const noted = this.#noted.get(text)
-    if (noted === false || noted === passing) return
+    if (noted === false || noted === interactive) return
     if (this.#noted.size >= mostNoted) this.#noted.clear()
-    this.#noted.set(text, passing)
+    this.#noted.set(text, interactive)
     const stored = this.#connection.read((reads) => reads.isPassing(scope))
-    if (passing ? stored !== undefined : noted === undefined && stored !== true) return
-    this.#write({ kind: 'asked', scope, passing }).catch(() => this.#noted.delete(text))
+    if (interactive ? stored !== undefined : noted === undefined && stored !== true) return
+    this.#write({ kind: 'asked', scope, passing: interactive }).catch(() =>
+      this.#noted.delete(text),
+    )
   }
 
   /** Scopes are gone. */

@@ -1,5 +1,5 @@
 import { elapsed } from '../../../base/clock.ts'
-import { placeNameOf, type NamedObject } from '../needed.ts'
+import { qualifiedName, type NamedObject } from '../named-object.ts'
 import type { EvictedKind, Step } from './eviction-step.ts'
 import type { CollectionAddress } from './address.ts'
 import type { Evict } from './messages.ts'
@@ -106,7 +106,7 @@ export class Room {
    * can be written in between.
    */
   #least(last: boolean): Evict {
-    const needed = last ? this.#parts.needed()?.map(placeNameOf) : undefined
+    const needed = last ? this.#parts.needed()?.map(qualifiedName) : undefined
     return { kind: 'evict', ...(needed && { needed }) }
   }
 

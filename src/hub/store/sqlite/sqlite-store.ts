@@ -6,16 +6,16 @@ import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
 import type { Identity } from '../../../api/request/identity.ts'
 import type {
   ApplyOptions,
-  Audience,
+  Partition,
   CollectionKey,
   DocumentKey,
-  KnownCollection,
-  KnownDocument,
+  StoredCollection,
+  StoredDocument,
   ObjectKey,
   ObjectStore,
   Replacement,
   StoredChanges,
-  StoredDocument,
+  DocumentContent,
   StoredList,
   StoredObject,
 } from '../store.ts'
@@ -29,7 +29,7 @@ import { Damage } from './damage.ts'
 import { diskWorkOf, type DiskWork, type SharedDiskWork } from './disk-work.ts'
 import { History } from './history.ts'
 import { pack, type Operation } from './messages.ts'
-import type { NeededIn } from '../needed.ts'
+import type { FindReferencedObjects } from '../named-object.ts'
 import type { Confirmation } from './reads.ts'
 import { isRecent } from './recent.ts'
 import { RecordedFor } from './recorded-for.ts'
@@ -41,7 +41,7 @@ import { Writing, type WritingParts } from './writing.ts'
 
 export interface Parts
   extends ConnectionParts, Omit<WritingParts, 'connection' | 'collections' | 'needed'> {
-  readonly needed: NeededIn
+  readonly needed: FindReferencedObjects
   readonly diskWork: SharedDiskWork
   /** Bytes that lists on their way may have staged for one identity. */
   readonly stagedBytes: number
@@ -122,32 +122,32 @@ export class SqliteStore implements ObjectStore {
   }
 
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
-    this.#sweep.used(key.audience.identity)
+    this.#sweep.used(key.partition.identity)
     return this.#connection.read((reads) => this.#view.get(reads, key))
   }
 
   list(key: CollectionKey): StoredList | undefined {
-    this.#sweep.used(key.audience.identity)
+    this.#sweep.used(key.partition.identity)
     return this.#connection.read((reads) => this.#view.list(reads, key))
   }
 
   confirmedAt(key: CollectionKey): number | undefined {
-    this.#sweep.used(key.audience.identity)
+    this.#sweep.used(key.partition.identity)
     return this.#connection.read((reads) => this.#view.confirmedAt(reads, key))
   }
 
   changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
-    this.#sweep.used(key.audience.identity)
+    this.#sweep.used(key.partition.identity)
     return this.#connection.read((reads) => this.#history.changes(reads, key, since))
   }
 
   version(key: CollectionKey): string | undefined {
-    this.#sweep.used(key.audience.identity)
+    this.#sweep.used(key.partition.identity)
     return this.#connection.read((reads) => this.#view.version(reads, key))
   }
 
   committedVersion(key: CollectionKey): string | undefined {
-    this.#sweep.used(key.audience.identity)
+    this.#sweep.used(key.partition.identity)
     return this.#connection.read((reads) => this.#view.committedVersion(reads, key))
   }
 
@@ -159,19 +159,19 @@ export class SqliteStore implements ObjectStore {
     return this.#connection.read((reads) => reads.isContradicted(addressOf(key))) ?? false
   }
 
-  collections(audience: Audience, gvr: GVR, namespace: string | undefined): KnownCollection[] {
-    this.#sweep.used(audience.identity)
+  collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[] {
+    this.#sweep.used(partition.identity)
     const known = this.#connection.read((reads) =>
-      this.#view.collections(reads, audience, gvr, namespace),
+      this.#view.collections(reads, partition, gvr, namespace),
     )
     return known ?? []
   }
 
-  names(audience: Audience, gvr: GVR): readonly { namespace: string; name: string }[] {
-    return this.#connection.read((reads) => reads.names(scopeOf(audience, gvr))) ?? []
+  names(partition: Partition, gvr: GVR): readonly { namespace: string; name: string }[] {
+    return this.#connection.read((reads) => reads.names(scopeOf(partition, gvr))) ?? []
   }
 
-  document({ identity, url, accept }: DocumentKey): KnownDocument | undefined {
+  document({ identity, url, accept }: DocumentKey): StoredDocument | undefined {
     this.#sweep.used(identity)
     const key = [identity, url, accept] as const
     const found = this.#connection.read((reads) => reads.document(key))
@@ -183,7 +183,7 @@ export class SqliteStore implements ObjectStore {
   documents(
     identity: Identity,
     most: number,
-  ): readonly (DocumentKey & Pick<KnownDocument, 'confirmedAt'>)[] {
+  ): readonly (DocumentKey & Pick<StoredDocument, 'confirmedAt'>)[] {
     const rows = this.#connection.read((reads) => reads.documents(identity, most)) ?? []
     return rows.map((row) => ({ identity, ...row }))
   }
@@ -192,9 +192,9 @@ export class SqliteStore implements ObjectStore {
     const isRecorded =
       this.#forgetting === 0 &&
       this.#connection.read((reads) =>
-        this.#view.hasRecorded(reads, scopeOf(key.audience, key.gvr), object),
+        this.#view.hasRecorded(reads, scopeOf(key.partition, key.gvr), object),
       )
-    if (isRecorded) this.#sweep.used(key.audience.identity)
+    if (isRecorded) this.#sweep.used(key.partition.identity)
     else await this.#put(key, gvk, object, false)
   }
 
@@ -208,31 +208,31 @@ export class SqliteStore implements ObjectStore {
   }
 
   async #put(
-    { audience, gvr }: ObjectKey,
+    { partition, gvr }: ObjectKey,
     gvk: GVK,
     object: ApiObject,
     restored: boolean,
   ): Promise<void> {
-    this.#sweep.used(audience.identity)
-    const scope = scopeOf(audience, gvr)
-    this.#recordedFor.note(scope, audience)
+    this.#sweep.used(partition.identity)
+    const scope = scopeOf(partition, gvr)
+    this.#recordedFor.note(scope, partition)
     await this.#writing.write(
       { kind: 'put', scope, gvk, objects: pack([object]), restored, confirmedAt: now() },
       { bytes: object.bytes.byteLength },
     )
   }
 
-  async forget({ audience, gvr, namespace, name }: ObjectKey): Promise<void> {
+  async forget({ partition, gvr, namespace, name }: ObjectKey): Promise<void> {
     this.#forgetting += 1
     try {
-      await this.#writing.write({ kind: 'forget', scope: scopeOf(audience, gvr), namespace, name })
+      await this.#writing.write({ kind: 'forget', scope: scopeOf(partition, gvr), namespace, name })
     } finally {
       this.#forgetting -= 1
     }
   }
 
   replace(key: CollectionKey): Replacement {
-    this.#sweep.used(key.audience.identity)
+    this.#sweep.used(key.partition.identity)
     this.#replacements += 1
     this.#collections.trim()
     const state = this.#stateOf(key)
@@ -251,7 +251,7 @@ export class SqliteStore implements ObjectStore {
     events: readonly WatchEvent[],
     { since = '', previous = true }: ApplyOptions = {},
   ): Promise<readonly (ApiObject | undefined)[]> {
-    this.#sweep.used(key.audience.identity)
+    this.#sweep.used(key.partition.identity)
     const state = this.#stateOf(key)
     const changes = changesOf(events)
     const version = newestIn(events)
@@ -275,7 +275,7 @@ export class SqliteStore implements ObjectStore {
     return toPrevious(events, displaced)
   }
 
-  async putDocument(key: DocumentKey, { contentType, body }: StoredDocument): Promise<void> {
+  async putDocument(key: DocumentKey, { contentType, body }: DocumentContent): Promise<void> {
     const stored = this.document(key)
     if (
       stored?.contentType === contentType &&
@@ -331,7 +331,7 @@ export class SqliteStore implements ObjectStore {
   /** Of a collection that is about to be written to. */
   #stateOf(key: CollectionKey): CollectionState {
     const state = this.#collections.of(addressOf(key))
-    this.#recordedFor.note(state.address.scope, key.audience)
+    this.#recordedFor.note(state.address.scope, key.partition)
     return state
   }
 

@@ -2,9 +2,9 @@ import { latest } from '../../../base/clock.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import type {
-  Audience,
+  Partition,
   CollectionKey,
-  KnownCollection,
+  StoredCollection,
   ObjectKey,
   StoredList,
   StoredObject,
@@ -40,10 +40,10 @@ export class View {
 
   get(
     reads: Reads,
-    { audience, gvr, namespace, name }: ObjectKey,
+    { partition, gvr, namespace, name }: ObjectKey,
   ): StoredObject | 'absent' | undefined {
     const { collections, bodies } = this.#parts
-    const scope = scopeOf(audience, gvr)
+    const scope = scopeOf(partition, gvr)
     const standing = this.#standing(reads, scope, namespace, name)
     if (!standing) return undefined
     const found = verdictOn(standing, ({ address, holes }) => holes || collections.holes(address))
@@ -110,15 +110,15 @@ export class View {
 
   collections(
     reads: Reads,
-    audience: Audience,
+    partition: Partition,
     gvr: GVR,
     namespace: string | undefined,
-  ): KnownCollection[] {
+  ): StoredCollection[] {
     const { collections } = this.#parts
-    const found = reads.collections(scopeOf(audience, gvr), namespace ?? '')
+    const found = reads.collections(scopeOf(partition, gvr), namespace ?? '')
     return found.flatMap(({ address, version }) => {
       if (!collections.serves(address) || collections.holes(address)) return []
-      return [{ key: keyOf(audience, gvr, address), resourceVersion: version }]
+      return [{ key: keyOf(partition, gvr, address), resourceVersion: version }]
     })
   }
 

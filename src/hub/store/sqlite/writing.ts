@@ -1,4 +1,4 @@
-import type { NamedObject } from '../needed.ts'
+import type { NamedObject } from '../named-object.ts'
 import type { StoreFailure } from '../store.ts'
 import type { CollectionState } from './collection-state.ts'
 import type { Collections } from './collections.ts'

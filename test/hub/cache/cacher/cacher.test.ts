@@ -17,7 +17,7 @@ t.teardown(() => clearInterval(alive))
 
 const representation = objectRepresentation('json')
 const key = {
-  audience: { identity: node, representation: representation.key },
+  partition: { identity: node, representation: representation.key },
   gvr: services,
   labelSelector: '',
   fieldSelector: '',

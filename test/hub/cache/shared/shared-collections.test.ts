@@ -151,7 +151,7 @@ function writingLater(
 ): ObjectStore {
   let accepted: string | undefined
   const apply: ObjectStore['apply'] = async (key, events, options) => {
-    if (key.audience.identity === shared) {
+    if (key.partition.identity === shared) {
       accepted = newestIn(events)
       onAccepted()
       await written
@@ -159,7 +159,7 @@ function writingLater(
     return store.apply(key, events, options)
   }
   const version: ObjectStore['version'] = (key) =>
-    key.audience.identity === shared ? (accepted ?? store.version(key)) : store.version(key)
+    key.partition.identity === shared ? (accepted ?? store.version(key)) : store.version(key)
   return new Proxy(store, {
     get(target, name) {
       if (name === 'apply') return apply

@@ -3,8 +3,8 @@ import * as resources from '../../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { node, shared, tokenHolder } from '../../../../src/api/request/identity.ts'
 import type { EvictedKind } from '../../../../src/hub/store/sqlite/eviction-step.ts'
-import type { Audience, CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
-import { keptTokens } from '../../../../src/hub/store/token-name.ts'
+import type { Partition, CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
+import { tokenResource } from '../../../../src/hub/store/token-name.ts'
 import {
   changed,
   collection,
@@ -24,24 +24,24 @@ t.beforeEach(() => trouble.splice(0))
 
 const maxBytes = 4 << 20
 const gvr = (group: string, resource: string) => ({ group, version: 'v1', resource })
-const asNode: Audience = { identity: node, representation: json }
-const asToken: Audience = { identity: tokenHolder('x'), representation: json }
-const atConsole: Audience = { ...asNode, passing: true }
+const asNode: Partition = { identity: node, representation: json }
+const asToken: Partition = { identity: tokenHolder('x'), representation: json }
+const atConsole: Partition = { ...asNode, interactive: true }
 
 const of = {
   pods: collection(),
   secrets: collection({ gvr: gvr('', 'secrets') }),
   shared: collection({
-    audience: { identity: shared, representation: json },
+    partition: { identity: shared, representation: json },
     gvr: gvr('', 'services'),
   }),
-  console: collection({ audience: atConsole, gvr: gvr('apps', 'deployments') }),
+  console: collection({ partition: atConsole, gvr: gvr('apps', 'deployments') }),
   consoleSecrets: collection({
-    audience: { ...atConsole, representation: 'json;table;v1;Metadata' as typeof json },
+    partition: { ...atConsole, representation: 'json;table;v1;Metadata' as typeof json },
     gvr: gvr('', 'secrets'),
   }),
   leftOver: collection({ gvr: gvr('apps', 'daemonsets') }),
-  token: collection({ audience: asToken, gvr: gvr('', 'services') }),
+  token: collection({ partition: asToken, gvr: gvr('', 'services') }),
 } satisfies Record<string, CollectionKey>
 
 type Name = keyof typeof of
@@ -126,7 +126,7 @@ void t.test('nothing that the boot verdict asks for goes, in whatever version', 
   const all = Object.values(askedByName).filter(
     (each): each is GVR => typeof each === 'object' && 'resource' in each,
   )
-  const asked = [...all, ...older, keptTokens, gvr('coordination.k8s.io', 'leases')]
+  const asked = [...all, ...older, tokenResource, gvr('coordination.k8s.io', 'leases')]
   const others = [gvr('', 'events'), gvr('apps', 'secrets'), gvr('', 'endpoints'), endpointSlices]
   for (const each of [...asked, ...others]) {
     await replace(store, collection({ gvr: each }), head(500), pods(3, 1, 1_000))
@@ -274,14 +274,14 @@ void t.test('what a program asked for, too, is not only a person’s', async (t)
   {
     await using store = await open(directory, { maxBytes })
     await replace(store, of.console, head(5), [object('a', 1)])
-    await replace(store, { ...of.console, audience: asNode, namespace: 'x' }, head(5), [
+    await replace(store, { ...of.console, partition: asNode, namespace: 'x' }, head(5), [
       object('a', 1),
     ])
     await replace(store, of.consoleSecrets, head(5), [object('s', 1)])
     await replace(store, of.token, head(5), [object('s', 1)])
     await replace(
       store,
-      { ...of.token, audience: { ...asToken, passing: true }, namespace: 'x' },
+      { ...of.token, partition: { ...asToken, interactive: true }, namespace: 'x' },
       head(5),
     )
   }
@@ -295,7 +295,7 @@ void t.test('what a program asked for, too, is not only a person’s', async (t)
   await using store = await open(directory, { maxBytes })
   await replace(
     store,
-    { ...of.consoleSecrets, audience: { ...of.consoleSecrets.audience, passing: false } },
+    { ...of.consoleSecrets, partition: { ...of.consoleSecrets.partition, interactive: false } },
     head(6),
   )
   t.equal(count(db, 'scope WHERE passing = 1'), 0)
@@ -304,7 +304,7 @@ void t.test('what a program asked for, too, is not only a person’s', async (t)
 void t.test('callers that have been away for longest go before those that are there', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })
   const ofToken = (hash: string): CollectionKey =>
-    collection({ audience: { identity: tokenHolder(hash), representation: json } })
+    collection({ partition: { identity: tokenHolder(hash), representation: json } })
   for (const hash of ['oldest', 'older', 'present']) {
     await replace(store, ofToken(hash), head(500), pods(100, 1, 5_000))
   }
@@ -360,7 +360,7 @@ void t.test(
 
 void t.test('of a kind the heaviest caller gives first, until it is none', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })
-  const ofToken = (hash: string): Audience => ({
+  const ofToken = (hash: string): Partition => ({
     identity: tokenHolder(hash),
     representation: json,
   })
@@ -368,27 +368,27 @@ void t.test('of a kind the heaviest caller gives first, until it is none', async
   const hashes = Object.keys(sizes) as (keyof typeof sizes)[]
   const keys = hashes.flatMap((hash) =>
     Array.from({ length: sizes[hash] }, (_, at) =>
-      keyOf(`of-${hash}-${at}`, { audience: ofToken(hash) }),
+      keyOf(`of-${hash}-${at}`, { partition: ofToken(hash) }),
     ),
   )
   // What the heaviest has is the newest, and of each caller objects and lists.
   for (const key of keys.toReversed()) {
     const held = object(key.name, 1, { bytes: Buffer.alloc(12_000) })
     await store.put(key, pod, held)
-    const { audience, name } = key
-    const list = collection({ audience, fieldSelector: `metadata.name=${name}` })
+    const { partition, name } = key
+    const list = collection({ partition, fieldSelector: `metadata.name=${name}` })
     await replace(store, list, head(5), [held])
   }
   const objects = (hash: string): number =>
     keys
       .filter(({ name }) => name.startsWith(`of-${hash}-`))
-      .filter((key) => store.names(key.audience, key.gvr).some(({ name }) => name === key.name))
+      .filter((key) => store.names(key.partition, key.gvr).some(({ name }) => name === key.name))
       .length
   const lists = (hash: string): number =>
     keys
       .filter(({ name }) => name.startsWith(`of-${hash}-`))
-      .filter(({ audience, name }) =>
-        store.list(collection({ audience, fieldSelector: `metadata.name=${name}` })),
+      .filter(({ partition, name }) =>
+        store.list(collection({ partition, fieldSelector: `metadata.name=${name}` })),
       ).length
   let from = 1_000
   for (; lists('heavy') === 40; from += 100) if (!(await grow(store, 50_000, from))) break

@@ -23,14 +23,14 @@ import { count, database, dataVersion, open, pods, trouble, turn, writersOf } fr
 t.beforeEach(() => trouble.splice(0))
 
 const ofToken = (hash: string): CollectionKey =>
-  collection({ audience: { identity: tokenHolder(hash), representation: json } })
+  collection({ partition: { identity: tokenHolder(hash), representation: json } })
 
 /** A list, a record and a document for the token. */
 async function keepFor(store: ObjectStore, hash: string, members = 1): Promise<void> {
-  const { audience } = ofToken(hash)
+  const { partition } = ofToken(hash)
   await replace(store, ofToken(hash), head(5000), pods(members, 1))
-  await store.put(keyOf('own', { audience }), pod, object('own', 6000))
-  const key = { identity: audience.identity, url: '/api', accept: '' }
+  await store.put(keyOf('own', { partition }), pod, object('own', 6000))
+  const key = { identity: partition.identity, url: '/api', accept: '' }
   await store.putDocument(key, { contentType: 'text/plain', body: Buffer.from('api') })
 }
 
@@ -52,7 +52,7 @@ void t.test('what is kept for a token nobody uses goes after thirty days of runn
   for (let day = 2; day <= 30; day += 1) {
     await store.sweep(day)
     await store.sweep(day)
-    store.get(keyOf('any', { audience: ofToken('used').audience }))
+    store.get(keyOf('any', { partition: ofToken('used').partition }))
   }
   await store.sweep(20_000)
   t.equal(count(db, "audience WHERE identity = 'token:rotated'"), 1, 'a day counts once')
@@ -62,7 +62,7 @@ void t.test('what is kept for a token nobody uses goes after thirty days of runn
     before,
   )
   t.equal(store.list(ofToken('rotated')), undefined)
-  t.equal(store.get(keyOf('own', { audience: ofToken('rotated').audience })), undefined)
+  t.equal(store.get(keyOf('own', { partition: ofToken('rotated').partition })), undefined)
   t.strictSame(listed(store, ofToken('used')), ['1'.repeat(100)])
   t.strictSame(listed(store, collection()), ['a at 1'])
 })
@@ -109,7 +109,7 @@ void t.test(
     const reader = serviceAccount({ namespace: 'a', name: 'reader', uid: '1' })
     const writer = serviceAccount({ namespace: 'a', name: 'writer', uid: '2' })
     const of = (identity: Identity): CollectionKey =>
-      collection({ audience: { identity, representation: json } })
+      collection({ partition: { identity, representation: json } })
     for (const identity of [reader, writer, nobody, node])
       await replace(store, of(identity), head(5), [object('a', 1)])
     for (let day = 1; day <= 31; day += 1) {

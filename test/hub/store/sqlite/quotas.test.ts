@@ -1,7 +1,7 @@
 import t from 'tap'
 import { node, tokenHolder } from '../../../../src/api/request/identity.ts'
 import type { EvictedKind } from '../../../../src/hub/store/sqlite/eviction-step.ts'
-import type { Audience, CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
+import type { Partition, CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
 import {
   collection,
   changed,
@@ -22,35 +22,38 @@ t.beforeEach(() => trouble.splice(0))
 /** A quarter of what the stores below may take, unless they say otherwise. */
 const quota = 1 << 20
 
-const audience = (hash: string): Audience => ({ identity: tokenHolder(hash), representation: json })
-const flooding = audience('flooding')
-const other = audience('other')
-const asNode: Audience = { identity: node, representation: json }
+const partition = (hash: string): Partition => ({
+  identity: tokenHolder(hash),
+  representation: json,
+})
+const flooding = partition('flooding')
+const other = partition('other')
+const asNode: Partition = { identity: node, representation: json }
 
 const large = (name: string, version = 1, size = 100_000) =>
   object(name, version, { bytes: Buffer.alloc(size, name) })
 
-const listOf = (audience: Audience, selector = ''): CollectionKey =>
-  collection({ audience, labelSelector: selector })
+const listOf = (partition: Partition, selector = ''): CollectionKey =>
+  collection({ partition, labelSelector: selector })
 
-const version = (audience: Audience) => ({
-  identity: audience.identity,
+const version = (partition: Partition) => ({
+  identity: partition.identity,
   url: '/version',
   accept: 'json',
 })
 
 /** A list, an object and a document, with some years of use before any flood. */
-async function keepFor(store: ObjectStore, audience: Audience, members = 5): Promise<void> {
-  await replace(store, listOf(audience), head(500), pods(members, 1, 20_000))
-  await store.put(keyOf('own', { audience }), pod, object('own', 501))
-  await store.putDocument(version(audience), { contentType: 'json', body: Buffer.from('v') })
+async function keepFor(store: ObjectStore, partition: Partition, members = 5): Promise<void> {
+  await replace(store, listOf(partition), head(500), pods(members, 1, 20_000))
+  await store.put(keyOf('own', { partition }), pod, object('own', 501))
+  await store.putDocument(version(partition), { contentType: 'json', body: Buffer.from('v') })
 }
 
-function hasAll(store: ObjectStore, audience: Audience, members = 5): boolean {
+function hasAll(store: ObjectStore, partition: Partition, members = 5): boolean {
   return (
-    listed(store, listOf(audience))?.length === members &&
-    got(store, keyOf('own', { audience })) === 'own at 501' &&
-    store.document(version(audience)) !== undefined
+    listed(store, listOf(partition))?.length === members &&
+    got(store, keyOf('own', { partition })) === 'own at 501' &&
+    store.document(version(partition)) !== undefined
   )
 }
 
@@ -87,9 +90,9 @@ void t.test(
     await using _ = store
     const names = Array.from({ length: 40 }, (_, at) => `o-${String(at).padStart(2, '0')}`)
     const kept = () =>
-      names.filter((name) => got(store, keyOf(name, { audience: flooding })) !== undefined)
+      names.filter((name) => got(store, keyOf(name, { partition: flooding })) !== undefined)
     for (const [at, name] of names.entries()) {
-      await store.put(keyOf(name, { audience: flooding }), pod, large(name))
+      await store.put(keyOf(name, { partition: flooding }), pod, large(name))
       await until('what is over the quota to go', () => kept().length <= quota / 100_000)
       const there = kept()
       t.strictSame(there, names.slice(at + 1 - there.length, at + 1), 'the newest are there')
@@ -110,14 +113,14 @@ void t.test(
     await using _ = store
     const document = { ...version(flooding), url: '/openapi/v2' }
     await store.putDocument(document, { contentType: 'json', body: Buffer.alloc(300_000) })
-    await store.put(keyOf('a', { audience: flooding }), pod, large('a', 1, 300_000))
+    await store.put(keyOf('a', { partition: flooding }), pod, large('a', 1, 300_000))
     await replace(store, listOf(flooding, 'all'), head(5), pods(300, 1, 1_000))
     t.ok(store.document(document))
     // The same objects: their bodies are kept once, and each list has rows of its own.
     const lists = Array.from({ length: 10 }, (_, at) => listOf(flooding, `app=${at}`))
     for (const key of lists) await replace(store, key, head(5), pods(300, 1, 1_000))
     await until('the oldest to go', () => !store.document(document) && !store.list(lists[0]!))
-    t.equal(got(store, keyOf('a', { audience: flooding })), undefined)
+    t.equal(got(store, keyOf('a', { partition: flooding })), undefined)
     t.equal(listed(store, lists.at(-1)!)?.length, 300)
     t.ok(othersAreWhole())
   },
@@ -180,7 +183,7 @@ void t.test('a flood does not outrun it', async (t) => {
     await replace(store, key, head(1e6), pods(1_000, 1_000 * at, 300)).catch(() => undefined)
     const document = { ...version(flooding), url: `/apis/${at}` }
     await store.putDocument(document, { contentType: 'json', body: Buffer.alloc(200_000) })
-    await store.put(keyOf(`o-${at}`, { audience: flooding }), pod, large(`o-${at}`))
+    await store.put(keyOf(`o-${at}`, { partition: flooding }), pod, large(`o-${at}`))
   })
   await Promise.all(floods)
   await made(evicted)
@@ -194,8 +197,8 @@ void t.test(
   async (t) => {
     const { store, othersAreWhole } = await start(t.testdir())
     await using _ = store
-    const begin = async (audience: Audience, at: number) => {
-      const replacement = store.replace(listOf(audience, `app=${at}`))
+    const begin = async (partition: Partition, at: number) => {
+      const replacement = store.replace(listOf(partition, `app=${at}`))
       await replacement.add({ objects: pods(1_000, 1 + 1_000 * at, 100) })
       return replacement
     }
@@ -224,14 +227,14 @@ void t.test('what an earlier run left of a caller is measured when it writes aga
   {
     await using store = await open(directory)
     for (let at = 0; at < 15; at += 1)
-      await store.put(keyOf(`o-${at}`, { audience: flooding }), pod, large(`o-${at}`))
+      await store.put(keyOf(`o-${at}`, { partition: flooding }), pod, large(`o-${at}`))
   }
   const { store, evicted, othersAreWhole } = await start(directory)
   await using _ = store
-  await store.put(keyOf('another', { audience: flooding }), pod, object('another', 1))
+  await store.put(keyOf('another', { partition: flooding }), pod, object('another', 1))
   await made(evicted)
-  t.equal(got(store, keyOf('another', { audience: flooding })), 'another at 1')
-  t.equal(got(store, keyOf('o-0', { audience: flooding })), undefined)
-  t.ok(got(store, keyOf('o-14', { audience: flooding })))
+  t.equal(got(store, keyOf('another', { partition: flooding })), 'another at 1')
+  t.equal(got(store, keyOf('o-0', { partition: flooding })), undefined)
+  t.ok(got(store, keyOf('o-14', { partition: flooding })))
   t.ok(othersAreWhole())
 })

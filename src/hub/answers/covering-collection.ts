@@ -8,14 +8,14 @@ import { compareVersions, resourceVersion } from '../../api/kube/resource-versio
 import { namesObjects, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey } from './keys.ts'
-import type { CollectionKey, KnownCollection, ObjectStore, StoredList } from '../store/store.ts'
+import type { CollectionKey, StoredCollection, ObjectStore, StoredList } from '../store/store.ts'
 import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
 /**
  * What a list or watch is answered from: the collection it asks for, or a wider one and what of it
  * was asked for.
  */
-export interface Source {
+export interface CoveringCollection {
   readonly representation: Representation
   readonly key: CollectionKey
   readonly resourceVersion: string
@@ -29,18 +29,22 @@ export interface Source {
  * the same caller that surely hold all of it. `undefined`: nothing that is stored tells what is in
  * it. Throws `MalformedSelector`.
  */
-export function sourceOf(
+export function coveringCollection(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
-): Source | undefined {
+): CoveringCollection | undefined {
   for (const representation of exchange.representations) {
     const key = collectionKey(exchange, info, representation)
     const version = store.version(key)
     if (version !== undefined) return { representation, key, resourceVersion: version }
   }
   for (const representation of exchange.representations) {
-    const source = widerSource(collectionKey(exchange, info, representation), representation, store)
+    const source = widerCollection(
+      collectionKey(exchange, info, representation),
+      representation,
+      store,
+    )
     if (source) return source
   }
   return undefined
@@ -50,23 +54,23 @@ export function sourceOf(
  * The newest stored collection of the same caller that surely holds all that is asked for, and what
  * of it that is.
  */
-export function widerSource(
+export function widerCollection(
   asked: CollectionKey,
   representation: Representation,
   store: ObjectStore,
-): Source | undefined {
+): CoveringCollection | undefined {
   if (!namesObjects(representation)) return undefined
   const selection = selectionOf(asked.gvr, asked, representation)
   if (!selection) return undefined
   const [newest] = store
-    .collections(asked.audience, asked.gvr, asked.namespace)
+    .collections(asked.partition, asked.gvr, asked.namespace)
     .filter(({ key }) => covers(key, asked))
     .toSorted(newestFirst)
   return newest && { representation, ...newest, selection }
 }
 
 /** Of versions that do not compare, none is the newer. */
-function newestFirst(a: KnownCollection, b: KnownCollection): number {
+function newestFirst(a: StoredCollection, b: StoredCollection): number {
   const [x, y] = [resourceVersion(a.resourceVersion), resourceVersion(b.resourceVersion)]
   return x !== undefined && y !== undefined ? compareVersions(y, x) : 0
 }
@@ -76,7 +80,7 @@ function newestFirst(a: KnownCollection, b: KnownCollection): number {
  * shown (`wholeOrNothing`).
  */
 export function storedList(
-  { representation, key, selection }: Omit<Source, 'resourceVersion'>,
+  { representation, key, selection }: Omit<CoveringCollection, 'resourceVersion'>,
   store: ObjectStore,
 ): StoredList | undefined {
   const stored = wholeOrNothing(key.gvr, store.list(key))

@@ -1,6 +1,11 @@
 import t from 'tap'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
-import { mostBytes, mostShadows, Shadows, type Shadowed } from '../../../src/hub/answers/shadows.ts'
+import {
+  maxBytes,
+  maxOverlays,
+  StatusOverlays,
+  type OverlayKey,
+} from '../../../src/hub/answers/status-overlays.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { node, serviceAccount } from '../../../src/api/request/identity.ts'
 
@@ -17,75 +22,75 @@ const pod = (uid: string): ApiObject => ({
     JSON.stringify({ metadata: { name: 'a', uid }, status: { phase: 'Pending' } }),
   ),
 })
-const kubelet: Shadowed = { identity: node, gvr, namespace: 'default', name: 'a' }
+const kubelet: OverlayKey = { identity: node, gvr, namespace: 'default', name: 'a' }
 const running = [{ path: ['status', 'phase'] as const, value: 'Running' }]
 
-const shown = (shadows: Shadows, of: Shadowed, uid = 'first'): unknown => {
-  const { bytes } = shadows.show(of, representation, { gvk, object: pod(uid) })
+const shown = (overlays: StatusOverlays, of: OverlayKey, uid = 'first'): unknown => {
+  const { bytes } = overlays.show(of, representation, { gvk, object: pod(uid) })
   return (JSON.parse(Buffer.from(bytes).toString()) as { status: { phase: string } }).status.phase
 }
 
-function written(): Shadows {
-  const shadows = new Shadows()
-  shadows.keep(kubelet, 'json', { gvk, object: pod('first') }, running)
-  return shadows
+function written(): StatusOverlays {
+  const overlays = new StatusOverlays()
+  overlays.set(kubelet, 'json', { gvk, object: pod('first') }, running)
+  return overlays
 }
 
 void t.test('what somebody wrote is shown to nobody else', async (t) => {
-  const shadows = written()
-  t.equal(shown(shadows, kubelet), 'Running')
+  const overlays = written()
+  t.equal(shown(overlays, kubelet), 'Running')
   const other = serviceAccount({ namespace: 'default', name: 'robot', uid: 'u' })
-  t.equal(shown(shadows, { ...kubelet, identity: other }), 'Pending')
-  t.equal(shown(shadows, { ...kubelet, namespace: 'other' }), 'Pending')
+  t.equal(shown(overlays, { ...kubelet, identity: other }), 'Pending')
+  t.equal(shown(overlays, { ...kubelet, namespace: 'other' }), 'Pending')
 })
 
 void t.test('what was written of an object is not shown of its successor', async (t) => {
-  const shadows = written()
-  t.equal(shown(shadows, kubelet, 'second'), 'Pending')
+  const overlays = written()
+  t.equal(shown(overlays, kubelet, 'second'), 'Pending')
   t.strictSame(
-    shadows.lastShown(kubelet, 'json', { gvk, object: pod('second') }).bytes,
+    overlays.lastShown(kubelet, 'json', { gvk, object: pod('second') }).bytes,
     pod('second').bytes,
     'nor is a patch made on it',
   )
-  t.equal(shown(shadows, kubelet), 'Running')
+  t.equal(shown(overlays, kubelet), 'Running')
 })
 
 void t.test('when the cloud is back all is as the cloud says', async (t) => {
-  const shadows = written()
+  const overlays = written()
   const back = new AbortController()
-  shadows.until(back.signal)
-  t.equal(shown(shadows, kubelet), 'Running')
+  overlays.clearOn(back.signal)
+  t.equal(shown(overlays, kubelet), 'Running')
   back.abort()
-  t.equal(shown(shadows, kubelet), 'Pending')
+  t.equal(shown(overlays, kubelet), 'Pending')
 })
 
-const named = (name: string): Shadowed => ({ ...kubelet, name })
+const named = (name: string): OverlayKey => ({ ...kubelet, name })
 
 void t.test(
   'of more objects than are kept the one not used for longest is as the cloud gave it',
   async (t) => {
-    const shadows = new Shadows()
+    const overlays = new StatusOverlays()
     const keep = (name: string): ApiObject =>
-      shadows.keep(named(name), 'json', { gvk, object: pod('first') }, running)
-    for (let i = 0; i < mostShadows; i++) keep(String(i))
-    t.equal(shown(shadows, named('0')), 'Running', 'which is a use of it')
+      overlays.set(named(name), 'json', { gvk, object: pod('first') }, running)
+    for (let i = 0; i < maxOverlays; i++) keep(String(i))
+    t.equal(shown(overlays, named('0')), 'Running', 'which is a use of it')
     keep('one more')
     t.strictSame(
-      ['0', '1', '2', 'one more'].map((name) => shown(shadows, named(name))),
+      ['0', '1', '2', 'one more'].map((name) => shown(overlays, named(name))),
       ['Running', 'Pending', 'Running', 'Running'],
     )
   },
 )
 
 void t.test('so it is where they take too many bytes', async (t) => {
-  const shadows = new Shadows()
-  const half = 'x'.repeat(mostBytes / 2 - 1_000)
+  const overlays = new StatusOverlays()
+  const half = 'x'.repeat(maxBytes / 2 - 1_000)
   for (const name of ['first', 'second', 'third']) {
     const said = [...running, { path: ['status', 'message'] as const, value: half }]
-    shadows.keep(named(name), 'json', { gvk, object: pod('first') }, said)
+    overlays.set(named(name), 'json', { gvk, object: pod('first') }, said)
   }
   t.strictSame(
-    ['first', 'second', 'third'].map((name) => shown(shadows, named(name))),
+    ['first', 'second', 'third'].map((name) => shown(overlays, named(name))),
     ['Pending', 'Running', 'Running'],
   )
 })

@@ -7,10 +7,10 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import { badRequest, StatusError, unsupportedMediaType } from '../../api/kube/status.ts'
 
 /** The largest body of a write that is answered here: the API server's own limit. */
-export const bodyBytes = 3 * 1024 * 1024
+export const maxBodyBytes = 3 * 1024 * 1024
 
 /** An object that a request brought. */
-export interface Sent {
+export interface RequestObject {
   readonly encoding: Encoding
   readonly body: Buffer
   readonly gvk: GVK
@@ -20,7 +20,7 @@ export interface Sent {
 /**
  * The object in the body of a request. Throws what the API server answers to a body that is none.
  */
-export async function sent(exchange: Exchange): Promise<Sent> {
+export async function requestObject(exchange: Exchange): Promise<RequestObject> {
   const encoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
   if (encoding === undefined) {
     throw new StatusError(
@@ -29,7 +29,7 @@ export async function sent(exchange: Exchange): Promise<Sent> {
       ),
     )
   }
-  const body = await bodyOf(exchange)
+  const body = await requestBody(exchange)
   try {
     return { encoding, body, ...readObject(encoding, 'object', body) }
   } catch (cause) {
@@ -38,7 +38,7 @@ export async function sent(exchange: Exchange): Promise<Sent> {
 }
 
 /** The whole body of a request. Throws 413 where it is too large. */
-export async function bodyOf({ body, content }: Exchange): Promise<Buffer> {
+export async function requestBody({ body, content }: Exchange): Promise<Buffer> {
   if (content) return content
-  return body ? wholeRequestBody(body, bodyBytes) : Buffer.alloc(0)
+  return body ? wholeRequestBody(body, maxBodyBytes) : Buffer.alloc(0)
 }

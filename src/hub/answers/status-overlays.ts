@@ -10,11 +10,11 @@ import type { Identity } from '../../api/request/identity.ts'
 import type { ObjectOfKind, StoredList } from '../store/store.ts'
 
 /** Enough for a node and its pods, with what a kubelet says of their status. */
-export const mostShadows = 1_024
-export const mostBytes = 16 * 1024 * 1024
+export const maxOverlays = 1_024
+export const maxBytes = 16 * 1024 * 1024
 
 /** Which object, for whom. */
-export interface Shadowed {
+export interface OverlayKey {
   readonly identity: Identity
   readonly gvr: GVR
   readonly namespace: string
@@ -23,7 +23,7 @@ export interface Shadowed {
 
 type Members = ReadonlyMap<string, MemberChange>
 
-interface Shadow {
+interface StatusOverlay {
   readonly uid: string
   /** What the writer has made of the object as the cloud gave it. */
   readonly members: Members
@@ -38,37 +38,37 @@ const none: Members = new Map()
  * the cloud gave them. Each is shown to who wrote it, in gets and lists; a watch shows the object
  * as the cloud gave it. In memory only: whoever writes a status writes it again.
  */
-export class Shadows {
-  readonly #shadows = new LRUCache<string, Shadow>({
-    max: mostShadows,
-    maxSize: mostBytes,
+export class StatusOverlays {
+  readonly #overlays = new LRUCache<string, StatusOverlay>({
+    max: maxOverlays,
+    maxSize: maxBytes,
     sizeCalculation: ({ members }) => 1 + JSON.stringify([...members.values()]).length,
   })
 
   #back: AbortSignal | undefined
 
   /** The object as its writer was last shown it: what a patch of its is to be applied to. */
-  lastShown(of: Shadowed, encoding: Encoding, { gvk, object }: ObjectOfKind): ApiObject {
-    return over(encoding, gvk, object, this.#of(of, object)?.shown ?? none)
+  lastShown(of: OverlayKey, encoding: Encoding, { gvk, object }: ObjectOfKind): ApiObject {
+    return overlaid(encoding, gvk, object, this.#of(of, object)?.shown ?? none)
   }
 
   /** The object as its writer is shown it now; its next patch is meant for that. */
   show(
-    of: Shadowed,
+    of: OverlayKey,
     { encoding, projection }: Representation,
     { gvk, object }: ObjectOfKind,
   ): ApiObject {
-    const shadow = projection === 'object' ? this.#of(of, object) : undefined
-    if (!shadow) return object
-    if (shadow.shown !== shadow.members) {
-      this.#shadows.set(keyOf(of), { ...shadow, shown: shadow.members })
+    const overlay = projection === 'object' ? this.#of(of, object) : undefined
+    if (!overlay) return object
+    if (overlay.shown !== overlay.members) {
+      this.#overlays.set(keyOf(of), { ...overlay, shown: overlay.members })
     }
-    return over(encoding, gvk, object, shadow.members)
+    return overlaid(encoding, gvk, object, overlay.members)
   }
 
   /** A list as `show` shows its objects; `gvk` is that of its objects. */
   showAll(
-    of: Omit<Shadowed, 'namespace' | 'name'>,
+    of: Omit<OverlayKey, 'namespace' | 'name'>,
     representation: Representation,
     gvk: GVK,
     stored: StoredList,
@@ -84,18 +84,18 @@ export class Shadows {
   /**
    * The writer is shown these objects as the cloud gave them: its next patches are meant for those.
    */
-  shownWithout(of: Omit<Shadowed, 'namespace' | 'name'>): void {
+  resetShown(of: Omit<OverlayKey, 'namespace' | 'name'>): void {
     const prefix = prefixOf(of)
-    for (const [key, shadow] of this.#shadows.entries()) {
-      if (key.startsWith(prefix)) this.#shadows.set(key, { ...shadow, shown: none })
+    for (const [key, overlay] of this.#overlays.entries()) {
+      if (key.startsWith(prefix)) this.#overlays.set(key, { ...overlay, shown: none })
     }
   }
 
   /**
    * Keeps what a patch makes of the object that `lastShown` gave, and returns the object with it.
    */
-  keep(
-    of: Shadowed,
+  set(
+    of: OverlayKey,
     encoding: Encoding,
     { gvk, object }: ObjectOfKind,
     changes: readonly MemberChange[],
@@ -103,35 +103,35 @@ export class Shadows {
     const shown = this.#of(of, object)?.shown ?? none
     const changed = changes.map((change) => [change.path.join('.'), change] as const)
     const members: Members = new Map([...shown, ...changed])
-    const patched = over(encoding, gvk, object, members)
-    this.#shadows.set(keyOf(of), { uid: object.uid, members, shown })
+    const patched = overlaid(encoding, gvk, object, members)
+    this.#overlays.set(keyOf(of), { uid: object.uid, members, shown })
     return patched
   }
 
   /** Forgets all of them when `back` aborts: the writers tell the cloud itself then. */
-  until(back: AbortSignal): void {
+  clearOn(back: AbortSignal): void {
     if (this.#back === back) return
     this.#back = back
-    onAbort(back, () => this.#shadows.clear())
+    onAbort(back, () => this.#overlays.clear())
   }
 
-  #of(of: Shadowed, { uid }: ApiObject): Shadow | undefined {
-    if (this.#shadows.size === 0) return undefined
-    const shadow = this.#shadows.get(keyOf(of))
+  #of(of: OverlayKey, { uid }: ApiObject): StatusOverlay | undefined {
+    if (this.#overlays.size === 0) return undefined
+    const overlay = this.#overlays.get(keyOf(of))
     // Another object of the same name has a status of its own.
-    return shadow?.uid === uid ? shadow : undefined
+    return overlay?.uid === uid ? overlay : undefined
   }
 
-  #isAnyOf(of: Omit<Shadowed, 'namespace' | 'name'>): boolean {
+  #isAnyOf(of: Omit<OverlayKey, 'namespace' | 'name'>): boolean {
     const prefix = prefixOf(of)
-    return [...this.#shadows.keys()].some((key) => key.startsWith(prefix))
+    return [...this.#overlays.keys()].some((key) => key.startsWith(prefix))
   }
 }
 
-const over = (encoding: Encoding, gvk: GVK, object: ApiObject, members: Members): ApiObject =>
+const overlaid = (encoding: Encoding, gvk: GVK, object: ApiObject, members: Members): ApiObject =>
   members.size === 0 ? object : withMembers(encoding, gvk, object, [...members.values()])
 
-const prefixOf = ({ identity, gvr }: Omit<Shadowed, 'namespace' | 'name'>): string =>
+const prefixOf = ({ identity, gvr }: Omit<OverlayKey, 'namespace' | 'name'>): string =>
   `${JSON.stringify([identity, gvr.group, gvr.version, gvr.resource])} `
 
-const keyOf = (of: Shadowed): string => `${prefixOf(of)}${of.namespace}/${of.name}`
+const keyOf = (of: OverlayKey): string => `${prefixOf(of)}${of.namespace}/${of.name}`

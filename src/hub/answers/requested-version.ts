@@ -14,7 +14,7 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
  * Throws a StatusError for what is no version, where those of the resource are: aggregated API
  * servers may write theirs as they like.
  */
-export function refuseNoVersion(
+export function refuseInvalidVersion(
   asked: string,
   stored: string,
   verb: 'get' | 'list' | 'watch',
@@ -23,7 +23,7 @@ export function refuseNoVersion(
 }
 
 /** Why a version is refused that is newer than what is stored. */
-export function newerThan(version: string, stored: string): Status | undefined {
+export function refusalOfNewer(version: string, stored: string): Status | undefined {
   const [asked, kept] = [resourceVersion(version), resourceVersion(stored)]
   if (asked === undefined || kept === undefined) return undefined
   return compareVersions(asked, kept) > 0 ? tooLargeResourceVersion(asked, kept) : undefined
@@ -33,10 +33,10 @@ export function newerThan(version: string, stored: string): Status | undefined {
  * Throws a StatusError for a get that names no version, or one that is newer than that up to which
  * its object is `known`.
  */
-export function refuseVersionOfGet({ query }: ResourceRequest, known: string): void {
+export function refuseNewerGet({ query }: ResourceRequest, known: string): void {
   const asked = query.get('resourceVersion') ?? ''
-  refuseNoVersion(asked, known, 'get')
-  const newer = newerThan(asked, known)
+  refuseInvalidVersion(asked, known, 'get')
+  const newer = refusalOfNewer(asked, known)
   if (newer) throw new StatusError(newer)
 }
 
@@ -44,10 +44,10 @@ export function refuseVersionOfGet({ query }: ResourceRequest, known: string): v
  * Throws what a list of the version that is stored is answered with where another one is asked for:
  * 504 for a newer one, 410 for exactly an older one or a further page.
  */
-export function refuseOtherVersions(options: ListOptions, stored: string): void {
+export function refuseOtherListVersion(options: ListOptions, stored: string): void {
   if (options.continue !== '')
     throw new StatusError(expired('The provided continue parameter is too old'))
-  const newer = newerThan(options.resourceVersion, stored)
+  const newer = refusalOfNewer(options.resourceVersion, stored)
   if (newer) throw new StatusError(newer)
   const [asked, known] = [resourceVersion(options.resourceVersion), resourceVersion(stored)]
   if (asked !== undefined && known !== undefined && asked !== known && wantsExactly(options)) {

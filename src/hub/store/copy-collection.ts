@@ -1,7 +1,7 @@
 import type { CollectionKey, ObjectStore, StoredList } from './store.ts'
 
 /** Replaces the collection of `key` by what is stored of another, at that one's version. */
-export async function copied(
+export async function copyCollection(
   store: ObjectStore,
   key: CollectionKey,
   { gvk, resourceVersion, extra, batches }: StoredList,

@@ -12,7 +12,7 @@ import type { ObjectStore } from '../store/store.ts'
  * The newest version at which a caller was shown a collection that would have the object that it
  * asks for.
  */
-export function toldOfName(
+export function newestCoveringVersion(
   { representations, identity }: Exchange,
   { gvr, namespace, name = '' }: ResourceRequest,
   store: ObjectStore,

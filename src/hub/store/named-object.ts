@@ -14,8 +14,8 @@ export interface NamedObject {
  * more does no harm. `undefined`: that is not known, and then nothing is taken for not needed. Does
  * not throw.
  */
-export type NeededIn = (store: ObjectStore) => readonly NamedObject[] | undefined
+export type FindReferencedObjects = (store: ObjectStore) => readonly NamedObject[] | undefined
 
 /** `/secrets/default/password`, `resource.k8s.io/resourceclaims/default/gpu`. */
-export const placeNameOf = ({ gvr, namespace, name }: NamedObject): string =>
+export const qualifiedName = ({ gvr, namespace, name }: NamedObject): string =>
   `${gvr.group}/${gvr.resource}/${namespace}/${name}`

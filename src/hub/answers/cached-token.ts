@@ -11,7 +11,7 @@ import { withStaleness } from './staleness.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { answerHeaders } from './replies.ts'
 import { neverCached } from './offline-reads.ts'
-import { sent } from './sent.ts'
+import { requestObject } from './request-object.ts'
 
 /**
  * Answers a token request with the last token that the cloud gave this caller for the same, in the
@@ -23,12 +23,12 @@ import { sent } from './sent.ts'
  * given out all the same: whoever verifies it has a clock of its own, and without a token the pod
  * would not start.
  */
-export async function replayedToken(
+export async function cachedToken(
   exchange: Exchange,
   info: ResourceRequest,
   { store }: { readonly store: ObjectStore },
 ): Promise<Reply> {
-  const { encoding: asked, gvk: kind, object: request } = await sent(exchange)
+  const { encoding: asked, gvk: kind, object: request } = await requestObject(exchange)
   const spec = tokenSpec({ encoding: asked, gvk: kind, object: request })
   if (!spec) throw new StatusError(badRequest('the object provided is no TokenRequest'))
   for (const representation of exchange.representations) {
