@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { ClientInformer } from '../../src/sandbox/client-informer.ts'
-import { allServices, pods, podsOfNode } from '../kit/cloud.ts'
+import { allServices, configMaps, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import { Condition } from '../kit/condition.ts'
 
@@ -191,6 +191,35 @@ void t.test(
     await hub.offline()
     t.strictSame((await kubelet.list('/api/v1/pods')).names, ['default/a'])
     t.equal((await kubelet.get(`${allServices}/x`)).status, 503)
+  },
+)
+
+void t.test(
+  'history that the cloud has forgotten ends only watches of what has changed since',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const [ofPods, ofServices, ofConfigMaps] = await Promise.all(
+      ([podsOfNode, allServices, '/api/v1/configmaps'] as const).map(async (path) => {
+        const { resourceVersion } = await hub.as('kubelet').list(path)
+        return hub.as('kubelet').watch(path, { resourceVersion })
+      }),
+    )
+    await cloud.unplug()
+    await hub.offline()
+    cloud.sandbox.create(configMaps, { metadata: { name: 'missed', namespace: 'default' } })
+    cloud.sandbox.compact()
+    await cloud.plug()
+    await hub.online()
+    t.match(await ofConfigMaps?.next(), { type: 'ERROR', object: { code: 410 } })
+    cloud.addPods('b')
+    cloud.sandbox.create(services, service('b', '10.96.0.11'))
+    for (const watch of [ofPods, ofServices])
+      t.match(await watch?.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+    cloud.touch(pods, 'b', 'default')
+    t.match(await ofPods?.next(), { type: 'MODIFIED', object: { metadata: { name: 'b' } } })
   },
 )
 

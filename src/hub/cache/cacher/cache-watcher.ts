@@ -247,7 +247,7 @@ const errorOf = (why: string): WatchEvent => ({ type: 'ERROR', status: expired(w
 /** What selections have made of events, by the selections' keys; gone with the event. */
 const madeOf = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
 
-const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({
+export const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({
   type: 'BOOKMARK',
   resourceVersion: version,
   initialEventsEnd,

@@ -19,7 +19,13 @@ import {
   type ObjectStore,
   type StoredList,
 } from '../../store/store.ts'
-import { CacheWatcher, type Opening, type Selected, type WatcherEnd } from './cache-watcher.ts'
+import {
+  bookmarkAt,
+  CacheWatcher,
+  type Opening,
+  type Selected,
+  type WatcherEnd,
+} from './cache-watcher.ts'
 import { EventLog, type LogBounds } from './event-log.ts'
 import { storedListerWatcher, type Reading, type Ways } from './reflecting.ts'
 import { endsAfter, resumesAfter, type Rank } from './return-order.ts'
@@ -58,8 +64,9 @@ export interface CacherParts {
    */
   readonly reflects: boolean
   /**
-   * Whether it lists the collection where its version has expired. Where it does not, its clients
-   * are answered 410, list the collection themselves, and their list is what is stored then.
+   * Whether it lists a collection of which nothing is stored, or whose cluster was restored. Where
+   * it does not, its clients are answered 410, list the collection themselves, and their list is
+   * what is stored then.
    */
   readonly lists: boolean
   /** For how long its upstream watch stays open without cache watchers. */
@@ -97,9 +104,11 @@ const refusedMs = 30_000
  * The watch cache of one collection of one identity in one form, as apiserver's
  * pkg/storage/cacher: what is stored of it, the log of its latest events and, while there are cache
  * watchers, one upstream watch. When that watch is cut, the cache watchers stay, and it resumes
- * from the version that they are at. They end where it cannot resume: with 410 where the version
- * has expired or the cluster was restored from a backup; cleanly where the API server refuses, or
- * the store does not take the events: then the API server answers their clients.
+ * from the version that they are at. Where the API server has forgotten that version, as it does
+ * when it is restarted, the cacher lists the collection, and the cache watchers stay if nothing has
+ * changed. They end where it cannot resume: with 410 where something has, or the cluster was
+ * restored from a backup; cleanly where the API server refuses, or the store does not take the
+ * events: then the API server answers their clients.
  */
 export class Cacher implements AsyncDisposable {
   readonly key: CollectionKey
@@ -110,14 +119,14 @@ export class Cacher implements AsyncDisposable {
   #log: EventLog | undefined
   #gvk: GVK = { group: '', version: '', kind: '' }
   #extra = ''
+  /** The collection was listed since the log began. */
+  #wasListed = false
   /** Aborts with the reason when no event follows in the log. */
   #over = new AbortController()
   #running: { readonly ending: AbortController; readonly done: Promise<void> } | undefined
   #refusedAt = Number.NEGATIVE_INFINITY
   #isWatched = false
   #lostAt = Number.NEGATIVE_INFINITY
-  /** The collection was listed since the log began. */
-  #wasListed = false
   /** Resolves when the upstream watch is open, or is not going to be. */
   #opened = Promise.withResolvers<void>()
   #idle: Disposable | undefined
@@ -218,11 +227,14 @@ export class Cacher implements AsyncDisposable {
     const reading = (): Reading => this.#reading
     const stored = storedListerWatcher({ key, representation, store, ways, reading })
     const list: typeof stored.list = async (version, ending) => {
-      if (!this.#parts.lists) {
+      const isRestored = version === ''
+      const goesOn = this.#log !== undefined && !isRestored
+      if (!goesOn && !this.#parts.lists) {
         this.#end('expired')
         throw new Refused(410)
       }
       await stored.list(version, ending)
+      if (isRestored) this.#end('expired')
       this.#wasListed = true
     }
     const reflector = new Reflector(
@@ -282,9 +294,13 @@ export class Cacher implements AsyncDisposable {
     return { [Symbol.dispose]: () => this.#ready.delete(act) }
   }
 
-  /** The log goes on where the upstream watch resumes; after a list another one begins. */
+  /**
+   * The log goes on where the upstream watch resumes, and after a list that has confirmed what was
+   * stored. After one that brought changes, whose events are not known, another log begins.
+   */
   #synced(): void {
-    if (this.#wasListed && this.#log) this.#end('expired')
+    const log = this.#log
+    if (this.#wasListed && log && isNewer(this.version, log.version)) this.#end('expired')
     this.#wasListed = false
     if (!this.#log) this.#begin()
   }
@@ -313,6 +329,7 @@ export class Cacher implements AsyncDisposable {
     if (typeof changes === 'object') {
       try {
         for (const events of changes.batches) this.#publish(log, events)
+        log.append([bookmarkAt(changes.resourceVersion, false)])
       } catch (cause) {
         if (!(cause instanceof StoreFailure)) throw cause
       }
