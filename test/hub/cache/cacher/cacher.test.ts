@@ -103,6 +103,7 @@ async function sent(event: WatchEvent, stored: string | undefined): Promise<stri
       confirmedAt: 1,
       batches: [],
       isWhole: () => true,
+      [Symbol.dispose]: () => undefined,
     }),
     changes: () => 'expired',
   } as unknown as ObjectStore
@@ -149,7 +150,7 @@ void t.test('what was stored when the upstream watch was cut is sent from the di
     extra: '',
     confirmedAt: 1,
   }
-  const list = { ...head, batches: [], isWhole: () => true }
+  const list = { ...head, batches: [], isWhole: () => true, [Symbol.dispose]: () => undefined }
   const store = {
     version: () => version,
     committedVersion: () => version,
