@@ -6,7 +6,7 @@ import type { HubConfig, Setting } from '../config/config.ts'
 import { listenerNames } from '../config/passed-sockets.ts'
 import { processSources } from '../config/process.ts'
 import { placesOf } from '../hub/wiring/places.ts'
-import { CannotListen, isAbsent, listening } from '../http/server/listening.ts'
+import { CannotListen, isMissingAddress, bindServer } from '../http/server/listening.ts'
 import { refuse, type Command } from './command.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { defaultOf, elsewhere, flagHelp } from './flag-help.ts'
@@ -52,11 +52,11 @@ async function takenPlaces(config: HubConfig): Promise<readonly string[]> {
     if ('fd' in place) continue
     const server = createServer()
     try {
-      await listening(server, [place], () => undefined)
+      await bindServer(server, [place], () => undefined)
       server.close()
     } catch (failure) {
       if (!(failure instanceof CannotListen)) throw failure
-      if (!(isAbsent(failure) && place.ifPresent === true)) notes.push(failure.message)
+      if (!(isMissingAddress(failure) && place.ifPresent === true)) notes.push(failure.message)
     }
   }
   return notes

@@ -142,9 +142,9 @@ async function startOnFreePorts(
       return await startHub(free, options)
     } catch (error) {
       if (!(error instanceof CannotListen)) throw error
-      const { code, setBy = '', message } = error
-      const isUsual = code === 'EADDRINUSE' && !given.includes(setBy)
-      const freed = isUsual ? withFreePort[setBy]?.(free) : undefined
+      const { code, portFlag = '', message } = error
+      const isUsual = code === 'EADDRINUSE' && !given.includes(portFlag)
+      const freed = isUsual ? withFreePort[portFlag]?.(free) : undefined
       terminal.err(`nodehub demo: ${message}${freed ? '; a free one is used now' : ''}\n`)
       if (freed === undefined) return undefined
       free = freed

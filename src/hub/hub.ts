@@ -174,7 +174,7 @@ export async function startHub(
     }),
   )
   unshared.use(credentialsReplaced.listen(() => void hubAddress.look()))
-  serving.follow({ replaceCredentials: () => void hubAddress.look() })
+  serving.applyTo({ replaceCredentials: () => void hubAddress.look() })
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
   const proofs = unshared.use(
@@ -252,7 +252,7 @@ export async function startHub(
     metrics,
     ownHosts: ownHosts(config),
     checks,
-    remarks: () => [
+    verboseLines: () => [
       ...health.remarks(cloud, store),
       ...configMap.remarks(),
       ...inputs.remarks(),
@@ -261,7 +261,7 @@ export async function startHub(
     ],
     inspections: {
       reports: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },
-      admits: (caller) => mayInspect(caller, inspectors),
+      authorize: (caller) => mayInspect(caller, inspectors),
     },
     onBroken: (err) =>
       logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),

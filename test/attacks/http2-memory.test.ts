@@ -63,7 +63,7 @@ void t.test(
     const flooded: Flooded = await startFlooded(
       t,
       (incoming) => {
-        most = Math.max(most, flooded.memory.held('unproven'))
+        most = Math.max(most, flooded.memory.heldBytes('unproven'))
         return served(incoming)
       },
       { limitBytes: 8 * mebi },
@@ -110,7 +110,7 @@ void t.test(
       attackers.push((await flooded.dial()).write(frame(1, 1, 1, smallFields)))
     }
     await attackers[0]?.closed
-    t.ok(flooded.memory.held('unproven') <= 2 * mebi)
+    t.ok(flooded.memory.heldBytes('unproven') <= 2 * mebi)
     const session = nodeAt(t, flooded)
     t.equal((await openStream(session, { ':path': '/node' }).whole()).body, 'ok')
     const open = attackers.filter(({ socket }) => !socket.destroyed)

@@ -10,7 +10,7 @@ import { queryObjects } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { usualPace } from '../../src/http/client/pace.ts'
+import { defaultTimings } from '../../src/http/client/connection-timings.ts'
 import { Session } from '../../src/http/client/session.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import type { Flooding } from '../kit/flooder-main.ts'
@@ -61,7 +61,7 @@ void t.test('an API server that floods the hub leaves nothing behind', async (t)
     const socket = connect({ port, host: '127.0.0.1', ca: pki.ca, ALPNProtocols: ['h2'] })
     await once(socket, 'secureConnect')
     // Either it is flooded before the server has said what it allows, or after that.
-    await Session.open(`https://127.0.0.1:${port}`, socket, usualPace, () => undefined).catch(
+    await Session.open(`https://127.0.0.1:${port}`, socket, defaultTimings, () => undefined).catch(
       () => undefined,
     )
     if (!socket.closed) await new Promise((resolve) => void socket.once('close', resolve))
@@ -76,8 +76,8 @@ void t.test('clients that leave malformed requests unfinished leave no connectio
   const before = sockets()
   const { port } = listener
   await once(flooder(t, { as: 'client', by: 'connect', port, connections, atOnce: 16 }), 'exit')
-  await until('all to be let go of', () => memory.held('unproven') === 0, {
-    describe: () => memory.held('unproven'),
+  await until('all to be let go of', () => memory.heldBytes('unproven') === 0, {
+    describe: () => memory.heldBytes('unproven'),
   })
   await fewSince(t, before)
 })

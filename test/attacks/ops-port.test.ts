@@ -33,7 +33,7 @@ async function listening(t: Teardown, options: Partial<OpsOptions>): Promise<() 
     metrics: createMetrics(),
     ownHosts: new Set(),
     checks: [],
-    remarks: () => [],
+    verboseLines: () => [],
     ...options,
   })
   t.teardown(() => listener.close(0))
@@ -82,7 +82,7 @@ void t.test('inspections on many connections share one report, and no probe wait
           return { reports: work.begun }
         },
       },
-      admits: async () => true,
+      authorize: async () => true,
     },
   })
   const callers = await Promise.all(Array.from({ length: 40 }, () => connect()))
@@ -134,7 +134,7 @@ void t.test('a head without end is refused', async (t) => {
 void t.test('checks alone are made where nobody asks for more', async (t) => {
   let asked = 0
   const connect = await listening(t, {
-    remarks: () => {
+    verboseLines: () => {
       asked++
       return ['[+]cloud online']
     },

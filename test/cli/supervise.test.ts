@@ -107,7 +107,7 @@ void t.test('a taken port is said in a line that names it', async (t) => {
   const code = await superviseHub(config, {
     ...supervision,
     startHub: () =>
-      Promise.reject(new CannotListen({ host: '::1', port: 1, setBy: '--proxy-port' }, cause)),
+      Promise.reject(new CannotListen({ host: '::1', port: 1, portFlag: '--proxy-port' }, cause)),
   })
   t.equal(code, 1)
   t.match(JSON.parse(lines.at(-1) ?? ''), {

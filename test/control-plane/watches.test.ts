@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { Secret } from '../../src/base/secret.ts'
 import { Connections } from '../../src/http/client/connections.ts'
-import { usualPace } from '../../src/http/client/pace.ts'
+import { defaultTimings } from '../../src/http/client/connection-timings.ts'
 import { nameOf, type Watching } from '../kit/client.ts'
 import {
   administrator,
@@ -74,7 +74,7 @@ void t.test(
         },
         files: [],
       },
-      { ...usualPace, pingMs: 100, pongMs: 500 },
+      { ...defaultTimings, pingMs: 100, pongMs: 500 },
     )
     t.teardown(() => connections[Symbol.asyncDispose]())
     const origin = `https://127.0.0.1:${way.port}`

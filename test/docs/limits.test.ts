@@ -15,7 +15,7 @@ import * as webhook from '../../src/cluster/serve.ts'
 import { deepestNesting, largestObject } from '../../src/api/codec/malformed-body.ts'
 import { mostDecoded } from '../../src/api/codec/whole-value.ts'
 import { options } from '../../src/config/options.ts'
-import { roomBytes } from '../../src/http/exchange/chunks.ts'
+import { bufferedBytes } from '../../src/http/exchange/chunks.ts'
 import { unpackedBytes } from '../../src/http/exchange/unpacked.ts'
 import { deepest } from '../../src/hub/filter/cel/compile.ts'
 import * as evaluation from '../../src/hub/filter/cel/evaluation.ts'
@@ -45,7 +45,7 @@ import { watchesShare } from '../../src/hub/pipeline/slow-watches.ts'
 import { upgradeAnswerMs } from '../../src/hub/upstream/upgrade.ts'
 import { unattachedBytes } from '../../src/hub/upstream/upstream-body.ts'
 import { blockBytes } from '../../src/http/server/merged-parts.ts'
-import { aroundContent } from '../../src/http/server/record-budget.ts'
+import { overheadShare } from '../../src/http/server/record-budget.ts'
 import { reservedShare } from '../../src/http/server/connection-limit.ts'
 import { unprovenShare } from '../../src/http/server/connection-memory.ts'
 import { limits } from '../../src/http/server/limits.ts'
@@ -117,7 +117,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Bytes around the content of TLS records until a caller is proven': [
       bytes(limits.recordBytes),
       bytes(limits.recordBytesPerSecond),
-      part(aroundContent),
+      part(overheadShare),
     ],
     'The answer to an upgrade': [time(upgradeAnswerMs)],
     'A connection without a request': [time(limits.idleMs)],
@@ -189,7 +189,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'An object, a frame of a watch': [bytes(largestObject)],
     'Depth of JSON': [counted(deepestNesting)],
     'What surrounds the objects of a list': [bytes(largestObject)],
-    'What is read ahead of a slow client': [bytes(roomBytes), bytes(unattachedBytes)],
+    'What is read ahead of a slow client': [bytes(bufferedBytes), bytes(unattachedBytes)],
     'What is inflated ahead of who takes it': [bytes(unpackedBytes)],
   },
   "## The cluster's side": {

@@ -6,9 +6,9 @@ import type { Credentials } from '../../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
 import { CredentialSet } from './credential-set.ts'
 import { connectMs, dialer, keepAliveProbeMs, tlsOf } from './dial.ts'
-import { plainOptions, type Protocol, type Request } from './server-connections.ts'
-import { explained } from './tls-failure.ts'
-import { usualPace, type Pace } from './pace.ts'
+import { http1Options, type Protocol, type UpstreamRequest } from './server-connections.ts'
+import { explainTlsFailure } from './tls-failure.ts'
+import { defaultTimings, type ConnectionTimings } from './connection-timings.ts'
 import { undici } from './undici.ts'
 
 class NoAnswerInTime extends Error {
@@ -29,8 +29,8 @@ export class Connections implements AsyncDisposable {
   readonly #retired = new Set<CredentialSet>()
   readonly #build: (credentials: Credentials) => CredentialSet
 
-  constructor(credentials: Credentials, pace: Pace = usualPace) {
-    this.#build = (some) => new CredentialSet(some, pace)
+  constructor(credentials: Credentials, timings: ConnectionTimings = defaultTimings) {
+    this.#build = (some) => new CredentialSet(some, timings)
     this.#node = this.#build(credentials)
     this.#caller = this.#build(withoutIdentity(credentials))
   }
@@ -52,10 +52,10 @@ export class Connections implements AsyncDisposable {
   dispatch(
     credential: Credential,
     origin: string,
-    request: Request,
+    request: UpstreamRequest,
     handler: Dispatcher.DispatchHandler,
   ): void {
-    this.#set(credential).server(origin).dispatch(request, handler)
+    this.#credentialSet(credential).server(origin).dispatch(request, handler)
   }
 
   /** The hub's own. */
@@ -76,7 +76,7 @@ export class Connections implements AsyncDisposable {
 
   /** The node's own bearer token, where it has one instead of a certificate. */
   authorization(credential: Credential): string | undefined {
-    const token = this.#set(credential).credentials.token?.reveal()
+    const token = this.#credentialSet(credential).credentials.token?.reveal()
     return token === undefined ? undefined : `Bearer ${token}`
   }
 
@@ -98,7 +98,7 @@ export class Connections implements AsyncDisposable {
         ? connectTls({
             ...options,
             ...(isIP(host) === 0 && { servername: host }),
-            ...tlsOf(this.#set(credential).credentials),
+            ...tlsOf(this.#credentialSet(credential).credentials),
             ALPNProtocols: ['http/1.1'],
           })
         : connectPlain(options)
@@ -123,11 +123,11 @@ export class Connections implements AsyncDisposable {
    * within `withinMs` of waking time, however little of an answer comes at a time; rejects where
    * there is no head by then, with a message for people where TLS failed.
    */
-  async ask(origin: string, path: string, withinMs: number): Promise<number> {
+  async probe(origin: string, path: string, withinMs: number): Promise<number> {
     const { credentials } = this.#node
     const began = elapsed()
     const client = new undici.Client(origin, {
-      ...plainOptions,
+      ...http1Options,
       // For a socket that is left behind: the patience below is what counts, and this one counts
       // all time.
       connect: dialer(credentials, 'http/1.1', 2 * withinMs),
@@ -145,7 +145,7 @@ export class Connections implements AsyncDisposable {
       })
     } catch (cause) {
       const leftMs = Math.max(0, withinMs - (elapsed() - began))
-      throw await explained(cause, origin, credentials, leftMs)
+      throw await explainTlsFailure(cause, origin, credentials, leftMs)
     } finally {
       await client.destroy()
     }
@@ -159,7 +159,7 @@ export class Connections implements AsyncDisposable {
     for (const set of [this.#node, this.#caller, ...this.#retired]) set.drop(origin)
   }
 
-  #set(credential: Credential): CredentialSet {
+  #credentialSet(credential: Credential): CredentialSet {
     return credential === 'node' ? this.#node : this.#caller
   }
 

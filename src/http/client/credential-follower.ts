@@ -16,7 +16,7 @@ export const loadCredentials = (where: CredentialFiles): Credentials =>
 
 export interface CredentialFollower extends Disposable {
   /** Looks at the files now. */
-  look(): void
+  check(): void
   /** Reads the credentials elsewhere from now on, and at once. */
   move(where: CredentialFiles): void
 }
@@ -41,7 +41,7 @@ export function followCredentials(
   // What `first` was read from may have changed since.
   let read: string | undefined
   let unusable: string | undefined
-  const look = (): void => {
+  const check = (): void => {
     const current = stampOf(files)
     if (current === read) return
     const credentials = usable(current)
@@ -63,13 +63,13 @@ export function followCredentials(
       return undefined
     }
   }
-  const timer = every(intervalMs, look)
+  const timer = every(intervalMs, check)
   const move = (to: CredentialFiles): void => {
     where = to
     read = undefined
-    look()
+    check()
   }
-  return { look, move, [Symbol.dispose]: () => timer[Symbol.dispose]() }
+  return { check, move, [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
 const isSame = (one: Credentials, other: Credentials): boolean =>

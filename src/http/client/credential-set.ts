@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { after, now } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import { ServerConnections, type Protocol } from './server-connections.ts'
-import type { Pace } from './pace.ts'
+import type { ConnectionTimings } from './connection-timings.ts'
 
 /**
  * The connections that show one set of credentials. They share neither a connection nor a TLS
@@ -11,17 +11,17 @@ import type { Pace } from './pace.ts'
 export class CredentialSet {
   readonly credentials: Credentials
   readonly #servers = new Map<string, ServerConnections>()
-  readonly #pace: Pace
+  readonly #timings: ConnectionTimings
 
-  constructor(credentials: Credentials, pace: Pace) {
+  constructor(credentials: Credentials, timings: ConnectionTimings) {
     this.credentials = credentials
-    this.#pace = pace
+    this.#timings = timings
   }
 
   server(origin: string): ServerConnections {
     const known = this.#servers.get(origin)
     if (known) return known
-    const server = new ServerConnections(origin, this.credentials, this.#pace)
+    const server = new ServerConnections(origin, this.credentials, this.#timings)
     this.#servers.set(origin, server)
     return server
   }

@@ -39,7 +39,7 @@ function contextOf(credentials: Credentials): SecureContext | undefined {
 }
 
 /** The protocols offered to the server, the preferred one first. */
-export type Offer = 'http/1.1' | 'h2 or http/1.1'
+export type AlpnOffer = 'http/1.1' | 'h2 or http/1.1'
 
 /**
  * Makes connections that show these credentials, and resumes TLS sessions among them alone. Each is
@@ -47,7 +47,7 @@ export type Offer = 'http/1.1' | 'h2 or http/1.1'
  */
 export function dialer(
   credentials: Credentials,
-  offer: Offer,
+  offer: AlpnOffer,
   timeoutMs: number = connectMs,
 ): buildConnector.connector {
   const secureContext = contextOf(credentials)

@@ -28,7 +28,7 @@ export class EndableRequest implements Dispatcher.DispatchHandler {
     this.#handler.onRequestStart?.(controller, context)
   }
 
-  onResponseStart(...[controller, status, headers, message]: Parameters<Started>): void {
+  onResponseStart(...[controller, status, headers, message]: Parameters<ResponseStart>): void {
     this.#answered = status >= 200
     this.#handler.onResponseStart?.(controller, status, headers, message)
   }
@@ -37,7 +37,7 @@ export class EndableRequest implements Dispatcher.DispatchHandler {
     if (!this.#over) this.#handler.onResponseData?.(controller, chunk)
   }
 
-  onResponseEnd(...[controller, trailers]: Parameters<Ended>): void {
+  onResponseEnd(...[controller, trailers]: Parameters<ResponseEnd>): void {
     if (!this.#finish()) return
     this.#handler.onResponseEnd?.(controller, trailers)
   }
@@ -56,5 +56,5 @@ export class EndableRequest implements Dispatcher.DispatchHandler {
   }
 }
 
-type Started = NonNullable<Dispatcher.DispatchHandler['onResponseStart']>
-type Ended = NonNullable<Dispatcher.DispatchHandler['onResponseEnd']>
+type ResponseStart = NonNullable<Dispatcher.DispatchHandler['onResponseStart']>
+type ResponseEnd = NonNullable<Dispatcher.DispatchHandler['onResponseEnd']>

@@ -4,17 +4,19 @@ import { jitter, turn } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import { dialer } from './dial.ts'
 import { EndableRequest } from './endable-request.ts'
-import type { Pace } from './pace.ts'
+import type { ConnectionTimings } from './connection-timings.ts'
 import { Sessions } from './sessions.ts'
 import { undici } from './undici.ts'
 
 export type Protocol = 'http/1.1' | 'h2'
 
-/** A request as undici takes it; `long` where its answer is a watch. */
-export type Request = Omit<Dispatcher.DispatchOptions, 'origin'> & { readonly long?: boolean }
+/** A request as undici takes it; `isWatch` where its answer is a watch. */
+export type UpstreamRequest = Omit<Dispatcher.DispatchOptions, 'origin'> & {
+  readonly isWatch?: boolean
+}
 
 /** undici's options for every connection over HTTP/1.1. */
-export const plainOptions = {
+export const http1Options = {
   allowH2: false,
   pipelining: 1,
   // Silence is judged by probes, not by a timer: a slow answer is not a dead server, and a watch
@@ -34,28 +36,28 @@ export class ServerConnections {
   readonly #watches = new Set<EndableRequest>()
   #spare: TLSSocket | undefined
 
-  constructor(origin: string, credentials: Credentials, pace: Pace) {
+  constructor(origin: string, credentials: Credentials, timings: ConnectionTimings) {
     this.#pool = new undici.Pool(origin, {
-      ...plainOptions,
-      keepAliveTimeout: pace.idleMs,
-      keepAliveMaxTimeout: pace.idleMs,
-      clientTtl: jitter(...pace.ageMs),
-      connect: this.#orSpare(dialer(credentials, 'http/1.1')),
+      ...http1Options,
+      keepAliveTimeout: timings.idleMs,
+      keepAliveMaxTimeout: timings.idleMs,
+      clientTtl: jitter(...timings.maxAgeMs),
+      connect: this.#spareOr(dialer(credentials, 'http/1.1')),
     })
     this.#sessions = origin.startsWith('https:')
       ? new Sessions({
           origin,
           connect: dialer(credentials, 'h2 or http/1.1'),
-          pace,
-          plain: (request, handler) =>
+          timings,
+          http1: (request, handler) =>
             void this.#pool.dispatch({ ...request, headers: [...request.headers] }, handler),
-          onPlain: (socket) => this.#offer(socket),
+          onHttp1Socket: (socket) => this.#offerToPool(socket),
         })
       : undefined
   }
 
-  dispatch({ long, ...request }: Request, handler: Dispatcher.DispatchHandler): void {
-    if (long !== true) return void this.#pool.dispatch(request, handler)
+  dispatch({ isWatch, ...request }: UpstreamRequest, handler: Dispatcher.DispatchHandler): void {
+    if (isWatch !== true) return void this.#pool.dispatch(request, handler)
     const watch = new EndableRequest(handler, () => this.#watches.delete(watch))
     this.#watches.add(watch)
     const { method, path, headers, body } = request
@@ -68,7 +70,7 @@ export class ServerConnections {
    * Offers a connection that came without HTTP/2 to the pool, which is about to make one; closes it
    * if the pool does not.
    */
-  #offer(socket: TLSSocket): void {
+  #offerToPool(socket: TLSSocket): void {
     this.#spare = socket
     void turn().then(() => {
       if (this.#spare === socket) socket.end()
@@ -76,7 +78,7 @@ export class ServerConnections {
     })
   }
 
-  #orSpare(connect: buildConnector.connector): buildConnector.connector {
+  #spareOr(connect: buildConnector.connector): buildConnector.connector {
     return (options, callback) => {
       const spare = this.#spare
       if (!spare || spare.destroyed) return connect(options, callback)

@@ -3,8 +3,8 @@ import type { TLSSocket } from 'node:tls'
 import { after, every, jitter, turn } from '../../base/clock.ts'
 import { forget } from '../../base/http2-session.ts'
 import { connectMs } from './dial.ts'
-import type { Pace } from './pace.ts'
-import type { Opener, Stream } from './stream.ts'
+import type { ConnectionTimings } from './connection-timings.ts'
+import type { StreamOpener, Stream } from './stream.ts'
 import { SessionSilent } from './wire-error.ts'
 
 /**
@@ -33,24 +33,29 @@ const sessionMemoryMb = 64
  *   GOAWAY; closed with its last stream open | draining -> closed     where the connection breaks,
  *   or the server answers no ping
  */
-export class Session implements Opener {
+export class Session implements StreamOpener {
   readonly #origin: string
   readonly #socket: TLSSocket
   readonly #http: ClientHttp2Session
-  readonly #pace: Pace
+  readonly #timings: ConnectionTimings
   readonly #timers: Disposable[]
   readonly #onRoom: () => void
   #deadline: Disposable | undefined
   #idle: Disposable | undefined
   #streams = 0
-  #last = Number.MAX_SAFE_INTEGER
+  #lastStreamId = Number.MAX_SAFE_INTEGER
   #draining = false
   #onClose: () => void = () => undefined
 
-  private constructor(origin: string, socket: TLSSocket, pace: Pace, onRoom: () => void) {
+  private constructor(
+    origin: string,
+    socket: TLSSocket,
+    timings: ConnectionTimings,
+    onRoom: () => void,
+  ) {
     this.#origin = origin
     this.#socket = socket
-    this.#pace = pace
+    this.#timings = timings
     this.#onRoom = onRoom
     const http = connect(origin, {
       createConnection: () => socket,
@@ -61,19 +66,24 @@ export class Session implements Opener {
     // Each stream is told the cause by an event of its own.
     http.on('error', () => undefined)
     http.on('goaway', (_code, last) => {
-      this.#last = Math.min(this.#last, last)
+      this.#lastStreamId = Math.min(this.#lastStreamId, last)
       this.drain()
     })
     http.once('close', () => this.#closed())
     this.#timers = [
-      every(pace.pingMs, () => this.#ping()),
-      after(jitter(...pace.ageMs), () => this.drain()),
+      every(timings.pingMs, () => this.#ping()),
+      after(jitter(...timings.maxAgeMs), () => this.drain()),
     ]
   }
 
   /** Resolves once the server has said how many streams it allows. */
-  static open(origin: string, socket: TLSSocket, pace: Pace, onRoom: () => void): Promise<Session> {
-    const session = new Session(origin, socket, pace, onRoom)
+  static open(
+    origin: string,
+    socket: TLSSocket,
+    timings: ConnectionTimings,
+    onRoom: () => void,
+  ): Promise<Session> {
+    const session = new Session(origin, socket, timings, onRoom)
     const http = session.#http
     return new Promise((resolve, reject) => {
       const patience = after(connectMs, () =>
@@ -90,7 +100,7 @@ export class Session implements Opener {
         patience[Symbol.dispose]()
         http.off('error', onError).off('close', onClose)
         http.setLocalWindowSize(sessionWindowBytes)
-        session.#rest()
+        session.#closeWhenIdle()
         resolve(session)
       })
     })
@@ -117,7 +127,7 @@ export class Session implements Opener {
     this.#idle?.[Symbol.dispose]()
     opened.once('close', () => {
       this.#streams--
-      this.#rest()
+      this.#closeWhenIdle()
       this.#onRoom()
     })
   }
@@ -126,8 +136,8 @@ export class Session implements Opener {
     return this.#http.request(headers, { endStream: true })
   }
 
-  beyondLast({ id }: ClientHttp2Stream): boolean {
-    return id === undefined || id > this.#last
+  isUnprocessed({ id }: ClientHttp2Stream): boolean {
+    return id === undefined || id > this.#lastStreamId
   }
 
   /** Takes no more streams; those under way come to their end. */
@@ -141,15 +151,15 @@ export class Session implements Opener {
   }
 
   /** A session without streams is closed before the server closes it. */
-  #rest(): void {
+  #closeWhenIdle(): void {
     if (this.#streams > 0) return
     if (this.#draining) this.destroy()
-    else this.#idle = after(this.#pace.idleMs, () => this.drain())
+    else this.#idle = after(this.#timings.idleMs, () => this.drain())
   }
 
   #ping(): void {
     if (this.#deadline || this.#http.destroyed) return
-    this.#expect()
+    this.#awaitPong()
     this.#http.ping((error) => {
       if (error) return
       this.#deadline?.[Symbol.dispose]()
@@ -161,14 +171,14 @@ export class Session implements Opener {
    * Over a thin link the answer to a ping may be queued behind other bytes: as long as any come,
    * the server is alive.
    */
-  #expect(): void {
+  #awaitPong(): void {
     const heard = this.#socket.bytesRead
-    const { pongMs } = this.#pace
+    const { pongMs } = this.#timings
     this.#deadline = after(pongMs, () => {
       // The answer may have arrived and this process had no time to read it.
       void turn().then(() => {
         if (!this.#deadline) return
-        if (this.#socket.bytesRead > heard) this.#expect()
+        if (this.#socket.bytesRead > heard) this.#awaitPong()
         else this.destroy(new SessionSilent(this.#origin, pongMs))
       })
     })

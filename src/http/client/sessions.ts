@@ -2,18 +2,18 @@ import type { TLSSocket } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
 import { elapsed } from '../../base/clock.ts'
 import { dial } from './dial.ts'
-import type { Pace } from './pace.ts'
+import type { ConnectionTimings } from './connection-timings.ts'
 import { Session } from './session.ts'
-import { Stream, type StreamRequest, type Ways } from './stream.ts'
+import { Stream, type StreamRequest, type StreamFallbacks } from './stream.ts'
 
 export interface SessionsOptions {
   readonly origin: string
   readonly connect: buildConnector.connector
-  readonly pace: Pace
+  readonly timings: ConnectionTimings
   /** Where requests go when the server does not offer HTTP/2. */
-  readonly plain: Ways['plain']
+  readonly http1: StreamFallbacks['http1']
   /** Takes a connection over which HTTP/1.1 was agreed on. */
-  readonly onPlain: (socket: TLSSocket) => void
+  readonly onHttp1Socket: (socket: TLSSocket) => void
 }
 
 /**
@@ -29,7 +29,7 @@ export class Sessions {
   readonly #sessions = new Set<Session>()
   #waiting: Stream[] = []
   #opening = false
-  #plainUntil = 0
+  #http1Until = 0
   #state: 'open' | 'retired' | 'destroyed' = 'open'
   readonly #empty = Promise.withResolvers<void>()
 
@@ -42,20 +42,20 @@ export class Sessions {
   }
 
   dispatch(request: StreamRequest, handler: Dispatcher.DispatchHandler): void {
-    const { origin, plain } = this.#options
-    if (elapsed() < this.#plainUntil) return plain(request, handler)
-    const again = (stream: Stream): void => this.#place(stream)
-    this.#place(new Stream(new URL(origin), request, handler, { again, plain }))
+    const { origin, http1 } = this.#options
+    if (elapsed() < this.#http1Until) return http1(request, handler)
+    const retry = (stream: Stream): void => this.#assign(stream)
+    this.#assign(new Stream(new URL(origin), request, handler, { retry, http1 }))
   }
 
-  #place(stream: Stream): void {
-    const session = this.#withRoom()
+  #assign(stream: Stream): void {
+    const session = this.#sessionWithRoom()
     if (session) return session.run(stream)
     this.#waiting.push(stream)
     void this.#open()
   }
 
-  #withRoom(): Session | undefined {
+  #sessionWithRoom(): Session | undefined {
     for (const session of this.#sessions) if (session.room > 0) return session
     return undefined
   }
@@ -65,57 +65,57 @@ export class Sessions {
     if (this.#opening) return
     this.#opening = true
     try {
-      while (this.#waiting.length > 0) await this.#another()
+      while (this.#waiting.length > 0) await this.#openSession()
     } catch (cause) {
-      for (const stream of this.#taken()) stream.unplaced(cause)
+      for (const stream of this.#takeWaiting()) stream.failUnconnected(cause)
     } finally {
       this.#opening = false
-      this.#settle()
+      this.#resolveIfEmpty()
     }
   }
 
-  async #another(): Promise<void> {
-    const { origin, connect, pace } = this.#options
+  async #openSession(): Promise<void> {
+    const { origin, connect, timings } = this.#options
     if (this.#state === 'destroyed') throw new Error('the connections are closed')
     const socket = await dial(connect, origin)
     if (socket.alpnProtocol !== 'h2') {
-      this.#options.onPlain(socket)
-      return this.#goPlain()
+      this.#options.onHttp1Socket(socket)
+      return this.#fallBack()
     }
-    const session = await Session.open(origin, socket, pace, () => this.#serve())
+    const session = await Session.open(origin, socket, timings, () => this.#assignWaiting())
     this.#sessions.add(session)
     session.onClose(() => {
       this.#sessions.delete(session)
-      this.#settle()
+      this.#resolveIfEmpty()
     })
     this.#admit(session)
   }
 
   #admit(session: Session): void {
     if (this.#state === 'destroyed') return session.destroy()
-    if (session.room > 0) this.#serve()
+    if (session.room > 0) this.#assignWaiting()
     else {
       session.drain()
-      this.#goPlain()
+      this.#fallBack()
     }
     if (this.#state === 'retired') session.drain()
   }
 
-  #serve(): void {
+  #assignWaiting(): void {
     while (this.#waiting.length > 0) {
-      const session = this.#withRoom()
+      const session = this.#sessionWithRoom()
       if (!session) return
       const stream = this.#waiting.shift()
       if (stream) session.run(stream)
     }
   }
 
-  #goPlain(): void {
-    this.#plainUntil = elapsed() + this.#options.pace.plainMs
-    for (const stream of this.#taken()) stream.goPlain()
+  #fallBack(): void {
+    this.#http1Until = elapsed() + this.#options.timings.http1Ms
+    for (const stream of this.#takeWaiting()) stream.fallBack()
   }
 
-  #taken(): Stream[] {
+  #takeWaiting(): Stream[] {
     const waiting = this.#waiting
     this.#waiting = []
     return waiting
@@ -125,17 +125,17 @@ export class Sessions {
   retire(): Promise<void> {
     if (this.#state === 'open') this.#state = 'retired'
     for (const session of this.#sessions) session.drain()
-    this.#settle()
+    this.#resolveIfEmpty()
     return this.#empty.promise
   }
 
-  #settle(): void {
+  #resolveIfEmpty(): void {
     if (this.#state !== 'open' && !this.#opening && this.#sessions.size === 0) this.#empty.resolve()
   }
 
   destroy(): void {
     this.#state = 'destroyed'
     for (const session of this.#sessions) session.destroy()
-    this.#settle()
+    this.#resolveIfEmpty()
   }
 }

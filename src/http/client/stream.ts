@@ -11,22 +11,22 @@ export interface StreamRequest {
 }
 
 /** Where a request goes that does not stay on the stream it was opened on. */
-export interface Ways {
+export interface StreamFallbacks {
   /** To another session; called once at most. */
-  readonly again: (stream: Stream) => void
+  readonly retry: (stream: Stream) => void
   /** Over HTTP/1.1. */
-  readonly plain: (request: StreamRequest, handler: Dispatcher.DispatchHandler) => void
+  readonly http1: (request: StreamRequest, handler: Dispatcher.DispatchHandler) => void
 }
 
 /** What a stream is opened on. */
-export interface Opener {
+export interface StreamOpener {
   /** Opens a stream for a request without a body. */
   open(headers: string[]): ClientHttp2Stream
   /**
    * Whether the server provably did not process a stream that is over: its GOAWAY named an earlier
    * one as the last.
    */
-  readonly beyondLast: (stream: ClientHttp2Stream) => boolean
+  readonly isUnprocessed: (stream: ClientHttp2Stream) => boolean
 }
 
 /**
@@ -40,7 +40,7 @@ export class Stream implements Dispatcher.DispatchController {
   readonly #origin: URL
   readonly #request: StreamRequest
   readonly #handler: Dispatcher.DispatchHandler
-  readonly #ways: Ways
+  readonly #fallbacks: StreamFallbacks
   #stream: ClientHttp2Stream | undefined
   #over = false
   #reason: Error | null = null
@@ -53,12 +53,12 @@ export class Stream implements Dispatcher.DispatchController {
     origin: URL,
     request: StreamRequest,
     handler: Dispatcher.DispatchHandler,
-    ways: Ways,
+    ways: StreamFallbacks,
   ) {
     this.#origin = origin
     this.#request = request
     this.#handler = handler
-    this.#ways = ways
+    this.#fallbacks = ways
   }
 
   get aborted(): boolean {
@@ -90,22 +90,22 @@ export class Stream implements Dispatcher.DispatchController {
   }
 
   /** There is no session to be had. */
-  unplaced(cause: unknown): void {
+  failUnconnected(cause: unknown): void {
     this.#fail(new NotConnected(this.#origin.origin, cause))
   }
 
   /** Goes over HTTP/1.1 instead, where the request is still wanted. */
-  goPlain(): void {
+  fallBack(): void {
     if (this.#over) return
     this.#over = true
-    this.#ways.plain(this.#request, this.#handler)
+    this.#fallbacks.http1(this.#request, this.#handler)
   }
 
   /**
    * Returns the stream to be counted until it closes; `undefined` where the request is no longer
    * wanted.
    */
-  start(session: Opener): ClientHttp2Stream | undefined {
+  start(session: StreamOpener): ClientHttp2Stream | undefined {
     if (this.#refusals === 0) this.#handler.onRequestStart?.(this, {})
     if (this.#over) return undefined
     const stream = this.#opened(session)
@@ -129,7 +129,7 @@ export class Stream implements Dispatcher.DispatchController {
     stream.once('close', () => {
       if (this.#over) return
       const refused =
-        stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || session.beyondLast(stream)
+        stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || session.isUnprocessed(stream)
       if (refused && !this.#answered) this.#refused()
       else if (
         stream.rstCode === constants.NGHTTP2_NO_ERROR &&
@@ -146,11 +146,11 @@ export class Stream implements Dispatcher.DispatchController {
    * `undefined` where the head is one that HTTP/2 cannot carry, such as a field said twice that may
    * be said once.
    */
-  #opened(session: Opener): ClientHttp2Stream | undefined {
+  #opened(session: StreamOpener): ClientHttp2Stream | undefined {
     try {
-      return session.open(pseudo(this.#origin, this.#request))
+      return session.open(http2Head(this.#origin, this.#request))
     } catch {
-      this.goPlain()
+      this.fallBack()
       return undefined
     }
   }
@@ -158,7 +158,7 @@ export class Stream implements Dispatcher.DispatchController {
   #refused(): void {
     this.#stream = undefined
     this.#refusals++
-    if (this.#refusals === 1) this.#ways.again(this)
+    if (this.#refusals === 1) this.#fallbacks.retry(this)
     else this.#fail(new StreamRefused(this.#origin.origin))
   }
 
@@ -178,7 +178,7 @@ export class Stream implements Dispatcher.DispatchController {
  * A request's head as HTTP/2 has it: lower-case names, no fields that concern a connection, and the
  * authority from the upstream's address, never from a Host field.
  */
-function pseudo({ host, protocol }: URL, { method, path, headers }: StreamRequest): string[] {
+function http2Head({ host, protocol }: URL, { method, path, headers }: StreamRequest): string[] {
   const passed = endToEnd(new HeaderList(headers)).without(
     (name) => name === 'host' || name === 'http2-settings' || name.startsWith(':'),
   )

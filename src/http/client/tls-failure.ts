@@ -43,7 +43,7 @@ interface OpenSslError {
  * else `cause` itself. Node gives away no certificate that it refuses: it is looked at on a
  * connection of its own, on which nothing is sent, and for `withinMs` at most.
  */
-export async function explained(
+export async function explainTlsFailure(
   cause: unknown,
   origin: string,
   credentials: Credentials,
@@ -52,20 +52,20 @@ export async function explained(
   const failure = openSslError(cause)
   if (failure === undefined) return cause
   const { code, reason } = failure
-  const told = (message: string): Error => new TlsFailure(message, code, cause)
+  const failed = (message: string): Error => new TlsFailure(message, code, cause)
   if (notTls.has(code)) {
-    return told(`${origin} does not speak TLS: is it a port of plain HTTP, or of something else?`)
+    return failed(`${origin} does not speak TLS: is it a port of plain HTTP, or of something else?`)
   }
   if (untimely.has(code) || untrusted.has(code) || code === otherName) {
-    const shown = await certificateOf(origin, credentials, withinMs)
-    return told(`${origin}: ${whyRefused(failure, shown, credentials)}`)
+    const certificate = await certificateOf(origin, credentials, withinMs)
+    return failed(`${origin}: ${whyRefused(failure, certificate, credentials)}`)
   }
   if (reason !== undefined && /alert/i.test(reason)) {
     const file = credentials.from?.certificate
     const which = file === undefined ? 'no client certificate was shown' : `it was shown ${file}`
-    return told(`${origin} refuses the TLS connection: ${reason}; ${which}`)
+    return failed(`${origin} refuses the TLS connection: ${reason}; ${which}`)
   }
-  return told(`TLS with ${origin} failed: ${reason ?? code}`)
+  return failed(`TLS with ${origin} failed: ${reason ?? code}`)
 }
 
 function openSslError(cause: unknown): OpenSslError | undefined {
@@ -83,21 +83,21 @@ function openSslError(cause: unknown): OpenSslError | undefined {
 
 function whyRefused(
   { code, reason }: OpenSslError,
-  shown: X509Certificate | undefined,
+  certificate: X509Certificate | undefined,
   { ca, from }: Credentials,
 ): string {
   const clock = `this node's clock says ${timeText(now())}`
   if (untimely.has(code)) {
-    for (let each = shown; each !== undefined; each = issuerOf(each)) {
+    for (let each = certificate; each !== undefined; each = issuerOf(each)) {
       const outside = outsideValidity(each, now())
       if (outside === undefined) continue
-      const whose = each === shown ? 'its certificate' : 'the certificate of its issuer'
+      const whose = each === certificate ? 'its certificate' : 'the certificate of its issuer'
       return `${whose} (${namesOf(each)}) ${outside}, and ${clock}: renew it there, or set the clock here`
     }
     const what = code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'
     return `its certificate, or the CA that it is checked by (${from?.ca ?? "the system's"}), ${what}: ${clock}`
   }
-  const what = shown ? `its certificate (${namesOf(shown)})` : 'its certificate'
+  const what = certificate ? `its certificate (${namesOf(certificate)})` : 'its certificate'
   if (code === otherName) return `${what} is not for this address: ${reason ?? 'it names others'}`
   return ca === undefined
     ? `${what} is signed by none of the system's CAs: give the cluster's CA, with --upstream-ca or in the kubeconfig`

@@ -13,13 +13,13 @@ const readable = (headers: HeaderList): string[] =>
  * Whether a client takes answers compressed with gzip: where it says so by name, as API servers
  * read it.
  */
-export const takesGzip = (headers: HeaderList): boolean =>
+export const acceptsGzip = (headers: HeaderList): boolean =>
   readable(headers).some(
     (coding) => /^gzip/i.test(coding) && !/;\s*q=0(\.0*)?\s*(;|$)/i.test(coding),
   )
 
 /** The same fields, asking for no coding but those a client takes and the hub can read. */
-export function askingReadable(headers: HeaderList): HeaderList {
+export function withReadableEncodings(headers: HeaderList): HeaderList {
   if (headers.get(acceptEncoding) === undefined) return headers
   const codings = readable(headers)
   const others = headers.without((name) => name === acceptEncoding)
@@ -27,5 +27,5 @@ export function askingReadable(headers: HeaderList): HeaderList {
 }
 
 /** The same fields, asking for gzip whatever else the client takes. */
-export const askingGzip = (headers: HeaderList): HeaderList =>
+export const withGzipOnly = (headers: HeaderList): HeaderList =>
   headers.without((name) => name === acceptEncoding).with('Accept-Encoding', 'gzip')

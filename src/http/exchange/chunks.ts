@@ -15,11 +15,11 @@ export class BrokenStream extends Error {
 /**
  * What a body failed with, as those see it who read it: a mistake in a program stays what it is.
  */
-export const brokenBy = (cause: unknown): unknown =>
+export const asBrokenStream = (cause: unknown): unknown =>
   isMistake(cause) || cause instanceof BrokenStream ? cause : new BrokenStream(cause)
 
 /** How much may wait to be read before the source is told to stop. */
-export const roomBytes = 1024 * 1024
+export const bufferedBytes = 1024 * 1024
 
 /**
  * A pushed source made into one to be pulled: each step yields all that has arrived since the last.
@@ -42,10 +42,10 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
         this.#waiting.push(chunk)
         this.#waitingBytes += chunk.byteLength
         this.#wake?.()
-        return this.#waitingBytes < roomBytes
+        return this.#waitingBytes < bufferedBytes
       },
       drained: () =>
-        this.#waitingBytes < roomBytes
+        this.#waitingBytes < bufferedBytes
           ? Promise.resolve()
           : new Promise((resolve) => {
               this.#drained = resolve

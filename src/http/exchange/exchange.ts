@@ -137,12 +137,12 @@ export interface Exchange extends Incoming {
 }
 
 /** Where an answer came from: for traces and metrics. */
-export type Source = 'cloud' | 'cache' | 'hub'
+export type ReplySource = 'cloud' | 'cache' | 'hub'
 
 interface ReplyHead {
   readonly status: number
   readonly headers: HeaderList
-  readonly from: Source
+  readonly from: ReplySource
 }
 
 /**
@@ -162,7 +162,7 @@ export interface BytesReply extends ReplyHead {
    * The answer lasts as long as its client reads, and needs nothing of the hub but the two
    * connections. Every `UpgradeReply` lasts.
    */
-  readonly lasting?: true
+  readonly longRunning?: true
 }
 
 /** A whole body at hand that is no API object to be filtered: a Status, a document. */
@@ -193,7 +193,7 @@ export interface ListReply extends ReplyHead {
    * instead of `list`. A layer that changes the list leaves it out; the list is then sent
    * uncompressed, whatever the headers say.
    */
-  readonly asItCame?: AsyncGenerator<readonly Uint8Array[]>
+  readonly upstreamBody?: AsyncGenerator<readonly Uint8Array[]>
 }
 
 export interface WatchReply extends ReplyHead {
@@ -221,14 +221,14 @@ export interface WatchReply extends ReplyHead {
    * What is stored of the watched collection now, which may be further than the events that were
    * read; `undefined`: that cannot be told.
    */
-  readonly held?: () => HeldCollection | undefined
+  readonly snapshot?: () => CollectionSnapshot | undefined
 }
 
 /**
  * The objects of a collection as they were stored at a version, in the form of the watch's events
  * (see `StoredList`).
  */
-export interface HeldCollection extends Disposable {
+export interface CollectionSnapshot extends Disposable {
   readonly gvk: GVK
   readonly resourceVersion: string
   readonly batches: Iterable<readonly ApiObject[]>
@@ -241,13 +241,13 @@ export interface HeldCollection extends Disposable {
  */
 export interface UpgradeReply {
   readonly kind: 'upgrade'
-  readonly from: Source
+  readonly from: ReplySource
   readonly take: (socket: Duplex, head: Buffer) => void
   /**
    * The code of the answer once it is known, 0 where the connection ended before; absent where it
    * is 101 in any case.
    */
-  readonly answered?: Promise<number>
+  readonly finalStatus?: Promise<number>
 }
 
 /** The way to one client. Only `server/` implements it. */

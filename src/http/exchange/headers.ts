@@ -75,7 +75,8 @@ export function endToEnd(headers: HeaderList): HeaderList {
  * Whether they came from an API server, which gives each of its answers an Audit-Id (apiserver
  * pkg/endpoints/filters/audit_init.go); gateways do not.
  */
-export const areApiServers = (headers: HeaderList): boolean => headers.get('audit-id') !== undefined
+export const isFromApiServer = (headers: HeaderList): boolean =>
+  headers.get('audit-id') !== undefined
 
 /** Whether a caller asks to be taken for somebody else, which only the API server can grant. */
 export const impersonates = (headers: HeaderList): boolean =>

@@ -7,7 +7,7 @@ import type { Claim, Credential, Exchange } from './exchange.ts'
 import { HeaderList } from './headers.ts'
 
 /** In whose name the hub asks. */
-export interface OnBehalf {
+export interface RequestCredentials {
   readonly identity: Identity
   readonly credential: Credential
   /** What proves the caller to an API server; absent where the hub's own credentials do. */
@@ -16,7 +16,7 @@ export interface OnBehalf {
   readonly claim?: Claim
 }
 
-export interface OwnRequest extends OnBehalf {
+export interface OwnRequest extends RequestCredentials {
   readonly method: 'GET' | 'POST' | 'PATCH'
   /** Path and query. */
   readonly url: string
@@ -36,9 +36,9 @@ export interface OwnRequest extends OnBehalf {
 const ownUserAgent = `${ownComponent}/v${ownVersion()}`
 
 /** No client is at its other end. */
-const nobodysEnd = { address: '', port: 0, localAddress: '', localPort: 0 }
+const noPeer = { address: '', port: 0, localAddress: '', localPort: 0 }
 
-let made = 0
+let ownRequests = 0
 
 /** A request that the hub makes itself. */
 export function ownRequest(request: OwnRequest): Exchange {
@@ -46,9 +46,9 @@ export function ownRequest(request: OwnRequest): Exchange {
   const { component = ownUserAgent, userAgent = ownUserAgent, comparesEvents } = request
   const { identity, credential, authorization, claim } = request
   const info = parseRequestInfo(method, url)
-  made += 1
+  ownRequests += 1
   return {
-    id: `own-${made}`,
+    id: `own-${ownRequests}`,
     method,
     url,
     headers: new HeaderList([
@@ -60,7 +60,7 @@ export function ownRequest(request: OwnRequest): Exchange {
       ...(authorization === undefined ? [] : ['Authorization', authorization]),
       ...(content ? lengthAndType(content) : []),
     ]),
-    peer: nobodysEnd,
+    peer: noPeer,
     upgrade: false,
     signal,
     info,

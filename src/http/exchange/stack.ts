@@ -31,14 +31,14 @@ const rejecting =
  * two apart.
  */
 export function stack<In, Out>(): Stack<In, Out, In, Out> {
-  return growing<In, Out, In, Out>((handler) => handler)
+  return stackOver<In, Out, In, Out>((handler) => handler)
 }
 
-function growing<OuterIn, OuterOut, InnerIn, InnerOut>(
+function stackOver<OuterIn, OuterOut, InnerIn, InnerOut>(
   wrap: (inner: Handler<InnerIn, InnerOut>) => Handler<OuterIn, OuterOut>,
 ): Stack<OuterIn, OuterOut, InnerIn, InnerOut> {
   return {
-    through: (layer) => growing((handler) => wrap(rejecting(layer(handler)))),
+    through: (layer) => stackOver((handler) => wrap(rejecting(layer(handler)))),
     to: (handler) => wrap(rejecting(handler)),
   }
 }

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { onAbort } from '../../base/abort.ts'
 import type { Handler, Incoming, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
-import type { ConnectionLimit, OnCut, Activity } from './connection-limit.ts'
+import type { ConnectionLimit, OnCut, RequestActivity } from './connection-limit.ts'
 import type { StalledAnswers } from './stalled-answers.ts'
 
 /** What serves requests, whatever the protocol in which they come. */
-export interface Service {
+export interface RequestHandling {
   readonly handler: Handler<Incoming, WireReply>
   /**
    * Called with a failure that the client cannot be told of: the answer had begun, or its
@@ -18,7 +18,7 @@ export interface Service {
 }
 
 /** What each protocol of a listener is given. */
-export interface Served extends Required<Service> {
+export interface ListenerParts extends Required<RequestHandling> {
   readonly connections: ConnectionLimit
   readonly answers: StalledAnswers
   /** See `limits`. */
@@ -27,12 +27,12 @@ export interface Served extends Required<Service> {
 }
 
 /** One request's way back to its client. */
-export interface Outlet {
+export interface ResponseWriter {
   /**
    * Status and fields; they go out with the first bytes, or when `flush` is called. With `last` the
    * connection takes no more requests.
    */
-  head(status: number, headers: HeaderList, last: boolean): void
+  writeHead(status: number, headers: HeaderList, last: boolean): void
   flush(): void
   /** The whole body. */
   end(body: Uint8Array): void
@@ -46,21 +46,21 @@ export interface Outlet {
  */
 export async function answer(
   incoming: Incoming,
-  outlet: Outlet,
-  { handler }: Service,
-  activity: Activity,
+  writer: ResponseWriter,
+  { handler }: RequestHandling,
+  activity: RequestActivity,
 ): Promise<void> {
   const { signal } = incoming
   const reply = await handler(incoming)
   if (signal.aborted) return
   if (reply.kind === 'upgrade') throw new Error('an upgrade was answered that nobody asked for')
-  outlet.head(reply.status, reply.headers, activity.answered(reply.status))
-  if (reply.kind === 'body') return outlet.end(reply.body)
-  if (reply.lasting) activity.lasts()
-  const sink = outlet.sink()
+  writer.writeHead(reply.status, reply.headers, activity.answered(reply.status))
+  if (reply.kind === 'body') return writer.end(reply.body)
+  if (reply.longRunning) activity.markLongRunning()
+  const sink = writer.sink()
   const giveUp = reply.source(sink)
   // A watch may have nothing to say for minutes, yet its client waits for the head.
-  if (!sink.started()) outlet.flush()
+  if (!sink.started()) writer.flush()
   onAbort(signal, giveUp)
 }
 

@@ -2,19 +2,19 @@ import { isIPv6, type Server, type Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
 import { isLoopback } from '../../api/request/own-host.ts'
 import { node, type Identity } from '../../api/request/identity.ts'
-import type { ConnectionMemory, Weighed } from './connection-memory.ts'
+import type { ConnectionMemory, AccountedConnection } from './connection-memory.ts'
 import { limits } from './limits.ts'
-import { largest, Ranks, type Rank } from './ranks.ts'
+import { maxBy, ConnectionRanks, type ConnectionRank } from './ranks.ts'
 
 /** Why a connection was closed that its client had left open. */
-export type Cut = 'full' | 'memory' | 'stalled' | 'pipelined' | 'records'
+export type CutReason = 'full' | 'memory' | 'stalled' | 'pipelined' | 'records'
 
-export type OnCut = (why: Cut) => void
+export type OnCut = (why: CutReason) => void
 
 /** A request under way on a connection, until disposed. */
-export interface Activity extends Disposable {
+export interface RequestActivity extends Disposable {
   /** Marks the answer as one that lasts: `atRest` does not wait for its end. */
-  lasts(): void
+  markLongRunning(): void
   /**
    * To be called when the pipeline has found out who asks: what the caller has proved counts for
    * its connection from then on. Of several callers on one connection the last one counts, the node
@@ -30,30 +30,30 @@ export interface Activity extends Disposable {
    */
   answered(status: number): boolean
   /** To be called with what waits on the stream of the request now, in either direction. */
-  waits(bytes: number): void
+  setWaitingBytes(bytes: number): void
   /** Whether anything asked on this connection has proved who is at its other end. */
   readonly onProvenConnection: boolean
 }
 
-interface Connection extends Weighed {
+interface Connection extends AccountedConnection {
   readonly name: string
   readonly socket: Socket
   /** Where it comes from: its owner until a caller is proven on it. */
   readonly network: string
-  rank: Rank
+  rank: ConnectionRank
   owner: string
   bytes: number
   /**
    * What a head that is being read may hold: counted in `bytes` while the caller is not proven, as
    * nothing shows it.
    */
-  unseen: number
+  headAllowance: number
   open: boolean
   /** Whether a request has come. */
   used: boolean
   underWay: number
   /** How many of these last. */
-  lasting: number
+  longRunning: number
   /** Counts up over all connections: when it began to be idle, or to be served. */
   since: number
   /** Refusals since something was last proved. */
@@ -85,11 +85,11 @@ export class ConnectionLimit {
   readonly #onCut: OnCut
   readonly #base: number
   readonly #mostUnproven: number
-  readonly #ranks = new Ranks<Connection>()
+  readonly #ranks = new ConnectionRanks<Connection>()
   readonly #all = new Map<string, Connection>()
   /** By the socket that requests come from. */
-  readonly #known = new WeakMap<Socket, Connection>()
-  #turns = 0
+  readonly #bySocket = new WeakMap<Socket, Connection>()
+  #sequence = 0
   #onChange: () => void = () => undefined
 
   constructor(
@@ -104,10 +104,10 @@ export class ConnectionLimit {
     this.#onCut = onCut
     this.#mostUnproven = mostUnproven
     this.#base = server instanceof TlsServer ? limits.tlsBytes : limits.connectionBytes
-    server.on('connection', (socket: Socket) => this.#enter(socket))
+    server.on('connection', (socket: Socket) => this.#accept(socket))
   }
 
-  #enter(socket: Socket): void {
+  #accept(socket: Socket): void {
     const name = nameOf(socket)
     // No two connections have the same ends: the client has reset that one, which Node has not
     // heard of yet.
@@ -116,7 +116,7 @@ export class ConnectionLimit {
     const { unproven } = this.#ranks
     if (this.#all.size >= this.#most || unproven.size >= this.#mostUnproven) {
       this.#onCut('full')
-      const leaving = this.#leaving()
+      const leaving = this.#nextToClose()
       if (!leaving) return void socket.destroy()
       this.#close(leaving)
     }
@@ -128,12 +128,12 @@ export class ConnectionLimit {
       rank: 'unproven',
       owner: network,
       bytes: this.#base + limits.headBytes,
-      unseen: limits.headBytes,
+      headAllowance: limits.headBytes,
       open: true,
       used: false,
       underWay: 0,
-      lasting: 0,
-      since: this.#turns++,
+      longRunning: 0,
+      since: this.#sequence++,
       refusals: 0,
       onProven: () => undefined,
       shed: () => {
@@ -143,54 +143,58 @@ export class ConnectionLimit {
     }
     this.#all.set(entering.name, entering)
     this.#ranks.unproven.add(entering)
-    socket.once('close', () => this.#leave(entering))
-    this.#memory.enter(entering)
+    socket.once('close', () => this.#remove(entering))
+    this.#memory.add(entering)
   }
 
-  #leaving(): Connection | undefined {
-    const [oldest] = this.#ranks.unproven.most()?.members ?? []
-    return oldest ?? this.#spare() ?? idleForLongest(this.#ranks.node.most()?.members ?? [])
+  #nextToClose(): Connection | undefined {
+    const [oldest] = this.#ranks.unproven.withMostConnections()?.members ?? []
+    return (
+      oldest ??
+      this.#nextCallerToClose() ??
+      idleForLongest(this.#ranks.node.withMostConnections()?.members ?? [])
+    )
   }
 
   /**
    * Of the identity that has most connections the one that has been idle for longest, else the one
    * whose request came last.
    */
-  #spare(): Connection | undefined {
-    const members = this.#ranks.caller.most()?.members ?? []
-    return idleForLongest(members) ?? largest(members, ({ since }) => since)
+  #nextCallerToClose(): Connection | undefined {
+    const members = this.#ranks.caller.withMostConnections()?.members ?? []
+    return idleForLongest(members) ?? maxBy(members, ({ since }) => since)
   }
 
   /**
    * To be called when a request begins, with the connection or the TLS socket inside it, and with
    * what its head holds.
    */
-  serving(socket: Socket, headBytes: number): Activity {
+  beginRequest(socket: Socket, headBytes: number): RequestActivity {
     const connection = this.#of(socket)
     let held = limits.requestBytes + headBytes
-    let lasting = 0
+    let longRunning = 0
     let over = !connection
     let isProven = false
     if (connection) {
       connection.used = true
-      if (connection.underWay++ === 0) connection.since = this.#turns++
-      this.#weigh(connection, held)
+      if (connection.underWay++ === 0) connection.since = this.#sequence++
+      this.#addBytes(connection, held)
       this.#onChange()
     }
-    const waits = (bytes: number): void => {
+    const setWaitingBytes = (bytes: number): void => {
       if (over || !connection) return
       const more = limits.requestBytes + headBytes + bytes - held
       held += more
-      if (more !== 0) this.#weigh(connection, more)
+      if (more !== 0) this.#addBytes(connection, more)
     }
     return {
       get onProvenConnection() {
         return connection !== undefined && connection.rank !== 'unproven'
       },
-      lasts: () => {
+      markLongRunning: () => {
         if (over || !connection) return
-        connection.lasting += 1 - lasting
-        lasting = 1
+        connection.longRunning += 1 - longRunning
+        longRunning = 1
         this.#onChange()
       },
       proven: (identity) => {
@@ -206,13 +210,13 @@ export class ConnectionLimit {
         connection.refusals++
         return connection.refusals >= limits.refusals
       },
-      waits,
+      setWaitingBytes,
       [Symbol.dispose]: () => {
         if (over || !connection) return
         over = true
-        connection.lasting -= lasting
-        this.#weigh(connection, -held)
-        if (--connection.underWay === 0) connection.since = this.#turns++
+        connection.longRunning -= longRunning
+        this.#addBytes(connection, -held)
+        if (--connection.underWay === 0) connection.since = this.#sequence++
         this.#onChange()
       },
     }
@@ -222,12 +226,12 @@ export class ConnectionLimit {
    * To be called when a connection turns out to speak HTTP/2. Calls `onProven` each time that it
    * leaves the unproven.
    */
-  carriesHttp2(socket: Socket, onProven: () => void): void {
+  markHttp2(socket: Socket, onProven: () => void): void {
     const connection = this.#of(socket)
     if (!connection) return
     connection.onProven = onProven
-    connection.unseen += limits.http2HeadBytes
-    this.#weigh(connection, limits.http2HeadBytes)
+    connection.headAllowance += limits.http2HeadBytes
+    this.#addBytes(connection, limits.http2HeadBytes)
   }
 
   /**
@@ -249,7 +253,7 @@ export class ConnectionLimit {
     if (before === 'unproven' && connection.open) connection.onProven()
     if (this.#ranks.caller.size <= this.#mostCallers) return
     this.#onCut('full')
-    const leaving = this.#spare()
+    const leaving = this.#nextCallerToClose()
     if (leaving) this.#close(leaving)
   }
 
@@ -258,28 +262,28 @@ export class ConnectionLimit {
     if (connection.rank === 'caller') this.#move(connection, 'unproven', connection.network)
   }
 
-  #move(connection: Connection, rank: Rank, owner: string): void {
-    const { rank: before, unseen } = connection
+  #move(connection: Connection, rank: ConnectionRank, owner: string): void {
+    const { rank: before, headAllowance } = connection
     this.#ranks[before].remove(connection)
-    this.#memory.leave(connection)
-    if (before === 'unproven') connection.bytes -= unseen
-    if (rank === 'unproven') connection.bytes += unseen
+    this.#memory.remove(connection)
+    if (before === 'unproven') connection.bytes -= headAllowance
+    if (rank === 'unproven') connection.bytes += headAllowance
     connection.rank = rank
     connection.owner = owner
     this.#ranks[rank].add(connection)
-    this.#memory.enter(connection)
+    this.#memory.add(connection)
   }
 
   /**
    * Resolves when only answers that last are under way, and no connection is without a request yet.
    * To be called once no more are accepted.
    */
-  async atRest(): Promise<void> {
+  async onlyLongRunning(): Promise<void> {
     for (;;) {
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#onChange = resolve
       const all = [...this.#all.values()]
-      if (all.every(({ used, underWay, lasting }) => used && underWay === lasting)) return
+      if (all.every(({ used, underWay, longRunning }) => used && underWay === longRunning)) return
       await promise
     }
   }
@@ -291,29 +295,29 @@ export class ConnectionLimit {
 
   /** `undefined` once it has been closed. */
   #of(socket: Socket): Connection | undefined {
-    const known = this.#known.get(socket)
+    const known = this.#bySocket.get(socket)
     if (known) return known.open ? known : undefined
     const found = this.#all.get(nameOf(socket))
-    if (found) this.#known.set(socket, found)
+    if (found) this.#bySocket.set(socket, found)
     return found
   }
 
-  #weigh(connection: Connection, bytes: number): void {
+  #addBytes(connection: Connection, bytes: number): void {
     if (!connection.open) return
     connection.bytes += bytes
-    this.#ranks[connection.rank].weigh(connection.owner, bytes)
-    this.#memory.weigh(connection, bytes)
+    this.#ranks[connection.rank].addBytes(connection.owner, bytes)
+    this.#memory.addBytes(connection, bytes)
   }
 
   #close(connection: Connection): void {
-    this.#leave(connection)
+    this.#remove(connection)
     connection.socket.destroy()
   }
 
-  #leave(connection: Connection): void {
+  #remove(connection: Connection): void {
     if (!connection.open) return
     this.#ranks[connection.rank].remove(connection)
-    this.#memory.leave(connection)
+    this.#memory.remove(connection)
     connection.open = false
     this.#all.delete(connection.name)
     this.#onChange()
@@ -332,7 +336,7 @@ const nameOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket):
 
 const idleForLongest = (members: Iterable<Connection>): Connection | undefined => {
   const idle = [...members].filter(({ underWay }) => underWay === 0)
-  return largest(idle, ({ since }) => -since)
+  return maxBy(idle, ({ since }) => -since)
 }
 
 /**

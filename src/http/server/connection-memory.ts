@@ -1,8 +1,8 @@
 import { limits } from './limits.ts'
-import { largest, Ranks, type Rank, type Ranked } from './ranks.ts'
+import { maxBy, ConnectionRanks, type ConnectionRank, type RankedConnection } from './ranks.ts'
 
 /** A connection as far as its memory goes. */
-export interface Weighed extends Ranked {
+export interface AccountedConnection extends RankedConnection {
   /** Closes it. */
   shed(): void
 }
@@ -20,45 +20,45 @@ export const unprovenShare = 1 / 2
  */
 export class ConnectionMemory {
   readonly #limit: number
-  readonly #ranks = new Ranks<Weighed>()
+  readonly #ranks = new ConnectionRanks<AccountedConnection>()
 
   constructor(limitBytes: number) {
     this.#limit = limitBytes
   }
 
   /** Estimated bytes that connections of the rank hold. */
-  held(rank: Rank): number {
+  heldBytes(rank: ConnectionRank): number {
     return this.#ranks[rank].bytes
   }
 
-  enter(one: Weighed): void {
+  add(one: AccountedConnection): void {
     this.#ranks[one.rank].add(one)
-    this.#fit()
+    this.#shedOverLimit()
   }
 
-  leave(one: Weighed): void {
+  remove(one: AccountedConnection): void {
     this.#ranks[one.rank].remove(one)
   }
 
   /** To be called with what a connection holds more than before. */
-  weigh(one: Weighed, bytes: number): void {
-    this.#ranks[one.rank].weigh(one.owner, bytes)
-    if (bytes > 0) this.#fit()
+  addBytes(one: AccountedConnection, bytes: number): void {
+    this.#ranks[one.rank].addBytes(one.owner, bytes)
+    if (bytes > 0) this.#shedOverLimit()
   }
 
-  #fit(): void {
+  #shedOverLimit(): void {
     const { unproven, caller } = this.#ranks
     while (
       unproven.bytes + caller.bytes > this.#limit ||
       unproven.bytes > this.#limit * unprovenShare
     ) {
-      const group = unproven.heaviest() ?? caller.heaviest()
-      const heaviest = group && largest(group.members, ({ bytes }) => bytes)
+      const group = unproven.withMostBytes() ?? caller.withMostBytes()
+      const heaviest = group && maxBy(group.members, ({ bytes }) => bytes)
       if (!heaviest) return
       const begins = heaviest.rank === 'unproven' && heaviest.bytes <= limits.beginningBytes
       const [oldest = heaviest] = group.members
       const leaving = begins ? oldest : heaviest
-      this.leave(leaving)
+      this.remove(leaving)
       leaving.shed()
     }
   }

@@ -14,7 +14,7 @@ import type { BoundSocket, SocketHandle } from './listening.ts'
  * than it can be refused: in the mixed attack (`npm run attack`) the p99 of the node's requests is
  * 200 ms with three, 405 ms with eight.
  */
-export const acceptedATurn = 3
+export const acceptsPerTurn = 3
 
 /** By when the child has to be done: it reads one small module, and sends descriptors. */
 const patienceMs = 10_000
@@ -31,7 +31,9 @@ export type SocketIndex = number
  * each socket accepts as before; what came until then stays. Ends without a reason when one of the
  * sockets takes no more connections.
  */
-export async function acceptMore(sockets: readonly BoundSocket[]): Promise<string | undefined> {
+export async function acceptOnMoreDescriptors(
+  sockets: readonly BoundSocket[],
+): Promise<string | undefined> {
   try {
     return await duplicated(sockets)
   } catch (cause) {
@@ -62,14 +64,14 @@ async function duplicated(sockets: readonly BoundSocket[]): Promise<string | und
   child.on('message', (index: SocketIndex, handle) => {
     const socket = passed[index]
     if (handle && socket) accepting.push(socket.acceptOn(handle as unknown as SocketHandle))
-    if (accepting.length === passed.length * (acceptedATurn - 1)) child.disconnect()
+    if (accepting.length === passed.length * (acceptsPerTurn - 1)) child.disconnect()
   })
   const isClosing = (): boolean => sockets.some(({ closing }) => closing.aborted)
   for (const { closing } of sockets) closing.addEventListener('abort', () => breakOff())
   child.once('spawn', () => {
     if (isClosing()) return breakOff()
     for (const { handle } of passed) {
-      child.send(acceptedATurn - 1, handle as never, { keepOpen: true }, (error) => {
+      child.send(acceptsPerTurn - 1, handle as never, { keepOpen: true }, (error) => {
         if (error && !isClosing()) breakOff(error.message)
       })
     }

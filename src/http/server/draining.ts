@@ -23,10 +23,10 @@ export class HttpConnections {
     })
     server.on('upgrade', (_request, socket) => this.#open.delete(socket))
     for (const event of ['request', 'checkContinue'] as const)
-      server.prependListener(event, (request, response) => this.#asked(request, response))
+      server.prependListener(event, (request, response) => this.#onRequest(request, response))
   }
 
-  #asked({ socket }: IncomingMessage, response: ServerResponse): void {
+  #onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
     const known = this.#open.get(socket)
     const underWay = known ?? new Set()
     if (!known) this.#open.set(socket, underWay)
@@ -67,7 +67,7 @@ export class HttpConnections {
  * Takes no more connections; resolves when all present ones have closed, which is for others to
  * bring about, and so have those that came in elsewhere.
  */
-export async function closed(server: HttpServer, elsewhere?: Promise<void>): Promise<void> {
+export async function closeServer(server: HttpServer, elsewhere?: Promise<void>): Promise<void> {
   // Not the HTTP server's own `close`, which would close those that have not asked yet.
   await new Promise<void>((resolve) => Server.prototype.close.call(server, () => resolve()))
   await elsewhere

@@ -6,8 +6,8 @@ import { now, unlessClosed } from '../../base/clock.ts'
 import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
-import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
-import type { Activity } from './connection-limit.ts'
+import { answer, clientGone, requestId, type ResponseWriter, type ListenerParts } from './answer.ts'
+import type { RequestActivity } from './connection-limit.ts'
 import { HttpConnections } from './draining.ts'
 import { limits } from './limits.ts'
 import { mergeParts } from './merged-parts.ts'
@@ -15,8 +15,8 @@ import { faultOf, pathOf, type Fault } from './message.ts'
 import { peerOf } from './peer.ts'
 import { reasonPhrase } from './phrase.ts'
 import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
-import { streamSink, type Taken } from './sink.ts'
-import { mayBeRefused, refused, underWayOn } from './under-way.ts'
+import { streamSink, type SinkCallbacks } from './sink.ts'
+import { mayBeRefused, closingConnections, pendingRequestsOn } from './pending-requests.ts'
 
 /** Options for Node's server, with TLS or without. */
 export const http1Options = (): ServerOptions => ({
@@ -40,7 +40,7 @@ const isUpgrade = (request: IncomingMessage): boolean =>
   upgradeProtocols.test(request.headers.upgrade ?? '')
 
 /** The connections of one protocol, as far as ending them goes. */
-export interface Closing {
+export interface Drainable {
   /**
    * Present connections take no more requests and let those under way finish; later connections are
    * served.
@@ -52,34 +52,34 @@ export interface Closing {
   cut(): void
 }
 
-/** Lets `service` answer what comes to `server` as HTTP/1.1. */
-export function serveHttp1(server: Server, service: Served): Closing {
+/** Lets `parts` answer what comes to `server` as HTTP/1.1. */
+export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
   const open = new HttpConnections(server)
   for (const event of ['request', 'checkContinue', 'checkExpectation'] as const)
     server.on(event, (request) => void (hasBody(request) && mergeParts(request)))
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    if (refused.has(request.socket)) return ignore(request, service)
+    if (closingConnections.has(request.socket)) return ignore(request, parts)
     const fault = faultOf(request)
     if (fault) {
       // Nothing that follows on this connection is taken for a request.
-      refused.add(request.socket)
+      closingConnections.add(request.socket)
       return respondWith(fault, response)
     }
     if (offersUpgrade(request)) {
-      refused.add(request.socket)
+      closingConnections.add(request.socket)
       response.shouldKeepAlive = false
     }
-    const serving = asksForServer(request) ? { ...service, handler: sayYes } : service
-    answerRequest(request, response, serving).catch((cause: unknown) => {
-      service.onBroken(cause)
+    const own = asksForServer(request) ? { ...parts, handler: emptyOk } : parts
+    answerRequest(request, response, own).catch((cause: unknown) => {
+      parts.onBroken(cause)
       response.destroy()
     })
   }
   server.on('request', serve)
-  server.setTimeout(service.stalledMs, (socket: Socket) => {
+  server.setTimeout(parts.stalledMs, (socket: Socket) => {
     // Without bytes to be sent the client may be waiting for an event, or for an answer.
-    if (underWayOn(socket).size > 0 && socket.writableLength === 0) return
-    if (socket.writableLength > 0) service.onCut('stalled')
+    if (pendingRequestsOn(socket).size > 0 && socket.writableLength === 0) return
+    if (socket.writableLength > 0) parts.onCut('stalled')
     socket.destroy()
   })
   server.on('checkContinue', (request, response) => {
@@ -89,31 +89,31 @@ export function serveHttp1(server: Server, service: Served): Closing {
   })
   // Go's net/http, too, closes the connection with this answer, which has a date and no body.
   server.on('checkExpectation', (request, response) => {
-    if (refused.has(request.socket)) return ignore(request, service)
-    refused.add(request.socket)
+    if (closingConnections.has(request.socket)) return ignore(request, parts)
+    closingConnections.add(request.socket)
     response.writeHead(417, { 'Content-Length': 0, Connection: 'close' }).end()
   })
   const tunnels = new Set<Duplex>()
   // No tunnel to anywhere is made here, with nobody's credentials.
   server.on('connect', (_request, socket) => {
-    if (!comesTooEarly(socket, service)) refuseNow(socket, { code: 405 })
+    if (!comesTooEarly(socket, parts)) refuseNow(socket, { code: 405 })
   })
   server.on('upgrade', (request, socket, head) => {
-    if (comesTooEarly(socket, service)) return
+    if (comesTooEarly(socket, parts)) return
     const fault = faultOf(request)
     if (fault) return refuseNow(socket, fault)
     tunnels.add(socket)
-    const activity = service.connections.serving(request.socket, headBytes(request))
+    const activity = parts.connections.beginRequest(request.socket, headBytes(request))
     socket.once('close', () => tunnels.delete(socket))
-    answerUpgrade(request, socket, head, service, activity).catch((cause: unknown) => {
-      service.onBroken(cause)
+    answerUpgrade(request, socket, head, parts, activity).catch((cause: unknown) => {
+      parts.onBroken(cause)
       socket.destroy()
     })
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (refused.has(socket)) return
+    if (closingConnections.has(socket)) return
     // The client would take a refusal for the answer to a request under way.
-    if ([...underWayOn(socket)].every(mayBeRefused)) refuse(error, socket)
+    if ([...pendingRequestsOn(socket)].every(mayBeRefused)) refuse(error, socket)
     else socket.destroy()
   })
   return {
@@ -130,7 +130,7 @@ export function serveHttp1(server: Server, service: Served): Closing {
 const asksForServer = ({ method, url }: IncomingMessage): boolean =>
   method === 'OPTIONS' && url === '*'
 
-const sayYes = async (): Promise<WireReply> => ({
+const emptyOk = async (): Promise<WireReply> => ({
   kind: 'body',
   from: 'hub',
   status: 200,
@@ -142,7 +142,7 @@ const sayYes = async (): Promise<WireReply> => ({
  * Node keeps a response for what is ignored, too, until the answers before it have gone: so it
  * counts as pipelined.
  */
-function ignore({ socket }: IncomingMessage, { pipelined, onCut }: Served): void {
+function ignore({ socket }: IncomingMessage, { pipelined, onCut }: ListenerParts): void {
   const ignored = (ignoredOn.get(socket) ?? 0) + 1
   ignoredOn.set(socket, ignored)
   if (ignored <= pipelined || socket.destroyed) return
@@ -162,55 +162,55 @@ const offersUpgrade = ({ headers }: IncomingMessage): boolean => headers.upgrade
 function answerRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  service: Served,
+  parts: ListenerParts,
 ): Promise<void> {
   const gone = new LightAbort()
-  const serving = service.connections.serving(request.socket, headBytes(request))
+  const activity = parts.connections.beginRequest(request.socket, headBytes(request))
   const end = (): void => {
     underWay.delete(here)
-    serving[Symbol.dispose]()
+    activity[Symbol.dispose]()
     gone.abort(clientGone)
   }
   const here = { request, response, end }
-  const underWay = underWayOn(request.socket).add(here)
+  const underWay = pendingRequestsOn(request.socket).add(here)
   response.once('close', end)
-  if (underWay.size > service.pipelined) {
+  if (underWay.size > parts.pipelined) {
     // The parser goes on to the end of what was read, which may be thousands of requests more.
-    refused.add(request.socket)
-    service.onCut('pipelined')
+    closingConnections.add(request.socket)
+    parts.onCut('pipelined')
     request.socket.destroy()
     return Promise.resolve()
   }
   if (hasBody(request) || offersUpgrade(request)) {
-    response.once('finish', () => skipRest(request, serving))
+    response.once('finish', () => discardBody(request, activity))
   }
-  const onTaken = service.answers.add({
+  const onTaken = parts.answers.add({
     stream: response,
-    activity: serving,
+    activity,
     // The timeout of the server sees what the socket takes of a single long write, too.
     patienceMs: Number.POSITIVE_INFINITY,
     // Until its turn has come an answer waits for those before it, not for the client.
     waiting: () => (response.socket ? response.writableLength : 0),
     unread: () => request.readableLength,
     cut: () => {
-      service.onCut('stalled')
+      parts.onCut('stalled')
       request.socket.destroy()
     },
   })
   response.sendDate = false
-  const outlet = outletOf(request, response, { onBroken: service.onBroken, onTaken })
-  return answer(incoming(request, false, gone.signal, serving), outlet, service, serving)
+  const writer = writerOf(request, response, { onBroken: parts.onBroken, onTaken })
+  return answer(incoming(request, false, gone.signal, activity), writer, parts, activity)
 }
 
-function outletOf(
+function writerOf(
   request: IncomingMessage,
   response: ServerResponse,
-  { onBroken, onTaken }: Taken,
-): Outlet {
+  { onBroken, onTaken }: SinkCallbacks,
+): ResponseWriter {
   return {
-    head: (status, headers, last) => {
+    writeHead: (status, headers, last) => {
       if (last) {
-        refused.add(request.socket)
+        closingConnections.add(request.socket)
         response.shouldKeepAlive = false
       }
       response.writeHead(status, reasonPhrase(status), [...headers.raw])
@@ -239,9 +239,9 @@ function pairs(raw: readonly string[]): [string, string][] {
  * way; so the connection is closed, and the requests under way are ended here, as Node reports
  * nothing more of a connection that it has handed over.
  */
-function comesTooEarly(socket: Duplex, { onCut }: Served): boolean {
-  if (refused.has(socket)) return true
-  const underWay = [...underWayOn(socket)]
+function comesTooEarly(socket: Duplex, { onCut }: ListenerParts): boolean {
+  if (closingConnections.has(socket)) return true
+  const underWay = [...pendingRequestsOn(socket)]
   if (underWay.length === 0) return false
   onCut('pipelined')
   socket.destroy()
@@ -258,7 +258,7 @@ function refuseNow(socket: Duplex, fault: Fault): void {
 /**
  * Reads and drops the rest of a body that its handler left unread: the next request comes after it.
  */
-function skipRest(request: IncomingMessage, { onProvenConnection }: Activity): void {
+function discardBody(request: IncomingMessage, { onProvenConnection }: RequestActivity): void {
   if (request.complete) return
   const restMs = onProvenConnection ? limits.restMs : limits.unprovenMs
   unlessClosed(request, restMs, () => request.destroy())
@@ -270,8 +270,8 @@ async function answerUpgrade(
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
-  { handler }: Served,
-  activity: Activity,
+  { handler }: ListenerParts,
+  activity: RequestActivity,
 ): Promise<void> {
   const gone = new LightAbort()
   socket.once('close', () => gone.abort(clientGone))
@@ -279,7 +279,7 @@ async function answerUpgrade(
   const reply = await handler(incoming(request, true, gone.signal, activity))
   if (gone.signal.aborted) return
   if (reply.kind === 'upgrade') {
-    activity.lasts()
+    activity.markLongRunning()
     reply.take(socket, head)
     return
   }
@@ -295,7 +295,7 @@ function incoming(
   request: IncomingMessage,
   upgrade: boolean,
   signal: Signal,
-  activity: Activity,
+  activity: RequestActivity,
 ): Incoming {
   return {
     id: requestId(),

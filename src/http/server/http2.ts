@@ -12,42 +12,42 @@ import { forget } from '../../base/http2-session.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest } from '../../api/kube/status.ts'
-import { answer, clientGone, requestId, type Outlet, type Served } from './answer.ts'
-import type { Activity } from './connection-limit.ts'
-import type { Closing } from './http1.ts'
+import { answer, clientGone, requestId, type ResponseWriter, type ListenerParts } from './answer.ts'
+import type { RequestActivity } from './connection-limit.ts'
+import type { Drainable } from './http1.ts'
 import { limits } from './limits.ts'
 import { mergeParts } from './merged-parts.ts'
 import { peerOf } from './peer.ts'
-import { streamSink, type Taken } from './sink.ts'
+import { streamSink, type SinkCallbacks } from './sink.ts'
 
 /** How often it is looked which connections are idle. */
-const looksInTime = 4
+const checksPerTimeout = 4
 
 /** What is known of a stream besides its head. */
-interface Opened {
+interface StreamParts {
   readonly peer: Peer
   readonly hasBody: boolean
-  readonly serving: Activity
+  readonly activity: RequestActivity
   /** To be called when the client has taken a part of the answer. */
   readonly onTaken: () => void
   /** Takes no more streams on its connection. */
   readonly retire: () => void
 }
 
-/** Lets `service` answer what comes as HTTP/2 over the connections it is given. */
-export class Http2Connections implements Closing {
-  readonly #service: Served
+/** Lets `parts` answer what comes as HTTP/2 over the connections it is given. */
+export class Http2Connections implements Drainable {
+  readonly #parts: ListenerParts
   readonly #sessions = new Map<Http2Session, TLSSocket>()
   #draining = false
 
-  constructor(service: Served) {
-    this.#service = service
+  constructor(parts: ListenerParts) {
+    this.#parts = parts
   }
 
   /** Serves a connection whose client has chosen HTTP/2 in its handshake. */
-  take(socket: TLSSocket): void {
+  serve(socket: TLSSocket): void {
     const peer = peerOf(socket)
-    const { connections, answers, stalledMs, onCut } = this.#service
+    const { connections, answers, stalledMs, onCut } = this.#parts
     const session = performServerHandshake(socket, {
       settings: {
         maxConcurrentStreams: peer.tls?.certificate ? limits.streams : limits.unprovenStreams,
@@ -63,7 +63,7 @@ export class Http2Connections implements Closing {
       strictSingleValueFields: false,
     } as Parameters<typeof performServerHandshake>[1])
     this.#sessions.set(session, socket)
-    connections.carriesHttp2(socket, () => {
+    connections.markHttp2(socket, () => {
       if (!session.closed) session.settings({ maxConcurrentStreams: limits.streams })
     })
     let open = 0
@@ -71,33 +71,33 @@ export class Http2Connections implements Closing {
       mergeParts(stream)
       const fields = raw as unknown as string[]
       const headBytes = fields.reduce((bytes, text) => bytes + text.length, 0)
-      const serving = connections.serving(socket, headBytes)
+      const activity = connections.beginRequest(socket, headBytes)
       open++
       stream.once('close', () => open--)
-      stream.once('close', () => serving[Symbol.dispose]())
+      stream.once('close', () => activity[Symbol.dispose]())
       // `close` follows, and is all that is needed here.
       stream.on('error', () => undefined)
       const onTaken = answers.add({
         stream,
-        activity: serving,
+        activity,
         patienceMs: stalledMs,
         waiting: () => stream.writableLength,
         unread: () => stream.readableLength,
         cut: () => {
           onCut('stalled')
-          if (serving.onProvenConnection) stream.close(constants.NGHTTP2_CANCEL)
+          if (activity.onProvenConnection) stream.close(constants.NGHTTP2_CANCEL)
           else this.#cutOff(session)
         },
       })
-      this.#serve(stream, headers, new HeaderList(fields), {
+      this.#serveStream(stream, headers, new HeaderList(fields), {
         peer,
-        serving,
+        activity,
         hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
         onTaken,
         retire: () => session.close(),
       })
     })
-    const watching = this.#watch(session, () => open)
+    const watching = this.#closeWhenIdle(session, () => open)
     session.on('error', () => session.destroy())
     session.once('close', () => {
       watching[Symbol.dispose]()
@@ -111,9 +111,9 @@ export class Http2Connections implements Closing {
    * Ends a connection that has been idle for long. Node's own timeouts are not for this: they keep
    * connections that break off in memory until their time is over.
    */
-  #watch(session: Http2Session, open: () => number): Disposable {
+  #closeWhenIdle(session: Http2Session, open: () => number): Disposable {
     let idleSince = elapsed()
-    return every(this.#service.stalledMs / looksInTime, () => {
+    return every(this.#parts.stalledMs / checksPerTimeout, () => {
       if (open() > 0) idleSince = elapsed()
       else if (session.closed) this.#cutOff(session)
       else if (elapsed() - idleSince >= limits.idleMs) session.close()
@@ -140,25 +140,25 @@ export class Http2Connections implements Closing {
     this.#sessions.get(session)?.destroy()
   }
 
-  #serve(
+  #serveStream(
     stream: ServerHttp2Stream,
     fields: IncomingHttpHeaders,
     raw: HeaderList,
-    { peer, hasBody, serving, onTaken, retire }: Opened,
+    { peer, hasBody, activity, onTaken, retire }: StreamParts,
   ): void {
     const path = fields[':path']
     const host = fields[':authority'] ?? fields.host
     // RFC 9113 section 8.3.1: a request that names two hosts is malformed; 8.5: CONNECT names no
     // path.
     if (path === undefined || (fields.host !== undefined && fields.host !== host)) {
-      if (refuseStream(stream, malformed, serving)) retire()
+      if (refuseStream(stream, malformed, activity)) retire()
       return
     }
     const gone = new LightAbort()
     stream.once('close', () => gone.abort(clientGone))
     stream.once('finish', () => {
       gone.abort(clientGone)
-      letGo(stream)
+      discardRest(stream)
     })
     if (fields.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
     const own = raw.without((name) => name.startsWith(':') || name === 'host')
@@ -171,20 +171,20 @@ export class Http2Connections implements Closing {
       ...(hasBody && { body: stream }),
       upgrade: false,
       signal: gone.signal,
-      onProven: serving.proven,
-      onDisproven: serving.disproven,
+      onProven: activity.proven,
+      onDisproven: activity.disproven,
     }
-    const { onBroken } = this.#service
-    const outlet = outletOf(stream, incoming.method === 'HEAD', {
+    const { onBroken } = this.#parts
+    const writer = writerOf(stream, incoming.method === 'HEAD', {
       onBroken,
       onTaken,
       // As an API server does (apiserver pkg/endpoints/filters/authentication.go): a flood of
       // refusals needs new connections.
       onHead: (status, last) => {
-        if (last || (status === 401 && !serving.onProvenConnection)) retire()
+        if (last || (status === 401 && !activity.onProvenConnection)) retire()
       },
     })
-    answer(incoming, outlet, this.#service, serving).catch((cause: unknown) => {
+    answer(incoming, writer, this.#parts, activity).catch((cause: unknown) => {
       onBroken(cause)
       stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     })
@@ -194,19 +194,19 @@ export class Http2Connections implements Closing {
 /** Statuses whose answers have no body, whatever their fields say. */
 const bodiless = new Set([204, 205, 304])
 
-function outletOf(
+function writerOf(
   stream: ServerHttp2Stream,
   isHead: boolean,
   {
     onBroken,
     onTaken,
     onHead,
-  }: Taken & { readonly onHead: (status: number, last: boolean) => void },
-): Outlet {
+  }: SinkCallbacks & { readonly onHead: (status: number, last: boolean) => void },
+): ResponseWriter {
   let trailers: Record<string, string[]> = {}
   stream.once('wantTrailers', () => stream.sendTrailers(trailers))
   return {
-    head: (status, headers, last) => {
+    writeHead: (status, headers, last) => {
       stream.respond([':status', String(status), ...endToEnd(headers).raw], {
         endStream: isHead || bodiless.has(status),
         waitForTrailers: true,
@@ -240,18 +240,18 @@ const malformed = `${JSON.stringify(badRequest('the request could not be underst
 /**
  * Answers a malformed request. Whether that was one refusal too many in a row on its connection.
  */
-function refuseStream(stream: ServerHttp2Stream, body: string, serving: Activity): boolean {
-  stream.once('finish', () => letGo(stream))
+function refuseStream(stream: ServerHttp2Stream, body: string, activity: RequestActivity): boolean {
+  stream.once('finish', () => discardRest(stream))
   stream.respond({ ':status': 400, 'content-type': 'application/json' })
   stream.end(body)
-  return serving.answered(400)
+  return activity.answered(400)
 }
 
 /**
  * Drops what the client still sends after its whole answer, and closes the stream if it does not
  * stop.
  */
-function letGo(stream: ServerHttp2Stream): void {
+function discardRest(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return
   stream.resume()
   unlessClosed(stream, limits.lingerMs, () => stream.close(constants.NGHTTP2_NO_ERROR))

@@ -4,19 +4,19 @@ import { constants } from 'node:crypto'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import { after } from '../../base/clock.ts'
 import { createServer } from '../../base/node-http.ts'
-import type { Served, Service } from './answer.ts'
+import type { ListenerParts, RequestHandling } from './answer.ts'
 import { ConnectionLimit } from './connection-limit.ts'
 import type { ConnectionMemory } from './connection-memory.ts'
-import { closed } from './draining.ts'
-import { http1Options, serveHttp1, type Closing } from './http1.ts'
+import { closeServer } from './draining.ts'
+import { http1Options, serveHttp1, type Drainable } from './http1.ts'
 import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
-import { listening, type Bound, type Place } from './listening.ts'
+import { bindServer, type BoundServer, type ListenTarget } from './listening.ts'
 import { RecordBudget } from './record-budget.ts'
 import { StalledAnswers } from './stalled-answers.ts'
 
-export interface ListenerOptions extends Service {
-  readonly at: readonly Place[]
+export interface ListenerOptions extends RequestHandling {
+  readonly at: readonly ListenTarget[]
   /** How many connections are kept open at most, at all places together (see `ConnectionLimit`). */
   readonly maxConnections: number
   /** Of these, how many on which no caller is proven; absent: all. */
@@ -28,7 +28,7 @@ export interface ListenerOptions extends Service {
   readonly pipelined?: number
 }
 
-export interface Listener extends Bound {
+export interface Listener extends BoundServer {
   /**
    * Takes no more connections and lets requests under way finish for `graceMs`; what is still open
    * then is cut.
@@ -41,14 +41,14 @@ export interface ProxyListener extends Listener {
    * Begins to close; resolves when no request needs the hub any more: only tunnels and answers that
    * last are still open.
    */
-  settle(graceMs: number): Promise<void>
+  drain(graceMs: number): Promise<void>
 }
 
 /** Plain HTTP/1.1. */
 export async function listen(options: ListenerOptions): Promise<ProxyListener> {
   const server = createServer(http1Options())
-  const service = served(server, options)
-  return listener(server, service.connections, [serveHttp1(server, service)], options)
+  const parts = listenerParts(server, options)
+  return listener(server, parts.connections, [serveHttp1(server, parts)], options)
 }
 
 /**
@@ -88,14 +88,14 @@ export async function listenSecurely(
     requestCert: true,
     rejectUnauthorized: false,
   })
-  const service = served(server, options)
-  const http1 = serveHttp1(server, service)
-  const http2 = new Http2Connections(service)
+  const parts = listenerParts(server, options)
+  const http1 = serveHttp1(server, parts)
+  const http2 = new Http2Connections(parts)
   // Node's own listeners serve HTTP/1.1: they are kept for connections that did not choose HTTP/2.
   const own = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[]
   server.removeAllListeners('secureConnection')
   const vouchedFor = new Set<TLSSocket>()
-  const records = new RecordBudget(service.connections, service.onCut)
+  const records = new RecordBudget(parts.connections, parts.onCut)
   server.once('close', () => records[Symbol.dispose]())
   server.on('secureConnection', (socket) => {
     records.watch(socket)
@@ -103,7 +103,7 @@ export async function listenSecurely(
       vouchedFor.add(socket)
       socket.once('close', () => vouchedFor.delete(socket))
     }
-    if (socket.alpnProtocol === 'h2') http2.take(socket)
+    if (socket.alpnProtocol === 'h2') http2.serve(socket)
     else for (const take of own) take.call(server, socket)
   })
   // Node would answer a client that does not speak TLS in the clear.
@@ -111,13 +111,13 @@ export async function listenSecurely(
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   let { clientCa } = options.credentials
   return {
-    ...(await listener(server, service.connections, [http1, http2], options)),
+    ...(await listener(server, parts.connections, [http1, http2], options)),
     replaceCredentials: (credentials) => {
       server.setSecureContext(contextOf(credentials))
       if (credentials.clientCa !== clientCa) {
         for (const each of [http1, http2]) each.retire()
         // A handshake goes on with the authorities of when its connection was accepted.
-        service.connections.closeUnused()
+        parts.connections.closeUnused()
         const before = [...vouchedFor]
         after(limits.withdrawnMs, () => before.forEach((socket) => socket.destroy()))
       }
@@ -137,7 +137,7 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
   secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
 })
 
-function served(server: Server, options: ListenerOptions): Served {
+function listenerParts(server: Server, options: ListenerOptions): ListenerParts {
   const { handler, onBroken, onCut = () => undefined, memory } = options
   const { maxConnections, mostUnproven } = options
   const { stalledMs = limits.stalledMs, pipelined = limits.pipelined } = options
@@ -161,12 +161,12 @@ const firstRequestMs = 1_000
 async function listener(
   server: Server,
   connections: ConnectionLimit,
-  protocols: readonly Closing[],
+  protocols: readonly Drainable[],
   options: ListenerOptions,
 ): Promise<ProxyListener> {
-  const bound = await listening(server, options.at, options.onBroken)
+  const bound = await bindServer(server, options.at, options.onBroken)
   const stop = async (graceMs: number): Promise<void> => {
-    const over = closed(server, bound.closeFurther())
+    const over = closeServer(server, bound.closeAdditional())
     for (const protocol of protocols) protocol.drain()
     using _unused = after(firstRequestMs, () => connections.closeUnused())
     using _cut = after(graceMs, () => protocols.forEach((protocol) => protocol.cut()))
@@ -177,8 +177,8 @@ async function listener(
   return {
     ...bound,
     close,
-    settle: async (graceMs) => {
-      await Promise.race([close(graceMs), connections.atRest()])
+    drain: async (graceMs) => {
+      await Promise.race([close(graceMs), connections.onlyLongRunning()])
     },
   }
 }

@@ -11,29 +11,29 @@ import {
  * Where a server listens: at an address, or on a socket that was bound elsewhere and passed to this
  * process as a file descriptor.
  */
-export type Place =
+export type ListenTarget =
   | {
       readonly host: string
       /** 0: any free port; for a further place of a server, the port of its first. */
       readonly port: number
       /** The flag that sets the port. */
-      readonly setBy?: string
+      readonly portFlag?: string
       /** Left out where the host has no such address. */
       readonly ifPresent?: boolean
     }
   | { readonly fd: number }
 
 /** A server that listens. */
-export interface Bound {
-  /** The same at each of its places. */
+export interface BoundServer {
+  /** The same at each of its targets. */
   readonly port: number
-  /** In the order of the places. */
+  /** In the order of the targets. */
   readonly sockets: readonly BoundSocket[]
   /**
    * Takes no more connections at the places after the first, which is the server's own to close;
    * resolves when those that came in there have closed, which is for others to bring about.
    */
-  readonly closeFurther: () => Promise<void>
+  readonly closeAdditional: () => Promise<void>
 }
 
 /** A socket on which a server listens. */
@@ -68,17 +68,17 @@ export interface SocketHandle {
 export class CannotListen extends Error {
   readonly code: string
   /** The flag that sets another port. */
-  readonly setBy: string | undefined
+  readonly portFlag: string | undefined
 
-  constructor(place: Place, cause: NodeJS.ErrnoException) {
-    super(`${shown(place)} ${reasonFor(place, cause)}`, { cause })
+  constructor(target: ListenTarget, cause: NodeJS.ErrnoException) {
+    super(`${describe(target)} ${reasonFor(target, cause)}`, { cause })
     this.code = cause.code ?? 'UNKNOWN'
-    this.setBy = 'host' in place ? place.setBy : undefined
+    this.portFlag = 'host' in target ? target.portFlag : undefined
   }
 }
 
-function reasonFor(place: Place, { code, message }: NodeJS.ErrnoException): string {
-  if (code === 'EADDRINUSE' && 'host' in place) return takenBy(place)
+function reasonFor(target: ListenTarget, { code, message }: NodeJS.ErrnoException): string {
+  if (code === 'EADDRINUSE' && 'host' in target) return takenMessage(target)
   if (code === 'EADDRNOTAVAIL') return 'cannot be used: the address is not one of this host'
   if (code === 'EACCES') return 'cannot be used: this program is not allowed to listen there'
   return `cannot be used: ${message}`
@@ -88,8 +88,8 @@ function reasonFor(place: Place, { code, message }: NodeJS.ErrnoException): stri
  * Who has the place, by the kernel's tables: what answers there may be after the tokens of those
  * who call the hub.
  */
-function takenBy({ host, port, setBy }: Extract<Place, { host: string }>): string {
-  const otherPort = setBy === undefined ? '' : `; ${setBy} sets another port`
+function takenMessage({ host, port, portFlag }: Extract<ListenTarget, { host: string }>): string {
+  const otherPort = portFlag === undefined ? '' : `; ${portFlag} sets another port`
   const [found] = socketsAt({ address: host, port })
   if (!found) {
     return `is taken, and no socket that listens there is seen: a program has bound it without listening${otherPort}`
@@ -99,16 +99,16 @@ function takenBy({ host, port, setBy }: Extract<Place, { host: string }>): strin
   return `is taken: ${listenerShown(found)}${strange}${otherPort}`
 }
 
-const shown = (place: Place): string =>
-  'fd' in place
-    ? `the socket passed as file descriptor ${place.fd}`
-    : inBrackets({ address: place.host, port: place.port })
+const describe = (target: ListenTarget): string =>
+  'fd' in target
+    ? `the socket passed as file descriptor ${target.fd}`
+    : inBrackets({ address: target.host, port: target.port })
 
 /**
  * How many ports are tried where any will do, and another program has the one that was drawn at a
  * further place.
  */
-const draws = 20
+const mostDraws = 20
 
 /**
  * Resolves when the server listens at all of its places; rejects with `CannotListen` where it
@@ -117,23 +117,23 @@ const draws = 20
  * is closed with the server, but in this process only: another that holds it keeps the port and the
  * connections waiting there.
  */
-export async function listening(
+export async function bindServer(
   server: Server,
-  places: readonly Place[],
+  targets: readonly ListenTarget[],
   onBroken: (cause: unknown) => void,
-): Promise<Bound> {
-  const [first, ...further] = places
-  if (first === undefined) throw new Error('a server needs a place to listen at')
+): Promise<BoundServer> {
+  const [first, ...further] = targets
+  if (first === undefined) throw new Error('a server needs an address to listen at')
   const isDrawn = 'port' in first && first.port === 0
   for (let draw = 1; ; draw += 1) {
     const failure = await bind(server, first)
     if (failure) throw new CannotListen(first, failure)
     const { port } = server.address() as AddressInfo
-    const accepting = await furtherServers(server, further, port)
+    const accepting = await additionalServers(server, further, port)
     if ('failure' in accepting) {
       await closed(server)
-      if (isDrawn && accepting.failure.code === 'EADDRINUSE' && draw < draws) continue
-      throw new CannotListen(accepting.place, accepting.failure)
+      if (isDrawn && accepting.failure.code === 'EADDRINUSE' && draw < mostDraws) continue
+      throw new CannotListen(accepting.target, accepting.failure)
     }
     const all = [server, ...accepting.servers]
     const others = [...accepting.servers]
@@ -148,7 +148,7 @@ export async function listening(
     return {
       port,
       sockets: all.map((each) => ({ ...socketOf(each), acceptOn, closing })),
-      closeFurther: async () => {
+      closeAdditional: async () => {
         closing.abort('the server takes no more connections')
         await Promise.all(others.map(closed))
       },
@@ -159,13 +159,13 @@ export async function listening(
 /** Resolves when the server listens, or to why it does not. */
 async function bind(
   server: Server,
-  place: Place | SocketHandle,
+  target: ListenTarget | SocketHandle,
 ): Promise<NodeJS.ErrnoException | undefined> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.ErrnoException | undefined>()
   const listens = (): void => resolve(undefined)
   server.once('error', resolve).once('listening', listens)
-  if ('close' in place) server.listen(place)
-  else server.listen('fd' in place ? { fd: place.fd } : { host: place.host, port: place.port })
+  if ('close' in target) server.listen(target)
+  else server.listen('fd' in target ? { fd: target.fd } : { host: target.host, port: target.port })
   try {
     return await promise
   } finally {
@@ -173,8 +173,8 @@ async function bind(
   }
 }
 
-interface Failed {
-  readonly place: Place
+interface BindFailure {
+  readonly target: ListenTarget
   readonly failure: NodeJS.ErrnoException
 }
 
@@ -182,20 +182,20 @@ interface Failed {
  * Servers that accept at further places for another, whose own connections these become; none are
  * left where one cannot listen.
  */
-async function furtherServers(
+async function additionalServers(
   server: Server,
-  places: readonly Place[],
+  targets: readonly ListenTarget[],
   port: number,
-): Promise<{ readonly servers: readonly Server[] } | Failed> {
+): Promise<{ readonly servers: readonly Server[] } | BindFailure> {
   const servers: Server[] = []
-  for (const each of places) {
-    const place = 'port' in each && each.port === 0 ? { ...each, port } : each
+  for (const each of targets) {
+    const target = 'port' in each && each.port === 0 ? { ...each, port } : each
     const next = acceptingFor(server)
-    const failure = await bind(next, place)
+    const failure = await bind(next, target)
     if (!failure) servers.push(next)
-    else if (!(isAbsent(failure) && 'host' in place && place.ifPresent === true)) {
+    else if (!(isMissingAddress(failure) && 'host' in target && target.ifPresent === true)) {
       await Promise.all(servers.map(closed))
-      return { place, failure }
+      return { target, failure }
     }
   }
   return { servers }
@@ -206,7 +206,7 @@ const acceptingFor = (server: Server): Server =>
   createServer(optionsOf(server), (socket) => server.emit('connection', socket))
 
 /** Whether this host has no such address. */
-export const isAbsent = ({ code }: { readonly code?: string }): boolean =>
+export const isMissingAddress = ({ code }: { readonly code?: string }): boolean =>
   code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT'
 
 /**

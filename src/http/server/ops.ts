@@ -6,7 +6,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import { isLoopback, strangeTo } from '../../api/request/own-host.ts'
 import { ConnectionMemory } from './connection-memory.ts'
 import { listen, type Listener } from './listener.ts'
-import type { Place } from './listening.ts'
+import type { ListenTarget } from './listening.ts'
 
 /**
  * One thing that readiness depends on. `check` returns what is wrong, `undefined` where nothing is.
@@ -15,7 +15,7 @@ export interface ReadinessCheck {
   readonly name: string
   readonly check: () => string | undefined
   /** Whether what it says fails readiness, or is only shown; absent: it does. */
-  readonly counts?: () => boolean
+  readonly isRequired?: () => boolean
 }
 
 /**
@@ -24,11 +24,11 @@ export interface ReadinessCheck {
 export interface Inspections {
   readonly reports: Readonly<Record<string, () => Promise<object>>>
   /** Whether a caller, which is on loopback, may have them. */
-  readonly admits: (caller: Incoming) => Promise<boolean>
+  readonly authorize: (caller: Incoming) => Promise<boolean>
 }
 
 export interface OpsOptions {
-  readonly at: readonly Place[]
+  readonly at: readonly ListenTarget[]
   readonly metrics: Pick<HubMetrics, 'exposition' | 'connectionsCut'>
   /** Names and addresses of this host by which callers may call it, besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
@@ -37,7 +37,7 @@ export interface OpsOptions {
    * Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and
    * since when. To be cheap.
    */
-  readonly remarks: () => readonly string[]
+  readonly verboseLines: () => readonly string[]
   readonly inspections?: Inspections
   /** Called with the cause when a connection could not be accepted, or an answer broke off. */
   readonly onBroken?: (cause: unknown) => void
@@ -132,7 +132,7 @@ function inspector(inspections: Inspections | undefined): Inspect {
     const wanted = reports.get(path)
     if (!wanted) return undefined
     if (!isLoopback(incoming.peer.localAddress)) return reply(403, onLoopback)
-    if (await inspections.admits(incoming)) return wanted.get()
+    if (await inspections.authorize(incoming)) return wanted.get()
     return incoming.headers.get('authorization') === undefined
       ? reply(403, forRoot)
       : reply(401, forRoot, { 'WWW-Authenticate': 'Bearer' })
@@ -178,7 +178,7 @@ function reply(
   }
 }
 
-interface ReadinessQuestion {
+interface ReadinessOptions {
   /** The whole answer where all is well. */
   readonly ok: string
   readonly verbose: boolean
@@ -186,22 +186,25 @@ interface ReadinessQuestion {
 
 /** Whether all is well that readiness depends on. */
 export const isReady = (checks: readonly ReadinessCheck[]): boolean =>
-  checks.every(({ check, counts }) => check() === undefined || counts?.() === false)
+  checks.every(({ check, isRequired }) => check() === undefined || isRequired?.() === false)
 
 /** In the words of the API server's own `?verbose`. */
-function readiness({ checks, remarks }: OpsOptions, { ok, verbose }: ReadinessQuestion): WireReply {
-  const results = checks.map(({ name, check, counts }) => ({
+function readiness(
+  { checks, verboseLines }: OpsOptions,
+  { ok, verbose }: ReadinessOptions,
+): WireReply {
+  const results = checks.map(({ name, check, isRequired }) => ({
     name,
     wrong: check(),
-    counts: counts?.() ?? true,
+    isRequired: isRequired?.() ?? true,
   }))
-  const ready = results.every(({ wrong, counts }) => wrong === undefined || !counts)
+  const ready = results.every(({ wrong, isRequired }) => wrong === undefined || !isRequired)
   if (ready && !verbose) return reply(200, ok)
-  const lines = results.map(({ name, wrong, counts }) =>
+  const lines = results.map(({ name, wrong, isRequired }) =>
     wrong === undefined
       ? `[+]${name} ok`
-      : `[-]${name} failed: ${wrong}${counts ? '' : '; readiness does not depend on it now'}`,
+      : `[-]${name} failed: ${wrong}${isRequired ? '' : '; readiness does not depend on it now'}`,
   )
   const verdict = ready ? 'readyz check passed' : 'readyz check failed'
-  return reply(ready ? 200 : 503, `${[...lines, ...remarks(), verdict].join('\n')}\n`)
+  return reply(ready ? 200 : 503, `${[...lines, ...verboseLines(), verdict].join('\n')}\n`)
 }

@@ -14,7 +14,7 @@ export function peerOf(socket: Socket): Peer {
     port: socket.remotePort ?? 0,
     localAddress: socket.localAddress ?? '',
     localPort: socket.localPort ?? 0,
-    ...(socket instanceof TLSSocket ? { tls: shownOn(socket) } : inodeOn(socket)),
+    ...(socket instanceof TLSSocket ? { tls: certificateOn(socket) } : inodeOn(socket)),
   }
   peers.set(socket, peer)
   return peer
@@ -35,7 +35,7 @@ function inodeOn(socket: Socket): { readonly inode?: string } {
  * A certificate counts only if the listener's authorities vouch for it; an API server, too, treats
  * any other as none.
  */
-function shownOn(socket: TLSSocket): { readonly certificate?: ClientCertificate } {
+function certificateOn(socket: TLSSocket): { readonly certificate?: ClientCertificate } {
   if (!socket.authorized) return {}
   const { subject, valid_from, valid_to } = socket.getPeerCertificate()
   return {

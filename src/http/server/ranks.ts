@@ -2,11 +2,11 @@
  * How far it is known who is at the other end of a connection: nobody yet, a caller with a token,
  * or the node itself.
  */
-export type Rank = 'unproven' | 'caller' | 'node'
+export type ConnectionRank = 'unproven' | 'caller' | 'node'
 
 /** What ranks keep of a connection. */
-export interface Ranked {
-  readonly rank: Rank
+export interface RankedConnection {
+  readonly rank: ConnectionRank
   /** Whose it is: an address while that is all that is known, then an identity. */
   readonly owner: string
   /** What it makes the hub hold, estimated. */
@@ -14,19 +14,19 @@ export interface Ranked {
 }
 
 /** Connections of one owner, in the order in which they became its own. */
-interface Group<Of> {
+interface OwnerGroup<Of> {
   readonly members: ReadonlySet<Of>
   readonly bytes: number
 }
 
-interface Growing<Of> extends Group<Of> {
+interface MutableOwnerGroup<Of> extends OwnerGroup<Of> {
   readonly members: Set<Of>
   bytes: number
 }
 
 /** The connections of one rank, by owner, counted as they come, grow and go. */
-class Groups<Of extends Ranked> {
-  readonly #groups = new Map<string, Growing<Of>>()
+class OwnerGroups<Of extends RankedConnection> {
+  readonly #groups = new Map<string, MutableOwnerGroup<Of>>()
   #size = 0
   #bytes = 0
 
@@ -44,19 +44,19 @@ class Groups<Of extends Ranked> {
     if (!known) this.#groups.set(one.owner, group)
     group.members.add(one)
     this.#size++
-    this.weigh(one.owner, one.bytes)
+    this.addBytes(one.owner, one.bytes)
   }
 
   remove(one: Of): void {
     const group = this.#groups.get(one.owner)
     if (!group?.members.delete(one)) return
     this.#size--
-    this.weigh(one.owner, -one.bytes)
+    this.addBytes(one.owner, -one.bytes)
     if (group.members.size === 0) this.#groups.delete(one.owner)
   }
 
   /** To be called with what a connection of `owner` holds more than before. */
-  weigh(owner: string, bytes: number): void {
+  addBytes(owner: string, bytes: number): void {
     const group = this.#groups.get(owner)
     if (!group) return
     group.bytes += bytes
@@ -64,18 +64,18 @@ class Groups<Of extends Ranked> {
   }
 
   /** The owner with the most connections. */
-  most(): Group<Of> | undefined {
-    return largest(this.#groups.values(), ({ members }) => members.size)
+  withMostConnections(): OwnerGroup<Of> | undefined {
+    return maxBy(this.#groups.values(), ({ members }) => members.size)
   }
 
   /** The owner whose connections hold most. */
-  heaviest(): Group<Of> | undefined {
-    return largest(this.#groups.values(), ({ bytes }) => bytes)
+  withMostBytes(): OwnerGroup<Of> | undefined {
+    return maxBy(this.#groups.values(), ({ bytes }) => bytes)
   }
 }
 
 /** The first of the largest; `undefined` where there is none. */
-export function largest<Of>(all: Iterable<Of>, size: (one: Of) => number): Of | undefined {
+export function maxBy<Of>(all: Iterable<Of>, size: (one: Of) => number): Of | undefined {
   let found: { readonly one: Of; readonly size: number } | undefined
   for (const one of all) {
     const its = size(one)
@@ -85,10 +85,10 @@ export function largest<Of>(all: Iterable<Of>, size: (one: Of) => number): Of | 
 }
 
 /** Connections by rank. */
-export class Ranks<Of extends Ranked> {
-  readonly unproven = new Groups<Of>()
-  readonly caller = new Groups<Of>()
-  readonly node = new Groups<Of>()
+export class ConnectionRanks<Of extends RankedConnection> {
+  readonly unproven = new OwnerGroups<Of>()
+  readonly caller = new OwnerGroups<Of>()
+  readonly node = new OwnerGroups<Of>()
 
   get size(): number {
     return this.unproven.size + this.caller.size + this.node.size

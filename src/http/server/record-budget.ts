@@ -4,12 +4,12 @@ import type { ConnectionLimit, OnCut } from './connection-limit.ts'
 import { limits } from './limits.ts'
 
 /** How often connections are looked at. */
-const lookMs = 100
+const checkMs = 100
 
 /** Of what records carry so large a part may be around it: more than a head of a request needs. */
-export const aroundContent = 1 / 4
+export const overheadShare = 1 / 4
 
-const refill = (limits.recordBytesPerSecond * lookMs) / 1_000
+const refill = (limits.recordBytesPerSecond * checkMs) / 1_000
 
 /**
  * Cuts TLS connections on which next to nothing comes but records, until a caller is proven on
@@ -22,8 +22,8 @@ export class RecordBudget implements Disposable {
   readonly #connections: ConnectionLimit
   readonly #onCut: OnCut
   /** Of each connection, how many bytes around content do not count any more. */
-  readonly #forgiven = new Map<TLSSocket, number>()
-  #looking: Disposable | undefined
+  readonly #allowances = new Map<TLSSocket, number>()
+  #timer: Disposable | undefined
 
   constructor(connections: ConnectionLimit, onCut: OnCut) {
     this.#connections = connections
@@ -32,42 +32,42 @@ export class RecordBudget implements Disposable {
 
   /** To be called when the handshake is over. */
   watch(socket: TLSSocket): void {
-    this.#forgiven.set(socket, this.#around(socket) ?? 0)
-    socket.once('close', () => this.#leave(socket))
-    this.#looking ??= every(lookMs, () => this.#look())
+    this.#allowances.set(socket, this.#overheadBytes(socket) ?? 0)
+    socket.once('close', () => this.#remove(socket))
+    this.#timer ??= every(checkMs, () => this.#check())
   }
 
   [Symbol.dispose](): void {
-    this.#forgiven.clear()
-    this.#rest()
+    this.#allowances.clear()
+    this.#stopIfEmpty()
   }
 
-  #look(): void {
-    for (const [socket, forgiven] of this.#forgiven) {
-      const around = this.#around(socket)
-      if (around === undefined) this.#leave(socket)
+  #check(): void {
+    for (const [socket, forgiven] of this.#allowances) {
+      const around = this.#overheadBytes(socket)
+      if (around === undefined) this.#remove(socket)
       else if (around - forgiven > limits.recordBytes) {
         this.#onCut('records')
-        this.#leave(socket)
+        this.#remove(socket)
         socket.destroy()
-      } else this.#forgiven.set(socket, Math.min(forgiven + refill, around))
+      } else this.#allowances.set(socket, Math.min(forgiven + refill, around))
     }
   }
 
   /** `undefined` once a caller is proven, or the connection has closed. */
-  #around(socket: TLSSocket): number | undefined {
+  #overheadBytes(socket: TLSSocket): number | undefined {
     const raw = this.#connections.unprovenBytes(socket)
-    return raw === undefined ? undefined : raw - socket.bytesRead * (1 + aroundContent)
+    return raw === undefined ? undefined : raw - socket.bytesRead * (1 + overheadShare)
   }
 
-  #leave(socket: TLSSocket): void {
-    this.#forgiven.delete(socket)
-    this.#rest()
+  #remove(socket: TLSSocket): void {
+    this.#allowances.delete(socket)
+    this.#stopIfEmpty()
   }
 
-  #rest(): void {
-    if (this.#forgiven.size > 0) return
-    this.#looking?.[Symbol.dispose]()
-    this.#looking = undefined
+  #stopIfEmpty(): void {
+    if (this.#allowances.size > 0) return
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = undefined
   }
 }

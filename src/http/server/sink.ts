@@ -2,14 +2,14 @@ import type { Writable } from 'node:stream'
 import type { Sink } from '../exchange/exchange.ts'
 import { drainedOf } from './drained.ts'
 
-export interface Taken {
+export interface SinkCallbacks {
   /** Called with the cause when an answer fails while its client is still there. */
   readonly onBroken: (cause: unknown) => void
   /** Called when something written has gone to the client. */
   readonly onTaken: () => void
 }
 
-export interface SinkOptions extends Taken {
+export interface SinkOptions extends SinkCallbacks {
   /** Names and values in turn; they follow what has been written. */
   readonly trailers: (raw: readonly string[]) => void
   /** Breaks the answer off so that the client sees that it is no whole one. */

@@ -1,17 +1,17 @@
 import type { EventEmitter } from 'node:events'
 import { elapsed, every } from '../../base/clock.ts'
-import type { Activity } from './connection-limit.ts'
+import type { RequestActivity } from './connection-limit.ts'
 
 /** The slowest client that has not stalled, in bytes a second: clients are on this host. */
-const slowest = 128 * 1024
+const slowestBytesPerSecond = 128 * 1024
 
 /** How many times answers are looked at within the time that one may stall. */
-const looksInTime = 4
+const checksPerTimeout = 4
 
 /** An answer, from when its request began until `stream` closes. */
-export interface Answering {
+export interface TrackedAnswer {
   readonly stream: EventEmitter
-  readonly activity: Activity
+  readonly activity: RequestActivity
   /**
    * How long the client may take nothing where a caller is proven on its connection; where none is,
    * see `StalledAnswers`.
@@ -25,7 +25,7 @@ export interface Answering {
   readonly cut: () => void
 }
 
-interface Taking extends Answering {
+interface AnswerState extends TrackedAnswer {
   taken: boolean
   /** When it was last seen to have nothing waiting, or to have taken something. */
   since: number
@@ -39,34 +39,34 @@ interface Taking extends Answering {
  */
 export class StalledAnswers implements Disposable {
   readonly #unprovenMs: number
-  readonly #open = new Set<Taking>()
-  readonly #looking: Disposable
+  readonly #open = new Set<AnswerState>()
+  readonly #timer: Disposable
 
   constructor(unprovenMs: number) {
     this.#unprovenMs = unprovenMs
-    this.#looking = every(this.#unprovenMs / looksInTime, () => this.#look())
+    this.#timer = every(this.#unprovenMs / checksPerTimeout, () => this.#check())
   }
 
   /**
    * Watches an answer until it closes. The function returned is to be called whenever the client
    * has taken something.
    */
-  add(answering: Answering): () => void {
+  add(answering: TrackedAnswer): () => void {
     const taking = { ...answering, taken: false, since: elapsed() }
     this.#open.add(taking)
     answering.stream.once('close', () => this.#open.delete(taking))
     return () => void (taking.taken = true)
   }
 
-  #look(): void {
+  #check(): void {
     const at = elapsed()
     for (const taking of this.#open) {
       const waiting = taking.waiting()
       const { activity } = taking
-      activity.waits(waiting + taking.unread())
+      activity.setWaitingBytes(waiting + taking.unread())
       const isProven = activity.onProvenConnection
       const patienceMs = isProven
-        ? taking.patienceMs + (waiting / slowest) * 1000
+        ? taking.patienceMs + (waiting / slowestBytesPerSecond) * 1000
         : this.#unprovenMs
       if (waiting === 0 || (taking.taken && isProven)) {
         taking.taken = false
@@ -79,6 +79,6 @@ export class StalledAnswers implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#looking[Symbol.dispose]()
+    this.#timer[Symbol.dispose]()
   }
 }

@@ -1,5 +1,5 @@
 import { joined, lengthOf } from '../../base/bytes.ts'
-import { brokenBy, Chunks, sourceOf } from '../../http/exchange/chunks.ts'
+import { asBrokenStream, Chunks, sourceOf } from '../../http/exchange/chunks.ts'
 import type { BytesReply } from '../../http/exchange/exchange.ts'
 import { isGzip, unpacked, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 
@@ -40,7 +40,7 @@ export class Arriving {
     try {
       for (;;) {
         const next = await this.#raw.next().catch((cause: unknown) => {
-          throw brokenBy(cause)
+          throw asBrokenStream(cause)
         })
         if (next.done === true) return
         if (this.#keeps) this.#seen.push(next.value)

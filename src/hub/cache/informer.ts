@@ -5,7 +5,7 @@ import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { objectKind } from '../../api/codec/list.ts'
 import { versionOf, type WatchEvent } from '../../api/codec/watch.ts'
 import type { Exchange, Handler, Reply, WatchReply } from '../../http/exchange/exchange.ts'
-import { ownRequest, type OnBehalf } from '../../http/exchange/own-request.ts'
+import { ownRequest, type RequestCredentials } from '../../http/exchange/own-request.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import { mediaType, type Encoding } from '../../api/kube/media-type.ts'
 import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
@@ -52,7 +52,7 @@ export type InformerState =
 
 export interface InformerParts<T> {
   readonly of: InformerTarget
-  readonly onBehalf: Pick<OnBehalf, 'identity' | 'credential'>
+  readonly onBehalf: Pick<RequestCredentials, 'identity' | 'credential'>
   /** Asks the cloud or, offline, the cache; the answer is recorded under `onBehalf`. */
   readonly ask: Handler<Exchange>
   /** Aborts when the hub goes offline or online. */

@@ -3,7 +3,7 @@ import { listCutter } from '../../api/codec/list-cutter.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
-import { takesGzip } from '../../http/exchange/accept-encoding.ts'
+import { acceptsGzip } from '../../http/exchange/accept-encoding.ts'
 import { isGzip, withLength } from '../../http/exchange/unpacked.ts'
 import type {
   BodyReply,
@@ -313,7 +313,7 @@ export class Recorder {
     const body = await arriving.whole(wholeBodyBytes).catch(brokenAnswer)
     if (body === undefined) return { rest: arriving.replay() }
     const asItCame: BodyReply =
-      arriving.isPacked && !takesGzip(exchange.headers)
+      arriving.isPacked && !acceptsGzip(exchange.headers)
         ? { ...reply, kind: 'body', headers: withLength(reply.headers, body), body }
         : { ...reply, kind: 'body', body: arriving.isPacked ? joined(arriving.seen()) : body }
     return { body, asItCame }
@@ -358,13 +358,13 @@ export class Recorder {
             hooks: this.#hooks,
             exchange,
           })
-          const passedOn = arriving.isPacked && takesGzip(exchange.headers)
+          const passedOn = arriving.isPacked && acceptsGzip(exchange.headers)
           return {
             ...reply,
             kind: 'list',
             representation,
             list,
-            ...(passedOn && { asItCame: list.asItCame() }),
+            ...(passedOn && { upstreamBody: list.asItCame() }),
           }
         }
         const next = await arriving.chunks.next()
@@ -405,7 +405,7 @@ export class Recorder {
       representation: () => watch.representation,
       events: watch.events,
       gvk: () => watch.gvk,
-      held: () => this.#store.list(collectionKey(exchange, info, watch.representation)),
+      snapshot: () => this.#store.list(collectionKey(exchange, info, watch.representation)),
     }
   }
 }

@@ -1,6 +1,6 @@
 import { turn } from '../../base/clock.ts'
 import type { ObjectEvent } from '../../api/codec/watch.ts'
-import type { HeldCollection } from '../../http/exchange/exchange.ts'
+import type { CollectionSnapshot } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
@@ -12,7 +12,7 @@ import {
 import type { Chain } from './chain.ts'
 
 export interface Compared {
-  readonly held: HeldCollection
+  readonly held: CollectionSnapshot
   /** Of the objects. */
   readonly gvk: GVK
   readonly encoding: Encoding

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { elapsed, now } from '../../base/clock.ts'
 import type { UpstreamAnswer, Claim, User } from '../../http/exchange/exchange.ts'
-import { areApiServers } from '../../http/exchange/headers.ts'
+import { isFromApiServer } from '../../http/exchange/headers.ts'
 import { nobody, tokenHolder, type Identity } from '../../api/request/identity.ts'
 import type { PresentedCredential } from './bearer-token.ts'
 import type { ClusterKeys, Signature } from './cluster-keys.ts'
@@ -143,7 +143,7 @@ export class Claims {
   }
 
   #onUpstreamAnswer(hash: string, known: KnownToken, answer: UpstreamAnswer): void {
-    if (!areApiServers(answer.headers)) return
+    if (!isFromApiServer(answer.headers)) return
     if (answer.status === 401) this.#verdicts.refuse(hash, this.#signature(known) === 'genuine')
     else if (provesAuthentication(answer)) this.#verdicts.accept(hash)
   }

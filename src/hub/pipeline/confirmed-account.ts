@@ -1,7 +1,7 @@
 import { after, sleep } from '../../base/clock.ts'
 import { wholeText } from '../../http/exchange/chunks.ts'
 import type { Claim, Exchange, Handler, User } from '../../http/exchange/exchange.ts'
-import { areApiServers } from '../../http/exchange/headers.ts'
+import { isFromApiServer } from '../../http/exchange/headers.ts'
 import { ownRequest } from '../../http/exchange/own-request.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import type { Cloud } from '../upstream/cloud.ts'
@@ -86,7 +86,7 @@ async function holderOf(
       const asked = review(exchange, version, signal)
       const reply = await forward(asked, { onOutcome })
       const text = await wholeText(reply.source, mostBytes)
-      if (reply.status === 201 && areApiServers(reply.headers)) return userIn(text)
+      if (reply.status === 201 && isFromApiServer(reply.headers)) return userIn(text)
       if (reply.status !== 404) break
     }
     await Promise.race([learned(), sleep(patienceMs, signal)])

@@ -3,7 +3,7 @@ import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { Ways } from '../cache/cacher/reflecting.ts'
 import type { SharedCollections } from '../cache/shared/shared-collections.ts'
-import { askingReadable } from '../../http/exchange/accept-encoding.ts'
+import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { isProven, provenIdentity } from '../../http/exchange/proven.ts'
 import {
@@ -195,7 +195,7 @@ async function askCloud(exchange: Exchange, parts: CloudParts): Promise<Reply> {
   if (what === undefined) return forward(exchange, { onOutcome })
   const record = (wanted: Wanted, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, inWhoseName(exchange), reply)
-  const asked = { ...exchange, headers: askingReadable(exchange.headers) }
+  const asked = { ...exchange, headers: withReadableEncodings(exchange.headers) }
   const told = toldOf(what, () =>
     newest([parts.shared?.told(exchange), toldOffline(exchange, parts.local)]),
   )

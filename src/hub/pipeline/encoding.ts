@@ -39,8 +39,8 @@ function encoded(reply: Reply): WireReply {
       return { kind: 'body', status, headers: withLength(headers, body), from, body }
     }
     case 'list':
-      return reply.asItCame
-        ? streamed(reply.headers, reply, reply.asItCame)
+      return reply.upstreamBody
+        ? streamed(reply.headers, reply, reply.upstreamBody)
         : streamed(unpackedHeaders(reply.headers), reply, listBody(reply))
     case 'watch':
       return streamed(unpackedHeaders(reply.headers), reply, watchBody(reply))

@@ -15,7 +15,7 @@ import { settled } from './settled.ts'
  */
 export async function filteredList(unfiltered: ListReply, chain: Chain): Promise<ListReply> {
   if (chain.filters.length === 0) return unfiltered
-  const { asItCame: _unfiltered, ...reply } = unfiltered
+  const { upstreamBody: _unfiltered, ...reply } = unfiltered
   const { representation, list } = reply
   const gvk = objectKind(list.gvk)
   const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, representation, chain)
@@ -126,7 +126,7 @@ async function* onceSettled(
 
 /** The same list; `onListed` is told its version before its end is given out. */
 export function notedList(reply: ListReply, onListed: (version: string) => void): ListReply {
-  const { list, asItCame } = reply
+  const { list, upstreamBody } = reply
   const end: ListStream['end'] = async () => {
     const ended = await list.end()
     onListed(ended.meta.resourceVersion)
@@ -135,7 +135,7 @@ export function notedList(reply: ListReply, onListed: (version: string) => void)
   return {
     ...reply,
     list: { ...streamOf(list), end },
-    ...(asItCame && { asItCame: ending(asItCame, end) }),
+    ...(upstreamBody && { upstreamBody: ending(upstreamBody, end) }),
   }
 }
 

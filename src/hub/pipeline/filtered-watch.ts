@@ -190,7 +190,7 @@ export class FilteredWatch {
     const representation = reply.representation()
     // Gone through at once: what it holds is what was stored at its version only until something
     // else is awaited.
-    using held = reply.held?.()
+    using held = reply.snapshot?.()
     const version = resourceVersion(held?.resourceVersion)
     if (!held || !version || compareVersions(version, position) < 0) throw new Expired(unknownLook)
     this.#overtaken = [...this.#overtaken, { former, position, held: version }]
@@ -215,7 +215,7 @@ export class FilteredWatch {
 
   /** How far the collection has come; not less than `position`. */
   #furthest(position: ResourceVersion): ResourceVersion {
-    using held = this.#parts.reply.held?.()
+    using held = this.#parts.reply.snapshot?.()
     if (!held) return position
     const version = resourceVersion(held.resourceVersion)
     return version && compareVersions(version, position) > 0 ? version : position

@@ -68,7 +68,7 @@ export function withInFlightLimit(seats: PriorityShares, onShed: OnShed) {
 
 async function heldUntilBegun(seat: Share, answer: Promise<Reply>): Promise<Reply> {
   const reply = await answer
-  const begun = reply.kind === 'upgrade' ? reply.answered : undefined
+  const begun = reply.kind === 'upgrade' ? reply.finalStatus : undefined
   if (begun) void begun.then(() => seat.release())
   else seat.release()
   return reply

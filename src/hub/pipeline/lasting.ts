@@ -15,4 +15,4 @@ export function withLasting(next: Handler<Exchange, WireReply>): Handler<Exchang
 }
 
 const lasting = (reply: WireReply): WireReply =>
-  reply.kind === 'bytes' ? { ...reply, lasting: true } : reply
+  reply.kind === 'bytes' ? { ...reply, longRunning: true } : reply

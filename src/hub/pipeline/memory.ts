@@ -1,7 +1,7 @@
 import { onAbort } from '../../base/abort.ts'
 import { elapsed } from '../../base/clock.ts'
 import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
-import { metered } from '../../http/exchange/passing-on.ts'
+import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { StatusError, timeout, tooManyRequests } from '../../api/kube/status.ts'
 import { Ending } from './ending.ts'
 import { isShort, type OnShed } from './in-flight.ts'

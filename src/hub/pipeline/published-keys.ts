@@ -1,7 +1,7 @@
 import { after } from '../../base/clock.ts'
 import { wholeText } from '../../http/exchange/chunks.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
-import { areApiServers, HeaderList } from '../../http/exchange/headers.ts'
+import { isFromApiServer, HeaderList } from '../../http/exchange/headers.ts'
 import type { PublishedKeys } from '../identity/cluster-keys.ts'
 import type { Forward } from '../upstream/forward.ts'
 import { parseRequestInfo } from '../../api/request/request-info.ts'
@@ -48,6 +48,6 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
   const text = await wholeText(reply.source, mostBytes)
   if (reply.status !== 200) throw new Error(`${path} was answered ${reply.status}`)
   // A gateway that authenticates people may publish its own keys at the same path.
-  if (!areApiServers(reply.headers)) throw new Error(`${path} was not answered by an API server`)
+  if (!isFromApiServer(reply.headers)) throw new Error(`${path} was not answered by an API server`)
   return text
 }

@@ -7,7 +7,7 @@ import type {
   Reply,
   WatchReply,
 } from '../../http/exchange/exchange.ts'
-import { passingOn } from '../../http/exchange/passing-on.ts'
+import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
 import type { Chain } from '../filter/chain.ts'
 import { owed } from '../filter/chain-state.ts'
 import type { Audience } from '../filter/shown.ts'
@@ -164,7 +164,7 @@ function endedByFilters(
       giveUp()
     }
     giveUp = reply.source({
-      ...passingOn(sink),
+      ...delegateTo(sink),
       write: (chunk) => sink.write(chunk),
       end: (trailers) => {
         changes[Symbol.dispose]()

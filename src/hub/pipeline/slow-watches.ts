@@ -1,5 +1,5 @@
 import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
-import { passingOn } from '../../http/exchange/passing-on.ts'
+import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
 import { isShort } from './in-flight.ts'
 
 /** What they may hold together of the memory that all of the process may use. */
@@ -68,7 +68,7 @@ export class SlowWatches {
         },
       }
       giveUp = source({
-        ...passingOn(sink),
+        ...delegateTo(sink),
         write: (chunk) => {
           if (ended) return false
           if (sink.write(chunk)) return true

@@ -43,7 +43,10 @@ function watchedFor(reply: Reply, notices: Notices): Reply {
   return reply
 }
 
-function listWatchedFor({ asItCame: _unread, ...reply }: ListReply, notices: Notices): ListReply {
+function listWatchedFor(
+  { upstreamBody: _unread, ...reply }: ListReply,
+  notices: Notices,
+): ListReply {
   const { list, representation } = reply
   const gvk = objectKind(list.gvk)
   const batches = passedUnless(list.batches, ({ objects }: ListBatch) =>

@@ -55,7 +55,7 @@ export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
         })
       }
       if (reply.kind !== 'upgrade') count(reply.status)
-      else if (reply.answered) void reply.answered.then(count)
+      else if (reply.finalStatus) void reply.finalStatus.then(count)
       else count(101)
       onAbort(exchange.signal, () => {
         const ms = elapsed() - began

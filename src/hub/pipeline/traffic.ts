@@ -1,5 +1,5 @@
 import type { Exchange } from '../../http/exchange/exchange.ts'
-import { metered } from '../../http/exchange/passing-on.ts'
+import { metered } from '../../http/exchange/sink-wrappers.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { TrafficLabels } from '../../metrics/traffic.ts'
 import type { Forward } from '../upstream/forward.ts'

@@ -6,7 +6,7 @@ import { objectKind } from '../../api/codec/list.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
 import { isPartial } from '../../api/codec/partial.ts'
-import { takesGzip } from '../../http/exchange/accept-encoding.ts'
+import { acceptsGzip } from '../../http/exchange/accept-encoding.ts'
 import type {
   BodyReply,
   BytesReply,
@@ -69,7 +69,7 @@ export async function unreadObject(
   const body = await arriving.whole(mostBytes).catch(brokenAnswer)
   if (body === undefined) return arriving.replay()
   const asItCame: BodyReply =
-    !isPlain && takesGzip(exchange.headers)
+    !isPlain && acceptsGzip(exchange.headers)
       ? { ...reply, kind: 'body', body: joined(arriving.seen()) }
       : { ...reply, kind: 'body', headers: isPlain ? headers : withLength(headers, body), body }
   try {

@@ -88,7 +88,7 @@ export function attempt(
           path: url,
           headers: [...headers.raw],
           body: exchange.content ?? (exchange.body ? attemptBody(exchange.body) : null),
-          long: isWatch(exchange.info),
+          isWatch: isWatch(exchange.info),
         },
         handler,
       )

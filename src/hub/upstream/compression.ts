@@ -1,4 +1,4 @@
-import { askingGzip, takesGzip } from '../../http/exchange/accept-encoding.ts'
+import { withGzipOnly, acceptsGzip } from '../../http/exchange/accept-encoding.ts'
 import { Chunks, sourceOf } from '../../http/exchange/chunks.ts'
 import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
 import { isGzip, unpacked, unpackedHeaders, type OnUnpacked } from '../../http/exchange/unpacked.ts'
@@ -22,13 +22,13 @@ export interface CompressionRules {
 export const withCompression =
   (forward: Forward, { always, mayChange, onUnpacked }: CompressionRules): Forward =>
   async (exchange, options) => {
-    if (takesGzip(exchange.headers)) {
+    if (acceptsGzip(exchange.headers)) {
       const reply = await forward(exchange, options)
       const isFiltered = exchange.method === 'GET' && reply.status === 200 && mayChange(exchange)
       return isFiltered ? inflated(reply, onUnpacked) : reply
     }
     if (!always() || !isOfCollection(exchange)) return forward(exchange, options)
-    const compressed = { ...exchange, headers: askingGzip(exchange.headers) }
+    const compressed = { ...exchange, headers: withGzipOnly(exchange.headers) }
     return inflated(await forward(compressed, options), onUnpacked)
   }
 

@@ -2,7 +2,7 @@ import { LightAbort } from '../../base/abort.ts'
 import { after, elapsed } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
-import { areApiServers } from '../../http/exchange/headers.ts'
+import { isFromApiServer } from '../../http/exchange/headers.ts'
 import { attempt, NoAnswer, type UpstreamReply } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
 import { isRelayed } from '../../api/request/request-info.ts'
@@ -151,7 +151,7 @@ export const isBodyConsumed = ({ body, content }: Exchange): boolean =>
 const isOfGateway = ({ status, headers }: BytesReply): boolean =>
   status >= 502 &&
   status <= 504 &&
-  !areApiServers(headers) &&
+  !isFromApiServer(headers) &&
   !/json|protobuf/i.test(headers.get('content-type') ?? '')
 
 /**

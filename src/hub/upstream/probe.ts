@@ -27,7 +27,7 @@ export class ProbeTimeout extends Error {
 export const readyzProbe =
   (connections: Connections): Probe =>
   async (origin, withinMs) => {
-    const status = await connections.ask(origin, '/readyz', withinMs).catch((cause: unknown) => {
+    const status = await connections.probe(origin, '/readyz', withinMs).catch((cause: unknown) => {
       const { code } = cause as NodeJS.ErrnoException
       throw code !== undefined && timeouts.has(code)
         ? new ProbeTimeout(`${origin} did not answer a probe in time`, { cause })

@@ -55,7 +55,7 @@ export function upgrader(
     return {
       kind: 'upgrade',
       from: 'cloud',
-      answered,
+      finalStatus: answered,
       take: (socket, head) => {
         tellers.set(socket, tell)
         const late = after(answerMs, () => socket.destroy())

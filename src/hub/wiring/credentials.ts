@@ -11,7 +11,7 @@ import type { Credentials } from '../../config/credentials.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import type { ReadinessCheck } from '../../http/server/ops.ts'
-import { Serving } from '../../http/server/serving.ts'
+import { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import { servingNames } from './names.ts'
 
 /** How often credential files are looked at. */
@@ -19,7 +19,7 @@ const lookMs = 5_000
 
 /** The certificates of the TLS listener, kept current. Throws where given files cannot be used. */
 export const servingOf = (config: StartConfig, upstreamCa: string | undefined, log: Logger) =>
-  new Serving({
+  new DynamicServingCredentials({
     folder: join(config.rootDir, 'pki'),
     names: servingNames(config),
     given: config.tls.serving,
@@ -84,5 +84,5 @@ export const certificateCheck = (cloud: Cloud, connections: Connections): Readin
       ? whyRefused(credentials, now())
       : certificateFault(credentials, now())
   },
-  counts: () => cloud.refusal !== undefined,
+  isRequired: () => cloud.refusal !== undefined,
 })

@@ -5,7 +5,7 @@ import type { Connections } from '../../http/client/connections.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
-import type { Serving } from '../../http/server/serving.ts'
+import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import type { DiskWork } from '../store/sqlite/disk-work.ts'
 import { bytesOnDisk } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
@@ -18,7 +18,7 @@ export interface Measured {
   readonly config: StartConfig
   readonly cloud: Cloud
   readonly connections: Connections
-  readonly serving: Serving
+  readonly serving: DynamicServingCredentials
   readonly store: SqliteStore
   readonly health: Health
 }

@@ -1,14 +1,14 @@
 import { canonical } from '../../base/listening-sockets.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import { addressesOf, isAddressOf, type ListenerName } from '../../config/passed-sockets.ts'
-import type { Place } from '../../http/server/listening.ts'
+import type { ListenTarget } from '../../http/server/listening.ts'
 
 /**
  * Where a listener is to listen: on the sockets that were passed for it, and at those of its own
  * addresses that they leave out. Sockets that were bound elsewhere than is configured are served
  * alone.
  */
-export function placesOf(config: StartConfig, listener: ListenerName): readonly Place[] {
+export function placesOf(config: StartConfig, listener: ListenerName): readonly ListenTarget[] {
   const { address, port, setBy } = configured(config, listener)
   const passed = config.sockets[listener] ?? []
   // The address of the other family comes by itself: a host without that family is none the worse.

@@ -11,8 +11,8 @@ import {
   type Listener,
   type ProxyListener,
 } from '../../http/server/listener.ts'
-import type { Bound, BoundSocket } from '../../http/server/listening.ts'
-import type { Serving } from '../../http/server/serving.ts'
+import type { BoundServer, BoundSocket } from '../../http/server/listening.ts'
+import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import { memoryLimit } from './memory.ts'
 import { placesOf } from './places.ts'
 import { logFailure } from './unforeseen.ts'
@@ -33,7 +33,7 @@ export const connectionsShare = 1 / 4
 
 export interface ProxyParts {
   readonly handler: Handler<Incoming, WireReply>
-  readonly serving: Serving
+  readonly serving: DynamicServingCredentials
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -58,7 +58,7 @@ export interface OpenSocket extends BoundSocket {
   readonly name: ListenerName
 }
 
-export const socketsOf = (name: ListenerName, { sockets }: Bound): readonly OpenSocket[] =>
+export const socketsOf = (name: ListenerName, { sockets }: BoundServer): readonly OpenSocket[] =>
   sockets.map((socket) => ({ ...socket, name }))
 
 /** Rejects with `CannotListen`; nothing is left open then. */
@@ -71,7 +71,7 @@ export async function openProxies(
   const open: ProxyListener[] = []
   // Both at the same time: while one waits for its requests, the other must not go on accepting
   // clients.
-  const stop = async (how: 'settle' | 'close'): Promise<void> => {
+  const stop = async (how: 'drain' | 'close'): Promise<void> => {
     await Promise.all(open.map((listener) => listener[how](live().shutdownGracePeriodMs)))
   }
   parts.defer(() => stop('close'))
@@ -94,13 +94,13 @@ export async function openProxies(
     credentials: serving.current,
   })
   open.push(secure)
-  serving.follow(secure)
+  serving.applyTo(secure)
   const running = parts.move()
   return {
     plain,
     secure,
     sockets: [...socketsOf('proxy', plain), ...socketsOf('proxy-secure', secure)],
-    settle: () => stop('settle'),
+    settle: () => stop('drain'),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

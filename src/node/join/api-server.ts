@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { request as plainly } from 'node:http'
 import { request as overTls } from 'node:https'
 import { wholeAnswer } from '../../base/whole-answer.ts'
-import { explained } from '../../http/client/tls-failure.ts'
+import { explainTlsFailure } from '../../http/client/tls-failure.ts'
 import { readCredentials, type Credentials } from '../../config/credentials.ts'
 import { parseKubeconfig, type Kubeconfig, type Part } from '../../config/kubeconfig.ts'
 import type { Json } from '../../api/kube/json.ts'
@@ -67,7 +67,7 @@ export class ApiServer {
     })
     asking.end(patch && JSON.stringify(patch))
     const { status, text } = await wholeAnswer(asking, patienceMs).catch(async (cause: unknown) => {
-      throw await explained(cause, server.origin, this.#credentials, patienceMs)
+      throw await explainTlsFailure(cause, server.origin, this.#credentials, patienceMs)
     })
     return { status, body: jsonOf(text) }
   }

@@ -204,7 +204,7 @@ void t.test('a server that the CA did not vouch for is asked nothing', async (t)
   await t.rejects(get(connections, 'node', upstream.origin))
   await t.rejects(get(connections, 'caller', upstream.origin))
   await t.rejects(connections.connect('caller', upstream.origin))
-  await t.rejects(connections.ask(upstream.origin, '/readyz', 5_000))
+  await t.rejects(connections.probe(upstream.origin, '/readyz', 5_000))
 })
 
 void t.test('a server is known by the name that the credentials give for it', async (t) => {
@@ -215,7 +215,7 @@ void t.test('a server is known by the name that the credentials give for it', as
     const host = ['Host', new URL(origin).host]
     t.equal((await get(named, 'node', origin, host)).body, 'first-node', origin)
     t.equal((await get(named, 'caller', origin, host)).body, 'nobody')
-    t.equal(await named.ask(origin, '/readyz', 5_000), 200)
+    t.equal(await named.probe(origin, '/readyz', 5_000), 200)
     const socket = await named.connect('caller', origin)
     socket.destroy()
     const unnamed = connectionsOf(t, pki.credentials(first))
@@ -238,7 +238,7 @@ void t.test(
       token: new Secret('node-token'),
     })
     for (const code of [200, 503]) {
-      const status = connections.ask(upstream.origin, '/readyz', 5_000)
+      const status = connections.probe(upstream.origin, '/readyz', 5_000)
       const wire = await upstream.next()
       const head = await wire.head()
       t.equal(head.line, 'GET /readyz HTTP/1.1')
@@ -256,15 +256,15 @@ void t.test(
   async (t) => {
     const upstream = await rawUpstream(t)
     const connections = connectionsOf(t, nobody)
-    await t.rejects(connections.ask(upstream.origin, '/readyz', 50))
-    const half = connections.ask(upstream.origin, '/readyz', 50)
+    await t.rejects(connections.probe(upstream.origin, '/readyz', 50))
+    const half = connections.probe(upstream.origin, '/readyz', 50)
     await upstream.next()
     const wire = await upstream.next()
     await wire.head()
     wire.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
     t.equal(await half, 200)
     for (const seen of upstream.connections) await seen.ended
-    await t.rejects(connections.ask(await refusingOrigin(), '/readyz', 5_000), {
+    await t.rejects(connections.probe(await refusingOrigin(), '/readyz', 5_000), {
       code: 'ECONNREFUSED',
     })
   },
@@ -277,7 +277,7 @@ void t.test('an answer that comes a little at a time is not waited for longer', 
     ['HTTP/1.1 200 OK\r\n', 'X: 1\r\n'],
     ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\na\r\n'],
   ] as const) {
-    const asked = connections.ask(upstream.origin, '/readyz', 60).catch(() => 'none')
+    const asked = connections.probe(upstream.origin, '/readyz', 60).catch(() => 'none')
     const wire = await upstream.next()
     await wire.head()
     wire.write(head)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { constants } from 'node:http2'
 import t from 'tap'
-import { usualPace } from '../../../src/http/client/pace.ts'
+import { defaultTimings } from '../../../src/http/client/connection-timings.ts'
 import { link } from '../../kit/wire/link.ts'
 import { refusingOrigin } from '../../kit/wire/upstream.ts'
 import { connected, connectionsOf, pong, running, upstreamOf, watch } from './watches.ts'
@@ -100,7 +100,7 @@ void t.test('F27: a silent watch is pinged, so that no NAT forgets it', async (t
   for (let i = 0; i < 3; i++) await once(session, 'ping')
   stream.end()
   t.equal(await asked.code(), 'end')
-  t.ok(usualPace.pingMs < 60_000)
+  t.ok(defaultTimings.pingMs < 60_000)
 })
 
 void t.test('F11: a session that answers no ping is dead, and so are its watches', async (t) => {
@@ -117,7 +117,7 @@ void t.test('F11: a session that answers no ping is dead, and so are its watches
 })
 
 void t.test('an old session takes no new watches and keeps those it has', async (t) => {
-  const { upstream, connections } = await connected(t, { ageMs: [200, 300] })
+  const { upstream, connections } = await connected(t, { maxAgeMs: [200, 300] })
   const old = await running(connections, upstream)
   await until('a session of its own', async () => {
     const next = await running(connections, upstream)

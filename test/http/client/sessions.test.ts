@@ -138,7 +138,7 @@ void t.test(
 )
 
 void t.test('connections over HTTP/1.1 grow old, too', async (t) => {
-  const { upstream, connections } = await connected(t, { ageMs: [1, 2] })
+  const { upstream, connections } = await connected(t, { maxAgeMs: [1, 2] })
   await shortly(connections, upstream)
   await until('a second connection', async () => {
     // The connection is free again once the loop has turned.

@@ -1,7 +1,10 @@
 import type { Http2Session } from 'node:http2'
 import type { Dispatcher } from 'undici'
 import { Connections } from '../../../src/http/client/connections.ts'
-import { usualPace, type Pace } from '../../../src/http/client/pace.ts'
+import {
+  defaultTimings,
+  type ConnectionTimings,
+} from '../../../src/http/client/connection-timings.ts'
 import type { Credential } from '../../../src/http/exchange/exchange.ts'
 import { authority, type Pair } from '../../kit/wire/certificates.ts'
 import { h2Upstream, type H2Options, type H2Upstream } from '../../kit/wire/h2-upstream.ts'
@@ -18,10 +21,10 @@ export const second = pki.client('second-node')
  */
 export function connectionsOf(
   t: Teardown,
-  pace: Partial<Pace> = {},
+  pace: Partial<ConnectionTimings> = {},
   pair: Pair = first,
 ): Connections {
-  const connections = new Connections(pki.credentials(pair), { ...usualPace, ...pace })
+  const connections = new Connections(pki.credentials(pair), { ...defaultTimings, ...pace })
   t.teardown(() => connections[Symbol.asyncDispose]())
   return connections
 }
@@ -112,7 +115,7 @@ export const pong = (session: Http2Session): Promise<void> =>
 /** A server and connections to it. */
 export async function connected(
   t: Teardown,
-  pace?: Partial<Pace>,
+  pace?: Partial<ConnectionTimings>,
 ): Promise<{ readonly upstream: H2Upstream; readonly connections: Connections }> {
   return { upstream: await upstreamOf(t), connections: connectionsOf(t, pace) }
 }

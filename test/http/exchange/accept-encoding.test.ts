@@ -1,8 +1,8 @@
 import t from 'tap'
 import {
-  askingGzip,
-  askingReadable,
-  takesGzip,
+  withGzipOnly,
+  withReadableEncodings,
+  acceptsGzip,
 } from '../../../src/http/exchange/accept-encoding.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 
@@ -27,24 +27,24 @@ const cases: readonly (readonly [string, string | undefined, boolean])[] = [
 for (const [written, readable, takes] of cases) {
   void t.test(`of "${written}" is read: ${readable ?? 'nothing'}`, async (t) => {
     const headers = asking(written)
-    t.equal(askingReadable(headers).get('accept-encoding'), readable)
-    t.equal(askingReadable(headers).get('host'), 'hub')
-    t.equal(takesGzip(headers), takes)
+    t.equal(withReadableEncodings(headers).get('accept-encoding'), readable)
+    t.equal(withReadableEncodings(headers).get('host'), 'hub')
+    t.equal(acceptsGzip(headers), takes)
   })
 }
 
 void t.test('who asks for nothing goes on asking for nothing', async (t) => {
   const headers = asking()
-  t.equal(askingReadable(headers), headers)
-  t.equal(takesGzip(headers), false)
+  t.equal(withReadableEncodings(headers), headers)
+  t.equal(acceptsGzip(headers), false)
 })
 
 void t.test('codings may be spread over fields', async (t) => {
   const headers = asking('br', 'gzip')
-  t.equal(takesGzip(headers), true)
-  t.strictSame(askingReadable(headers).all('accept-encoding'), ['gzip'])
+  t.equal(acceptsGzip(headers), true)
+  t.strictSame(withReadableEncodings(headers).all('accept-encoding'), ['gzip'])
 })
 
 void t.test('gzip takes the place of whatever was asked for', async (t) => {
-  t.strictSame(askingGzip(asking('br', 'identity')).all('accept-encoding'), ['gzip'])
+  t.strictSame(withGzipOnly(asking('br', 'identity')).all('accept-encoding'), ['gzip'])
 })

@@ -4,8 +4,12 @@ import { createServer, type Server } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { LightAbort } from '../../../src/base/abort.ts'
-import { acceptedATurn, acceptMore } from '../../../src/http/server/descriptors.ts'
-import { listening, type Bound, type SocketHandle } from '../../../src/http/server/listening.ts'
+import { acceptsPerTurn, acceptOnMoreDescriptors } from '../../../src/http/server/descriptors.ts'
+import {
+  bindServer,
+  type BoundServer,
+  type SocketHandle,
+} from '../../../src/http/server/listening.ts'
 
 const clients = 64
 
@@ -21,7 +25,7 @@ const connecting = `
  * How many turns of the event loop it takes to accept `clients` connections that have been queued
  * before the first.
  */
-async function turnsToAccept(server: Server, { port }: Bound): Promise<number> {
+async function turnsToAccept(server: Server, { port }: BoundServer): Promise<number> {
   const count = new SharedArrayBuffer(4)
   let accepted = 0
   server.on('connection', (socket) => {
@@ -43,11 +47,11 @@ async function turnsToAccept(server: Server, { port }: Bound): Promise<number> {
 async function listeningServer(t: Pick<Tap, 'teardown' | 'fail'>) {
   const server = createServer()
   const fail = (cause: unknown): void => void t.fail(String(cause))
-  const bound = await listening(server, [{ host: '127.0.0.1', port: 0 }], fail)
+  const bound = await bindServer(server, [{ host: '127.0.0.1', port: 0 }], fail)
   t.teardown(async () => {
     const over = once(server, 'close')
     server.close()
-    await Promise.all([over, bound.closeFurther()])
+    await Promise.all([over, bound.closeAdditional()])
   })
   return { server, bound }
 }
@@ -58,19 +62,19 @@ void t.test('a queue of connections is accepted several a turn', async (t) => {
   const one = await listeningServer(t)
   const slow = await turnsToAccept(one.server, one.bound)
   const several = await listeningServer(t)
-  t.equal(await acceptMore(several.bound.sockets), undefined)
+  t.equal(await acceptOnMoreDescriptors(several.bound.sockets), undefined)
   const fast = await turnsToAccept(several.server, several.bound)
   t.ok(slow >= clients / 2, `${slow} turns with one descriptor`)
-  t.ok(fast <= clients / (acceptedATurn / 2), `${fast} turns with ${acceptedATurn}`)
+  t.ok(fast <= clients / (acceptsPerTurn / 2), `${fast} turns with ${acceptsPerTurn}`)
 })
 
 void t.test('once the server closes nobody is accepted on any descriptor', async (t) => {
   const server = createServer()
-  const bound = await listening(server, [{ host: '127.0.0.1', port: 0 }], () => undefined)
-  t.equal(await acceptMore(bound.sockets), undefined)
+  const bound = await bindServer(server, [{ host: '127.0.0.1', port: 0 }], () => undefined)
+  t.equal(await acceptOnMoreDescriptors(bound.sockets), undefined)
   const over = once(server, 'close')
   server.close()
-  await Promise.all([over, bound.closeFurther()])
+  await Promise.all([over, bound.closeAdditional()])
   const next = createServer()
   next.listen(bound.port, '127.0.0.1')
   await once(next, 'listening')
@@ -80,11 +84,11 @@ void t.test('once the server closes nobody is accepted on any descriptor', async
 
 void t.test('descriptors that come when the server has closed are closed', async (t) => {
   const server = createServer()
-  const bound = await listening(server, [{ host: '127.0.0.1', port: 0 }], () => undefined)
-  const coming = acceptMore(bound.sockets)
+  const bound = await bindServer(server, [{ host: '127.0.0.1', port: 0 }], () => undefined)
+  const coming = acceptOnMoreDescriptors(bound.sockets)
   const over = once(server, 'close')
   server.close()
-  await Promise.all([over, bound.closeFurther(), coming])
+  await Promise.all([over, bound.closeAdditional(), coming])
   const next = createServer()
   next.listen(bound.port, '127.0.0.1')
   await once(next, 'listening')
@@ -96,12 +100,12 @@ void t.test(
   'a server that closes while descriptors come back does not end the process',
   async (t) => {
     const places = ['127.0.0.1', '127.77.0.3', '127.77.0.4'].map((host) => ({ host, port: 0 }))
-    const all = places.length * (acceptedATurn - 1)
+    const all = places.length * (acceptsPerTurn - 1)
     // When exactly the next one comes is the kernel's to say.
     for (let round = 0; round < 4 * all; round++) {
       const nth = 1 + (round % (all - 1))
       const server = createServer()
-      const bound = await listening(server, places, () => undefined)
+      const bound = await bindServer(server, places, () => undefined)
       const closing = new LightAbort()
       let came = 0
       const acceptOn = async (handle: SocketHandle): Promise<void> => {
@@ -109,10 +113,10 @@ void t.test(
         if (++came === nth) queueMicrotask(() => closing.abort('closing'))
       }
       const sockets = bound.sockets.map((socket) => ({ ...socket, acceptOn, closing }))
-      t.equal(await acceptMore(sockets), undefined, `after ${nth}`)
+      t.equal(await acceptOnMoreDescriptors(sockets), undefined, `after ${nth}`)
       const over = once(server, 'close')
       server.close()
-      await Promise.all([over, bound.closeFurther()])
+      await Promise.all([over, bound.closeAdditional()])
     }
   },
 )

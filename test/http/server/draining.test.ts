@@ -2,7 +2,7 @@ import t from 'tap'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { closed, HttpConnections } from '../../../src/http/server/draining.ts'
+import { closeServer, HttpConnections } from '../../../src/http/server/draining.ts'
 import { dial, valuesOf, type Teardown } from '../../kit/wire/wire.ts'
 
 async function serving(t: Teardown, answer: RequestListener) {
@@ -15,7 +15,7 @@ async function serving(t: Teardown, answer: RequestListener) {
     server,
     port: (server.address() as AddressInfo).port,
     stop: async () => {
-      const over = closed(server)
+      const over = closeServer(server)
       connections.drain()
       await over
     },

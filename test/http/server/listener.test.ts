@@ -42,7 +42,7 @@ void t.test('closing lets what is under way finish, and takes nothing new', asyn
 void t.test('a listener is settled when nothing is under way but what lasts', async (t) => {
   let finish: (() => void) | undefined
   const log = driven((sink) => void sink.write(Buffer.from('line'))) as BytesReply
-  const lasting: WireReply = { ...log, lasting: true }
+  const lasting: WireReply = { ...log, longRunning: true }
   const { dial, listener } = await startListener(t, async ({ url, upgrade }) => {
     if (upgrade) {
       return {
@@ -62,7 +62,7 @@ void t.test('a listener is settled when nothing is under way but what lasts', as
   short.write(get('/short'))
   await until('the request', () => finish !== undefined)
   let isSettled = false
-  const settled = listener.settle(1_000_000).then(() => (isSettled = true))
+  const settled = listener.drain(1_000_000).then(() => (isSettled = true))
   await t.rejects(dial(), { code: 'ECONNREFUSED' })
   t.notOk(isSettled)
   finish?.()

@@ -7,7 +7,7 @@ import { connect, createServer, type AddressInfo, type Server } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { listening } from '../../../src/http/server/listening.ts'
+import { bindServer } from '../../../src/http/server/listening.ts'
 
 const ignore = (): void => undefined
 
@@ -16,7 +16,7 @@ void t.test('a server that fails after it has listened is told of, and stays', a
   t.teardown(() => server.close())
   const broken: unknown[] = []
   const onBroken = (cause: unknown): unknown => broken.push(cause)
-  const { port } = await listening(server, [{ host: '127.0.0.1', port: 0 }], onBroken)
+  const { port } = await bindServer(server, [{ host: '127.0.0.1', port: 0 }], onBroken)
   t.ok(port > 0)
   const causes = [new Error('EMFILE'), new Error('EMFILE')]
   for (const cause of causes) server.emit('error', cause)
@@ -28,8 +28,8 @@ void t.test('a place that is taken is an error of the start alone', async (t) =>
   t.teardown(() => first.close())
   const broken: unknown[] = []
   const onBroken = (cause: unknown): unknown => broken.push(cause)
-  const { port } = await listening(first, [{ host: '127.0.0.1', port: 0 }], onBroken)
-  await t.rejects(listening(second, [{ host: '127.0.0.1', port }], onBroken), {
+  const { port } = await bindServer(first, [{ host: '127.0.0.1', port: 0 }], onBroken)
+  await t.rejects(bindServer(second, [{ host: '127.0.0.1', port }], onBroken), {
     code: 'EADDRINUSE',
     message: `127.0.0.1:${port} is taken: "${process.execPath}" (process ${process.pid}, uid ${process.getuid?.()}) listens at 127.0.0.1:${port}`,
   })
@@ -39,7 +39,7 @@ void t.test('a place that is taken is an error of the start alone', async (t) =>
 void t.test('a passed socket is served, and its place kept, whoever bound it', async (t) => {
   const holder = createServer()
   t.teardown(() => holder.close())
-  const held = await listening(holder, [{ host: '127.0.0.1', port: 0 }], ignore)
+  const held = await bindServer(holder, [{ host: '127.0.0.1', port: 0 }], ignore)
   const child = spawn(process.execPath, [join(import.meta.dirname, 'passed-on.ts')], {
     stdio: ['ignore', 'pipe', 'inherit', held.sockets[0]?.fd],
   })
@@ -50,7 +50,7 @@ void t.test('a passed socket is served, and its place kept, whoever bound it', a
   await once(holder, 'close')
   t.equal(await text(connect(held.port, '127.0.0.1')), 'hello')
   const other = createServer()
-  await t.rejects(listening(other, [{ host: '127.0.0.1', port: held.port }], ignore), {
+  await t.rejects(bindServer(other, [{ host: '127.0.0.1', port: held.port }], ignore), {
     code: 'EADDRINUSE',
   })
 })
@@ -60,7 +60,7 @@ void t.test('what is no socket is no place', async (t) => {
   const folder = openSync(import.meta.dirname, 'r')
   t.teardown(() => closeSync(folder))
   await t.rejects(
-    listening(server, [{ fd: folder }], () => undefined),
+    bindServer(server, [{ fd: folder }], () => undefined),
     { message: `the socket passed as file descriptor ${folder} cannot be used` },
   )
 })
@@ -75,7 +75,7 @@ void t.test('a server listens at each of its places, under one port', async (t) 
     response.end(`${request.socket.localAddress} of ${request.url}`)
   })
   t.teardown(() => server.closeAllConnections())
-  const { port, sockets, closeFurther } = await listening(server, pair, ignore)
+  const { port, sockets, closeAdditional } = await bindServer(server, pair, ignore)
   t.strictSame(
     sockets.map(({ at }) => at),
     ['127.0.0.1', '::1'].map((address) => ({ address, port })),
@@ -87,13 +87,13 @@ void t.test('a server listens at each of its places, under one port', async (t) 
     ]
     t.equal(await text(answer), `${host} of /here`)
   }
-  const over = closeFurther()
+  const over = closeAdditional()
   server.close()
   await Promise.all([over, once(server, 'close')])
   const next = createServer()
   t.teardown(() => next.close())
   t.equal(
-    (await listening(next, [{ host: '::1', port }], ignore)).port,
+    (await bindServer(next, [{ host: '::1', port }], ignore)).port,
     port,
     'and lets go of both',
   )
@@ -102,15 +102,15 @@ void t.test('a server listens at each of its places, under one port', async (t) 
 void t.test('a server that cannot have all of its places has none', async (t) => {
   const squatter = createServer()
   t.teardown(() => squatter.close())
-  const { port } = await listening(squatter, [{ host: '::1', port: 0 }], ignore)
+  const { port } = await bindServer(squatter, [{ host: '::1', port: 0 }], ignore)
   const places = pair.map((place) => ({ ...place, port, setBy: '--proxy-port' }))
-  await t.rejects(listening(createServer(), places, ignore), {
+  await t.rejects(bindServer(createServer(), places, ignore), {
     code: 'EADDRINUSE',
     message: new RegExp(`^\\[::1\\]:${port} is taken: .*; --proxy-port sets another port$`),
   })
   const next = createServer()
   t.teardown(() => next.close())
-  t.equal((await listening(next, [{ host: '127.0.0.1', port }], ignore)).port, port)
+  t.equal((await bindServer(next, [{ host: '127.0.0.1', port }], ignore)).port, port)
 })
 
 void t.test('an address that the host need not have is left out where it has not', async (t) => {
@@ -121,10 +121,10 @@ void t.test('an address that the host need not have is left out where it has not
     // Of a network for documentation (RFC 3849).
     { host: '2001:db8::1', port: 0, ifPresent: true },
   ]
-  const { port, sockets } = await listening(server, places, ignore)
+  const { port, sockets } = await bindServer(server, places, ignore)
   t.match(sockets, [{ at: { address: '127.0.0.1', port } }])
   t.equal(sockets.length, 1)
-  await t.rejects(listening(createServer(), [{ host: '2001:db8::1', port: 0 }], ignore), {
+  await t.rejects(bindServer(createServer(), [{ host: '2001:db8::1', port: 0 }], ignore), {
     code: 'EADDRNOTAVAIL',
   })
 })
@@ -137,8 +137,8 @@ void t.test('a port that is drawn is one that is free at every place', async (t)
   t.teardown(() => squatter.close())
   const portOf = (each: Server): number => (each.address() as AddressInfo).port
   server.prependOnceListener('listening', () => squatter.listen(portOf(server), '::1'))
-  const { port, sockets, closeFurther } = await listening(server, pair, ignore)
-  t.teardown(closeFurther)
+  const { port, sockets, closeAdditional } = await bindServer(server, pair, ignore)
+  t.teardown(closeAdditional)
   t.equal(sockets.length, 2)
   t.not(port, portOf(squatter))
 })

@@ -8,7 +8,7 @@ const asHub = {
   metrics: createMetrics(),
   ownHosts: new Set(['ops']),
   checks: [],
-  remarks: () => [],
+  verboseLines: () => [],
 }
 
 async function asking(
@@ -61,7 +61,7 @@ void t.test('a hub is ready when every check is well', async (t) => {
       { name: 'store', check: () => undefined },
       { name: 'disk', check: () => undefined },
     ],
-    remarks: () => ['[i]offline since then'],
+    verboseLines: () => ['[i]offline since then'],
   })
   t.match(await ask('/readyz'), { status: 200, body: 'ok' })
   const { body } = await ask('/readyz?verbose')
@@ -150,7 +150,7 @@ void t.test('on loopback no page is answered, and no name that is not this hostâ
     metrics: createMetrics(),
     ownHosts: new Set(['edge-1']),
     checks: [],
-    remarks: () => [],
+    verboseLines: () => [],
   })
   t.teardown(() => listener.close(0))
   const ask = async (...fields: string[]): Promise<number> =>
@@ -171,7 +171,7 @@ void t.test('closing is bounded by what a client does not do', async (t) => {
     metrics: createMetrics(),
     ownHosts: new Set(['ops']),
     checks: [],
-    remarks: () => [],
+    verboseLines: () => [],
   })
   const silent = await dial(t, listener.port)
   const half = await dial(t, listener.port)
@@ -182,7 +182,7 @@ void t.test('closing is bounded by what a client does not do', async (t) => {
 
 const inspections = {
   reports: { boot: async () => ({ ready: true }) },
-  admits: async () => true,
+  authorize: async () => true,
 }
 
 void t.test('an inspection is told on loopback', async (t) => {

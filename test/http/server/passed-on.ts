@@ -3,8 +3,8 @@
  * and greets everyone.
  */
 import { createServer } from 'node:net'
-import { listening } from '../../../src/http/server/listening.ts'
+import { bindServer } from '../../../src/http/server/listening.ts'
 
 const server = createServer((socket) => socket.end('hello'))
-const { port } = await listening(server, [{ fd: 3 }], () => undefined)
+const { port } = await bindServer(server, [{ fd: 3 }], () => undefined)
 process.stdout.write(`${port}\n`)

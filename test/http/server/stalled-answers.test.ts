@@ -66,7 +66,7 @@ const listeners: Readonly<
         at: [{ host: '127.0.0.1', port: 0 }],
         ownHosts: new Set(['hub']),
         checks: [],
-        remarks: () => [],
+        verboseLines: () => [],
         metrics: {
           connectionsCut: {
             ...createMetrics().connectionsCut,

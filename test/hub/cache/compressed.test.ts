@@ -35,7 +35,7 @@ void t.test('the last of a compressed list leaves when it is committed', async (
   await using cache = await recordingIn(t.testdir())
   const { reply, sink } = await begun(cache)
   const passed: Uint8Array[] = []
-  const parts = reply.asItCame
+  const parts = reply.upstreamBody
   if (!parts) throw new Error('the list is given as it came')
   sink.write(whole.subarray(20_000, 60_000))
   for (let at = 60_000; at < whole.length; at += 10_000) {
@@ -56,13 +56,13 @@ void t.test('the last of a compressed list leaves when it is committed', async (
 void t.test('of a compressed list that comes at once only the end waits', async (t) => {
   await using cache = await recordingIn(t.testdir())
   const { reply, sink } = await begun(cache)
-  const { asItCame } = reply
-  if (!asItCame) throw new Error('the list is given as it came')
+  const { upstreamBody } = reply
+  if (!upstreamBody) throw new Error('the list is given as it came')
   sink.write(whole.subarray(20_000))
   sink.end()
   const passed: Uint8Array[] = []
   let last = 0
-  for await (const group of asItCame) {
+  for await (const group of upstreamBody) {
     const isWhole = Buffer.concat([...passed, ...group]).length === whole.length
     t.equal(cache.version(), isWhole ? '40000' : undefined)
     last = Buffer.concat(group).length
@@ -89,8 +89,8 @@ void t.test('a compressed list that its client leaves is not kept', async (t) =>
   const { reply, sink } = await begun(cache)
   sink.write(whole.subarray(20_000))
   sink.end()
-  await reply.asItCame?.next()
-  await reply.asItCame?.return(undefined)
+  await reply.upstreamBody?.next()
+  await reply.upstreamBody?.return(undefined)
   t.equal(cache.version(), undefined)
   t.strictSame(cache.failures, [])
 })

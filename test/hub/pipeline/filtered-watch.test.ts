@@ -6,7 +6,7 @@ import type { Signal } from '../../../src/base/abort.ts'
 import { onAbort } from '../../../src/base/abort.ts'
 import { turn } from '../../../src/base/clock.ts'
 import type { ObjectEvent, WatchEvent } from '../../../src/api/codec/watch.ts'
-import type { Exchange, HeldCollection, Reply } from '../../../src/http/exchange/exchange.ts'
+import type { Exchange, CollectionSnapshot, Reply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
@@ -75,7 +75,7 @@ class Collection {
     for (const wake of waiting) wake()
   }
 
-  get held(): HeldCollection {
+  get held(): CollectionSnapshot {
     return {
       gvk: { ...service, kind: 'ServiceList' },
       resourceVersion: String(this.#version),
@@ -113,7 +113,7 @@ class Collection {
       kind: 'watch',
       representation: () => json,
       gvk: () => service,
-      held: () => this.held,
+      snapshot: () => this.held,
       events: this.#events(from, exchange.signal),
     }
   }

@@ -195,7 +195,7 @@ void t.test('an upgrade of an unproven caller has a seat until it is answered', 
     kind: 'upgrade',
     from: 'cloud',
     take: () => undefined,
-    answered,
+    finalStatus: answered,
   }))
   await handle({ ...exchangeOf(`${pods}/a/exec`, { upgrade: true }), claim: unproven })
   t.equal(seats.taken('unproven'), 1)

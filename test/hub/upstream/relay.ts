@@ -93,7 +93,7 @@ export async function relay(
     try {
       if (!incoming.upgrade) return await forward(exchange, options)
       const reply = await upgrade(exchange)
-      if (reply.answered) upgraded.push(reply.answered)
+      if (reply.finalStatus) upgraded.push(reply.finalStatus)
       return reply
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Reply, Source } from '../../../src/http/exchange/exchange.ts'
+import type { Reply, ReplySource } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import type { OnUnforeseen } from '../../../src/hub/pipeline/failures.ts'
 import { Unreachable } from '../../../src/hub/upstream/forward.ts'
@@ -12,7 +12,7 @@ const question: NodeRequest = {
   component: 'kubelet',
 }
 
-const answered = (from: Source, status: number): Reply => ({
+const answered = (from: ReplySource, status: number): Reply => ({
   kind: 'body',
   from,
   status,

@@ -376,7 +376,7 @@ export class Cacher implements AsyncDisposable {
   /** `undefined`: what follows the version that is watched from is not known here. */
   watch(wanted: CacheWatch): WatchReply | undefined {
     const events = this.events(wanted)
-    return events && { ...this.#reply(events), held: () => this.held(wanted) }
+    return events && { ...this.#reply(events), snapshot: () => this.held(wanted) }
   }
 
   /** What of the collection a client is shown that watches so. */

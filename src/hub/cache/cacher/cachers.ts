@@ -174,7 +174,7 @@ export class Cachers implements AsyncDisposable {
     // A cacher's own answers go on by themselves.
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
     const begins = watchBegins(info)
-    let { held } = reply
+    let { snapshot: held } = reply
     let key: CollectionKey | undefined
     const follow = (version: string, isCut: boolean) => {
       const representation = reply.representation()
@@ -198,7 +198,7 @@ export class Cachers implements AsyncDisposable {
     const from = begins.kind === 'after' ? begins.version : undefined
     const { signal } = exchange
     const events = continued(reply.events, { from, signal, follow, close: own.close })
-    return { ...reply, events, held: () => held?.() }
+    return { ...reply, events, snapshot: () => held?.() }
   }
 
   #wanted({ exchange, info }: Watched, { clients }: Served): CacheWatch {

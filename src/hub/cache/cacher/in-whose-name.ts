@@ -1,12 +1,12 @@
 import type { Exchange } from '../../../http/exchange/exchange.ts'
-import type { OnBehalf } from '../../../http/exchange/own-request.ts'
+import type { RequestCredentials } from '../../../http/exchange/own-request.ts'
 import { isProven } from '../../../http/exchange/proven.ts'
 
 /**
  * In whose name the hub asks an API server for what the caller reads; `undefined`: the caller has
  * not proved its identity.
  */
-export function inWhoseName(exchange: Exchange): OnBehalf | undefined {
+export function inWhoseName(exchange: Exchange): RequestCredentials | undefined {
   if (!isProven(exchange)) return undefined
   const { identity, credential, headers, claim } = exchange
   if (credential === 'node') return { identity, credential }

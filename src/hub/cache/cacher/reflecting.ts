@@ -1,6 +1,6 @@
 import { wholeText } from '../../../http/exchange/chunks.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../../http/exchange/exchange.ts'
-import { ownRequest, type OnBehalf } from '../../../http/exchange/own-request.ts'
+import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-request.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
@@ -21,7 +21,7 @@ export interface Ways {
 }
 
 /** For whom a cacher asks the API server. */
-export interface Reading extends OnBehalf {
+export interface Reading extends RequestCredentials {
   /** The User-Agent of the component that the answers are recorded for; absent: the hub's own. */
   readonly userAgent?: string
   /** Whether one that reads the events compares them with what was held before. */

@@ -1,6 +1,6 @@
 import { selectionOf } from '../../../api/codec/selection.ts'
 import type { Exchange } from '../../../http/exchange/exchange.ts'
-import type { OnBehalf } from '../../../http/exchange/own-request.ts'
+import type { RequestCredentials } from '../../../http/exchange/own-request.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import {
   compareVersions,
@@ -26,7 +26,7 @@ export interface SharedAsk {
   readonly representation: Representation
   readonly selected: Selected
   /** In whose name an API server is asked what the caller may do. */
-  readonly who: OnBehalf
+  readonly who: RequestCredentials
   /** Tells readers apart. */
   readonly reader: string
 }

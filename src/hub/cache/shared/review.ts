@@ -1,8 +1,8 @@
 import { after } from '../../../base/clock.ts'
 import { wholeText } from '../../../http/exchange/chunks.ts'
 import type { BytesReply, Handler, Exchange } from '../../../http/exchange/exchange.ts'
-import { areApiServers } from '../../../http/exchange/headers.ts'
-import { ownRequest, type OnBehalf } from '../../../http/exchange/own-request.ts'
+import { isFromApiServer } from '../../../http/exchange/headers.ts'
+import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-request.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 
@@ -19,7 +19,7 @@ const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
  */
 export async function mayReadWhole(
   ask: Handler<Exchange, BytesReply>,
-  who: OnBehalf,
+  who: RequestCredentials,
   gvr: GVR,
 ): Promise<boolean | undefined> {
   const verdicts = await Promise.all(
@@ -31,7 +31,7 @@ export async function mayReadWhole(
 
 async function may(
   ask: Handler<Exchange, BytesReply>,
-  who: OnBehalf,
+  who: RequestCredentials,
   gvr: GVR,
   verb: 'list' | 'watch',
 ): Promise<boolean | undefined> {
@@ -49,7 +49,7 @@ async function may(
     const asked = { ...who, method: 'POST', url: path, accept: type, content } as const
     const reply = await ask(ownRequest({ ...asked, signal: giveUp.signal }))
     const text = await wholeText(reply.source, mostBytes)
-    if (!areApiServers(reply.headers)) return undefined
+    if (!isFromApiServer(reply.headers)) return undefined
     // Who may not even ask is shown nothing that others read.
     if (reply.status === 401 || reply.status === 403) return false
     if (reply.status !== 201) return undefined

@@ -283,7 +283,7 @@ export class SharedCollections implements AsyncDisposable {
     const reply = await passThrough(own.signal)
     if (reply.kind !== 'watch') return reply
     const began = elapsed()
-    let { held } = reply
+    let { snapshot: held } = reply
     const follow = (version: ResourceVersion, isCut: boolean) => {
       if (isCut || !cacher.isLive || reply.representation().key !== asked.representation.key)
         return undefined
@@ -306,7 +306,7 @@ export class SharedCollections implements AsyncDisposable {
       onReady: (act) => cacher.onReady(act),
       close: own.close,
     })
-    return { ...reply, events, isShared: true, held: () => held?.() }
+    return { ...reply, events, isShared: true, snapshot: () => held?.() }
   }
 
   #wanted(

@@ -3,13 +3,19 @@ import { join } from 'node:path'
 import t from 'tap'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import type { ServingCredentials } from '../../../src/http/server/listener.ts'
-import { Serving, type ServingOptions } from '../../../src/http/server/serving.ts'
+import {
+  DynamicServingCredentials,
+  type DynamicServingOptions,
+} from '../../../src/http/server/dynamic-serving-credentials.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
 const authority = new CertificateAuthority('ca')
 
-function serving(t: Teardown, options: Partial<ServingOptions> & { readonly folder: string }) {
-  const part = new Serving({
+function serving(
+  t: Teardown,
+  options: Partial<DynamicServingOptions> & { readonly folder: string },
+) {
+  const part = new DynamicServingCredentials({
     names: ['127.0.0.1'],
     given: undefined,
     clientCa: undefined,
@@ -23,8 +29,8 @@ function serving(t: Teardown, options: Partial<ServingOptions> & { readonly fold
 }
 
 /** Resolves with the next change. */
-const changed = (part: Serving): Promise<ServingCredentials> =>
-  new Promise((resolve) => part.follow({ replaceCredentials: resolve }))
+const changed = (part: DynamicServingCredentials): Promise<ServingCredentials> =>
+  new Promise((resolve) => part.applyTo({ replaceCredentials: resolve }))
 
 void t.test('who vouches for the API servers vouches for clients', async (t) => {
   const part = serving(t, { folder: t.testdir(), upstreamCa: 'first' })
@@ -58,7 +64,7 @@ void t.test('a certificate and an authority that are given are used, and read ag
   t.match(part.current, { certificate: first, clientCa: authority.certificate })
   const change = changed(part)
   const second = write()
-  part.look()
+  part.check()
   t.equal((await change).certificate, second)
 })
 

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /** A request that has not been answered whole. */
-export interface UnderWay {
+export interface PendingRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   /** Its client has gone, or has its answer. */
@@ -10,18 +10,18 @@ export interface UnderWay {
 }
 
 /** Connections that close with the answer under way: what comes behind it is nobody’s request. */
-export const refused = new WeakSet<Duplex>()
+export const closingConnections = new WeakSet<Duplex>()
 
-const connections = new WeakMap<Duplex, Set<UnderWay>>()
+const connections = new WeakMap<Duplex, Set<PendingRequest>>()
 
 /**
  * The requests under way on one connection. There are several where a client pipelines; they are
  * answered in turn.
  */
-export function underWayOn(socket: Duplex): Set<UnderWay> {
+export function pendingRequestsOn(socket: Duplex): Set<PendingRequest> {
   const known = connections.get(socket)
   if (known) return known
-  const none = new Set<UnderWay>()
+  const none = new Set<PendingRequest>()
   connections.set(socket, none)
   return none
 }
@@ -30,5 +30,5 @@ export function underWayOn(socket: Duplex): Set<UnderWay> {
  * Whether a parse error lies in this request's body, and its answer has not begun and may have a
  * body of its own.
  */
-export const mayBeRefused = ({ request, response }: UnderWay): boolean =>
+export const mayBeRefused = ({ request, response }: PendingRequest): boolean =>
   !request.complete && !response.headersSent && request.method !== 'HEAD'

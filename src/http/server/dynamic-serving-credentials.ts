@@ -9,7 +9,7 @@ import {
 import type { CredentialFiles, Credentials } from '../../config/credentials.ts'
 import type { SecureListener, ServingCredentials } from './listener.ts'
 
-export interface ServingOptions {
+export interface DynamicServingOptions {
   /** Where the hub's own authority is kept. */
   readonly folder: string
   /** Addresses and names by which clients call the hub. */
@@ -32,7 +32,7 @@ const filesMs = 5_000
  * The TLS listener's certificate and its authorities for client certificates, kept current while it
  * runs.
  */
-export class Serving implements Disposable {
+export class DynamicServingCredentials implements Disposable {
   readonly #parts = new DisposableStack()
   readonly #follower: CredentialFollower
   readonly #own: OwnServing | undefined
@@ -41,7 +41,7 @@ export class Serving implements Disposable {
   readonly #replaced = new Broadcast<[ServingCredentials]>()
 
   /** Throws where given files cannot be used, or the authority cannot be kept. */
-  constructor(options: ServingOptions) {
+  constructor(options: DynamicServingOptions) {
     this.#upstreamCa = options.upstreamCa
     const { given, clientCa, folder, names } = options
     const where: CredentialFiles = {
@@ -57,14 +57,14 @@ export class Serving implements Disposable {
         filesMs,
         (files) => {
           this.#files = files
-          this.#tell()
+          this.#announce()
         },
         options.onUnusable,
       ),
     )
     if (given === undefined) {
       const authority = keptAuthority(folder, options.onAuthorityMade)
-      this.#own = this.#parts.use(new OwnServing(authority, names, () => this.#tell()))
+      this.#own = this.#parts.use(new OwnServing(authority, names, () => this.#announce()))
     }
   }
 
@@ -78,7 +78,7 @@ export class Serving implements Disposable {
   }
 
   /** Tells `listener` of every change from now on, after those that were told before. */
-  follow(listener: Pick<SecureListener, 'replaceCredentials'>): void {
+  applyTo(listener: Pick<SecureListener, 'replaceCredentials'>): void {
     this.#replaced.listen((credentials) => listener.replaceCredentials(credentials))
   }
 
@@ -89,15 +89,15 @@ export class Serving implements Disposable {
   replaceUpstreamCa(ca: string | undefined): void {
     if (ca === this.#upstreamCa) return
     this.#upstreamCa = ca
-    this.#tell()
+    this.#announce()
   }
 
   /** Looks at given files now. */
-  look(): void {
-    this.#follower.look()
+  check(): void {
+    this.#follower.check()
   }
 
-  #tell(): void {
+  #announce(): void {
     this.#replaced.announce(this.current)
   }
 

@@ -1,7 +1,7 @@
 import type { ByteSource, Sink } from './exchange.ts'
 
 /** The rest of a sink, for a layer that puts its own `write` before that of `sink`. */
-export const passingOn = (sink: Sink): Omit<Sink, 'write'> => ({
+export const delegateTo = (sink: Sink): Omit<Sink, 'write'> => ({
   drained: () => sink.drained(),
   end: (trailers) => sink.end(trailers),
   fail: (cause) => sink.fail(cause),
@@ -12,7 +12,7 @@ export const metered =
   (source: ByteSource, count: (bytes: number) => void): ByteSource =>
   (sink) =>
     source({
-      ...passingOn(sink),
+      ...delegateTo(sink),
       write: (chunk) => {
         count(chunk.byteLength)
         return sink.write(chunk)
