@@ -51,12 +51,12 @@ import { unprovenShare } from '../../src/http/server/connection-memory.ts'
 import { limits } from '../../src/http/server/limits.ts'
 import * as ops from '../../src/http/server/ops.ts'
 import * as eviction from '../../src/hub/store/sqlite/eviction.ts'
-import { keptIdleDays } from '../../src/hub/store/sqlite/idle-audiences.ts'
+import { maxIdleDays } from '../../src/hub/store/sqlite/idle-identities.ts'
 import { unsyncedMs } from '../../src/hub/store/sqlite/late-sync.ts'
 import { checkpointBytes } from '../../src/hub/store/sqlite/log-size.ts'
 import * as quotas from '../../src/hub/store/sqlite/quotas.ts'
-import * as rings from '../../src/hub/store/sqlite/rings.ts'
-import { runBytes } from '../../src/hub/store/sqlite/runs.ts'
+import * as rings from '../../src/hub/store/sqlite/event-logs.ts'
+import { batchBytes } from '../../src/hub/store/sqlite/batch-reader.ts'
 import { groupBytes, highWater } from '../../src/hub/store/sqlite/write-queue.ts'
 import { isThere, testsIn } from '../named-tests.ts'
 import { mostLogBytes } from '../hub/store/sqlite/opened.ts'
@@ -217,27 +217,27 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
   },
   '## The cache': {
-    'The database': [part(eviction.near), part(eviction.enough)],
+    'The database': [part(eviction.evictAbove), part(eviction.evictDownTo)],
     'What one caller has of it': [
-      part(quotas.share),
-      `${counted(quotas.most.collections)} collections`,
-      `${counted(quotas.most.documents)} documents`,
-      part(1 - quotas.enough),
+      part(quotas.quotaShare),
+      `${counted(quotas.quotaCounts.collections)} collections`,
+      `${counted(quotas.quotaCounts.documents)} documents`,
+      part(1 - quotas.quotaTarget),
     ],
-    'Lists on their way for one caller': [part(quotas.share)],
+    'Lists on their way for one caller': [part(quotas.quotaShare)],
     'Its log beside it': [bytes(mostLogBytes), bytes(checkpointBytes)],
     'A name or a namespace, the path of a document': [counted(longestName)],
     'Both selectors of a list or watch': [counted(longestSelectors)],
     'A representation of a document': [],
-    'What is kept for a caller not seen': [`${keptIdleDays} days`],
+    'What is kept for a caller not seen': [`${maxIdleDays} days`],
     'Lists in pages whose next page has not come': [counted(waitingLists), time(waitingMs)],
     'What is written and not yet synced': [time(unsyncedMs)],
     'What waits to be written': [bytes(highWater)],
     'Events kept for watches, for a collection': [
-      time(rings.freshMs),
-      counted(rings.keptEvents),
-      counted(rings.mostEvents),
-      bytes(rings.mostBytes),
+      time(rings.freshEventMs),
+      counted(rings.minEvents),
+      counted(rings.maxEvents),
+      bytes(rings.maxEventBytes),
     ],
     'A commit, a step of making room': [bytes(groupBytes), `${eviction.stepRows} objects`],
     'What programs were shown under which filters': [counted(mostAudiences), `${mostEras} states`],
@@ -321,7 +321,7 @@ void t.test('what is said besides the tables is so, too', async (t) => {
     `An eighth of the connections is never any other caller's`,
     `with the default of ${seats} seats, ${seats - seatsOf('workload')} are the node's alone, and callers who have proved nothing have ${seatsOf('unproven')}`,
     `accepted (${counted(mostProofs)}) is kept apart from which they refused (${counted(mostProofs)})`,
-    `are read ${bytes(runBytes)} at a time`,
+    `are read ${bytes(batchBytes)} at a time`,
     `each object count ${quotas.rowBytes} bytes`,
     `${bytes(Number(options['cache-max-bytes'].default))} is some twenty times`,
   ])

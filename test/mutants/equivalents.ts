@@ -31,7 +31,7 @@ const equivalents: readonly Equivalent[] = [
     reason: '0 added changes nothing',
   },
   {
-    path: 'src/hub/store/sqlite/runs.ts',
+    path: 'src/hub/store/sqlite/batch-reader.ts',
     kind: 'boundary',
     on: 'if (end > this.#at && (bytes > runBytes || end - this.#at >= runRows)) break',
     was: 'bytes > runBytes',

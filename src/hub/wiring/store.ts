@@ -59,7 +59,7 @@ export const storeOf = (
         'the cache is near its size: what is least needed went',
       )
     },
-    needed,
+    referencedObjects: needed,
     onRecovered: () => health.storeWrote(),
     onCommitted: (bytes) => {
       health.storeWrote()

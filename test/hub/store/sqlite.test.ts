@@ -29,10 +29,10 @@ import {
   open,
   pods,
   refusing,
-  trouble,
+  faults,
 } from './sqlite/opened.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 void t.test('keeps the contract', async (t) => objectStoreContract(t, open))
 
@@ -276,7 +276,7 @@ void t.test('with another key what was sealed is unknown, and the rest is served
   t.equal(store.get(secretKey('s')), undefined)
   t.equal(store.get(secretKey('single')), undefined)
   t.strictSame(listed(store, collection()), ['p at 1'])
-  t.strictSame(trouble, ['resealed'])
+  t.strictSame(faults, ['resealed'])
   await replace(store, secrets, head(6), [object('s', 1)])
   t.strictSame(listed(store, secrets), ['s at 1'])
 })
@@ -305,7 +305,7 @@ void t.test(
     t.strictSame(listed(store, collection()), ['a at 1', 'c at 3'])
     t.equal(store.get(keyOf('b')), undefined, 'damaged is not absent')
     t.equal(store.get(keyOf('never')), undefined, 'nor does a list with a hole say what is absent')
-    t.strictSame(trouble, ['damaged'], 'reported once')
+    t.strictSame(faults, ['damaged'], 'reported once')
     await store.apply(collection(), [bookmark(6)])
     t.equal(count(db, 'body'), 2)
     await replace(store, collection(), head(6), [object('a', 1), object('b', 2), object('c', 3)])
@@ -333,7 +333,7 @@ void t.test('a hole is remembered across a restart', async (t) => {
 void t.test('a file that is no database is set aside and a new one begun', async (t) => {
   const directory = t.testdir({ cache: { 'objects.db': 'no database'.repeat(1000) } })
   await using store = await open(directory)
-  t.strictSame(trouble, ['set-aside'])
+  t.strictSame(faults, ['set-aside'])
   await replace(store, collection(), head(5), [object('a', 1)])
   t.strictSame(listed(store, collection()), ['a at 1'])
   const aside = readdirSync(join(directory, 'cache')).filter((name) => name.includes('unusable'))
@@ -343,7 +343,7 @@ void t.test('a file that is no database is set aside and a new one begun', async
 
 /** A store that was closed, with its database changed since. */
 async function changedSince(directory: string, change: string): Promise<void> {
-  trouble.splice(0)
+  faults.splice(0)
   await (await open(directory))[Symbol.asyncDispose]()
   using db = database(directory)
   db.exec(change)
@@ -353,7 +353,7 @@ void t.test('a database without our tables is set aside', async (t) => {
   const directory = t.testdir()
   await changedSince(directory, 'DROP TABLE member')
   await using store = await open(directory)
-  t.strictSame(trouble, ['set-aside'])
+  t.strictSame(faults, ['set-aside'])
   t.equal(store.list(collection()), undefined)
 })
 
@@ -368,7 +368,7 @@ void t.test('a database of a later release is refused, and left as it is', async
       time,
     )
   }
-  t.strictSame(trouble, [])
+  t.strictSame(faults, [])
   using db = database(directory)
   t.equal(db.prepare('PRAGMA user_version').get()?.['user_version'], 1000)
 })
@@ -405,7 +405,7 @@ void t.test('a write that fails changes nothing and leaves its collection unfit'
   t.equal(store.list(collection()), undefined, 'events do not make it fit again')
   await replace(store, collection(), head(10), [object('a', 9), object('b', 2)])
   t.strictSame(listed(store, collection()), ['a at 9', 'b at 2'])
-  t.ok(trouble.includes('write'))
+  t.ok(faults.includes('write'))
 })
 
 void t.test('a list that cannot be staged is not committed in part', async (t) => {
@@ -570,7 +570,7 @@ void t.test(
       t.equal(count(db, 'body'), count(db, held))
       acknowledged = generation
     }
-    t.strictSame(trouble, [])
+    t.strictSame(faults, [])
   },
 )
 
@@ -580,6 +580,6 @@ void t.test('a key file cut short is made anew', async (t) => {
   writeFileSync(join(directory, 'store.key'), 'short')
   await using store = await open(directory)
   t.equal(readFileSync(join(directory, 'store.key')).byteLength, 32)
-  t.strictSame(trouble, ['resealed'])
+  t.strictSame(faults, ['resealed'])
   t.equal(store.list(secrets), undefined)
 })

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 import type { Damage } from './damage.ts'
 import type { ScopeKey } from './address.ts'
 import type { Reads } from './reads.ts'
-import type { Stored } from './stored.ts'
+import type { ObjectRow } from './object-row.ts'
 
 /** Reads the bytes of what is stored; what is damaged is left out, and set apart. */
 export class Bodies {
@@ -17,7 +17,7 @@ export class Bodies {
   }
 
   /** In the order given. Throws what SQLite throws. */
-  of(reads: Reads, scope: ScopeKey, wanted: readonly Stored[]): readonly ApiObject[] {
+  of(reads: Reads, scope: ScopeKey, wanted: readonly ObjectRow[]): readonly ApiObject[] {
     return reads.bodies(scope, wanted, (stored) => this.#damage.object(scope, stored))
   }
 
@@ -25,8 +25,8 @@ export class Bodies {
    * The same of a list that is being read, which cannot be answered otherwise than by breaking off:
    * throws a `StoreFailure`.
    */
-  run(scope: ScopeKey, run: readonly Stored[]): readonly ApiObject[] {
-    const objects = this.#connection.read((reads) => this.of(reads, scope, run))
+  batch(scope: ScopeKey, batch: readonly ObjectRow[]): readonly ApiObject[] {
+    const objects = this.#connection.read((reads) => this.of(reads, scope, batch))
     if (!objects) throw new StoreFailure('what is stored cannot be read further')
     return objects
   }

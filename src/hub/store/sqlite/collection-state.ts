@@ -27,7 +27,7 @@ export interface CollectionVersion {
 }
 
 /** What one `apply` brings. */
-export interface Batch {
+export interface EventBatch {
   readonly changes: readonly Change[]
   /** The newest that it names; '' for none. */
   readonly version: string
@@ -42,7 +42,7 @@ export const entryKey = ({ namespace, name }: { namespace: string; name: string 
 export const pairOf = ({ namespace, name }: Entry): NamePair => [namespace, name]
 
 /** Who is told what happens to the collection while a list of it is being staged. */
-export interface Witness {
+export interface ChangeListener {
   changed(key: string, change: Change): void
   replacedAt(version: string): void
 }
@@ -75,7 +75,7 @@ export interface Witness {
  */
 export class CollectionState {
   readonly address: CollectionAddress
-  readonly witnesses = new Set<Witness>()
+  readonly listeners = new Set<ChangeListener>()
   /** See above: what was worked out in an earlier one does not hold. */
   generation = 0
   /**
@@ -86,26 +86,26 @@ export class CollectionState {
    * The same for the writer, to whom a list counts as soon as it is sent: what follows it goes to
    * the new one.
    */
-  misses = false
+  missedWrite = false
   /** Something it should hold was found damaged; the next list heals it. */
-  holes = false
+  hasDamage = false
   /**
    * A power cut may take the newest of what it was told: a list that says the same is to be written
    * for it to stay.
    */
-  loose: boolean
+  unsynced: boolean
   #confirmedAt = 0
   #entries: Map<string, Entry> | undefined
   #head: CollectionVersion | undefined
   /** Changes accepted and not yet known to be committed, in order. */
-  readonly #accepted = new Set<Batch>()
+  readonly #accepted = new Set<EventBatch>()
   /** Lists accepted and not answered yet. */
   #underWay = 0
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(address: CollectionAddress, loose: boolean) {
     this.address = address
-    this.loose = loose
+    this.unsynced = loose
   }
 
   /** When the cloud last confirmed it in this run, in milliseconds since the epoch; 0: not yet. */
@@ -123,12 +123,12 @@ export class CollectionState {
 
   /** Whether there is nothing to know of it that the tables do not say. */
   get idle(): boolean {
-    return this.forgettable && this.#accepted.size === 0 && !this.unfit && !this.holes
+    return this.forgettable && this.#accepted.size === 0 && !this.unfit && !this.hasDamage
   }
 
   /** Whether its entries may be forgotten: they can be read again. */
   get forgettable(): boolean {
-    return this.witnesses.size === 0 && this.#underWay === 0
+    return this.listeners.size === 0 && this.#underWay === 0
   }
 
   forget(): void {
@@ -171,11 +171,11 @@ export class CollectionState {
   }
 
   /** Events were accepted; the result is to be called when it is known how that went. */
-  accepted(batch: Batch): (failed: boolean) => void {
+  accepted(batch: EventBatch): (failed: boolean) => void {
     if (this.#takesIn) this.#accepted.add(batch)
-    this.loose = !batch.changes.some(({ deleted }) => deleted)
+    this.unsynced = !batch.changes.some(({ deleted }) => deleted)
     for (const change of this.#follows ? this.#follow(batch) : batch.changes) {
-      for (const witness of this.witnesses) witness.changed(entryKey(change), change)
+      for (const witness of this.listeners) witness.changed(entryKey(change), change)
     }
     return (failed) => {
       this.#accepted.delete(batch)
@@ -189,18 +189,18 @@ export class CollectionState {
       if (deleted) this.#entries?.delete(entryKey(entry))
       else this.#entries?.set(entryKey(entry), entry)
     }
-    for (const witness of this.witnesses) {
+    for (const witness of this.listeners) {
       for (const change of changes) witness.changed(entryKey(change), change)
       witness.replacedAt(head.version)
     }
     this.#head = head
-    this.loose = false
+    this.unsynced = false
     this.#underWay += 1
     const generation = this.generation
     return (failed) => {
       this.#underWay -= 1
       if (failed) this.failed()
-      else if (generation === this.generation) this.unfit = this.holes = false
+      else if (generation === this.generation) this.unfit = this.hasDamage = false
     }
   }
 
@@ -211,26 +211,26 @@ export class CollectionState {
    */
   sending(generation: number): { readonly afresh: boolean } | undefined {
     if (generation !== this.generation) return undefined
-    const afresh = this.misses
-    this.misses = false
+    const afresh = this.missedWrite
+    this.missedWrite = false
     return { afresh }
   }
 
   failed(): void {
-    this.unfit = this.misses = true
+    this.unfit = this.missedWrite = true
     this.#accepted.clear()
     this.reload()
   }
 
   /** Objects that were found damaged are not to be taken for unchanged. */
   damaged(): void {
-    this.holes = true
+    this.hasDamage = true
     this.reload()
   }
 
   /** What was staged is lost; what is stored stands. */
   interrupt(): void {
-    if (this.witnesses.size > 0) this.reload()
+    if (this.listeners.size > 0) this.reload()
   }
 
   /** What is stored is not what it was: what was worked out from it does not hold. */
@@ -250,7 +250,7 @@ export class CollectionState {
   }
 
   /** As the writer does it: returns what changed. */
-  #follow({ changes, version, since }: Batch): readonly Change[] {
+  #follow({ changes, version, since }: EventBatch): readonly Change[] {
     if (this.#head && isNewer(since, this.#head.version)) return []
     const followed = changes.filter((change) => this.#note(change))
     if (this.#head) {
@@ -282,7 +282,7 @@ export class CollectionState {
     }
     this.#entries = entries
     this.#head = head?.whole ? head : undefined
-    this.holes ||= head?.holes ?? false
+    this.hasDamage ||= head?.hasDamage ?? false
     // Committed already or not: to go through them again leads to the same.
     for (const batch of this.#head ? this.#accepted : []) this.#follow(batch)
     return entries

@@ -12,11 +12,11 @@ const keptStates = 2_000
 export class Collections {
   readonly #states = new Map<string, CollectionState>()
   /** Of what nothing is known. */
-  #loose: boolean
+  #unsynced: boolean
 
   /** `loose`: what an earlier run wrote may not be on the disk yet. */
   constructor(loose: boolean) {
-    this.#loose = loose
+    this.#unsynced = loose
   }
 
   known(address: CollectionAddress): CollectionState | undefined {
@@ -26,7 +26,7 @@ export class Collections {
   of(address: CollectionAddress): CollectionState {
     const text = JSON.stringify(address)
     const known = this.#states.get(text)
-    const state = known ?? new CollectionState(address, this.#loose)
+    const state = known ?? new CollectionState(address, this.#unsynced)
     this.#states.delete(text)
     this.#states.set(text, state)
     if (!known) this.trim()
@@ -59,8 +59,8 @@ export class Collections {
     return count
   }
 
-  holes(address: CollectionAddress): boolean {
-    return this.known(address)?.holes === true
+  hasDamage(address: CollectionAddress): boolean {
+    return this.known(address)?.hasDamage === true
   }
 
   /** Forgets what can be read again, least lately used first, where there is too much of it. */
@@ -74,7 +74,7 @@ export class Collections {
       state.forget()
       if (this.#states.size <= keptStates || !state.idle) continue
       this.#states.delete(text)
-      this.#loose ||= state.loose
+      this.#unsynced ||= state.unsynced
     }
   }
 }

@@ -1,7 +1,7 @@
 import { stillThere } from '../../../base/file-stamp.ts'
 import { StoreFailure } from '../store.ts'
 import type { Reads } from './reads.ts'
-import type { ReportTrouble } from './trouble.ts'
+import type { ReportFault } from './faults.ts'
 
 export interface ConnectionParts {
   readonly path: string
@@ -12,13 +12,13 @@ export interface ConnectionParts {
    * what lies there.
    */
   readonly readAlone: (() => Reads | undefined) | undefined
-  readonly report: ReportTrouble
+  readonly report: ReportFault
 }
 
 /** What this thread reads through, as the writer comes and goes. */
 export class Connection {
   readonly #path: string
-  readonly #report: ReportTrouble
+  readonly #report: ReportFault
   #reads: Reads
   #readAlone: (() => Reads | undefined) | undefined
   /** What was read through before there was a writer: lists go on with it. */

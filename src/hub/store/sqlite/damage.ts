@@ -1,19 +1,19 @@
 import { StoreFailure } from '../store.ts'
 import type { Collections } from './collections.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
-import type { Damaged, Operation, PutDocument } from './messages.ts'
-import type { ReportTrouble } from './trouble.ts'
+import type { DamagedObject, Operation, PutDocument } from './messages.ts'
+import type { ReportFault } from './faults.ts'
 
 /**
  * What is remembered as damaged, so that it is reported once; a disk that forgets everything is not
  * to fill the memory.
  */
-const mostMarks = 10_000
+const maxMarks = 10_000
 
 export interface DamageParts {
   readonly collections: Collections
   readonly write: (operation: Operation) => Promise<void>
-  readonly report: ReportTrouble
+  readonly report: ReportFault
 }
 
 /**
@@ -29,12 +29,12 @@ export class Damage {
   }
 
   /** Whether one of them is; it may not be set apart on the disk yet. */
-  isAmong(objects: readonly Damaged[]): boolean {
+  isAmong(objects: readonly DamagedObject[]): boolean {
     return this.#marks.size > 0 && objects.some((object) => this.#marks.has(markOf(object)))
   }
 
   /** The collections that held it know from now on that they lack something. */
-  object(scope: ScopeKey, { id, namespace, name, resourceVersion }: Damaged): void {
+  object(scope: ScopeKey, { id, namespace, name, resourceVersion }: DamagedObject): void {
     const { collections, write } = this.#parts
     const object = { id, namespace, name, resourceVersion }
     if (!this.#isNew(markOf(object), { scope, object })) return
@@ -48,8 +48,8 @@ export class Damage {
   }
 
   /** What it was told last. */
-  ring(ring: CollectionAddress): void {
-    this.#isNew(JSON.stringify(ring), { ring })
+  eventLog(eventLog: CollectionAddress): void {
+    this.#isNew(JSON.stringify(eventLog), { eventLog })
   }
 
   document(document: PutDocument['key']): void {
@@ -63,12 +63,12 @@ export class Damage {
 
   #isNew(mark: string, cause: object): boolean {
     if (this.#marks.has(mark)) return false
-    if (this.#marks.size >= mostMarks) this.#marks.clear()
+    if (this.#marks.size >= maxMarks) this.#marks.clear()
     this.#marks.add(mark)
     this.#parts.report('damaged', new StoreFailure('what is stored is damaged', { cause }))
     return true
   }
 }
 
-const markOf = ({ id, namespace, name, resourceVersion }: Damaged): string =>
+const markOf = ({ id, namespace, name, resourceVersion }: DamagedObject): string =>
   JSON.stringify([id, namespace, name, resourceVersion])

@@ -13,20 +13,20 @@ export function outlivesPowerCut(operation: Operation): boolean {
       return operation.types.includes('DELETED')
     case 'put':
       return operation.restored
-    case 'flip':
+    case 'commit-list':
     case 'forget':
     case 'quarantine':
-    case 'disown':
-    case 'age':
-    case 'forget-audience':
+    case 'invalidate':
+    case 'count-day':
+    case 'forget-identity':
     case 'trial':
     case 'evict':
       return true
     case 'stage':
     case 'discard':
     case 'document':
-    case 'used':
-    case 'asked':
+    case 'mark-used':
+    case 'mark-scope':
       return false
   }
 }

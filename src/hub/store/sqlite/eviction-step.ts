@@ -19,7 +19,7 @@ export interface Evicted {
 }
 
 /** Whether something was taken away, and whether another step may give more room. */
-export interface Step {
+export interface EvictionStep {
   readonly evicted?: Evicted
   readonly more: boolean
   /** There is not enough room, and nothing left that may go. */

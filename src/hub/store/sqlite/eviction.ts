@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { node, shared } from '../../../api/request/identity.ts'
-import type { Evicted, EvictedKind, Step } from './eviction-step.ts'
+import type { Evicted, EvictedKind, EvictionStep } from './eviction-step.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { Objects } from './objects.ts'
 import {
@@ -8,11 +8,11 @@ import {
   documentWeight,
   headWeight,
   objectWeight,
-  ringWeight,
+  eventLogWeight,
   type Quotas,
   type Usage,
 } from './quotas.ts'
-import type { Rings } from './rings.ts'
+import type { EventLogs } from './event-logs.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
 
 /**
@@ -28,8 +28,8 @@ const stepGone = 25
  * Of the bytes that the database may have: above the first room is made, until the second is
  * reached.
  */
-export const near = 0.9
-export const enough = 0.8
+export const evictAbove = 0.9
+export const evictDownTo = 0.8
 
 const quoted = (texts: readonly string[]): string => texts.map((each) => `'${each}'`).join(', ')
 
@@ -37,7 +37,7 @@ const quoted = (texts: readonly string[]): string => texts.map((each) => `'${eac
  * What a kubelet needs to run its pods again after a boot without a link: they, what they refer to,
  * and how their volumes are attached.
  */
-const needed = [
+const bootResources = [
   '/nodes',
   '/pods',
   '/secrets',
@@ -60,7 +60,7 @@ const needed = [
  * What a kubelet asks for one by one because a pod refers to it, so that of a pod that is gone it
  * stays. Not attachments: how those of volumes are called that are not of CSI is not ours to know.
  */
-const referred = [
+const podResources = [
   '/secrets',
   '/configmaps',
   '/serviceaccounts',
@@ -70,13 +70,13 @@ const referred = [
 ]
 
 /** Those that are `?`, a list in JSON, name them all, as `placeNameOf` has it. */
-const unreferred = (name: string, namespace: string): string =>
-  `identity = '${node}' AND passing = 0 AND api_group || '/' || resource IN (${quoted(referred)})
+const isUnreferenced = (name: string, namespace: string): string =>
+  `identity = '${node}' AND passing = 0 AND api_group || '/' || resource IN (${quoted(podResources)})
    AND api_group || '/' || resource || '/' || ${namespace} || '/' || ${name} NOT IN (SELECT value FROM json_each(?))`
 
 const byName = 'metadata.name='
 
-const ofNode = `identity = '${node}' AND api_group || '/' || resource IN (${quoted(needed)})`
+const ofNode = `identity = '${node}' AND api_group || '/' || resource IN (${quoted(bootResources)})`
 const neededScopes = `SELECT id FROM scope WHERE passing = 0 AND (identity = '${shared}' OR ${ofNode})`
 const passingScopes = 'SELECT id FROM scope WHERE passing = 1'
 /** Discovery, which programs read before they do anything; OpenAPI is for people. */
@@ -85,15 +85,15 @@ const neededDocuments = `identity = '${node}' AND (${['/api', '/apis', '/version
   .join(' OR ')})`
 
 /** What was written since the last step. */
-interface Written {
+interface WriteLoad {
   readonly rows: number
   readonly bytes: number
 }
 
-const none: Written = { rows: 0, bytes: 0 }
+const none: WriteLoad = { rows: 0, bytes: 0 }
 
 /** What one step takes, until it has taken enough. */
-class Taking {
+class StepBudget {
   readonly #kind: EvictedKind
   readonly #collections: CollectionAddress[] = []
   #count = 0
@@ -104,7 +104,7 @@ class Taking {
   #isEmpty = true
 
   /** At most about so many bytes. */
-  constructor(kind: EvictedKind, written: Written, bytes = Infinity) {
+  constructor(kind: EvictedKind, written: WriteLoad, bytes = Infinity) {
     this.#kind = kind
     this.#rowsLeft = Math.max(stepRows, 2 * written.rows)
     this.#bytesDue = 2 * written.bytes
@@ -144,14 +144,14 @@ class Taking {
 /**
  * Takes a part of what an identity has, and says how much that was; `undefined`: it has nothing.
  */
-type Take = (identity: string, taking: Taking) => Usage | undefined
+type EvictOldest = (identity: string, taking: StepBudget) => Usage | undefined
 
 /** A kind of which the heaviest identity gives first. */
-interface Class {
+interface EvictionClass {
   readonly kind: EvictedKind
   /** Identities that have something of it, with its weight. */
   readonly weights: Statement
-  readonly take: Take
+  readonly take: EvictOldest
 }
 
 /**
@@ -162,23 +162,29 @@ interface Class {
  */
 export class Eviction {
   readonly #objects: Objects
-  readonly #rings: Rings
+  readonly #eventLogs: EventLogs
   readonly #quotas: Quotas
   readonly #maxBytes: number
   readonly #pageSize: number
-  readonly #classes: readonly [passing: Class, ...Class[]]
+  readonly #classes: readonly [passing: EvictionClass, ...EvictionClass[]]
   /**
    * Of equal ones the one that was used longest ago comes first. As they were read when a kind's
    * turn came, less what was taken since; read again when it comes anew, or when they are used up.
    */
   readonly #weights = new Map<EvictedKind, Map<string, number>>()
   /** Since the last step, where others are to follow. */
-  #written: Written | undefined
+  #written: WriteLoad | undefined
   readonly #sql
 
-  constructor(db: DatabaseSync, objects: Objects, rings: Rings, quotas: Quotas, maxBytes: number) {
+  constructor(
+    db: DatabaseSync,
+    objects: Objects,
+    eventLogs: EventLogs,
+    quotas: Quotas,
+    maxBytes: number,
+  ) {
     this.#objects = objects
-    this.#rings = rings
+    this.#eventLogs = eventLogs
     this.#quotas = quotas
     this.#maxBytes = maxBytes
     this.#pageSize = Number(prepare(db, 'PRAGMA page_size').get()?.[0])
@@ -190,7 +196,7 @@ export class Eviction {
          FROM collection JOIN scope ON scope.id = scope
          WHERE ${where} ORDER BY confirmed_at, collection.id LIMIT ${most}`,
       )
-    const singles = (where: string): Statement =>
+    const records = (where: string): Statement =>
       prepare(
         db,
         `SELECT scope, namespace, name, body, size, ${objectWeight} FROM single
@@ -220,7 +226,7 @@ export class Eviction {
     const isFreeDocument = `NOT (${neededDocuments})`
     const passing = [
       this.#collections(collections(`${isPassing} AND identity = ?`)),
-      this.#singles(singles(`${isPassing} AND ${ofIdentity}`)),
+      this.#evictRecords(records(`${isPassing} AND ${ofIdentity}`)),
     ] as const
     this.#classes = [
       {
@@ -239,7 +245,7 @@ export class Eviction {
       {
         kind: 'object',
         weights: weights(ofSingles(isFree)),
-        take: this.#singles(singles(`${isFree} AND ${ofIdentity}`)),
+        take: this.#evictRecords(records(`${isFree} AND ${ofIdentity}`)),
       },
       {
         kind: 'collection',
@@ -250,11 +256,11 @@ export class Eviction {
     this.#sql = {
       pages: prepare(db, 'PRAGMA page_count'),
       free: prepare(db, 'PRAGMA freelist_count'),
-      asked: prepare(db, 'UPDATE scope SET passing = 0 WHERE id = ? AND passing = 1'),
-      passing: prepare(db, 'UPDATE scope SET passing = 1 WHERE id = ?'),
+      clearInteractive: prepare(db, 'UPDATE scope SET passing = 0 WHERE id = ? AND passing = 1'),
+      setInteractive: prepare(db, 'UPDATE scope SET passing = 1 WHERE id = ?'),
       own: {
         collection: this.#collections(collections(`${ofIdentity}`)),
-        object: this.#singles(singles(ofIdentity)),
+        object: this.#evictRecords(records(ofIdentity)),
         document: this.#documents(documents('identity = ?')),
       },
       oldest: prepare(
@@ -276,22 +282,22 @@ export class Eviction {
          ORDER BY idle_days DESC LIMIT 1`,
       ),
       // Few at a time: somebody may still follow the latest.
-      goneCollections: collections(
+      unreferencedCollections: collections(
         `label_selector = '' AND field_selector GLOB '${byName}*' AND instr(field_selector, ',') = 0
-         AND ${unreferred(`substr(field_selector, ${byName.length + 1})`, 'collection.namespace')}`,
+         AND ${isUnreferenced(`substr(field_selector, ${byName.length + 1})`, 'collection.namespace')}`,
         stepGone,
       ),
-      goneSingles: prepare(
+      unreferencedRecords: prepare(
         db,
         `SELECT scope, namespace, name, body, size, ${objectWeight}
          FROM single JOIN scope ON scope.id = scope
-         WHERE ${unreferred('name', 'namespace')} ORDER BY confirmed_at LIMIT ${stepGone}`,
+         WHERE ${isUnreferenced('name', 'namespace')} ORDER BY confirmed_at LIMIT ${stepGone}`,
       ),
       removeDocument: prepare(db, 'DELETE FROM document WHERE rowid = ?'),
-      disown: prepare(db, 'UPDATE collection SET whole = 0 WHERE id = ? AND whole = 1'),
-      ringed: prepare(
+      invalidate: prepare(db, 'UPDATE collection SET whole = 0 WHERE id = ? AND whole = 1'),
+      logged: prepare(
         db,
-        `SELECT ring_next - ring_first, ${ringWeight} FROM collection
+        `SELECT ring_next - ring_first, ${eventLogWeight} FROM collection
          WHERE id = ? AND ring_next > ring_first`,
       ),
       members: prepare(
@@ -313,7 +319,7 @@ export class Eviction {
            SELECT 1 FROM single WHERE single.scope = ?1 AND single.namespace = forgotten.namespace
              AND single.name = forgotten.name)`,
       ),
-      removeSingle: prepare(
+      removeRecord: prepare(
         db,
         'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?',
       ),
@@ -325,12 +331,12 @@ export class Eviction {
    * that it is not.
    */
   get isNear(): boolean {
-    const limit = near * this.#maxBytes
+    const limit = evictAbove * this.#maxBytes
     return this.#bytesOf(this.#sql.pages) > limit && this.#used() > limit
   }
 
   /** So many objects and documents were written, of so many bytes. */
-  wrote({ rows, bytes }: Written): void {
+  wrote({ rows, bytes }: WriteLoad): void {
     if (!this.#written) return
     this.#written = { rows: this.#written.rows + rows, bytes: this.#written.bytes + bytes }
   }
@@ -344,39 +350,39 @@ export class Eviction {
    * Somebody is about to be told what lies in the scope; `passing` where a person asked, and nobody
    * else ever did.
    */
-  asked(scope: ScopeKey, passing: boolean): void {
+  markScope(scope: ScopeKey, interactive: boolean): void {
     const known = this.#objects.knownScope(scope)
-    if (!passing) {
-      if (known !== undefined) this.#sql.asked.run(known)
-    } else if (known === undefined) this.#sql.passing.run(this.#objects.scope(scope))
+    if (!interactive) {
+      if (known !== undefined) this.#sql.clearInteractive.run(known)
+    } else if (known === undefined) this.#sql.setInteractive.run(this.#objects.scope(scope))
   }
 
   /**
    * Gives back rows that are kept for later, and takes away some of what is least needed, if that
    * is not enough.
    */
-  step(needed?: readonly string[]): Step {
+  step(needed?: readonly string[]): EvictionStep {
     const given = this.#objects.giveBack(stepRows)
-    const excess = this.#used() - this.#objects.keptBytes - enough * this.#maxBytes
+    const excess = this.#used() - this.#objects.keptBytes - evictDownTo * this.#maxBytes
     if (excess <= 0) {
       this.#weights.clear()
       this.#written = undefined
       if (given > 0 || !this.isNear) return { more: given > 0 && this.isNear }
       return { more: false, pinned: true }
     }
-    const evicted = this.#evict(excess) ?? (needed && this.#gone(JSON.stringify(needed)))
+    const evicted = this.#evict(excess) ?? (needed && this.#unreferenced(JSON.stringify(needed)))
     if (evicted) return { evicted, more: true }
     return given > 0 ? { more: true } : { more: false, exhausted: true }
   }
 
   /** Takes away some of what an identity used longest ago, if it has too much. */
-  stepOf(identity: string): Step {
+  stepOf(identity: string): EvictionStep {
     let excess = this.#quotas.excess(identity)
     if (!excess) {
       this.#written = undefined
       return { more: false }
     }
-    const taking = new Taking(
+    const taking = new StepBudget(
       'quota',
       this.#takeWritten(),
       excess.of === 'bytes' ? excess.amount : Infinity,
@@ -406,7 +412,7 @@ export class Eviction {
   }
 
   /** What this step is to keep up with. */
-  #takeWritten(): Written {
+  #takeWritten(): WriteLoad {
     const written = this.#written ?? none
     this.#written = none
     return written
@@ -415,14 +421,14 @@ export class Eviction {
   /** About so many bytes, if a step may take as much. */
   #evict(bytes: number): Evicted | undefined {
     const written = this.#takeWritten()
-    const begin = (kind: EvictedKind): Taking => new Taking(kind, written, bytes)
+    const begin = (kind: EvictedKind): StepBudget => new StepBudget(kind, written, bytes)
     const [passing, ...others] = this.#classes
     let evicted = this.#ofClass(passing, begin) ?? this.#idle(begin('idle'))
     for (const each of others) evicted ??= this.#ofClass(each, begin)
     return evicted
   }
 
-  #ofClass(of: Class, begin: (kind: EvictedKind) => Taking): Evicted | undefined {
+  #ofClass(of: EvictionClass, begin: (kind: EvictedKind) => StepBudget): Evicted | undefined {
     const known = this.#weights.get(of.kind)
     const evicted = known && this.#ofHeaviest(of, known, begin(of.kind))
     if (evicted) return evicted
@@ -432,9 +438,9 @@ export class Eviction {
   }
 
   #ofHeaviest(
-    { kind, take }: Class,
+    { kind, take }: EvictionClass,
     weights: Map<string, number>,
-    taking: Taking,
+    taking: StepBudget,
   ): Evicted | undefined {
     while (taking.rowsLeft > 0) {
       // What others have is what a node's network may be made of: the node's own rest goes first.
@@ -447,14 +453,14 @@ export class Eviction {
     return taking.evicted
   }
 
-  #gone(needed: string): Evicted | undefined {
-    const taking = new Taking('gone', none)
-    for (const row of this.#sql.goneCollections.all(needed)) this.#collection(row, taking)
-    if (!taking.evicted) this.#removeSingles(this.#sql.goneSingles.all(needed), taking)
+  #unreferenced(needed: string): Evicted | undefined {
+    const taking = new StepBudget('gone', none)
+    for (const row of this.#sql.unreferencedCollections.all(needed)) this.#collection(row, taking)
+    if (!taking.evicted) this.#removeRecords(this.#sql.unreferencedRecords.all(needed), taking)
     return taking.evicted
   }
 
-  #idle(taking: Taking): Evicted | undefined {
+  #idle(taking: StepBudget): Evicted | undefined {
     const [identity] = this.#sql.idle.get() ?? []
     if (identity === undefined) return undefined
     const { collection, object, document } = this.#sql.own
@@ -463,14 +469,14 @@ export class Eviction {
     return taking.evicted
   }
 
-  #collections(oldest: Statement): Take {
+  #collections(oldest: Statement): EvictOldest {
     return (identity, taking) => {
       const row = oldest.get(identity)
       return row && this.#collection(row, taking)
     }
   }
 
-  #collection(row: Row, taking: Taking): Usage {
+  #collection(row: Row, taking: StepBudget): Usage {
     const [id = 0, scope, version, weight, namespace, labelSelector, fieldSelector, ...key] = row
     const of = { id: Number(id), scope: Number(scope) }
     const address: CollectionAddress = {
@@ -479,11 +485,11 @@ export class Eviction {
       labelSelector: String(labelSelector),
       fieldSelector: String(fieldSelector),
     }
-    this.#sql.disown.run(of.id)
-    const ring = this.#sql.ringed.get(of.id)
-    if (ring) {
-      this.#rings.restart(of, String(version))
-      const [events, bytes] = [Number(ring[0]), Number(ring[1])]
+    this.#sql.invalidate.run(of.id)
+    const log = this.#sql.logged.get(of.id)
+    if (log) {
+      this.#eventLogs.restart(of, String(version))
+      const [events, bytes] = [Number(log[0]), Number(log[1])]
       taking.tookOf(address, 0, bytes, events)
       return { bytes, collections: 0, documents: 0 }
     }
@@ -499,25 +505,25 @@ export class Eviction {
     if (isGone) {
       this.#sql.removeCollection.run(of.id)
       this.#sql.recall.run(of.scope)
-      this.#rings.forget()
+      this.#eventLogs.forget()
       bytes += Number(weight)
     }
     taking.tookOf(address, members.length, bytes, members.length + 1)
     return { bytes, collections: isGone ? 1 : 0, documents: 0 }
   }
 
-  #singles(oldest: Statement): Take {
+  #evictRecords(oldest: Statement): EvictOldest {
     return (identity, taking) =>
-      this.#removeSingles(oldest.all(identity, Math.min(stepRows, taking.rowsLeft)), taking)
+      this.#removeRecords(oldest.all(identity, Math.min(stepRows, taking.rowsLeft)), taking)
   }
 
-  #removeSingles(rows: readonly Row[], taking: Taking): Usage | undefined {
+  #removeRecords(rows: readonly Row[], taking: StepBudget): Usage | undefined {
     if (rows.length === 0) return undefined
     let bytes = 0
     for (const row of rows) {
       if (taking.rowsLeft === 0) break
       const [scope = 0, namespace = '', name = '', , , weight] = row
-      this.#sql.removeSingle.run(scope, namespace, name)
+      this.#sql.removeRecord.run(scope, namespace, name)
       this.#release(row)
       bytes += Number(weight)
       taking.took(1, Number(weight))
@@ -525,7 +531,7 @@ export class Eviction {
     return { bytes, collections: 0, documents: 0 }
   }
 
-  #documents(oldest: Statement): Take {
+  #documents(oldest: Statement): EvictOldest {
     return (identity, taking) => {
       const rows = oldest.all(identity, Math.ceil(taking.rowsLeft / rowsOfDocument))
       if (rows.length === 0) return undefined

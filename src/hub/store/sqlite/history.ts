@@ -2,8 +2,8 @@ import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import { StoreFailure, type CollectionKey, type StoredChanges } from '../store.ts'
 import { addressOf, type ScopeKey } from './address.ts'
 import type { Reads, StoredEvent } from './reads.ts'
-import type { Stored } from './stored.ts'
-import { Runs } from './runs.ts'
+import type { ObjectRow } from './object-row.ts'
+import { BatchReader } from './batch-reader.ts'
 import type { ViewParts } from './view.ts'
 
 /** A body that an event refers to is damaged: without it there would be a hole. */
@@ -29,9 +29,11 @@ export class History {
     if (!found) return undefined
     const { gvk, extra, version: resourceVersion } = found.head
     const { events = 'expired' } = found
-    if (events === 'damaged') damage.ring(address)
+    if (events === 'damaged') damage.eventLog(address)
     if (typeof events === 'string') return 'expired'
-    const batches = new Runs(events, snapshots.read(), (run) => this.#run(address.scope, run))
+    const batches = new BatchReader(events, snapshots.read(), (batch) =>
+      this.#batch(address.scope, batch),
+    )
     try {
       return { gvk, extra, resourceVersion, batches: batches.readAhead() }
     } catch (failure) {
@@ -41,17 +43,17 @@ export class History {
     }
   }
 
-  #run(scope: ScopeKey, run: readonly StoredEvent[]): readonly ObjectEvent[] {
-    const wanted = new Map<number, Stored>()
-    for (const { object, previous } of run) {
+  #batch(scope: ScopeKey, batch: readonly StoredEvent[]): readonly ObjectEvent[] {
+    const wanted = new Map<number, ObjectRow>()
+    for (const { object, previous } of batch) {
       wanted.set(object.id, object)
       if (previous) wanted.set(previous.id, previous)
     }
     const ids = [...wanted.keys()]
-    const objects = this.#parts.bodies.run(scope, [...wanted.values()])
+    const objects = this.#parts.bodies.batch(scope, [...wanted.values()])
     if (objects.length < ids.length) throw new Incomplete('an event is damaged')
     const byId = new Map(ids.map((id, index) => [id, objects[index]]))
-    return run.flatMap(({ type, object: { id }, previous }) => {
+    return batch.flatMap(({ type, object: { id }, previous }) => {
       const object = byId.get(id)
       const before = previous && byId.get(previous.id)
       return object ? [{ type, object, ...(before && { previous: before }) }] : []

@@ -9,7 +9,7 @@ const busy = 5
 const noDatabase = 26
 
 /** The directory is another's. */
-export class Taken extends Error {
+export class DirectoryInUse extends Error {
   readonly code = 'TAKEN'
   constructor(lock: string, cause: unknown) {
     const pid = lockHolder(lock)
@@ -30,7 +30,7 @@ export function lock(path: string): Disposable {
     return take(path)
   } catch (cause) {
     if (!(cause instanceof Error && 'errcode' in cause)) throw cause
-    if (cause.errcode === busy) throw new Taken(path, cause)
+    if (cause.errcode === busy) throw new DirectoryInUse(path, cause)
     if (cause.errcode !== noDatabase) throw cause
     rmSync(path)
     return take(path)

@@ -1,6 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { heldColumns, heldOf, isDamaged, maybeHeld, type DamagedIn, type Named } from './held.ts'
-import type { Held, Objects } from './objects.ts'
+import {
+  rowColumns,
+  objectRow,
+  isDamaged,
+  optionalObjectRow,
+  type DamagedParameters,
+  type ObjectName,
+  type ObjectRow,
+} from './object-row.ts'
+import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 
 /** The writer's view of what collections hold. Who is replaced or removed lets go of its body. */
@@ -13,11 +21,11 @@ export class Members {
     this.#sql = {
       find: prepare(
         db,
-        `SELECT ${heldColumns} FROM member WHERE collection = ? AND namespace = ? AND name = ?`,
+        `SELECT ${rowColumns} FROM member WHERE collection = ? AND namespace = ? AND name = ?`,
       ),
       set: prepare(
         db,
-        `INSERT INTO member (collection, ${heldColumns}) VALUES (?, ?, ?, ?, ?, ?, ?)
+        `INSERT INTO member (collection, ${rowColumns}) VALUES (?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
            version = excluded.version, size = excluded.size`,
       ),
@@ -31,8 +39,8 @@ export class Members {
       ),
       join: prepare(
         db,
-        `INSERT INTO member (collection, ${heldColumns})
-         SELECT ?3, ${heldColumns} FROM staged
+        `INSERT INTO member (collection, ${rowColumns})
+         SELECT ?3, ${rowColumns} FROM staged
          WHERE scope = ?1 AND replacement = ?2 ORDER BY namespace, name
          ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
            version = excluded.version, size = excluded.size
@@ -47,19 +55,19 @@ export class Members {
     }
   }
 
-  find(collection: number, { namespace, name }: Named): Held | undefined {
-    return maybeHeld(this.#sql.find.get(collection, namespace, name))
+  find(collection: number, { namespace, name }: ObjectName): ObjectRow | undefined {
+    return optionalObjectRow(this.#sql.find.get(collection, namespace, name))
   }
 
   /** In place of `before`, which is what it held of the object. */
-  set(scope: number, collection: number, held: Held, before: Held | undefined): void {
+  set(scope: number, collection: number, held: ObjectRow, before: ObjectRow | undefined): void {
     const { id, namespace, name, uid, resourceVersion, size } = held
     if (before?.id === id) return
     this.#sql.set.run(collection, id, namespace, name, uid, resourceVersion, size)
     if (before) this.#objects.release(scope, before)
   }
 
-  remove(scope: number, collection: number, member: Held): void {
+  remove(scope: number, collection: number, member: ObjectRow): void {
     this.#sql.remove.run(collection, member.namespace, member.name)
     this.#objects.release(scope, member)
   }
@@ -69,7 +77,7 @@ export class Members {
    * times as long. Returns whether any is another than before.
    */
   join(scope: number, collection: number, replacement: number): boolean {
-    const displaced = this.#sql.displaced.all(scope, replacement, collection).map(heldOf)
+    const displaced = this.#sql.displaced.all(scope, replacement, collection).map(objectRow)
     this.#sql.join.run(scope, replacement, collection)
     const changed = Number(this.#sql.changes.get()?.[0]) > 0
     for (const held of displaced) this.#objects.release(scope, held)
@@ -77,7 +85,7 @@ export class Members {
   }
 
   /** Returns whether any collection held it. */
-  forgetDamaged(damaged: DamagedIn): boolean {
+  forgetDamaged(damaged: DamagedParameters): boolean {
     return this.#sql.forgetDamaged.all(...damaged).length > 0
   }
 }

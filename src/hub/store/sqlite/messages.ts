@@ -4,21 +4,22 @@ import type { GVK } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import type { DocumentContent } from '../store.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
-import type { Step } from './eviction-step.ts'
+import type { EvictionStep } from './eviction-step.ts'
 import type { SharedDiskWork } from './disk-work.ts'
+import type { ObjectRow } from './object-row.ts'
 
 /**
  * Objects on their way to the other thread: one buffer that is handed over instead of copied, and
  * flat arrays, as cloning a buffer for each object costs more than storing it.
  */
-export interface Packed {
+export interface PackedObjects {
   /** Namespace, name, uid and resource version of each, one after the other. */
   readonly fields: readonly string[]
   readonly lengths: readonly number[]
   readonly bytes: Uint8Array<ArrayBuffer>
 }
 
-export function pack(objects: readonly ApiObject[]): Packed {
+export function pack(objects: readonly ApiObject[]): PackedObjects {
   const bytes = new Uint8Array(lengthOf(objects.map((object) => object.bytes)))
   let at = 0
   for (const object of objects) {
@@ -38,7 +39,7 @@ export function pack(objects: readonly ApiObject[]): Packed {
 }
 
 /** The objects again; their bytes are slices of the one buffer. */
-export function unpack({ fields, lengths, bytes }: Packed): ApiObject[] {
+export function unpack({ fields, lengths, bytes }: PackedObjects): ApiObject[] {
   let at = 0
   return lengths.map((length, index) => {
     const [namespace = '', name = '', uid = '', resourceVersion = ''] = fields.slice(
@@ -58,12 +59,12 @@ export interface Stage {
   readonly kind: 'stage'
   readonly collection: CollectionAddress
   readonly replacement: number
-  readonly objects: Packed
+  readonly objects: PackedObjects
 }
 
 /** Turns what was staged into members, and takes out what the list no longer has. */
-export interface Flip {
-  readonly kind: 'flip'
+export interface CommitList {
+  readonly kind: 'commit-list'
   readonly collection: CollectionAddress
   readonly replacement: number
   /** Staged, but overtaken by events meanwhile, or gone again. */
@@ -76,7 +77,7 @@ export interface Flip {
   readonly extra: string
   readonly confirmedAt: number
   /** The collection missed a write: what happened up to this list is not known whole. */
-  readonly afresh: boolean
+  readonly afterMissedWrite: boolean
 }
 
 export interface Discard {
@@ -94,7 +95,7 @@ export interface Apply {
    */
   readonly whole: boolean
   readonly types: readonly ObjectEvent['type'][]
-  readonly objects: Packed
+  readonly objects: PackedObjects
   /** Whether to answer with what is displaced. */
   readonly previous: boolean
   /** The version at which their watch takes the collection to be; '' where it does not say. */
@@ -109,7 +110,7 @@ export interface Put {
   readonly confirmedAt: number
   readonly scope: ScopeKey
   readonly gvk: GVK
-  readonly objects: Packed
+  readonly objects: PackedObjects
   /** Whether they take the place of newer ones, as `ObjectStore.putRestored` has it. */
   readonly restored: boolean
 }
@@ -131,15 +132,10 @@ export interface PutDocument extends DocumentContent {
 }
 
 /**
- * An object whose bytes cannot be read: the row of its body, and whose it was, as rows are used
- * again.
+ * An object whose bytes cannot be read: the row of its body, and which object it was, as rows are
+ * used again.
  */
-export interface Damaged {
-  readonly id: number
-  readonly namespace: string
-  readonly name: string
-  readonly resourceVersion: string
-}
+export type DamagedObject = Pick<ObjectRow, 'id' | 'namespace' | 'name' | 'resourceVersion'>
 
 /**
  * An object is damaged: nobody holds it any more, and collections that did are known to have holes.
@@ -147,43 +143,43 @@ export interface Damaged {
 export interface Quarantine {
   readonly kind: 'quarantine'
   readonly scope: ScopeKey
-  readonly object: Damaged
+  readonly object: DamagedObject
 }
 
 /** A collection that missed a write is not to be served after a restart either. */
-export interface Disown {
-  readonly kind: 'disown'
+export interface Invalidate {
+  readonly kind: 'invalidate'
   readonly collection: CollectionAddress
 }
 
 /** A day has begun, counted from the epoch: what nobody used is one day older. */
-export interface Age {
-  readonly kind: 'age'
+export interface CountDay {
+  readonly kind: 'count-day'
   readonly day: number
 }
 
-export interface Used {
-  readonly kind: 'used'
+export interface MarkUsed {
+  readonly kind: 'mark-used'
   readonly identity: string
 }
 
 /** One step of forgetting everything kept for an identity that nobody used for long. */
-export interface ForgetAudience {
-  readonly kind: 'forget-audience'
+export interface ForgetIdentity {
+  readonly kind: 'forget-identity'
   readonly identity: string
 }
 
 /** So many bytes are written and left to be written over: whether the disk takes them. */
-export interface Trial {
+export interface TrialWrite {
   readonly kind: 'trial'
   readonly bytes: number
 }
 
 /** What lies in the scope is about to be recorded: for a person at a console, or for a program. */
-export interface Asked {
-  readonly kind: 'asked'
+export interface MarkScope {
+  readonly kind: 'mark-scope'
   readonly scope: ScopeKey
-  readonly passing: boolean
+  readonly interactive: boolean
 }
 
 /** One step of making room. */
@@ -195,27 +191,27 @@ export interface Evict {
    * Of what pods refer to, all that is needed, as `placeNameOf` has it: the rest may go, too.
    * Absent: none of it.
    */
-  readonly needed?: readonly string[]
+  readonly referenced?: readonly string[]
 }
 
 export type Operation =
   | Stage
-  | Flip
+  | CommitList
   | Discard
   | Apply
   | Put
   | Forget
   | PutDocument
   | Quarantine
-  | Disown
-  | Age
-  | Used
-  | ForgetAudience
-  | Trial
-  | Asked
+  | Invalidate
+  | CountDay
+  | MarkUsed
+  | ForgetIdentity
+  | TrialWrite
+  | MarkScope
   | Evict
 
-export interface Group {
+export interface OperationGroup {
   readonly operations: readonly Operation[]
   /** Bodies that became unreferenced up to this group are no longer read by anyone. */
   readonly sweepUpTo: number
@@ -224,24 +220,24 @@ export interface Group {
 /** What `apply` displaced: positions among its objects, and the objects. */
 export interface Displaced {
   readonly positions: readonly number[]
-  readonly objects: Packed
-  readonly damaged: readonly Damaged[]
+  readonly objects: PackedObjects
+  readonly damaged: readonly DamagedObject[]
 }
 
-export type Outcome =
-  | { readonly ok: true; readonly displaced?: Displaced; readonly step?: Step }
+export type OperationOutcome =
+  | { readonly ok: true; readonly displaced?: Displaced; readonly step?: EvictionStep }
   | { readonly ok: false; readonly message: string; readonly errcode?: number }
 
 /** Answer to one group. */
-export interface Done {
-  readonly outcomes: readonly Outcome[]
+export interface GroupDone {
+  readonly outcomes: readonly OperationOutcome[]
   /** Number of this group, and how many unreferenced bodies wait to be swept. */
   readonly group: number
   readonly unreferenced: number
   /** The database takes nearly as much as it may. */
   readonly isNearFull: boolean
   /** Identities that have more than their quota. */
-  readonly beyondQuota: readonly string[]
+  readonly overQuota: readonly string[]
 }
 
 export interface WriterOptions {
@@ -255,7 +251,7 @@ export interface WriterOptions {
 }
 
 /** What the writer says first. */
-export type Opened =
+export type WriterOpened =
   | { readonly ok: true; readonly resealed: boolean }
   | {
       readonly ok: false

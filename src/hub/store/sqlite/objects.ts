@@ -1,25 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../../api/kube/object.ts'
+import type { ObjectRow } from './object-row.ts'
 import { fromBody, roomFor, toBody } from './body.ts'
 import type { ScopeKey } from './address.ts'
-import { RingBodies } from './ring-bodies.ts'
+import { EventBodies } from './event-bodies.ts'
 import { isSealed, type Seal } from './seal.ts'
 import { secureDelete } from './secure-delete.ts'
-import { Spares, type Spare } from './spares.ts'
+import { FreeRows, type FreeRow } from './free-rows.ts'
 import { prepare } from './statements.ts'
 
-/** One version of one object, as the rows that refer to its body know it. */
-export interface Held extends Omit<ApiObject, 'bytes'> {
-  /** Row of `body`. */
-  readonly id: number
-  readonly size: number
-}
-
 /** As much of it as tells where its body is, and who else may refer to that. */
-export type Placed = Omit<Held, 'uid' | 'resourceVersion'>
+export type BodyReference = Omit<ObjectRow, 'uid' | 'resourceVersion'>
 
 /** A row that was left to nobody. */
-interface Left extends Spare {
+interface UnreferencedBody extends FreeRow {
   readonly isSealed: boolean
 }
 
@@ -38,18 +32,18 @@ export class Objects {
    * Bodies left by committed groups, in order of the group; `#left` are those of the transaction
    * that runs, and `#erased` what it deletes of the former.
    */
-  #unreferenced: (Left & { readonly group: number })[] = []
-  #left: Left[] = []
-  #erased: (Left & { readonly group: number })[] = []
-  readonly #spares = new Spares()
-  readonly #ringed: RingBodies
+  #unreferenced: (UnreferencedBody & { readonly group: number })[] = []
+  #left: UnreferencedBody[] = []
+  #erased: (UnreferencedBody & { readonly group: number })[] = []
+  readonly #freeRows = new FreeRows()
+  readonly #eventBodies: EventBodies
   #nextId: number
   readonly #sql
 
   constructor(db: DatabaseSync, seal: Seal) {
     this.#db = db
     this.#seal = seal
-    this.#ringed = new RingBodies(db)
+    this.#eventBodies = new EventBodies(db)
     this.#nextId = Number(prepare(db, 'SELECT coalesce(max(id), 0) + 1 FROM body').get()?.[0])
     // Collections of other names are many where each object is watched by itself, and need no look.
     const anyoneWith = (condition: (table: string) => string): string => `
@@ -125,7 +119,7 @@ export class Objects {
    * Stores the body, or finds it stored for someone else. The caller is to refer to it before the
    * transaction ends.
    */
-  acquire(key: ScopeKey, object: ApiObject): Held {
+  acquire(key: ScopeKey, object: ApiObject): ObjectRow {
     const { namespace, name, uid, resourceVersion } = object
     const size = object.bytes.byteLength
     const found =
@@ -137,7 +131,7 @@ export class Objects {
   }
 
   #store(key: ScopeKey, object: ApiObject): number {
-    const id = this.#spares.take(roomFor(object.bytes.byteLength)) ?? this.#nextId++
+    const id = this.#freeRows.take(roomFor(object.bytes.byteLength)) ?? this.#nextId++
     const { checksum, bytes } = toBody(this.#seal, key, object)
     this.#sql.setBody.run(id, checksum, bytes)
     return id
@@ -154,8 +148,8 @@ export class Objects {
    * To be called when a row that referred to it does so no longer; after the last one its body is
    * left to `sweep`.
    */
-  release(scope: number, { id, namespace, name, size }: Placed): void {
-    if (this.#ringed.has(id)) return
+  release(scope: number, { id, namespace, name, size }: BodyReference): void {
+    if (this.#eventBodies.has(id)) return
     if (this.#sql.sameBody.get(scope, namespace, name, id)) return
     this.#left.push({ id, room: roomFor(size), isSealed: this.#isSealed(scope) })
   }
@@ -171,17 +165,17 @@ export class Objects {
   }
 
   /** An event refers to it from now on. */
-  ring({ id }: Held): void {
-    this.#ringed.add(id)
+  addEvent({ id }: ObjectRow): void {
+    this.#eventBodies.add(id)
   }
 
   /** The same as `release`, for what an event referred to. */
-  unring(scope: number, held: Placed): void {
-    if (this.#ringed.remove(held.id)) this.release(scope, held)
+  releaseEvent(scope: number, held: BodyReference): void {
+    if (this.#eventBodies.remove(held.id)) this.release(scope, held)
   }
 
   /** `undefined` when it is damaged. */
-  read(key: ScopeKey, held: Held): ApiObject | undefined {
+  read(key: ScopeKey, held: ObjectRow): ApiObject | undefined {
     const row = this.#sql.read.get(held.id)
     if (!(row?.[1] instanceof Uint8Array)) return undefined
     const body = { checksum: Number(row[0]), bytes: row[1] }
@@ -203,14 +197,14 @@ export class Objects {
     const ended = this.#unreferenced.splice(0, swept < 0 ? Infinity : swept)
     for (const left of ended) {
       if (left.isSealed) this.#erased.push(left)
-      else this.#spares.add(left)
+      else this.#freeRows.add(left)
     }
     if (this.#erased.length > 0) {
       secureDelete(this.#db, () => {
         for (const { id } of this.#erased) this.#sql.removeBody.run(id)
       })
     }
-    for (const id of this.#spares.takeSurplus()) this.#sql.removeBody.run(id)
+    for (const id of this.#freeRows.takeSurplus()) this.#sql.removeBody.run(id)
   }
 
   /**
@@ -219,7 +213,7 @@ export class Objects {
    */
   giveBack(rows: number): number {
     let given = 0
-    for (const id of this.#spares.takeSurplus(rows)) {
+    for (const id of this.#freeRows.takeSurplus(rows)) {
       this.#sql.removeBody.run(id)
       given += 1
     }
@@ -231,26 +225,26 @@ export class Objects {
    */
   get keptBytes(): number {
     const waiting = [...this.#unreferenced, ...this.#left]
-    return this.#spares.bytes + waiting.reduce((sum, { room }) => sum + room, 0)
+    return this.#freeRows.bytes + waiting.reduce((sum, { room }) => sum + room, 0)
   }
 
   /** Gives back all room that is kept for later. Within a transaction. */
   shrink(): void {
-    for (const id of this.#spares.takeSurplus(Infinity)) this.#sql.removeBody.run(id)
+    for (const id of this.#freeRows.takeSurplus(Infinity)) this.#sql.removeBody.run(id)
   }
 
   /** The transaction of `group` is committed. */
   committed(group: number): void {
-    this.#spares.committed()
-    this.#ringed.committed()
+    this.#freeRows.committed()
+    this.#eventBodies.committed()
     for (const left of this.#left) this.#unreferenced.push({ group, ...left })
     this.#left = []
     this.#erased = []
   }
 
   rolledBack(): void {
-    this.#spares.rolledBack()
-    this.#ringed.rolledBack()
+    this.#freeRows.rolledBack()
+    this.#eventBodies.rolledBack()
     this.#left = []
     this.#unreferenced.unshift(...this.#erased.splice(0))
     this.#scopes.clear()

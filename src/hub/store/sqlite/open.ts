@@ -5,17 +5,17 @@ import type { FindReferencedObjects } from '../named-object.ts'
 import { StoreFailure } from '../store.ts'
 import { sharedDiskWork } from './disk-work.ts'
 import { unsyncedMs } from './late-sync.ts'
-import { Taken } from './lock.ts'
+import { DirectoryInUse } from './lock.ts'
 import type { WriterOptions } from './messages.ts'
 import { emptyReads, openReadsAlone } from './open-reads.ts'
-import { file, Place, type Begun } from './place.ts'
+import { databaseFile, StoreDirectory, type OpenWriter } from './store-directory.ts'
 import { quotaBytes } from './quotas.ts'
 import type { Reads } from './reads.ts'
-import type { OnEvicted } from './room.ts'
+import type { OnEvicted } from './evictor.ts'
 import { Seal } from './seal.ts'
 import { Snapshots } from './snapshots.ts'
 import { SqliteStore } from './sqlite-store.ts'
-import { isOfDisk, type ReportTrouble } from './trouble.ts'
+import { isOfDisk, type ReportFault } from './faults.ts'
 
 export interface StoreOptions {
   /** Made if missing, and closed to others. */
@@ -35,13 +35,13 @@ export interface StoreOptions {
   /** How long to wait for another process that has the directory open; absent: not at all. */
   readonly patienceMs?: number
   /** Told of everything that went wrong, for logs and metrics. */
-  readonly report: ReportTrouble
+  readonly report: ReportFault
   /** Told when the store takes writes again, after it did not. */
   readonly onRecovered?: () => void
   /** Told when something went to make room. */
   readonly onEvicted?: OnEvicted
   /** Asked where there is no room otherwise; absent: nothing that pods may refer to ever goes. */
-  readonly needed?: FindReferencedObjects
+  readonly referencedObjects?: FindReferencedObjects
   /**
    * Told of each commit of what was written, with its bytes of objects and documents; not of one
    * that only keeps house.
@@ -54,7 +54,7 @@ export interface StoreOptions {
  */
 export const bytesOnDisk = (directory: string): number =>
   ['', '-wal'].reduce((sum, suffix) => {
-    const found = statSync(join(directory, file + suffix), { throwIfNoEntry: false })
+    const found = statSync(join(directory, databaseFile + suffix), { throwIfNoEntry: false })
     return sum + (found?.size ?? 0)
   }, 0)
 
@@ -67,7 +67,7 @@ export const bytesOnDisk = (directory: string): number =>
  */
 export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   const { directory, sealingKey, maxBytes, patienceMs = 0, report } = options
-  const path = join(directory, file)
+  const path = join(directory, databaseFile)
   const writing: WriterOptions = {
     path,
     sealingKey,
@@ -77,18 +77,18 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   }
   const snapshots = new Snapshots()
   const onStarting = (): void => snapshots.restart()
-  const place = new Place(directory, writing, { report, onStarting })
+  const storeDirectory = new StoreDirectory(directory, writing, { report, onStarting })
   const crashed = logLeft(path)
-  const first = await begun(place, patienceMs)
+  const first = await startedWriter(storeDirectory, patienceMs)
   const seal = new Seal(sealingKey)
   const readAlone = (): Reads | undefined => openReadsAlone(path, seal)
   const reads = first instanceof StoreFailure ? readAlone() : first.reads
   if (first instanceof StoreFailure && (isTaken(first) || (!reads && !isOfDisk(first)))) {
-    place[Symbol.dispose]()
+    storeDirectory[Symbol.dispose]()
     throw first
   }
   return new SqliteStore({
-    place,
+    storeDirectory,
     first,
     path,
     diskWork: writing.diskWork,
@@ -101,7 +101,7 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
     onCommitted: options.onCommitted ?? nothing,
     onRecovered: options.onRecovered ?? nothing,
     onEvicted: options.onEvicted ?? nothing,
-    needed: options.needed ?? nothing,
+    referencedObjects: options.referencedObjects ?? nothing,
   })
 }
 
@@ -111,16 +111,19 @@ const logLeft = (path: string): boolean =>
 
 const nothing = () => undefined
 
-const isTaken = ({ cause }: StoreFailure): boolean => cause instanceof Taken
+const isTaken = ({ cause }: StoreFailure): boolean => cause instanceof DirectoryInUse
 
 /** How often a directory that another process is about to let go of is tried. */
 const retryMs = 20
 
-async function begun(place: Place, patienceMs: number): Promise<Begun | StoreFailure> {
+async function startedWriter(
+  storeDirectory: StoreDirectory,
+  patienceMs: number,
+): Promise<OpenWriter | StoreFailure> {
   const until = elapsed() + patienceMs
   for (;;) {
     try {
-      return await place.begin()
+      return await storeDirectory.openWriter()
     } catch (failure) {
       if (!(failure instanceof StoreFailure)) throw failure
       if (!isTaken(failure) || elapsed() >= until) return failure

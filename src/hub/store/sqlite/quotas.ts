@@ -20,14 +20,14 @@ export interface Excess {
  * of a node comes near. Beyond it goes what that identity used longest ago, until an eighth is free
  * again.
  */
-export const share = 1 / 4
-export const most = { collections: 2_000, documents: 1_000 }
-export const enough = 7 / 8
+export const quotaShare = 1 / 4
+export const quotaCounts = { collections: 2_000, documents: 1_000 }
+export const quotaTarget = 7 / 8
 
 /**
  * Bytes that one identity may have; of lists on their way, which are beside that, as many again.
  */
-export const quotaBytes = (maxBytes: number): number => share * maxBytes
+export const quotaBytes = (maxBytes: number): number => quotaShare * maxBytes
 
 /** Exempt: what the node boots with, and what the hub itself chose to read. */
 const exempt = new Set<string>([node, shared])
@@ -37,7 +37,7 @@ export const hasQuota = (identity: string): boolean => !exempt.has(identity)
  * Identities of which something is noted; a caller that sends ever new tokens is not to fill the
  * memory.
  */
-const mostNoted = 10_000
+const maxMeasured = 10_000
 
 /** Bytes that a row takes beside its body, in round numbers. */
 export const rowBytes = 200
@@ -49,11 +49,11 @@ export const rowBytes = 200
 export const objectWeight = `size + ${rowBytes}`
 export const documentWeight = `length(body) + ${rowBytes}`
 export const headWeight = `length(extra) + ${3 * rowBytes}`
-export const ringWeight = `(SELECT coalesce(sum(size + coalesce(previous_size, 0) + ${rowBytes}), 0)
+export const eventLogWeight = `(SELECT coalesce(sum(size + coalesce(previous_size, 0) + ${rowBytes}), 0)
     FROM event WHERE event.collection = collection.id)
   + (SELECT coalesce(sum((value->>9) + coalesce(value->>13, 0) + ${rowBytes}), 0)
     FROM json_each(CASE WHEN json_valid(ring_tail) THEN ring_tail ELSE '[]' END))`
-export const collectionWeight = `${headWeight} + ${ringWeight} +
+export const collectionWeight = `${headWeight} + ${eventLogWeight} +
   (SELECT coalesce(sum(${objectWeight}), 0) FROM member WHERE member.collection = collection.id)`
 
 /**
@@ -64,20 +64,20 @@ export const collectionWeight = `${headWeight} + ${ringWeight} +
 export class Quotas {
   readonly #quota: Usage
   /** At least what is kept for each. */
-  readonly #noted = new Map<string, Usage>()
+  readonly #measured = new Map<string, Usage>()
   readonly #written = new Set<string>()
   readonly #released = new Set<string>()
   readonly #sql
 
   constructor(db: DatabaseSync, maxBytes: number) {
-    this.#quota = { bytes: quotaBytes(maxBytes), ...most }
+    this.#quota = { bytes: quotaBytes(maxBytes), ...quotaCounts }
     const ofIdentity = 'scope IN (SELECT id FROM scope WHERE identity = ?)'
     this.#sql = {
       collections: prepare(
         db,
         `SELECT count(*), sum(${collectionWeight}) FROM collection WHERE ${ofIdentity}`,
       ),
-      singles: prepare(db, `SELECT sum(${objectWeight}) FROM single WHERE ${ofIdentity}`),
+      records: prepare(db, `SELECT sum(${objectWeight}) FROM single WHERE ${ofIdentity}`),
       documents: prepare(
         db,
         `SELECT count(*), sum(${documentWeight}) FROM document WHERE identity = ?`,
@@ -87,22 +87,22 @@ export class Quotas {
 
   /** An operation is carried out. */
   wrote(operation: Operation): void {
-    const written = writtenBy(operation)
+    const written = addedBy(operation)
     if (!written || !hasQuota(written.identity)) return
     const { identity, ...more } = written
-    const noted = this.#noted.get(identity)
-    if (noted) this.#noted.set(identity, sum(noted, more))
+    const noted = this.#measured.get(identity)
+    if (noted) this.#measured.set(identity, sum(noted, more))
     this.#written.add(identity)
   }
 
   /**
    * Those beyond their quota, of the identities that were written for since this was last called.
    */
-  beyond(): string[] {
+  exceeded(): string[] {
     const identities = [...this.#written]
     this.#written.clear()
     return identities.filter((identity) => {
-      const noted = this.#noted.get(identity)
+      const noted = this.#measured.get(identity)
       if (noted && !this.#exceeds(noted, 1)) return false
       return this.#exceeds(this.#measure(identity), 1)
     })
@@ -113,17 +113,20 @@ export class Quotas {
    * nothing.
    */
   excess(identity: string): Excess | undefined {
-    const noted = this.#noted.get(identity)
-    return (noted && this.#exceeds(noted, enough)) ?? this.#exceeds(this.#measure(identity), enough)
+    const noted = this.#measured.get(identity)
+    return (
+      (noted && this.#exceeds(noted, quotaTarget)) ??
+      this.#exceeds(this.#measure(identity), quotaTarget)
+    )
   }
 
   /** Something of it is gone. */
   released(identity: string, less: Usage): void {
-    const noted = this.#noted.get(identity)
+    const noted = this.#measured.get(identity)
     if (!noted) return
     this.#released.add(identity)
     const { bytes, collections, documents } = less
-    this.#noted.set(
+    this.#measured.set(
       identity,
       sum(noted, { bytes: -bytes, collections: -collections, documents: -documents }),
     )
@@ -131,7 +134,7 @@ export class Quotas {
 
   /** The transaction that ran did nothing, and what it seemed to release is there. */
   rolledBack(): void {
-    for (const identity of this.#released) this.#noted.delete(identity)
+    for (const identity of this.#released) this.#measured.delete(identity)
     this.#released.clear()
   }
 
@@ -145,15 +148,15 @@ export class Quotas {
 
   #measure(identity: string): Usage {
     const [collections, ofCollections] = this.#sql.collections.get(identity) ?? []
-    const [ofSingles] = this.#sql.singles.get(identity) ?? []
+    const [ofRecords] = this.#sql.records.get(identity) ?? []
     const [documents, ofDocuments] = this.#sql.documents.get(identity) ?? []
     const usage = {
-      bytes: Number(ofCollections) + Number(ofSingles) + Number(ofDocuments),
+      bytes: Number(ofCollections) + Number(ofRecords) + Number(ofDocuments),
       collections: Number(collections),
       documents: Number(documents),
     }
-    if (this.#noted.size >= mostNoted) this.#noted.clear()
-    this.#noted.set(identity, usage)
+    if (this.#measured.size >= maxMeasured) this.#measured.clear()
+    this.#measured.set(identity, usage)
     return usage
   }
 }
@@ -167,7 +170,7 @@ const sum = (a: Usage, b: Usage): Usage => ({
 const nothing: Usage = { bytes: 0, collections: 0, documents: 0 }
 
 /** For whom an operation adds what, at most; what is staged counts, as it becomes members. */
-function writtenBy(operation: Operation): (Usage & { readonly identity: string }) | undefined {
+function addedBy(operation: Operation): (Usage & { readonly identity: string }) | undefined {
   switch (operation.kind) {
     case 'put':
     case 'stage': {
@@ -183,7 +186,7 @@ function writtenBy(operation: Operation): (Usage & { readonly identity: string }
       const bytes = 3 * bytesOf(operation) + 2 * rowsOf(operation) * rowBytes
       return { ...nothing, identity: operation.collection.scope[0], bytes }
     }
-    case 'flip': {
+    case 'commit-list': {
       const bytes = operation.extra.length + 3 * rowBytes
       return { ...nothing, identity: operation.collection.scope[0], bytes, collections: 1 }
     }
@@ -202,7 +205,7 @@ const rowsOf = ({ objects }: WithObjects): number => objects.lengths.length
 const bytesOf = ({ objects }: WithObjects): number => objects.bytes.byteLength
 
 /** Objects and documents that an operation writes. */
-export function written(operation: Operation): { readonly rows: number; readonly bytes: number } {
+export function writeSize(operation: Operation): { readonly rows: number; readonly bytes: number } {
   switch (operation.kind) {
     case 'put':
     case 'stage':
@@ -210,7 +213,7 @@ export function written(operation: Operation): { readonly rows: number; readonly
       return { rows: rowsOf(operation), bytes: bytesOf(operation) }
     case 'document':
       return { rows: 1, bytes: operation.body.byteLength }
-    case 'flip':
+    case 'commit-list':
       return { rows: 1, bytes: 0 }
     default:
       return { rows: 0, bytes: 0 }

@@ -11,18 +11,18 @@ import {
 import type { StoredDocument } from '../store.ts'
 import { fromBody } from './body.ts'
 import { isHeadWhole } from './head-checksum.ts'
-import { keptIdleDays } from './idle-audiences.ts'
+import { maxIdleDays } from './idle-identities.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
-import { KeptBodies } from './kept-bodies.ts'
-import { checksumOf, eventTypes, gapsIn } from './rings.ts'
+import { BodyCache } from './body-cache.ts'
+import { checksumOf, eventTypes, gapsIn } from './event-logs.ts'
 import { isSealed, type Seal } from './seal.ts'
-import { Standings, type Standing } from './standing.ts'
+import { ObjectStatesReader, type ObjectStates } from './object-states.ts'
 import { prepare, type Row } from './statements.ts'
-import type { Stored } from './stored.ts'
-import { UntilWritten } from './until-written.ts'
+import { objectRow, rowColumns, type ObjectRow } from './object-row.ts'
+import { QueryCache } from './query-cache.ts'
 import { isAtLeast } from './versions.ts'
 
-export interface Head {
+export interface StoredHead {
   readonly id: number
   readonly gvk: GVK
   readonly version: string
@@ -31,7 +31,7 @@ export interface Head {
   /** Nothing that is damaged is. */
   readonly whole: boolean
   readonly isDamaged: boolean
-  readonly holes: boolean
+  readonly hasDamage: boolean
 }
 
 /** An event of a ring without its bytes. */
@@ -40,8 +40,8 @@ export interface StoredEvent {
   /** Whether it is what was written. */
   readonly isWhole: boolean
   readonly type: ObjectEvent['type']
-  readonly object: Stored
-  readonly previous: Stored | undefined
+  readonly object: ObjectRow
+  readonly previous: ObjectRow | undefined
   /** Of both. */
   readonly size: number
 }
@@ -60,10 +60,10 @@ const headColumns =
 export class Reads {
   readonly #db: DatabaseSync
   readonly #seal: Seal
-  readonly #standings: Standings
+  readonly #states: ObjectStatesReader
   readonly #scopes = new Map<string, number>()
-  readonly #known: UntilWritten
-  readonly #kept = new KeptBodies()
+  readonly #queries: QueryCache
+  readonly #bodies = new BodyCache()
   readonly #sql
 
   /** The connection is closed with this. */
@@ -71,8 +71,8 @@ export class Reads {
     db.exec('PRAGMA cache_size = -2000')
     this.#db = db
     this.#seal = seal
-    this.#standings = new Standings(db)
-    this.#known = new UntilWritten(db)
+    this.#states = new ObjectStatesReader(db)
+    this.#queries = new QueryCache(db)
     this.#sql = {
       scope: prepare(
         db,
@@ -115,16 +115,16 @@ export class Reads {
       names: prepare(db, 'SELECT namespace, name FROM single WHERE scope = ?'),
       members: prepare(
         db,
-        `SELECT body, namespace, name, uid, version, size FROM member
+        `SELECT ${rowColumns} FROM member
          WHERE collection = ? ORDER BY namespace, name`,
       ),
-      ring: prepare(
+      log: prepare(
         db,
         'SELECT ring_from, ring_gaps, ring_first, ring_next FROM collection WHERE id = ?',
       ),
       events: prepare(
         db,
-        `SELECT body, namespace, name, uid, version, size,
+        `SELECT ${rowColumns},
            previous_body, namespace, name, coalesce(previous_uid, uid), previous_version, previous_size,
            seq, type, checksum
          FROM told WHERE collection = ? ORDER BY seq`,
@@ -168,7 +168,7 @@ export class Reads {
   }
 
   /** Not whole where its version is not what was written. */
-  head(address: CollectionAddress): Head | undefined {
+  head(address: CollectionAddress): StoredHead | undefined {
     const { scope, namespace, labelSelector, fieldSelector } = address
     const id = this.#scope(scope)
     const row =
@@ -184,7 +184,7 @@ export class Reads {
       confirmedAt: Number(confirmedAt),
       whole: whole === 1 && !isDamaged,
       isDamaged,
-      holes: holes === 1,
+      hasDamage: holes === 1,
     }
   }
 
@@ -231,9 +231,9 @@ export class Reads {
       }))
   }
 
-  members(collection: number): readonly Stored[] {
-    return this.#known.get(`members ${collection}`, () =>
-      this.#sql.members.all(collection).map(toStored),
+  members(collection: number): readonly ObjectRow[] {
+    return this.#queries.get(`members ${collection}`, () =>
+      this.#sql.members.all(collection).map(objectRow),
     )
   }
 
@@ -242,16 +242,16 @@ export class Reads {
    * known whole, 'damaged' where what is written of it is not what was.
    */
   events(
-    { id, version }: Pick<Head, 'id' | 'version'>,
+    { id, version }: Pick<StoredHead, 'id' | 'version'>,
     since: string,
   ): readonly StoredEvent[] | 'damaged' | undefined {
     if (isAtLeast(since, version)) return []
-    const [from, gaps, first, next] = this.#sql.ring.get(id) ?? []
+    const [from, gaps, first, next] = this.#sql.log.get(id) ?? []
     if (!isAtLeast(since, String(from)) || !isNewer(version, since)) return undefined
     if (gapsIn(gaps).some(([after, to]) => isNewer(since, after) && isNewer(to, since))) {
       return undefined
     }
-    const events = this.#known.get(`events ${id}`, () => this.#sql.events.all(id).map(toEvent))
+    const events = this.#queries.get(`events ${id}`, () => this.#sql.events.all(id).map(toEvent))
     // One that was lost, or that is another now, would be a hole.
     if (events.length !== Number(next) - Number(first)) return 'damaged'
     if (!events.every(({ isWhole }, at) => isWhole && events[at]?.seq === Number(first) + at)) {
@@ -261,11 +261,11 @@ export class Reads {
   }
 
   /** `undefined`: nothing was ever stored in the scope. */
-  standing(scope: ScopeKey, namespace: string, name: string): Standing | undefined {
+  objectStates(scope: ScopeKey, namespace: string, name: string): ObjectStates | undefined {
     const id = this.#scope(scope)
     if (id === undefined) return undefined
-    return this.#known.get(`standing ${id} ${namespace}/${name}`, () =>
-      this.#standings.of(id, scope, namespace, name),
+    return this.#queries.get(`standing ${id} ${namespace}/${name}`, () =>
+      this.#states.of(id, scope, namespace, name),
     )
   }
 
@@ -275,12 +275,12 @@ export class Reads {
    */
   bodies(
     scope: ScopeKey,
-    wanted: readonly Stored[],
-    damaged: (stored: Stored) => void,
+    wanted: readonly ObjectRow[],
+    damaged: (stored: ObjectRow) => void,
   ): readonly ApiObject[] {
     const kept = isSealed(scope) ? undefined : this.#scope(scope)
     const known = wanted.map((each) =>
-      kept === undefined ? undefined : this.#kept.get(kept, each),
+      kept === undefined ? undefined : this.#bodies.get(kept, each),
     )
     const rows = this.#bodyRows(wanted.filter((_, at) => !known[at]).map(({ id }) => id))
     return wanted.flatMap((stored, at) => {
@@ -290,13 +290,13 @@ export class Reads {
         damaged(stored)
         return []
       }
-      if (kept !== undefined && !known[at]) this.#kept.set(kept, stored, bytes)
+      if (kept !== undefined && !known[at]) this.#bodies.set(kept, stored, bytes)
       return [{ namespace, name, uid, resourceVersion, bytes }]
     })
   }
 
   /** `undefined` where it is damaged or gone. */
-  #read(scope: ScopeKey, stored: Stored, row: Row | undefined): Uint8Array | undefined {
+  #read(scope: ScopeKey, stored: ObjectRow, row: Row | undefined): Uint8Array | undefined {
     // Of a damaged row not even the types are what they were.
     if (!(row?.[2] instanceof Uint8Array)) return undefined
     return fromBody(this.#seal, scope, stored, { checksum: Number(row[1]), bytes: row[2] })
@@ -330,15 +330,15 @@ export class Reads {
   }
 
   /** Identities nobody used for so long that they are to be forgotten. */
-  idleAudiences(): string[] {
-    return this.#sql.idle.all(keptIdleDays).map(([identity]) => String(identity))
+  idleIdentities(): string[] {
+    return this.#sql.idle.all(maxIdleDays).map(([identity]) => String(identity))
   }
 
   /**
    * Whether what lies in the scope was only ever recorded for a person at a console; `undefined`:
    * nothing lies there.
    */
-  isPassing(scope: ScopeKey): boolean | undefined {
+  isInteractive(scope: ScopeKey): boolean | undefined {
     const row = this.#sql.passing.get(...scope)
     return row && row[0] === 1
   }
@@ -346,8 +346,8 @@ export class Reads {
   /** Some are gone. */
   forgetScopes(): void {
     this.#scopes.clear()
-    this.#known.clear()
-    this.#kept.clear()
+    this.#queries.clear()
+    this.#bodies.clear()
   }
 
   #scope(key: ScopeKey): number | undefined {
@@ -402,8 +402,8 @@ const gvkOf = ([group, version, kind]: Row): GVK => ({
 
 function toEvent(row: Row): StoredEvent {
   const [seq, type, checksum] = row.slice(12)
-  const object = toStored(row)
-  const previous = row[6] === null ? undefined : toStored(row.slice(6))
+  const object = objectRow(row)
+  const previous = row[6] === null ? undefined : objectRow(row.slice(6))
   const event = { seq: Number(seq), type: eventTypes[Number(type)] ?? 'MODIFIED', object, previous }
   return {
     ...event,
@@ -413,12 +413,3 @@ function toEvent(row: Row): StoredEvent {
       checksumOf(event.seq, event.type, object.resourceVersion, previous?.resourceVersion),
   }
 }
-
-const toStored = ([id, namespace, name, uid, version, size]: Row): Stored => ({
-  id: Number(id),
-  namespace: String(namespace),
-  name: String(name),
-  uid: String(uid),
-  resourceVersion: String(version),
-  size: Number(size),
-})

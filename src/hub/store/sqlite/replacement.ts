@@ -11,7 +11,7 @@ import {
   type CollectionVersion,
   type Entry,
 } from './collection-state.ts'
-import { pack, type Flip, type Operation } from './messages.ts'
+import { pack, type CommitList, type Operation } from './messages.ts'
 import { rowBytes } from './quotas.ts'
 import type { Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
@@ -62,12 +62,12 @@ export class StagedReplacement implements Replacement {
     this.#staging = staging
     this.#replacement = replacement
     this.#missed = missed
-    state.witnesses.add(this)
+    state.listeners.add(this)
     this.#generation = state.generation
     try {
       // What happens from now on can only be told from what happened before when it is known what
       // there was.
-      this.#held()
+      this.#entries()
     } catch {
       // Whoever adds is told.
     }
@@ -83,14 +83,14 @@ export class StagedReplacement implements Replacement {
 
   async add({ objects }: ListBatch): Promise<void> {
     this.#check()
-    const held = this.#held()
+    const entries = this.#entries()
     let changed: ApiObject[] = []
     let bytes = 0
     for (const object of objects) {
       const { namespace, name, uid, resourceVersion: version } = object
       const entry = { namespace, name, uid, version }
       const key = entryKey(entry)
-      const same = isSame(entry, held.get(key)) && !this.#staged.has(key)
+      const same = isSame(entry, entries.get(key)) && !this.#staged.has(key)
       this.#listed.set(key, entry)
       if (same) continue
       this.#staged.set(key, entry)
@@ -114,37 +114,37 @@ export class StagedReplacement implements Replacement {
 
   async commit(head: CollectionHead): Promise<void> {
     this.#check()
-    const held = this.#held()
+    const entries = this.#entries()
     this.#end()
     const confirmedAt = now()
     // A newer list became whole while this one came in: it stands, and says all that this one
     // could.
     if (isNewer(this.#replacedAt, head.resourceVersion)) return this.#discard()
     const before = this.#state.head(this.#reads)
-    const standing = this.#standing(head)
-    const flip = this.#flip(head, held, standing, confirmedAt)
-    if (!before && standing.size > 0) {
+    const newer = this.#newer(head)
+    const commitList = this.#commitList(head, entries, newer, confirmedAt)
+    if (!before && newer.size > 0) {
       await this.#discard()
       throw new StoreFailure('events newer than the list went by while there was none to keep them')
     }
-    const next = { gvk: head.gvk, version: flip.version, extra: head.extra }
-    const same = this.#stages === 0 && flip.removed.length === 0 && isSameHead(before, next)
-    const isKept = same && !this.#state.holes && !this.#state.loose
+    const next = { gvk: head.gvk, version: commitList.version, extra: head.extra }
+    const same = this.#stages === 0 && commitList.removed.length === 0 && isSameHead(before, next)
+    const isKept = same && !this.#state.hasDamage && !this.#state.unsynced
     if (isKept && isRecent(this.#confirmedAt())) await this.#state.settled()
-    else await this.#send(flip, next)
+    else await this.#send(commitList, next)
     this.#compare()
     this.#state.confirmed(confirmedAt)
   }
 
-  async #send(flip: Flip, next: CollectionVersion): Promise<void> {
+  async #send(commitList: CommitList, next: CollectionVersion): Promise<void> {
     const generation = this.#generation
     const state = this.#state
-    const settle = state.replaced(this.#changes(flip), next)
+    const settle = state.replaced(this.#changes(commitList), next)
     await state.track(
       this.#queue.push({
         operation: () => {
           const sent = state.sending(generation)
-          return sent && { ...flip, ...sent }
+          return sent && { ...commitList, ...sent }
         },
         bytes: 0,
         settled: (failure) => {
@@ -156,7 +156,7 @@ export class StagedReplacement implements Replacement {
   }
 
   /** Events, and what another list brought, that this list is too old to know. */
-  #standing(head: CollectionHead): ReadonlyMap<string, Change> {
+  #newer(head: CollectionHead): ReadonlyMap<string, Change> {
     return new Map(
       [...this.#meanwhile].filter(([key, change]) => {
         const listed = this.#listed.get(key)
@@ -171,34 +171,34 @@ export class StagedReplacement implements Replacement {
    * What is to be done to what the collection holds, so that it holds the list and what is newer
    * than it.
    */
-  #flip(
+  #commitList(
     head: CollectionHead,
-    held: ReadonlyMap<string, Entry>,
-    standing: ReadonlyMap<string, Change>,
+    entries: ReadonlyMap<string, Entry>,
+    newer: ReadonlyMap<string, Change>,
     confirmedAt: number,
-  ): Flip {
+  ): CommitList {
     let version: string = head.resourceVersion
-    for (const change of standing.values()) version = newest(version, change.version)
+    for (const change of newer.values()) version = newest(version, change.version)
     return {
-      kind: 'flip',
+      kind: 'commit-list',
       collection: this.#state.address,
       replacement: this.#replacement,
       overtaken: [...this.#staged].flatMap(([key, entry]) =>
-        standing.has(key) || !this.#listed.has(key) ? [pairOf(entry)] : [],
+        newer.has(key) || !this.#listed.has(key) ? [pairOf(entry)] : [],
       ),
-      removed: [...held].flatMap(([key, entry]) =>
-        this.#listed.has(key) || standing.has(key) ? [] : [pairOf(entry)],
+      removed: [...entries].flatMap(([key, entry]) =>
+        this.#listed.has(key) || newer.has(key) ? [] : [pairOf(entry)],
       ),
       gvk: head.gvk,
       version,
       listed: head.resourceVersion,
       extra: head.extra,
       confirmedAt,
-      afresh: false,
+      afterMissedWrite: false,
     }
   }
 
-  #changes({ removed, overtaken, version }: Flip): Change[] {
+  #changes({ removed, overtaken, version }: CommitList): Change[] {
     const left = new Set(overtaken.map(([namespace, name]) => entryKey({ namespace, name })))
     return [
       ...removed.map(([namespace, name]) => ({ namespace, name, uid: '', version, deleted: true })),
@@ -214,7 +214,7 @@ export class StagedReplacement implements Replacement {
     await this.#discard()
   }
 
-  #held(): ReadonlyMap<string, Entry> {
+  #entries(): ReadonlyMap<string, Entry> {
     try {
       return this.#state.entries(this.#reads)
     } catch (cause) {
@@ -245,7 +245,7 @@ export class StagedReplacement implements Replacement {
 
   #end(): void {
     this.#over = true
-    this.#state.witnesses.delete(this)
+    this.#state.listeners.delete(this)
     this.#staging.remove(this.#identity, this.#stagedBytes)
     this.#stagedBytes = 0
   }

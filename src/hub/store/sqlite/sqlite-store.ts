@@ -20,7 +20,7 @@ import type {
   StoredObject,
 } from '../store.ts'
 import { addressOf, scopeOf } from './address.ts'
-import { newestIn, toApply, toPrevious } from './apply-message.ts'
+import { newestVersionIn, toApply, toPrevious } from './apply-operation.ts'
 import { Bodies } from './bodies.ts'
 import { changesOf, type CollectionState } from './collection-state.ts'
 import { Collections } from './collections.ts'
@@ -32,16 +32,18 @@ import { pack, type Operation } from './messages.ts'
 import type { FindReferencedObjects } from '../named-object.ts'
 import type { Confirmation } from './reads.ts'
 import { isRecent } from './recent.ts'
-import { RecordedFor } from './recorded-for.ts'
+import { ScopeMarks } from './scope-marks.ts'
 import { StagedReplacement } from './replacement.ts'
 import { Staging } from './staging.ts'
-import { Sweep } from './sweep.ts'
+import { IdleSweep } from './idle-sweep.ts'
 import { View } from './view.ts'
-import { Writing, type WritingParts } from './writing.ts'
+import { WritePath, type WritePathParts } from './write-path.ts'
 
 export interface Parts
-  extends ConnectionParts, Omit<WritingParts, 'connection' | 'collections' | 'needed'> {
-  readonly needed: FindReferencedObjects
+  extends
+    ConnectionParts,
+    Omit<WritePathParts, 'connection' | 'collections' | 'referencedObjects'> {
+  readonly referencedObjects: FindReferencedObjects
   readonly diskWork: SharedDiskWork
   /** Bytes that lists on their way may have staged for one identity. */
   readonly stagedBytes: number
@@ -54,12 +56,12 @@ export class SqliteStore implements ObjectStore {
   readonly #parts: Parts
   readonly #connection: Connection
   readonly #collections: Collections
-  readonly #writing: Writing
+  readonly #writing: WritePath
   readonly #damage: Damage
   readonly #view: View
   readonly #history: History
-  readonly #recordedFor: RecordedFor
-  readonly #sweep: Sweep
+  readonly #scopeMarks: ScopeMarks
+  readonly #sweep: IdleSweep
   readonly #staging: Staging
   #replacements = 0
   /** Not committed yet: until then what is stored does not tell what a put has to write. */
@@ -71,11 +73,11 @@ export class SqliteStore implements ObjectStore {
     this.#parts = parts
     const connection = new Connection(parts)
     const collections = new Collections(parts.crashed)
-    const writing = new Writing({
+    const writing = new WritePath({
       ...parts,
       connection,
       collections,
-      needed: () => parts.needed(this),
+      referencedObjects: () => parts.referencedObjects(this),
     })
     const write = (operation: Operation): Promise<void> => writing.write(operation)
     const damage = new Damage({ collections, write, report })
@@ -87,11 +89,11 @@ export class SqliteStore implements ObjectStore {
     this.#damage = damage
     this.#view = new View({ collections, damage, bodies, snapshots })
     this.#history = new History({ collections, damage, bodies, snapshots })
-    this.#recordedFor = new RecordedFor(connection, write)
-    this.#sweep = new Sweep({
+    this.#scopeMarks = new ScopeMarks(connection, write)
+    this.#sweep = new IdleSweep({
       write,
-      idle: () => connection.read((reads) => reads.idleAudiences()) ?? [],
-      forget: (identity) => this.#forgetAudience(identity),
+      idle: () => connection.read((reads) => reads.idleIdentities()) ?? [],
+      forget: (identity) => this.#forgetIdentity(identity),
     })
   }
 
@@ -215,7 +217,7 @@ export class SqliteStore implements ObjectStore {
   ): Promise<void> {
     this.#sweep.used(partition.identity)
     const scope = scopeOf(partition, gvr)
-    this.#recordedFor.note(scope, partition)
+    this.#scopeMarks.note(scope, partition)
     await this.#writing.write(
       { kind: 'put', scope, gvk, objects: pack([object]), restored, confirmedAt: now() },
       { bytes: object.bytes.byteLength },
@@ -254,7 +256,7 @@ export class SqliteStore implements ObjectStore {
     this.#sweep.used(key.partition.identity)
     const state = this.#stateOf(key)
     const changes = changesOf(events)
-    const version = newestIn(events)
+    const version = newestVersionIn(events)
     if (changes.length === 0 && (version === '' || this.#saysTheSame(state, version))) {
       return events.map(() => undefined)
     }
@@ -262,7 +264,7 @@ export class SqliteStore implements ObjectStore {
     const apply = toApply(state.address, events, { since, previous, version })
     const displaced = await state.track(
       this.#writing.queue.push({
-        operation: () => ({ ...apply, whole: !state.misses }),
+        operation: () => ({ ...apply, whole: !state.missedWrite }),
         bytes: apply.objects.bytes.byteLength,
         settled: (failure) => {
           settle(failure !== undefined)
@@ -311,7 +313,7 @@ export class SqliteStore implements ObjectStore {
     this.#connection.close()
     await this.#writing[Symbol.asyncDispose]()
     this.#connection.closeBefore()
-    this.#parts.place[Symbol.dispose]()
+    this.#parts.storeDirectory[Symbol.dispose]()
   }
 
   /**
@@ -331,20 +333,20 @@ export class SqliteStore implements ObjectStore {
   /** Of a collection that is about to be written to. */
   #stateOf(key: CollectionKey): CollectionState {
     const state = this.#collections.of(addressOf(key))
-    this.#recordedFor.note(state.address.scope, key.partition)
+    this.#scopeMarks.note(state.address.scope, key.partition)
     return state
   }
 
   /** One step. What was worked out from what it takes away must not be written after it. */
-  async #forgetAudience(identity: string): Promise<void> {
+  async #forgetIdentity(identity: string): Promise<void> {
     await this.#writing.write(
-      { kind: 'forget-audience', identity },
+      { kind: 'forget-identity', identity },
       {
         alone: true,
         settled: (failure) => {
           if (failure) return
           this.#connection.reads.forgetScopes()
-          this.#recordedFor.forget()
+          this.#scopeMarks.forget()
           this.#collections.reload(identity)
         },
       },

@@ -1,6 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../../api/kube/object.ts'
-import { heldColumns, heldOf, isDamaged, maybeHeld, type DamagedIn, type Named } from './held.ts'
+import {
+  rowColumns,
+  objectRow,
+  isDamaged,
+  optionalObjectRow,
+  type DamagedParameters,
+  type ObjectName,
+} from './object-row.ts'
 import type { ScopeKey } from './address.ts'
 import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
@@ -18,23 +25,23 @@ export class Staged {
     this.#sql = {
       find: prepare(
         db,
-        `SELECT ${heldColumns} FROM staged
+        `SELECT ${rowColumns} FROM staged
          WHERE scope = ? AND namespace = ? AND name = ? AND replacement = ?`,
       ),
       set: prepare(
         db,
-        `INSERT INTO staged (scope, replacement, ${heldColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+        `INSERT INTO staged (scope, replacement, ${rowColumns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
            version = excluded.version, size = excluded.size`,
       ),
       drop: prepare(
         db,
         `DELETE FROM staged WHERE scope = ? AND namespace = ? AND name = ? AND replacement = ?
-         RETURNING ${heldColumns}`,
+         RETURNING ${rowColumns}`,
       ),
       of: prepare(
         db,
-        `SELECT ${heldColumns} FROM staged
+        `SELECT ${rowColumns} FROM staged
          WHERE scope = ? AND replacement = ? ORDER BY namespace, name`,
       ),
       clear: prepare(db, 'DELETE FROM staged WHERE scope = ? AND replacement = ?'),
@@ -49,22 +56,22 @@ export class Staged {
   add(key: ScopeKey, replacement: number, object: ApiObject): void {
     const scope = this.#objects.scope(key)
     const { namespace, name } = object
-    const before = maybeHeld(this.#sql.find.get(scope, namespace, name, replacement))
+    const before = optionalObjectRow(this.#sql.find.get(scope, namespace, name, replacement))
     const { id, uid, resourceVersion, size } = this.#objects.acquire(key, object)
     this.#sql.set.run(scope, replacement, id, namespace, name, uid, resourceVersion, size)
     if (before && before.id !== id) this.#objects.release(scope, before)
   }
 
   /** It is not to become a member. */
-  drop(scope: number, replacement: number, { namespace, name }: Named): void {
+  drop(scope: number, replacement: number, { namespace, name }: ObjectName): void {
     for (const row of this.#sql.drop.all(scope, namespace, name, replacement)) {
-      this.#objects.release(scope, heldOf(row))
+      this.#objects.release(scope, objectRow(row))
     }
   }
 
   /** The list is given up. */
   discard(scope: number, replacement: number): void {
-    const staged = this.#sql.of.all(scope, replacement).map(heldOf)
+    const staged = this.#sql.of.all(scope, replacement).map(objectRow)
     this.joined(scope, replacement)
     for (const held of staged) this.#objects.release(scope, held)
   }
@@ -75,7 +82,7 @@ export class Staged {
   }
 
   /** Returns whether any list held it. */
-  forgetDamaged(damaged: DamagedIn): boolean {
+  forgetDamaged(damaged: DamagedParameters): boolean {
     return this.#sql.forgetDamaged.all(...damaged).length > 0
   }
 }

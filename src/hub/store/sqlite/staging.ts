@@ -6,20 +6,20 @@ import { hasQuota } from './quotas.ts'
  * caller that reads many lists slowly is not to fill the store with them.
  */
 export class Staging {
-  readonly #most: number
+  readonly #maxBytes: number
   readonly #bytes = new Map<string, number>()
 
   /** Of one identity. */
   constructor(mostBytes: number) {
-    this.#most = mostBytes
+    this.#maxBytes = mostBytes
   }
 
   /** Throws a `StoreFailure` where the identity has staged too much. */
   add(identity: string, bytes: number): void {
     const staged = (this.#bytes.get(identity) ?? 0) + bytes
-    if (hasQuota(identity) && staged > this.#most) {
+    if (hasQuota(identity) && staged > this.#maxBytes) {
       throw new StoreFailure(
-        `lists on their way for ${identity} take more than ${this.#most} bytes`,
+        `lists on their way for ${identity} take more than ${this.#maxBytes} bytes`,
       )
     }
     this.#bytes.set(identity, staged)

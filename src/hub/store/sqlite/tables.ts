@@ -1,29 +1,29 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { Heads } from './heads.ts'
+import { CollectionRows } from './collection-rows.ts'
 import { Members } from './members.ts'
 import type { Objects } from './objects.ts'
-import { OutOfDate } from './out-of-date.ts'
-import { Rings } from './rings.ts'
-import { Singles } from './singles.ts'
+import { Tombstones } from './tombstones.ts'
+import { EventLogs } from './event-logs.ts'
+import { ObjectRecords } from './object-records.ts'
 import { Staged } from './staged.ts'
 
 /** The writer's view of what is stored, a table in each. */
 export interface Tables {
   readonly objects: Objects
-  readonly rings: Rings
-  readonly heads: Heads
+  readonly eventLogs: EventLogs
+  readonly collections: CollectionRows
   readonly members: Members
-  readonly singles: Singles
+  readonly records: ObjectRecords
   readonly staged: Staged
-  readonly outOfDate: OutOfDate
+  readonly tombstones: Tombstones
 }
 
 export const tablesOf = (db: DatabaseSync, objects: Objects): Tables => ({
   objects,
-  rings: new Rings(db, objects),
-  heads: new Heads(db, objects),
+  eventLogs: new EventLogs(db, objects),
+  collections: new CollectionRows(db, objects),
   members: new Members(db, objects),
-  singles: new Singles(db, objects),
+  records: new ObjectRecords(db, objects),
   staged: new Staged(db, objects),
-  outOfDate: new OutOfDate(db),
+  tombstones: new Tombstones(db),
 })

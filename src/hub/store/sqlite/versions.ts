@@ -33,5 +33,5 @@ export const newest = (stored: string, next: string): string =>
  * The least version after this one, to compare with and never to be shown; '' for what does not
  * compare.
  */
-export const following = (version: string): string =>
+export const nextVersion = (version: string): string =>
   resourceVersion(version) === undefined ? '' : String(BigInt(version) + 1n)

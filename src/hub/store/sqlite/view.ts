@@ -15,9 +15,15 @@ import type { Collections } from './collections.ts'
 import type { Damage } from './damage.ts'
 import type { Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
-import { Runs } from './runs.ts'
+import { BatchReader } from './batch-reader.ts'
 import type { Snapshots } from './snapshots.ts'
-import { confirmationOf, newestOf, upToDate, verdictOn, type Standing } from './standing.ts'
+import {
+  confirmedAtOf,
+  newestState,
+  withoutOutdated,
+  currentState,
+  type ObjectStates,
+} from './object-states.ts'
 import { mayFollow } from './versions.ts'
 
 export interface ViewParts {
@@ -44,17 +50,20 @@ export class View {
   ): StoredObject | 'absent' | undefined {
     const { collections, bodies } = this.#parts
     const scope = scopeOf(partition, gvr)
-    const standing = this.#standing(reads, scope, namespace, name)
-    if (!standing) return undefined
-    const found = verdictOn(standing, ({ address, holes }) => holes || collections.holes(address))
+    const states = this.#objectStates(reads, scope, namespace, name)
+    if (!states) return undefined
+    const found = currentState(
+      states,
+      ({ address, hasDamage }) => hasDamage || collections.hasDamage(address),
+    )
     if (typeof found !== 'object') return found
-    const [object] = bodies.of(reads, scope, [found.stored])
+    const [object] = bodies.of(reads, scope, [found.row])
     return (
       object && {
         gvk: found.gvk,
         object,
-        confirmedVersion: found.confirmed,
-        confirmedAt: confirmationOf(standing, found),
+        confirmedVersion: found.confirmedVersion,
+        confirmedAt: confirmedAtOf(states, found),
       }
     )
   }
@@ -71,11 +80,11 @@ export class View {
     })
     if (!found) return undefined
     const { gvk, version, extra, confirmedAt } = found.head
-    const holes = found.head.holes || collections.holes(address)
-    let isWhole = !holes && !damage.isAmong(found.members)
-    const batches = new Runs(found.members, snapshots.read(), (run) => {
-      const objects = bodies.run(address.scope, run)
-      isWhole &&= objects.length === run.length
+    const hasDamage = found.head.hasDamage || collections.hasDamage(address)
+    let isWhole = !hasDamage && !damage.isAmong(found.members)
+    const batches = new BatchReader(found.members, snapshots.read(), (batch) => {
+      const objects = bodies.batch(address.scope, batch)
+      isWhole &&= objects.length === batch.length
       return objects
     })
     return {
@@ -117,7 +126,7 @@ export class View {
     const { collections } = this.#parts
     const found = reads.collections(scopeOf(partition, gvr), namespace ?? '')
     return found.flatMap(({ address, version }) => {
-      if (!collections.serves(address) || collections.holes(address)) return []
+      if (!collections.serves(address) || collections.hasDamage(address)) return []
       return [{ key: keyOf(partition, gvr, address), resourceVersion: version }]
     })
   }
@@ -128,26 +137,31 @@ export class View {
    */
   hasRecorded(reads: Reads, scope: ScopeKey, object: ApiObject): boolean {
     const { namespace, name, uid, resourceVersion } = object
-    const standing = this.#standing(reads, scope, namespace, name)
-    const known = standing && newestOf(standing.forgotten ? upToDate(standing) : standing)
+    const states = this.#objectStates(reads, scope, namespace, name)
+    const known = states && newestState(states.forgotten ? withoutOutdated(states) : states)
     if (!known || resourceVersion === '') return false
-    if (!mayFollow(resourceVersion, known.stored.resourceVersion)) return true
-    const record = standing.single?.stored
+    if (!mayFollow(resourceVersion, known.row.resourceVersion)) return true
+    const record = states.record?.row
     return (
       record?.resourceVersion === resourceVersion &&
       record.uid === uid &&
-      isRecent(confirmationOf(standing, known)) &&
+      isRecent(confirmedAtOf(states, known)) &&
       !this.#parts.damage.isAmong([record])
     )
   }
 
   /** Without what collections say that missed a write. */
-  #standing(reads: Reads, scope: ScopeKey, namespace: string, name: string): Standing | undefined {
-    const standing = reads.standing(scope, namespace, name)
+  #objectStates(
+    reads: Reads,
+    scope: ScopeKey,
+    namespace: string,
+    name: string,
+  ): ObjectStates | undefined {
+    const states = reads.objectStates(scope, namespace, name)
     return (
-      standing && {
-        ...standing,
-        holdings: standing.holdings.filter(({ address }) =>
+      states && {
+        ...states,
+        memberships: states.memberships.filter(({ address }) =>
           this.#parts.collections.serves(address),
         ),
       }

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { StoreFailure } from '../store.ts'
-import type { Step } from './eviction-step.ts'
-import type { Displaced, Done, Group, Operation } from './messages.ts'
+import type { EvictionStep } from './eviction-step.ts'
+import type { Displaced, GroupDone, OperationGroup, Operation } from './messages.ts'
 import type { Snapshots } from './snapshots.ts'
 
 /** Bytes that may wait for the writer before those who bring more have to wait too. */
@@ -19,7 +19,7 @@ export interface Write {
   /** Called before anything later is sent. */
   readonly settled?: (failure?: StoreFailure) => void
   /** The same for a step of making room, where it was taken. */
-  readonly stepped?: (step: Step) => void
+  readonly stepped?: (step: EvictionStep) => void
   /**
    * In a commit of its own: it takes something away, and what is sent with it could still build on
    * that. `first`: before what waits.
@@ -33,11 +33,11 @@ export interface Write {
  */
 export type OnCommitted = (bytes: number) => void
 
-export interface RoomHooks {
+export interface EvictionHooks {
   /** After a commit that left the database near to what it may take. */
   readonly onNearFull: () => void
   /** After a commit that left an identity with more than its quota. */
-  readonly onBeyondQuota: (identity: string) => void
+  readonly onOverQuota: (identity: string) => void
 }
 
 interface Waiting extends Write {
@@ -52,7 +52,7 @@ export class WriteQueue {
   #worker: Worker | undefined
   readonly #snapshots: Snapshots
   readonly #onCommitted: OnCommitted
-  readonly #hooks: RoomHooks
+  readonly #hooks: EvictionHooks
   readonly #waiting: Waiting[] = []
   #committing: (Waiting & { readonly kind: Operation['kind'] })[] = []
   #scheduled = false
@@ -63,7 +63,7 @@ export class WriteQueue {
   #closed = false
 
   /** Refuses all until there is a writer. */
-  constructor(snapshots: Snapshots, onCommitted: OnCommitted, hooks: RoomHooks) {
+  constructor(snapshots: Snapshots, onCommitted: OnCommitted, hooks: EvictionHooks) {
     this.#onCommitted = onCommitted
     this.#hooks = hooks
     this.#snapshots = snapshots
@@ -72,7 +72,7 @@ export class WriteQueue {
   /** From now on this one writes. */
   attach(worker: Worker): void {
     this.#worker = worker
-    worker.on('message', (done: Done) => this.#answered(done))
+    worker.on('message', (done: GroupDone) => this.#answered(done))
     worker.unref()
     if (!this.#closed) this.#refusal = undefined
   }
@@ -147,12 +147,12 @@ export class WriteQueue {
       }
     }
     if (operations.length === 0) return this.#rest()
-    const group: Group = { operations, sweepUpTo: this.#snapshots.sweepable() }
+    const group: OperationGroup = { operations, sweepUpTo: this.#snapshots.sweepable() }
     this.#worker?.ref()
     this.#worker?.postMessage(group, operations.flatMap(buffersOf))
   }
 
-  #answered({ outcomes, group, unreferenced, isNearFull, beyondQuota }: Done): void {
+  #answered({ outcomes, group, unreferenced, isNearFull, overQuota }: GroupDone): void {
     const committed = this.#committing
     this.#committing = []
     this.#worker?.unref()
@@ -167,7 +167,7 @@ export class WriteQueue {
       else this.#settle(write, new StoreFailure(outcome?.message, { cause: outcome }))
     })
     if (isNearFull) this.#hooks.onNearFull()
-    for (const identity of beyondQuota) this.#hooks.onBeyondQuota(identity)
+    for (const identity of overQuota) this.#hooks.onOverQuota(identity)
     this.#send()
     this.#rest()
   }
@@ -192,7 +192,7 @@ export class WriteQueue {
 function isOwn(kind: Operation['kind']): boolean {
   switch (kind) {
     case 'stage':
-    case 'flip':
+    case 'commit-list':
     case 'apply':
     case 'put':
     case 'forget':
@@ -200,12 +200,12 @@ function isOwn(kind: Operation['kind']): boolean {
       return false
     case 'discard':
     case 'quarantine':
-    case 'disown':
-    case 'age':
-    case 'used':
-    case 'forget-audience':
+    case 'invalidate':
+    case 'count-day':
+    case 'mark-used':
+    case 'forget-identity':
     case 'trial':
-    case 'asked':
+    case 'mark-scope':
     case 'evict':
       return true
   }
@@ -219,16 +219,16 @@ const buffersOf = (operation: Operation): ArrayBuffer[] => {
       return [operation.objects.bytes.buffer]
     case 'document':
       return [operation.body.buffer]
-    case 'flip':
+    case 'commit-list':
     case 'discard':
     case 'forget':
     case 'quarantine':
-    case 'disown':
-    case 'age':
-    case 'used':
-    case 'forget-audience':
+    case 'invalidate':
+    case 'count-day':
+    case 'mark-used':
+    case 'forget-identity':
     case 'trial':
-    case 'asked':
+    case 'mark-scope':
     case 'evict':
       return []
   }

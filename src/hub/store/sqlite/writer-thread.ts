@@ -2,10 +2,11 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { after, elapsed } from '../../../base/clock.ts'
 import { StoreFailure } from '../store.ts'
-import type { Opened, WriterOptions } from './messages.ts'
+import type { WriterOpened, WriterOptions } from './messages.ts'
 
 export type Started =
-  Exclude<Opened, { ok: true }> | (Extract<Opened, { ok: true }> & { readonly worker: Worker })
+  | Exclude<WriterOpened, { ok: true }>
+  | (Extract<WriterOpened, { ok: true }> & { readonly worker: Worker })
 
 /**
  * Resolves when the database is open to it, or is known not to open; a writer that said no has
@@ -16,13 +17,13 @@ export function startWriter(options: WriterOptions): Promise<Started> {
   // What the process preloads is not for this thread, and would be loaded once more.
   const worker = new Worker(writer, { workerData: options, name: 'store-writer', execArgv: [] })
   return new Promise((resolve) => {
-    let said: Opened | undefined
+    let said: WriterOpened | undefined
     const failed = (message: string): Started => ({ ok: false, unusable: false, message })
     const onError = (cause: Error): void => resolve(failed(cause.message))
     const onExit = (): void => resolve(said?.ok === false ? said : failed('the writer has ended'))
     worker.once('error', onError)
     worker.once('exit', onExit)
-    worker.once('message', (opened: Opened) => {
+    worker.once('message', (opened: WriterOpened) => {
       said = opened
       if (!opened.ok) return
       worker.off('error', onError)
@@ -41,19 +42,21 @@ const longestDelayMs = 30_000
 /** One that has lived for so long has not ended for the reason its predecessor did. */
 const calmMs = 10 * 60_000
 
-export interface WriterHooks<Begun> {
+export interface WriterHooks<OpenWriter> {
   /** It ended by itself, or would not start. Everything it had not answered is lost. */
   readonly onEnded: (failure: StoreFailure) => void
-  readonly onStarted: (begun: Begun) => void
+  readonly onStarted: (writer: OpenWriter) => void
 }
 
 /**
  * The thread that writes: started again when it ends by itself, ever less often, but for ever, as
  * the disk may be what is to blame.
  */
-export class WriterThread<Begun extends { readonly worker: Worker }> implements AsyncDisposable {
-  readonly #begin: () => Promise<Begun>
-  readonly #hooks: WriterHooks<Begun>
+export class WriterThread<
+  OpenWriter extends { readonly worker: Worker },
+> implements AsyncDisposable {
+  readonly #openWriter: () => Promise<OpenWriter>
+  readonly #hooks: WriterHooks<OpenWriter>
   #worker: Worker | undefined
   #startedAt = elapsed()
   #restarts = 0
@@ -62,21 +65,25 @@ export class WriterThread<Begun extends { readonly worker: Worker }> implements 
   #closed = false
 
   /**
-   * `first`: a writer, or why there is none yet. `begin` starts another, or rejects with a
+   * `first`: a writer, or why there is none yet. `openWriter` starts another, or rejects with a
    * `StoreFailure`.
    */
-  constructor(first: Begun | StoreFailure, begin: () => Promise<Begun>, hooks: WriterHooks<Begun>) {
-    this.#begin = begin
+  constructor(
+    first: OpenWriter | StoreFailure,
+    openWriter: () => Promise<OpenWriter>,
+    hooks: WriterHooks<OpenWriter>,
+  ) {
+    this.#openWriter = openWriter
     this.#hooks = hooks
     if (first instanceof StoreFailure) this.#ended(first)
     else this.#has(first)
   }
 
-  #has(begun: Begun): void {
-    this.#worker = begun.worker
+  #has(writer: OpenWriter): void {
+    this.#worker = writer.worker
     this.#startedAt = elapsed()
-    this.#follow(begun.worker)
-    this.#hooks.onStarted(begun)
+    this.#follow(writer.worker)
+    this.#hooks.onStarted(writer)
   }
 
   #follow(worker: Worker): void {
@@ -99,9 +106,9 @@ export class WriterThread<Begun extends { readonly worker: Worker }> implements 
 
   async #start(): Promise<void> {
     try {
-      const begun = await this.#begin()
-      if (this.#closed) this.#worker = begun.worker
-      else this.#has(begun)
+      const writer = await this.#openWriter()
+      if (this.#closed) this.#worker = writer.worker
+      else this.#has(writer)
     } catch (failure) {
       if (!(failure instanceof StoreFailure)) throw failure
       this.#startedAt = elapsed()

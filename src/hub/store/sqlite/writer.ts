@@ -5,15 +5,22 @@ import { after } from '../../../base/clock.ts'
 import { DiskMeter } from './disk-work.ts'
 import { outlivesPowerCut } from './durability.ts'
 import { LateSync } from './late-sync.ts'
-import type { Done, Group, Opened, Operation, Outcome, WriterOptions } from './messages.ts'
+import type {
+  GroupDone,
+  OperationGroup,
+  WriterOpened,
+  Operation,
+  OperationOutcome,
+  WriterOptions,
+} from './messages.ts'
 import { Objects } from './objects.ts'
 import { LaterSchema, migrate, UnknownSchema } from './schema.ts'
 import { Seal } from './seal.ts'
 import { secureDelete, usualDeletion } from './secure-delete.ts'
-import { prepareFresh } from './fresh.ts'
+import { cleanUp } from './startup-cleanup.ts'
 import { checkpointBytes } from './log-size.ts'
 import { prepare, type Statement } from './statements.ts'
-import { Writes } from './writes.ts'
+import { Operations } from './operations.ts'
 
 /**
  * The one thread that writes. Some commits wait for the disk to have them, which on a memory card
@@ -48,7 +55,7 @@ class Writer {
   readonly #db: DatabaseSync
   readonly #disk: DiskMeter
   readonly #objects: Objects
-  readonly #writes: Writes
+  readonly #writes: Operations
   readonly #lateSync: LateSync
   readonly #changes: Statement
   readonly #log: Statement
@@ -78,13 +85,13 @@ class Writer {
     const seal = new Seal(sealingKey)
     this.resealed = this.#disk.opening(() => {
       migrate(this.#db)
-      return secureDelete(this.#db, () => prepareFresh(this.#db, seal))
+      return secureDelete(this.#db, () => cleanUp(this.#db, seal))
     })
     if (maxBytes !== undefined) {
       this.#db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`)
     }
     this.#objects = new Objects(this.#db, seal)
-    this.#writes = new Writes(this.#db, this.#objects, maxBytes ?? Infinity)
+    this.#writes = new Operations(this.#db, this.#objects, maxBytes ?? Infinity)
     this.#changes = prepare(this.#db, 'SELECT total_changes()')
     this.#log = prepare(this.#db, 'PRAGMA wal_checkpoint(NOOP)')
     this.#lateSync = new LateSync(`${path}-wal`, syncWithinMs, (log) => this.#syncLate(log))
@@ -95,7 +102,7 @@ class Writer {
    * All in one commit; when that fails, each by itself, so that one which cannot be stored takes no
    * other down.
    */
-  run({ operations, sweepUpTo }: Group): Done {
+  run({ operations, sweepUpTo }: OperationGroup): GroupDone {
     this.#idle?.[Symbol.dispose]()
     this.#group += 1
     let outcomes = this.#commit(operations, sweepUpTo)
@@ -110,7 +117,7 @@ class Writer {
       group: this.#group,
       unreferenced,
       isNearFull: this.#writes.isNearFull,
-      beyondQuota: this.#beyondQuota(),
+      overQuota: this.#beyondQuota(),
     }
   }
 
@@ -139,7 +146,7 @@ class Writer {
    * What comes later for a collection or a list that missed a write would build on what is not
    * there.
    */
-  #alone(operation: Operation, failed: Set<string>): Outcome {
+  #alone(operation: Operation, failed: Set<string>): OperationOutcome {
     const dependsOn = dependencies(operation)
     if (dependsOn.some((text) => failed.has(text))) {
       return { ok: false, message: 'an earlier write was not taken' }
@@ -152,7 +159,10 @@ class Writer {
     }
   }
 
-  #commit(operations: readonly Operation[], sweepUpTo: number): readonly Outcome[] | undefined {
+  #commit(
+    operations: readonly Operation[],
+    sweepUpTo: number,
+  ): readonly OperationOutcome[] | undefined {
     try {
       return this.#transaction(operations, sweepUpTo)
     } catch {
@@ -160,11 +170,11 @@ class Writer {
     }
   }
 
-  #transaction(operations: readonly Operation[], sweepUpTo: number): readonly Outcome[] {
+  #transaction(operations: readonly Operation[], sweepUpTo: number): readonly OperationOutcome[] {
     this.#setDurable(operations.some(outlivesPowerCut))
     const outcomes = this.#inTransaction(() => {
       this.#objects.sweep(sweepUpTo)
-      return operations.map((operation): Outcome => {
+      return operations.map((operation): OperationOutcome => {
         if (operation.kind === 'evict') return { ok: true, step: this.#writes.evict(operation) }
         const displaced = this.#writes.carryOut(operation)
         return { ok: true, ...(displaced && { displaced }) }
@@ -279,13 +289,13 @@ class Writer {
 function dependencies(operation: Operation): string[] {
   return [
     ...('replacement' in operation ? [`replacement ${operation.replacement}`] : []),
-    ...('collection' in operation && operation.kind !== 'stage' && operation.kind !== 'disown'
+    ...('collection' in operation && operation.kind !== 'stage' && operation.kind !== 'invalidate'
       ? [JSON.stringify(operation.collection)]
       : []),
   ]
 }
 
-function refused(cause: unknown): Outcome {
+function refused(cause: unknown): OperationOutcome {
   const message = cause instanceof Error ? cause.message : String(cause)
   const errcode = errcodeOf(cause)
   return { ok: false, message, ...(errcode !== undefined && { errcode }) }
@@ -297,7 +307,7 @@ const isOfDisk = (cause: unknown): boolean => ((errcodeOf(cause) ?? 0) & 0xff) =
 const errcodeOf = (cause: unknown): number | undefined =>
   cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) : undefined
 
-function open(options: WriterOptions): Writer | Opened {
+function open(options: WriterOptions): Writer | WriterOpened {
   try {
     return new Writer(options)
   } catch (cause) {
@@ -313,7 +323,7 @@ function open(options: WriterOptions): Writer | Opened {
 }
 
 function serve(port: MessagePort, writer: Writer): void {
-  port.on('message', (group: Group | 'close') => {
+  port.on('message', (group: OperationGroup | 'close') => {
     if (group === 'close') {
       writer.close()
       port.close()
@@ -323,10 +333,10 @@ function serve(port: MessagePort, writer: Writer): void {
     port.postMessage(done, buffersOf(done))
     writer.settle()
   })
-  port.postMessage({ ok: true, resealed: writer.resealed } satisfies Opened)
+  port.postMessage({ ok: true, resealed: writer.resealed } satisfies WriterOpened)
 }
 
-const buffersOf = ({ outcomes }: Done): ArrayBuffer[] =>
+const buffersOf = ({ outcomes }: GroupDone): ArrayBuffer[] =>
   outcomes.flatMap((outcome) =>
     outcome.ok && outcome.displaced && outcome.displaced.positions.length > 0
       ? [outcome.displaced.objects.bytes.buffer]

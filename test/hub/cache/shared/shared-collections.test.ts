@@ -5,7 +5,7 @@ import { allServices, configMaps, service, services, type CloudServer } from '..
 import { startCloud } from '../../../kit/hub.ts'
 import { startHubParts } from '../../../kit/hub-parts.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
-import { newestIn } from '../../../../src/hub/store/sqlite/apply-message.ts'
+import { newestVersionIn } from '../../../../src/hub/store/sqlite/apply-operation.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
 import { shared } from '../../../../src/api/request/identity.ts'
 import type { SeenRequest } from '../../../../src/sandbox/requests.ts'
@@ -152,7 +152,7 @@ function writingLater(
   let accepted: string | undefined
   const apply: ObjectStore['apply'] = async (key, events, options) => {
     if (key.partition.identity === shared) {
-      accepted = newestIn(events)
+      accepted = newestVersionIn(events)
       onAccepted()
       await written
     }

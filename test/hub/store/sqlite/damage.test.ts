@@ -14,9 +14,9 @@ import {
   pod,
   replace,
 } from '../../../contracts/object-store.ts'
-import { database, fileOf, open, trouble } from './opened.ts'
+import { database, fileOf, open, faults } from './opened.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 const api = { identity: node, url: '/api', accept: '' }
 
@@ -31,9 +31,9 @@ void t.test('a damaged document is unknown, told once, and healed by the next', 
     db.exec("UPDATE document SET body = x'00'")
     t.equal(store.document(api), undefined)
     t.equal(store.document(api), undefined)
-    t.equal(trouble.length, round)
+    t.equal(faults.length, round)
   }
-  t.strictSame(new Set(trouble), new Set(['damaged']))
+  t.strictSame(new Set(faults), new Set(['damaged']))
 })
 
 void t.test('a version that the disk has changed is never told', async (t) => {
@@ -46,7 +46,7 @@ void t.test('a version that the disk has changed is never told', async (t) => {
   t.equal(store.get(keyOf('never')), undefined, 'nor does it say what is absent')
   await store.apply(collection(), [changed('MODIFIED', object('a', 8))])
   t.equal(store.list(collection()), undefined, 'an event does not mend it')
-  t.strictSame(trouble, ['damaged'], 'reported once')
+  t.strictSame(faults, ['damaged'], 'reported once')
   await replace(store, collection(), head(9), [object('a', 8)])
   t.equal(store.list(collection())?.resourceVersion, '9')
   await store.apply(collection(), [changed('MODIFIED', object('a', 10))])

@@ -17,10 +17,10 @@ import {
   pod,
   replace,
 } from '../../../contracts/object-store.ts'
-import { count, database, held, open, pods, trouble, turn, writersOf } from './opened.ts'
+import { count, database, held, open, pods, faults, turn, writersOf } from './opened.ts'
 import { until } from '../../../kit/until.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 const maxBytes = 4 << 20
 const gvr = (group: string, resource: string) => ({ group, version: 'v1', resource })
@@ -106,7 +106,7 @@ void t.test(
     t.equal(got(store, keyOf('own')), 'own at 501')
     for (const name of ['pods', 'secrets', 'shared'] as const)
       t.equal(listed(store, of[name])?.length, 20)
-    t.ok(trouble.includes('write'))
+    t.ok(faults.includes('write'))
     using db = database(directory)
     t.equal(count(db, 'collection WHERE whole = 0'), 0, 'nothing is left of them')
     t.ok(
@@ -186,7 +186,7 @@ void t.test(
     await using store = await open(directory, {
       maxBytes,
       onEvicted: (counts) => [...counts.keys()].forEach((kind) => order.add(kind)),
-      needed: () =>
+      referencedObjects: () =>
         present.flatMap((name) => [
           { gvr: resources.secrets, namespace: 'default', name },
           { gvr: resources.claims, namespace: 'default', name },
@@ -221,7 +221,7 @@ void t.test(
   'as long as nobody knows what is needed, nothing that pods refer to goes',
   async (t) => {
     const gone = numbered('gone', 20)
-    await using store = await open(t.testdir(), { maxBytes, needed: () => undefined })
+    await using store = await open(t.testdir(), { maxBytes, referencedObjects: () => undefined })
     await refer(store, gone)
     t.notOk(await grow(store, 2 * maxBytes))
     t.strictSame(followed(store, gone), gone)
@@ -234,7 +234,8 @@ void t.test('what is followed again after it went is kept again', async (t) => {
   let present: readonly string[] = []
   await using store = await open(t.testdir(), {
     maxBytes,
-    needed: () => present.map((name) => ({ gvr: resources.secrets, namespace: 'default', name })),
+    referencedObjects: () =>
+      present.map((name) => ({ gvr: resources.secrets, namespace: 'default', name })),
   })
   await refer(store, gone)
   let from = 1_000
@@ -264,7 +265,7 @@ void t.test('a list that is read slowly takes nobody the room to write', async (
     await turn()
   }
   t.equal(refused, 0)
-  t.strictSame(trouble, [])
+  t.strictSame(faults, [])
   t.throws(() => Array.from({ length: 600 }, () => slow.next()), { code: 'STORE_FAILURE' })
   t.equal(listed(store, of.pods)?.length, 600)
 })

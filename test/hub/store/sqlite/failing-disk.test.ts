@@ -13,11 +13,11 @@ import {
   replace,
 } from '../../../contracts/object-store.ts'
 import { noDisk, smallDisk } from '../../../kit/disk.ts'
-import { open, pods, trouble } from './opened.ts'
+import { open, pods, faults } from './opened.ts'
 
 const skip = noDisk()
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 async function fillStore(store: ObjectStore): Promise<void> {
   await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
@@ -62,7 +62,7 @@ for (const { left, files } of [
       disk.readOnly()
       const { recovered, onRecovered } = recovery(t)
       await using store = await open(disk.path, { ...key, onRecovered })
-      t.ok(trouble.includes('writer'))
+      t.ok(faults.includes('writer'))
       readable(t, store)
       await t.rejects(store.put(keyOf('c'), pod, object('c', 9)), { code: 'STORE_FAILURE' })
       await t.rejects(replace(store, collection(), head(7), [object('a', 7)]), {
@@ -79,7 +79,7 @@ for (const { left, files } of [
       t.strictSame(listed(store, collection()), ['a at 8'])
       await store.put(keyOf('c'), pod, object('c', 9))
       t.equal(got(store, keyOf('c')), 'c at 9')
-      t.notOk(trouble.includes('set-aside'))
+      t.notOk(faults.includes('set-aside'))
     },
   )
 }

@@ -13,9 +13,9 @@ import {
   replace,
   told,
 } from '../../../contracts/object-store.ts'
-import { open, trouble } from './opened.ts'
+import { open, faults } from './opened.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 const places = [{}, { gvr: { group: '', version: 'v1', resource: 'secrets' } }]
 
@@ -64,7 +64,7 @@ void t.test('any name is kept as it is, sealed or not, across a restart', async 
     t.strictSame(listed(store, collection(place)), ['z at 1'])
     for (const name of names) t.equal(got(store, keyOf(name, place)), 'absent')
   }
-  t.strictSame(trouble, [])
+  t.strictSame(faults, [])
 })
 
 void t.test(
@@ -93,7 +93,7 @@ void t.test(
       )
     }
     t.equal(store.document(document)?.body.byteLength, 0)
-    t.strictSame(trouble, [])
+    t.strictSame(faults, [])
   },
 )
 

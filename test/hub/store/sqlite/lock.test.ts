@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { collection, head, listed, object, replace } from '../../../contracts/object-store.ts'
-import { crasher, open, trouble } from './opened.ts'
+import { crasher, open, faults } from './opened.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 void t.test('a directory is used by one store at a time', async (t) => {
   const directory = t.testdir()
@@ -23,7 +23,7 @@ void t.test('a directory is used by one store at a time', async (t) => {
     const [code] = (await once(child, 'exit')) as [number | null]
     t.equal(code, 1, 'nor by another process')
     await replace(store, collection(), head(5), [object('a', 1)])
-    t.strictSame(trouble, [])
+    t.strictSame(faults, [])
   }
   await using store = await open(directory)
   t.strictSame(listed(store, collection()), ['a at 1'], 'after it is closed the next one has it')

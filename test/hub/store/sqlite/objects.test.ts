@@ -12,9 +12,9 @@ import {
   pod,
   replace,
 } from '../../../contracts/object-store.ts'
-import { count, database, held, open, pods, refusing, trouble } from './opened.ts'
+import { count, database, held, open, pods, refusing, faults } from './opened.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 void t.test('a body is kept once for all who hold it, and no longer than that', async (t) => {
   const directory = t.testdir()
@@ -142,7 +142,7 @@ void t.test('a list being read is not disturbed by rows used again', async (t) =
   for (let next = batches.next(); !next.done; next = batches.next()) read.push(...next.value)
   t.equal(read.length, 60)
   t.strictSame(new Set(read.map(({ bytes }) => bytes[0])), new Set([0x31]))
-  t.strictSame(trouble, [])
+  t.strictSame(faults, [])
 })
 
 void t.test('a write that is not taken loses no row that was to be used again', async (t) => {

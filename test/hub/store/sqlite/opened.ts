@@ -9,13 +9,13 @@ import type { SqliteStore } from '../../../../src/hub/store/sqlite/sqlite-store.
 import { object } from '../../../contracts/object-store.ts'
 
 /** What stores reported. */
-export const trouble: string[] = []
+export const faults: string[] = []
 
 export const open = (directory: string, with_: Partial<StoreOptions> = {}): Promise<SqliteStore> =>
   openStore({
     directory: join(directory, 'cache'),
     sealingKey: with_.sealingKey ?? keptKey(join(directory, 'store.key')),
-    report: (kind) => trouble.push(kind),
+    report: (kind) => faults.push(kind),
     ...with_,
   })
 

@@ -14,10 +14,10 @@ import {
   pod,
   replace,
 } from '../../../contracts/object-store.ts'
-import { count, database, open, pods, trouble } from './opened.ts'
+import { count, database, open, pods, faults } from './opened.ts'
 import { until } from '../../../kit/until.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 /** A quarter of what the stores below may take, unless they say otherwise. */
 const quota = 1 << 20
@@ -102,7 +102,7 @@ void t.test(
     await made(evicted)
     t.strictSame([...new Set(evicted.kinds)], ['quota'])
     t.strictSame([...new Set(evicted.of)], [flooding.identity])
-    t.strictSame(trouble, [])
+    t.strictSame(faults, [])
   },
 )
 
@@ -189,7 +189,7 @@ void t.test('a flood does not outrun it', async (t) => {
   await made(evicted)
   t.strictSame([...new Set(evicted.kinds)], ['quota'], 'the database was never near to its size')
   t.ok(othersAreWhole())
-  t.strictSame(trouble, [])
+  t.strictSame(faults, [])
 })
 
 void t.test(
@@ -218,7 +218,7 @@ void t.test(
     await next.commit(head(9_000))
     t.equal(listed(store, listOf(flooding, 'app=6'))?.length, 1_000, 'there is room for the next')
     t.ok(othersAreWhole())
-    t.strictSame(trouble, [], 'which is nothing wrong with the store')
+    t.strictSame(faults, [], 'which is nothing wrong with the store')
   },
 )
 

@@ -18,7 +18,7 @@ import type { ScopeKey } from '../../../../src/hub/store/sqlite/address.ts'
 import { openReadsAlone } from '../../../../src/hub/store/sqlite/open-reads.ts'
 import { Seal } from '../../../../src/hub/store/sqlite/seal.ts'
 import { node } from '../../../../src/api/request/identity.ts'
-import { count, database, fileOf, open, trouble } from './opened.ts'
+import { count, database, fileOf, open, faults } from './opened.ts'
 
 /** As the first release wrote it; not taken from the sources, which it is to hold against. */
 const first = `
@@ -145,7 +145,7 @@ void t.test('what the first release kept is kept, and told on from there', async
   firstRelease(directory)
   {
     await using store = await open(directory)
-    t.strictSame(trouble, [])
+    t.strictSame(faults, [])
     t.match(store.list(collection()), { resourceVersion: '8', extra: '"x":1' })
     t.strictSame(listed(store, collection()), ['a at 3', 'b at 5'])
     t.equal(got(store, keyOf('s')), 's at 11')

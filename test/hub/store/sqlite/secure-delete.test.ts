@@ -12,9 +12,9 @@ import {
   pod,
   replace,
 } from '../../../contracts/object-store.ts'
-import { database, fileOf, open, pods, trouble } from './opened.ts'
+import { database, fileOf, open, pods, faults } from './opened.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 const gvr = { group: '', version: 'v1', resource: 'secrets' }
 const secrets = collection({ gvr })
@@ -109,7 +109,7 @@ void t.test('of a Secret that was deleted no file has what was sealed', async (t
   await replace(store, secrets, head(60))
   await settled(t, store, db)
   t.equal(found(directory, bodies), 0)
-  t.strictSame(trouble, [])
+  t.strictSame(faults, [])
 })
 
 void t.test('what a crash has left of one is overwritten at the next start', async (t) => {

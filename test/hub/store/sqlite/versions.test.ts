@@ -1,6 +1,6 @@
 import t from 'tap'
 import {
-  following,
+  nextVersion,
   isAtLeast,
   isPast,
   mayFollow,
@@ -35,7 +35,7 @@ void t.test('a collection goes forward, and not by a version that no server issu
 })
 
 void t.test('the version after one is the next number, however long it is', async (t) => {
-  t.equal(following('9'), '10')
-  t.equal(following('9007199254740993'), '9007199254740994')
-  t.equal(following('x'), '')
+  t.equal(nextVersion('9'), '10')
+  t.equal(nextVersion('9007199254740993'), '9007199254740994')
+  t.equal(nextVersion('x'), '')
 })

@@ -14,10 +14,10 @@ import {
   replace,
   texts,
 } from '../../../contracts/object-store.ts'
-import { open, pods, trouble, turn, writersOf } from './opened.ts'
+import { open, pods, faults, turn, writersOf } from './opened.ts'
 import { until } from '../../../kit/until.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 /** Resolves when writes are taken again. */
 async function writable(store: ObjectStore): Promise<void> {
@@ -52,7 +52,7 @@ void t.test('a writer that ends is started again, and what it missed is unfit', 
   t.strictSame(listed(store, other), ['a at 1'], 'reads go on')
   t.equal(got(store, keyOf('single')), 'single at 9')
   await t.rejects(store.put(keyOf('z'), pod, object('z', 1)), { code: 'STORE_FAILURE' })
-  t.ok(trouble.includes('writer'))
+  t.ok(faults.includes('writer'))
 
   await writable(store)
   t.equal(writers.length, 2)

@@ -11,9 +11,9 @@ import {
   pod,
   replace,
 } from '../../../contracts/object-store.ts'
-import { database, fileOf, mostLogBytes, open, pods, trouble, turn } from './opened.ts'
+import { database, fileOf, mostLogBytes, open, pods, faults, turn } from './opened.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 const megabyte = 1 << 20
 const document = Buffer.alloc(2 * megabyte)
@@ -52,7 +52,7 @@ void t.test(
     for (const reader of readers) reader.close()
     t.ok(size > 12 * megabyte, 'and is not copied for each of them')
     t.ok(size <= mostLogBytes, `${size} bytes`)
-    t.strictSame(trouble, [])
+    t.strictSame(faults, [])
   },
 )
 

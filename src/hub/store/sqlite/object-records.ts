@@ -1,7 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { GVK } from '../../../api/kube/gvk.ts'
-import { heldColumns, isDamaged, maybeHeld, type DamagedIn, type Named } from './held.ts'
-import type { Held, Objects } from './objects.ts'
+import {
+  rowColumns,
+  isDamaged,
+  optionalObjectRow,
+  type DamagedParameters,
+  type ObjectName,
+  type ObjectRow,
+} from './object-row.ts'
+import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 import { mayFollow } from './versions.ts'
 
@@ -9,7 +16,7 @@ import { mayFollow } from './versions.ts'
  * The writer's view of objects that have a record of their own. Who is replaced or removed lets go
  * of its body.
  */
-export class Singles {
+export class ObjectRecords {
   readonly #objects: Objects
   readonly #sql
 
@@ -18,11 +25,11 @@ export class Singles {
     this.#sql = {
       find: prepare(
         db,
-        `SELECT ${heldColumns} FROM single WHERE scope = ? AND namespace = ? AND name = ?`,
+        `SELECT ${rowColumns} FROM single WHERE scope = ? AND namespace = ? AND name = ?`,
       ),
       set: prepare(
         db,
-        `INSERT INTO single (scope, ${heldColumns}, kind_group, kind_version, kind, confirmed_at)
+        `INSERT INTO single (scope, ${rowColumns}, kind_group, kind_version, kind, confirmed_at)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET body = excluded.body, uid = excluded.uid,
            version = excluded.version, size = excluded.size, kind_group = excluded.kind_group,
@@ -46,12 +53,18 @@ export class Singles {
     }
   }
 
-  find(scope: number, { namespace, name }: Named): Held | undefined {
-    return maybeHeld(this.#sql.find.get(scope, namespace, name))
+  find(scope: number, { namespace, name }: ObjectName): ObjectRow | undefined {
+    return optionalObjectRow(this.#sql.find.get(scope, namespace, name))
   }
 
   /** In place of `before`, which is what was recorded. */
-  set(scope: number, gvk: GVK, held: Held, before: Held | undefined, confirmedAt: number): void {
+  set(
+    scope: number,
+    gvk: GVK,
+    held: ObjectRow,
+    before: ObjectRow | undefined,
+    confirmedAt: number,
+  ): void {
     const { id, namespace, name, uid, resourceVersion, size } = held
     const { group, version, kind } = gvk
     this.#sql.set.run(
@@ -71,7 +84,7 @@ export class Singles {
   }
 
   /** Told again as it is recorded. */
-  confirm(scope: number, { namespace, name }: Named, at: number): void {
+  confirm(scope: number, { namespace, name }: ObjectName, at: number): void {
     this.#sql.confirm.run(at, scope, namespace, name)
   }
 
@@ -79,22 +92,22 @@ export class Singles {
    * A watch has told of a newer state than `before`, which is what was recorded; the kind stays
    * what it was.
    */
-  move(scope: number, held: Held, before: Held, at: number): void {
+  move(scope: number, held: ObjectRow, before: ObjectRow, at: number): void {
     const { id, namespace, name, uid, resourceVersion, size } = held
     this.#sql.move.run(id, uid, resourceVersion, size, at, scope, namespace, name)
     this.#objects.release(scope, before)
   }
 
   /** Not if it is newer than `upTo`. */
-  remove(scope: number, named: Named, upTo?: string): void {
-    const single = this.find(scope, named)
-    if (!single || (upTo !== undefined && !mayFollow(upTo, single.resourceVersion))) return
+  remove(scope: number, named: ObjectName, upTo?: string): void {
+    const record = this.find(scope, named)
+    if (!record || (upTo !== undefined && !mayFollow(upTo, record.resourceVersion))) return
     this.#sql.remove.run(scope, named.namespace, named.name)
-    this.#objects.release(scope, single)
+    this.#objects.release(scope, record)
   }
 
   /** Returns whether it was recorded. */
-  forgetDamaged(damaged: DamagedIn): boolean {
+  forgetDamaged(damaged: DamagedParameters): boolean {
     return this.#sql.forgetDamaged.all(...damaged).length > 0
   }
 }

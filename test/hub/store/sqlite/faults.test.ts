@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isOfDisk } from '../../../../src/hub/store/sqlite/trouble.ts'
+import { isOfDisk } from '../../../../src/hub/store/sqlite/faults.ts'
 import { StoreFailure } from '../../../../src/hub/store/store.ts'
 
 void t.test(

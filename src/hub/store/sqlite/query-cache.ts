@@ -3,17 +3,17 @@ import { LRUCache } from 'lru-cache'
 import { prepare } from './statements.ts'
 
 /** What is remembered weighs one for each row, at a few hundred bytes. */
-const mostRows = 20_000
+const maxRows = 20_000
 
 /**
  * What was read of a file, remembered for as long as nobody has written to it: SQLite tells a
  * connection by a number whether any other has (`PRAGMA data_version`), so that what is remembered
  * is what would be read.
  */
-export class UntilWritten {
+export class QueryCache {
   readonly #dataVersion
   readonly #known = new LRUCache<string, object>({
-    maxSize: mostRows,
+    maxSize: maxRows,
     sizeCalculation: (value) => 1 + (Array.isArray(value) ? value.length : 0),
   })
   #seen: unknown

@@ -1,5 +1,5 @@
 /** A row of `body` that nobody refers to any more. */
-export interface Spare {
+export interface FreeRow {
   readonly id: number
   readonly room: number
 }
@@ -13,12 +13,12 @@ const deletedAtOnce = 256
  * Rows of `body` to be used again, by how much they hold. What a transaction takes from here comes
  * back when it is rolled back.
  */
-export class Spares {
+export class FreeRows {
   readonly #byRoom = new Map<number, number[]>()
   #count = 0
-  #taken: Spare[] = []
+  #taken: FreeRow[] = []
 
-  add({ id, room }: Spare): void {
+  add({ id, room }: FreeRow): void {
     const ids = this.#byRoom.get(room)
     if (ids) ids.push(id)
     else this.#byRoom.set(room, [id])

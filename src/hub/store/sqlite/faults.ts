@@ -4,8 +4,8 @@ import type { StoreFailure } from '../store.ts'
  * What went wrong that no caller is told, or that more than the caller should know. `writer`: there
  * is none at present, and another is started by itself.
  */
-export type TroubleKind = 'write' | 'read' | 'writer' | 'damaged' | 'set-aside' | 'resealed'
-export type ReportTrouble = (kind: TroubleKind, failure: StoreFailure) => void
+export type FaultKind = 'write' | 'read' | 'writer' | 'damaged' | 'set-aside' | 'resealed'
+export type ReportFault = (kind: FaultKind, failure: StoreFailure) => void
 
 /**
  * What the system says of a disk that is full, read-only or broken; and SQLite, in the lower byte

@@ -8,7 +8,7 @@ import type { ScopeKey } from './address.ts'
  * with; these are then forgotten, with the collections they belonged to, so that nothing looks
  * empty that is only unreadable.
  */
-export function prepareFresh(db: DatabaseSync, seal: Seal): boolean {
+export function cleanUp(db: DatabaseSync, seal: Seal): boolean {
   db.exec('BEGIN IMMEDIATE')
   try {
     if (db.prepare('SELECT 1 FROM staged LIMIT 1').get()) db.exec('DELETE FROM staged')

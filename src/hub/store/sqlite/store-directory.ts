@@ -20,21 +20,21 @@ import type { WriterOptions } from './messages.ts'
 import { openReads } from './open-reads.ts'
 import type { Reads } from './reads.ts'
 import { Seal } from './seal.ts'
-import type { ReportTrouble } from './trouble.ts'
+import type { ReportFault } from './faults.ts'
 import { startWriter } from './writer-thread.ts'
 
-export const file = 'objects.db'
+export const databaseFile = 'objects.db'
 const lockFile = 'lock.db'
 
 /** What there is once the database is open to a writer. */
-export interface Begun {
+export interface OpenWriter {
   readonly worker: Worker
   /** What this thread reads through from now on; `undefined`: as before. */
   readonly reads?: Reads
 }
 
-export interface PlaceHooks {
-  readonly report: ReportTrouble
+export interface DirectoryHooks {
+  readonly report: ReportFault
   /** Another writer is about to be started, which puts right what the last one left. */
   readonly onStarting: () => void
 }
@@ -43,14 +43,14 @@ export interface PlaceHooks {
  * The store's folder: held against other processes, and its database put in order for the first
  * writer.
  */
-export class Place implements Disposable {
+export class StoreDirectory implements Disposable {
   readonly #directory: string
   readonly #options: WriterOptions
-  readonly #hooks: PlaceHooks
+  readonly #hooks: DirectoryHooks
   #held: Disposable | undefined
   #isInOrder = false
 
-  constructor(directory: string, options: WriterOptions, hooks: PlaceHooks) {
+  constructor(directory: string, options: WriterOptions, hooks: DirectoryHooks) {
     this.#directory = directory
     this.#options = options
     this.#hooks = hooks
@@ -61,7 +61,7 @@ export class Place implements Disposable {
    * reported, and opens it for reading. Rejects with a `StoreFailure` where there is no writing,
    * and where another store has the folder (`Taken` is the cause then); may be called again.
    */
-  async begin(): Promise<Begun> {
+  async openWriter(): Promise<OpenWriter> {
     this.#hold()
     if (this.#isInOrder) return { worker: await this.#write() }
     attempt(() => createClosed(this.#options.path))
@@ -148,12 +148,12 @@ function createClosed(path: string): void {
 /** The last one set aside is kept, for whoever wants to look. Returns its path. */
 function setAside(directory: string): string {
   for (const name of readdirSync(directory)) {
-    if (name.startsWith(`${file}.unusable-`)) rmSync(join(directory, name), { force: true })
+    if (name.startsWith(`${databaseFile}.unusable-`)) rmSync(join(directory, name), { force: true })
   }
   const mark = `unusable-${new Date(now()).toISOString().replaceAll(':', '')}`
   for (const suffix of ['', '-wal', '-shm']) {
-    const path = join(directory, file + suffix)
-    if (existsSync(path)) renameSync(path, join(directory, `${file}.${mark}${suffix}`))
+    const path = join(directory, databaseFile + suffix)
+    if (existsSync(path)) renameSync(path, join(directory, `${databaseFile}.${mark}${suffix}`))
   }
-  return join(directory, `${file}.${mark}`)
+  return join(directory, `${databaseFile}.${mark}`)
 }

@@ -5,7 +5,7 @@ import type { DatabaseSync } from 'node:sqlite'
  * index of them would be one more page to write for each event. What a transaction changed is
  * undone when it is rolled back.
  */
-export class RingBodies {
+export class EventBodies {
   readonly #counts = new Map<number, number>()
   /** Bodies referred to (true) or not any more by the transaction that runs, in order. */
   #changes: (readonly [id: number, added: boolean])[] = []

@@ -1,30 +1,30 @@
 import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
-import type { Head } from './heads.ts'
-import { isChange } from './held.ts'
+import type { CollectionRow } from './collection-rows.ts'
+import { isChange, type ObjectRow } from './object-row.ts'
 import type { ScopeKey } from './address.ts'
-import { pack, unpack, type Apply, type Damaged, type Displaced } from './messages.ts'
-import type { Held, Objects } from './objects.ts'
-import { isSelective } from './out-of-date.ts'
+import { pack, unpack, type Apply, type DamagedObject, type Displaced } from './messages.ts'
+import type { Objects } from './objects.ts'
+import { isSelective } from './tombstones.ts'
 import type { Tables } from './tables.ts'
 import { isPast, mayFollow, newest } from './versions.ts'
 
 /** One event, and whom it meets. */
-interface Met {
+interface AppliedEvent {
   readonly type: ObjectEvent['type']
   readonly object: ApiObject
   /**
    * Takes it in. Absent where it missed a write, or knew this before: then only what is recorded of
-   * the single object follows.
+   * the object itself follows.
    */
-  readonly collection: Head | undefined
+  readonly collection: CollectionRow | undefined
   /** What the collection holds of the object, whether it takes this in or not. */
-  readonly member: Held | undefined
+  readonly member: ObjectRow | undefined
 }
 
 /** Carries out what a watch told of a collection. */
-export class Events {
+export class EventOperations {
   readonly #tables: Tables
 
   constructor(tables: Tables) {
@@ -33,8 +33,8 @@ export class Events {
 
   apply(apply: Apply): Displaced | undefined {
     const { collection: address, types, confirmedAt } = apply
-    const { heads, members, objects } = this.#tables
-    const found = apply.whole ? heads.find(address) : undefined
+    const { collections, members, objects } = this.#tables
+    const found = apply.whole ? collections.find(address) : undefined
     const collection = found && isFollowedBy(apply, found) ? found : undefined
     const told = unpack(apply.objects)
     const previous = apply.previous ? new Previous(objects, address.scope) : undefined
@@ -42,7 +42,7 @@ export class Events {
       const member = collection && members.find(collection.id, object)
       if (member) previous?.note(position, member)
       const isNews = collection !== undefined && !isPast(object.resourceVersion, collection.version)
-      this.#tell(apply, {
+      this.#applyOne(apply, {
         type: types[position] ?? 'MODIFIED',
         object,
         collection: isNews ? collection : undefined,
@@ -51,60 +51,61 @@ export class Events {
     })
     if (collection) {
       const version = newest(collection.version, apply.version)
-      heads.confirm(collection.id, address, version, confirmedAt)
+      collections.confirm(collection.id, address, version, confirmedAt)
       this.#endAt(version, collection, told, confirmedAt)
     }
     return previous?.all()
   }
 
-  #tell(apply: Apply, met: Met): void {
-    const { objects, rings } = this.#tables
+  #applyOne(apply: Apply, met: AppliedEvent): void {
+    const { objects, eventLogs } = this.#tables
     const { type, object, collection, member } = met
     // Its ring keeps the last state of what is gone, too.
     const held = collection && objects.acquire(apply.collection.scope, object)
-    if (collection && held) rings.add(collection, type, held, member, apply.confirmedAt)
+    if (collection && held) eventLogs.add(collection, type, held, member, apply.confirmedAt)
     if (type === 'DELETED') this.#deleted(apply, met)
     else this.#changed(apply, met, held)
   }
 
-  #deleted({ collection: address }: Apply, { object, collection, member }: Met): void {
-    const { objects, members, singles, outOfDate } = this.#tables
+  #deleted({ collection: address }: Apply, { object, collection, member }: AppliedEvent): void {
+    const { objects, members, records, tombstones } = this.#tables
     const scope = objects.scope(address.scope)
     if (collection && member && mayFollow(object.resourceVersion, member.resourceVersion)) {
       members.remove(scope, collection.id, member)
     }
-    singles.remove(scope, object, object.resourceVersion)
-    if (isSelective(address)) outOfDate.unselected(scope, object, object.resourceVersion)
-    outOfDate.released(scope, object)
+    records.remove(scope, object, object.resourceVersion)
+    if (isSelective(address)) tombstones.unselected(scope, object, object.resourceVersion)
+    tombstones.released(scope, object)
   }
 
   #changed(
     { collection: address, confirmedAt }: Apply,
-    { object, collection, member }: Met,
-    acquired: Held | undefined,
+    { object, collection, member }: AppliedEvent,
+    acquired: ObjectRow | undefined,
   ): void {
-    const { objects, members, singles, outOfDate } = this.#tables
+    const { objects, members, records, tombstones } = this.#tables
     const scope = objects.scope(address.scope)
-    const single = singles.find(scope, object)
+    const record = records.find(scope, object)
     const joins = collection !== undefined && (!member || isChange(object, member))
-    const moves = single !== undefined && isChange(object, single)
-    if (joins || member?.resourceVersion === object.resourceVersion) outOfDate.told(scope, object)
+    const moves = record !== undefined && isChange(object, record)
+    if (joins || member?.resourceVersion === object.resourceVersion)
+      tombstones.confirmed(scope, object)
     if (!joins && !moves) return
     const held = acquired ?? objects.acquire(address.scope, object)
     if (joins) members.set(scope, collection.id, held, member)
-    if (moves) singles.move(scope, held, single, confirmedAt)
+    if (moves) records.move(scope, held, record, confirmedAt)
   }
 
   /**
    * After what was added to it. Events that do not come in their order cannot be told from a
    * version on.
    */
-  #endAt(version: string, collection: Head, told: readonly ApiObject[], at: number): void {
-    const { rings } = this.#tables
+  #endAt(version: string, collection: CollectionRow, told: readonly ApiObject[], at: number): void {
+    const { eventLogs } = this.#tables
     const news = told.filter((object) => !isPast(object.resourceVersion, collection.version))
     const versions = news.map(({ resourceVersion }) => resourceVersion)
-    if (!isAscending([collection.version, ...versions])) rings.restart(collection, version)
-    else if (versions.length > 0) rings.added(collection, at)
+    if (!isAscending([collection.version, ...versions])) eventLogs.restart(collection, version)
+    else if (versions.length > 0) eventLogs.added(collection, at)
   }
 }
 
@@ -114,14 +115,14 @@ class Previous {
   readonly #scope: ScopeKey
   readonly #positions: number[] = []
   readonly #held: ApiObject[] = []
-  readonly #damaged: Damaged[] = []
+  readonly #damaged: DamagedObject[] = []
 
   constructor(objects: Objects, scope: ScopeKey) {
     this.#objects = objects
     this.#scope = scope
   }
 
-  note(position: number, member: Held): void {
+  note(position: number, member: ObjectRow): void {
     const object = this.#objects.read(this.#scope, member)
     if (object) {
       this.#positions.push(position)
@@ -138,7 +139,7 @@ class Previous {
 }
 
 /** Whether the collection is where the watch takes it to be, or further, and missed nothing. */
-const isFollowedBy = ({ since }: Apply, { whole, version }: Head): boolean =>
+const isFollowedBy = ({ since }: Apply, { whole, version }: CollectionRow): boolean =>
   whole && !isNewer(since, version)
 
 const isAscending = (versions: readonly string[]): boolean =>

@@ -4,27 +4,27 @@ import type { CollectionState } from './collection-state.ts'
 import type { Collections } from './collections.ts'
 import type { Connection } from './connection.ts'
 import type { Operation } from './messages.ts'
-import type { Begun, Place } from './place.ts'
+import type { OpenWriter, StoreDirectory } from './store-directory.ts'
 import { Recovery } from './recovery.ts'
-import { Room, type OnEvicted } from './room.ts'
+import { Evictor, type OnEvicted } from './evictor.ts'
 import type { Snapshots } from './snapshots.ts'
-import type { ReportTrouble } from './trouble.ts'
+import type { ReportFault } from './faults.ts'
 import { WriteQueue, type OnCommitted, type Write } from './write-queue.ts'
 import { WriterThread } from './writer-thread.ts'
 
-export interface WritingParts {
-  readonly place: Place
+export interface WritePathParts {
+  readonly storeDirectory: StoreDirectory
   /** The first writer, or why there is none yet. */
-  readonly first: Begun | StoreFailure
+  readonly first: OpenWriter | StoreFailure
   readonly connection: Connection
   readonly collections: Collections
   readonly snapshots: Snapshots
-  readonly report: ReportTrouble
+  readonly report: ReportFault
   readonly onCommitted: OnCommitted
   readonly onRecovered: () => void
   readonly onEvicted: OnEvicted
   /** What the node's pods refer to; `undefined`: not known. */
-  readonly needed: () => readonly NamedObject[] | undefined
+  readonly referencedObjects: () => readonly NamedObject[] | undefined
 }
 
 /**
@@ -33,30 +33,30 @@ export interface WritingParts {
  * it takes one; a collection that missed one is not to be served after a restart either, and that
  * is written down as soon as anything is.
  */
-export class Writing implements AsyncDisposable {
+export class WritePath implements AsyncDisposable {
   readonly queue: WriteQueue
-  readonly #parts: WritingParts
+  readonly #parts: WritePathParts
   readonly #recovery: Recovery
-  readonly #writer: WriterThread<Begun>
+  readonly #writer: WriterThread<OpenWriter>
   /** Missed a write, and this could not be written down either. */
-  readonly #undisowned = new Set<CollectionState>()
+  readonly #notInvalidated = new Set<CollectionState>()
 
-  constructor(parts: WritingParts) {
-    const { place, first, collections, snapshots } = parts
+  constructor(parts: WritePathParts) {
+    const { storeDirectory, first, collections, snapshots } = parts
     this.#parts = parts
-    const room = new Room({
+    const evictor = new Evictor({
       push: (write) => this.queue.push(write),
       gone: (collection) => collections.known(collection)?.reload(),
       giveUpReader: () => snapshots.giveUpFirst(),
       onEvicted: parts.onEvicted,
-      needed: parts.needed,
+      referencedObjects: parts.referencedObjects,
     })
     this.queue = new WriteQueue(snapshots, parts.onCommitted, {
-      onNearFull: () => room.isScarce(),
-      onBeyondQuota: (identity) => room.isBeyondQuota(identity),
+      onNearFull: () => evictor.nearFull(),
+      onOverQuota: (identity) => evictor.overQuota(identity),
     })
     this.#recovery = new Recovery((trial) => this.queue.push(trial), parts.onRecovered)
-    this.#writer = new WriterThread<Begun>(first, () => place.begin(), {
+    this.#writer = new WriterThread<OpenWriter>(first, () => storeDirectory.openWriter(), {
       onEnded: (failure) => this.#ended(failure),
       onStarted: (begun) => this.#started(begun),
     })
@@ -86,11 +86,11 @@ export class Writing implements AsyncDisposable {
    */
   settled(failure: StoreFailure | undefined, state?: CollectionState): void {
     if (!failure) {
-      this.#disownAgain()
+      this.#invalidateAgain()
       return
     }
     this.#failed('write', failure)
-    if (state) this.#disown(state)
+    if (state) this.#invalidate(state)
   }
 
   /** Nothing more is taken; resolves when everything taken before has been answered. */
@@ -107,10 +107,10 @@ export class Writing implements AsyncDisposable {
     return this.#writer[Symbol.asyncDispose]()
   }
 
-  #started({ worker, reads }: Begun): void {
+  #started({ worker, reads }: OpenWriter): void {
     this.#parts.connection.writerStarted(reads)
     this.queue.attach(worker)
-    this.#disownAgain()
+    this.#invalidateAgain()
     this.#recovery.tryNow()
   }
 
@@ -128,16 +128,16 @@ export class Writing implements AsyncDisposable {
   }
 
   /** It missed a write: after a restart it must not be served either. */
-  #disown(state: CollectionState): void {
-    const operation: Operation = { kind: 'disown', collection: state.address }
+  #invalidate(state: CollectionState): void {
+    const operation: Operation = { kind: 'invalidate', collection: state.address }
     this.queue
       .push({ operation: () => operation, bytes: 0 })
-      .catch(() => this.#undisowned.add(state))
+      .catch(() => this.#notInvalidated.add(state))
   }
 
   /** The disk takes writes again. A list that was committed since needs no more. */
-  #disownAgain(): void {
-    for (const state of this.#undisowned) if (state.misses) this.#disown(state)
-    this.#undisowned.clear()
+  #invalidateAgain(): void {
+    for (const state of this.#notInvalidated) if (state.missedWrite) this.#invalidate(state)
+    this.#notInvalidated.clear()
   }
 }

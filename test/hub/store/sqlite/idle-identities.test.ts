@@ -18,9 +18,9 @@ import {
   pod,
   replace,
 } from '../../../contracts/object-store.ts'
-import { count, database, dataVersion, open, pods, trouble, turn, writersOf } from './opened.ts'
+import { count, database, dataVersion, open, pods, faults, turn, writersOf } from './opened.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 const ofToken = (hash: string): CollectionKey =>
   collection({ partition: { identity: tokenHolder(hash), representation: json } })

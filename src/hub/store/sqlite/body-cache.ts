@@ -1,14 +1,14 @@
 import { LRUCache } from 'lru-cache'
-import type { Stored } from './stored.ts'
+import type { ObjectRow } from './object-row.ts'
 
 /** Enough for what the programs of a node list, read again and again while the cloud is gone. */
-const keptBytes = 16 * 1024 * 1024
+const maxBytes = 16 * 1024 * 1024
 
 /** What an entry takes beside its bytes. */
 const overhead = 256
 
-interface Kept {
-  readonly stored: Stored
+interface CachedBody {
+  readonly stored: ObjectRow
   readonly bytes: Uint8Array
 }
 
@@ -17,19 +17,19 @@ interface Kept {
  * version or another object, so they count only for the very version that they were read as; one
  * version of an object in one scope has the same bytes for ever.
  */
-export class KeptBodies {
-  readonly #kept = new LRUCache<string, Kept>({
-    maxSize: keptBytes,
-    maxEntrySize: keptBytes / 8,
+export class BodyCache {
+  readonly #kept = new LRUCache<string, CachedBody>({
+    maxSize: maxBytes,
+    maxEntrySize: maxBytes / 8,
     sizeCalculation: ({ bytes }) => overhead + bytes.buffer.byteLength,
   })
 
-  get(scope: number, stored: Stored): Uint8Array | undefined {
+  get(scope: number, stored: ObjectRow): Uint8Array | undefined {
     const found = this.#kept.get(`${scope}/${stored.id}`)
     return found && isSame(found.stored, stored) ? found.bytes : undefined
   }
 
-  set(scope: number, stored: Stored, bytes: Uint8Array): void {
+  set(scope: number, stored: ObjectRow, bytes: Uint8Array): void {
     // Without a version nothing tells one state of an object from another.
     if (stored.resourceVersion === '') return
     this.#kept.set(`${scope}/${stored.id}`, { stored, bytes })
@@ -40,7 +40,7 @@ export class KeptBodies {
   }
 }
 
-const isSame = (a: Stored, b: Stored): boolean =>
+const isSame = (a: ObjectRow, b: ObjectRow): boolean =>
   a === b ||
   (a.resourceVersion === b.resourceVersion &&
     a.uid === b.uid &&

@@ -1,24 +1,24 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { headChecksum, isHeadWhole } from './head-checksum.ts'
-import type { DamagedIn } from './held.ts'
+import type { DamagedParameters } from './object-row.ts'
 import type { CollectionAddress } from './address.ts'
-import type { Flip } from './messages.ts'
+import type { CommitList } from './messages.ts'
 import type { Objects } from './objects.ts'
-import type { Ringed } from './rings.ts'
+import type { LoggedCollection } from './event-logs.ts'
 import { prepare } from './statements.ts'
 
 /**
  * A collection as its row has it; not `whole` where it missed a write, or its version is not what
  * was written.
  */
-export interface Head extends Ringed {
+export interface CollectionRow extends LoggedCollection {
   readonly whole: boolean
 }
 
 /**
  * The writer's view of collections themselves: what they are at, and whether they are to be served.
  */
-export class Heads {
+export class CollectionRows {
   readonly #objects: Objects
   readonly #sql
 
@@ -44,8 +44,8 @@ export class Heads {
         db,
         'UPDATE collection SET version = ?, confirmed_at = ?, checksum = ? WHERE id = ?',
       ),
-      disown: prepare(db, 'UPDATE collection SET whole = 0 WHERE id = ?'),
-      setHoles: prepare(
+      invalidate: prepare(db, 'UPDATE collection SET whole = 0 WHERE id = ?'),
+      markDamaged: prepare(
         db,
         `UPDATE collection SET holes = 1
          WHERE scope = ?1 AND id IN (
@@ -55,7 +55,7 @@ export class Heads {
     }
   }
 
-  find(address: CollectionAddress): Head | undefined {
+  find(address: CollectionAddress): CollectionRow | undefined {
     const { namespace, labelSelector, fieldSelector } = address
     const scope = this.#objects.scope(address.scope)
     const row = this.#sql.find.get(scope, namespace, labelSelector, fieldSelector)
@@ -66,7 +66,7 @@ export class Heads {
   }
 
   /** A whole list makes it what the list says. Returns the row's number. */
-  listed({ collection, gvk, version, confirmedAt, extra }: Flip): number {
+  listed({ collection, gvk, version, confirmedAt, extra }: CommitList): number {
     const { namespace, labelSelector, fieldSelector } = collection
     const row = this.#sql.set.get(
       this.#objects.scope(collection.scope),
@@ -90,12 +90,12 @@ export class Heads {
   }
 
   /** It missed a write. */
-  disown(id: number): void {
-    this.#sql.disown.run(id)
+  invalidate(id: number): void {
+    this.#sql.invalidate.run(id)
   }
 
   /** Those that hold the object lack something. */
-  setHoles(damaged: DamagedIn): void {
-    this.#sql.setHoles.run(...damaged)
+  markDamaged(damaged: DamagedParameters): void {
+    this.#sql.markDamaged.run(...damaged)
   }
 }

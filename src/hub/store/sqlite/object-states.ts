@@ -4,42 +4,42 @@ import type { GVK } from '../../../api/kube/gvk.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { isHeadWhole } from './head-checksum.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
-import type { Stored } from './stored.ts'
+import type { ObjectRow } from './object-row.ts'
 import { prepare, type Row } from './statements.ts'
 
 /**
  * What a whole collection says of one object: that it holds it, or, where it would have it, that it
  * has not.
  */
-export interface Holding {
+export interface CollectionMembership {
   readonly address: CollectionAddress
   readonly version: string
-  readonly holes: boolean
-  readonly member: Candidate | undefined
+  readonly hasDamage: boolean
+  readonly member: ObjectState | undefined
 }
 
 /** One version of the object that could be answered. */
-export interface Candidate {
-  readonly stored: Stored
+export interface ObjectState {
+  readonly row: ObjectRow
   readonly gvk: GVK
   /** The version up to which it is known not to have changed. */
-  readonly confirmed: string
+  readonly confirmedVersion: string
   /** When that was said. */
   readonly confirmedAt: number
 }
 
 /** All that is stored about one object, but its bytes. */
-export interface Standing {
-  readonly single: Candidate | undefined
+export interface ObjectStates {
+  readonly record: ObjectState | undefined
   /** The cloud has contradicted since what collections say of it: only its own record counts. */
   readonly forgotten: boolean
   /** States from before this version are out of date; '' for none. */
   readonly below: string
-  readonly holdings: readonly Holding[]
+  readonly memberships: readonly CollectionMembership[]
 }
 
 /** Reads what is stored about single objects. */
-export class Standings {
+export class ObjectStatesReader {
   readonly #sql
 
   constructor(db: DatabaseSync) {
@@ -54,7 +54,7 @@ export class Standings {
       ),
       // Collections of other names are many where each object is watched by itself, and need no
       // look.
-      holdings: prepare(
+      memberships: prepare(
         db,
         `SELECT member.body, member.uid, member.version, member.size,
            collection.kind_group, collection.kind_version, collection.kind, collection.confirmed_at,
@@ -69,17 +69,17 @@ export class Standings {
     }
   }
 
-  of(id: number, scope: ScopeKey, namespace: string, name: string): Standing {
+  of(id: number, scope: ScopeKey, namespace: string, name: string): ObjectStates {
     const field = `metadata.name=${name}`
     const named = { namespace, name }
     const own = this.#sql.own.all(id, namespace, name)
     const single = own.find(([body]) => body !== null)
     const forgotten = own.find(([body]) => body === null)
     return {
-      single: single && candidateOf(single, named, String(single[2])),
+      record: single && objectStateOf(single, named, String(single[2])),
       forgotten: forgotten?.[8] === '',
       below: String(forgotten?.[8] ?? ''),
-      holdings: this.#sql.holdings.all(id, namespace, name, field).flatMap((row) => {
+      memberships: this.#sql.memberships.all(id, namespace, name, field).flatMap((row) => {
         const version = String(row[11])
         const address = {
           scope,
@@ -88,21 +88,21 @@ export class Standings {
           fieldSelector: String(row[10]),
         }
         if (!isHeadWhole(row[13], address, version)) return []
-        const member = candidateOf(row, named, version)
-        return [{ address, version, holes: row[12] === 1, member }]
+        const member = objectStateOf(row, named, version)
+        return [{ address, version, hasDamage: row[12] === 1, member }]
       }),
     }
   }
 }
 
-function candidateOf(
+function objectStateOf(
   [id, uid, version, size, group, kindVersion, kind, confirmedAt]: Row,
   named: { readonly namespace: string; readonly name: string },
-  confirmed: string,
-): Candidate | undefined {
+  confirmedVersion: string,
+): ObjectState | undefined {
   if (id === null) return undefined
   return {
-    stored: {
+    row: {
       ...named,
       id: Number(id),
       uid: String(uid),
@@ -115,22 +115,21 @@ function candidateOf(
       version: String(kindVersion),
       kind: String(kind).replace(/List$/, ''),
     },
-    confirmed,
+    confirmedVersion,
     confirmedAt: Number(confirmedAt),
   }
 }
 
 /** When the cloud last said that the object is in this state. */
-export function confirmationOf({ single, holdings }: Standing, { stored }: Candidate): number {
+export function confirmedAtOf({ record, memberships }: ObjectStates, { row }: ObjectState): number {
   const same: number[] = []
-  const add = (candidate: Candidate | undefined): void => {
+  const add = (candidate: ObjectState | undefined): void => {
     const isSame =
-      candidate?.stored.resourceVersion === stored.resourceVersion &&
-      candidate.stored.uid === stored.uid
+      candidate?.row.resourceVersion === row.resourceVersion && candidate.row.uid === row.uid
     if (isSame) same.push(candidate.confirmedAt)
   }
-  add(single)
-  for (const { member } of holdings) add(member)
+  add(record)
+  for (const { member } of memberships) add(member)
   return latest(...same)
 }
 
@@ -138,31 +137,32 @@ export function confirmationOf({ single, holdings }: Standing, { stored }: Candi
  * Newest first; of versions that do not compare, the one written last. Of one version, the one
  * confirmed last.
  */
-export function newestOf({ single, holdings }: Standing): Candidate | undefined {
-  let newest = single
-  for (const { member } of holdings) if (member && isBefore(member, newest)) newest = member
+export function newestState({ record, memberships }: ObjectStates): ObjectState | undefined {
+  let newest = record
+  for (const { member } of memberships) if (member && isBefore(member, newest)) newest = member
   return newest
 }
 
-function isBefore(candidate: Candidate, other: Candidate | undefined): boolean {
+function isBefore(candidate: ObjectState, other: ObjectState | undefined): boolean {
   if (!other) return true
-  const [a, b] = [candidate.stored, other.stored]
-  if (a.id === b.id) return isNewer(candidate.confirmed, other.confirmed)
+  const [a, b] = [candidate.row, other.row]
+  if (a.id === b.id) return isNewer(candidate.confirmedVersion, other.confirmedVersion)
   if (isNewer(a.resourceVersion, b.resourceVersion)) return true
   return !isNewer(b.resourceVersion, a.resourceVersion) && a.id > b.id
 }
 
 /** Without the states that are out of date. */
-export function upToDate(standing: Standing): Standing {
-  const { single, holdings, below } = standing
-  if (standing.forgotten) return { ...standing, holdings: holdings.filter(({ member }) => !member) }
-  if (below === '') return standing
-  const isCurrent = (candidate: Candidate | undefined): boolean =>
-    candidate !== undefined && !isNewer(below, candidate.stored.resourceVersion)
+export function withoutOutdated(states: ObjectStates): ObjectStates {
+  const { record, memberships, below } = states
+  if (states.forgotten)
+    return { ...states, memberships: memberships.filter(({ member }) => !member) }
+  if (below === '') return states
+  const isCurrent = (candidate: ObjectState | undefined): boolean =>
+    candidate !== undefined && !isNewer(below, candidate.row.resourceVersion)
   return {
-    ...standing,
-    single: isCurrent(single) ? single : undefined,
-    holdings: holdings.filter(({ member }) => isCurrent(member)),
+    ...states,
+    record: isCurrent(record) ? record : undefined,
+    memberships: memberships.filter(({ member }) => isCurrent(member)),
   }
 }
 
@@ -171,18 +171,20 @@ export function upToDate(standing: Standing): Standing {
  * that would have the object and has it not was told at its version that there is none. `unsure`
  * tells of collections that lack what they should hold.
  */
-export function verdictOn(
-  standing: Standing,
-  unsure: (holding: Holding) => boolean,
-): Candidate | 'absent' | undefined {
-  const { below, forgotten, single } = standing
-  if (forgotten && single) return single
-  const newest = newestOf(upToDate(standing))
-  const denied = standing.holdings.some(
+export function currentState(
+  states: ObjectStates,
+  unsure: (holding: CollectionMembership) => boolean,
+): ObjectState | 'absent' | undefined {
+  const { below, forgotten, record } = states
+  if (forgotten && record) return record
+  const newest = newestState(withoutOutdated(states))
+  const denied = states.memberships.some(
     (holding) =>
       !holding.member &&
       !unsure(holding) &&
-      (newest ? isNewer(holding.version, newest.confirmed) : !isNewer(below, holding.version)),
+      (newest
+        ? isNewer(holding.version, newest.confirmedVersion)
+        : !isNewer(below, holding.version)),
   )
   return denied ? 'absent' : newest
 }

@@ -1,11 +1,11 @@
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
-import { Events } from './events.ts'
+import { EventOperations } from './event-operations.ts'
 import { Eviction } from './eviction.ts'
-import type { Step } from './eviction-step.ts'
-import { isChange, type DamagedIn } from './held.ts'
-import { IdleAudiences } from './idle-audiences.ts'
-import { Lists } from './lists.ts'
+import type { EvictionStep } from './eviction-step.ts'
+import { isChange, type DamagedParameters } from './object-row.ts'
+import { IdleIdentities } from './idle-identities.ts'
+import { ListOperations } from './list-operations.ts'
 import type { CollectionAddress } from './address.ts'
 import {
   unpack,
@@ -19,7 +19,7 @@ import {
   type Quarantine,
 } from './messages.ts'
 import type { Objects } from './objects.ts'
-import { Quotas, written } from './quotas.ts'
+import { Quotas, writeSize } from './quotas.ts'
 import { prepare, type Statement } from './statements.ts'
 import { tablesOf, type Tables } from './tables.ts'
 import { mayFollow } from './versions.ts'
@@ -28,22 +28,22 @@ import { mayFollow } from './versions.ts'
  * Carries out operations, each within a transaction that others may share; throws what SQLite
  * throws.
  */
-export class Writes {
+export class Operations {
   readonly #tables: Tables
-  readonly #lists: Lists
-  readonly #events: Events
-  readonly #idle: IdleAudiences
+  readonly #lists: ListOperations
+  readonly #events: EventOperations
+  readonly #idle: IdleIdentities
   readonly #eviction: Eviction
   readonly #quotas: Quotas
   readonly #setDocument: Statement
 
   constructor(db: DatabaseSync, objects: Objects, maxBytes: number) {
     this.#tables = tablesOf(db, objects)
-    this.#lists = new Lists(this.#tables)
-    this.#events = new Events(this.#tables)
-    this.#idle = new IdleAudiences(db, objects, this.#tables.rings)
+    this.#lists = new ListOperations(this.#tables)
+    this.#events = new EventOperations(this.#tables)
+    this.#idle = new IdleIdentities(db, objects, this.#tables.eventLogs)
     this.#quotas = new Quotas(db, maxBytes)
-    this.#eviction = new Eviction(db, objects, this.#tables.rings, this.#quotas, maxBytes)
+    this.#eviction = new Eviction(db, objects, this.#tables.eventLogs, this.#quotas, maxBytes)
     this.#setDocument = prepare(
       db,
       `INSERT INTO document (identity, url, accept, content_type, checksum, body, confirmed_at)
@@ -55,7 +55,7 @@ export class Writes {
 
   /** The transaction that ran did nothing. */
   rolledBack(): void {
-    this.#tables.rings.forget()
+    this.#tables.eventLogs.forget()
     this.#quotas.rolledBack()
     this.#eviction.rolledBack()
   }
@@ -69,16 +69,16 @@ export class Writes {
    * called.
    */
   beyondQuota(): string[] {
-    return this.#quotas.beyond()
+    return this.#quotas.exceeded()
   }
 
-  evict({ of, needed }: Evict): Step {
-    return of === undefined ? this.#eviction.step(needed) : this.#eviction.stepOf(of)
+  evict({ of, referenced }: Evict): EvictionStep {
+    return of === undefined ? this.#eviction.step(referenced) : this.#eviction.stepOf(of)
   }
 
   carryOut(operation: Exclude<Operation, Evict>): Displaced | undefined {
     this.#quotas.wrote(operation)
-    this.#eviction.wrote(written(operation))
+    this.#eviction.wrote(writeSize(operation))
     if (operation.kind === 'apply') return this.#events.apply(operation)
     this.#carryOut(operation)
     return undefined
@@ -88,8 +88,8 @@ export class Writes {
     switch (operation.kind) {
       case 'stage':
         return this.#lists.stage(operation)
-      case 'flip':
-        return this.#lists.flip(operation)
+      case 'commit-list':
+        return this.#lists.commit(operation)
       case 'discard':
         return this.#lists.discard(operation)
       case 'put':
@@ -100,32 +100,32 @@ export class Writes {
         return this.#document(operation)
       case 'quarantine':
         return this.#quarantine(operation)
-      case 'disown':
-        return this.#disown(operation.collection)
-      case 'age':
-        return this.#idle.age(operation.day)
-      case 'used':
+      case 'invalidate':
+        return this.#invalidate(operation.collection)
+      case 'count-day':
+        return this.#idle.countDay(operation.day)
+      case 'mark-used':
         return this.#idle.used(operation.identity)
-      case 'forget-audience':
+      case 'forget-identity':
         return this.#idle.forget(operation.identity)
       case 'trial':
         return this.#tables.objects.leave(operation.bytes)
-      case 'asked':
-        return this.#eviction.asked(operation.scope, operation.passing)
+      case 'mark-scope':
+        return this.#eviction.markScope(operation.scope, operation.interactive)
     }
   }
 
   #put({ scope: key, gvk, objects: packed, restored, confirmedAt }: Put): void {
-    const { objects, singles, outOfDate } = this.#tables
+    const { objects, records, tombstones } = this.#tables
     const scope = objects.scope(key)
     for (const object of unpack(packed)) {
-      const single = singles.find(scope, object)
-      if (restored || !single || isChange(object, single)) {
-        singles.set(scope, gvk, objects.acquire(key, object), single, confirmedAt)
-        if (restored) outOfDate.restored(scope, object)
-        else outOfDate.recorded(scope, object)
-      } else if (mayFollow(object.resourceVersion, single.resourceVersion)) {
-        singles.confirm(scope, object, confirmedAt)
+      const record = records.find(scope, object)
+      if (restored || !record || isChange(object, record)) {
+        records.set(scope, gvk, objects.acquire(key, object), record, confirmedAt)
+        if (restored) tombstones.restored(scope, object)
+        else tombstones.recorded(scope, object)
+      } else if (mayFollow(object.resourceVersion, record.resourceVersion)) {
+        records.confirm(scope, object, confirmedAt)
       }
     }
   }
@@ -135,11 +135,11 @@ export class Writes {
    * answered by name is noted.
    */
   #forget({ scope: key, namespace, name }: Forget): void {
-    const { objects, singles, outOfDate } = this.#tables
+    const { objects, records, tombstones } = this.#tables
     const scope = objects.knownScope(key)
     if (scope === undefined) return
-    singles.remove(scope, { namespace, name })
-    outOfDate.gone(scope, { namespace, name })
+    records.remove(scope, { namespace, name })
+    tombstones.add(scope, { namespace, name })
   }
 
   #document({ key, contentType, body, confirmedAt }: PutDocument): void {
@@ -148,22 +148,22 @@ export class Writes {
 
   /** Nothing, if the row of the body has been left to another object meanwhile. */
   #quarantine({ scope: key, object }: Quarantine): void {
-    const { objects, heads, rings, members, singles, staged } = this.#tables
+    const { objects, collections, eventLogs, members, records, staged } = this.#tables
     const scope = objects.knownScope(key)
     if (scope === undefined) return
     const { id, namespace, name, resourceVersion } = object
-    const damaged: DamagedIn = [scope, namespace, name, resourceVersion, id]
-    heads.setHoles(damaged)
-    rings.quarantine(...damaged)
-    const wasHeld = [members, singles, staged].map((table) => table.forgetDamaged(damaged))
+    const damaged: DamagedParameters = [scope, namespace, name, resourceVersion, id]
+    collections.markDamaged(damaged)
+    eventLogs.quarantine(...damaged)
+    const wasHeld = [members, records, staged].map((table) => table.forgetDamaged(damaged))
     if (wasHeld.includes(true)) objects.remove(id)
   }
 
-  #disown(address: CollectionAddress): void {
-    const { heads, rings } = this.#tables
-    const collection = heads.find(address)
+  #invalidate(address: CollectionAddress): void {
+    const { collections, eventLogs } = this.#tables
+    const collection = collections.find(address)
     if (!collection) return
-    heads.disown(collection.id)
-    rings.restart(collection, collection.version)
+    collections.invalidate(collection.id)
+    eventLogs.restart(collection, collection.version)
   }
 }

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { resourceVersion } from '../../../api/kube/resource-version.ts'
-import type { Named } from './held.ts'
+import type { ObjectName } from './object-row.ts'
 import type { CollectionAddress } from './address.ts'
 import { prepare } from './statements.ts'
 
@@ -19,7 +19,7 @@ export const isSelective = ({ labelSelector, fieldSelector }: CollectionAddress)
  * from the record of its own, if it has one. Nothing is noted of what no collection holds, unless a
  * cluster that was restored has it again.
  */
-export class OutOfDate {
+export class Tombstones {
   readonly #sql
 
   constructor(db: DatabaseSync) {
@@ -65,7 +65,7 @@ export class OutOfDate {
   }
 
   /** The cloud said that there is no such object: no state of it holds. */
-  gone(scope: number, named: Named): void {
+  add(scope: number, named: ObjectName): void {
     if (this.#isHeld(scope, named)) this.#sql.set.run(scope, named.namespace, named.name, '')
     else this.#recall(scope, named)
   }
@@ -74,13 +74,13 @@ export class OutOfDate {
    * The cloud has an older state of it than collections hold, or has it though they say that there
    * is none.
    */
-  restored(scope: number, { namespace, name }: Named): void {
+  restored(scope: number, { namespace, name }: ObjectName): void {
     this.#sql.set.run(scope, namespace, name, '')
   }
 
   /** It has a record of its own from now on, which alone counts where collections do not. */
   recorded(scope: number, object: ApiObject): void {
-    if (this.#find(scope, object) !== '') this.told(scope, object)
+    if (this.#find(scope, object) !== '') this.confirmed(scope, object)
   }
 
   /**
@@ -88,7 +88,7 @@ export class OutOfDate {
    * what other collections hold of it from before that, at versions older than `below`, is not its
    * state.
    */
-  unselected(scope: number, named: Named, below: string): void {
+  unselected(scope: number, named: ObjectName, below: string): void {
     if (resourceVersion(below) === undefined || !this.#isHeld(scope, named)) return
     const known = this.#find(scope, named)
     if (known !== undefined && !isNewer(below, known)) return
@@ -96,7 +96,7 @@ export class OutOfDate {
   }
 
   /** The cloud has told it again, unless that is older than what is known to be out of date. */
-  told(scope: number, object: ApiObject): void {
+  confirmed(scope: number, object: ApiObject): void {
     const below = this.#find(scope, object)
     if (below === undefined || isNewer(below, object.resourceVersion)) return
     this.#recall(scope, object)
@@ -115,27 +115,27 @@ export class OutOfDate {
    * A restored cluster counts again from where it was: what was out of date before may be the
    * truth.
    */
-  wentBack(scope: number): void {
+  versionsReset(scope: number): void {
     this.#sql.recallBelow.run(scope)
   }
 
   /** A collection has let go of it. */
-  released(scope: number, named: Named): void {
+  released(scope: number, named: ObjectName): void {
     if (this.#find(scope, named) === undefined) return
     if (!this.#isHeld(scope, named)) this.#recall(scope, named)
   }
 
-  #isHeld(scope: number, { namespace, name }: Named): boolean {
+  #isHeld(scope: number, { namespace, name }: ObjectName): boolean {
     return this.#sql.held.get(scope, namespace, name) !== undefined
   }
 
   /** '' where no state holds; otherwise those below this version do not. */
-  #find(scope: number, { namespace, name }: Named): string | undefined {
+  #find(scope: number, { namespace, name }: ObjectName): string | undefined {
     const row = this.#sql.find.get(scope, namespace, name)
     return row && String(row[0])
   }
 
-  #recall(scope: number, { namespace, name }: Named): void {
+  #recall(scope: number, { namespace, name }: ObjectName): void {
     this.#sql.recall.run(scope, namespace, name)
   }
 }

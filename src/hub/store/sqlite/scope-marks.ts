@@ -4,14 +4,14 @@ import type { ScopeKey } from './address.ts'
 import type { Operation } from './messages.ts'
 
 /** Scopes remembered as noted; whoever sends ever new tokens is not to fill the memory. */
-const mostNoted = 10_000
+const maxNoted = 10_000
 
 /**
  * Notes for whom a scope is recorded, before the first write to it: where nobody else has anything,
  * what a person at a console asked for is marked, and goes first where room is needed; it is not
  * marked any more once a program asks.
  */
-export class RecordedFor {
+export class ScopeMarks {
   readonly #connection: Connection
   readonly #write: (operation: Operation) => Promise<void>
   /** Scopes written to in this run, and whether only for a person. */
@@ -27,11 +27,11 @@ export class RecordedFor {
     const text = JSON.stringify(scope)
     const noted = this.#noted.get(text)
     if (noted === false || noted === interactive) return
-    if (this.#noted.size >= mostNoted) this.#noted.clear()
+    if (this.#noted.size >= maxNoted) this.#noted.clear()
     this.#noted.set(text, interactive)
-    const stored = this.#connection.read((reads) => reads.isPassing(scope))
+    const stored = this.#connection.read((reads) => reads.isInteractive(scope))
     if (interactive ? stored !== undefined : noted === undefined && stored !== true) return
-    this.#write({ kind: 'asked', scope, passing: interactive }).catch(() =>
+    this.#write({ kind: 'mark-scope', scope, interactive: interactive }).catch(() =>
       this.#noted.delete(text),
     )
   }

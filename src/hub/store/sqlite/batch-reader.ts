@@ -2,30 +2,30 @@ import { StoreFailure } from '../store.ts'
 import type { Reading } from './snapshots.ts'
 
 /** Bytes read at once: what the loop may be held up for. */
-export const runBytes = 256 << 10
+export const batchBytes = 256 << 10
 
 /** Rows of one run: many small ones are work too. */
-const runRows = 512
+const batchRows = 512
 
 /**
  * What rows stood for when they were asked for: members of a collection, events of its ring. Bodies
  * are read a run at a time when they are wanted; they are never rewritten, and kept until this is
  * done or given up. Iterated once.
  */
-export class Runs<Stored extends { readonly size: number }, Read> implements IterableIterator<
+export class BatchReader<Row extends { readonly size: number }, Read> implements IterableIterator<
   readonly Read[]
 > {
-  readonly #rows: readonly Stored[]
+  readonly #rows: readonly Row[]
   readonly #reading: Reading
-  readonly #read: (run: readonly Stored[]) => readonly Read[]
+  readonly #read: (batch: readonly Row[]) => readonly Read[]
   #ahead: readonly Read[] | undefined
   #at = 0
   #begun = false
 
   constructor(
-    rows: readonly Stored[],
+    rows: readonly Row[],
     reading: Reading,
-    read: (run: readonly Stored[]) => readonly Read[],
+    read: (batch: readonly Row[]) => readonly Read[],
   ) {
     this.#rows = rows
     this.#reading = reading
@@ -52,9 +52,9 @@ export class Runs<Stored extends { readonly size: number }, Read> implements Ite
     if (ahead) return { done: false, value: ahead }
     if (this.#at >= this.#rows.length) return { done: true, value: undefined }
     if (!this.#reading.valid) throw new StoreFailure('it was read too slowly to be kept')
-    const run = this.#run()
-    const value = this.#read(run)
-    this.#at += run.length
+    const batch = this.#batch()
+    const value = this.#read(batch)
+    this.#at += batch.length
     if (this.#at >= this.#rows.length) this.#reading[Symbol.dispose]()
     return { done: false, value }
   }
@@ -66,12 +66,12 @@ export class Runs<Stored extends { readonly size: number }, Read> implements Ite
     return { done: true, value: undefined }
   }
 
-  #run(): readonly Stored[] {
+  #batch(): readonly Row[] {
     let bytes = 0
     let end = this.#at
     for (let row = this.#rows[end]; row; row = this.#rows[end]) {
       bytes += row.size
-      if (end > this.#at && (bytes > runBytes || end - this.#at >= runRows)) break
+      if (end > this.#at && (bytes > batchBytes || end - this.#at >= batchRows)) break
       end += 1
     }
     return this.#rows.slice(this.#at, end)

@@ -15,9 +15,9 @@ import {
   replace,
   told,
 } from '../../../contracts/object-store.ts'
-import { count, database, held, open, pods, refusing, trouble } from './opened.ts'
+import { count, database, held, open, pods, refusing, faults } from './opened.ts'
 
-t.beforeEach(() => trouble.splice(0))
+t.beforeEach(() => faults.splice(0))
 
 const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
 
@@ -167,7 +167,7 @@ void t.test('a ring with a damaged body is no ring', async (t) => {
     t.strictSame(told(store, collection(), 8), ['MODIFIED a at 11 after a at 8'])
     t.strictSame(told(store, of, 5), ['MODIFIED s at 6 after s at 3'], 'others stay')
     t.strictSame(listed(store, collection()), ['a at 11'])
-    t.match(trouble, ['damaged'])
+    t.match(faults, ['damaged'])
   }
 })
 

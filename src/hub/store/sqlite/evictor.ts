@@ -1,6 +1,6 @@
 import { elapsed } from '../../../base/clock.ts'
 import { qualifiedName, type NamedObject } from '../named-object.ts'
-import type { EvictedKind, Step } from './eviction-step.ts'
+import type { EvictedKind, EvictionStep } from './eviction-step.ts'
 import type { CollectionAddress } from './address.ts'
 import type { Evict } from './messages.ts'
 import type { Write } from './write-queue.ts'
@@ -21,7 +21,7 @@ const restMs = 10_000
  */
 const mostSteps = 200_000
 
-export interface RoomParts {
+export interface EvictorParts {
   readonly push: (write: Write) => Promise<unknown>
   /** The collection is not there any more. */
   readonly gone: (collection: CollectionAddress) => void
@@ -32,26 +32,26 @@ export interface RoomParts {
   readonly giveUpReader: () => boolean
   readonly onEvicted: OnEvicted
   /** What the node's pods refer to; `undefined`: not known. */
-  readonly needed: () => readonly NamedObject[] | undefined
+  readonly referencedObjects: () => readonly NamedObject[] | undefined
 }
 
 /**
  * Makes room in a database that is nearly full, or that an identity fills, a step at a time, each
  * before what waits to be written and in a commit of its own.
  */
-export class Room {
-  readonly #parts: RoomParts
+export class Evictor {
+  readonly #parts: EvictorParts
   #isMaking = false
   #notBefore = 0
   /** Identities of whose own room is made. */
   readonly #beyondQuota = new Set<string>()
 
-  constructor(parts: RoomParts) {
+  constructor(parts: EvictorParts) {
     this.#parts = parts
   }
 
   /** To be called after each commit that leaves little of it. */
-  isScarce(): void {
+  nearFull(): void {
     if (this.#isMaking || elapsed() < this.#notBefore) return
     this.#isMaking = true
     void this.#make()
@@ -60,7 +60,7 @@ export class Room {
   }
 
   /** To be called after each commit that leaves an identity with more than its quota. */
-  isBeyondQuota(identity: string): void {
+  overQuota(identity: string): void {
     if (this.#beyondQuota.has(identity)) return
     this.#beyondQuota.add(identity)
     void this.#makeOf(identity)
@@ -106,12 +106,12 @@ export class Room {
    * can be written in between.
    */
   #least(last: boolean): Evict {
-    const needed = last ? this.#parts.needed()?.map(qualifiedName) : undefined
-    return { kind: 'evict', ...(needed && { needed }) }
+    const referenced = last ? this.#parts.referencedObjects()?.map(qualifiedName) : undefined
+    return { kind: 'evict', ...(referenced && { referenced }) }
   }
 
-  async #step(operation: () => Evict): Promise<Step> {
-    let made: Step = { more: false }
+  async #step(operation: () => Evict): Promise<EvictionStep> {
+    let made: EvictionStep = { more: false }
     await this.#parts.push({
       operation,
       bytes: 0,

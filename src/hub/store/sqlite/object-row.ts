@@ -1,17 +1,20 @@
 import type { ApiObject } from '../../../api/kube/object.ts'
-import type { Held } from './objects.ts'
 import type { Row } from './statements.ts'
 import { mayFollow } from './versions.ts'
 
-export type Named = Pick<Held, 'namespace' | 'name'>
+/** One version of an object, without its bytes: a row of `member`, `single` or `staged`. */
+export interface ObjectRow extends Omit<ApiObject, 'bytes'> {
+  /** Row of `body`. */
+  readonly id: number
+  readonly size: number
+}
 
-/**
- * As `heldOf` reads them; the same in the tables of members, of single objects and of what is
- * staged.
- */
-export const heldColumns = 'body, namespace, name, uid, version, size'
+export type ObjectName = Pick<ObjectRow, 'namespace' | 'name'>
 
-export const heldOf = ([body, namespace, name, uid, version, size]: Row): Held => ({
+/** In the order in which `objectRow` reads them. */
+export const rowColumns = 'body, namespace, name, uid, version, size'
+
+export const objectRow = ([body, namespace, name, uid, version, size]: Row): ObjectRow => ({
   id: Number(body),
   namespace: String(namespace),
   name: String(name),
@@ -20,15 +23,16 @@ export const heldOf = ([body, namespace, name, uid, version, size]: Row): Held =
   size: Number(size),
 })
 
-export const maybeHeld = (row: Row | undefined): Held | undefined => row && heldOf(row)
+export const optionalObjectRow = (row: Row | undefined): ObjectRow | undefined =>
+  row && objectRow(row)
 
 /** Whether it is neither what is held already nor older. */
-export const isChange = ({ resourceVersion, uid }: ApiObject, held: Held): boolean =>
+export const isChange = ({ resourceVersion, uid }: ApiObject, held: ObjectRow): boolean =>
   mayFollow(resourceVersion, held.resourceVersion) &&
   (resourceVersion === '' || resourceVersion !== held.resourceVersion || uid !== held.uid)
 
 /** A damaged object as statements have it: its scope and `?2` to `?5`, which `isDamaged` names. */
-export type DamagedIn = readonly [
+export type DamagedParameters = readonly [
   scope: number,
   namespace: string,
   name: string,

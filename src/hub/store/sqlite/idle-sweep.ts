@@ -6,9 +6,9 @@ const dayMs = 24 * 60 * 60_000
 /** After opening: components show that they are still there first, and a start is not held up. */
 const firstMs = 60_000
 /** Callers remembered as used; whoever sends ever new tokens is not to fill the memory. */
-const remembered = 10_000
+const maxRemembered = 10_000
 
-export interface SweepParts {
+export interface IdleSweepParts {
   readonly write: (operation: Operation) => Promise<void>
   /** Identities that were not used for so long that they are to be forgotten. */
   readonly idle: () => readonly string[]
@@ -17,12 +17,12 @@ export interface SweepParts {
 }
 
 /** Notes which callers come back, once a day each, and forgets those that do not any more. */
-export class Sweep implements Disposable {
-  readonly #parts: SweepParts
+export class IdleSweep implements Disposable {
+  readonly #parts: IdleSweepParts
   readonly #used = new Set<Identity>()
   readonly #timers = new DisposableStack()
 
-  constructor(parts: SweepParts) {
+  constructor(parts: IdleSweepParts) {
     this.#parts = parts
     const run = (): void => void this.run().catch(() => undefined)
     this.#timers.use(after(firstMs, run))
@@ -33,9 +33,9 @@ export class Sweep implements Disposable {
   used(identity: Identity): void {
     // The node's is never swept, and what nobody has proved to be its own always.
     if (identity === node || identity === nobody || this.#used.has(identity)) return
-    if (this.#used.size >= remembered) this.#used.clear()
+    if (this.#used.size >= maxRemembered) this.#used.clear()
     this.#used.add(identity)
-    this.#parts.write({ kind: 'used', identity }).catch(() => this.#used.delete(identity))
+    this.#parts.write({ kind: 'mark-used', identity }).catch(() => this.#used.delete(identity))
   }
 
   /**
@@ -44,7 +44,7 @@ export class Sweep implements Disposable {
    */
   async run(day = Math.floor(now() / dayMs)): Promise<void> {
     this.#used.clear()
-    await this.#parts.write({ kind: 'age', day })
+    await this.#parts.write({ kind: 'count-day', day })
     for (const identity of this.#parts.idle()) await this.#forget(identity)
   }
 

@@ -1,8 +1,9 @@
+import type { ObjectRow } from './object-row.ts'
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
-import type { Held, Objects } from './objects.ts'
+import type { Objects } from './objects.ts'
 import { prepare, type Row } from './statements.ts'
 
 /**
@@ -12,10 +13,10 @@ import { prepare, type Row } from './statements.ts'
  * shrinks again to the last hundred. An API server goes to 102,400 events; here a body that is kept
  * for longer is written once more by a checkpoint, and a row that is used again soon is not.
  */
-export const freshMs = 75_000
-export const keptEvents = 100
-export const mostEvents = 2_000
-export const mostBytes = 1 << 20
+export const freshEventMs = 75_000
+export const minEvents = 100
+export const maxEvents = 2_000
+export const maxEventBytes = 1 << 20
 
 /** Events are let go of so many at a time, as each time writes more pages. */
 const slack = 32
@@ -27,7 +28,7 @@ const slack = 32
 const tailLength = 1_200
 
 /** Beyond so many, the oldest two gaps count as one. */
-const mostGaps = 8
+const maxGaps = 8
 
 /** As `event.type`: what was released is not renumbered. */
 export const eventTypes = ['ADDED', 'MODIFIED', 'DELETED'] as const
@@ -36,7 +37,7 @@ export const eventTypes = ['ADDED', 'MODIFIED', 'DELETED'] as const
 type Gap = readonly [from: string, to: string]
 
 /** A collection as its row has it. */
-export interface Ringed {
+export interface LoggedCollection {
   readonly id: number
   readonly scope: number
   readonly version: string
@@ -53,21 +54,21 @@ export const checksumOf = (
   previous: string | undefined,
 ): number => crc32(`${seq}\0${type}\0${version}\0${previous ?? ''}`) | 0
 
-interface Ring {
+interface EventLog {
   first: number
   next: number
   bytes: number
   /** How many events there are before it is looked which of them may go. */
   due: number
   /** As `collection.ring_tail` is to be. */
-  tail: Tail[]
+  tail: EventColumns[]
 }
 
 /** The columns of `event` in their order, but for the collection. */
-type Tail = readonly (string | number | null)[]
+type EventColumns = readonly (string | number | null)[]
 
 /** Where in it the columns are that `release` and `sum` need. */
-const placed = [4, 5, 6, 9, 10, 13] as const
+const referenceColumns = [4, 5, 6, 9, 10, 13] as const
 const sizeAt = 9
 
 /**
@@ -79,9 +80,9 @@ const sizeAt = 9
  * or at its own. But a client that was told of something in between, which is gone again, would
  * never hear of that: in between there is a gap.
  */
-export class Rings {
+export class EventLogs {
   readonly #objects: Objects
-  readonly #rings = new Map<number, Ring>()
+  readonly #logs = new Map<number, EventLog>()
   readonly #sql
 
   constructor(db: DatabaseSync, objects: Objects) {
@@ -125,16 +126,16 @@ export class Rings {
 
   /** Takes an event in, which is newer than all before it. */
   add(
-    of: Ringed,
+    of: LoggedCollection,
     type: ObjectEvent['type'],
-    object: Held,
-    previous: Held | undefined,
+    object: ObjectRow,
+    previous: ObjectRow | undefined,
     at: number,
   ): void {
-    const ring = this.#ring(of)
+    const log = this.#log(of)
     const event = [
-      ring.next,
-      checksumOf(ring.next, type, object.resourceVersion, previous?.resourceVersion),
+      log.next,
+      checksumOf(log.next, type, object.resourceVersion, previous?.resourceVersion),
       eventTypes.indexOf(type),
       at,
       object.namespace,
@@ -148,35 +149,35 @@ export class Rings {
       previous?.resourceVersion ?? null,
       previous?.size ?? null,
     ]
-    ring.tail.push(event)
-    this.#objects.ring(object)
-    if (previous) this.#objects.ring(previous)
-    ring.next += 1
-    ring.bytes += object.size
+    log.tail.push(event)
+    this.#objects.addEvent(object)
+    if (previous) this.#objects.addEvent(previous)
+    log.next += 1
+    log.bytes += object.size
   }
 
   /**
    * To be called after what was added at the time `at`; lets go of the oldest events where there
    * are too many.
    */
-  added(of: Ringed, at: number): void {
-    const ring = this.#ring(of)
-    const isDue = countOf(ring) > ring.due || ring.bytes > mostBytes
-    if (isDue || JSON.stringify(ring.tail).length > tailLength) {
-      for (const event of ring.tail) this.#sql.add.run(of.id, ...event)
-      ring.tail = []
+  added(of: LoggedCollection, at: number): void {
+    const log = this.#log(of)
+    const isDue = countOf(log) > log.due || log.bytes > maxEventBytes
+    if (isDue || JSON.stringify(log.tail).length > tailLength) {
+      for (const event of log.tail) this.#sql.add.run(of.id, ...event)
+      log.tail = []
     }
-    if (isDue) this.#trim(of, ring, at)
-    this.#sql.number.run(ring.first, ring.next, JSON.stringify(ring.tail), of.id)
+    if (isDue) this.#trim(of, log, at)
+    this.#sql.number.run(log.first, log.next, JSON.stringify(log.tail), of.id)
   }
 
-  #trim(of: Ringed, ring: Ring, at: number): void {
+  #trim(of: LoggedCollection, log: EventLog, at: number): void {
     let from: string | undefined
-    for (let version = this.#trimOnce(of, ring, at); version;) {
+    for (let version = this.#trimOnce(of, log, at); version;) {
       from = version
-      version = this.#trimOnce(of, ring, at)
+      version = this.#trimOnce(of, log, at)
     }
-    ring.due = Math.max(countOf(ring), keptEvents) + slack
+    log.due = Math.max(countOf(log), minEvents) + slack
     if (from === undefined) return
     const begin = from
     const gaps = this.#gaps(of.id).filter(([, to]) => isNewer(to, begin))
@@ -184,13 +185,13 @@ export class Rings {
   }
 
   /** The version of the last event that went; `undefined` where none did. */
-  #trimOnce({ id, scope }: Ringed, ring: Ring, at: number): string | undefined {
+  #trimOnce({ id, scope }: LoggedCollection, log: EventLog, at: number): string | undefined {
     let last: Row | undefined
     for (const row of this.#sql.oldest.all(id)) {
-      if (!isDue(ring, Number(row[7]), at)) break
+      if (!isDue(log, Number(row[7]), at)) break
       this.#release(scope, row)
-      ring.first += 1
-      ring.bytes -= Number(row[3])
+      log.first += 1
+      log.bytes -= Number(row[3])
       last = row
     }
     if (last === undefined) return undefined
@@ -199,24 +200,24 @@ export class Rings {
   }
 
   /** From now on the ring knows what happens after `version`, and nothing else. */
-  restart({ id, scope }: Omit<Ringed, 'version'>, version: string): void {
-    const tail = this.#rings.get(id)?.tail ?? tailIn(this.#sql.find.get(id)?.[2])
+  restart({ id, scope }: Omit<LoggedCollection, 'version'>, version: string): void {
+    const tail = this.#logs.get(id)?.tail ?? tailIn(this.#sql.find.get(id)?.[2])
     for (const event of tail)
       this.#release(
         scope,
-        placed.map((at) => event[at] ?? null),
+        referenceColumns.map((at) => event[at] ?? null),
       )
     for (const row of this.#sql.clear.all(id)) this.#release(scope, row)
-    this.#rings.delete(id)
+    this.#logs.delete(id)
     this.#sql.number.run(1, 1, '[]', id)
     this.#sql.begin.run(version, '[]', id)
   }
 
   /** A list at `version`, newer than the collection, showed what was held already. */
-  unchanged({ id, version: before }: Ringed, version: string): void {
+  unchanged({ id, version: before }: LoggedCollection, version: string): void {
     const gaps = [...this.#gaps(id), [before, version] as const]
     const [[from] = [''], [, to] = ['', ''], ...rest] = gaps
-    const kept = gaps.length > mostGaps ? [[from, to], ...rest] : gaps
+    const kept = gaps.length > maxGaps ? [[from, to], ...rest] : gaps
     this.#sql.setGaps.run(JSON.stringify(kept), id)
   }
 
@@ -229,11 +230,11 @@ export class Rings {
 
   /** What is known of the tables may not be so. */
   forget(): void {
-    this.#rings.clear()
+    this.#logs.clear()
   }
 
-  #ring(of: Ringed): Ring {
-    const known = this.#rings.get(of.id)
+  #log(of: LoggedCollection): EventLog {
+    const known = this.#logs.get(of.id)
     if (known) return known
     const [first = 1, next = 1, text = '[]', rows = 0, sum = 0] = this.#sql.find.get(of.id) ?? []
     const numbered = { first: Number(first), next: Number(next) }
@@ -242,10 +243,10 @@ export class Rings {
     const isWhole = Number(rows) + tail.length === countOf(numbered)
     if (!isWhole) this.restart(of, of.version)
     const bytes = tail.reduce((total, event) => total + Number(event[sizeAt]), Number(sum))
-    const ring = isWhole ? { ...numbered, bytes, tail } : { first: 1, next: 1, bytes: 0, tail: [] }
-    const due = Math.max(countOf(ring), keptEvents) + slack
-    const found: Ring = { ...ring, due }
-    this.#rings.set(of.id, found)
+    const log = isWhole ? { ...numbered, bytes, tail } : { first: 1, next: 1, bytes: 0, tail: [] }
+    const due = Math.max(countOf(log), minEvents) + slack
+    const found: EventLog = { ...log, due }
+    this.#logs.set(of.id, found)
     return found
   }
 
@@ -255,27 +256,31 @@ export class Rings {
 
   #release(scope: number, [namespace, name, body, size, previous, previousSize]: Row): void {
     const named = { namespace: String(namespace), name: String(name) }
-    this.#objects.unring(scope, { ...named, id: Number(body), size: Number(size) })
+    this.#objects.releaseEvent(scope, { ...named, id: Number(body), size: Number(size) })
     if (previous === null) return
-    this.#objects.unring(scope, { ...named, id: Number(previous), size: Number(previousSize) })
+    this.#objects.releaseEvent(scope, {
+      ...named,
+      id: Number(previous),
+      size: Number(previousSize),
+    })
   }
 }
 
-const countOf = ({ first, next }: Pick<Ring, 'first' | 'next'>): number => next - first
+const countOf = ({ first, next }: Pick<EventLog, 'first' | 'next'>): number => next - first
 
-const isDue = (ring: Ring, toldAt: number, at: number): boolean =>
-  countOf(ring) > mostEvents - slack ||
-  ring.bytes > mostBytes - mostBytes / 8 ||
-  (countOf(ring) > keptEvents && toldAt < at - freshMs)
+const isDue = (log: EventLog, toldAt: number, at: number): boolean =>
+  countOf(log) > maxEvents - slack ||
+  log.bytes > maxEventBytes - maxEventBytes / 8 ||
+  (countOf(log) > minEvents && toldAt < at - freshEventMs)
 
 /** As `collection.ring_gaps` has them. */
 export const gapsIn = (text: unknown): readonly Gap[] => JSON.parse(String(text)) as readonly Gap[]
 
 /** As `collection.ring_tail` has it; nothing where that is damaged. */
-function tailIn(text: unknown): Tail[] {
+function tailIn(text: unknown): EventColumns[] {
   try {
     const tail: unknown = JSON.parse(String(text))
-    return Array.isArray(tail) ? (tail as Tail[]) : []
+    return Array.isArray(tail) ? (tail as EventColumns[]) : []
   } catch {
     return []
   }

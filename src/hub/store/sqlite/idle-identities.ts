@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { node } from '../../../api/request/identity.ts'
 import type { Objects } from './objects.ts'
-import type { Rings } from './rings.ts'
+import type { EventLogs } from './event-logs.ts'
 import { prepare, type Row } from './statements.ts'
 
 /** Days of running after which the audiences of a caller that did not come back are forgotten. */
-export const keptIdleDays = 30
+export const maxIdleDays = 30
 
 /** Before this was written: a clock that says so was never set. */
 const firstDay = Math.floor(Date.UTC(2026, 0, 1) / (24 * 60 * 60_000))
@@ -21,14 +21,14 @@ const stepDocuments = 10
  * stays. Counted are days on which the hub ran, as the clock of a node without a battery jumps, and
  * a node that was stored away for a year is to know all that it knew.
  */
-export class IdleAudiences {
+export class IdleIdentities {
   readonly #objects: Objects
-  readonly #rings: Rings
+  readonly #eventLogs: EventLogs
   readonly #sql
 
-  constructor(db: DatabaseSync, objects: Objects, rings: Rings) {
+  constructor(db: DatabaseSync, objects: Objects, eventLogs: EventLogs) {
     this.#objects = objects
-    this.#rings = rings
+    this.#eventLogs = eventLogs
     const ofIdentity = 'scope IN (SELECT id FROM scope WHERE identity = ?)'
     this.#sql = {
       newcomers: prepare(
@@ -43,11 +43,11 @@ export class IdleAudiences {
         db,
         'INSERT INTO aged (id, day) VALUES (1, ?) ON CONFLICT DO UPDATE SET day = excluded.day',
       ),
-      age: prepare(db, 'UPDATE audience SET idle_days = idle_days + 1'),
+      countDay: prepare(db, 'UPDATE audience SET idle_days = idle_days + 1'),
       used: prepare(db, 'UPDATE audience SET idle_days = 0 WHERE identity = ? AND idle_days > 0'),
       idle: prepare(db, 'SELECT 1 FROM audience WHERE identity = ? AND idle_days >= ?'),
-      disown: prepare(db, `UPDATE collection SET whole = 0 WHERE whole = 1 AND ${ofIdentity}`),
-      ringed: prepare(
+      invalidate: prepare(db, `UPDATE collection SET whole = 0 WHERE whole = 1 AND ${ofIdentity}`),
+      logged: prepare(
         db,
         `SELECT id, scope, version FROM collection
          WHERE ${ofIdentity} AND ring_next > ring_first LIMIT 1`,
@@ -62,11 +62,11 @@ export class IdleAudiences {
         db,
         'DELETE FROM member WHERE collection = ? AND namespace = ? AND name = ?',
       ),
-      singles: prepare(
+      records: prepare(
         db,
         `SELECT scope, namespace, name, body, size FROM single WHERE ${ofIdentity} LIMIT ${stepRows}`,
       ),
-      removeSingle: prepare(
+      removeRecord: prepare(
         db,
         'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?',
       ),
@@ -89,11 +89,11 @@ export class IdleAudiences {
    * where that was told by a clock that was ahead, it is counted on from the day on which that was
    * put right.
    */
-  age(day: number): void {
+  countDay(day: number): void {
     const last = this.#sql.day.get()?.[0]
     const counts = typeof last !== 'number' || day > last
     if (counts || day >= firstDay) this.#sql.setDay.run(day)
-    if (counts) this.#sql.age.run()
+    if (counts) this.#sql.countDay.run()
     this.#sql.newcomers.run()
   }
 
@@ -103,22 +103,22 @@ export class IdleAudiences {
 
   /** One step of forgetting all that is kept for `identity`, unless it was used meanwhile. */
   forget(identity: string): void {
-    if (!this.#sql.idle.get(identity, keptIdleDays)) return
+    if (!this.#sql.idle.get(identity, maxIdleDays)) return
     // What is forgotten in part is no list.
-    this.#sql.disown.run(identity)
-    if (this.#forgetRing(identity)) return
-    if (this.#forgetMembers(identity) || this.#forgetSingles(identity)) return
+    this.#sql.invalidate.run(identity)
+    if (this.#forgetEvents(identity)) return
+    if (this.#forgetMembers(identity) || this.#forgetRecords(identity)) return
     if (this.#sql.documents.all(identity).length > 0) return
     for (const statement of this.#sql.rest) statement.run(identity)
     this.#objects.forgetScopes()
-    this.#rings.forget()
+    this.#eventLogs.forget()
   }
 
-  #forgetRing(identity: string): boolean {
-    const [ringed] = this.#sql.ringed.all(identity)
-    if (ringed === undefined) return false
-    const [id, scope, version] = ringed
-    this.#rings.restart({ id: Number(id), scope: Number(scope) }, String(version))
+  #forgetEvents(identity: string): boolean {
+    const [logged] = this.#sql.logged.all(identity)
+    if (logged === undefined) return false
+    const [id, scope, version] = logged
+    this.#eventLogs.restart({ id: Number(id), scope: Number(scope) }, String(version))
     return true
   }
 
@@ -132,14 +132,14 @@ export class IdleAudiences {
     return members.length > 0
   }
 
-  #forgetSingles(identity: string): boolean {
-    const singles = this.#sql.singles.all(identity)
-    for (const row of singles) {
+  #forgetRecords(identity: string): boolean {
+    const records = this.#sql.records.all(identity)
+    for (const row of records) {
       const [scope = 0, namespace = '', name = ''] = row
-      this.#sql.removeSingle.run(scope, namespace, name)
+      this.#sql.removeRecord.run(scope, namespace, name)
       this.#release(row)
     }
-    return singles.length > 0
+    return records.length > 0
   }
 
   #release([scope, namespace, name, body, size]: Row): void {

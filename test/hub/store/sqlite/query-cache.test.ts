@@ -1,14 +1,14 @@
 import t from 'tap'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { UntilWritten } from '../../../../src/hub/store/sqlite/until-written.ts'
+import { QueryCache } from '../../../../src/hub/store/sqlite/query-cache.ts'
 
 void t.test('what was read is remembered until somebody else has written', async (t) => {
   const path = join(t.testdir(), 'file.db')
   using writer = new DatabaseSync(path)
   writer.exec('PRAGMA journal_mode = WAL; CREATE TABLE thing (name TEXT) STRICT')
   using reader = new DatabaseSync(path, { readOnly: true })
-  const known = new UntilWritten(reader)
+  const known = new QueryCache(reader)
   let reads = 0
   const things = (): number =>
     known.get('things', () => {
@@ -32,7 +32,7 @@ void t.test('what was read is remembered until somebody else has written', async
 
 void t.test('a failure is not remembered', async (t) => {
   using file = new DatabaseSync(':memory:')
-  const known = new UntilWritten(file)
+  const known = new QueryCache(file)
   t.throws(() =>
     known.get('a', () => {
       throw new Error('unreadable')

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { KeptBodies } from '../../../../src/hub/store/sqlite/kept-bodies.ts'
-import type { Stored } from '../../../../src/hub/store/sqlite/stored.ts'
+import { BodyCache } from '../../../../src/hub/store/sqlite/body-cache.ts'
+import type { ObjectRow } from '../../../../src/hub/store/sqlite/object-row.ts'
 
-const stored = (with_: Partial<Stored> = {}): Stored => ({
+const stored = (with_: Partial<ObjectRow> = {}): ObjectRow => ({
   id: 7,
   namespace: 'default',
   name: 'a',
@@ -14,7 +14,7 @@ const stored = (with_: Partial<Stored> = {}): Stored => ({
 const bytes = new TextEncoder().encode('bytes')
 
 void t.test('bytes count for the version of the object they were read as', async (t) => {
-  const kept = new KeptBodies()
+  const kept = new BodyCache()
   kept.set(1, stored(), bytes)
   t.equal(kept.get(1, stored()), bytes)
   for (const other of [
@@ -33,14 +33,14 @@ void t.test('bytes count for the version of the object they were read as', async
 })
 
 void t.test('what has no version is read anew each time', async (t) => {
-  const kept = new KeptBodies()
+  const kept = new BodyCache()
   const nameless = stored({ resourceVersion: '' })
   kept.set(1, nameless, bytes)
   t.equal(kept.get(1, nameless), undefined)
 })
 
 void t.test('no more is kept than 16 MiB, the latest of it, and nothing huge', async (t) => {
-  const kept = new KeptBodies()
+  const kept = new BodyCache()
   const megabyte = new Uint8Array(1024 * 1024)
   for (let id = 0; id < 20; id++) kept.set(1, stored({ id }), megabyte)
   const held = Array.from({ length: 20 }, (_, id) => kept.get(1, stored({ id })) !== undefined)

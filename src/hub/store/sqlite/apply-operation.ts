@@ -6,7 +6,7 @@ import { pack, unpack, type Apply, type Displaced } from './messages.ts'
 import { newest } from './versions.ts'
 
 /** The newest version that events name; '' for none. */
-export function newestIn(events: readonly WatchEvent[]): string {
+export function newestVersionIn(events: readonly WatchEvent[]): string {
   let version = ''
   for (const event of events) {
     if (event.type === 'BOOKMARK') version = newest(version, event.resourceVersion)

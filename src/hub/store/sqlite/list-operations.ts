@@ -1,0 +1,100 @@
+import { isNewer } from '../../../api/kube/resource-version.ts'
+import type { CollectionRow } from './collection-rows.ts'
+import type { ObjectName } from './object-row.ts'
+import { unpack, type Discard, type CommitList, type Stage } from './messages.ts'
+import { isSelective } from './tombstones.ts'
+import type { Tables } from './tables.ts'
+import { nextVersion, isAtLeast } from './versions.ts'
+
+/** Carries out what a list brings: staged as it comes in, then made what the collection holds. */
+export class ListOperations {
+  readonly #tables: Tables
+
+  constructor(tables: Tables) {
+    this.#tables = tables
+  }
+
+  stage({ collection, replacement, objects }: Stage): void {
+    for (const object of unpack(objects)) {
+      this.#tables.staged.add(collection.scope, replacement, object)
+    }
+  }
+
+  discard({ collection, replacement }: Discard): void {
+    const scope = this.#tables.objects.knownScope(collection.scope)
+    if (scope !== undefined) this.#tables.staged.discard(scope, replacement)
+  }
+
+  commit(commitList: CommitList): void {
+    const { objects, collections, tombstones } = this.#tables
+    const scope = objects.scope(commitList.collection.scope)
+    const before = collections.find(commitList.collection)
+    const id = collections.listed(commitList)
+    const isLess = this.#remove(scope, id, commitList)
+    const isOther = this.#join(scope, id, commitList)
+    tombstones.listed(scope, id, commitList.version)
+    if (before && isNewer(before.version, commitList.version)) tombstones.versionsReset(scope)
+    const isSame = before !== undefined && !isLess && !isOther
+    this.#logList(commitList, { id, scope }, isSame ? before : undefined)
+  }
+
+  /** What the list has no longer. Returns whether there was any. */
+  #remove(scope: number, collection: number, commitList: CommitList): boolean {
+    let changed = false
+    for (const [namespace, name] of commitList.removed) {
+      changed = this.#removeOne(scope, collection, commitList, { namespace, name }) || changed
+    }
+    return changed
+  }
+
+  #removeOne(
+    scope: number,
+    collection: number,
+    commitList: CommitList,
+    named: ObjectName,
+  ): boolean {
+    const { members, records, tombstones } = this.#tables
+    const member = members.find(collection, named)
+    if (member) members.remove(scope, collection, member)
+    records.remove(scope, named, commitList.listed)
+    if (
+      member &&
+      isSelective(commitList.collection) &&
+      isAtLeast(commitList.listed, member.resourceVersion)
+    ) {
+      tombstones.unselected(scope, named, nextVersion(member.resourceVersion))
+    }
+    tombstones.released(scope, named)
+    return member !== undefined
+  }
+
+  /** What was staged. Returns whether any member is another than before. */
+  #join(scope: number, collection: number, { replacement, overtaken }: CommitList): boolean {
+    const { members, staged } = this.#tables
+    for (const [namespace, name] of overtaken) staged.drop(scope, replacement, { namespace, name })
+    const changed = members.join(scope, collection, replacement)
+    staged.joined(scope, replacement)
+    return changed
+  }
+
+  /**
+   * `same`: what the collection was before, where it held just this. What happened in between is
+   * not known otherwise.
+   */
+  #logList(
+    commitList: CommitList,
+    of: Pick<CollectionRow, 'id' | 'scope'>,
+    same: CollectionRow | undefined,
+  ): void {
+    const { eventLogs } = this.#tables
+    if (
+      !same?.whole ||
+      commitList.afterMissedWrite ||
+      !isAtLeast(commitList.version, same.version)
+    ) {
+      eventLogs.restart(of, commitList.version)
+    } else if (commitList.version !== same.version) {
+      eventLogs.unchanged(same, commitList.version)
+    }
+  }
+}
