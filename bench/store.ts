@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ApiObject } from '../src/api/kube/object.ts'
 import type { RepresentationKey } from '../src/api/request/representation.ts'
-import { node } from '../src/api/request/identity.ts'
+import { nodeIdentity } from '../src/api/request/identity.ts'
 import { openStore } from '../src/hub/store/sqlite/open.ts'
 import type { CollectionKey, ObjectStore } from '../src/hub/store/store.ts'
 import { machine } from './machine.ts'
@@ -17,7 +17,10 @@ const runs = 15
 const objectBytes = 6_000
 
 const pods: CollectionKey = {
-  partition: { identity: node, representation: 'application/json;object' as RepresentationKey },
+  partition: {
+    identity: nodeIdentity,
+    representation: 'application/json;object' as RepresentationKey,
+  },
   gvr: { group: '', version: 'v1', resource: 'pods' },
   labelSelector: '',
   fieldSelector: '',

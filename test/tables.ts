@@ -1,7 +1,7 @@
 /** The rows that documents must have, made of the code's own tables. */
 import { readRun } from '../bench/host-network/record.ts'
 import { cellsOf, detailsOf } from '../bench/host-network/table.ts'
-import { defaultOf, live, notYet } from '../src/cli/flag-help.ts'
+import { defaultOf, liveMark, notYet } from '../src/cli/flag-help.ts'
 import { checkOptions, clusterOptions } from '../src/config/cluster-options.ts'
 import type { OptionTable } from '../src/config/option.ts'
 import { options } from '../src/config/options.ts'
@@ -62,7 +62,7 @@ const flagRows = (foreign: boolean, table: OptionTable = options): string[][] =>
     .map(([name, option]) => [
       quoted(`--${name}`),
       cell(defaultOf(option)),
-      cell(foreign ? option.help : `${option.help}${option.live ? live : ''}${notYet(option)}`),
+      cell(foreign ? option.help : `${option.help}${option.live ? liveMark : ''}${notYet(option)}`),
     ])
 
 /** Name, type, labels, meaning. */

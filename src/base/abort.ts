@@ -1,5 +1,5 @@
 /** What is asked of an AbortSignal here: a `LightAbort` has it too. */
-export interface Signal {
+export interface AbortSignalLike {
   readonly aborted: boolean
   readonly reason: unknown
   throwIfAborted(): void
@@ -12,12 +12,12 @@ export interface Signal {
  * of each abort and a record of each listener: with two of them a short request paid more for its
  * end than for its answer.
  */
-export class LightAbort implements Signal {
+export class LightAbort implements AbortSignalLike {
   readonly #acts: ((() => void) | undefined)[] = []
   #aborted = false
   #reason: unknown
 
-  get signal(): Signal {
+  get signal(): AbortSignalLike {
     return this
   }
 
@@ -72,11 +72,13 @@ const once = { once: true }
  * Aborts `child` when `parent` aborts, until disposed. `AbortSignal.any` would leave a record on a
  * parent that lives on (nodejs/node#54614); this leaves nothing once let go of.
  */
-export const follow = (parent: Signal, child: Pick<AbortController, 'abort'>): Disposable =>
-  onAbort(parent, () => child.abort(parent.reason))
+export const follow = (
+  parent: AbortSignalLike,
+  child: Pick<AbortController, 'abort'>,
+): Disposable => onAbort(parent, () => child.abort(parent.reason))
 
 /** Calls `act` when `signal` aborts (at once if it has), until disposed. */
-export function onAbort(signal: Signal, act: () => void): Disposable {
+export function onAbort(signal: AbortSignalLike, act: () => void): Disposable {
   if (signal.aborted) act()
   else signal.addEventListener('abort', act, once)
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', act) }

@@ -47,7 +47,7 @@ export function afterAwake(ms: number, act: () => void): Disposable {
 }
 
 /** Calls `act` once after `ms`, unless `stream` closes before. */
-export function unlessClosed(stream: EventEmitter, ms: number, act: () => void): void {
+export function afterUnlessClosed(stream: EventEmitter, ms: number, act: () => void): void {
   const waiting = after(ms, act)
   stream.once('close', () => waiting[Symbol.dispose]())
 }
@@ -85,7 +85,7 @@ export const jitter = (low: number, high: number): number => low + Math.random()
  * Keeps the process alive until disposed, as no timer here does by itself: for a command that waits
  * for something far away.
  */
-export function staying(): Disposable {
+export function keepProcessAlive(): Disposable {
   const timer = setInterval(() => undefined, 60_000)
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }

@@ -38,6 +38,6 @@ const mistakes = [TypeError, RangeError, ReferenceError, SyntaxError] as const
  * Whether it can only be a mistake in a program: what the language itself throws, and failed
  * assertions.
  */
-export const isMistake = (error: unknown): boolean =>
+export const isProgrammingError = (error: unknown): boolean =>
   mistakes.some((kind) => error instanceof kind) ||
   (error as { readonly code?: unknown } | undefined)?.code === 'ERR_ASSERTION'

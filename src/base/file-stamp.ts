@@ -18,7 +18,7 @@ function stampOfOne(file: string): string {
 /**
  * Tells from now on whether the file that stands at `path` is still the one that stands there now.
  */
-export function stillThere(path: string): () => boolean {
+export function sameFileCheck(path: string): () => boolean {
   const found = identityOf(path)
   return () => identityOf(path) === found
 }

@@ -24,7 +24,7 @@ export function makeFolder(path: string, mode: number): void {
  * giving a name and syncing it, and what builds on that name from now on is not to outlast it. To
  * be called before anything is read there.
  */
-export function settledFolder(path: string, mode: number): void {
+export function makeSyncedFolder(path: string, mode: number): void {
   makeFolder(path, mode)
   for (const each of [dirname(path), path]) syncFolder(each)
 }

@@ -6,7 +6,7 @@ import type { Http2Session } from 'node:http2'
  * session's listeners the socket, nghttp2's state and every frame that waited to be sent: some 30
  * to 200 KB that a stranger can have again with each connection.
  */
-export function forget(session: Http2Session): void {
+export function releaseSession(session: Http2Session): void {
   session.removeAllListeners()
   // Node raises none after `close`; but one that nobody listens to would end the process.
   session.on('error', ignored)

@@ -61,16 +61,16 @@ function holderOf({ uid, inode }: ListeningSocket): SocketHolder | undefined {
 }
 
 /** Who listens, in words for an operator. Names come from the program itself, and are quoted. */
-export function listenerShown(socket: ListeningSocket): string {
+export function describeListener(socket: ListeningSocket): string {
   const holder = holderOf(socket)
   const who = holder
     ? `${JSON.stringify(holder.program)} (process ${holder.pid}, uid ${socket.uid})`
     : `a process of uid ${socket.uid} that is not seen from here (inode ${socket.inode})`
-  return `${who} listens at ${inBrackets(socket)}`
+  return `${who} listens at ${joinHostPort(socket)}`
 }
 
 /** As in a URL. */
-export const inBrackets = ({ address, port }: ListenAddress): string =>
+export const joinHostPort = ({ address, port }: ListenAddress): string =>
   `${isIPv6(address) ? `[${address}]` : address}:${port}`
 
 /** An address in its canonical spelling; the zone of a link-local one stays. */

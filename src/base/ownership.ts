@@ -51,7 +51,7 @@ function endOf(path: string, root: string): { readonly place: string; readonly i
   return { place, isFolder: lstatSync(join(root, place)).isDirectory() }
 }
 
-interface Place {
+interface PathComponent {
   readonly place: string
   readonly uid: number
   readonly mode: number
@@ -62,7 +62,7 @@ interface Place {
  * What the kernel goes through on the way to an absolute path of the node at `root`, links
  * included, itself last.
  */
-function* wayTo(path: string, root: string): Generator<Place> {
+function* wayTo(path: string, root: string): Generator<PathComponent> {
   const left = [parse(path).root, ...namesIn(path)]
   let at = ''
   let links = 0

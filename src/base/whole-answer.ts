@@ -1,5 +1,5 @@
 import type { ClientRequest } from 'node:http'
-import { unlessClosed } from './clock.ts'
+import { afterUnlessClosed } from './clock.ts'
 
 /** An answer that was read to its end. */
 interface WholeAnswer {
@@ -31,6 +31,6 @@ export function wholeAnswer(
     answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
   })
   asking.on('error', reject)
-  unlessClosed(asking, patienceMs, () => asking.destroy(new Error('it does not answer')))
+  afterUnlessClosed(asking, patienceMs, () => asking.destroy(new Error('it does not answer')))
   return promise
 }

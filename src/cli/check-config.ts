@@ -9,7 +9,7 @@ import { placesOf } from '../hub/wiring/places.ts'
 import { CannotListen, isMissingAddress, bindServer } from '../http/server/listening.ts'
 import { refuse, type Command } from './command.ts'
 import { readWithFilters } from './read-with-filters.ts'
-import { defaultOf, elsewhere, flagHelp } from './flag-help.ts'
+import { defaultOf, otherSources, flagHelp } from './flag-help.ts'
 
 /**
  * Reads the configuration as `start` would. What it prints is itself a file for `--config`, but for
@@ -24,7 +24,7 @@ certificate that is not valid now included, with which start would serve the cac
 is in force, in the form of a file for --config.
 
 ${flagHelp()}
-${elsewhere}`,
+${otherSources}`,
   async run(argv, terminal) {
     const sources = processSources(argv)
     const result = await readWithFilters(sources)

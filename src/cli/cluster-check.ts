@@ -1,4 +1,4 @@
-import { staying } from '../base/clock.ts'
+import { keepProcessAlive } from '../base/clock.ts'
 import type { ApiServer } from '../cluster/api/api-server.ts'
 import type { Survey } from '../cluster/components/survey.ts'
 import type { Component } from '../cluster/components/workload.ts'
@@ -21,7 +21,7 @@ export async function checkCluster(
   terminal: Terminal,
 ): Promise<ExitCode> {
   // Between two looks at a rollout nothing else would keep the process.
-  using _staying = staying()
+  using _staying = keepProcessAlive()
   const { survey } = await import('../cluster/components/survey.ts')
   const found = await survey(api)
   for (const each of config.only)

@@ -4,13 +4,13 @@ import {
   readCheckConfig,
   readClusterConfig,
   readGiveBackConfig,
-  type ClusterAsking,
+  type ClusterClientConfig,
   type ClusterConfig,
 } from '../config/cluster-config.ts'
 import { checkOptions, clusterOptions, giveBackOptions } from '../config/cluster-options.ts'
 import type { OptionTable } from '../config/option.ts'
 import { processSources } from '../config/process.ts'
-import { closeProcess } from './closed-process.ts'
+import { hardenProcess } from './hardened-process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { flagHelp } from './flag-help.ts'
 import { endProcess, killLater } from './end-process.ts'
@@ -56,7 +56,7 @@ async function runCluster(argv: readonly string[], terminal: Terminal): Promise<
   if ('mistakes' in result) return refuse(terminal, 'cluster', result.mistakes)
   const sink = standardError()
   const log = createLog(result.config.logLevel, sink)
-  closeProcess(log)
+  hardenProcess(log)
   for (const note of result.notes) log.warn(note)
   const exit = (code: ExitCode): Promise<never> => endProcess(code, sink)
   // Forced: a replica that has stopped must be gone, whatever a library still holds open.
@@ -149,7 +149,7 @@ async function runGiveBack(argv: readonly string[], terminal: Terminal): Promise
 }
 
 async function withApi(
-  asking: ClusterAsking,
+  asking: ClusterClientConfig,
   terminal: Terminal,
   name: string,
   act: (api: ApiServer) => Promise<ExitCode>,

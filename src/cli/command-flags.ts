@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { nearest } from '../config/suggestion.ts'
-import { shown, type Parsed, type ValueType } from '../config/value.ts'
+import { redactedText, type Parsed, type ValueType } from '../config/value.ts'
 
 /** One flag of a command besides `start`, whose table is `config/options.ts`. */
 export interface CommandFlag<T> {
@@ -77,7 +77,7 @@ export function readFlags<const F extends Flags>(flags: F, argv: readonly string
     const parsed: Parsed<unknown> =
       text === undefined ? { value: flag.default } : flag.type.parse(text)
     if ('value' in parsed) return [name, parsed.value]
-    mistakes.push(`--${name}: ${shown(text ?? '')} ${parsed.wrong}`)
+    mistakes.push(`--${name}: ${redactedText(text ?? '')} ${parsed.wrong}`)
     return [name, flag.default]
   })
   return {

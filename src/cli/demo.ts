@@ -10,7 +10,7 @@ import { CannotListen } from '../http/server/listening.ts'
 import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { refuse, type ExitCode, type Terminal } from './command.ts'
 import { nodeName, seedCluster, simulateNode } from './demo-cluster.ts'
-import { Ledger } from './demo-ledger.ts'
+import { AnswerCounts } from './answer-counts.ts'
 import { createLog, standardError } from './log.ts'
 
 /**
@@ -29,7 +29,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   const result = readConfig(processSources([...flags(folder, sandbox), ...argv]))
   if ('mistakes' in result) return refuse(terminal, 'demo', result.mistakes)
   if (result.config.plainProxy !== 'served') return refuse(terminal, 'demo', [needsPlain])
-  const ledger = new Ledger()
+  const ledger = new AnswerCounts()
   let welcomed = false
   const started = await startOnFreePorts(result, terminal, {
     log: createLog(result.config.logLevel, standardError()),
@@ -194,7 +194,7 @@ const keys = `  Type, and press return:
 `
 
 /** Does what is typed until it is `q`, the input ends, or a signal says so. */
-async function obey(terminal: Terminal, sandbox: Sandbox, ledger: Ledger): Promise<void> {
+async function obey(terminal: Terminal, sandbox: Sandbox, ledger: AnswerCounts): Promise<void> {
   let unplugged: AsyncDisposable | undefined
   let changes = 0
   const commands: Record<string, () => Promise<void> | void> = {

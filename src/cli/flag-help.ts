@@ -13,14 +13,14 @@ export function flagHelp(table: OptionTable = options): string {
 }
 
 /** Follows what can be changed in the file of --config while the hub runs. */
-export const live = ' (live)'
+export const liveMark = ' (live)'
 
 function entry(name: string, option: Option<unknown>): string {
   const shown = defaultOf(option)
   const value = option.type.bare === undefined ? ` ${option.type.placeholder}` : ''
   const standard = shown === '' || shown === 'required' ? '' : ` Default: ${shown}.`
   const foreign = option.group.startsWith('Accepted')
-  const text = `${option.help}${standard}${option.live ? live : ''}${foreign ? '' : notYet(option)}`
+  const text = `${option.help}${standard}${option.live ? liveMark : ''}${foreign ? '' : notYet(option)}`
   return `  --${name}${value}\n${wrapped(text, 86, '        ')}`
 }
 
@@ -33,11 +33,11 @@ export function notYet(option: Option<unknown>): string {
   const words = type.placeholder.includes('|') ? type.placeholder.split('|') : []
   const told = words.flatMap((word) => {
     const parsed = type.parse(word)
-    const said = 'value' in parsed ? option.remark?.(parsed.value) : undefined
+    const said = 'value' in parsed ? option.warningFor?.(parsed.value) : undefined
     return said === undefined ? [] : [{ word, said }]
   })
   // Where only values other than the default are remarked upon, `undefined` is one.
-  const said = words.length > 0 ? told[0]?.said : option.remark?.(undefined)
+  const said = words.length > 0 ? told[0]?.said : option.warningFor?.(undefined)
   if (said === undefined) return ''
   const whose = told.length === words.length ? '' : ` (${told.map(({ word }) => word).join(', ')})`
   return ` Not yet${whose}: ${said.replace(/^has no effect yet in this release: /, '')}.`
@@ -61,7 +61,7 @@ function wrapped(text: string, width: number, indent: string): string {
 }
 
 /** How the flags can be given otherwise; follows their list. */
-export const elsewhere = `Each flag can also be given as an environment variable (${variableOf('server-addr')} for
+export const otherSources = `Each flag can also be given as an environment variable (${variableOf('server-addr')} for
 --server-addr) or in the file of --config (server-addr: ...). A flag comes before the
 environment, the environment before the file. What is marked (live) takes effect in a running hub
 when the file changes; the rest at its next start.

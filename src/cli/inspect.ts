@@ -51,7 +51,7 @@ Exit codes: 0, everything would come back, no ports clash; 1, something would no
 
 ${helpOfFlags(inspectFlags)}`,
   async run(argv, terminal) {
-    const { values, what, mistakes } = understood(argv)
+    const { values, what, mistakes } = parseInspection(argv)
     if (what === undefined || mistakes.length > 0) return refuse(terminal, 'inspect', mistakes)
     const { 'bind-address': host, 'serve-port': at, 'token-file': tokenFile } = values
     let said: unknown
@@ -90,7 +90,7 @@ const inspections = ['boot', 'host-network'] as const
  * What the words after `inspect` ask for, and all that is wrong with them: something is where that
  * is `undefined`.
  */
-export function understood(argv: readonly string[]) {
+export function parseInspection(argv: readonly string[]) {
   const { values, words, mistakes } = readFlags(inspectFlags, argv)
   const [word, ...more] = words
   const what = inspections.find((each) => each === word)

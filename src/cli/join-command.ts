@@ -45,7 +45,7 @@ import {
   type FlagValues,
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { absolutePath, nodeNameFlag, placeFlags, wrongTogether } from './join-flags.ts'
+import { absolutePath, nodeNameFlag, nodePathFlags, conflictingFlags } from './join-flags.ts'
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
 
@@ -171,7 +171,7 @@ export const joinFlags = {
     default: false,
     help: 'Write anew what was changed since the last join.',
   }),
-  ...placeFlags,
+  ...nodePathFlags,
 }
 
 type Given = FlagValues<typeof joinFlags>
@@ -204,7 +204,7 @@ ${helpOfFlags(joinFlags)}`,
       ...mistakes,
       ...strayWords(words),
       ...(values['nodepool-name'] === undefined ? ['--nodepool-name is required'] : []),
-      ...wrongTogether(values),
+      ...conflictingFlags(values),
       ...(values.systemd ? ofStaticPods.filter((name) => given.has(name)) : []).map(
         (name) => `--${name} is for a static pod, and --systemd writes none`,
       ),
@@ -388,7 +388,7 @@ async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): 
   )
 }
 
-interface Found {
+interface NodeFacts {
   readonly files: NodeFiles
   readonly api: ApiServer
   readonly node: string | undefined
@@ -406,7 +406,7 @@ const portsOf = (values: Values): HubPorts => ({
 const authorityOf = (values: Values): string =>
   values['certificate-authority'] ?? `${values['root-dir']}/pki/ca.crt`
 
-function settingsOf(values: Values, found: Found): JoinSettings {
+function settingsOf(values: Values, found: NodeFacts): JoinSettings {
   const { files, api, node, nodePool, hostNetwork } = found
   const certificate = values['client-certificate'] ?? api.certificateFile ?? kubeletPair
   const ownKey = values['client-certificate'] === undefined ? api.keyFile : undefined

@@ -8,7 +8,7 @@ export const absolutePath: ValueType<string> = {
 }
 
 /** Where the files of a node are; the same for join and leave. */
-export const placeFlags = {
+export const nodePathFlags = {
   'root-dir': commandFlag({
     type: absolutePath,
     default: '/var/lib/nodehub',
@@ -46,5 +46,5 @@ export const nodeNameFlag = commandFlag({
 })
 
 /** What is wrong with flags of which each is right. */
-export const wrongTogether = ({ restart, root }: FlagValues<typeof placeFlags>): string[] =>
+export const conflictingFlags = ({ restart, root }: FlagValues<typeof nodePathFlags>): string[] =>
   restart && root !== '/' ? ['--restart is for this node, and --root is not'] : []

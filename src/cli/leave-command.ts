@@ -20,7 +20,7 @@ import {
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { joinFlags } from './join-command.ts'
-import { nodeNameFlag, placeFlags, wrongTogether } from './join-flags.ts'
+import { nodeNameFlag, nodePathFlags, conflictingFlags } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 
 /** What `nodehub leave` takes. */
@@ -31,7 +31,7 @@ export const leaveFlags = {
     help: 'Leave also while pods run that the legacy filter put on the host network, or where nobody can be asked about them.',
   }),
   'node-name': nodeNameFlag,
-  ...placeFlags,
+  ...nodePathFlags,
 }
 
 type Values = FlagValues<typeof leaveFlags>
@@ -48,7 +48,7 @@ Exit codes: 0, the node has left; 1, it could not, and says why; 2, not understo
 ${helpOfFlags(leaveFlags)}`,
   async run(argv, terminal) {
     const { values, words, mistakes } = readFlags(leaveFlags, argv)
-    const wrong = [...mistakes, ...strayWords(words), ...wrongTogether(values)]
+    const wrong = [...mistakes, ...strayWords(words), ...conflictingFlags(values)]
     if (wrong.length > 0) return refuse(terminal, 'leave', wrong)
     const progress = { begun: false }
     try {

@@ -2,7 +2,7 @@ import { constants, fstatSync, openSync } from 'node:fs'
 import { destination, pino, stdSerializers, stdTimeFunctions, type LogFn, type Logger } from 'pino'
 import { after } from '../base/clock.ts'
 import { isExpectedFault } from '../base/expected-fault.ts'
-import { Repeated } from '../base/repeated.ts'
+import { RepeatLimiter } from '../base/repeat-limiter.ts'
 import type { LogLevel } from '../config/config.ts'
 
 /** Where log lines go. */
@@ -82,7 +82,7 @@ function keyOf([fields, message]: readonly unknown[]): string | undefined {
  * the latest and how many `times`.
  */
 export function createLog(level: LogLevel, sink: LogSink, together = togetherMs): Logger {
-  const repeated = new Repeated<Line>(together, ({ log, method, args }, times) => {
+  const repeated = new RepeatLimiter<Line>(together, ({ log, method, args }, times) => {
     const [fields, ...rest] = args
     method.apply(log, [times === 1 ? fields : { ...(fields as object), times }, ...rest])
   })

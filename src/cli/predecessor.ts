@@ -1,7 +1,7 @@
 import type { SendHandle } from 'node:child_process'
 import { once } from 'node:events'
 import type { SocketHandle } from '../http/server/listening.ts'
-import type { HandoverWord } from './successor.ts'
+import type { HotRestartMessage } from './successor.ts'
 
 /** The process that this one takes over from. */
 export interface Predecessor {
@@ -20,8 +20,8 @@ export const parentAsPredecessor = (): Predecessor => ({
     const gone = once(process, 'disconnect')
     const told = new Promise<void>((resolve) =>
       process.on('message', (word, handle) => {
-        if (word === ('hold' satisfies HandoverWord)) giveBack(handle)
-        if (word === ('yours' satisfies HandoverWord)) resolve()
+        if (word === ('hold' satisfies HotRestartMessage)) giveBack(handle)
+        if (word === ('yours' satisfies HotRestartMessage)) resolve()
       }),
     )
     say('ready')
@@ -36,11 +36,11 @@ export const parentAsPredecessor = (): Predecessor => ({
 /** What has gone to and fro is another descriptor of the same socket. */
 function giveBack(handle: SendHandle): void {
   const close = (): void => (handle as unknown as SocketHandle | undefined)?.close()
-  if (process.connected) process.send?.('held' satisfies HandoverWord, handle, {}, close)
+  if (process.connected) process.send?.('held' satisfies HotRestartMessage, handle, {}, close)
   else close()
 }
 
 /** Where the other is gone there is nobody to tell. */
-function say(word: HandoverWord): void {
+function say(word: HotRestartMessage): void {
   if (process.connected) process.send?.(word, () => undefined)
 }

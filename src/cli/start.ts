@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { followConfig } from '../config/config-follower.ts'
+import { watchConfig } from '../config/config-watcher.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
-import { closeProcess } from './closed-process.ts'
+import { hardenProcess } from './hardened-process.ts'
 import { keepCompiledCode } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
 import { endProcess, killLater } from './end-process.ts'
-import { elsewhere, flagHelp } from './flag-help.ts'
+import { otherSources, flagHelp } from './flag-help.ts'
 import { createLog, standardError } from './log.ts'
 import { parentAsPredecessor } from './predecessor.ts'
 import { readWithFilters } from './read-with-filters.ts'
@@ -28,7 +28,7 @@ SIGUSR2 starts what stands at its path now and hands over to it, without giving 
 SIGQUIT writes what the process is doing to a file in --root-dir.
 
 ${flagHelp()}
-${elsewhere}`,
+${otherSources}`,
   async run(argv, terminal) {
     if (argv.some((word) => /^--version(=true)?$/.test(word))) {
       terminal.out(versionText())
@@ -45,7 +45,7 @@ ${elsewhere}`,
       log.fatal({ err }, 'a failure nobody handled')
       void exit(1)
     })
-    closeProcess(log)
+    hardenProcess(log)
     dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
     keepCompiledCode(join(result.config.rootDir, 'compiled'))
@@ -70,7 +70,7 @@ ${elsewhere}`,
           return impossible === undefined ? startSuccessor(sockets) : { impossible }
         },
         follow: (listener) =>
-          followConfig(result, { sources, read: readWithFilters, intervalMs: followMs }, listener),
+          watchConfig(result, { sources, read: readWithFilters, intervalMs: followMs }, listener),
       }),
     )
   },

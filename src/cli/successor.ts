@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess, type SendHandle } from 'node:child_process'
 import { after } from '../base/clock.ts'
 import type { ListenerName, ListenerSocket, SocketsByListener } from '../config/passed-sockets.ts'
-import { environmentOfNext } from '../config/process.ts'
+import { successorEnvironment } from '../config/process.ts'
 import type { SocketHandle } from '../http/server/listening.ts'
 
 /** A listening socket of this process. */
@@ -14,7 +14,7 @@ export interface OpenSocket extends ListenerSocket {
  * What two processes tell each other, over the channel that Node opens between a parent and its
  * child: `ready`; `hold`, with a socket, which comes back with `held`; `yours`; `serving`.
  */
-export type HandoverWord = 'ready' | 'hold' | 'held' | 'yours' | 'serving'
+export type HotRestartMessage = 'ready' | 'hold' | 'held' | 'yours' | 'serving'
 
 /**
  * How long the next process may take for each step: it reads modules and probes API servers, then
@@ -44,7 +44,7 @@ export interface Successor {
   /**
    * Where it does not serve: the sockets it was to serve, which were nobody else's in the meantime.
    */
-  readonly kept: SocketsByListener
+  readonly returnedSockets: SocketsByListener
   kill(): void
 }
 
@@ -54,7 +54,7 @@ export function startSuccessor(sockets: readonly OpenSocket[]): Successor {
     process.execPath,
     [...optionsOfNext(process.execArgv), ...process.argv.slice(1)],
     {
-      env: environmentOfNext(sockets.map(({ name }) => name)),
+      env: successorEnvironment(sockets.map(({ name }) => name)),
       // Passed sockets are expected from the third descriptor on.
       stdio: ['inherit', 'inherit', 'inherit', ...sockets.map(({ fd }) => fd), 'ipc'],
     },
@@ -99,7 +99,7 @@ class ChildSuccessor implements Successor {
     return failure ?? this.#keep()
   }
 
-  get kept(): SocketsByListener {
+  get returnedSockets(): SocketsByListener {
     return Object.groupBy(this.#kept, ({ name }) => name)
   }
 
@@ -113,7 +113,7 @@ class ChildSuccessor implements Successor {
       if (!handle) continue
       const back = this.#hears('held', givingBackMs)
       // Node's types know of its own classes only, and those would listen as they arrive.
-      this.#child.send('hold' satisfies HandoverWord, handle as unknown as SendHandle)
+      this.#child.send('hold' satisfies HotRestartMessage, handle as unknown as SendHandle)
       const answer = await back
       if (answer.failure !== undefined) return this.#child.connected ? undefined : answer.failure
       if (answer.handle) {
@@ -125,7 +125,7 @@ class ChildSuccessor implements Successor {
 
   async takeOver(): Promise<boolean> {
     const serving = this.#says('serving')
-    this.#child.send('yours' satisfies HandoverWord, () => undefined)
+    this.#child.send('yours' satisfies HotRestartMessage, () => undefined)
     if ((await serving) === undefined) {
       for (const { handle } of this.#kept.splice(0)) handle.close()
       return true
@@ -139,12 +139,12 @@ class ChildSuccessor implements Successor {
     this.#child.kill('SIGKILL')
   }
 
-  async #says(expected: HandoverWord): Promise<string | undefined> {
+  async #says(expected: HotRestartMessage): Promise<string | undefined> {
     return (await this.#hears(expected, patienceMs)).failure
   }
 
   /** What came with a word, or why it did not come. */
-  async #hears(expected: HandoverWord, withinMs: number): Promise<Heard> {
+  async #hears(expected: HotRestartMessage, withinMs: number): Promise<Heard> {
     const { promise, resolve } = Promise.withResolvers<Heard>()
     const onMessage = (word: unknown, handle: unknown): void => {
       if (word === expected) resolve({ handle: handle as SocketHandle | undefined })

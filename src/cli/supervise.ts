@@ -5,10 +5,10 @@ import { ownVersion } from '../base/own-version.ts'
 import type { HubConfig, LiveConfig } from '../config/config.ts'
 import {
   waitsForNextStart,
-  type ConfigFollower,
+  type ConfigWatcher,
   type ConfigListener,
-  type ConfigNews,
-} from '../config/config-follower.ts'
+  type ConfigChange,
+} from '../config/config-watcher.ts'
 import type { ExitCode } from './command.ts'
 import type { ReadAnew } from '../hub/hub.ts'
 import type { Predecessor } from './predecessor.ts'
@@ -38,7 +38,7 @@ export interface StartOptions {
    * Resolves when no other process keeps its state where this hub is to; called when all else is
    * known to be well.
    */
-  readonly turn?: () => Promise<void>
+  readonly storeReleased?: () => Promise<void>
 }
 
 export type StartHub = (config: HubConfig, options: StartOptions) => Promise<RunningHub>
@@ -67,7 +67,7 @@ export interface Supervision {
    */
   readonly succeed: (sockets: readonly OpenSocket[]) => Successor | { readonly impossible: string }
   /** Reads the configuration again when it changes. */
-  readonly follow: (listener: ConfigListener<ConfigWithFilters>) => ConfigFollower
+  readonly follow: (listener: ConfigListener<ConfigWithFilters>) => ConfigWatcher
 }
 
 /**
@@ -86,12 +86,12 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
   const { log, startHub, predecessor } = supervision
   let config = first
   const patienceOf = (): number => config.shutdownGracePeriodMs + closingMs
-  using wishes = new Wishes(supervision, patienceOf)
+  using wishes = new SignalRequests(supervision, patienceOf)
   try {
     log.info({ version: ownVersion(), node: config.nodeName }, 'starting')
     let hub = await startHub(config, {
       log,
-      ...(predecessor && { turn: () => predecessor.released() }),
+      ...(predecessor && { storeReleased: () => predecessor.released() }),
     })
     predecessor?.serving()
     using follower = supervision.follow({
@@ -129,7 +129,7 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
         'the next process failed after it was ready: this one serves again',
       )
       const before = hub
-      hub = await startHub({ ...config, sockets: next.kept }, { log })
+      hub = await startHub({ ...config, sockets: next.returnedSockets }, { log })
       stopped(before, patienceMs, log).catch((err: unknown) => {
         log.error({ err }, 'what was left of the hub before did not stop well')
       })
@@ -143,16 +143,16 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
   }
 }
 
-type Wish = 'stop' | 'hand over'
+type LifecycleRequest = 'stop' | 'hand over'
 
 /** What signals ask for. */
-class Wishes implements Disposable {
+class SignalRequests implements Disposable {
   /** Resolves with the first signal that tells the hub to stop. */
   readonly stop: Promise<string>
   readonly #off: () => void
   /** Called when the configuration is to be read again. */
   onReread: () => void = () => undefined
-  #handOver = Promise.withResolvers<Wish>()
+  #handOver = Promise.withResolvers<LifecycleRequest>()
   #late: Disposable | undefined
 
   /**
@@ -192,7 +192,7 @@ class Wishes implements Disposable {
   }
 
   /** Resolves when the hub is to hand over, after having been asked for since the last time. */
-  handOver(): Promise<Wish> {
+  handOver(): Promise<LifecycleRequest> {
     return this.#handOver.promise
   }
 
@@ -208,14 +208,21 @@ class Wishes implements Disposable {
 }
 
 /** Says what reading the configuration again has changed. */
-function tell({ changed, untold, notes }: ConfigNews<ConfigWithFilters>, log: Logger): void {
+function tell(
+  { changed, unreported: untold, notes }: ConfigChange<ConfigWithFilters>,
+  log: Logger,
+): void {
   for (const note of notes) log.warn(note)
   log.info({ changed }, 'the configuration was read again')
   if (untold.length > 0) log.warn(waitsForNextStart(untold))
 }
 
 /** What is to become of the hub, once it has failed or somebody wishes something of it. */
-async function nextWish(hub: RunningHub, wishes: Wishes, log: Logger): Promise<Wish | 'failed'> {
+async function nextWish(
+  hub: RunningHub,
+  wishes: SignalRequests,
+  log: Logger,
+): Promise<LifecycleRequest | 'failed'> {
   try {
     const wish = await Promise.race([
       wishes.stop.then((signal) => ({ signal })),
@@ -236,7 +243,7 @@ async function nextWish(hub: RunningHub, wishes: Wishes, log: Logger): Promise<W
  */
 async function prepared(
   hub: RunningHub,
-  wishes: Wishes,
+  wishes: SignalRequests,
   { log, succeed }: Supervision,
 ): Promise<Successor | undefined> {
   const next = succeed(hub.sockets)

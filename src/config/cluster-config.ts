@@ -15,7 +15,7 @@ export type ClusterAccess =
     }
 
 /** Whom to ask, and how often. */
-export interface ClusterAsking {
+export interface ClusterClientConfig {
   readonly access: ClusterAccess
   readonly namespace: string
   readonly qps: number
@@ -33,7 +33,7 @@ export type ClusterServing =
   | { readonly kind: 'secret'; readonly name: string }
 
 /** The configuration of `nodehub cluster`, parsed once; times are in milliseconds. */
-export interface ClusterConfig extends ClusterAsking {
+export interface ClusterConfig extends ClusterClientConfig {
   readonly webhooks: {
     readonly address: string
     readonly port: number
@@ -58,7 +58,7 @@ export interface ClusterConfig extends ClusterAsking {
 }
 
 /** The configuration of `nodehub cluster check`. */
-export interface CheckConfig extends ClusterAsking {
+export interface CheckConfig extends ClusterClientConfig {
   readonly action: 'report' | 'apply' | 'revert'
   readonly evict: boolean
   /** `namespace/name`; empty: all. */
@@ -136,13 +136,13 @@ export const readCheckConfig = (sources: SettingSources): ClusterResult<CheckCon
   })
 
 /** The same for `nodehub cluster give-back`. */
-export const readGiveBackConfig = (sources: SettingSources): ClusterResult<ClusterAsking> =>
+export const readGiveBackConfig = (sources: SettingSources): ClusterResult<ClusterClientConfig> =>
   read(sources, giveBackOptions, (_values, asking) => asking)
 
 function read<Table extends OptionTable & typeof giveBackOptions, Config>(
   sources: SettingSources,
   table: Table,
-  make: (values: ValuesOf<Table>, asking: ClusterAsking, mistakes: string[]) => Config,
+  make: (values: ValuesOf<Table>, asking: ClusterClientConfig, mistakes: string[]) => Config,
 ): ClusterResult<Config> {
   const { settings, given, ...read } = readSettings(sources, table)
   const mistakes = [...read.mistakes]
@@ -155,7 +155,7 @@ function read<Table extends OptionTable & typeof giveBackOptions, Config>(
   ) as ValuesOf<Table> & ValuesOf<typeof giveBackOptions>
   const access = accessOf(values, sources)
   if ('wrong' in access) mistakes.push(access.wrong)
-  const asking: ClusterAsking = {
+  const asking: ClusterClientConfig = {
     access: 'wrong' in access ? { kind: 'kubeconfig', file: '' } : access,
     namespace: given('namespace') ? values.namespace : (ownNamespace(sources) ?? values.namespace),
     qps: values['kube-api-qps'],

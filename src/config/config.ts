@@ -16,13 +16,13 @@ import {
 import { options, type LiveValues, type OptionName, type Values } from './options.ts'
 import { assignSockets, type PassedSocket } from './passed-sockets.ts'
 import { storeKeySource, type StoreKeySource } from './store-key.ts'
-import { messageOf, readSettings, type Settled } from './settings.ts'
+import { messageOf, readSettings, type ResolvedSetting } from './settings.ts'
 import { objectName } from './value.ts'
 
 export type { HubConfig, LiveConfig, LogLevel } from './hub-config.ts'
 
 /** One setting with its value and where that was given, for showing what is in force. */
-export type Setting = Settled<OptionName>
+export type Setting = ResolvedSetting<OptionName>
 
 export interface ConfigSources {
   /** What follows the command's name. */
@@ -197,7 +197,7 @@ const nameOf = (credentials: CredentialFiles, values: Values): string =>
 
 function remarks(settings: readonly Setting[]): string[] {
   return settings.flatMap(({ option, value, origin }) => {
-    const remark = origin === undefined ? undefined : option.remark?.(value)
+    const remark = origin === undefined ? undefined : option.warningFor?.(value)
     return remark === undefined ? [] : [`${origin} ${remark}`]
   })
 }

@@ -81,16 +81,16 @@ export function readCredentials(where: CredentialFiles, readFile: ReadFile): Cre
       files,
     },
     {
-      ca: placeOf(config.ca, where.file),
-      certificate: placeOf(config.clientCertificate, where.file),
-      key: placeOf(config.clientKey, where.file),
+      ca: fileOfPart(config.ca, where.file),
+      certificate: fileOfPart(config.clientCertificate, where.file),
+      key: fileOfPart(config.clientKey, where.file),
     },
   )
   return {
     ...certified,
     from: {
       ...certified.from,
-      ...(token && { token: placeOf(config.token, where.file) }),
+      ...(token && { token: fileOfPart(config.token, where.file) }),
     },
     ...(config.serverName !== undefined && { serverName: config.serverName }),
     ...(token && { token }),
@@ -98,7 +98,7 @@ export function readCredentials(where: CredentialFiles, readFile: ReadFile): Cre
 }
 
 /** The file that holds a part of a kubeconfig. */
-const placeOf = (part: Part<unknown> | undefined, kubeconfig: string): string =>
+const fileOfPart = (part: Part<unknown> | undefined, kubeconfig: string): string =>
   part && 'file' in part ? part.file : kubeconfig
 
 export function contentOf(file: string, readFile: ReadFile): string {
@@ -128,13 +128,13 @@ interface Unchecked {
 }
 
 /** The file of each part, if there is one. */
-interface Places {
+interface PartFiles {
   readonly ca?: string
   readonly certificate?: string
   readonly key?: string
 }
 
-function checked({ ca, certificate, key, files }: Unchecked, places: Places): Credentials {
+function checked({ ca, certificate, key, files }: Unchecked, places: PartFiles): Credentials {
   const { ca: caFile = '', certificate: certificateFile = '', key: keyFile = '' } = places
   if (ca !== undefined) certificateIn(ca, `the CA of ${caFile}`)
   const authorities = ca === undefined ? {} : { ca, from: { ca: caFile } }

@@ -17,7 +17,7 @@ export const filterNames = [
  * What is left out with `--working-mode=cloud`, as yurthub does: these are for nodes that may lose
  * the cloud.
  */
-export const leftOutInCloud: readonly (typeof filterNames)[number][] = [
+export const edgeOnlyFilters: readonly (typeof filterNames)[number][] = [
   'discardcloudservice',
   'forwardkubesvctraffic',
   'serviceenvupdater',

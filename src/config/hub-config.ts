@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { GVR } from '../api/kube/gvk.ts'
 import { alwaysShared } from '../api/kube/node-pool.ts'
 import type { CredentialFiles } from './credentials.ts'
-import { leftOutInCloud } from './filter-names.ts'
+import { edgeOnlyFilters } from './filter-names.ts'
 import type { LiveValues, StartValues, Values } from './options.ts'
 import type { SocketsByListener } from './passed-sockets.ts'
 import type { StoreKeySource } from './store-key.ts'
@@ -114,7 +114,7 @@ export type PlainProxy = 'served' | 'refusing'
 export type LogLevel = NonNullable<Values['log-level']>
 
 /** Facts that what holds from the start on depends on besides its settings. */
-export interface Found {
+export interface HostFacts {
   readonly nodeName: string
   readonly sockets: SocketsByListener
   readonly storeKey: StoreKeySource
@@ -123,7 +123,7 @@ export interface Found {
 /** What holds from the start on, from settings that were parsed and checked. */
 export function startConfigOf(
   values: StartValues,
-  { nodeName, sockets, storeKey }: Found,
+  { nodeName, sockets, storeKey }: HostFacts,
 ): StartConfig {
   const hub = values['hub-address']
   const { 'serving-cert': servingCert, 'serving-key': servingKey } = values
@@ -174,7 +174,7 @@ export function liveConfigOf(
 ): LiveConfig {
   const disabled = new Set([
     ...values['disabled-resource-filters'],
-    ...(workingMode === 'cloud' ? leftOutInCloud : []),
+    ...(workingMode === 'cloud' ? edgeOnlyFilters : []),
   ])
   if (!values['access-server-through-hub']) disabled.add('masterservice')
   return frozen({

@@ -43,7 +43,11 @@ export const isSuccessor = (env: Environment, { ppid }: ProcessIds): boolean =>
   env['LISTEN_PID'] === undefined && env['LISTEN_PPID'] === String(ppid)
 
 /** The environment of a child of process `pid` that is passed sockets of these names. */
-export function passingOn(env: Environment, names: readonly string[], pid: number): Environment {
+export function withPassedSockets(
+  env: Environment,
+  names: readonly string[],
+  pid: number,
+): Environment {
   const { LISTEN_PID: _, ...rest } = env
   return {
     ...rest,
@@ -57,7 +61,7 @@ export function passingOn(env: Environment, names: readonly string[], pid: numbe
  * Why no other process may take over from this one; `undefined` where nothing is known against it.
  * Whoever supervises this very process would take its end for the end of the hub.
  */
-export function obstacleToSuccession(
+export function hotRestartObstacle(
   env: Environment,
   { pid, ppid }: ProcessIds,
 ): string | undefined {

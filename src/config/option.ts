@@ -37,7 +37,7 @@ export interface Option<T> {
    * A warning for the operator who gave this value, if it needs one: that it has no effect, or what
    * it was mapped to.
    */
-  remark?(value: NoInfer<T>): string | undefined
+  warningFor?(value: NoInfer<T>): string | undefined
 }
 
 /** The settings of one command, by flag name. */
@@ -61,10 +61,10 @@ export function option<T>(option: Option<T>): Option<T> {
 const notYet = 'has no effect yet in this release'
 
 /** A remark for what this release reads but does not act upon. */
-export const later = (instead: string) => (): string => `${notYet}: ${instead}`
+export const notImplemented = (instead: string) => (): string => `${notYet}: ${instead}`
 
 /** The same, for all but those values that ask for nothing that is missing. */
-export const laterUnless =
+export const notImplementedUnless =
   <T>(fine: (value: T) => boolean, instead: string) =>
   (value: T): string | undefined =>
     fine(value) ? undefined : `${notYet}: ${instead}`

@@ -1,6 +1,6 @@
 import type { GVR } from '../api/kube/gvk.ts'
 import { configFile, logLevel } from './operation-options.ts'
-import { later, laterUnless, option, type Option } from './option.ts'
+import { notImplemented, notImplementedUnless, option, type Option } from './option.ts'
 import { credentialName, program } from './store-key.ts'
 import * as is from './value.ts'
 import { yurthubOptions } from './yurthub-options.ts'
@@ -100,7 +100,7 @@ export const options = {
     live: true,
     help: "kubeletcertificate: the kubelet's rotated certificate under /var/lib/kubelet/pki and the CA under /etc/kubernetes/pki, unless credentials are given. anonymous: a hub without credentials of its own, which is refused otherwise.",
     default: 'token',
-    remark: laterUnless(
+    warningFor: notImplementedUnless(
       (mode) => mode !== 'token',
       'give credentials with --kubeconfig or --upstream-client-cert',
     ),
@@ -216,7 +216,7 @@ export const options = {
     group: 'Node',
     help: 'edge: with a cache; cloud: without, and without the filters discardcloudservice, forwardkubesvctraffic, serviceenvupdater and hostnetworkpropagation; local: on a control plane.',
     default: 'edge',
-    remark: laterUnless(
+    warningFor: notImplementedUnless(
       (mode) => mode === 'edge',
       'the hub works as at the edge, but for the filters that it leaves out in cloud mode',
     ),
@@ -239,7 +239,7 @@ export const options = {
     group: 'Node',
     help: 'Address of the interface at which pods reach the hub.',
     default: undefined,
-    remark: later(
+    warningFor: notImplemented(
       'the hub neither makes such an interface nor listens there; --hub-address says where pods reach it',
     ),
   }),
@@ -318,7 +318,7 @@ export const options = {
     group: 'Cache',
     help: 'Minutes between two sweeps of what no one uses from the store.',
     default: 120,
-    remark: later(
+    warningFor: notImplemented(
       'once a day, whatever is given, what is kept for tokens that nobody used for 30 days is swept, and nothing else',
     ),
   }),
@@ -356,7 +356,7 @@ export const options = {
     live: true,
     help: 'Whether the kubelet is shown pods of a host-network pool on the host network, as in OpenYurt 1.4: on; or what that would do is only told: observe. How a pod was first shown it stays, in any mode.',
     default: 'off',
-    remark: laterUnless(
+    warningFor: notImplementedUnless(
       (mode) => mode !== 'guarded',
       'pods are shown as they are; all it does is that the plain proxy has to be asked for',
     ),

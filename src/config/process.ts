@@ -3,9 +3,9 @@ import { hostname, networkInterfaces } from 'node:os'
 import type { ConfigSources } from './config.ts'
 import {
   isSuccessor,
-  obstacleToSuccession,
+  hotRestartObstacle,
   passedSockets,
-  passingOn,
+  withPassedSockets,
   type Environment,
 } from './listen-fds.ts'
 
@@ -34,11 +34,11 @@ export const processSources = (argv: readonly string[]): ConfigSources => ({
 export const startedAsSuccessor = (): boolean => isSuccessor(process.env, process)
 
 /** Why no process may take over from this one, if anything is in the way. */
-export const whyNoSuccessor = (): string | undefined => obstacleToSuccession(process.env, process)
+export const whyNoSuccessor = (): string | undefined => hotRestartObstacle(process.env, process)
 
 /** The environment of the process that takes over, which is passed sockets of these names. */
-export const environmentOfNext = (names: readonly string[]): Environment =>
-  passingOn(process.env, names, process.pid)
+export const successorEnvironment = (names: readonly string[]): Environment =>
+  withPassedSockets(process.env, names, process.pid)
 
 /** The options that Node was started with, on its command line and by the environment. */
 export const optionsOfNode = (): readonly string[] => [

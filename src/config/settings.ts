@@ -1,7 +1,13 @@
 import { contentOf, type ReadFile } from './credentials.ts'
-import { givenByEnvironment, givenByFile, givenByFlags, type Given, type GivenBy } from './given.ts'
+import {
+  settingsFromEnvironment,
+  settingsFromFile,
+  settingsFromFlags,
+  type RawSetting,
+  type RawSettings,
+} from './raw-settings.ts'
 import type { Option, OptionTable } from './option.ts'
-import { shown } from './value.ts'
+import { redactedText } from './value.ts'
 
 export interface SettingSources {
   /** What follows the command's name. */
@@ -11,7 +17,7 @@ export interface SettingSources {
 }
 
 /** One setting with its value and where that was given. */
-export interface Settled<Name extends string> {
+export interface ResolvedSetting<Name extends string> {
   readonly name: Name
   readonly option: Option<unknown>
   readonly value: unknown
@@ -25,8 +31,8 @@ export interface Settled<Name extends string> {
  * The settings of a table as flags, environment, file and defaults, in this order of precedence,
  * have them.
  */
-export interface SettingsRead<Name extends string> {
-  readonly settings: readonly Settled<Name>[]
+export interface ResolvedSettings<Name extends string> {
+  readonly settings: readonly ResolvedSetting<Name>[]
   /** Whether somebody gave it, valid or not. */
   readonly given: (name: Name) => boolean
   readonly mistakes: readonly string[]
@@ -37,14 +43,14 @@ export interface SettingsRead<Name extends string> {
 export function readSettings<Table extends OptionTable>(
   { argv, env, readFile }: SettingSources,
   table: Table,
-): SettingsRead<keyof Table & string> {
-  const flags = givenByFlags(argv, table)
-  const environment = givenByEnvironment(env, table)
+): ResolvedSettings<keyof Table & string> {
+  const flags = settingsFromFlags(argv, table)
+  const environment = settingsFromEnvironment(env, table)
   const sources = [flags, environment, fileNamedBy(flags, environment, readFile, table)]
   const mistakes = sources.flatMap((source) => source.mistakes)
   const settings = Object.entries(table).map(([name, option]) => {
     const found = sources.map((source) => source.settings.get(name)).find((setting) => setting)
-    return settle(name as keyof Table & string, option, found, mistakes)
+    return resolve(name as keyof Table & string, option, found, mistakes)
   })
   return {
     settings,
@@ -55,33 +61,33 @@ export function readSettings<Table extends OptionTable>(
 }
 
 function fileNamedBy(
-  flags: GivenBy,
-  environment: GivenBy,
+  flags: RawSettings,
+  environment: RawSettings,
   readFile: ReadFile,
   table: OptionTable,
-): GivenBy {
+): RawSettings {
   const named = flags.settings.get('config') ?? environment.settings.get('config')
-  const nothing: GivenBy = { settings: new Map(), mistakes: [], notes: [] }
+  const nothing: RawSettings = { settings: new Map(), mistakes: [], notes: [] }
   if (named === undefined || named.text === '') return nothing
   try {
-    return givenByFile(named.text, contentOf(named.text, readFile), table)
+    return settingsFromFile(named.text, contentOf(named.text, readFile), table)
   } catch (cause) {
     return { ...nothing, mistakes: [`${named.origin}: ${messageOf(cause)}`] }
   }
 }
 
-function settle<Name extends string>(
+function resolve<Name extends string>(
   name: Name,
   option: Option<unknown>,
-  given: Given | undefined,
+  given: RawSetting | undefined,
   mistakes: string[],
-): Settled<Name> {
+): ResolvedSetting<Name> {
   const fallback = { name, option, value: option.default }
   if (given === undefined) return fallback
   const parsed = option.type.parse(given.text)
   if ('value' in parsed)
     return { name, option, value: parsed.value, text: given.text, origin: given.origin }
-  const text = option.secret ? 'the value' : shown(given.text)
+  const text = option.secret ? 'the value' : redactedText(given.text)
   mistakes.push(`${given.origin}: ${text} ${parsed.wrong}`)
   return fallback
 }

@@ -19,7 +19,7 @@ export interface ValueType<T> {
 }
 
 /** A text as messages show it: without the password that a URL may carry. */
-export const shown = (text: string): string =>
+export const redactedText = (text: string): string =>
   JSON.stringify(text.replace(/\/\/[^/@,\s]*@/g, '//[redacted]@'))
 
 const wrong = (wrong: string): { readonly wrong: string } => ({ wrong })
@@ -107,7 +107,7 @@ export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
     for (const part of text.split(',')) {
       if (part.trim() === '') continue
       const parsed = item.parse(part.trim())
-      if ('wrong' in parsed) mistakes.push(`${shown(part.trim())}, which ${parsed.wrong}`)
+      if ('wrong' in parsed) mistakes.push(`${redactedText(part.trim())}, which ${parsed.wrong}`)
       else values.push(parsed.value)
     }
     return mistakes.length > 0 ? wrong(`has ${mistakes.join(', and ')}`) : { value: values }

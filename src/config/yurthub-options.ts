@@ -1,4 +1,4 @@
-import { later, option, type Option } from './option.ts'
+import { notImplemented, option, type Option } from './option.ts'
 import * as is from './value.ts'
 
 const group = 'Accepted from yurthub, without effect here' as const
@@ -9,7 +9,7 @@ const text = (help: string, remark: () => string): Option<string | undefined> =>
     group,
     help,
     default: undefined,
-    remark: (value) => (value === undefined ? undefined : remark()),
+    warningFor: (value) => (value === undefined ? undefined : remark()),
   })
 
 /** `false` asks for nothing that is missing here. */
@@ -19,17 +19,17 @@ const boolean = (help: string, remark: () => string): Option<boolean | undefined
     group,
     help,
     default: undefined,
-    remark: (value) => (value === false ? undefined : remark()),
+    warningFor: (value) => (value === false ? undefined : remark()),
   })
 
 const duration = (help: string, remark: () => string): Option<number | undefined> =>
-  option({ type: is.optional(is.duration), group, help, default: undefined, remark })
+  option({ type: is.optional(is.duration), group, help, default: undefined, warningFor: remark })
 
 const list = (help: string, remark: () => string): Option<readonly string[]> =>
-  option({ type: is.listOf(is.text('TEXT')), group, help, default: [], remark })
+  option({ type: is.listOf(is.text('TEXT')), group, help, default: [], warningFor: remark })
 
-const noBootstrap = later('the hub asks for no certificates of its own')
-const noDummy = later('the hub makes no interface; --hub-address says where pods reach it')
+const noBootstrap = notImplemented('the hub asks for no certificates of its own')
+const noDummy = notImplemented('the hub makes no interface; --hub-address says where pods reach it')
 const gone = (what: string) => (): string => `has no effect here: ${what}`
 const noCoordinator = gone('there is no pool coordinator, as in yurthub since 1.7')
 const noElection = gone('hubs elect no leader, as in yurthub since 1.7')
@@ -46,7 +46,7 @@ export const yurthubOptions = {
     help: 'Bootstrap token.',
     default: undefined,
     secret: true,
-    remark: (token) => (token === undefined ? undefined : noBootstrap()),
+    warningFor: (token) => (token === undefined ? undefined : noBootstrap()),
   }),
   'bootstrap-file': text('Bootstrap kubeconfig.', noBootstrap),
   'discovery-token-ca-cert-hash': list('Pins the CA at bootstrap.', noBootstrap),
@@ -58,7 +58,7 @@ export const yurthubOptions = {
     help: 'How long the kubelet may be silent before its node lease is no longer renewed.',
     default: 40_000,
     defaultShown: '40s',
-    remark: later("the kubelet's own lease renewals are passed on"),
+    warningFor: notImplemented("the kubelet's own lease renewals are passed on"),
   }),
   'enable-dummy-if': boolean('Makes the dummy interface.', noDummy),
   'dummy-if-name': text('Name of the dummy interface.', noDummy),
@@ -66,19 +66,22 @@ export const yurthubOptions = {
     'Rules for the dummy interface.',
     gone('the hub writes no such rules'),
   ),
-  'node-ip': text('Where other hubs reach this one.', later('hubs do not speak to each other')),
+  'node-ip': text(
+    'Where other hubs reach this one.',
+    notImplemented('hubs do not speak to each other'),
+  ),
   'multiplexer-port': option<number | undefined>({
     type: is.optional(is.port),
     group,
     help: 'Port at which other hubs reach this one.',
     default: undefined,
-    remark: later('hubs do not speak to each other'),
+    warningFor: notImplemented('hubs do not speak to each other'),
   }),
   'host-control-plane-address': text(
     'API server of the host cluster, in local mode.',
-    later('there is no local mode'),
+    notImplemented('there is no local mode'),
   ),
-  profiling: boolean('Profiles over HTTP.', later('no profiles are served')),
+  profiling: boolean('Profiles over HTTP.', notImplemented('no profiles are served')),
   vmodule: list('klog verbosity by file.', gone('--log-level is for the whole hub')),
   'log-flush-frequency': duration('klog flushing.', gone('every line is written at once')),
   'add-dir-header': boolean('klog: folders in the heads of lines.', oneLog),
@@ -91,14 +94,14 @@ export const yurthubOptions = {
     group,
     help: 'klog: size of a log file.',
     default: undefined,
-    remark: oneLog,
+    warningFor: oneLog,
   }),
   logtostderr: option<boolean | undefined>({
     type: is.optional(is.boolean),
     group,
     help: 'klog: to standard error.',
     default: undefined,
-    remark: (value) => (value === false ? oneLog() : undefined),
+    warningFor: (value) => (value === false ? oneLog() : undefined),
   }),
   'one-output': boolean('klog: each line once.', oneLog),
   'skip-headers': boolean('klog: lines without heads.', oneLog),

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { Broadcast } from '../base/broadcast.ts'
-import { settledFolder } from '../base/folder.ts'
+import { makeSyncedFolder } from '../base/folder.ts'
 import { Connections } from '../http/client/connections.ts'
 import { loadCredentials } from '../http/client/credential-follower.ts'
 import type { Credentials } from '../config/credentials.ts'
@@ -116,7 +116,7 @@ export async function startHub(
   const metrics = createMetrics({ components: () => live().cacheComponents })
   const health = new Health()
   const answers = parts.use(new AnswerLog(log))
-  inRootDir(config.rootDir, () => settledFolder(config.rootDir, 0o700))
+  inRootDir(config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
 
   const keys = await nodeKeys(config)
   const own = await filtersOfModules(config)

@@ -74,7 +74,7 @@ const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 
 /** Metrics of one hub in a registry of their own: two hubs in a process do not add up. */
 export function createMetrics({ components = none }: MetricsOptions = {}): HubMetrics {
-  const shelf = ownShelf()
+  const shelf = newRegistry()
   const bounds = labelBounds(components)
   const named = metricsIn(metricTable, shelf, bounds)
   named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
@@ -98,7 +98,7 @@ export type ClusterMetrics = MetricsOf<ClusterMetricTable> &
 
 /** Metrics of one replica of the cluster's side, in a registry of their own. */
 export function createClusterMetrics(): ClusterMetrics {
-  const shelf = ownShelf()
+  const shelf = newRegistry()
   const named = metricsIn(clusterMetricTable, shelf, labelBounds(none))
   named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
   const updates: (() => void)[] = []
@@ -113,26 +113,26 @@ export function createClusterMetrics(): ClusterMetrics {
 }
 
 /** Metrics, and what of them is added up elsewhere until they are read. */
-interface Shelf {
+interface MetricRegistry {
   readonly registry: Registry
-  readonly tellCounts: (() => void)[]
+  readonly flushCounters: (() => void)[]
 }
 
-async function expositionOf({ registry, tellCounts }: Shelf) {
+async function expositionOf({ registry, flushCounters: tellCounts }: MetricRegistry) {
   for (const tell of tellCounts) tell()
   return { contentType: registry.contentType, body: await registry.metrics() }
 }
 
-function ownShelf(): Shelf {
+function newRegistry(): MetricRegistry {
   const registry = new Registry()
   // Sampled twice a second: the default, a hundred times, would wake an idle node for nothing.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 500 })
-  return { registry, tellCounts: [] }
+  return { registry, flushCounters: [] }
 }
 
 const metricsIn = <Table extends Readonly<Record<string, MetricRow>>>(
   table: Table,
-  shelf: Shelf,
+  shelf: MetricRegistry,
   bounds: Bounds,
 ): MetricsOf<Table> =>
   Object.fromEntries(
@@ -165,10 +165,10 @@ const unlabelled: Labels = {}
 
 function metricOf(
   row: MetricRow,
-  { registry, tellCounts }: Shelf,
+  { registry, flushCounters: tellCounts }: MetricRegistry,
   series: (labels: Labels) => Labels,
 ): Record<string, Call> {
-  const { name, help, begins = {} } = row
+  const { name, help, initialValues = {} } = row
   const shape = { name, help, labelNames: row.labels, registers: [registry] }
   const call =
     (act: (labels: Labels, value: number) => void): Call =>
@@ -180,7 +180,7 @@ function metricOf(
       // Counters look for the series anew each time; here the labels are the same object for the
       // same series.
       const counts = new Map<Labels, number>()
-      for (const labels of combined(Object.entries(begins))) counter.inc(series(labels), 0)
+      for (const labels of combined(Object.entries(initialValues))) counter.inc(series(labels), 0)
       tellCounts.push(() => {
         for (const [labels, amount] of counts) counter.inc(labels, amount)
         counts.clear()

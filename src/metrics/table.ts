@@ -5,7 +5,7 @@ export interface MetricRow {
   readonly help: string
   readonly labels: readonly Label[]
   /** Values of labels whose series are there from the start, at 0. */
-  readonly begins?: Readonly<Partial<Record<Label, readonly string[]>>>
+  readonly initialValues?: Readonly<Partial<Record<Label, readonly string[]>>>
 }
 
 const outcomes = { result: ['success', 'failure'] } as const
@@ -63,7 +63,7 @@ export const metricTable = {
     type: 'counter',
     help: 'Requests shed, by reason: in-flight, their priority level had no seat left; slow-body, its body did not come in time or others needed the room; memory, the hub was short of it (429; 504 where an API server has seen a part of a write). Watches and the like are shed only from unproven callers, before they begin.',
     labels: ['reason', 'priority_level'],
-    begins: {
+    initialValues: {
       reason: ['in-flight', 'slow-body', 'memory'],
       priority_level: ['node', 'workload', 'unproven'],
     },
@@ -85,7 +85,7 @@ export const metricTable = {
     type: 'counter',
     help: 'Connections of clients closed, by reason: full, to make room for another, or for want of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut) or, where no caller is proven on the connection, left a part of it for five seconds; pipelined, too many requests ahead of their answers; records, TLS records that carried next to nothing before a caller was proven; memory, it held most of what connections held together, or a watch did of what too many watches left untaken (the watch alone is cut).',
     labels: ['reason'],
-    begins: { reason: ['full', 'stalled', 'pipelined', 'records', 'memory'] },
+    initialValues: { reason: ['full', 'stalled', 'pipelined', 'records', 'memory'] },
   },
   watches: {
     name: 'nodehub_watches',
@@ -129,7 +129,7 @@ export const metricTable = {
     help: 'Times that requests failed at an API server so often that others went first for a while, though its probes may succeed.',
     labels: ['upstream'],
   },
-  diverted: {
+  cacheFallbacks: {
     name: 'nodehub_cache_fallbacks_total',
     type: 'counter',
     help: 'Requests that no API server answered and the cache did, before any verdict that the cloud is gone.',
@@ -236,7 +236,7 @@ export const metricTable = {
     type: 'counter',
     help: 'Objects and documents that went to make room, in the order of kinds: passing, what kubectl looked at; idle, of callers not seen for a day; document; object, single ones; collection; gone, what only pods that are gone referred to; and quota, of a caller that had more than its share.',
     labels: ['kind'],
-    begins: {
+    initialValues: {
       kind: ['passing', 'idle', 'document', 'object', 'collection', 'gone', 'quota'],
     },
   },
@@ -263,9 +263,9 @@ export const metricTable = {
     type: 'counter',
     help: 'Times the filters of --filter-module were loaded again because a file of theirs had changed: success, or failure, which leaves the last good ones in force.',
     labels: ['result'],
-    begins: outcomes,
+    initialValues: outcomes,
   },
-  filterLooks: {
+  filterDecisions: {
     name: 'nodehub_filter_decisions_total',
     type: 'counter',
     help: 'Objects that a filter has withheld or edited: one version of an object counts once, however often it is shown, while it is remembered.',
@@ -300,7 +300,7 @@ export const metricTable = {
     type: 'counter',
     help: 'What was recorded: objects, lists, documents, tokens, and, as watch, commits of events (one may hold many).',
     labels: ['kind'],
-    begins: { kind: ['object', 'list', 'watch', 'document', 'token'] },
+    initialValues: { kind: ['object', 'list', 'watch', 'document', 'token'] },
   },
   malformed: {
     name: 'nodehub_malformed_total',
@@ -314,7 +314,7 @@ export const metricTable = {
     help: 'Open connections to an API server, by protocol: http/1.1, or h2 for watches. Those of upgrades and probes are left out.',
     labels: ['upstream', 'protocol'],
   },
-  unfitCollections: {
+  incompleteCollections: {
     name: 'nodehub_store_incomplete_collections',
     type: 'gauge',
     help: 'Collections to which a write failed since the hub started, and that are not served offline until the next whole list of them.',
@@ -361,14 +361,14 @@ export const metricTable = {
     type: 'counter',
     help: 'Watches served from shared collections that the hub ended, cleanly, by reason: slow, the client had not read what the event log let go; expired, with 410, as the collection had to be listed anew; over, it is shared no longer or cannot be.',
     labels: ['reason'],
-    begins: { reason: ['slow', 'over'] },
+    initialValues: { reason: ['slow', 'over'] },
   },
-  sharedVerdicts: {
+  accessReviews: {
     name: 'nodehub_access_reviews_total',
     type: 'counter',
     help: 'Times an API server was asked whether somebody may list and watch a whole collection: allowed, refused, or unknown where it did not say.',
     labels: ['result'],
-    begins: { result: ['allowed', 'refused', 'unknown'] },
+    initialValues: { result: ['allowed', 'refused', 'unknown'] },
   },
   sharedBytes: {
     name: 'nodehub_shared_bytes',
@@ -376,7 +376,7 @@ export const metricTable = {
     help: 'What the latest events of shared collections take in memory.',
     labels: [],
   },
-  filterInputsMissing: {
+  filterInputMissing: {
     name: 'nodehub_filter_input_missing',
     type: 'gauge',
     help: 'Whether filters lack what the API server does not tell this node, by resource: forbidden, the right is missing; absent, there is no such resource; refused, for another reason. They keep what they knew last.',
@@ -393,7 +393,7 @@ export const metricTable = {
     type: 'counter',
     help: 'Times the configuration was read again while the hub ran: success, or failure, which leaves the last good one in force.',
     labels: ['result'],
-    begins: outcomes,
+    initialValues: outcomes,
   },
   configLastReload: {
     name: 'nodehub_config_last_reload_successful',

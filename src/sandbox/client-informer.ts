@@ -1,10 +1,15 @@
 import { Agent, request } from 'undici'
-import { listCutter, type Cut } from '../api/codec/list-cutter.ts'
-import { watchEvents } from '../api/codec/watch-cutter.ts'
+import { listDecoder, type Cut } from '../api/codec/list-decoder.ts'
+import { watchEvents } from '../api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../api/codec/watch.ts'
 import { mediaType, type Encoding } from '../api/kube/media-type.ts'
 import type { ApiObject } from '../api/kube/object.ts'
-import { Expired, Reflector, watchQuery, type WatchOptions } from '../api/reflector/reflector.ts'
+import {
+  ResourceExpired,
+  Reflector,
+  watchQuery,
+  type WatchOptions,
+} from '../api/reflector/reflector.ts'
 
 export interface ClientInformerOptions {
   /** Where its API server is; a hub is one. */
@@ -67,14 +72,14 @@ export class ClientInformer implements AsyncDisposable {
     })
     if (answer.statusCode === 200) return answer
     await answer.body.dump()
-    if (answer.statusCode === 410) throw new Expired()
+    if (answer.statusCode === 410) throw new ResourceExpired()
     throw new Error(`${path} was answered ${answer.statusCode}`)
   }
 
   async #list(): Promise<void> {
     this.lists++
     const { body } = await this.#get({ resourceVersion: this.#version ?? '0' })
-    const cutter = listCutter(this.#options.encoding, 'object')
+    const cutter = listDecoder(this.#options.encoding, 'object')
     const cuts: Cut[] = []
     for await (const chunk of body) cuts.push(cutter.push(chunk as Buffer))
     const { meta } = cutter.end()

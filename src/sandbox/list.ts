@@ -7,9 +7,9 @@ import {
   tooLargeResourceVersion,
 } from '../api/kube/status.ts'
 import {
-  refuseVersionOfPage,
+  refuseVersionWithContinue,
   versionNumber,
-  wantsExactly,
+  isExactList,
   type ListOptions,
 } from '../api/request/list-options.ts'
 import type { Kind } from './kinds.ts'
@@ -75,7 +75,7 @@ async function startingVersion(
   const asked = versionNumber(resourceVersion, 'list')
   if (asked === 0) return resourceVersion === '0' ? view.version : view.newest
   await freshness.reach(view, asked)
-  if (!wantsExactly(options)) return view.version
+  if (!isExactList(options)) return view.version
   if (asked < view.compacted) {
     throw new StatusError(expired('The resourceVersion for the provided list is too old.'))
   }
@@ -122,7 +122,7 @@ const encodeContinue = (version: number, start: string, namespace: string | unde
   ).toString('base64url')
 
 function decodeContinue(options: ListOptions): ContinueToken {
-  refuseVersionOfPage(options)
+  refuseVersionWithContinue(options)
   const refused = (why: string): StatusError =>
     new StatusError(badRequest(`invalid continue token: continue key is not valid: ${why}`))
   let token: { v?: unknown; rv?: unknown; start?: unknown }

@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { node } from '../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { limits } from '../../src/http/server/limits.ts'
 import { listenSecurely, type ListenerOptions } from '../../src/http/server/listener.ts'
 import { startCloud } from '../kit/cloud.ts'
@@ -37,7 +37,7 @@ async function listening(t: Test, options: Partial<ListenerOptions> = {}): Promi
     onBroken: () => undefined,
     onCut: (why) => cuts.push(why),
     handler: async ({ url, onProven }) => {
-      if (url === '/node') onProven?.(node)
+      if (url === '/node') onProven?.(nodeIdentity)
       return said('ok')
     },
     ...options,

@@ -7,7 +7,7 @@ import { connect } from 'node:http2'
 import t from 'tap'
 import type { Incoming, WireReply } from '../../src/http/exchange/exchange.ts'
 import { limits } from '../../src/http/server/limits.ts'
-import { node } from '../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { podsOfNode, startCloud } from '../kit/cloud.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { startTestHub } from '../kit/hub.ts'
@@ -23,7 +23,7 @@ const refusal: WireReply = { ...said('Unauthorized'), status: 401 } as WireReply
 /** The node is served, for ever where it watches; others are refused. */
 const answered = async (incoming: Incoming): Promise<WireReply> => {
   if (!incoming.url.startsWith('/node')) return refusal
-  incoming.onProven?.(node)
+  incoming.onProven?.(nodeIdentity)
   return incoming.url === '/node/watch'
     ? driven((sink) => void sink.write(Buffer.from('event')))
     : said('ok')

@@ -11,7 +11,7 @@ import t from 'tap'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Incoming, WireReply } from '../../src/http/exchange/exchange.ts'
-import { node } from '../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { dialWithoutWindow, startFlooded, type Flooded } from '../kit/flooding.ts'
 import { field, frame, getFields } from '../kit/http2-frames.ts'
 import { openStream } from '../kit/http2.ts'
@@ -28,7 +28,7 @@ const main = join(import.meta.dirname, '..', 'kit', 'listener-main.ts')
 /** The node is served, others wait for an answer for as long as they like. */
 const served = async (incoming: Incoming): Promise<WireReply> => {
   if (!incoming.url.startsWith('/node')) return new Promise(() => undefined)
-  incoming.onProven?.(node)
+  incoming.onProven?.(nodeIdentity)
   return incoming.url === '/node/watch' ? driven((sink) => void sink.write(longHead)) : said('ok')
 }
 

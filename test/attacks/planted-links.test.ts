@@ -8,10 +8,10 @@ import fs from 'node:fs'
 import { createServer } from 'node:net'
 import { basename, dirname, join as joinPath, relative } from 'node:path'
 import t, { type Test } from 'tap'
-import { keptKey } from '../../src/base/kept-key.ts'
+import { storedKey } from '../../src/base/stored-key.ts'
 import { writeDurably, writeDurablySync } from '../../src/base/durable-file.ts'
-import { keptEntries } from '../../src/base/kept-file.ts'
-import { keptAuthority } from '../../src/certificates/kept-authority.ts'
+import { storedEntries } from '../../src/base/state-file.ts'
+import { storedAuthority } from '../../src/certificates/stored-authority.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { join } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
@@ -173,7 +173,7 @@ void t.test('what is no file is refused before it is opened', async (t) => {
   for (const [what, make] of Object.entries(plants)) {
     await make()
     t.throws(() => image.read('/var/lib/nodehub/seal.key'), /seal\.key is no file/, what)
-    t.throws(() => keptKey(place), /seal\.key is no file/, `the hub: ${what}`)
+    t.throws(() => storedKey(place), /seal\.key is no file/, `the hub: ${what}`)
     fs.rmSync(place, { recursive: true })
   }
 })
@@ -313,18 +313,18 @@ void t.test('the hub reads and closes no file of another through a link of its f
     t.strictSame(treeOf(joinPath(folder, 'outside')), { victim: `644 ${'\x07'.repeat(32)}` }, what)
   }
   plant(joinPath(own, 'seal.key'), victim)
-  t.throws(() => keptKey(joinPath(own, 'seal.key')), /is a link, which the hub does not follow/)
+  t.throws(() => storedKey(joinPath(own, 'seal.key')), /is a link, which the hub does not follow/)
   unharmed('a key')
   plant(joinPath(own, 'seal.key'), joinPath(folder, 'outside/missing'))
-  t.throws(() => keptKey(joinPath(own, 'seal.key')), /is a link/)
+  t.throws(() => storedKey(joinPath(own, 'seal.key')), /is a link/)
   unharmed('a key that is not there')
   plant(joinPath(own, 'pki/ca.crt'), victim)
-  t.throws(() => keptAuthority(joinPath(own, 'pki'), () => undefined), /is a link/)
+  t.throws(() => storedAuthority(joinPath(own, 'pki'), () => undefined), /is a link/)
   unharmed('an authority')
   fs.writeFileSync(joinPath(folder, 'outside/victim'), '["a"]')
   plant(joinPath(own, 'proofs.json'), victim)
   const isText = (entry: unknown): entry is string => typeof entry === 'string'
-  t.strictSame(keptEntries(joinPath(own, 'proofs.json'), isText), [])
+  t.strictSame(storedEntries(joinPath(own, 'proofs.json'), isText), [])
   t.end()
 })
 
@@ -338,7 +338,7 @@ void t.test('an authority of another that a link leads to is not used', (t) => {
     fs.writeFileSync(joinPath(folder, 'outside', name), content)
     plant(joinPath(folder, 'own/pki', name), joinPath(folder, 'outside', name))
   }
-  t.throws(() => keptAuthority(joinPath(folder, 'own/pki'), () => undefined), /is a link/)
+  t.throws(() => storedAuthority(joinPath(folder, 'own/pki'), () => undefined), /is a link/)
   t.end()
 })
 

@@ -6,7 +6,7 @@
 import { connect as connectSecurely } from 'node:http2'
 import t, { type Test } from 'tap'
 import type { Incoming } from '../../src/http/exchange/exchange.ts'
-import { node } from '../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { get, said, startListener } from '../kit/listener.ts'
@@ -23,7 +23,7 @@ function heldHandler() {
     if (url !== '/node') return said('')
     seen.resolve()
     await letGo.promise
-    onProven?.(node)
+    onProven?.(nodeIdentity)
     return said('ok')
   }
   return { handler, seen: seen.promise, letGo: letGo.resolve }

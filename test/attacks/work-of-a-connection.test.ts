@@ -5,7 +5,7 @@
  */
 import t from 'tap'
 import type { Incoming, WireReply } from '../../src/http/exchange/exchange.ts'
-import { node } from '../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { limits } from '../../src/http/server/limits.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { frame, get as getOver2 } from '../kit/http2-frames.ts'
@@ -20,7 +20,7 @@ class Counted {
 
   readonly handler = async (incoming: Incoming): Promise<WireReply> => {
     if (incoming.url === '/node') {
-      incoming.onProven?.(node)
+      incoming.onProven?.(nodeIdentity)
       return said('ok')
     }
     this.asked += 1

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
-import { canonical, listenerShown, socketsAt } from '../../src/base/listening-sockets.ts'
+import { canonical, describeListener, socketsAt } from '../../src/base/listening-sockets.ts'
 
 const skip = process.platform !== 'linux' && 'no /proc here'
 
@@ -39,11 +39,11 @@ void t.test('who listens is told by its program, process and user', { skip }, as
   if (!socket) throw new Error('it is not seen')
   const uid = process.getuid?.()
   t.equal(
-    listenerShown(socket),
+    describeListener(socket),
     `"${process.execPath}" (process ${process.pid}, uid ${uid}) listens at [::1]:${port}`,
   )
   t.equal(
-    listenerShown({ ...socket, inode: '0', uid: 4711 }),
+    describeListener({ ...socket, inode: '0', uid: 4711 }),
     `a process of uid 4711 that is not seen from here (inode 0) listens at [::1]:${port}`,
   )
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { staying } from '../../src/base/clock.ts'
+import { keepProcessAlive } from '../../src/base/clock.ts'
 import { Secret } from '../../src/base/secret.ts'
 import { createLog } from '../../src/cli/log.ts'
 import { StoreFailure } from '../../src/hub/store/store.ts'
@@ -85,7 +85,7 @@ void t.test(
 )
 
 void t.test('a fault that comes again and again is told once, and then how often', async (t) => {
-  using _process = staying()
+  using _process = keepProcessAlive()
   const lines: string[] = []
   const told = new Condition()
   const write = (line: string): void => {

@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { delimiter, join } from 'node:path'
 import t, { type Test } from 'tap'
-import { keptAuthority } from '../../src/certificates/kept-authority.ts'
+import { storedAuthority } from '../../src/certificates/stored-authority.ts'
 import { nodeRoot } from '../node/join/node-root.ts'
 import { freePort } from '../kit/free-port.ts'
 
@@ -40,7 +40,7 @@ async function machine(t: Test) {
   const root = nodeRoot(t.testdir())
   const pki = join(root, '/var/lib/nodehub/pki')
   mkdirSync(pki, { recursive: true, mode: 0o700 })
-  const { certificate, key } = keptAuthority(pki, () => undefined).issue({
+  const { certificate, key } = storedAuthority(pki, () => undefined).issue({
     commonName: 'hub',
     usage: 'server',
     ipAddresses: ['127.0.0.1'],

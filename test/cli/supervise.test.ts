@@ -173,7 +173,7 @@ function successor(failure: string | undefined, serves: boolean) {
       acts.push('takes over')
       return serves
     },
-    kept: { ops: [{ fd: 9, at: somewhere }] },
+    returnedSockets: { ops: [{ fd: 9, at: somewhere }] },
     kill: () => acts.push('killed'),
   }
   return { next, acts }
@@ -245,7 +245,11 @@ void t.test('where the next process fails at the last, this one serves again', a
   await started
   signals.emit('SIGUSR2', 'SIGUSR2')
   await again.promise
-  t.strictSame(configs.at(-1)?.sockets, next.kept, 'on the sockets that were kept for it')
+  t.strictSame(
+    configs.at(-1)?.sockets,
+    next.returnedSockets,
+    'on the sockets that were kept for it',
+  )
   signals.emit('SIGTERM', 'SIGTERM')
   t.equal(await code, 0)
 })

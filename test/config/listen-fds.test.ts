@@ -6,9 +6,9 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import {
   isSuccessor,
-  obstacleToSuccession,
+  hotRestartObstacle,
   passedSockets,
-  passingOn,
+  withPassedSockets,
 } from '../../src/config/listen-fds.ts'
 
 const ids = { pid: 7, ppid: 5 }
@@ -58,7 +58,7 @@ void t.test(
 )
 
 void t.test('what is passed on is read by the child, and by nobody else', async (t) => {
-  const env = passingOn({ LISTEN_PID: '5', HOME: '/root' }, ['ops', 'proxy'], 5)
+  const env = withPassedSockets({ LISTEN_PID: '5', HOME: '/root' }, ['ops', 'proxy'], 5)
   t.strictSame(env, {
     HOME: '/root',
     LISTEN_PPID: '5',
@@ -70,10 +70,10 @@ void t.test('what is passed on is read by the child, and by nobody else', async 
 })
 
 void t.test('nothing takes over from a process that somebody watches', async (t) => {
-  t.match(obstacleToSuccession({ SYSTEMD_EXEC_PID: '7' }, ids), /systemctl restart/)
+  t.match(hotRestartObstacle({ SYSTEMD_EXEC_PID: '7' }, ids), /systemctl restart/)
   const invoked = { INVOCATION_ID: 'a' }
-  t.match(obstacleToSuccession(invoked, { pid: 7, ppid: 1 }), /systemctl restart/)
-  t.equal(obstacleToSuccession(invoked, ids), undefined, 'a shell in a session of systemd')
-  t.match(obstacleToSuccession({}, { pid: 1, ppid: 0 }), /container/)
-  t.equal(obstacleToSuccession({ SYSTEMD_EXEC_PID: '5' }, ids), undefined)
+  t.match(hotRestartObstacle(invoked, { pid: 7, ppid: 1 }), /systemctl restart/)
+  t.equal(hotRestartObstacle(invoked, ids), undefined, 'a shell in a session of systemd')
+  t.match(hotRestartObstacle({}, { pid: 1, ppid: 0 }), /container/)
+  t.equal(hotRestartObstacle({ SYSTEMD_EXEC_PID: '5' }, ids), undefined)
 })

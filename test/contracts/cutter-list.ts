@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import type { Encoding, Projection } from '../../src/api/kube/media-type.ts'
-import { listCutter, type CutEnd, type ListHead } from '../../src/api/codec/list-cutter.ts'
+import { listDecoder, type CutEnd, type ListHead } from '../../src/api/codec/list-decoder.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import { everySplit } from '../kit/fixture.ts'
 
@@ -18,7 +18,7 @@ export function cutList(
   projection: Projection,
   chunks: readonly Buffer[],
 ): WholeList {
-  const cutter = listCutter(encoding, projection)
+  const cutter = listDecoder(encoding, projection)
   const pieces: Uint8Array[] = []
   const objects: ApiObject[] = []
   let head: ListHead | undefined

@@ -3,7 +3,7 @@ import type { ObjectEvent, WatchEvent } from '../../src/api/codec/watch.ts'
 import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { RepresentationKey } from '../../src/api/request/representation.ts'
-import { node, tokenHolder } from '../../src/api/request/identity.ts'
+import { nodeIdentity, tokenHolder } from '../../src/api/request/identity.ts'
 import type {
   Partition,
   CollectionHead,
@@ -18,7 +18,7 @@ const protobuf = 'protobuf' as RepresentationKey
 const podList: GVK = { group: '', version: 'v1', kind: 'PodList' }
 export const pod: GVK = { group: '', version: 'v1', kind: 'Pod' }
 
-const asNode: Partition = { identity: node, representation: json }
+const asNode: Partition = { identity: nodeIdentity, representation: json }
 
 /** All pods, unless told otherwise. */
 export const collection = (with_: Partial<CollectionKey> = {}): CollectionKey => ({
@@ -240,7 +240,7 @@ export function objectStoreContract(
         collection({ namespace: 'default' }),
         collection({ labelSelector: 'app=a' }),
         collection({ fieldSelector: 'spec.nodeName=n' }),
-        collection({ partition: { identity: node, representation: protobuf } }),
+        collection({ partition: { identity: nodeIdentity, representation: protobuf } }),
         collection({ partition: { identity: tokenHolder('x'), representation: json } }),
         collection({ gvr: { group: '', version: 'v1', resource: 'nodes' } }),
         collection({ gvr: { group: 'x', version: 'v1', resource: 'pods' } }),
@@ -365,7 +365,9 @@ export function objectStoreContract(
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)
     await store.put(keyOf('a'), pod, object('a', 5))
-    await store.forget(keyOf('a', { partition: { identity: node, representation: protobuf } }))
+    await store.forget(
+      keyOf('a', { partition: { identity: nodeIdentity, representation: protobuf } }),
+    )
     t.equal(got(store, keyOf('a')), 'a at 5', 'of its partition only')
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)
@@ -477,7 +479,7 @@ export function objectStoreContract(
     t.match(store.get(keyOf('a')), { gvk: pod })
     const table = { group: 'meta.k8s.io', version: 'v1', kind: 'Table' }
     const partition = {
-      identity: node,
+      identity: nodeIdentity,
       representation: 'json;table;v1;Metadata' as RepresentationKey,
     }
     await replace(store, collection({ partition }), head(2, { gvk: table }), [object('a', 1)])
@@ -654,14 +656,14 @@ export function objectStoreContract(
     'the newest version that an identity was shown of a resource is known',
     async (t, store) => {
       const { gvr } = collection()
-      const newest = (): string | undefined => store.observedVersion(node, gvr)
+      const newest = (): string | undefined => store.observedVersion(nodeIdentity, gvr)
       t.equal(newest(), undefined)
       await replace(store, collection(), head(99), [object('a', 90)])
       t.equal(newest(), '99')
       await store.put(keyOf('b'), pod, object('b', 100))
       t.equal(newest(), '100', 'by a record of its own')
       await store.put(
-        keyOf('c', { partition: { identity: node, representation: protobuf } }),
+        keyOf('c', { partition: { identity: nodeIdentity, representation: protobuf } }),
         pod,
         object('c', 102),
       )
@@ -672,8 +674,8 @@ export function objectStoreContract(
       const other = { identity: tokenHolder('x'), representation: json }
       await store.put(keyOf('a', { partition: other }), pod, object('a', 200))
       t.equal(newest(), '103')
-      t.equal(store.observedVersion(node, { ...gvr, version: 'v2' }), '103')
-      t.equal(store.observedVersion(node, { ...gvr, resource: 'nodes' }), undefined)
+      t.equal(store.observedVersion(nodeIdentity, { ...gvr, version: 'v2' }), '103')
+      t.equal(store.observedVersion(nodeIdentity, { ...gvr, resource: 'nodes' }), undefined)
     },
   )
 
@@ -712,7 +714,7 @@ export function objectStoreContract(
       await replace(store, collection({ fieldSelector: 'metadata.name=a' }), head(8))
       await replace(
         store,
-        collection({ partition: { identity: node, representation: protobuf } }),
+        collection({ partition: { identity: nodeIdentity, representation: protobuf } }),
         head(9),
       )
       await store.apply(collection(), [bookmark(10)])
@@ -1021,7 +1023,7 @@ export function objectStoreContract(
     await store.put(keyOf('a'), pod, object('a', 5))
     const first = confirmed('a')
     t.ok(first >= before, 'when it was put')
-    const key = { identity: node, url: '/api', accept: '' }
+    const key = { identity: nodeIdentity, url: '/api', accept: '' }
     await store.putDocument(key, { contentType: 'text/plain', body: Buffer.from('api') })
     t.ok((store.document(key)?.confirmedAt ?? 0) >= before)
     await replace(store, collection(), head(6), [object('a', 5), object('b', 6)])
@@ -1036,7 +1038,7 @@ export function objectStoreContract(
   })
 
   promise('documents are kept by who asked, where, and for what', async (t, store) => {
-    const key = { identity: node, url: '/openapi/v3?hash=1', accept: 'application/json' }
+    const key = { identity: nodeIdentity, url: '/openapi/v3?hash=1', accept: 'application/json' }
     t.equal(store.document(key), undefined)
     for (const text of ['one', 'another']) {
       await store.putDocument(key, { contentType: 'application/json', body: Buffer.from(text) })
@@ -1050,7 +1052,9 @@ export function objectStoreContract(
     const other = { ...key, accept: 'text/plain' }
     await store.putDocument(other, { contentType: 'text/plain', body: Buffer.from('x') })
     const kept = (most: number) =>
-      store.documents(node, most).map(({ identity, url, accept }) => ({ identity, url, accept }))
+      store
+        .documents(nodeIdentity, most)
+        .map(({ identity, url, accept }) => ({ identity, url, accept }))
     t.strictSame(
       kept(9).toSorted((a, b) => a.accept.localeCompare(b.accept)),
       [key, other],
@@ -1074,7 +1078,7 @@ export function objectStoreContract(
         object('s', 15, { namespace: 'other' }),
       )
       await store.putDocument(
-        { identity: node, url: '/api', accept: '' },
+        { identity: nodeIdentity, url: '/api', accept: '' },
         { contentType: 'text/plain', body: Buffer.from('api') },
       )
     }
@@ -1085,7 +1089,10 @@ export function objectStoreContract(
     t.equal(told(store, collection(), 2), 'expired')
     t.equal(got(store, keyOf('s', { namespace: 'other' })), 's at 15')
     t.match(store.get(keyOf('s', { namespace: 'other' })), { gvk: pod })
-    t.equal(store.document({ identity: node, url: '/api', accept: '' })?.contentType, 'text/plain')
+    t.equal(
+      store.document({ identity: nodeIdentity, url: '/api', accept: '' })?.contentType,
+      'text/plain',
+    )
     t.strictSame(texts(await store.apply(collection(), [changed('DELETED', object('a', 9))])), [
       'a at 4',
     ])

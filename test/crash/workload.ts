@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { settledFolder } from '../../src/base/folder.ts'
-import { keptKey } from '../../src/base/kept-key.ts'
+import { makeSyncedFolder } from '../../src/base/folder.ts'
+import { storedKey } from '../../src/base/stored-key.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { CollectionKey, DocumentKey, ObjectStore } from '../../src/hub/store/store.ts'
 import { collection, keyOf, object } from '../contracts/object-store.ts'
@@ -97,6 +97,6 @@ export const registers = [...Object.keys(collections), 'single', 'document']
  */
 export function placesIn(folder: string): { directory: string; sealingKey: Uint8Array } {
   const state = join(folder, 'state')
-  settledFolder(state, 0o700)
-  return { directory: join(state, 'cache'), sealingKey: keptKey(join(state, 'store.key')) }
+  makeSyncedFolder(state, 0o700)
+  return { directory: join(state, 'cache'), sealingKey: storedKey(join(state, 'store.key')) }
 }

@@ -4,16 +4,16 @@
  */
 import t from 'tap'
 import { readFileSync } from 'node:fs'
-import { computingPart } from '../../src/base/paced.ts'
-import { sliceMs } from '../../src/base/slices.ts'
+import { maxComputingShare } from '../../src/base/throttled.ts'
+import { sliceMs } from '../../src/base/time-slices.ts'
 import { waitingLists, waitingMs } from '../../src/hub/cache/list.ts'
 import { longestName, longestPath, longestSelectors } from '../../src/hub/cache/policy.ts'
 import * as tokens from '../../src/hub/cache/token-shelf.ts'
 import { timeoutSeconds } from '../../src/cluster/admission/webhooks.ts'
 import * as reviews from '../../src/cluster/review-bodies.ts'
 import * as webhook from '../../src/cluster/serve.ts'
-import { deepestNesting, largestObject } from '../../src/api/codec/malformed-body.ts'
-import { mostDecoded } from '../../src/api/codec/whole-value.ts'
+import { maxNesting, maxObjectBytes } from '../../src/api/codec/malformed-body.ts'
+import { maxDecodedBytes } from '../../src/api/codec/decode-limit.ts'
 import { options } from '../../src/config/options.ts'
 import { bufferedBytes } from '../../src/http/exchange/chunks.ts'
 import { unpackedBytes } from '../../src/http/exchange/unpacked.ts'
@@ -177,18 +177,18 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     Connections: [counted(ops.mostConnections)],
     'Requests ahead of their answers': [counted(ops.mostPipelined)],
     'An answer that its client does not take': [time(ops.stalledMs)],
-    'Making metrics': [time(ops.leastExpositionMs), part(computingPart)],
+    'Making metrics': [time(ops.leastExpositionMs), part(maxComputingShare)],
     'Making the report of `/inspect/…`': [
       time(ops.leastInspectionMs),
-      part(computingPart),
+      part(maxComputingShare),
       time(sliceMs),
     ],
     'What metrics and readiness say of booting': [time(bootLookMs), time(sliceMs)],
   },
   '## API servers': {
-    'An object, a frame of a watch': [bytes(largestObject)],
-    'Depth of JSON': [counted(deepestNesting)],
-    'What surrounds the objects of a list': [bytes(largestObject)],
+    'An object, a frame of a watch': [bytes(maxObjectBytes)],
+    'Depth of JSON': [counted(maxNesting)],
+    'What surrounds the objects of a list': [bytes(maxObjectBytes)],
     'What is read ahead of a slow client': [bytes(bufferedBytes), bytes(unattachedBytes)],
     'What is inflated ahead of who takes it': [bytes(unpackedBytes)],
   },
@@ -264,7 +264,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       `${evaluation.keysAStep} keys`,
     ],
     'A text that it makes': [`${counted(evaluation.longestText)} characters`],
-    'What it takes of an object as a whole': [bytes(mostDecoded)],
+    'What it takes of an object as a whole': [bytes(maxDecodedBytes)],
     'Versions of modules that were loaded': [],
   },
 }

@@ -10,7 +10,7 @@ import { encodingOf } from '../../src/api/kube/media-type.ts'
 import { canonicalFieldSelector, canonicalLabelSelector } from '../../src/api/kube/selectors.ts'
 import { componentOf } from '../../src/api/request/component.ts'
 import { representationsOf } from '../../src/api/request/representation.ts'
-import { strangeTo } from '../../src/api/request/own-host.ts'
+import { rebindingFault } from '../../src/api/request/host-check.ts'
 import { namedBySelector, parseRequestInfo } from '../../src/api/request/request-info.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 import { isSuperLinear } from '../kit/work.ts'
@@ -28,7 +28,7 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
   Accept: (text) => representationsOf(text, new URLSearchParams()),
   'Content-Type': encodingOf,
   'User-Agent': componentOf,
-  Host: (host) => strangeTo(new Set(), { localAddress: '127.0.0.1', host, origin: undefined }),
+  Host: (host) => rebindingFault(new Set(), { localAddress: '127.0.0.1', host, origin: undefined }),
   'a token': parseWebToken,
   'a path': (text) => parseRequestInfo('GET', `/api/v1/${text}`),
   'a query': (text) => {

@@ -1,15 +1,15 @@
-import type { Signal } from '../../src/base/abort.ts'
+import type { AbortSignalLike } from '../../src/base/abort.ts'
 import { HeaderList } from '../../src/http/exchange/headers.ts'
 import type { BodyReply, Claim, Exchange } from '../../src/http/exchange/exchange.ts'
 import { componentOf } from '../../src/api/request/component.ts'
 import { representationsOf } from '../../src/api/request/representation.ts'
-import { node, nobody } from '../../src/api/request/identity.ts'
+import { nodeIdentity, unprovenIdentity } from '../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../src/api/request/request-info.ts'
 
 export interface Described {
   readonly method?: string
   readonly headers?: Record<string, string>
-  readonly signal?: Signal
+  readonly signal?: AbortSignalLike
   readonly upgrade?: boolean
 }
 
@@ -25,8 +25,8 @@ export const emptyReply: BodyReply = {
 /** The claim of a token that nothing has proved, but for what `known` says of it. */
 export const claimOf = (known: Partial<Claim> = {}): Claim => ({
   holds: () => false,
-  identity: () => nobody,
-  tokenIdentity: nobody,
+  identity: () => unprovenIdentity,
+  tokenIdentity: unprovenIdentity,
   onUpstreamAnswer: () => undefined,
   keyId: undefined,
   ...known,
@@ -50,7 +50,7 @@ export function exchangeOf(url: string, described: Described = {}): Exchange {
     signal,
     info,
     component: componentOf(headers.get('user-agent')),
-    identity: node,
+    identity: nodeIdentity,
     credential: 'node',
     representations: representationsOf(headers.get('accept'), info.query),
   }

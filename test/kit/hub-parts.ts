@@ -2,7 +2,7 @@ import { StatusOverlays } from '../../src/hub/answers/status-overlays.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { keptKey } from '../../src/base/kept-key.ts'
+import { storedKey } from '../../src/base/stored-key.ts'
 import { Cachers } from '../../src/hub/cache/cacher/cachers.ts'
 import { Recorder } from '../../src/hub/cache/recorder.ts'
 import { Access } from '../../src/hub/cache/shared/access.ts'
@@ -93,7 +93,7 @@ export async function startHubParts(
   const opened = parts.use(
     await openStore({
       directory: join(rootDir, 'cache'),
-      sealingKey: keptKey(join(rootDir, 'seal.key')),
+      sealingKey: storedKey(join(rootDir, 'seal.key')),
       report: () => undefined,
     }),
   )
@@ -191,7 +191,7 @@ export async function startHubParts(
       plainServed: true,
       anonymousLoopback: 'node',
       claims: new Claims(
-        keptKey(join(rootDir, 'token.key')),
+        storedKey(join(rootDir, 'token.key')),
         parts.use(new TokenVerdicts(join(rootDir, 'proofs.json'), () => undefined)),
         keys,
       ),

@@ -1,9 +1,9 @@
-import type { Signal } from '../../src/base/abort.ts'
+import type { AbortSignalLike } from '../../src/base/abort.ts'
 import type { Incoming, Sink, WireReply } from '../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../src/http/exchange/headers.ts'
 import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
 import { listen, type ListenerOptions, type ProxyListener } from '../../src/http/server/listener.ts'
-import { node, type Identity } from '../../src/api/request/identity.ts'
+import { nodeIdentity, type Identity } from '../../src/api/request/identity.ts'
 import { dial, type Wire, type Teardown } from './wire/wire.ts'
 
 /** A whole answer. */
@@ -62,7 +62,7 @@ export async function startListener(
 
 /** The same handler, to which each caller proves to be `who`. */
 export const proving =
-  (handler: ListenerOptions['handler'], who: Identity = node): ListenerOptions['handler'] =>
+  (handler: ListenerOptions['handler'], who: Identity = nodeIdentity): ListenerOptions['handler'] =>
   (incoming) => {
     incoming.onProven?.(who)
     return handler(incoming)
@@ -79,7 +79,7 @@ export const get = (path = '/', ...fields: string[]): string =>
 export const upgrading = get('/', 'Connection: Upgrade', 'Upgrade: SPDY/3.1')
 
 /** Resolves with the reason when `signal` aborts. */
-export const aborted = (signal: Signal): Promise<unknown> =>
+export const aborted = (signal: AbortSignalLike): Promise<unknown> =>
   new Promise((resolve) => {
     if (signal.aborted) resolve(signal.reason)
     else signal.addEventListener('abort', () => resolve(signal.reason), { once: true })

@@ -7,10 +7,10 @@ export class MalformedBody extends Error {
 }
 
 /** The largest object or frame: client-go reads no larger one (apimachinery pkg/util/framer). */
-export const largestObject = 16 * 1024 * 1024
+export const maxObjectBytes = 16 * 1024 * 1024
 
 /**
  * How deep JSON may nest: as deep as the decoder of the API server goes (sigs.k8s.io/json), so that
  * what it stores can be read.
  */
-export const deepestNesting = 10_000
+export const maxNesting = 10_000

@@ -4,7 +4,7 @@ import type { ApiObject, ListMeta } from '../kube/object.ts'
 import type { Status } from '../kube/status.ts'
 import { goJson } from './json/write.ts'
 import { enveloped, envelopeEnd, envelopeHead } from './protobuf/envelope.ts'
-import { itemsNumber } from './protobuf/list-cutter.ts'
+import { itemsNumber } from './protobuf/list-decoder.ts'
 import { listMeta, writeStatus } from './protobuf/status.ts'
 import { bytesField, lengthHeader, varintLength } from './protobuf/wire.ts'
 
@@ -46,7 +46,7 @@ export const listTail = (encoding: Encoding): Buffer =>
   encoding === 'protobuf' ? envelopeEnd : jsonTail
 
 /** What stands between the bytes of two batches of a list. */
-export const listJoint = (encoding: Encoding): readonly Uint8Array[] =>
+export const listSeparator = (encoding: Encoding): readonly Uint8Array[] =>
   encoding === 'protobuf' ? [] : [comma]
 
 /** Objects as they stand in a list: as `ListBatch.bytes` has them. */

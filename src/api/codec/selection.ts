@@ -10,7 +10,7 @@ import {
 } from '../kube/selectors.ts'
 import { cursorOf, type Cursor } from './cursor.ts'
 import { schemaOf } from './schema/schema.ts'
-import { shownEvent } from './shown-event.ts'
+import { filteredEvent } from './filtered-event.ts'
 import type { WatchEvent } from './watch.ts'
 
 /** What a list or watch asks of a resource. */
@@ -113,5 +113,5 @@ export function selectEvent(
   if (!selection.mayEverSelect(event.object)) return undefined
   const selects = (object: ApiObject): boolean => selection.selects(gvk, encoding, object)
   if (event.type === 'DELETED' && !event.previous) return selects(event.object) ? event : undefined
-  return shownEvent(gvk, encoding, event, (object) => (selects(object) ? object : undefined))
+  return filteredEvent(gvk, encoding, event, (object) => (selects(object) ? object : undefined))
 }

@@ -42,4 +42,4 @@ export function versionOf(event: WatchEvent | undefined): ResourceVersion | unde
  * client-go takes a watch that ends within a second without an event for a failure, and lists again
  * (tools/cache/reflector.go): no watch is ended sooner, in milliseconds.
  */
-export const shortestWatchMs = 1_100
+export const minWatchMs = 1_100

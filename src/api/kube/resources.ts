@@ -11,9 +11,9 @@ export const services = core('services')
 export const secrets = core('secrets')
 export const configMaps = core('configmaps')
 export const serviceAccounts = core('serviceaccounts')
-export const claims = core('persistentvolumeclaims')
-export const volumes = core('persistentvolumes')
-export const attachments = storage('volumeattachments')
+export const volumeClaims = core('persistentvolumeclaims')
+export const persistentVolumes = core('persistentvolumes')
+export const volumeAttachments = storage('volumeattachments')
 export const csiNodes = storage('csinodes')
 export const csiDrivers = storage('csidrivers')
 export const runtimeClasses: GVR = {
@@ -43,7 +43,7 @@ export const resourceClaims: GVR = {
 }
 
 /** Those that older kubelets ask for, newest first. */
-export const olderClaimVersions = ['v1beta1', 'v1alpha3', 'v1alpha2'] as const
+export const olderResourceClaimVersions = ['v1beta1', 'v1alpha3', 'v1alpha2'] as const
 
 /**
  * The path at which all of them are listed, or one is read; of those in namespaces `''` is all of

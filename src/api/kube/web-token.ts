@@ -23,5 +23,5 @@ function objectIn(part: string): JsonObject | undefined {
 }
 
 /** A claim that is a moment, in milliseconds since the epoch. */
-export const momentOf = (claim: Json | undefined): number | undefined =>
+export const claimTimeMs = (claim: Json | undefined): number | undefined =>
   typeof claim === 'number' ? claim * 1000 : undefined

@@ -6,7 +6,7 @@ import type { ErrorEvent, WatchEvent } from '../codec/watch.ts'
  * The API server's answer is a refusal: who may not read a collection, and what is not served, is
  * not asked for again soon. `status` is its HTTP status.
  */
-export class Refused extends Error {
+export class RequestRefused extends Error {
   readonly code = 'REFUSED'
   readonly status: number
   constructor(status: number, why = `answered ${status}`) {
@@ -16,7 +16,7 @@ export class Refused extends Error {
 }
 
 /** A watch cannot follow the version that is held: the collection has to be listed. */
-export class Expired extends Error {
+export class ResourceExpired extends Error {
   readonly code = 'EXPIRED'
   constructor() {
     super('the version held has expired: the collection is listed')
@@ -64,12 +64,12 @@ export interface ReflectorParts {
    * Resolves when an API server can be asked, to whether that had to be waited for: the cluster may
    * be another one since. Absent: one can always be asked.
    */
-  readonly reachable?: (signal: AbortSignal) => Promise<boolean>
+  readonly waitUntilReachable?: (signal: AbortSignal) => Promise<boolean>
   /**
    * Calls back, until disposed, when a failure may have been overcome: where that was during a try
    * that fails or since, the next one is due at once.
    */
-  readonly hurry?: (act: () => void) => Disposable
+  readonly onRecovery?: (act: () => void) => Disposable
 }
 
 /** What hears how it goes. */
@@ -105,13 +105,13 @@ export class Reflector {
   readonly #handler: ReflectorHandler
   #hasExpired = false
   /** Set while it is possible that the cluster was restored from a backup. */
-  #inDoubt: boolean
+  mayBeRestored: boolean
 
   /** `inDoubt`: what is held is from before the API server could be asked. */
   constructor(parts: ReflectorParts, handler: ReflectorHandler, inDoubt = true) {
     this.#parts = parts
     this.#handler = handler
-    this.#inDoubt = inDoubt
+    this.mayBeRestored = inDoubt
   }
 
   /** Returns when `signal` aborts, and when the API server refuses. */
@@ -119,9 +119,9 @@ export class Reflector {
     let pause = firstPauseMs
     while (!signal.aborted) {
       const hurry = new AbortController()
-      using _hurry = this.#parts.hurry?.(() => hurry.abort())
+      using _hurry = this.#parts.onRecovery?.(() => hurry.abort())
       try {
-        if (await this.#parts.reachable?.(signal)) this.#inDoubt = true
+        if (await this.#parts.waitUntilReachable?.(signal)) this.mayBeRestored = true
         signal.throwIfAborted()
         await this.#sync(signal)
         if (await this.#watch(signal)) {
@@ -131,9 +131,9 @@ export class Reflector {
       } catch (error) {
         if (signal.aborted) return
         this.#handler.onFailed(error)
-        if (error instanceof Refused) return
-        if (error instanceof Expired) this.#hasExpired = true
-        else this.#inDoubt = true
+        if (error instanceof RequestRefused) return
+        if (error instanceof ResourceExpired) this.#hasExpired = true
+        else this.mayBeRestored = true
       }
       using _ending = follow(signal, hurry)
       await sleep(jitter(pause / 2, pause), hurry.signal)
@@ -145,11 +145,11 @@ export class Reflector {
   async #sync(signal: AbortSignal): Promise<void> {
     const { version, listerWatcher } = this.#parts
     if (this.#hasExpired || version() === undefined) await this.#list('0', signal)
-    else if (this.#inDoubt && (await listerWatcher.isRestored?.(signal)))
+    else if (this.mayBeRestored && (await listerWatcher.isRestored?.(signal)))
       await this.#list('', signal)
-    this.#hasExpired = this.#inDoubt = false
+    this.#hasExpired = this.mayBeRestored = false
     // It was listed, and is not held: there is nothing that a watch can follow.
-    if (version() === undefined) throw new Expired()
+    if (version() === undefined) throw new ResourceExpired()
     this.#handler.onSynced()
   }
 
@@ -186,10 +186,10 @@ export class Reflector {
     }
     const lasted = elapsed() - began
     // What ended it before its time may be another cluster when it can be asked again.
-    if (lasted < timeoutSeconds * 1000) this.#inDoubt = true
+    if (lasted < timeoutSeconds * 1000) this.mayBeRestored = true
     return gotEvents || lasted >= soundMs
   }
 }
 
 const failureOf = ({ status }: ErrorEvent): Error =>
-  status.code === 410 ? new Expired() : new Error(status.message)
+  status.code === 410 ? new ResourceExpired() : new Error(status.message)

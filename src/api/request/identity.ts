@@ -8,16 +8,16 @@ declare const brand: unique symbol
  */
 export type Identity = string & { readonly [brand]: 'Identity' }
 
-export const node = 'node' as Identity
+export const nodeIdentity = 'node' as Identity
 
 /**
  * The hub itself, where it reads collections that it shares among those who may read them whole.
  * Its requests go up as the node's.
  */
-export const shared = 'shared' as Identity
+export const sharedIdentity = 'shared' as Identity
 
 /** A caller who has proved no identity: what is recorded for it is read by no one. */
-export const nobody = 'nobody' as Identity
+export const unprovenIdentity = 'nobody' as Identity
 
 /**
  * A client of `nodehub cluster` with a certificate of `--client-ca`. It is no part of a key of the

@@ -41,7 +41,7 @@ export function listOptionsOf(
  * Whether an API server that serves WatchLists takes the options of a list or watch, as
  * `listOptionsOf` checks them.
  */
-export function areAccepted(query: URLSearchParams, watch: boolean): boolean {
+export function areValidListOptions(query: URLSearchParams, watch: boolean): boolean {
   try {
     listOptionsOf(query, watch, true)
     return true
@@ -168,7 +168,7 @@ export function versionNumber(text: string, verb: 'get' | 'list' | 'watch'): num
  * A page and a version cannot be asked for together: the page says which version it is of. Throws a
  * StatusError 400.
  */
-export function refuseVersionOfPage({ continue: page, resourceVersion }: ListOptions): void {
+export function refuseVersionWithContinue({ continue: page, resourceVersion }: ListOptions): void {
   if (page === '' || resourceVersion === '' || resourceVersion === '0') return
   throw new StatusError(
     badRequest('specifying resource version is not allowed when using continue'),
@@ -179,5 +179,5 @@ export function refuseVersionOfPage({ continue: page, resourceVersion }: ListOpt
  * Whether a list is of exactly the version it names: where it says so, and where pages are to
  * follow one another.
  */
-export const wantsExactly = ({ match, limit }: ListOptions): boolean =>
+export const isExactList = ({ match, limit }: ListOptions): boolean =>
   match === 'Exact' || (match === '' && limit > 0)

@@ -1,5 +1,5 @@
 import { ownVersion } from '../../base/own-version.ts'
-import type { ClusterAsking } from '../../config/cluster-config.ts'
+import type { ClusterClientConfig } from '../../config/cluster-config.ts'
 import { openAccess } from './access.ts'
 import { ApiServer, type ApiServerOptions } from './api-server.ts'
 import { RateLimit } from './rate-limit.ts'
@@ -11,7 +11,7 @@ export interface ConnectedApi extends AsyncDisposable {
 
 /** Reads the credentials; asks nothing yet. Throws where they cannot be read. */
 export async function connect(
-  { access: where, qps, burst }: ClusterAsking,
+  { access: where, qps, burst }: ClusterClientConfig,
   onRequest?: ApiServerOptions['onRequest'],
 ): Promise<ConnectedApi> {
   const access = await openAccess(where)

@@ -1,9 +1,14 @@
-import { listCutter } from '../../api/codec/list-cutter.ts'
-import { watchEvents } from '../../api/codec/watch-cutter.ts'
+import { listDecoder } from '../../api/codec/list-decoder.ts'
+import { watchEvents } from '../../api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../../api/codec/watch.ts'
 import type { JsonObject } from '../../api/kube/json.ts'
 import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
-import { Expired, Reflector, watchQuery, type WatchOptions } from '../../api/reflector/reflector.ts'
+import {
+  ResourceExpired,
+  Reflector,
+  watchQuery,
+  type WatchOptions,
+} from '../../api/reflector/reflector.ts'
 import type { ApiServer } from './api-server.ts'
 import { ApiFailure, isGone } from './failure.ts'
 
@@ -56,7 +61,7 @@ export class Informer<Kept> implements AsyncDisposable {
         onEvents: (events) => this.#apply(events),
         onClosed: () => undefined,
         onFailed: (cause) => {
-          if (!(cause instanceof Expired)) options.onFailure?.(cause)
+          if (!(cause instanceof ResourceExpired)) options.onFailure?.(cause)
         },
       },
     )
@@ -80,7 +85,7 @@ export class Informer<Kept> implements AsyncDisposable {
     let next = ''
     do {
       const { body } = await this.#open({ limit: String(pageSize), continue: next }, signal)
-      const cutter = listCutter('json', 'object')
+      const cutter = listDecoder('json', 'object')
       for await (const chunk of body) {
         const { batch } = cutter.push(chunk as Buffer)
         for (const object of batch?.objects ?? []) seen.add(this.#set(object))
@@ -122,7 +127,7 @@ export class Informer<Kept> implements AsyncDisposable {
     const answer = await this.#api.open({ method: 'GET', path: full, urgent: true }, signal)
     if (answer.statusCode === 200) return answer
     const failure = new ApiFailure(`GET ${full}`, answer.statusCode, await answer.body.text())
-    throw isGone(failure) ? new Expired() : failure
+    throw isGone(failure) ? new ResourceExpired() : failure
   }
 
   #set({ namespace, name, bytes }: ApiObject): string {

@@ -1,7 +1,7 @@
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { after, every, jitter, turn } from '../../base/clock.ts'
-import { forget } from '../../base/http2-session.ts'
+import { releaseSession } from '../../base/http2-session.ts'
 import { connectMs } from './dial.ts'
 import type { ConnectionTimings } from './connection-timings.ts'
 import type { StreamOpener, Stream } from './stream.ts'
@@ -189,7 +189,7 @@ export class Session implements StreamOpener {
     this.#deadline?.[Symbol.dispose]()
     this.#idle?.[Symbol.dispose]()
     this.#socket.destroy()
-    forget(this.#http)
+    releaseSession(this.#http)
     this.#onClose()
   }
 }

@@ -1,5 +1,5 @@
 import { joined, lengthOf } from '../../base/bytes.ts'
-import { isMistake } from '../../base/expected-fault.ts'
+import { isProgrammingError } from '../../base/expected-fault.ts'
 import type { ByteSource } from './exchange.ts'
 
 /**
@@ -16,7 +16,7 @@ export class BrokenStream extends Error {
  * What a body failed with, as those see it who read it: a mistake in a program stays what it is.
  */
 export const asBrokenStream = (cause: unknown): unknown =>
-  isMistake(cause) || cause instanceof BrokenStream ? cause : new BrokenStream(cause)
+  isProgrammingError(cause) || cause instanceof BrokenStream ? cause : new BrokenStream(cause)
 
 /** How much may wait to be read before the source is told to stop. */
 export const bufferedBytes = 1024 * 1024

@@ -1,5 +1,5 @@
 import type { Duplex, Readable } from 'node:stream'
-import type { Signal } from '../../base/abort.ts'
+import type { AbortSignalLike } from '../../base/abort.ts'
 import type { ListStream } from '../../api/codec/list.ts'
 import type { WatchEvent } from '../../api/codec/watch.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
@@ -52,7 +52,7 @@ export interface Incoming {
   /** Whether the client asks to change the protocol of its connection (WebSocket, SPDY). */
   readonly upgrade: boolean
   /** Aborts when the client has gone: whatever works for it stops. */
-  readonly signal: Signal
+  readonly signal: AbortSignalLike
   /**
    * To be called, any number of times, once it is known that the caller is who it says: the
    * listener is more patient with the connections of such callers. Absent where no client is at the

@@ -1,4 +1,4 @@
-import { nobody, type Identity } from '../../api/request/identity.ts'
+import { unprovenIdentity, type Identity } from '../../api/request/identity.ts'
 import type { Exchange } from './exchange.ts'
 
 /**
@@ -10,4 +10,4 @@ export const isProven = ({ claim }: Pick<Exchange, 'claim'>): boolean => claim?.
 
 /** Who the caller has proved to be; `nobody` where it has not. */
 export const provenIdentity = (exchange: Pick<Exchange, 'claim' | 'identity'>): Identity =>
-  isProven(exchange) ? exchange.identity : nobody
+  isProven(exchange) ? exchange.identity : unprovenIdentity

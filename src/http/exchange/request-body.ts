@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
-import { onAbort, type Signal } from '../../base/abort.ts'
+import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
 import { requestEntityTooLarge, StatusError } from '../../api/kube/status.ts'
 
 interface Reading {
   /** Its reason is what the reading fails with; what has arrived by then is let go of. */
-  readonly signal?: Signal
+  readonly signal?: AbortSignalLike
   /** Called with each part as it arrives. */
   readonly onPart?: () => void
 }

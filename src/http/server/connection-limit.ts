@@ -1,7 +1,7 @@
 import { isIPv6, type Server, type Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
-import { isLoopback } from '../../api/request/own-host.ts'
-import { node, type Identity } from '../../api/request/identity.ts'
+import { isLoopback } from '../../api/request/host-check.ts'
+import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
 import type { ConnectionMemory, AccountedConnection } from './connection-memory.ts'
 import { limits } from './limits.ts'
 import { maxBy, ConnectionRanks, type ConnectionRank } from './ranks.ts'
@@ -245,7 +245,7 @@ export class ConnectionLimit {
 
   #proven(connection: Connection, identity: Identity): void {
     connection.refusals = 0
-    const rank = identity === node ? 'node' : 'caller'
+    const rank = identity === nodeIdentity ? 'node' : 'caller'
     const { rank: before } = connection
     const isKnown = before === 'caller' && rank === before && connection.owner === identity
     if (isKnown || before === 'node') return

@@ -1,6 +1,6 @@
 import { Broadcast } from '../../base/broadcast.ts'
-import { OwnServing } from '../../certificates/own-serving.ts'
-import { keptAuthority } from '../../certificates/kept-authority.ts'
+import { ServingCertificate } from '../../certificates/serving-certificate.ts'
+import { storedAuthority } from '../../certificates/stored-authority.ts'
 import {
   followCredentials,
   loadCredentials,
@@ -35,7 +35,7 @@ const filesMs = 5_000
 export class DynamicServingCredentials implements Disposable {
   readonly #parts = new DisposableStack()
   readonly #follower: CredentialFollower
-  readonly #own: OwnServing | undefined
+  readonly #own: ServingCertificate | undefined
   #files: Credentials
   #upstreamCa: string | undefined
   readonly #replaced = new Broadcast<[ServingCredentials]>()
@@ -63,8 +63,8 @@ export class DynamicServingCredentials implements Disposable {
       ),
     )
     if (given === undefined) {
-      const authority = keptAuthority(folder, options.onAuthorityMade)
-      this.#own = this.#parts.use(new OwnServing(authority, names, () => this.#announce()))
+      const authority = storedAuthority(folder, options.onAuthorityMade)
+      this.#own = this.#parts.use(new ServingCertificate(authority, names, () => this.#announce()))
     }
   }
 

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { LightAbort, type Signal } from '../../base/abort.ts'
-import { now, unlessClosed } from '../../base/clock.ts'
+import { LightAbort, type AbortSignalLike } from '../../base/abort.ts'
+import { now, afterUnlessClosed } from '../../base/clock.ts'
 import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
@@ -261,7 +261,7 @@ function refuseNow(socket: Duplex, fault: Fault): void {
 function discardBody(request: IncomingMessage, { onProvenConnection }: RequestActivity): void {
   if (request.complete) return
   const restMs = onProvenConnection ? limits.restMs : limits.unprovenMs
-  unlessClosed(request, restMs, () => request.destroy())
+  afterUnlessClosed(request, restMs, () => request.destroy())
   request.on('pause', () => request.resume())
   request.resume()
 }
@@ -294,7 +294,7 @@ async function answerUpgrade(
 function incoming(
   request: IncomingMessage,
   upgrade: boolean,
-  signal: Signal,
+  signal: AbortSignalLike,
   activity: RequestActivity,
 ): Incoming {
   return {

@@ -7,8 +7,8 @@ import {
 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { LightAbort } from '../../base/abort.ts'
-import { elapsed, every, unlessClosed } from '../../base/clock.ts'
-import { forget } from '../../base/http2-session.ts'
+import { elapsed, every, afterUnlessClosed } from '../../base/clock.ts'
+import { releaseSession } from '../../base/http2-session.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest } from '../../api/kube/status.ts'
@@ -102,7 +102,7 @@ export class Http2Connections implements Drainable {
     session.once('close', () => {
       watching[Symbol.dispose]()
       this.#sessions.delete(session)
-      forget(session)
+      releaseSession(session)
     })
     if (this.#draining) session.close()
   }
@@ -254,5 +254,5 @@ function refuseStream(stream: ServerHttp2Stream, body: string, activity: Request
 function discardRest(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return
   stream.resume()
-  unlessClosed(stream, limits.lingerMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
+  afterUnlessClosed(stream, limits.lingerMs, () => stream.close(constants.NGHTTP2_NO_ERROR))
 }

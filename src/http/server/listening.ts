@@ -1,8 +1,8 @@
 import { createServer, type AddressInfo, type Server } from 'node:net'
-import { LightAbort, type Signal } from '../../base/abort.ts'
+import { LightAbort, type AbortSignalLike } from '../../base/abort.ts'
 import {
-  inBrackets,
-  listenerShown,
+  joinHostPort,
+  describeListener,
   socketsAt,
   type ListenAddress,
 } from '../../base/listening-sockets.ts'
@@ -49,7 +49,7 @@ export interface BoundSocket {
    */
   readonly acceptOn: (handle: SocketHandle) => Promise<void>
   /** Aborted once the server takes no more connections. */
-  readonly closing: Signal
+  readonly closing: AbortSignalLike
 }
 
 /**
@@ -96,13 +96,13 @@ function takenMessage({ host, port, portFlag }: Extract<ListenTarget, { host: st
   }
   const strange =
     found.uid === process.getuid?.() ? '' : ', and reads what clients of this program send there'
-  return `is taken: ${listenerShown(found)}${strange}${otherPort}`
+  return `is taken: ${describeListener(found)}${strange}${otherPort}`
 }
 
 const describe = (target: ListenTarget): string =>
   'fd' in target
     ? `the socket passed as file descriptor ${target.fd}`
-    : inBrackets({ address: target.host, port: target.port })
+    : joinHostPort({ address: target.host, port: target.port })
 
 /**
  * How many ports are tried where any will do, and another program has the one that was drawn at a

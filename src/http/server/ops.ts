@@ -1,9 +1,9 @@
 import { now } from '../../base/clock.ts'
-import { Paced } from '../../base/paced.ts'
+import { Throttled } from '../../base/throttled.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import { isLoopback, strangeTo } from '../../api/request/own-host.ts'
+import { isLoopback, rebindingFault } from '../../api/request/host-check.ts'
 import { ConnectionMemory } from './connection-memory.ts'
 import { listen, type Listener } from './listener.ts'
 import type { ListenTarget } from './listening.ts'
@@ -88,14 +88,14 @@ export function listenOps(options: OpsOptions): Promise<Listener> {
 }
 
 function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
-  const scrape = new Paced(() => exposition(options), leastExpositionMs)
+  const scrape = new Throttled(() => exposition(options), leastExpositionMs)
   const inspect = inspector(options.inspections)
   return async (incoming) => {
     const { method, url, headers } = incoming
     const { localAddress } = incoming.peer
     const [path = '', query] = url.split('?')
     const [host, origin] = [headers.get('host'), headers.get('origin')]
-    const strange = strangeTo(options.ownHosts, { localAddress, host, origin })
+    const strange = rebindingFault(options.ownHosts, { localAddress, host, origin })
     if (strange !== undefined) return reply(403, `${strange}\n`)
     if (method !== 'GET' && method !== 'HEAD') return reply(405, '', { Allow: 'GET, HEAD' })
     switch (path) {
@@ -125,7 +125,7 @@ function inspector(inspections: Inspections | undefined): Inspect {
   const reports = new Map(
     Object.entries(inspections.reports).map(([name, inspect]) => [
       `/inspect/${name}`,
-      new Paced(() => report(inspect), leastInspectionMs),
+      new Throttled(() => report(inspect), leastInspectionMs),
     ]),
   )
   return async (path, incoming) => {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { unlessClosed } from '../../base/clock.ts'
+import { afterUnlessClosed } from '../../base/clock.ts'
 import { limits } from './limits.ts'
 import type { Fault } from './message.ts'
 import { reasonPhrase } from './phrase.ts'
@@ -54,5 +54,5 @@ function wordsOf({ code, detail }: Fault): { line: string; body: string } {
  * Writes the last bytes of a connection, and closes it after a moment even if its client does not.
  */
 export function endWith(socket: Duplex, bytes: string | Uint8Array): void {
-  socket.end(bytes, () => unlessClosed(socket, limits.lingerMs, () => socket.destroy()))
+  socket.end(bytes, () => afterUnlessClosed(socket, limits.lingerMs, () => socket.destroy()))
 }

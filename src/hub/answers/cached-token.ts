@@ -4,7 +4,7 @@ import { tokenIn, tokenSpec } from '../../api/codec/token-request.ts'
 import type { Exchange, Reply } from '../../http/exchange/exchange.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { badRequest, StatusError } from '../../api/kube/status.ts'
-import { claimsOf, momentOf } from '../../api/kube/web-token.ts'
+import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { tokenKey } from './keys.ts'
 import { withStaleness } from './staleness.ts'
@@ -37,7 +37,7 @@ export async function cachedToken(
     if (found === undefined || found === 'absent') continue
     const { encoding } = representation
     const token = tokenIn({ encoding, ...found })
-    if ((momentOf(claimsOf(token)?.claims['exp']) ?? 0) <= now()) continue
+    if ((claimTimeMs(claimsOf(token)?.claims['exp']) ?? 0) <= now()) continue
     return {
       kind: 'body',
       from: 'cache',

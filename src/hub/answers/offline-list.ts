@@ -1,7 +1,7 @@
 import { objectKind } from '../../api/codec/list.ts'
 import type { Exchange, ListReply } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
-import { listOptionsOf, refuseVersionOfPage } from '../../api/request/list-options.ts'
+import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
 import { refuseInvalidVersion, refuseOtherListVersion } from './requested-version.ts'
@@ -23,7 +23,7 @@ export function offlineList(
   overlay: (stored: StoredList, kind: GVK) => StoredList = (stored) => stored,
 ): ListReply | undefined {
   const options = listOptionsOf(info.query, false, true)
-  refuseVersionOfPage(options)
+  refuseVersionWithContinue(options)
   // The version of `collection` may be that of events which are still being written.
   const version = store.committedVersion(collection.key)
   if (version === undefined) return undefined

@@ -5,7 +5,7 @@ import {
   tooLargeResourceVersion,
   type Status,
 } from '../../api/kube/status.ts'
-import { versionNumber, wantsExactly, type ListOptions } from '../../api/request/list-options.ts'
+import { versionNumber, isExactList, type ListOptions } from '../../api/request/list-options.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 
 // What is asked of versions, held against the version at which something is stored.
@@ -50,7 +50,7 @@ export function refuseOtherListVersion(options: ListOptions, stored: string): vo
   const newer = refusalOfNewer(options.resourceVersion, stored)
   if (newer) throw new StatusError(newer)
   const [asked, known] = [resourceVersion(options.resourceVersion), resourceVersion(stored)]
-  if (asked !== undefined && known !== undefined && asked !== known && wantsExactly(options)) {
+  if (asked !== undefined && known !== undefined && asked !== known && isExactList(options)) {
     throw new StatusError(expired('The resourceVersion for the provided list is too old.'))
   }
 }

@@ -6,7 +6,7 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import { pods } from '../../api/kube/resources.ts'
 import { canonicalFieldSelector, covers } from '../../api/kube/selectors.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import { node, shared } from '../../api/request/identity.ts'
+import { nodeIdentity, sharedIdentity } from '../../api/request/identity.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../store/store.ts'
 import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
@@ -113,7 +113,7 @@ export function kubeletCache(
       }
       return absent
     },
-    documents: () => store.documents(node, mostDocuments),
+    documents: () => store.documents(nodeIdentity, mostDocuments),
   }
 }
 
@@ -143,7 +143,7 @@ function wider({ query, encoding, store, shares }: Search): CachedCollection | u
   const { partition, gvr, namespace } = asked
   const selection = selectionOf(gvr, asked, objectRepresentation(encoding))
   if (!selection) return undefined
-  const partitions = shares ? [partition, { ...partition, identity: shared }] : [partition]
+  const partitions = shares ? [partition, { ...partition, identity: sharedIdentity }] : [partition]
   const [newest, ...others] = partitions
     .flatMap((each) => store.collections(each, gvr, namespace))
     .filter(({ key }) => covers(key, asked))
@@ -167,7 +167,7 @@ const keyOf = (
   { gvr, namespace, fieldSelector = '' }: CollectionQuery,
   encoding: Encoding,
 ): CollectionKey => ({
-  partition: { identity: node, representation: objectRepresentation(encoding).key },
+  partition: { identity: nodeIdentity, representation: objectRepresentation(encoding).key },
   gvr,
   ...(namespace !== undefined && { namespace }),
   labelSelector: '',

@@ -40,7 +40,7 @@ export function podDependencies(
 ): PodDependencies {
   const found = objects.map((reference) => resolveReference(reference, cache))
   const volumes = found.flatMap((claim) =>
-    claim.gvr === resources.claims ? volumeOf(claim, cache) : [],
+    claim.gvr === resources.volumeClaims ? volumeOf(claim, cache) : [],
   )
   const bound = volumes.map((volume) => leadsTo(volume, pod, cache, nodeName))
   const drivers = new Set([...inlineDrivers, ...bound.flatMap(({ driver }) => driver ?? [])])
@@ -111,7 +111,7 @@ function olderClaim(
   cache: KubeletCache,
 ): ResolvedReference | undefined {
   if (reference.gvr !== resources.resourceClaims) return undefined
-  for (const version of resources.olderClaimVersions) {
+  for (const version of resources.olderResourceClaimVersions) {
     const gvr = { ...reference.gvr, version }
     const found = cache.object(gvr, reference.namespace, reference.name)
     if (found !== undefined) return withFound({ ...reference, gvr }, found)
@@ -124,7 +124,7 @@ function volumeOf({ found }: ResolvedReference, cache: KubeletCache): ResolvedRe
   if (!name) return []
   return [
     resolveReference(
-      { gvr: resources.volumes, namespace: '', name, by: 'get', need: 'required' },
+      { gvr: resources.persistentVolumes, namespace: '', name, by: 'get', need: 'required' },
       cache,
     ),
   ]
@@ -167,7 +167,7 @@ function leadsTo(
   if (!isAttached(driver, cache)) return { needed: secrets, driver }
   const name = attachmentName(stringAt(volume, ['spec', 'csi', 'volumeHandle']), driver, nodeName)
   const attachment: ObjectReference = {
-    gvr: resources.attachments,
+    gvr: resources.volumeAttachments,
     namespace: '',
     name,
     by: 'get',
@@ -227,8 +227,9 @@ function read<T>(
 /** Whether nothing is about to happen to it: a claim is bound, a volume attached. */
 export function isSettled({ gvr, found }: ResolvedReference): boolean {
   const object = cursorOfFound(found)
-  if (gvr === resources.claims) return !object || stringAt(object, ['spec', 'volumeName']) !== ''
-  if (gvr === resources.attachments) {
+  if (gvr === resources.volumeClaims)
+    return !object || stringAt(object, ['spec', 'volumeName']) !== ''
+  if (gvr === resources.volumeAttachments) {
     return object?.value(['status', 'attached']) === true
   }
   return true

@@ -1,6 +1,6 @@
 import type { Cursor, Path } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { LargeValue } from '../../api/codec/whole-value.ts'
+import { ValueTooLarge } from '../../api/codec/decode-limit.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
 import type { Json } from '../../api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
@@ -111,7 +111,7 @@ function decoded(pod: Cursor, path: Path): Json | undefined {
   try {
     return pod.json(path)
   } catch (cause) {
-    if (!(cause instanceof LargeValue)) throw cause
+    if (!(cause instanceof ValueTooLarge)) throw cause
     throw new MalformedBody('a pod that says too much', { cause })
   }
 }
@@ -232,7 +232,7 @@ class ReferenceCollector {
   }
 
   #claim(name: string): void {
-    this.#named(resources.claims, name, 'required')
+    this.#named(resources.volumeClaims, name, 'required')
   }
 
   /**

@@ -1,5 +1,5 @@
 import { after, jitter, now } from '../../base/clock.ts'
-import { Slices } from '../../base/slices.ts'
+import { TimeSlices } from '../../base/time-slices.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
@@ -380,7 +380,7 @@ async function refreshTargets(
   { nodeName, references, isOver }: Scan,
 ): Promise<{ readonly targets: ReadonlyMap<string, RefreshTarget>; readonly tookMs: number }> {
   const targets = new Map<string, RefreshTarget>()
-  const slices = new Slices()
+  const slices = new TimeSlices()
   references.begin()
   const accept = cache.encodings.map((encoding) => mediaType(encoding)).join(',')
   const add = (needed: ResolvedReference): void => {

@@ -1,4 +1,4 @@
-import { Slices } from '../../base/slices.ts'
+import { TimeSlices } from '../../base/time-slices.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { tokenIn } from '../../api/codec/token-request.ts'
@@ -7,7 +7,7 @@ import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import * as resources from '../../api/kube/resources.ts'
-import { claimsOf, momentOf } from '../../api/kube/web-token.ts'
+import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import type { NamedObject } from '../store/named-object.ts'
 import { StoreFailure } from '../store/store.ts'
 import { tokenResource, tokenName } from '../store/token-name.ts'
@@ -107,7 +107,7 @@ export interface VerdictInputs {
  * pod, all that it refers to). Pods are judged in slices, each by what is stored by then.
  */
 export async function bootVerdict(facts: VerdictInputs): Promise<BootVerdict> {
-  const slices = new Slices()
+  const slices = new TimeSlices()
   const problems = problemsOfNode(facts)
   const pods: PodVerdict[] = []
   try {
@@ -262,10 +262,13 @@ function problemOf(
       : problem('absent', needed, 'it does not exist in the cloud either')
   }
   if (found === undefined) return problem('missing', needed, 'it is not in the cache')
-  if (gvr === resources.claims && stringAt(orThrow(needed), ['spec', 'volumeName']) === '') {
+  if (gvr === resources.volumeClaims && stringAt(orThrow(needed), ['spec', 'volumeName']) === '') {
     return problem('unbound', needed, 'the claim is bound to no volume')
   }
-  if (gvr === resources.attachments && orThrow(needed).value(['status', 'attached']) !== true) {
+  if (
+    gvr === resources.volumeAttachments &&
+    orThrow(needed).value(['status', 'attached']) !== true
+  ) {
     return problem('unattached', needed, 'the volume is not attached to this node')
   }
   return undefined
@@ -305,7 +308,7 @@ function tokenVerdict(
     const why = `${whose} was never seen: a kubelet asks again within a day, or when it is started again`
     return { problem: problem('missing', what, why) }
   }
-  const expires = momentOf(claimsOf(tokenIn(found))?.claims['exp'])
+  const expires = claimTimeMs(claimsOf(tokenIn(found))?.claims['exp'])
   if (expires === undefined || expires <= now) {
     return { problem: problem('expired', what, `${whose} has expired`) }
   }

@@ -12,9 +12,9 @@ import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
 import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
 import { pathOf } from '../../api/kube/resources.ts'
 import {
-  Expired,
+  ResourceExpired,
   Reflector,
-  Refused,
+  RequestRefused,
   watchQuery,
   type WatchOptions,
 } from '../../api/reflector/reflector.ts'
@@ -124,7 +124,7 @@ export class Informer<T> implements AsyncDisposable {
   async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const due = this.#retry.signal
-      let refused: Refused | undefined
+      let refused: RequestRefused | undefined
       const reflector = new Reflector(
         {
           listerWatcher: {
@@ -133,7 +133,7 @@ export class Informer<T> implements AsyncDisposable {
             isRestored: () => Promise.resolve(!this.#gotEvents),
           },
           version: () => this.#version,
-          hurry: (act) => this.#hurry(signal, act),
+          onRecovery: (act) => this.#hurry(signal, act),
         },
         {
           onSynced: () => undefined,
@@ -141,8 +141,8 @@ export class Informer<T> implements AsyncDisposable {
           onEvents: (events) => this.#apply(events),
           onClosed: () => undefined,
           onFailed: (cause) => {
-            if (cause instanceof Expired) return
-            refused = cause instanceof Refused ? cause : undefined
+            if (cause instanceof ResourceExpired) return
+            refused = cause instanceof RequestRefused ? cause : undefined
             if (refused?.status === 404 && this.#tryNextVersion()) return
             this.#parts.onFailed(cause)
             this.#parts.onState(
@@ -237,7 +237,8 @@ export class Informer<T> implements AsyncDisposable {
   #apply(events: readonly WatchEvent[]): void {
     const watch = this.#watch
     const version = versionOf(events.at(-1))
-    if (!watch || version === undefined || isBefore(version, this.#version)) throw new Expired()
+    if (!watch || version === undefined || isBefore(version, this.#version))
+      throw new ResourceExpired()
     this.#version = version
     this.#gotEvents = true
     let changed = false
@@ -283,8 +284,10 @@ function acceptOf({ encoding, onlyMetadata }: InformerTarget, watch: boolean): s
 
 function refusalOf(reply: Reply): Error {
   const code = reply.kind === 'upgrade' ? 0 : reply.status
-  if (code === 410) return new Expired()
-  return refusals.has(code) || code === 200 ? new Refused(code) : new Error(`answered ${code}`)
+  if (code === 410) return new ResourceExpired()
+  return refusals.has(code) || code === 200
+    ? new RequestRefused(code)
+    : new Error(`answered ${code}`)
 }
 
 function isBefore(version: string, than: string | undefined): boolean {

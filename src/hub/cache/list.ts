@@ -1,6 +1,6 @@
 import { after } from '../../base/clock.ts'
 import type { ListBatch, ListEnd, ListStream } from '../../api/codec/list.ts'
-import type { Cut, CutEnd, ListCutter } from '../../api/codec/list-cutter.ts'
+import type { Cut, CutEnd, ListCutter } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'

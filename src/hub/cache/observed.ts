@@ -1,4 +1,4 @@
-import { lastUsed } from '../../base/last-used.ts'
+import { lruCache } from '../../base/lru-cache.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
 import { isNewer, resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import type { Identity } from '../../api/request/identity.ts'
@@ -20,7 +20,7 @@ interface Observed {
  */
 export class ObservedVersions {
   readonly #store: Pick<ObjectStore, 'observedVersion'>
-  readonly #known = lastUsed<string, ResourceVersion>(mostKnown)
+  readonly #known = lruCache<string, ResourceVersion>(mostKnown)
 
   constructor(store: Pick<ObjectStore, 'observedVersion'>) {
     this.#store = store

@@ -1,5 +1,5 @@
 import { joined } from '../../base/bytes.ts'
-import { listCutter } from '../../api/codec/list-cutter.ts'
+import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
@@ -20,7 +20,7 @@ import {
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
-import { shared } from '../../api/request/identity.ts'
+import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
 import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
@@ -256,7 +256,7 @@ export class Recorder {
     const { body, asItCame } = whole
     if (saysAbsent(encoding, body, info.name ?? '')) {
       // What all programs share was told by another watch, which may not have heard of it yet.
-      const keys = [exchange, { ...exchange, identity: shared }].flatMap((each) =>
+      const keys = [exchange, { ...exchange, identity: sharedIdentity }].flatMap((each) =>
         exchange.representations.map((representation) => objectKey(each, info, representation)),
       )
       const forgotten = await Promise.allSettled(keys.map((key) => this.#store.forget(key)))
@@ -339,7 +339,7 @@ export class Recorder {
       const opening = await arriving.opening(tellsShape)
       const representation = formAnswered(exchange, encoding, joined(opening))
       if (representation === undefined) return arriving.replay()
-      const cutter = listCutter(encoding, representation.projection)
+      const cutter = listDecoder(encoding, representation.projection)
       const pieces = opening.map((chunk) => cutter.push(chunk))
       for (;;) {
         const head = pieces.find((piece) => piece.head !== undefined)?.head

@@ -3,7 +3,7 @@ import { elapsed, now } from '../../base/clock.ts'
 import { tokenIn } from '../../api/codec/token-request.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import { pods } from '../../api/kube/resources.ts'
-import { claimsOf, momentOf } from '../../api/kube/web-token.ts'
+import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import type { Partition, ObjectKey, ObjectStore } from '../store/store.ts'
 import { tokenResource, podOfToken } from '../store/token-name.ts'
 import type { KeptToken } from './token.ts'
@@ -66,7 +66,7 @@ export class TokenShelf {
     const found = this.#store.get(key)
     if (typeof found !== 'object') return false
     const { exp } = claimsOf(tokenIn({ encoding, ...found }))?.claims ?? {}
-    return (momentOf(exp) ?? 0) > now()
+    return (claimTimeMs(exp) ?? 0) > now()
   }
 }
 

@@ -4,7 +4,7 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import { nobody } from '../../api/request/identity.ts'
+import { unprovenIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { tokenKey } from '../answers/keys.ts'
 import type { ObjectKey } from '../store/store.ts'
@@ -29,7 +29,7 @@ export function tokenToKeep(
   const representation = exchange.representations.find(
     ({ encoding, projection }) => encoding === answer.encoding && projection === 'object',
   )
-  if (asked === undefined || representation === undefined || exchange.identity === nobody)
+  if (asked === undefined || representation === undefined || exchange.identity === unprovenIdentity)
     return undefined
   const spec = tokenSpec({ encoding: asked, ...readObject(asked, 'object', content) })
   const answered = readObject(answer.encoding, 'object', answer.body)

@@ -1,7 +1,7 @@
 import { joined } from '../../base/bytes.ts'
 import { listKind } from '../../api/codec/list.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { watchCutter, type WatchCutter } from '../../api/codec/watch-cutter.ts'
+import { watchDecoder, type WatchCutter } from '../../api/codec/watch-decoder.ts'
 import { versionOf, type WatchEvent } from '../../api/codec/watch.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
@@ -58,7 +58,7 @@ export class RecordedWatch {
     this.#parts = parts
     const [wanted] = parts.representations
     this.#representation = wanted
-    this.#cutter = watchCutter(wanted.encoding, wanted.projection)
+    this.#cutter = watchDecoder(wanted.encoding, wanted.projection)
     this.events = this.#recorded()
   }
 
@@ -107,7 +107,7 @@ export class RecordedWatch {
     )
     this.#representation = answered ?? { ...this.#representation, projection }
     this.#isWanted = answered !== undefined
-    this.#cutter = watchCutter(encoding, projection)
+    this.#cutter = watchDecoder(encoding, projection)
     return opening
   }
 

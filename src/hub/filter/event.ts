@@ -1,4 +1,4 @@
-import { shownEvent } from '../../api/codec/shown-event.ts'
+import { filteredEvent } from '../../api/codec/filtered-event.ts'
 import type { WatchEvent } from '../../api/codec/watch.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
@@ -19,7 +19,7 @@ export function judgeEvent(
 ): WatchEvent | undefined {
   if (event.type === 'BOOKMARK' || event.type === 'ERROR') return event
   const { previous } = event
-  return shownEvent(gvk, encoding, event, (object) =>
+  return filteredEvent(gvk, encoding, event, (object) =>
     (object === previous ? before : chain).look(gvk, encoding, object),
   )
 }

@@ -1,5 +1,5 @@
-import { lastUsed } from '../../base/last-used.ts'
-import { KeptFile, keptEntries } from '../../base/kept-file.ts'
+import { lruCache } from '../../base/lru-cache.ts'
+import { StateFile, storedEntries } from '../../base/state-file.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
 import {
   compareVersions,
@@ -56,17 +56,17 @@ export const mostEras = 4
  * Disposing waits until all is written.
  */
 export class Shown implements AsyncDisposable {
-  readonly #file: KeptFile | undefined
+  readonly #file: StateFile | undefined
   readonly #onFailure: (cause: unknown) => void
-  readonly #known = lastUsed<string, Known>(mostAudiences)
+  readonly #known = lruCache<string, Known>(mostAudiences)
 
   /** `onFailure` is called when the file could not be written. */
   constructor(file?: string, onFailure: (cause: unknown) => void = () => undefined) {
-    this.#file = file === undefined ? undefined : new KeptFile(file, () => this.#content())
+    this.#file = file === undefined ? undefined : new StateFile(file, () => this.#content())
     this.#onFailure = onFailure
     // Without it clients are made to list again once.
     const states: ChainState[] = []
-    for (const entry of file === undefined ? [] : keptEntries(file, isEntry)) {
+    for (const entry of file === undefined ? [] : storedEntries(file, isEntry)) {
       if ('inputs' in entry) states.push(entry)
       else this.#remember(entry, states)
     }

@@ -1,8 +1,8 @@
 import type { Claim, Credential, Incoming, Peer } from '../../http/exchange/exchange.ts'
 import { impersonates } from '../../http/exchange/headers.ts'
 import { forbidden, StatusError, unauthorized } from '../../api/kube/status.ts'
-import { node, type Identity } from '../../api/request/identity.ts'
-import { isLoopback } from '../../api/request/own-host.ts'
+import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
+import { isLoopback } from '../../api/request/host-check.ts'
 import { presentedCredential } from './bearer-token.ts'
 import type { Claims } from './claims.ts'
 import { namesNode, isValidNow } from './certificate.ts'
@@ -58,7 +58,7 @@ export async function authenticate(
  */
 function nodeCaller({ headers }: Incoming): Caller {
   if (impersonates(headers)) throw new StatusError(forbidden(cannotImpersonate))
-  return { identity: node, credential: 'node' }
+  return { identity: nodeIdentity, credential: 'node' }
 }
 
 const cannotImpersonate =

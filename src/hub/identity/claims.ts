@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { elapsed, now } from '../../base/clock.ts'
 import type { UpstreamAnswer, Claim, User } from '../../http/exchange/exchange.ts'
 import { isFromApiServer } from '../../http/exchange/headers.ts'
-import { nobody, tokenHolder, type Identity } from '../../api/request/identity.ts'
+import { unprovenIdentity, tokenHolder, type Identity } from '../../api/request/identity.ts'
 import type { PresentedCredential } from './bearer-token.ts'
 import type { ClusterKeys, Signature } from './cluster-keys.ts'
 import type { TokenVerdicts } from './token-verdicts.ts'
@@ -172,11 +172,11 @@ const unread = { signature: 'unknown', generation: -1, reviewableAt: 0 } as cons
  * caller, which proves nothing.
  */
 const unprovable: ClaimedIdentity = {
-  identity: nobody,
+  identity: unprovenIdentity,
   claim: {
     holds: () => false,
-    identity: () => nobody,
-    tokenIdentity: nobody,
+    identity: () => unprovenIdentity,
+    tokenIdentity: unprovenIdentity,
     onUpstreamAnswer: () => undefined,
     keyId: undefined,
   },

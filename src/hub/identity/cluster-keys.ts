@@ -1,6 +1,6 @@
 import { createPublicKey, verify, type KeyObject, type webcrypto } from 'node:crypto'
-import { KeptFile } from '../../base/kept-file.ts'
-import { ownFile } from '../../base/own-file.ts'
+import { StateFile } from '../../base/state-file.ts'
+import { readOwnFile } from '../../base/own-file.ts'
 import type { WebToken } from './web-token.ts'
 
 /** The verdict on a token's signature; `unknown` where the known keys cannot verify it. */
@@ -40,16 +40,16 @@ const mostKeys = 64
  * pending writes.
  */
 export class ClusterKeys implements AsyncDisposable {
-  readonly #file: KeptFile
+  readonly #file: StateFile
   #published: PublishedKeys | undefined
   #issuer = ''
   #keys = new Map<string, KeyObject>()
   #generation = 0
 
   constructor(file: string) {
-    this.#file = new KeptFile(file, () => JSON.stringify(this.#published))
+    this.#file = new StateFile(file, () => JSON.stringify(this.#published))
     try {
-      this.#take(JSON.parse(String(ownFile(file))) as PublishedKeys)
+      this.#take(JSON.parse(String(readOwnFile(file))) as PublishedKeys)
     } catch {
       this.#keys.clear()
     }

@@ -1,6 +1,6 @@
-import { lastUsed } from '../../base/last-used.ts'
+import { lruCache } from '../../base/lru-cache.ts'
 import { after } from '../../base/clock.ts'
-import { KeptFile, keptEntries } from '../../base/kept-file.ts'
+import { StateFile, storedEntries } from '../../base/state-file.ts'
 
 /**
  * The verdict of API servers on a token. `confirmed`: accepted as a token of the service account
@@ -26,21 +26,21 @@ const writeMs = 50
  * `onFailure` where the file cannot be written. Disposing waits for pending writes.
  */
 export class TokenVerdicts implements AsyncDisposable {
-  readonly #file: KeptFile
+  readonly #file: StateFile
   readonly #onFailure: (cause: unknown) => void
   readonly #verdicts = {
-    accepted: lastUsed<string, true>(mostTokens),
-    confirmed: lastUsed<string, true>(mostTokens),
-    refused: lastUsed<string, true>(mostTokens),
+    accepted: lruCache<string, true>(mostTokens),
+    confirmed: lruCache<string, true>(mostTokens),
+    refused: lruCache<string, true>(mostTokens),
   }
   #writing: Disposable | undefined
 
   constructor(file: string, onFailure: (cause: unknown) => void) {
     // Least recently used first, the order in which the entries have to be set again.
-    this.#file = new KeptFile(file, () => JSON.stringify(this.#entries()))
+    this.#file = new StateFile(file, () => JSON.stringify(this.#entries()))
     this.#onFailure = onFailure
     // If the file is lost, each token is proved again at its next use.
-    for (const [hash, verdict] of keptEntries(file, isEntry))
+    for (const [hash, verdict] of storedEntries(file, isEntry))
       this.#verdicts[verdict].set(hash, true)
   }
 

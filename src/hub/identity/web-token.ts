@@ -1,6 +1,6 @@
 import type { User } from '../../http/exchange/exchange.ts'
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { claimsOf, momentOf } from '../../api/kube/web-token.ts'
+import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import { serviceAccount, type Identity } from '../../api/request/identity.ts'
 
 /**
@@ -43,8 +43,8 @@ export function parseWebToken(token: string): WebToken | undefined {
     keyId: textOf(header['kid']) ?? '',
     issuer: textOf(claims['iss']) ?? '',
     audiences: (Array.isArray(aud) ? aud : [aud]).filter((each) => typeof each === 'string'),
-    expiresAt: momentOf(claims['exp']),
-    notBefore: momentOf(claims['nbf']),
+    expiresAt: claimTimeMs(claims['exp']),
+    notBefore: claimTimeMs(claims['nbf']),
     account: accountIn(claims),
   }
 }

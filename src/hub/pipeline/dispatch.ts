@@ -1,4 +1,4 @@
-import type { Signal } from '../../base/abort.ts'
+import type { AbortSignalLike } from '../../base/abort.ts'
 import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { Ways } from '../cache/cacher/reflecting.ts'
@@ -75,7 +75,7 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
     }
     if (cloud.online !== true) return fromCache(exchange, parts)
     const inOrderOf = inOrder(exchange, parts) ?? exchange
-    const alone = (signal: Signal): Promise<Reply> =>
+    const alone = (signal: AbortSignalLike): Promise<Reply> =>
       cachers.online({ ...inOrderOf, signal }, (own) =>
         askUnlessRefused({ ...exchange, signal: own }, parts),
       )

@@ -2,8 +2,8 @@ import { joined, lengthOf } from '../../base/bytes.ts'
 import { elapsed, sleep } from '../../base/clock.ts'
 import type { ListBatch } from '../../api/codec/list.ts'
 import { objectBody } from '../../api/codec/object.ts'
-import { listItems, listJoint } from '../../api/codec/render.ts'
-import { shortestWatchMs, type WatchEvent } from '../../api/codec/watch.ts'
+import { listItems, listSeparator } from '../../api/codec/render.ts'
+import { minWatchMs, type WatchEvent } from '../../api/codec/watch.ts'
 import { eventFrame } from '../../api/codec/event-frame.ts'
 import { sourceOf } from '../../http/exchange/chunks.ts'
 import type {
@@ -64,7 +64,7 @@ async function* listBody({
   let first = true
   for await (const batch of list.batches) {
     if (batch.objects.length === 0) continue
-    if (!first) yield listJoint(representation.encoding)
+    if (!first) yield listSeparator(representation.encoding)
     yield bytesOf(batch, representation.encoding)
     first = false
   }
@@ -109,5 +109,5 @@ async function* watchBody({
     if (lengthOf(frames) > 0) yield [joined(frames)]
     silent = false
   }
-  if (silent) await sleep(Math.max(shortestWatchMs - (elapsed() - began), 0))
+  if (silent) await sleep(Math.max(minWatchMs - (elapsed() - began), 0))
 }

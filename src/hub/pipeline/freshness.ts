@@ -6,7 +6,7 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
-import { areAccepted, listOptionsOf, wantsExactly } from '../../api/request/list-options.ts'
+import { areValidListOptions, listOptionsOf, isExactList } from '../../api/request/list-options.ts'
 import { isTrue } from '../../api/request/request-info.ts'
 
 /**
@@ -44,7 +44,7 @@ export function toldOf(
   const ofAnyAge = query.get('resourceVersion') === '0' && !query.get('continue')
   if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
   // What is refused is not to be made something that is not.
-  if (!areAccepted(query, isWatch)) return undefined
+  if (!areValidListOptions(query, isWatch)) return undefined
   const told = [...(what.kept?.values() ?? []), what.observed, otherwise()]
   return told
     .flatMap((version) => resourceVersion(version) ?? [])
@@ -68,10 +68,9 @@ export function atLeast(exchange: Exchange, version: ResourceVersion): Exchange 
     // An API server takes one from any version for a WatchList, unless it says otherwise.
     if (!isOfAnyAge || query.has('sendInitialEvents')) return undefined
   }
-  if (!areAccepted(query, isWatch)) return undefined
+  if (!areValidListOptions(query, isWatch)) return undefined
   const options = listOptionsOf(query, isWatch, true)
-  if (options.continue !== '' || (!isWatch && !isOfAnyAge && wantsExactly(options)))
-    return undefined
+  if (options.continue !== '' || (!isWatch && !isOfAnyAge && isExactList(options))) return undefined
   if (!isOfAnyAge && !isNewer(version, asked)) return exchange
   const least = new URLSearchParams(query)
   least.set('resourceVersion', version)

@@ -1,6 +1,6 @@
 import type { Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import { forbidden, StatusError } from '../../api/kube/status.ts'
-import { strangeTo } from '../../api/request/own-host.ts'
+import { rebindingFault } from '../../api/request/host-check.ts'
 
 /**
  * Refuses, on loopback, requests whose Host or Origin is foreign: a web page or somebody's DNS name
@@ -16,7 +16,7 @@ export function withOwnHost(ownHosts: ReadonlySet<string>) {
       const pair =
         host === undefined || origin !== undefined ? undefined : `${localAddress} ${host}`
       if (pair !== undefined && familiar.has(pair)) return next(incoming)
-      const strange = strangeTo(ownHosts, { localAddress, host, origin })
+      const strange = rebindingFault(ownHosts, { localAddress, host, origin })
       if (strange !== undefined) throw new StatusError(forbidden(strange))
       if (pair !== undefined && familiar.size < mostFamiliar) familiar.add(pair)
       return next(incoming)

@@ -3,7 +3,7 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { Chain } from '../filter/chain.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import { shared } from '../../api/request/identity.ts'
+import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 
@@ -45,7 +45,7 @@ function passes(
   { gvr }: ResourceRequest,
 ): boolean {
   if (!chain.state.acts || name === '' || resourceVersion === '') return true
-  for (const who of [identity, shared]) {
+  for (const who of [identity, sharedIdentity]) {
     for (const encoding of encodings) {
       const representation = objectRepresentation(encoding).key
       const found = store.get({

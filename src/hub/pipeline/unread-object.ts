@@ -1,7 +1,7 @@
 import { joined } from '../../base/bytes.ts'
 import { Arriving } from '../cache/arriving.ts'
 import { brokenAnswer } from '../cache/recorder.ts'
-import { listCutter } from '../../api/codec/list-cutter.ts'
+import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { objectKind } from '../../api/codec/list.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
@@ -95,7 +95,7 @@ function listIn(
   representation: Representation,
   { status, headers, from }: BodyReply,
 ): ListReply | undefined {
-  const cutter = listCutter(representation.encoding, representation.projection)
+  const cutter = listDecoder(representation.encoding, representation.projection)
   const { head, batch } = cutter.push(body)
   const end = cutter.end()
   // A Status tells in the place of the objects what became of them.

@@ -1,5 +1,5 @@
 import { Arriving } from '../cache/arriving.ts'
-import { watchCutter } from '../../api/codec/watch-cutter.ts'
+import { watchDecoder } from '../../api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../../api/codec/watch.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
 import type { BytesReply, WatchReply } from '../../http/exchange/exchange.ts'
@@ -23,7 +23,7 @@ export function unreadWatch(
     return reply
   const arriving = new Arriving(reply, () => undefined)
   arriving.letGo()
-  const cutter = watchCutter(representation.encoding, representation.projection)
+  const cutter = watchDecoder(representation.encoding, representation.projection)
   const events = async function* (): AsyncGenerator<readonly WatchEvent[]> {
     try {
       for await (const group of arriving.chunks) {

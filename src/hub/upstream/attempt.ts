@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici'
-import { onAbort, type Signal } from '../../base/abort.ts'
+import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
 import { after } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { BytesReply, Credential, Exchange } from '../../http/exchange/exchange.ts'
@@ -74,7 +74,7 @@ export function attempt(
   outgoing: Outgoing,
   upstream: Upstream,
   connections: Connections,
-  giveUp?: Signal,
+  giveUp?: AbortSignalLike,
 ): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
     const { exchange, credential, url, headers } = outgoing
@@ -140,7 +140,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   constructor(
     { exchange, repeatable }: Outgoing,
     upstream: Upstream,
-    giveUp: Signal | undefined,
+    giveUp: AbortSignalLike | undefined,
     resolve: (reply: UpstreamReply) => void,
     reject: (cause: NoAnswer) => void,
   ) {
@@ -151,7 +151,8 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#watch = isWatch(exchange.info)
     this.#resolve = resolve
     this.#reject = reject
-    const stop = (signal: Signal): Disposable => onAbort(signal, () => this.#stop(signal.reason))
+    const stop = (signal: AbortSignalLike): Disposable =>
+      onAbort(signal, () => this.#stop(signal.reason))
     this.#giveUpLink = giveUp && onAbort(giveUp, () => this.#giveUp(giveUp.reason))
     this.#links = [stop(exchange.signal), stop(upstream.gone)]
     // One of the signals may have aborted before.

@@ -1,4 +1,4 @@
-import { lastUsed } from '../../base/last-used.ts'
+import { lruCache } from '../../base/lru-cache.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 
 export type BalanceMode = 'round-robin' | 'priority' | 'consistent-hashing'
@@ -85,7 +85,7 @@ const mostAssigned = 1_024
  * others follow by hash.
  */
 function stickyHosts(): Preference['prefer'] {
-  const assigned = lastUsed<string, string>(mostAssigned)
+  const assigned = lruCache<string, string>(mostAssigned)
   const leastAssigned = (all: readonly LoadBalancedHost[]): string | undefined => {
     const counts = new Map(all.map(({ origin }) => [origin, 0]))
     for (const origin of assigned.values()) {

@@ -6,7 +6,7 @@ import { TLSSocket } from 'node:tls'
 import util from 'node:util'
 import type HttpProxy from 'http-proxy'
 import { onAbort } from '../../base/abort.ts'
-import { after, elapsed, unlessClosed } from '../../base/clock.ts'
+import { after, elapsed, afterUnlessClosed } from '../../base/clock.ts'
 import { Agent as PlainAgent } from '../../base/node-http.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import { closingHead } from '../../http/exchange/closing-head.ts'
@@ -185,7 +185,7 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
       const headers = new HeaderList(response.rawHeaders).without((name) => ofFraming.has(name))
       socket.write(closingHead(statusCode, statusMessage, headers), 'latin1')
       response.pipe(socket)
-      socket.once('finish', () => unlessClosed(socket, lingerMs, () => socket.destroy()))
+      socket.once('finish', () => afterUnlessClosed(socket, lingerMs, () => socket.destroy()))
       response.once('close', () => {
         if (!response.complete) breakOff(socket)
       })

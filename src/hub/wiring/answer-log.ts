@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { Repeated } from '../../base/repeated.ts'
+import { RepeatLimiter } from '../../base/repeat-limiter.ts'
 import type { AnswerLine } from '../pipeline/trace.ts'
 
 /** A kubelet that is refused asks again and again. */
@@ -12,12 +12,12 @@ const togetherMs = 60_000
  */
 export class AnswerLog implements Disposable {
   readonly #log: Logger
-  readonly #failed: Repeated<AnswerLine>
+  readonly #failed: RepeatLimiter<AnswerLine>
 
   /** `together`: for how many milliseconds failed requests are told together. */
   constructor(log: Logger, together = togetherMs) {
     this.#log = log
-    this.#failed = new Repeated(together, (line, times) =>
+    this.#failed = new RepeatLimiter(together, (line, times) =>
       log.info({ ...rounded(line), ...(times > 1 && { times }) }, 'a request failed'),
     )
   }

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { now } from '../../base/clock.ts'
-import { KeptFile } from '../../base/kept-file.ts'
-import { ownFile } from '../../base/own-file.ts'
+import { StateFile } from '../../base/state-file.ts'
+import { readOwnFile } from '../../base/own-file.ts'
 import { Informer, type InformerState } from '../cache/informer.ts'
 import { readConfigMap, type ConfigMapData } from '../../config/config-map.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
@@ -11,7 +11,7 @@ import { membersOf } from '../filter/inputs/node.ts'
 import { configMaps } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
-import { shared } from '../../api/request/identity.ts'
+import { sharedIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
 import type { RecordedComponents } from './recorded-components.ts'
 import { unreadable } from './unreadable.ts'
@@ -41,7 +41,7 @@ interface Kept {
  */
 export class HubConfigMap implements AsyncDisposable {
   readonly #surroundings: ConfigMapSurroundings
-  readonly #file: KeptFile
+  readonly #file: StateFile
   readonly #informer: Informer<ConfigMapData> | undefined
   readonly #name: string
   #kept: Kept
@@ -56,7 +56,7 @@ export class HubConfigMap implements AsyncDisposable {
     this.#name = of ? `${of.namespace}/${of.name}` : ''
     const path = join(rootDir, 'hub-config-map.json')
     this.#kept = { of: this.#name, data: keptData(path, this.#name) }
-    this.#file = new KeptFile(path, () => JSON.stringify(this.#kept))
+    this.#file = new StateFile(path, () => JSON.stringify(this.#kept))
     if (!of) return
     this.#takeOver({ data: this.#kept.data, binaryData: {} })
     this.#informer = new Informer<ConfigMapData>({
@@ -66,7 +66,7 @@ export class HubConfigMap implements AsyncDisposable {
         fieldSelector: `metadata.name=${of.name}`,
         encoding: 'json',
       },
-      onBehalf: { identity: shared, credential: 'node' },
+      onBehalf: { identity: sharedIdentity, credential: 'node' },
       ask: dispatch,
       linkChanged: () => cloud.onlineChanged,
       read: ({ bytes }) => dataOf(bytes),
@@ -149,7 +149,7 @@ const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
 
 function keptData(path: string, name: string): ConfigMapData['data'] {
   try {
-    const kept = membersOf(ownFile(path) ?? Buffer.alloc(0))
+    const kept = membersOf(readOwnFile(path) ?? Buffer.alloc(0))
     return kept['of'] === name ? recordOf(kept['data']) : {}
   } catch {
     // Without it, or with one that cannot be read, the flags alone count until the cloud tells.

@@ -116,7 +116,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       metrics.upstreamRequests.add({ upstream, outcome })
       if (outcome === 'answered') metrics.upstreamDuration.observe({ upstream }, ms / 1000)
     },
-    onDiverted: () => metrics.diverted.add(),
+    onDiverted: () => metrics.cacheFallbacks.add(),
   }
   const dispatch: DispatchParts = { ...alone, forward: clients.forward, shared }
   // What all callers share is asked for the callers' way alone.

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { Repeated } from '../../base/repeated.ts'
+import { RepeatLimiter } from '../../base/repeat-limiter.ts'
 
 /** A filter fails at one object as at the next, in a list of thousands. */
 const togetherMs = 60_000
@@ -15,11 +15,11 @@ const mostMessages = 8
  * minute, with the number of objects. The metric counts each.
  */
 export class FailureLog implements Disposable {
-  readonly #failures: Repeated<{ readonly filter: string; readonly err: unknown }>
+  readonly #failures: RepeatLimiter<{ readonly filter: string; readonly err: unknown }>
 
   /** `together`: for how many milliseconds failures are told together. */
   constructor(log: Logger, together = togetherMs) {
-    this.#failures = new Repeated(together, (failure, objects) =>
+    this.#failures = new RepeatLimiter(together, (failure, objects) =>
       log.error({ ...failure, objects }, 'a filter failed'),
     )
   }

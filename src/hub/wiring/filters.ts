@@ -38,7 +38,7 @@ export class EnabledFilters implements FilterChain, Disposable {
         metrics.filterErrors.add({ filter })
         this.#failures.add(filter, err)
       },
-      onLook: (filter, result) => metrics.filterLooks.add({ filter, result }),
+      onLook: (filter, result) => metrics.filterDecisions.add({ filter, result }),
     })
   }
 

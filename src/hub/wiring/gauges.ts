@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { now } from '../../base/clock.ts'
-import { inBrackets } from '../../base/listening-sockets.ts'
+import { joinHostPort } from '../../base/listening-sockets.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -36,8 +36,8 @@ export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
     reportDiskWork()
     showAges(metrics, measured)
     metrics.storeBytes.set(bytesOnDisk(config.cachePath))
-    metrics.unfitCollections.set(store.unfitCollections)
-    metrics.yurthubErrorKeys.set(store.unfitCollections)
+    metrics.incompleteCollections.set(store.incompleteCollections)
+    metrics.yurthubErrorKeys.set(store.incompleteCollections)
     metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
   })
 }
@@ -49,11 +49,11 @@ export function showListening(
   sockets: readonly OpenSocket[],
   { metrics, health, log }: Pick<Measured, 'health'> & Pick<ProxyParts, 'metrics' | 'log'>,
 ): void {
-  const lines = sockets.map(({ name, at }) => `${name} ${inBrackets(at)}`)
+  const lines = sockets.map(({ name, at }) => `${name} ${joinHostPort(at)}`)
   log.info(`listening: ${lines.join(', ')}`)
   health.listens(lines)
   for (const { name, at } of sockets) {
-    metrics.listening.set({ listener: name, address: inBrackets(at) }, 1)
+    metrics.listening.set({ listener: name, address: joinHostPort(at) }, 1)
   }
 }
 

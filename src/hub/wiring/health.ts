@@ -1,5 +1,5 @@
 import { now } from '../../base/clock.ts'
-import { waitsForNextStart } from '../../config/config-follower.ts'
+import { waitsForNextStart } from '../../config/config-watcher.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import type { Upstream } from '../upstream/upstream.ts'

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Broadcast } from '../../base/broadcast.ts'
 import { after, elapsed } from '../../base/clock.ts'
-import { Slices } from '../../base/slices.ts'
+import { TimeSlices } from '../../base/time-slices.ts'
 import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { objectKind } from '../../api/codec/list.ts'
@@ -23,7 +23,7 @@ import { pods } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Noticing } from '../pipeline/taken-over.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import { node } from '../../api/request/identity.ts'
+import { nodeIdentity } from '../../api/request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { podsVersion } from './needed.ts'
 
@@ -117,7 +117,7 @@ function isPropagated(pod: Cursor, nodeName: string): boolean {
  */
 function* podsIn(store: ObjectStore): Generator<OnePod> {
   for (const encoding of ['protobuf', 'json'] as const) {
-    const partition = { identity: node, representation: objectRepresentation(encoding).key }
+    const partition = { identity: nodeIdentity, representation: objectRepresentation(encoding).key }
     for (const { key } of store.collections(partition, pods, undefined)) {
       const list = store.list(key)
       if (!list) continue
@@ -257,7 +257,7 @@ export class HostNetwork implements Disposable {
 
   /** The uids of all pods in the cache: what comes while they are gone through may be missing. */
   async #present(): Promise<ReadonlySet<string>> {
-    const slices = new Slices()
+    const slices = new TimeSlices()
     const present = new Set<string>()
     for (const { uid } of podsIn(this.#parts.store)) {
       present.add(uid)

@@ -6,7 +6,7 @@ import { after } from '../../base/clock.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubAddress } from '../filter/inputs.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import { isLoopback } from '../../api/request/own-host.ts'
+import { isLoopback } from '../../api/request/host-check.ts'
 
 export interface HubAddressParts {
   readonly pods: Pick<StartConfig['pods'], 'hubAddress' | 'hostNetworkNode'>

@@ -30,7 +30,7 @@ import {
 import { nodes, services } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
-import { node as nodeIdentity, shared } from '../../api/request/identity.ts'
+import { nodeIdentity, sharedIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
 import { KeptInputs, learnedNames, type LearnedInputs, type LearnedName } from './kept-inputs.ts'
 import { unreadable } from './unreadable.ts'
@@ -64,7 +64,7 @@ interface Source {
 /** How long a request waits for what its filters have never known. */
 const patienceMs = 2_000
 
-const asHub = { identity: shared, credential: 'node' } as const
+const asHub = { identity: sharedIdentity, credential: 'node' } as const
 const asNode = { identity: nodeIdentity, credential: 'node' } as const
 
 /**
@@ -319,7 +319,7 @@ export class FilterInputs implements AsyncDisposable {
     const reason = state.kind === 'refused' ? reasonOf(state.code) : undefined
     for (const each of reasons) {
       const labels = { resource: resource.resource, reason: each }
-      this.#surroundings.metrics.filterInputsMissing.set(labels, each === reason ? 1 : 0)
+      this.#surroundings.metrics.filterInputMissing.set(labels, each === reason ? 1 : 0)
     }
   }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { keptToken } from '../../base/kept-key.ts'
+import { storedToken } from '../../base/stored-key.ts'
 import type { Secret } from '../../base/secret.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 
@@ -11,7 +11,7 @@ import type { StartConfig } from '../../config/hub-config.ts'
 export function inspectToken({ rootDir }: StartConfig, log: Logger): Secret<string> | undefined {
   const file = join(rootDir, 'inspect.token')
   try {
-    return keptToken(file)
+    return storedToken(file)
   } catch (err) {
     log.warn({ err, file }, 'the inspect token cannot be read or made: root alone can inspect')
     return undefined

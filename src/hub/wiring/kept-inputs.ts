@@ -1,5 +1,5 @@
-import { KeptFile } from '../../base/kept-file.ts'
-import { ownFile } from '../../base/own-file.ts'
+import { StateFile } from '../../base/state-file.ts'
+import { readOwnFile } from '../../base/own-file.ts'
 import type { Inputs, NodeFacts, PoolFacts } from '../filter/inputs.ts'
 
 /** What filters may know that has to be learned from the cloud. */
@@ -22,12 +22,12 @@ const nothing: LearnedInputs = {
  * its clients were shown by, also where the cloud has since ceased to tell.
  */
 export class KeptInputs implements AsyncDisposable {
-  readonly #file: KeptFile
+  readonly #file: StateFile
   #latest: LearnedInputs
 
   constructor(path: string, nodeName: string) {
     this.#latest = readKept(path, nodeName)
-    this.#file = new KeptFile(path, () => JSON.stringify({ nodeName, ...this.#latest }))
+    this.#file = new StateFile(path, () => JSON.stringify({ nodeName, ...this.#latest }))
   }
 
   get latest(): LearnedInputs {
@@ -54,7 +54,7 @@ export class KeptInputs implements AsyncDisposable {
  */
 function readKept(path: string, nodeName: string): LearnedInputs {
   try {
-    const kept = JSON.parse(String(ownFile(path))) as Partial<Record<string, unknown>>
+    const kept = JSON.parse(String(readOwnFile(path))) as Partial<Record<string, unknown>>
     const { node, pool, poolNodes, topologies } = kept
     const names: readonly unknown[] = Array.isArray(kept['untold']) ? kept['untold'] : []
     const untold = learnedNames.filter((name) => names.includes(name))

@@ -4,7 +4,7 @@ import { kubeletCache, podsOf, type KubeletCache } from '../boot/kubelet-cache.t
 import { nodeDependencies } from '../boot/node-dependencies.ts'
 import type { Access } from '../cache/shared/access.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import { node } from '../../api/request/identity.ts'
+import { nodeIdentity } from '../../api/request/identity.ts'
 import type { NamedObject, FindReferencedObjects } from '../store/named-object.ts'
 import type { ObjectStore } from '../store/store.ts'
 
@@ -16,7 +16,7 @@ const neededMs = 1000
 
 /** What a store holds, as the node sees it. */
 export const knownToNode = (store: ObjectStore, nodeName: string, access: Access): KubeletCache =>
-  kubeletCache(store, nodeName, (gvr) => access.last(node, gvr) === true)
+  kubeletCache(store, nodeName, (gvr) => access.last(nodeIdentity, gvr) === true)
 
 /** What the pods of the node refer to: of that nothing is to be given up. */
 export function neededBy(nodeName: string, access: Access, log: Logger): FindReferencedObjects {
@@ -47,7 +47,7 @@ export function podsVersion(store: ObjectStore, nodeName: string): string {
   const { gvr, fieldSelector = '' } = podsOf(nodeName)
   const versions = (['protobuf', 'json'] as const).map((encoding) =>
     store.version({
-      partition: { identity: node, representation: objectRepresentation(encoding).key },
+      partition: { identity: nodeIdentity, representation: objectRepresentation(encoding).key },
       gvr,
       labelSelector: '',
       fieldSelector,

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { hkdfSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { keptKey } from '../../base/kept-key.ts'
+import { storedKey } from '../../base/stored-key.ts'
 import { Secret } from '../../base/secret.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { StoreKeySource } from '../../config/store-key.ts'
@@ -44,7 +44,7 @@ export async function nodeKeys({
 }: Pick<StartConfig, 'rootDir' | 'storeKey'>): Promise<NodeKeys> {
   if (storeKey.kind === 'own') {
     const own = (file: string): Secret<Uint8Array> =>
-      new Secret(inRootDir(rootDir, () => keptKey(join(rootDir, file))))
+      new Secret(inRootDir(rootDir, () => storedKey(join(rootDir, file))))
     return { sealing: own('seal.key'), tokens: own('token.key') }
   }
   const handedIn = await read(storeKey)

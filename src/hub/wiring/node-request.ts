@@ -6,7 +6,7 @@ import { ownRequest, type OwnRequest } from '../../http/exchange/own-request.ts'
 import { isForeseen, type OnUnforeseen } from '../pipeline/failures.ts'
 import { discard } from '../upstream/forward.ts'
 import type { ownComponent } from '../../api/request/component.ts'
-import { node } from '../../api/request/identity.ts'
+import { nodeIdentity } from '../../api/request/identity.ts'
 
 /** A request that the hub makes itself, with the node's credentials. */
 export type NodeRequest = Pick<OwnRequest, 'method' | 'url' | 'accept' | 'content'> & {
@@ -16,7 +16,7 @@ export type NodeRequest = Pick<OwnRequest, 'method' | 'url' | 'accept' | 'conten
 
 export type NodeRequests = (request: NodeRequest) => Promise<number>
 
-const asNode = { identity: node, credential: 'node', gzip: true } as const
+const asNode = { identity: nodeIdentity, credential: 'node', gzip: true } as const
 
 /** An answer that takes longer is given up. */
 const patienceMs = 30_000

@@ -3,7 +3,7 @@ import { Recorder } from '../cache/recorder.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { ownComponent } from '../../api/request/component.ts'
-import { shared } from '../../api/request/identity.ts'
+import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './filters.ts'
 import type { RecordedComponents } from './recorded-components.ts'
@@ -30,11 +30,12 @@ export const recorderOf = (
       isRecorded: (exchange) => {
         const { component } = exchange
         // What the hub asks for itself it reads through the recorder.
-        if (exchange.identity === shared || component === ownComponent) return true
+        if (exchange.identity === sharedIdentity || component === ownComponent) return true
         return recorded.has(component) || filters.actOn(exchange)
       },
       comparesEvents: (exchange) =>
-        exchange.identity === shared || (exchange.comparesEvents?.() ?? filters.actOn(exchange)),
+        exchange.identity === sharedIdentity ||
+        (exchange.comparesEvents?.() ?? filters.actOn(exchange)),
     },
     {
       onRecorded: (kind) => metrics.recorded.add({ kind }),

@@ -39,7 +39,7 @@ export const accessOf = (
 ): Access =>
   new Access(join(rootDir, 'access.json'), {
     onVerdict: (allowed) =>
-      metrics.sharedVerdicts.add({
+      metrics.accessReviews.add({
         result: allowed === undefined ? 'unknown' : allowed ? 'allowed' : 'refused',
       }),
     onFailure: (err) => log.error({ err }, 'who may read shared collections could not be written'),

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { isMistake } from '../../base/expected-fault.ts'
+import { isProgrammingError } from '../../base/expected-fault.ts'
 import type { OnUnforeseen } from '../pipeline/failures.ts'
 
 /** Where failures of requests are logged that the hub does not foresee. */
@@ -19,5 +19,5 @@ export function logFailure(
   fields: { readonly err: unknown; readonly resource?: string },
   message: string,
 ): void {
-  log[isMistake(fields.err) ? 'error' : level](fields, message)
+  log[isProgrammingError(fields.err) ? 'error' : level](fields, message)
 }

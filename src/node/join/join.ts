@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import { keptAuthority } from '../../certificates/kept-authority.ts'
+import { storedAuthority } from '../../certificates/stored-authority.ts'
 import { hubFiles, type HubRunner } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type RemovedFlags } from './kubelet-flags.ts'
@@ -146,7 +146,7 @@ export function applyJoin(files: NodeFiles, settings: JoinSettings, plan: JoinPl
   // The kubelet does not start on a kubeconfig that names a certificate which is not there, and it
   // is the kubelet that starts the hub.
   if (settings.ownAuthority)
-    files.within(`${settings.rootDir}/pki`, 0o700, (pki) => keptAuthority(pki, () => undefined))
+    files.within(`${settings.rootDir}/pki`, 0o700, (pki) => storedAuthority(pki, () => undefined))
   for (const { path, after } of plan.changes) if (after) files.write(path, after)
   for (const { path } of plan.record.files) files.sweep(path)
   const settled = plan.record.files.map((file) => ({ ...file, written: file.written.slice(-1) }))

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { get } from 'node:http'
 import { connect } from 'node:tls'
-import { elapsed, pause, unlessClosed } from '../../base/clock.ts'
+import { elapsed, pause, afterUnlessClosed } from '../../base/clock.ts'
 import type { HubPorts } from './static-pod.ts'
 
 /** Resolves to why systemctl failed; `undefined` when it did what these words say. */
@@ -49,7 +49,7 @@ function isReady(port: number): Promise<boolean> {
     resolve(answer.statusCode === 200)
   })
   asking.on('error', () => resolve(false))
-  unlessClosed(asking, 5000, () => asking.destroy())
+  afterUnlessClosed(asking, 5000, () => asking.destroy())
   return promise
 }
 
@@ -58,6 +58,6 @@ function isTrusted(port: number, ca: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const socket = connect({ host: '127.0.0.1', port, ca }, () => resolve(true))
   socket.on('error', () => resolve(false)).on('close', () => resolve(false))
-  unlessClosed(socket, 5000, () => socket.destroy())
+  afterUnlessClosed(socket, 5000, () => socket.destroy())
   return promise.finally(() => socket.destroy())
 }

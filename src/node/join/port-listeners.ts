@@ -1,5 +1,5 @@
 import {
-  listenerShown,
+  describeListener,
   listeningSockets,
   socketsAt,
   type ListeningSocket,
@@ -26,5 +26,5 @@ export function portListeners(ports: HubPorts): {
   const { byRoot = [], byOthers = [] } = Object.groupBy(sockets.values(), ({ uid }) =>
     uid === root ? 'byRoot' : 'byOthers',
   )
-  return { byRoot: byRoot.map(listenerShown), byOthers: byOthers.map(listenerShown) }
+  return { byRoot: byRoot.map(describeListener), byOthers: byOthers.map(describeListener) }
 }

@@ -1,6 +1,6 @@
 import { hostOf, portOf } from '../../config/own-listeners.ts'
 import { serverAddress } from '../../config/value.ts'
-import { isLoopback } from '../../api/request/own-host.ts'
+import { isLoopback } from '../../api/request/host-check.ts'
 import type { NodeFiles } from './node-files.ts'
 import type { HubPorts } from './static-pod.ts'
 

@@ -5,7 +5,7 @@ import {
   eventFrame,
   watchFrame,
 } from '../../../src/api/codec/event-frame.ts'
-import { watchCutter } from '../../../src/api/codec/watch-cutter.ts'
+import { watchDecoder } from '../../../src/api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { expired } from '../../../src/api/kube/status.ts'
@@ -15,7 +15,7 @@ import { fixture } from '../../kit/fixture.ts'
 const encodingOf = (name: string): Encoding => (name.endsWith('.pb') ? 'protobuf' : 'json')
 
 function cut(name: string, projection: Projection) {
-  const cutter = watchCutter(encodingOf(name), projection)
+  const cutter = watchDecoder(encodingOf(name), projection)
   return { events: cutter.push(fixture(name)), gvk: cutter.gvk }
 }
 
@@ -70,7 +70,7 @@ void t.test('a bookmark is read back, in every form', async (t) => {
       const gvk = { group: 'g', version: 'v1', kind }
       const event: WatchEvent = { type: 'BOOKMARK', resourceVersion: '42', initialEventsEnd }
       const frame = eventFrame(encoding, projection, gvk, event)
-      const cutter = watchCutter(encoding, projection)
+      const cutter = watchDecoder(encoding, projection)
       t.match(cutter.push(frame), [event])
       t.strictSame(cutter.gvk, gvk)
       cutter.end()

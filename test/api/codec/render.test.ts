@@ -3,7 +3,7 @@ import {
   listHead,
   listItems,
   listItemsLength,
-  listJoint,
+  listSeparator,
   listTail,
   statusBody,
 } from '../../../src/api/codec/render.ts'
@@ -40,7 +40,7 @@ void t.test('a list built from its objects is what the API server wrote', async 
     const built = Buffer.concat([
       listHead(encoding, projection, head.gvk, end.meta, end.extra, objects),
       ...listItems(encoding, first ? [first] : []),
-      ...(rest.length > 0 ? listJoint(encoding) : []),
+      ...(rest.length > 0 ? listSeparator(encoding) : []),
       ...listItems(encoding, rest),
       listTail(encoding),
     ])

@@ -2,9 +2,9 @@ import t, { type Test as Tap } from 'tap'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import { expired } from '../../../src/api/kube/status.ts'
 import {
-  Expired,
+  ResourceExpired,
   Reflector,
-  Refused,
+  RequestRefused,
   type ListerWatcher,
   type ReflectorParts,
 } from '../../../src/api/reflector/reflector.ts'
@@ -38,7 +38,8 @@ function reflecting(
     watch,
     ...rest
   }: { readonly watch: Watches } & Partial<
-    Pick<ListerWatcher, 'list' | 'isRestored'> & Pick<ReflectorParts, 'reachable' | 'hurry'>
+    Pick<ListerWatcher, 'list' | 'isRestored'> &
+      Pick<ReflectorParts, 'waitUntilReachable' | 'onRecovery'>
   >,
   held: string | undefined,
   inDoubt = false,
@@ -49,7 +50,12 @@ function reflecting(
     log.push(line)
     condition.changed()
   }
-  const { list = () => Promise.resolve(), isRestored, reachable, hurry } = rest
+  const {
+    list = () => Promise.resolve(),
+    isRestored,
+    waitUntilReachable: reachable,
+    onRecovery,
+  } = rest
   let version = held
   const listerWatcher: ListerWatcher = {
     list: async (wanted, signal) => {
@@ -67,8 +73,8 @@ function reflecting(
     {
       listerWatcher,
       version: () => version,
-      ...(reachable && { reachable }),
-      ...(hurry && { hurry }),
+      ...(reachable && { waitUntilReachable: reachable }),
+      ...(onRecovery && { onRecovery: onRecovery }),
     },
     {
       onSynced: () => say('synced'),
@@ -133,7 +139,7 @@ void t.test('a version that has expired is listed', async (t) => {
     'watch 40',
     'open',
     'closed',
-    `failed: ${new Expired().message}`,
+    `failed: ${new ResourceExpired().message}`,
     'list 0',
     'synced',
     'watch 50',
@@ -171,7 +177,7 @@ void t.test('a cut watch is in doubt, and so is one that had to wait for its lin
 
 void t.test('who is refused does not ask again', async (t) => {
   const watch: Watches = () => {
-    throw new Refused(403)
+    throw new RequestRefused(403)
   }
   const { log, done } = reflecting(t, { watch }, '40')
   await done
@@ -194,7 +200,7 @@ void t.test('what fails is tried again', async (t) => {
 void t.test('what tells that a try is due is heard for one try, and let go of', async (t) => {
   let heard = 0
   let failures = 0
-  const hurry = (act: () => void): Disposable => {
+  const onRecovery = (act: () => void): Disposable => {
     heard += 1
     // While a try is under way: it fails, and the next is due at once.
     queueMicrotask(act)
@@ -209,7 +215,7 @@ void t.test('what tells that a try is due is heard for one try, and let go of', 
     if (failures < 12) throw new Error('the link is cut')
     return silence(signal)
   }
-  const { until } = reflecting(t, { watch, hurry }, '40')
+  const { until } = reflecting(t, { watch, onRecovery: onRecovery }, '40')
   await until('open')
   t.equal(failures, 12)
   t.equal(heard, 1)

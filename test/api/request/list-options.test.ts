@@ -1,11 +1,11 @@
 import t from 'tap'
 import { StatusError } from '../../../src/api/kube/status.ts'
 import {
-  areAccepted,
+  areValidListOptions,
   listOptionsOf,
-  refuseVersionOfPage,
+  refuseVersionWithContinue,
   versionNumber,
-  wantsExactly,
+  isExactList,
 } from '../../../src/api/request/list-options.ts'
 
 /** The code and the fields that a query is refused for; nothing where it is taken. */
@@ -77,7 +77,7 @@ void t.test('options of a watch are checked by what the server serves', async (t
       unserved,
       text,
     )
-    t.equal(areAccepted(query(text), true), served === '', text)
+    t.equal(areValidListOptions(query(text), true), served === '', text)
   }
 })
 
@@ -98,12 +98,12 @@ void t.test('a version is a number, and a page has its own', async (t) => {
   }
   const options = (text: string) => listOptionsOf(query(text), false, true)
   t.equal(
-    refusal(() => refuseVersionOfPage(options('continue=c&resourceVersion=5'))),
+    refusal(() => refuseVersionWithContinue(options('continue=c&resourceVersion=5'))),
     '400',
   )
   for (const text of ['continue=c', 'continue=c&resourceVersion=0', 'resourceVersion=5'])
     t.equal(
-      refusal(() => refuseVersionOfPage(options(text))),
+      refusal(() => refuseVersionWithContinue(options(text))),
       '',
       text,
     )
@@ -113,7 +113,7 @@ void t.test('a version is a number, and a page has its own', async (t) => {
       'resourceVersion=5&limit=1',
       `resourceVersion=5&${match}=NotOlderThan&limit=1`,
       'resourceVersion=5',
-    ].map((text) => wantsExactly(options(text))),
+    ].map((text) => isExactList(options(text))),
     [true, true, false, false],
   )
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { staying, turn } from '../../../src/base/clock.ts'
+import { keepProcessAlive, turn } from '../../../src/base/clock.ts'
 import { RateLimit } from '../../../src/cluster/api/rate-limit.ts'
 
 void t.test('beyond the burst a request waits, until its caller gives up', async (t) => {
@@ -19,7 +19,7 @@ void t.test('beyond the burst a request waits, until its caller gives up', async
 })
 
 void t.test('what was taken comes back with time', async (t) => {
-  using _alive = staying()
+  using _alive = keepProcessAlive()
   const limit = new RateLimit(1000, 1)
   for (let taken = 0; taken < 20; taken++) await limit.take()
   t.pass('twenty of them, one of which was there')

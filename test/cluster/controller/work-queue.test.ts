@@ -1,5 +1,5 @@
 import t from 'tap'
-import { staying } from '../../../src/base/clock.ts'
+import { keepProcessAlive } from '../../../src/base/clock.ts'
 import { WorkQueue } from '../../../src/cluster/controller/work-queue.ts'
 
 t.setTimeout(300_000)
@@ -31,7 +31,7 @@ void t.test(
 void t.test('what failed is tried again, and what asked for it is looked at again', async (t) => {
   const tries: string[] = []
   const done = Promise.withResolvers<void>()
-  using _staying = staying()
+  using _staying = keepProcessAlive()
   const queue = new WorkQueue({
     workers: 1,
     firstWaitMs: 1,

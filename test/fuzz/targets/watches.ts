@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { MalformedBody } from '../../../src/api/codec/malformed-body.ts'
-import { watchCutter } from '../../../src/api/codec/watch-cutter.ts'
+import { watchDecoder } from '../../../src/api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { corpus } from '../corpus.ts'
@@ -60,7 +60,7 @@ interface Told {
 }
 
 function cut(encoding: Encoding, projection: Projection, chunks: readonly Buffer[]): Told {
-  const cutter = watchCutter(encoding, projection)
+  const cutter = watchDecoder(encoding, projection)
   const events: WatchEvent[] = []
   let ended = false
   try {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { ownRequest } from '../../../src/http/exchange/own-request.ts'
-import { node, tokenHolder } from '../../../src/api/request/identity.ts'
+import { nodeIdentity, tokenHolder } from '../../../src/api/request/identity.ts'
 
 const { signal } = new AbortController()
-const asNode = { identity: node, credential: 'node', signal } as const
+const asNode = { identity: nodeIdentity, credential: 'node', signal } as const
 
 void t.test('the hub asks under its own name, whatever it is recorded among', async (t) => {
   const own = ownRequest({ ...asNode, method: 'GET', url: '/api/v1/pods', accept: '*/*' })

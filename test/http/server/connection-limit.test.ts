@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import t from 'tap'
 import type { Incoming, WireReply } from '../../../src/http/exchange/exchange.ts'
-import { node, tokenHolder, type Identity } from '../../../src/api/request/identity.ts'
+import { nodeIdentity, tokenHolder, type Identity } from '../../../src/api/request/identity.ts'
 import { get, proving, said, startListener, type Listening } from '../../kit/listener.ts'
 import { Wire } from '../../kit/wire/wire.ts'
 import { until } from '../../kit/until.ts'
@@ -33,7 +33,7 @@ const holder = (name: string): Identity => tokenHolder(name)
  */
 const byPath = async (incoming: Incoming): Promise<WireReply> => {
   const [, name = '', what] = incoming.url.split('/')
-  if (name !== '') incoming.onProven?.(name === 'node' ? node : holder(name))
+  if (name !== '') incoming.onProven?.(name === 'node' ? nodeIdentity : holder(name))
   return what === 'hold' ? forever() : said('ok')
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:tls'
 import t from 'tap'
-import type { Signal } from '../../../src/base/abort.ts'
+import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { limits } from '../../../src/http/server/limits.ts'
@@ -37,7 +37,7 @@ for (const [name, nth, answered] of floods) {
   void t.test(
     `a flood over HTTP/2 ends its connection, and is nobody else's: ${name}`,
     async (t) => {
-      const open = new Set<Signal>()
+      const open = new Set<AbortSignalLike>()
       let asked = 0
       const listener = await listenSecurely({
         at: [{ host: '127.0.0.1', port: 0 }],

@@ -13,7 +13,7 @@ import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { turn } from '../../../src/base/clock.ts'
 import type { Handler, Incoming, WireReply } from '../../../src/http/exchange/exchange.ts'
-import { node } from '../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../src/api/request/identity.ts'
 import { limits } from '../../../src/http/server/limits.ts'
 import { listen, listenSecurely } from '../../../src/http/server/listener.ts'
 import { field, frame, get as whole, getFields, preface } from '../../kit/http2-frames.ts'
@@ -111,7 +111,7 @@ void t.test(
   async (t) => {
     for (const [who, others] of [
       [undefined, { unprovenMs: 50 }],
-      [node, { restMs: 50 }],
+      [nodeIdentity, { restMs: 50 }],
     ] as const) {
       const { plain } = await starting(t, others, async (incoming) => {
         if (who) incoming.onProven?.(who)
@@ -175,7 +175,7 @@ function servedSockets(t: Test): { readonly socket: Socket; readonly server: Ser
 void t.test('a body that nobody reads has its time, by who is proven', async (t) => {
   for (const [who, ms] of [
     [undefined, 5_000],
-    [node, 30_000],
+    [nodeIdentity, 30_000],
   ] as const) {
     await t.test(`${ms} ms`, async (t) => {
       const { plain } = await starting(t, {}, async (incoming) => {
@@ -200,7 +200,7 @@ void t.test('a body that nobody reads has its time, by who is proven', async (t)
 void t.test('over HTTP/1.1 heads, idle connections and answers have their times', async (t) => {
   const served = servedSockets(t)
   const { plain } = await starting(t, {}, async (incoming) => {
-    incoming.onProven?.(node)
+    incoming.onProven?.(nodeIdentity)
     return incoming.url === '/watch'
       ? driven((sink) => void sink.write(Buffer.alloc(8 << 20)))
       : said('ok')

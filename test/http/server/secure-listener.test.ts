@@ -9,7 +9,7 @@ import { connect as connectPlain } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
 import t from 'tap'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
-import type { Signal } from '../../../src/base/abort.ts'
+import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { turn } from '../../../src/base/clock.ts'
 import type { Incoming, Sink, WireReply } from '../../../src/http/exchange/exchange.ts'
 import { limits } from '../../../src/http/server/limits.ts'
@@ -486,7 +486,7 @@ void t.test(
 void t.test(
   'what is under way on the word of those before goes on for half a minute, and no longer',
   async (t) => {
-    const signals: Signal[] = []
+    const signals: AbortSignalLike[] = []
     const upgraded: WireReply = {
       kind: 'upgrade',
       from: 'cloud',

@@ -7,7 +7,7 @@ import {
   type OverlayKey,
 } from '../../../src/hub/answers/status-overlays.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
-import { node, serviceAccount } from '../../../src/api/request/identity.ts'
+import { nodeIdentity, serviceAccount } from '../../../src/api/request/identity.ts'
 
 const gvk = { group: '', version: 'v1', kind: 'Pod' }
 const gvr = { group: '', version: 'v1', resource: 'pods' }
@@ -22,7 +22,7 @@ const pod = (uid: string): ApiObject => ({
     JSON.stringify({ metadata: { name: 'a', uid }, status: { phase: 'Pending' } }),
   ),
 })
-const kubelet: OverlayKey = { identity: node, gvr, namespace: 'default', name: 'a' }
+const kubelet: OverlayKey = { identity: nodeIdentity, gvr, namespace: 'default', name: 'a' }
 const running = [{ path: ['status', 'phase'] as const, value: 'Running' }]
 
 const shown = (overlays: StatusOverlays, of: OverlayKey, uid = 'first'): unknown => {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { kubeletCache, podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
-import { node, shared, type Identity } from '../../../src/api/request/identity.ts'
+import { nodeIdentity, sharedIdentity, type Identity } from '../../../src/api/request/identity.ts'
 import type { CollectionKey, StoredList } from '../../../src/hub/store/store.ts'
 import type { SqliteStore } from '../../../src/hub/store/sqlite/sqlite-store.ts'
 import { open } from '../store/sqlite/opened.ts'
@@ -18,7 +18,7 @@ const key = (
   with_: Partial<CollectionKey> & { identity?: Identity } = {},
 ): CollectionKey => ({
   partition: {
-    identity: with_.identity ?? node,
+    identity: with_.identity ?? nodeIdentity,
     representation: objectRepresentation(encoding).key,
   },
   gvr: podsOf(nodeName).gvr,
@@ -83,8 +83,13 @@ void t.test('a list that was never asked for is in a wider one', async (t) => {
 void t.test('what all callers share counts for a node that may read it', async (t) => {
   await using store = await open(t.testdir())
   await list(store, key('protobuf'), 'Pod')
-  const at = key('protobuf', { identity: shared, gvr: services, fieldSelector: '' })
-  await list(store, { ...at, partition: { ...at.partition, identity: shared } }, 'Service', 'web')
+  const at = key('protobuf', { identity: sharedIdentity, gvr: services, fieldSelector: '' })
+  await list(
+    store,
+    { ...at, partition: { ...at.partition, identity: sharedIdentity } },
+    'Service',
+    'web',
+  )
   const query = { gvr: services, fieldSelector: 'spec.clusterIP!=None' }
   t.equal(kubeletCache(store, nodeName, never).collection(query), undefined)
   const mayShare = ({ resource }: { resource: string }): boolean => resource === 'services'

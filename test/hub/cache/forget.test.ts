@@ -1,6 +1,6 @@
 import t from 'tap'
 import { join } from 'node:path'
-import { keptKey } from '../../../src/base/kept-key.ts'
+import { storedKey } from '../../../src/base/stored-key.ts'
 import { Recorder } from '../../../src/hub/cache/recorder.ts'
 import { statusBody } from '../../../src/api/codec/render.ts'
 import type { BytesReply, Exchange, Reply } from '../../../src/http/exchange/exchange.ts'
@@ -8,7 +8,7 @@ import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { notFound, resourceNotFound, type Status } from '../../../src/api/kube/status.ts'
 import { componentOf } from '../../../src/api/request/component.ts'
 import { representationsOf } from '../../../src/api/request/representation.ts'
-import { node } from '../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { objectKey } from '../../../src/hub/answers/keys.ts'
 import { openStore } from '../../../src/hub/store/sqlite/open.ts'
@@ -30,7 +30,7 @@ function exchangeOf(path = url): Exchange {
     signal: new AbortController().signal,
     info,
     component: componentOf('kubelet/v1.35.0'),
-    identity: node,
+    identity: nodeIdentity,
     credential: 'node',
     representations: representationsOf(accept, new URLSearchParams(path.split('?')[1])),
   }
@@ -64,7 +64,7 @@ async function recording(
 > {
   const store = await openStore({
     directory: join(directory, 'cache'),
-    sealingKey: keptKey(join(directory, 'store.key')),
+    sealingKey: storedKey(join(directory, 'store.key')),
     report: () => undefined,
   })
   const failures: unknown[] = []

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Signal } from '../../../src/base/abort.ts'
+import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { onAbort } from '../../../src/base/abort.ts'
 import { Informer, type InformerState } from '../../../src/hub/cache/informer.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
@@ -7,7 +7,7 @@ import type { Exchange, ListReply, Reply, WatchReply } from '../../../src/http/e
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { expired } from '../../../src/api/kube/status.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
-import { shared } from '../../../src/api/request/identity.ts'
+import { sharedIdentity } from '../../../src/api/request/identity.ts'
 import { Condition } from '../../kit/condition.ts'
 import { services } from '../../kit/cloud.ts'
 import type { Patience } from '../../kit/until.ts'
@@ -83,7 +83,7 @@ const bookmark = (resourceVersion: string): WatchEvent => ({
 })
 
 /** A watch that stays open until it is given up. */
-async function* open(signal: Signal): AsyncGenerator<readonly WatchEvent[]> {
+async function* open(signal: AbortSignalLike): AsyncGenerator<readonly WatchEvent[]> {
   yield []
   const { promise, resolve } = Promise.withResolvers<void>()
   using _left = onAbort(signal, resolve)
@@ -102,7 +102,7 @@ function following(t: Teardown, answers: readonly (Reply | Error)[], patience: P
   const link = new AbortController()
   const informer = new Informer<string>({
     of: { versions: [services, { ...services, version: 'v1beta1' }], encoding: 'json' },
-    onBehalf: { identity: shared, credential: 'node' },
+    onBehalf: { identity: sharedIdentity, credential: 'node' },
     linkChanged: () => link.signal,
     ask: async ({ url, signal }: Exchange): Promise<Reply> => {
       const { pathname, searchParams } = new URL(url, 'http://hub')

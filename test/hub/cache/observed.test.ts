@@ -1,10 +1,10 @@
 import t from 'tap'
 import { ObservedVersions } from '../../../src/hub/cache/observed.ts'
 import { resourceVersion } from '../../../src/api/kube/resource-version.ts'
-import { node, tokenHolder } from '../../../src/api/request/identity.ts'
+import { nodeIdentity, tokenHolder } from '../../../src/api/request/identity.ts'
 import { pods, services } from '../../kit/cloud.ts'
 
-const ofPods = { identity: node, gvr: pods }
+const ofPods = { identity: nodeIdentity, gvr: pods }
 
 const observed = (stored?: string): ObservedVersions =>
   new ObservedVersions({ observedVersion: () => resourceVersion(stored) })
@@ -14,8 +14,8 @@ void t.test('the newest that was shown counts, for each identity and resource', 
   t.equal(versions.of(ofPods), undefined)
   for (const version of ['9', '10', '8', '', 'x1']) versions.note(ofPods, version)
   t.equal(versions.of(ofPods), '10')
-  t.equal(versions.of({ identity: node, gvr: { ...pods, version: 'v2' } }), '10')
-  t.equal(versions.of({ identity: node, gvr: services }), undefined)
+  t.equal(versions.of({ identity: nodeIdentity, gvr: { ...pods, version: 'v2' } }), '10')
+  t.equal(versions.of({ identity: nodeIdentity, gvr: services }), undefined)
   t.equal(versions.of({ identity: tokenHolder('x'), gvr: pods }), undefined)
 })
 

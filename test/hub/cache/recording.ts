@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { keptKey } from '../../../src/base/kept-key.ts'
+import { storedKey } from '../../../src/base/stored-key.ts'
 import { Recorder } from '../../../src/hub/cache/recorder.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { ByteSource, BytesReply, WatchReply } from '../../../src/http/exchange/exchange.ts'
@@ -62,7 +62,7 @@ export interface Underway {
 export async function recordingIn(directory: string, comparesEvents = true) {
   const store = await openStore({
     directory: join(directory, 'cache'),
-    sealingKey: keptKey(join(directory, 'store.key')),
+    sealingKey: storedKey(join(directory, 'store.key')),
     report: () => undefined,
   })
   const failures: unknown[] = []

@@ -1,17 +1,17 @@
 import t from 'tap'
 import { join } from 'node:path'
 import { TokenShelf } from '../../../src/hub/cache/token-shelf.ts'
-import { keptKey } from '../../../src/base/kept-key.ts'
+import { storedKey } from '../../../src/base/stored-key.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
-import { node } from '../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../src/api/request/identity.ts'
 import type { KeptToken } from '../../../src/hub/cache/token.ts'
 import { tokenResource, tokenName } from '../../../src/hub/store/token-name.ts'
 import { openStore } from '../../../src/hub/store/sqlite/open.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { replace } from '../../contracts/object-store.ts'
 
-const partition = { identity: node, representation: objectRepresentation('json').key }
+const partition = { identity: nodeIdentity, representation: objectRepresentation('json').key }
 const gvk = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
@@ -41,7 +41,7 @@ async function opened(t: Test): Promise<ObjectStore> {
   const directory = t.testdir()
   const store = await openStore({
     directory: join(directory, 'cache'),
-    sealingKey: keptKey(join(directory, 'store.key')),
+    sealingKey: storedKey(join(directory, 'store.key')),
     report: () => undefined,
   })
   t.teardown(() => store[Symbol.asyncDispose]())

@@ -5,10 +5,10 @@ import t, { type Test } from 'tap'
 import type { ChainState } from '../../../src/hub/filter/chain-state.ts'
 import { mostAudiences, Shown, type Audience } from '../../../src/hub/filter/shown.ts'
 import { resourceVersion, type ResourceVersion } from '../../../src/api/kube/resource-version.ts'
-import { node } from '../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../src/api/request/identity.ts'
 
 const audience: Audience = {
-  identity: node,
+  identity: nodeIdentity,
   component: 'kube-proxy',
   gvr: { group: '', version: 'v1', resource: 'services' },
   namespace: undefined,

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
-import { staying } from '../../../src/base/clock.ts'
+import { keepProcessAlive } from '../../../src/base/clock.ts'
 import { SocketTableThread } from '../../../src/hub/identity/socket-table-thread.ts'
 
 const ends = '0100007F:9C40 0100007F:2815'
@@ -54,7 +54,7 @@ void t.test('a thread that fails takes nothing with it but what it was asked', a
   t.equal(await thread.lines(path, [ends]), line)
   const [worker] = await started
   // The thread keeps no process alive.
-  using _staying = staying()
+  using _staying = keepProcessAlive()
   worker.postMessage(null)
   await t.rejects(thread.lines(path, [ends]), {
     message: 'the thread that reads the socket table has ended',

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mock } from 'node:test'
-import type { Signal } from '../../../src/base/abort.ts'
+import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { withDeadline } from '../../../src/hub/pipeline/deadline.ts'
 import { emptyReply, exchangeOf } from '../../kit/exchange.ts'
 
@@ -12,7 +12,7 @@ const running = new AbortController().signal
 void t.test('a watch is ended fifteen seconds after its time, and not before', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  let signal: Signal | undefined
+  let signal: AbortSignalLike | undefined
   const handle = withDeadline(running)(async (exchange) => {
     signal = exchange.signal
     return emptyReply
@@ -73,7 +73,7 @@ void t.test('what names no time, or none that makes sense, has no deadline', asy
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   for (const url of urls) {
-    let signal: Signal | undefined
+    let signal: AbortSignalLike | undefined
     await withDeadline(running)(async (exchange) => {
       signal = exchange.signal
       return emptyReply
@@ -85,7 +85,7 @@ void t.test('what names no time, or none that makes sense, has no deadline', asy
 
 void t.test('a watch ends when the hub stops, whatever time it asked for', async (t) => {
   const stopping = new AbortController()
-  let signal: Signal | undefined
+  let signal: AbortSignalLike | undefined
   await withDeadline(stopping.signal)(async (exchange) => {
     signal = exchange.signal
     return emptyReply

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Signal } from '../../../src/base/abort.ts'
+import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { onAbort } from '../../../src/base/abort.ts'
 import { turn } from '../../../src/base/clock.ts'
 import type { ObjectEvent, WatchEvent } from '../../../src/api/codec/watch.ts'
@@ -118,7 +118,7 @@ class Collection {
     }
   }
 
-  async *#events(from: number, signal: Signal): AsyncGenerator<readonly WatchEvent[]> {
+  async *#events(from: number, signal: AbortSignalLike): AsyncGenerator<readonly WatchEvent[]> {
     let told = from
     // What was stored before the watch began is not compared with what was there before.
     const stored = this.#version

@@ -3,7 +3,7 @@ import { connect } from 'node:http2'
 import t from 'tap'
 import { withProof } from '../../../src/hub/pipeline/proof.ts'
 import {
-  node,
+  nodeIdentity,
   serviceAccount,
   tokenHolder,
   type Identity,
@@ -18,10 +18,10 @@ void t.test('the listener hears who is proven before the request goes on', async
   const heard: Identity[] = []
   const exchange = { ...exchangeOf('/api/v1/pods'), onProven: (who: Identity) => heard.push(who) }
   await withProof(async () => {
-    t.strictSame(heard, [node])
+    t.strictSame(heard, [nodeIdentity])
     return emptyReply
   })(exchange)
-  t.strictSame(heard, [node])
+  t.strictSame(heard, [nodeIdentity])
 })
 
 void t.test(

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { keptKey } from '../../../src/base/kept-key.ts'
+import { storedKey } from '../../../src/base/stored-key.ts'
 import { openStore } from '../../../src/hub/store/sqlite/open.ts'
 import { collection, head, object, replace, changed } from '../../contracts/object-store.ts'
 
@@ -7,7 +7,7 @@ import { collection, head, object, replace, changed } from '../../contracts/obje
 const [directory = '', from = '0'] = process.argv.slice(2)
 const store = await openStore({
   directory: join(directory, 'cache'),
-  sealingKey: keptKey(join(directory, 'store.key')),
+  sealingKey: storedKey(join(directory, 'store.key')),
   report: () => process.exit(1),
 })
 

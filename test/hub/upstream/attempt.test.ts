@@ -9,7 +9,7 @@ import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { attempt, NoAnswer } from '../../../src/hub/upstream/attempt.ts'
 import { Upstream } from '../../../src/hub/upstream/upstream.ts'
 import { componentOf } from '../../../src/api/request/component.ts'
-import { node } from '../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { authority } from '../../kit/wire/certificates.ts'
 import { h2Upstream } from '../../kit/wire/h2-upstream.ts'
@@ -35,7 +35,7 @@ const exchangeOf = (signal: AbortSignal): Exchange => ({
   signal,
   info: parseRequestInfo('GET', '/'),
   component: componentOf(''),
-  identity: node,
+  identity: nodeIdentity,
   credential: 'node',
   representations: [],
 })

@@ -15,7 +15,7 @@ import { forwarder, Unreachable, type ForwardOptions } from '../../../src/hub/up
 import { upgrader } from '../../../src/hub/upstream/upgrade.ts'
 import { Upstream } from '../../../src/hub/upstream/upstream.ts'
 import { componentOf } from '../../../src/api/request/component.ts'
-import { node } from '../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { listen, listenSecurely } from '../../../src/http/server/listener.ts'
 import { rawUpstream, type RawUpstream } from '../../kit/wire/upstream.ts'
@@ -168,7 +168,7 @@ const exchangeOf = (incoming: Incoming, credential: Credential): Exchange => ({
   ...incoming,
   info: parseRequestInfo(incoming.method, incoming.url),
   component: componentOf(incoming.headers.get('user-agent')),
-  identity: node,
+  identity: nodeIdentity,
   credential,
   representations: [],
 })

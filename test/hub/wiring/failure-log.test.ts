@@ -1,6 +1,6 @@
 import pino from 'pino'
 import t from 'tap'
-import { staying } from '../../../src/base/clock.ts'
+import { keepProcessAlive } from '../../../src/base/clock.ts'
 import { FailureLog } from '../../../src/hub/wiring/failure-log.ts'
 import { Condition } from '../../kit/condition.ts'
 
@@ -48,7 +48,7 @@ void t.test('a filter that fails at many objects says so once, and then how many
 })
 
 void t.test('the number is told when the time is over, and what comes later anew', async (t) => {
-  using _process = staying()
+  using _process = keepProcessAlive()
   const { failures, said, brief } = logged(5)
   failures.add('one', new Error('no such field'))
   failures.add('one', new Error('no such field'))

@@ -5,8 +5,8 @@ import type { ApiObject } from '../../kube/object.ts'
 import type { Cursor, Element, Path, Scalar } from '../element.ts'
 import { MalformedBody } from '../malformed-body.ts'
 import { PathError } from '../path-error.ts'
-import { checkDecodable } from '../whole-value.ts'
-import { elementsOf, locate, shownObject } from './locate.ts'
+import { checkDecodable } from '../decode-limit.ts'
+import { elementsOf, locate, rowObject } from './locate.ts'
 import { Members, skipSpace, textOf, valueEnd } from './members.ts'
 
 /** See `Cursor`. The top of the object is gone through once, when it is first asked for. */
@@ -74,7 +74,7 @@ export class JsonCursor implements Cursor {
     if (typeof first !== 'string' || first === '*') {
       throw new PathError('a path begins with a field of the object')
     }
-    this.#top ??= topOf(this.#bytes, this.#gvk.kind === 'Table' ? shownObject(this.#bytes) : 0)
+    this.#top ??= topOf(this.#bytes, this.#gvk.kind === 'Table' ? rowObject(this.#bytes) : 0)
     return locate(this.#bytes, this.#top.get(first) ?? -1, rest)
   }
 }

@@ -3,7 +3,7 @@ import type { Path } from '../element.ts'
 import type { Edit, EditValue, ElementChange } from '../change.ts'
 import { PathError } from '../path-error.ts'
 import { JsonElement } from './cursor.ts'
-import { elementsOf, membersNamed, membersOf, shownObject, type Place } from './locate.ts'
+import { elementsOf, membersNamed, membersOf, rowObject, type Span } from './locate.ts'
 import { skipSpace, valueEnd } from './members.ts'
 import { goJson } from './write.ts'
 
@@ -16,7 +16,7 @@ interface Splice {
 
 /** The bytes with one edit made, copied once. */
 export function editJson(gvk: GVK, bytes: Buffer, edit: Edit): Buffer {
-  const at = gvk.kind === 'Table' ? shownObject(bytes) : 0
+  const at = gvk.kind === 'Table' ? rowObject(bytes) : 0
   return at < 0 ? bytes : spliced(bytes, splicesAt(bytes, at, edit.path, edit))
 }
 
@@ -108,8 +108,8 @@ function appended(
 function without(
   bytes: Buffer,
   at: number,
-  all: readonly Place[],
-  removed: readonly Place[],
+  all: readonly Span[],
+  removed: readonly Span[],
 ): Splice {
   const gone = new Set(removed.map(({ start }) => start))
   const kept = all.filter(({ start }) => !gone.has(start))

@@ -2,16 +2,16 @@ import type { GVK } from '../../kube/gvk.ts'
 import { parseApiVersion } from '../../kube/gvk.ts'
 import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import { Members, word } from './members.ts'
+import { Members, memberName } from './members.ts'
 
-const metadata = word('metadata')
-const object = word('object')
-const namespace = word('namespace')
-const name = word('name')
-const uid = word('uid')
-const resourceVersion = word('resourceVersion')
-const kind = word('kind')
-const apiVersion = word('apiVersion')
+const metadata = memberName('metadata')
+const object = memberName('object')
+const namespace = memberName('namespace')
+const name = memberName('name')
+const uid = memberName('uid')
+const resourceVersion = memberName('resourceVersion')
+const kind = memberName('kind')
+const apiVersion = memberName('apiVersion')
 
 interface Identity {
   namespace: string

@@ -1,11 +1,11 @@
 import { PathError } from '../path-error.ts'
-import { Members, skipSpace, valueEnd, word } from './members.ts'
+import { Members, skipSpace, valueEnd, memberName } from './members.ts'
 
-const rows = word('rows')
-const object = word('object')
+const rows = memberName('rows')
+const object = memberName('object')
 
 /** A member of an object or an element of a list, by where it is written. */
-export interface Place {
+export interface Span {
   /** Of the key, in an object. */
   readonly start: number
   readonly valueStart: number
@@ -13,31 +13,31 @@ export interface Place {
 }
 
 /** The members of the object at `at` that have this key, in the order they were written. */
-export function membersNamed(bytes: Buffer, at: number, key: string): Place[] {
-  const found: Place[] = []
-  const name = word(key)
+export function membersNamed(bytes: Buffer, at: number, key: string): Span[] {
+  const found: Span[] = []
+  const name = memberName(key)
   for (const members = new Members(bytes, at); members.next();) {
-    if (members.is(name)) found.push(placeOf(members))
+    if (members.is(name)) found.push(spanOf(members))
   }
   return found
 }
 
 /** All members of the object at `at`. */
-export function membersOf(bytes: Buffer, at: number): Place[] {
-  const found: Place[] = []
-  for (const members = new Members(bytes, at); members.next();) found.push(placeOf(members))
+export function membersOf(bytes: Buffer, at: number): Span[] {
+  const found: Span[] = []
+  for (const members = new Members(bytes, at); members.next();) found.push(spanOf(members))
   return found
 }
 
-const placeOf = ({ keyStart, valueStart, valueEnd: end }: Members): Place => ({
+const spanOf = ({ keyStart, valueStart, valueEnd: end }: Members): Span => ({
   start: keyStart,
   valueStart,
   end,
 })
 
 /** The elements of the list at `at`. */
-export function elementsOf(bytes: Buffer, at: number): Place[] {
-  const found: Place[] = []
+export function elementsOf(bytes: Buffer, at: number): Span[] {
+  const found: Span[] = []
   let next = skipSpace(bytes, at + 1)
   while (next < bytes.length && bytes[next] !== 0x5d) {
     const end = valueEnd(bytes, next)
@@ -73,7 +73,7 @@ function elementAt(bytes: Buffer, at: number, index: number): number {
  * Where the object that a Table's row shows begins; -1 where it shows none. `bytes` are a row, or a
  * Table of one.
  */
-export function shownObject(bytes: Buffer): number {
+export function rowObject(bytes: Buffer): number {
   for (const members = new Members(bytes, 0); members.next();) {
     if (members.is(object) && members.isObject) return members.valueStart
     if (members.is(rows)) return locate(bytes, members.valueStart, [0, 'object'])

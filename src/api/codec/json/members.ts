@@ -73,12 +73,12 @@ export function textOf(bytes: Buffer, start: number, end: number): string {
 }
 
 /** A name to look for, in the forms the search needs. */
-export interface Word {
+export interface MemberName {
   readonly text: string
   readonly bytes: Buffer
 }
 
-export const word = (text: string): Word => ({ text, bytes: Buffer.from(text) })
+export const memberName = (text: string): MemberName => ({ text, bytes: Buffer.from(text) })
 
 /**
  * Goes through the members of the object at `at`, in the order they were written, one `next` each.
@@ -143,7 +143,7 @@ export class Members {
   }
 
   /** Whether the key is `word`. */
-  is({ text, bytes }: Word): boolean {
+  is({ text, bytes }: MemberName): boolean {
     if (this.#escaped) return this.key === text
     const start = this.keyStart + 1
     if (this.keyEnd - start - 1 !== bytes.length) return false

@@ -1,4 +1,4 @@
-import { deepestNesting, MalformedBody } from '../malformed-body.ts'
+import { maxNesting, MalformedBody } from '../malformed-body.ts'
 
 const quote = 0x22
 const backslash = 0x5c
@@ -124,8 +124,8 @@ export class Scanner {
   }
 
   #deeper(): Uint8Array<ArrayBuffer> {
-    if (this.#stack.length >= deepestNesting) throw new MalformedBody('nested too deeply')
-    const deeper = new Uint8Array(Math.min(this.#stack.length * 4, deepestNesting))
+    if (this.#stack.length >= maxNesting) throw new MalformedBody('nested too deeply')
+    const deeper = new Uint8Array(Math.min(this.#stack.length * 4, maxNesting))
     deeper.set(this.#stack)
     this.#stack = deeper
     return deeper

@@ -4,11 +4,11 @@ import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { MalformedBody } from '../malformed-body.ts'
 import { gvkIn } from './identity.ts'
-import { isSpace, Members, skipSpace, textOf, valueEnd, word } from './members.ts'
+import { isSpace, Members, skipSpace, textOf, valueEnd, memberName } from './members.ts'
 import { Scanner } from './scanner.ts'
 import { goJson } from './write.ts'
 
-const rows = word('rows')
+const rows = memberName('rows')
 const kindStart = Buffer.from('{"kind":"')
 const versionStart = Buffer.from(',"apiVersion":"')
 

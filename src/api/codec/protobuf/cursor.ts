@@ -14,7 +14,7 @@ import { lengthType } from './wire.ts'
  * A place a path has led to: what stands there, in pieces where a message was written in several,
  * and what it is by the schema.
  */
-interface Found {
+interface FieldAtPath {
   readonly field: Field
   readonly pieces: readonly Occurrence[]
   /** Whether the pieces are all of a list, and not one value. */
@@ -75,7 +75,7 @@ export class ProtobufCursor implements Cursor {
     return decodedAt(knownSchema(this.#gvk), this.#top, path)
   }
 
-  #find(path: Path): Found | undefined {
+  #find(path: Path): FieldAtPath | undefined {
     if (isLeftOut(this.#gvk, path[0])) return undefined
     return find(knownSchema(this.#gvk), this.#top, path)
   }
@@ -104,18 +104,18 @@ export class ProtobufElement implements Element {
     return countOf(this.#find(path))
   }
 
-  #find(path: Path): Found | undefined {
+  #find(path: Path): FieldAtPath | undefined {
     return further(this.#field, this.#pieces, path)
   }
 }
 
-const scalarOf = (found: Found | undefined): Scalar | undefined =>
+const scalarOf = (found: FieldAtPath | undefined): Scalar | undefined =>
   !found || found.list || found.map ? undefined : readScalar(found.field, found.pieces)
 
-const countOf = (found: Found | undefined): number =>
+const countOf = (found: FieldAtPath | undefined): number =>
   found?.list === true ? found.pieces.length : 0
 
-function isThere(found: Found | undefined): boolean {
+function isThere(found: FieldAtPath | undefined): boolean {
   if (!found) return false
   const { field, pieces, list, map } = found
   if (map) return pieces.length > 0
@@ -128,7 +128,7 @@ function find(
   schema: MessageSchema,
   pieces: readonly Occurrence[],
   [name, ...rest]: Path,
-): Found | undefined {
+): FieldAtPath | undefined {
   const { through, field } = fieldNamed(schema, name)
   const inside = through.reduce<readonly Occurrence[]>(
     (outer, embedded) => occurrences(outer, embedded),
@@ -150,7 +150,7 @@ function find(
   return element && further({ ...field, shown: true }, [element], deeper)
 }
 
-function further(field: Field, pieces: readonly Occurrence[], path: Path): Found | undefined {
+function further(field: Field, pieces: readonly Occurrence[], path: Path): FieldAtPath | undefined {
   if (path.length === 0) return { field, pieces, list: false }
   // What follows is looked up even in a message that is not there, so that a wrong path is wrong
   // everywhere.

@@ -1,7 +1,7 @@
-import { onAbort, type Signal } from '../../../base/abort.ts'
+import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
 import { after, elapsed, every, jitter } from '../../../base/clock.ts'
 import { selectEvent, type Selection } from '../../../api/codec/selection.ts'
-import { shortestWatchMs, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import { minWatchMs, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import type { Encoding } from '../../../api/kube/media-type.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
@@ -48,7 +48,7 @@ export interface CacheWatcherParts {
   readonly encoding: Encoding
   readonly bookmarks: boolean
   readonly lastsMs: number
-  readonly signal: Signal
+  readonly signal: AbortSignalLike
   /**
    * Aborts when no event follows in the log: with the reason 'expired' where its client has to
    * list.
@@ -239,8 +239,7 @@ export class CacheWatcher {
   }
 }
 
-const soon = (lastedMs: number): number =>
-  Math.max(shortestWatchMs - lastedMs, 0) + jitter(0, spreadMs)
+const soon = (lastedMs: number): number => Math.max(minWatchMs - lastedMs, 0) + jitter(0, spreadMs)
 
 const errorOf = (why: string): WatchEvent => ({ type: 'ERROR', status: expired(why) })
 

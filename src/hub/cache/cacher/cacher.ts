@@ -1,4 +1,4 @@
-import { onAbort, type Signal } from '../../../base/abort.ts'
+import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
 import { after, elapsed, sleep } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
@@ -8,7 +8,7 @@ import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { expired } from '../../../api/kube/status.ts'
-import { Expired, Reflector, Refused } from '../../../api/reflector/reflector.ts'
+import { ResourceExpired, Reflector, RequestRefused } from '../../../api/reflector/reflector.ts'
 import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders } from '../../answers/replies.ts'
 import { storedList } from '../../answers/covering-collection.ts'
@@ -86,7 +86,7 @@ export interface CacheWatch {
   readonly selected: Selected
   readonly bookmarks: boolean
   readonly lastsMs: number
-  readonly signal: Signal
+  readonly signal: AbortSignalLike
   /** Called when the cache watcher begins; disposed of when it is over. */
   readonly onBegin?: () => Disposable
 }
@@ -231,7 +231,7 @@ export class Cacher implements AsyncDisposable {
       const goesOn = this.#log !== undefined && !isRestored
       if (!goesOn && !this.#parts.lists) {
         this.#end('expired')
-        throw new Refused(410)
+        throw new RequestRefused(410)
       }
       await stored.list(version, ending)
       if (isRestored) this.#end('expired')
@@ -241,7 +241,7 @@ export class Cacher implements AsyncDisposable {
       {
         listerWatcher: { ...stored, list },
         version: () => this.#caughtUp(),
-        reachable: (ending) => this.#reachable(ending),
+        waitUntilReachable: (ending) => this.#reachable(ending),
       },
       {
         onSynced: () => this.#synced(),
@@ -251,7 +251,8 @@ export class Cacher implements AsyncDisposable {
         },
         onEvents: (events) => this.#take(events),
         onClosed: () => this.#watched(false),
-        onFailed: (cause) => this.#parts.hooks.onFailed(key.gvr, cause, cause instanceof Refused),
+        onFailed: (cause) =>
+          this.#parts.hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused),
       },
       // What was stored before may be of a cluster that was restored from a backup since.
       this.confirmedAt < this.#parts.link.since(),
@@ -346,10 +347,10 @@ export class Cacher implements AsyncDisposable {
   #take(events: readonly WatchEvent[]): void {
     const log = this.#log
     const version = versionOf(events.at(-1))
-    if (log === undefined || version === undefined) throw new Expired()
+    if (log === undefined || version === undefined) throw new ResourceExpired()
     const stored = this.#parts.store.version(this.key)
     if (stored === undefined || isNewer(version, stored)) {
-      throw new Refused(0, 'the store does not take its events')
+      throw new RequestRefused(0, 'the store does not take its events')
     }
     // Nothing that follows the log can be older: whether the cluster was restored is found out
     // next.

@@ -4,7 +4,7 @@ import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exch
 import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 import { StatusError } from '../../../api/kube/status.ts'
 import type { Representation } from '../../../api/request/representation.ts'
-import { areAccepted, listOptionsOf } from '../../../api/request/list-options.ts'
+import { areValidListOptions, listOptionsOf } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
 import { refusalOfNewer, refuseInvalidVersion } from '../../answers/requested-version.ts'
@@ -129,7 +129,10 @@ export class Cachers implements AsyncDisposable {
   #watched(exchange: Exchange): Watched | undefined {
     const { info } = exchange
     if (!info.isResource || info.verb !== 'watch') return undefined
-    if (exchange.representations[0]?.projection !== 'object' || !areAccepted(info.query, true))
+    if (
+      exchange.representations[0]?.projection !== 'object' ||
+      !areValidListOptions(info.query, true)
+    )
       return undefined
     return this.#parts.recorder.recordsWatch(exchange) ? { exchange, info } : undefined
   }

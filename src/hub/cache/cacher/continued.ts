@@ -1,4 +1,4 @@
-import { follow as aborting, type Signal } from '../../../base/abort.ts'
+import { follow as aborting, type AbortSignalLike } from '../../../base/abort.ts'
 import { versionOf, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { Reply } from '../../../http/exchange/exchange.ts'
 import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
@@ -7,7 +7,7 @@ export interface Continuation {
   /** The version the client watches from; absent: it is shown the state first. */
   readonly from: ResourceVersion | undefined
   /** Aborts when the client has gone. */
-  readonly signal: Signal
+  readonly signal: AbortSignalLike
   /**
    * The rest of the watch from `version` on, from a cacher; `undefined`: not yet, or `isCut`, not
    * at all.
@@ -20,12 +20,12 @@ export interface Continuation {
 }
 
 /** The way to the API server, until `signal` aborts. */
-export type PassThrough = (signal: Signal) => Promise<Reply>
+export type PassThrough = (signal: AbortSignalLike) => Promise<Reply>
 
 type Rest = AsyncIterable<readonly WatchEvent[]>
 
 /** The signal of a client's own upstream watch, which ends with the client or by `close`. */
-export function ownUpstream(client: Signal): { signal: AbortSignal; close: () => void } {
+export function ownUpstream(client: AbortSignalLike): { signal: AbortSignal; close: () => void } {
   const ending = new AbortController()
   aborting(client, ending)
   return { signal: ending.signal, close: () => ending.abort() }

@@ -5,8 +5,8 @@ import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
 import {
-  Expired,
-  Refused,
+  ResourceExpired,
+  RequestRefused,
   watchQuery,
   type ListerWatcher,
 } from '../../../api/reflector/reflector.ts'
@@ -96,14 +96,14 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
 
 async function* inForm<E>(events: AsyncIterable<E>, isInForm: () => boolean): AsyncGenerator<E> {
   for await (const group of events) {
-    if (!isInForm()) throw new Refused(200, 'answered in another form')
+    if (!isInForm()) throw new RequestRefused(200, 'answered in another form')
     yield group
   }
 }
 
 function refusalOf(reply: Reply): Error {
   const status = reply.kind === 'upgrade' ? 0 : reply.status
-  if (status === 410) return new Expired()
-  if (refusals.has(status) || status === 200) return new Refused(status)
+  if (status === 410) return new ResourceExpired()
+  if (refusals.has(status) || status === 200) return new RequestRefused(status)
   return new Error(`answered ${status}`)
 }

@@ -1,7 +1,7 @@
 import { jitter } from '../../../base/clock.ts'
-import { shortestWatchMs } from '../../../api/codec/watch.ts'
+import { minWatchMs } from '../../../api/codec/watch.ts'
 import type { Exchange } from '../../../http/exchange/exchange.ts'
-import { node } from '../../../api/request/identity.ts'
+import { nodeIdentity } from '../../../api/request/identity.ts'
 import type { ResourceRequest } from '../../../api/request/request-info.ts'
 
 /**
@@ -29,7 +29,7 @@ const endpoints = new Set(['services', 'endpointslices', 'endpoints'])
  */
 export function rankOf({ component, identity }: Exchange, { gvr }: ResourceRequest): Rank {
   if (component === 'kubectl') return 'people'
-  if (component === 'kubelet' && identity === node && gvr.group === '') {
+  if (component === 'kubelet' && identity === nodeIdentity && gvr.group === '') {
     if (ofNode.has(gvr.resource)) return 'node'
     if (references.has(gvr.resource)) return 'references'
   }
@@ -42,7 +42,7 @@ export function rankOf({ component, identity }: Exchange, { gvr }: ResourceReque
  * once; but none so soon that its client takes it for a failure and lists again.
  */
 export const endsAfter = (rank: Rank, lastedMs: number): number =>
-  Math.max(resumesAfter(rank), shortestWatchMs - lastedMs)
+  Math.max(resumesAfter(rank), minWatchMs - lastedMs)
 
 /** After how many milliseconds an upstream watch resumes then, in the same order. */
 export function resumesAfter(rank: Rank): number {

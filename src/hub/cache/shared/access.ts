@@ -1,6 +1,6 @@
-import { lastUsed } from '../../../base/last-used.ts'
+import { lruCache } from '../../../base/lru-cache.ts'
 import { elapsed, now } from '../../../base/clock.ts'
-import { KeptFile, keptEntries } from '../../../base/kept-file.ts'
+import { StateFile, storedEntries } from '../../../base/state-file.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import type { Identity } from '../../../api/request/identity.ts'
 
@@ -36,23 +36,23 @@ export interface AccessHooks {
  * more than its keyed hash. Disposing waits until what was said is written.
  */
 export class Access implements AsyncDisposable {
-  readonly #file: KeptFile
+  readonly #file: StateFile
   readonly #hooks: AccessHooks
-  readonly #verdicts = lastUsed<string, Verdict>(mostVerdicts)
+  readonly #verdicts = lruCache<string, Verdict>(mostVerdicts)
   /** Verdicts that are not on the disk yet, and do not count until they are. */
   readonly #unwritten = new Map<string, Verdict>()
   readonly #asking = new Map<string, Promise<boolean | undefined>>()
   /** When an API server gave no verdict, by the clock that never goes back. */
-  readonly #silent = lastUsed<string, number>(mostVerdicts)
+  readonly #silent = lruCache<string, number>(mostVerdicts)
 
   constructor(file: string, hooks: AccessHooks) {
     // Least used first, which is the order in which they are to be set again.
-    this.#file = new KeptFile(file, () =>
+    this.#file = new StateFile(file, () =>
       JSON.stringify([...this.#verdicts.rentries(), ...this.#unwritten]),
     )
     this.#hooks = hooks
     // Without it API servers are asked anew.
-    for (const [key, verdict] of keptEntries(file, isEntry)) this.#verdicts.set(key, verdict)
+    for (const [key, verdict] of storedEntries(file, isEntry)) this.#verdicts.set(key, verdict)
   }
 
   /** The last verdict, however old: for when no API server can be asked. */

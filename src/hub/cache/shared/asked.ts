@@ -9,7 +9,7 @@ import {
 } from '../../../api/kube/resource-version.ts'
 import { covers } from '../../../api/kube/selectors.ts'
 import type { Representation } from '../../../api/request/representation.ts'
-import { areAccepted } from '../../../api/request/list-options.ts'
+import { areValidListOptions } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { collectionKey, selectorsOf } from '../../answers/keys.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
@@ -47,7 +47,8 @@ export function sharedAsk(exchange: Exchange, scope: readonly GVR[]): SharedAsk 
     return undefined
   if (what.kind !== 'object' && what.kind !== 'list' && what.kind !== 'watch') return undefined
   const { info } = what
-  if (what.kind !== 'object' && !areAccepted(info.query, what.kind === 'watch')) return undefined
+  if (what.kind !== 'object' && !areValidListOptions(info.query, what.kind === 'watch'))
+    return undefined
   const selectors = what.kind === 'object' ? nothing : selectorsOf(info)
   const { namespace } = info
   const within = { ...selectors, ...(namespace !== undefined && { namespace }) }

@@ -8,7 +8,7 @@ import {
   type ResourceVersion,
 } from '../../../api/kube/resource-version.ts'
 import { notFound, StatusError, tooLargeResourceVersion } from '../../../api/kube/status.ts'
-import { node, shared } from '../../../api/request/identity.ts'
+import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
 import { listReply, objectReply } from '../../answers/replies.ts'
 import { refuseNewerGet } from '../../answers/requested-version.ts'
@@ -54,7 +54,7 @@ interface Shared {
 }
 
 /** The hub reads it with the node's credentials, for all who may read it whole. */
-const asHub = { identity: shared, credential: 'node' } as const
+const asHub = { identity: sharedIdentity, credential: 'node' } as const
 
 /**
  * How long a request waits for a verdict or for a watch to be open; then it goes to an API server
@@ -185,7 +185,7 @@ export class SharedCollections implements AsyncDisposable {
     if (known) return known
     const { store, ways, link, bounds, hooks } = this.#parts
     const most = this.#parts.idleMs ?? idleMs
-    const partition = { identity: shared, representation: representation.key }
+    const partition = { identity: sharedIdentity, representation: representation.key }
     const cacher = new Cacher(
       {
         key: { partition, gvr, labelSelector: '', fieldSelector: '' },
@@ -208,7 +208,7 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   async #mayShare({ who, gvr }: SharedAsk): Promise<boolean> {
-    const hub = { identity: node, credential: 'node' } as const
+    const hub = { identity: nodeIdentity, credential: 'node' } as const
     const verdicts = await Promise.all(
       (who.credential === 'node' ? [hub] : [hub, who]).map((each) =>
         this.#parts.access.of(each.identity, gvr, () =>
@@ -222,7 +222,7 @@ export class SharedCollections implements AsyncDisposable {
   /** Whether they were allowed when an API server was last asked. */
   #mightShare({ who, gvr }: SharedAsk): boolean {
     const { access } = this.#parts
-    return access.last(node, gvr) === true && access.last(who.identity, gvr) === true
+    return access.last(nodeIdentity, gvr) === true && access.last(who.identity, gvr) === true
   }
 
   /** False where it is not known in time. */

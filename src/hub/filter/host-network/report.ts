@@ -1,4 +1,4 @@
-import { Slices } from '../../../base/slices.ts'
+import { TimeSlices } from '../../../base/time-slices.ts'
 import type { Cursor } from '../../../api/codec/cursor.ts'
 import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
 import type { Inputs } from '../inputs.ts'
@@ -77,7 +77,7 @@ async function found(
   pods: NonNullable<ReportParts['pods']>,
   parts: ReportParts,
 ): Promise<readonly Found[]> {
-  const slices = new Slices()
+  const slices = new TimeSlices()
   const all: Found[] = []
   for (const pod of pods) {
     all.push(onNode(pod, parts))

@@ -1,6 +1,6 @@
 import { elapsed } from '../../../base/clock.ts'
-import { KeptFile } from '../../../base/kept-file.ts'
-import { ownFile } from '../../../base/own-file.ts'
+import { StateFile } from '../../../base/state-file.ts'
+import { readOwnFile } from '../../../base/own-file.ts'
 
 /**
  * How the kubelet was first shown a pod that does not ask for the host's network: on it all the
@@ -67,7 +67,7 @@ export interface VerdictSurroundings {
  * that is lost, or cannot be read, is as good as none: then pods' own statuses tell.
  */
 export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
-  readonly #file: KeptFile
+  readonly #file: StateFile
   readonly #shownBefore: () => Iterable<string>
   readonly #onFailure: (cause: unknown) => void
   readonly #onKept: () => void
@@ -82,7 +82,7 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
    * written, `onFailure` with the cause where nobody waits for a write that failed.
    */
   constructor(file: string, { shownBefore, onKept, onFailure }: VerdictSurroundings) {
-    this.#file = new KeptFile(file, () => this.#content())
+    this.#file = new StateFile(file, () => this.#content())
     this.#shownBefore = shownBefore
     this.#onFailure = onFailure
     this.#onKept = onKept
@@ -190,7 +190,7 @@ type Kept = readonly [uid: string, verdict: Entry['verdict']]
 /** `undefined` where there is no such file, or none that can be understood. */
 function verdictsIn(file: string): readonly Kept[] | undefined {
   try {
-    const entries: unknown = JSON.parse(String(ownFile(file)))
+    const entries: unknown = JSON.parse(String(readOwnFile(file)))
     return Array.isArray(entries) ? entries.filter(isKept) : undefined
   } catch {
     return undefined

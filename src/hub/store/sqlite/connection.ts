@@ -1,4 +1,4 @@
-import { stillThere } from '../../../base/file-stamp.ts'
+import { sameFileCheck } from '../../../base/file-stamp.ts'
 import { StoreFailure } from '../store.ts'
 import type { Reads } from './reads.ts'
 import type { ReportFault } from './faults.ts'
@@ -31,7 +31,7 @@ export class Connection {
     this.#reads = reads
     this.#readAlone = readAlone
     this.#report = report
-    this.#isInPlace = stillThere(path)
+    this.#isInPlace = sameFileCheck(path)
   }
 
   /** As it is now; for what handles by itself that it cannot be read. */
@@ -62,7 +62,7 @@ export class Connection {
     this.#before = this.#reads
     this.#readAlone = undefined
     this.#reads = reads
-    this.#isInPlace = stillThere(this.#path)
+    this.#isInPlace = sameFileCheck(this.#path)
   }
 
   writerEnded(): void {

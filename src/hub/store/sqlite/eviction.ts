@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { node, shared } from '../../../api/request/identity.ts'
+import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
 import type { Evicted, EvictedKind, EvictionStep } from './eviction-step.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { Objects } from './objects.ts'
@@ -71,16 +71,16 @@ const podResources = [
 
 /** Those that are `?`, a list in JSON, name them all, as `placeNameOf` has it. */
 const isUnreferenced = (name: string, namespace: string): string =>
-  `identity = '${node}' AND passing = 0 AND api_group || '/' || resource IN (${quoted(podResources)})
+  `identity = '${nodeIdentity}' AND passing = 0 AND api_group || '/' || resource IN (${quoted(podResources)})
    AND api_group || '/' || resource || '/' || ${namespace} || '/' || ${name} NOT IN (SELECT value FROM json_each(?))`
 
 const byName = 'metadata.name='
 
-const ofNode = `identity = '${node}' AND api_group || '/' || resource IN (${quoted(bootResources)})`
-const neededScopes = `SELECT id FROM scope WHERE passing = 0 AND (identity = '${shared}' OR ${ofNode})`
+const ofNode = `identity = '${nodeIdentity}' AND api_group || '/' || resource IN (${quoted(bootResources)})`
+const neededScopes = `SELECT id FROM scope WHERE passing = 0 AND (identity = '${sharedIdentity}' OR ${ofNode})`
 const passingScopes = 'SELECT id FROM scope WHERE passing = 1'
 /** Discovery, which programs read before they do anything; OpenAPI is for people. */
-const neededDocuments = `identity = '${node}' AND (${['/api', '/apis', '/version']
+const neededDocuments = `identity = '${nodeIdentity}' AND (${['/api', '/apis', '/version']
   .map((path) => `url = '${path}' OR url GLOB '${path}[/?]*'`)
   .join(' OR ')})`
 
@@ -274,7 +274,7 @@ export class Eviction {
       idle: prepare(
         db,
         `SELECT identity FROM audience
-         WHERE idle_days > 0 AND identity NOT IN ('${node}', '${shared}') AND (
+         WHERE idle_days > 0 AND identity NOT IN ('${nodeIdentity}', '${sharedIdentity}') AND (
            EXISTS (SELECT 1 FROM document WHERE document.identity = audience.identity)
            OR EXISTS (SELECT 1 FROM scope WHERE scope.identity = audience.identity AND (
              EXISTS (SELECT 1 FROM collection WHERE scope = scope.id)
@@ -444,7 +444,8 @@ export class Eviction {
   ): Evicted | undefined {
     while (taking.rowsLeft > 0) {
       // What others have is what a node's network may be made of: the node's own rest goes first.
-      const identity = kind === 'collection' && weights.has(node) ? node : heaviest(weights)
+      const identity =
+        kind === 'collection' && weights.has(nodeIdentity) ? nodeIdentity : heaviest(weights)
       if (identity === undefined) break
       const taken = take(identity, taking)
       if (taken) weights.set(identity, (weights.get(identity) ?? 0) - taken.bytes)

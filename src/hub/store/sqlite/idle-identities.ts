@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { node } from '../../../api/request/identity.ts'
+import { nodeIdentity } from '../../../api/request/identity.ts'
 import type { Objects } from './objects.ts'
 import type { EventLogs } from './event-logs.ts'
 import { prepare, type Row } from './statements.ts'
@@ -34,8 +34,8 @@ export class IdleIdentities {
       newcomers: prepare(
         db,
         `INSERT INTO audience (identity, idle_days)
-         SELECT identity, 0 FROM scope WHERE identity <> '${node}'
-         UNION SELECT identity, 0 FROM document WHERE identity <> '${node}'
+         SELECT identity, 0 FROM scope WHERE identity <> '${nodeIdentity}'
+         UNION SELECT identity, 0 FROM document WHERE identity <> '${nodeIdentity}'
          ON CONFLICT DO NOTHING`,
       ),
       day: prepare(db, 'SELECT max(day) FROM aged'),

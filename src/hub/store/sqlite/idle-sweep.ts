@@ -1,5 +1,5 @@
 import { after, every, now } from '../../../base/clock.ts'
-import { node, nobody, type Identity } from '../../../api/request/identity.ts'
+import { nodeIdentity, unprovenIdentity, type Identity } from '../../../api/request/identity.ts'
 import type { Operation } from './messages.ts'
 
 const dayMs = 24 * 60 * 60_000
@@ -32,7 +32,8 @@ export class IdleSweep implements Disposable {
   /** To be called whenever something is read or written for `identity`. */
   used(identity: Identity): void {
     // The node's is never swept, and what nobody has proved to be its own always.
-    if (identity === node || identity === nobody || this.#used.has(identity)) return
+    if (identity === nodeIdentity || identity === unprovenIdentity || this.#used.has(identity))
+      return
     if (this.#used.size >= maxRemembered) this.#used.clear()
     this.#used.add(identity)
     this.#parts.write({ kind: 'mark-used', identity }).catch(() => this.#used.delete(identity))

@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { closeToOthers } from '../../../base/closed-file.ts'
+import { restrictMode } from '../../../base/file-mode.ts'
 import { lockHolder } from './lock-holder.ts'
 
 /** SQLite's codes for a file that another holds, and for one that is no database. */
@@ -55,6 +55,6 @@ function createClosed(path: string): void {
     closeSync(openSync(path, 'ax', 0o600))
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause
-    closeToOthers(path, 0o600)
+    restrictMode(path, 0o600)
   }
 }

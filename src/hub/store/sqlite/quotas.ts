@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { node, shared } from '../../../api/request/identity.ts'
+import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
 import type { Operation } from './messages.ts'
 import { prepare } from './statements.ts'
 
@@ -30,7 +30,7 @@ export const quotaTarget = 7 / 8
 export const quotaBytes = (maxBytes: number): number => quotaShare * maxBytes
 
 /** Exempt: what the node boots with, and what the hub itself chose to read. */
-const exempt = new Set<string>([node, shared])
+const exempt = new Set<string>([nodeIdentity, sharedIdentity])
 export const hasQuota = (identity: string): boolean => !exempt.has(identity)
 
 /**

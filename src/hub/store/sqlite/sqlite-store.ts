@@ -111,7 +111,7 @@ export class SqliteStore implements ObjectStore {
   }
 
   /** How many collections are unfit because of a write in this run. */
-  get unfitCollections(): number {
+  get incompleteCollections(): number {
     return this.#collections.unfit
   }
 

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import { now } from '../../../base/clock.ts'
-import { closeToOthers } from '../../../base/closed-file.ts'
+import { restrictMode } from '../../../base/file-mode.ts'
 import { makeFolder } from '../../../base/folder.ts'
 import { StoreFailure } from '../store.ts'
 import { lock } from './lock.ts'
@@ -106,7 +106,7 @@ export class StoreDirectory implements Disposable {
     this.#held ??= attempt(() => {
       makeFolder(this.#directory, 0o700)
       // The folder itself may be a link, to a larger disk.
-      closeToOthers(realpathSync(this.#directory), 0o700)
+      restrictMode(realpathSync(this.#directory), 0o700)
       return lock(join(this.#directory, lockFile))
     })
   }
@@ -142,7 +142,7 @@ function attempt<T>(act: () => T): T {
 function createClosed(path: string): void {
   closeSync(openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600))
   for (const each of [path, `${path}-wal`, `${path}-shm`])
-    if (lstatSync(each, { throwIfNoEntry: false })) closeToOthers(each, 0o600)
+    if (lstatSync(each, { throwIfNoEntry: false })) restrictMode(each, 0o600)
 }
 
 /** The last one set aside is kept, for whoever wants to look. Returns its path. */

@@ -1,13 +1,13 @@
 import t from 'tap'
 import { Cacher } from '../../../../src/hub/cache/cacher/cacher.ts'
 import { everything } from '../../../../src/api/codec/selection.ts'
-import { onAbort, type Signal } from '../../../../src/base/abort.ts'
+import { onAbort, type AbortSignalLike } from '../../../../src/base/abort.ts'
 import type { Ways } from '../../../../src/hub/cache/cacher/reflecting.ts'
 import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
 import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../../src/http/exchange/headers.ts'
 import { objectRepresentation } from '../../../../src/api/request/representation.ts'
-import { node } from '../../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
 
@@ -17,7 +17,7 @@ t.teardown(() => clearInterval(alive))
 
 const representation = objectRepresentation('json')
 const key = {
-  partition: { identity: node, representation: representation.key },
+  partition: { identity: nodeIdentity, representation: representation.key },
   gvr: services,
   labelSelector: '',
   fieldSelector: '',
@@ -34,7 +34,7 @@ const added = (version: string): ObjectEvent => ({
   },
 })
 
-const untilOver = <T>(signal: Signal): Promise<T> =>
+const untilOver = <T>(signal: AbortSignalLike): Promise<T> =>
   new Promise((_, reject) => {
     onAbort(signal, () => reject(new Error('the request is over')))
   })
@@ -75,7 +75,7 @@ const cacherOf = (
       idleMs: 60_000,
       hooks: { onWatches: ignored, onReaders: ignored, onReaderEnded: ignored, onFailed },
     },
-    { identity: node, credential: 'node' },
+    { identity: nodeIdentity, credential: 'node' },
   )
 
 /** A watch that is cut before its first event. */

@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Access } from '../../../../src/hub/cache/shared/access.ts'
-import { node, tokenHolder } from '../../../../src/api/request/identity.ts'
+import { nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
 import { services } from '../../../kit/cloud.ts'
 import { Condition } from '../../../kit/condition.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
@@ -19,7 +19,8 @@ function accessIn(folder: string) {
     },
     onFailure: () => undefined,
   })
-  const ask = (said: boolean | undefined) => access.of(node, services, () => Promise.resolve(said))
+  const ask = (said: boolean | undefined) =>
+    access.of(nodeIdentity, services, () => Promise.resolve(said))
   return { access, ask, heard, reviewed: () => verdict.until(() => heard.length > 0) }
 }
 
@@ -41,7 +42,11 @@ void t.test(
     now -= 600 * minute
     t.equal(await ask(false), false, 'and when the clock was set back')
     now += 1_200 * minute
-    t.equal(access.last(node, services), false, 'the last one stands where nobody can be asked')
+    t.equal(
+      access.last(nodeIdentity, services),
+      false,
+      'the last one stands where nobody can be asked',
+    )
     t.strictSame(heard, [true, false, true, false])
   },
 )
@@ -49,12 +54,12 @@ void t.test(
 void t.test('who ask together ask once, and nobody again at once after no answer', async (t) => {
   const { access, ask, heard } = accessIn(rootFolder(t))
   const answer = Promise.withResolvers<boolean | undefined>()
-  const both = [1, 2].map(() => access.of(node, services, () => answer.promise))
+  const both = [1, 2].map(() => access.of(nodeIdentity, services, () => answer.promise))
   answer.resolve(undefined)
   t.strictSame(await Promise.all(both), [undefined, undefined])
   t.equal(await ask(true), undefined)
   t.strictSame(heard, [undefined])
-  t.equal(access.last(node, services), undefined)
+  t.equal(access.last(nodeIdentity, services), undefined)
 })
 
 void t.test('nobody acts on a verdict before it is on the disk', async (t) => {
@@ -62,10 +67,10 @@ void t.test('nobody acts on a verdict before it is on the disk', async (t) => {
   const { access, ask, reviewed } = accessIn(folder)
   const asked = ask(true)
   await reviewed()
-  t.equal(access.last(node, services), undefined)
+  t.equal(access.last(nodeIdentity, services), undefined)
   t.notOk(existsSync(join(folder, 'access.json')))
   t.equal(await asked, true)
-  t.equal(accessIn(folder).access.last(node, services), true, 'who begins now knows it')
+  t.equal(accessIn(folder).access.last(nodeIdentity, services), true, 'who begins now knows it')
 })
 
 void t.test('verdicts given together are on the disk before either counts', async (t) => {
@@ -88,8 +93,8 @@ void t.test('where it cannot be written, a verdict counts all the same', async (
     onVerdict: () => undefined,
     onFailure: (cause) => failures.push(cause),
   })
-  t.equal(await access.of(node, services, () => Promise.resolve(true)), true)
-  t.equal(access.last(node, services), true)
+  t.equal(await access.of(nodeIdentity, services, () => Promise.resolve(true)), true)
+  t.equal(access.last(nodeIdentity, services), true)
   t.equal(failures.length, 1)
 })
 
@@ -97,14 +102,14 @@ void t.test('verdicts outlast the process, each for its own', async (t) => {
   const folder = rootFolder(t)
   const one = tokenHolder('one')
   const first = accessIn(folder).access
-  await first.of(node, services, () => Promise.resolve(true))
+  await first.of(nodeIdentity, services, () => Promise.resolve(true))
   await first.of(one, services, () => Promise.resolve(false))
   // Nothing is left to be written: the first may have crashed.
   const second = accessIn(folder).access
-  t.equal(second.last(node, services), true)
+  t.equal(second.last(nodeIdentity, services), true)
   t.equal(second.last(one, services), false)
   t.equal(second.last(tokenHolder('two'), services), undefined)
-  t.equal(second.last(node, { ...services, resource: 'secrets' }), undefined)
+  t.equal(second.last(nodeIdentity, { ...services, resource: 'secrets' }), undefined)
 })
 
 void t.test('a file that cannot be read is as good as none', async (t) => {
@@ -112,6 +117,6 @@ void t.test('a file that cannot be read is as good as none', async (t) => {
   for (const text of ['[', '{}', '[["x"]]', '[["x",{"allowed":1,"at":0}]]']) {
     writeFileSync(join(folder, 'access.json'), text)
     const { access } = accessIn(folder)
-    t.equal(access.last(node, services), undefined)
+    t.equal(access.last(nodeIdentity, services), undefined)
   }
 })

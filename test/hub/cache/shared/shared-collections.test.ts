@@ -7,7 +7,7 @@ import { startHubParts } from '../../../kit/hub-parts.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { newestVersionIn } from '../../../../src/hub/store/sqlite/apply-operation.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
-import { shared } from '../../../../src/api/request/identity.ts'
+import { sharedIdentity } from '../../../../src/api/request/identity.ts'
 import type { SeenRequest } from '../../../../src/sandbox/requests.ts'
 
 const isWatch = ({ query, path }: SeenRequest): boolean =>
@@ -151,7 +151,7 @@ function writingLater(
 ): ObjectStore {
   let accepted: string | undefined
   const apply: ObjectStore['apply'] = async (key, events, options) => {
-    if (key.partition.identity === shared) {
+    if (key.partition.identity === sharedIdentity) {
       accepted = newestVersionIn(events)
       onAccepted()
       await written
@@ -159,7 +159,9 @@ function writingLater(
     return store.apply(key, events, options)
   }
   const version: ObjectStore['version'] = (key) =>
-    key.partition.identity === shared ? (accepted ?? store.version(key)) : store.version(key)
+    key.partition.identity === sharedIdentity
+      ? (accepted ?? store.version(key))
+      : store.version(key)
   return new Proxy(store, {
     get(target, name) {
       if (name === 'apply') return apply

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { node } from '../../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import type { WatchEvent } from '../../../../src/api/codec/watch.ts'
 import type { ApiObject } from '../../../../src/api/kube/object.ts'
 import { StoreFailure, type ObjectStore, type StoredList } from '../../../../src/hub/store/store.ts'
@@ -18,7 +18,7 @@ import { database, fileOf, open, faults } from './opened.ts'
 
 t.beforeEach(() => faults.splice(0))
 
-const api = { identity: node, url: '/api', accept: '' }
+const api = { identity: nodeIdentity, url: '/api', accept: '' }
 
 void t.test('a damaged document is unknown, told once, and healed by the next', async (t) => {
   const directory = t.testdir()

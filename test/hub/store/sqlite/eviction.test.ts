@@ -1,7 +1,7 @@
 import t from 'tap'
 import * as resources from '../../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
-import { node, shared, tokenHolder } from '../../../../src/api/request/identity.ts'
+import { nodeIdentity, sharedIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
 import type { EvictedKind } from '../../../../src/hub/store/sqlite/eviction-step.ts'
 import type { Partition, CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
 import { tokenResource } from '../../../../src/hub/store/token-name.ts'
@@ -24,7 +24,7 @@ t.beforeEach(() => faults.splice(0))
 
 const maxBytes = 4 << 20
 const gvr = (group: string, resource: string) => ({ group, version: 'v1', resource })
-const asNode: Partition = { identity: node, representation: json }
+const asNode: Partition = { identity: nodeIdentity, representation: json }
 const asToken: Partition = { identity: tokenHolder('x'), representation: json }
 const atConsole: Partition = { ...asNode, interactive: true }
 
@@ -32,7 +32,7 @@ const of = {
   pods: collection(),
   secrets: collection({ gvr: gvr('', 'secrets') }),
   shared: collection({
-    partition: { identity: shared, representation: json },
+    partition: { identity: sharedIdentity, representation: json },
     gvr: gvr('', 'services'),
   }),
   console: collection({ partition: atConsole, gvr: gvr('apps', 'deployments') }),
@@ -49,8 +49,8 @@ const names = Object.keys(of) as Name[]
 const isNeeded = (name: Name): boolean => ['pods', 'secrets', 'shared'].includes(name)
 
 const documents = {
-  discovery: { identity: node, url: '/apis/apps/v1?hash=1', accept: '' },
-  openapi: { identity: node, url: '/openapi/v3', accept: '' },
+  discovery: { identity: nodeIdentity, url: '/apis/apps/v1?hash=1', accept: '' },
+  openapi: { identity: nodeIdentity, url: '/openapi/v3', accept: '' },
 }
 
 const strayed = keyOf('stray', { gvr: gvr('', 'events') })
@@ -118,7 +118,7 @@ void t.test(
 
 void t.test('nothing that the boot verdict asks for goes, in whatever version', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })
-  const older = resources.olderClaimVersions.map((version) => ({
+  const older = resources.olderResourceClaimVersions.map((version) => ({
     ...resources.resourceClaims,
     version,
   }))
@@ -149,7 +149,7 @@ const secret = (name: string): CollectionKey =>
     fieldSelector: `metadata.name=${name}`,
   })
 
-const claim = (name: string) => keyOf(name, { gvr: resources.claims })
+const claim = (name: string) => keyOf(name, { gvr: resources.volumeClaims })
 
 /** Of each name a Secret that is followed, and a claim that was got. */
 async function refer(store: ObjectStore, names: readonly string[], size = 10_000): Promise<void> {
@@ -189,7 +189,7 @@ void t.test(
       referencedObjects: () =>
         present.flatMap((name) => [
           { gvr: resources.secrets, namespace: 'default', name },
-          { gvr: resources.claims, namespace: 'default', name },
+          { gvr: resources.volumeClaims, namespace: 'default', name },
         ]),
     })
     await keepAll(store)

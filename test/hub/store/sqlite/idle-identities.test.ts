@@ -1,7 +1,7 @@
 import t from 'tap'
 import {
-  node,
-  nobody,
+  nodeIdentity,
+  unprovenIdentity,
   serviceAccount,
   tokenHolder,
   type Identity,
@@ -42,7 +42,7 @@ void t.test('what is kept for a token nobody uses goes after thirty days of runn
   using db = database(directory)
   await replace(store, collection(), head(5), [object('a', 1)])
   await store.putDocument(
-    { identity: node, url: '/api', accept: '' },
+    { identity: nodeIdentity, url: '/api', accept: '' },
     { contentType: 'text/plain', body: Buffer.from('api') },
   )
   await keepFor(store, 'used')
@@ -110,15 +110,15 @@ void t.test(
     const writer = serviceAccount({ namespace: 'a', name: 'writer', uid: '2' })
     const of = (identity: Identity): CollectionKey =>
       collection({ partition: { identity, representation: json } })
-    for (const identity of [reader, writer, nobody, node])
+    for (const identity of [reader, writer, unprovenIdentity, nodeIdentity])
       await replace(store, of(identity), head(5), [object('a', 1)])
     for (let day = 1; day <= 31; day += 1) {
       store.list(of(reader))
       await store.sweep(day)
     }
     t.ok(store.list(of(reader)), 'it was used each day')
-    t.ok(store.list(of(node)))
-    for (const identity of [writer, nobody]) t.notOk(store.list(of(identity)), identity)
+    t.ok(store.list(of(nodeIdentity)))
+    for (const identity of [writer, unprovenIdentity]) t.notOk(store.list(of(identity)), identity)
   },
 )
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { node } from '../../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import {
   bookmark,
   changed,
@@ -74,7 +74,7 @@ void t.test(
     const sizes = [0, 1, 3 << 20]
     const of = (size: number, version: number) =>
       object(`of-${size}`, version, { bytes: Buffer.alloc(size, version) })
-    const document = { identity: node, url: '/api', accept: '' }
+    const document = { identity: nodeIdentity, url: '/api', accept: '' }
     {
       await using store = await open(directory)
       for (const place of places) {

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Worker } from 'node:worker_threads'
-import { keptKey } from '../../../../src/base/kept-key.ts'
+import { storedKey } from '../../../../src/base/stored-key.ts'
 import type { ApiObject } from '../../../../src/api/kube/object.ts'
 import { openStore, type StoreOptions } from '../../../../src/hub/store/sqlite/open.ts'
 import type { SqliteStore } from '../../../../src/hub/store/sqlite/sqlite-store.ts'
@@ -14,7 +14,7 @@ export const faults: string[] = []
 export const open = (directory: string, with_: Partial<StoreOptions> = {}): Promise<SqliteStore> =>
   openStore({
     directory: join(directory, 'cache'),
-    sealingKey: with_.sealingKey ?? keptKey(join(directory, 'store.key')),
+    sealingKey: with_.sealingKey ?? storedKey(join(directory, 'store.key')),
     report: (kind) => faults.push(kind),
     ...with_,
   })

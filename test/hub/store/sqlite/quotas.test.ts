@@ -1,5 +1,5 @@
 import t from 'tap'
-import { node, tokenHolder } from '../../../../src/api/request/identity.ts'
+import { nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
 import type { EvictedKind } from '../../../../src/hub/store/sqlite/eviction-step.ts'
 import type { Partition, CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
 import {
@@ -28,7 +28,7 @@ const partition = (hash: string): Partition => ({
 })
 const flooding = partition('flooding')
 const other = partition('other')
-const asNode: Partition = { identity: node, representation: json }
+const asNode: Partition = { identity: nodeIdentity, representation: json }
 
 const large = (name: string, version = 1, size = 100_000) =>
   object(name, version, { bytes: Buffer.alloc(size, name) })

@@ -17,7 +17,7 @@ import {
 import type { ScopeKey } from '../../../../src/hub/store/sqlite/address.ts'
 import { openReadsAlone } from '../../../../src/hub/store/sqlite/open-reads.ts'
 import { Seal } from '../../../../src/hub/store/sqlite/seal.ts'
-import { node } from '../../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import { count, database, fileOf, open, faults } from './opened.ts'
 
 /** As the first release wrote it; not taken from the sources, which it is to hold against. */
@@ -119,7 +119,7 @@ function firstRelease(directory: string): void {
   using db = database(directory)
   db.exec(`PRAGMA page_size = 2048; PRAGMA journal_mode = WAL; ${first}`)
   db.exec(`
-    INSERT INTO scope VALUES (1, '${node}', 'json', '', 'v1', 'pods');
+    INSERT INTO scope VALUES (1, '${nodeIdentity}', 'json', '', 'v1', 'pods');
     INSERT INTO collection VALUES (1, 1, '', '', '', '', 'v1', 'PodList', '8', 1000, 1, 0, '"x":1');
     INSERT INTO collection VALUES (2, 1, '', 'app=x', '', '', 'v1', 'PodList', '9', 1000, 0, 0, '');
     INSERT INTO aged VALUES (1, 20000);`)
@@ -137,7 +137,7 @@ function firstRelease(directory: string): void {
     (1, 'default', 's', 3, 'uid of s', '11', 7, '', 'v1', 'Pod')`)
   const document = db.prepare('INSERT INTO document VALUES (?, ?, ?, ?, ?, ?)')
   for (const [url, accept, type, body] of documents)
-    document.run(node, url, accept, type, crc32(body), Buffer.from(body))
+    document.run(nodeIdentity, url, accept, type, crc32(body), Buffer.from(body))
 }
 
 void t.test('what the first release kept is kept, and told on from there', async (t) => {
@@ -153,14 +153,14 @@ void t.test('what the first release kept is kept, and told on from there', async
     t.match(store.get(keyOf('s')), { confirmedAt: 0 }, 'which was not kept')
     const json = 'application/json'
     const document = (url: string, accept: string): string | undefined => {
-      const found = store.document({ identity: node, url, accept })
+      const found = store.document({ identity: nodeIdentity, url, accept })
       return found && Buffer.from(found.body).toString()
     }
     t.match(document('/api', json), /^of /)
     t.equal(document('/openapi/v3/api/v1', json), 'a schema')
     const protobuf = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
     t.equal(document('/openapi/v2', protobuf), 'in protobuf')
-    t.equal(store.documents(node, 9).length, 3, 'each once')
+    t.equal(store.documents(nodeIdentity, 9).length, 3, 'each once')
     t.equal(store.list(collection({ labelSelector: 'app=x' })), undefined)
     t.equal(told(store, collection(), 7), 'expired')
     t.strictSame(told(store, collection(), 8), [])
@@ -185,7 +185,7 @@ void t.test('what the first release kept is served where it cannot be changed', 
   db.exec('UPDATE collection SET confirmed_at = 2000')
   const before = readFileSync(fileOf(directory))
   const reads = openReadsAlone(fileOf(directory), new Seal(Buffer.alloc(32)))!
-  const scope: ScopeKey = [node, 'json', '', 'v1', 'pods']
+  const scope: ScopeKey = [nodeIdentity, 'json', '', 'v1', 'pods']
   const at = { scope, namespace: '', labelSelector: '', fieldSelector: '' }
   const found = reads.head(at)!
   t.match(found, { version: '8', whole: true, confirmedAt: 2000 })

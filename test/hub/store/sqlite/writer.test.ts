@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readFileSync, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { node } from '../../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import {
   collection,
   head,
@@ -41,7 +41,7 @@ void t.test(
     })()
     let size = 0
     for (let at = 0; at < 40; at += 1) {
-      const key = { identity: node, url: `/openapi/v3/apis/${at % 5}`, accept: 'json' }
+      const key = { identity: nodeIdentity, url: `/openapi/v3/apis/${at % 5}`, accept: 'json' }
       document.fill(at)
       await store.putDocument(key, { contentType: 'json', body: document })
       t.equal(listed(store, collection())?.length, 200)
@@ -77,7 +77,7 @@ void t.test('a reader of another process holds the log back, and nobody else up'
   const directory = t.testdir()
   await using store = await open(directory)
   const put = async (at: number): Promise<number> => {
-    const key = { identity: node, url: '/openapi/v2', accept: 'json' }
+    const key = { identity: nodeIdentity, url: '/openapi/v2', accept: 'json' }
     document.fill(at)
     await store.putDocument(key, { contentType: 'json', body: document })
     return statSync(`${fileOf(directory)}-wal`).size

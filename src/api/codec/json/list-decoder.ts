@@ -1,0 +1,184 @@
+import { asBuffer } from '../../../base/bytes.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import type { Projection } from '../../kube/media-type.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import { CarriedBytes } from '../carried-bytes.ts'
+import type { DecodedChunk, DecodedListEnd, ListDecoder, ListHead } from '../decoder.ts'
+import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
+import { listKind } from '../list.ts'
+import { DeferredHead } from '../deferred-head.ts'
+import { apiObject, gvkIn } from './identity.ts'
+import { ListMembers } from './list-members.ts'
+import { isSpace } from './members.ts'
+import { Scanner } from './scanner.ts'
+
+const comma = Buffer.from(',')
+
+/** Where in the array of objects the next byte stands. */
+type Position = 'first' | 'object' | 'after' | 'next'
+
+/** See `ListCutter`. */
+export class JsonListDecoder implements ListDecoder {
+  readonly #projection: Projection
+  readonly #envelope: ListMembers
+  readonly #scanner = new Scanner()
+  readonly #carry = new CarriedBytes()
+  readonly #waiting = new DeferredHead(comma)
+  readonly #head: Uint8Array[] = []
+  readonly #tail: Uint8Array[] = []
+  /**
+   * White space after the last object, without the comma: it goes before the next one, or with the
+   * tail if none follows.
+   */
+  #gap: Uint8Array[] = []
+  /** How much white space has been kept from chunk to chunk. */
+  #blank = 0
+  position: Position = 'first'
+  #inside = false
+  /** All before the first object has come. */
+  #headWhole = false
+
+  constructor(projection: Projection) {
+    this.#projection = projection
+    this.#envelope = new ListMembers(projection === 'table' ? 'rows' : 'items')
+  }
+
+  push(chunk: Uint8Array): DecodedChunk {
+    const bytes = asBuffer(chunk)
+    const objects: ApiObject[] = []
+    const pieces: Uint8Array[] = []
+    let at = 0
+    while (at < bytes.length) {
+      at = this.#inside ? this.#objects(bytes, at, objects, pieces) : this.#outside(bytes, at)
+    }
+    return this.#waiting.cut(objects, pieces, this.#headIfKnown(objects[0]))
+  }
+
+  end(): DecodedListEnd {
+    this.#envelope.end()
+    const gvk = this.#envelope.gvk
+    if (!gvk) throw new MalformedBody('a list that does not say its kind')
+    const { meta, extra } = this.#envelope
+    return { gvk, meta, extra, tail: [...this.#gap, ...this.#tail] }
+  }
+
+  #headIfKnown(first: ApiObject | undefined): ListHead | undefined {
+    if (this.#waiting.sent || !this.#headWhole) return undefined
+    const gvk = this.#envelope.gvk ?? this.#guess(this.#waiting.first ?? first)
+    return gvk && { gvk, bytes: this.#head }
+  }
+
+  #guess(first: ApiObject | undefined): GVK | undefined {
+    const gvk = first && this.#projection === 'object' ? kindOf(asBuffer(first.bytes)) : undefined
+    return gvk && listKind(gvk)
+  }
+
+  /** The members around the objects, up to and with the bracket that opens the array. */
+  #outside(bytes: Buffer, from: number): number {
+    const at = this.#envelope.scan(bytes, from)
+    const part = bytes.subarray(from, at)
+    if (this.#headWhole) this.#tail.push(part)
+    else this.#head.push(part)
+    if (this.#envelope.opened) this.#inside = true
+    else if (this.#envelope.nullItems) this.#headWhole = true
+    return at
+  }
+
+  /** The array, up to but without the bracket that closes it. */
+  #objects(bytes: Buffer, from: number, objects: ApiObject[], pieces: Uint8Array[]): number {
+    const end = bytes.length
+    // In this chunk: where the objects that became whole begin and end, and the one that goes on.
+    let runStart = -1
+    let runEnd = from
+    let start = this.position === 'object' ? from : -1
+    let at = from
+    while (at < end) {
+      if (this.position === 'object') {
+        const after = this.#scanner.scan(bytes, at, end)
+        if (after < 0) break
+        const carried = this.#carry.length > 0
+        const object = carried
+          ? this.#carry.take(bytes.subarray(start, after))
+          : bytes.subarray(start, after)
+        objects.push(apiObject(this.#projection, object))
+        if (carried || runStart < 0) {
+          pieces.push(...this.#gap)
+          this.#gap = []
+          if (carried) pieces.push(object)
+          runStart = carried ? after : start
+        }
+        runEnd = at = after
+        this.position = 'after'
+        continue
+      }
+      const byte = bytes[at]
+      if (isSpace(byte)) at++
+      else if (byte === 0x5d && this.position !== 'next') {
+        this.#close(bytes.subarray(runEnd, at))
+        break
+      } else if (byte === 0x2c && this.position === 'after') {
+        this.position = 'next'
+        at++
+      } else if (byte === 0x7b && this.position !== 'after') {
+        if (this.position === 'first') this.#head.push(bytes.subarray(from, at))
+        // Within a run it is in the run.
+        else if (runStart < 0) this.#gap.push(...withoutComma(bytes.subarray(runEnd, at)))
+        this.position = 'object'
+        this.#headWhole = true
+        start = at
+      } else throw new MalformedBody('no object where one is expected in a list')
+    }
+    if (runStart >= 0 && runEnd > runStart) pieces.push(bytes.subarray(runStart, runEnd))
+    if (!this.#inside) return at
+    this.#leave(bytes, { runStart, runEnd, start })
+    return end
+  }
+
+  /** Keeps what the chunk ends with. */
+  #leave(
+    bytes: Buffer,
+    { runStart, runEnd, start }: Readonly<Record<'runStart' | 'runEnd' | 'start', number>>,
+  ): void {
+    if (this.position === 'object') {
+      if (runStart >= 0) this.#gap.push(...withoutComma(bytes.subarray(runEnd, start)))
+      this.#carry.add(bytes.subarray(start))
+      return
+    }
+    if (this.position === 'first') this.#head.push(bytes.subarray(runEnd))
+    else this.#gap.push(...withoutComma(bytes.subarray(runEnd)))
+    this.#blank += bytes.length - runEnd
+    if (this.#blank > maxObjectBytes)
+      throw new MalformedBody('white space without an end in a list')
+  }
+
+  #close(space: Uint8Array): void {
+    if (this.position === 'first') this.#head.push(space)
+    else this.#gap.push(space)
+    this.#headWhole = true
+    this.#inside = false
+    this.#envelope.close()
+  }
+}
+
+/**
+ * Only asked where the list has not said its kind yet: a bad object must not be refused or not by
+ * how the body was split.
+ */
+function kindOf(object: Buffer): GVK | undefined {
+  try {
+    return gvkIn(object)
+  } catch (error) {
+    if (error instanceof MalformedBody) return undefined
+    throw error
+  }
+}
+
+/**
+ * The white space between two objects, as far as it is here: whoever joins the objects writes the
+ * comma.
+ */
+function withoutComma(space: Buffer): Uint8Array[] {
+  const at = space.indexOf(comma)
+  const parts = at < 0 ? [space] : [space.subarray(0, at), space.subarray(at + 1)]
+  return parts.filter(({ length }) => length > 0)
+}

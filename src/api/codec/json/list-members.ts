@@ -1,0 +1,179 @@
+import { parseApiVersion, type GVK } from '../../kube/gvk.ts'
+import { isObject, type Json } from '../../kube/json.ts'
+import type { ListMeta } from '../../kube/object.ts'
+import { CarriedBytes } from '../carried-bytes.ts'
+import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
+import { isSpace, textOf } from './members.ts'
+import { Scanner } from './scanner.ts'
+
+type Position =
+  | 'document'
+  | 'first'
+  | 'key'
+  | 'in key'
+  | 'colon'
+  | 'value'
+  | 'in value'
+  | 'array'
+  | 'after'
+  | 'done'
+
+/**
+ * Reads the members of a list around its objects, in chunks split anywhere: it stops behind the
+ * bracket that opens the objects, and is told when they are over. All it reads is bounded together.
+ */
+export class ListMembers {
+  readonly #items: string
+  readonly #scanner = new Scanner()
+  readonly #token = new CarriedBytes()
+  position: Position = 'document'
+  #key = ''
+  #rawKey = ''
+  #kind = ''
+  #apiVersion = ''
+  #meta: ListMeta = { resourceVersion: '', continue: '' }
+  #extra: string[] = []
+  #seen = false
+  #length = 0
+  /** The objects begin where the last `scan` stopped. */
+  opened = false
+  /** `"items":null`, a list of none. */
+  nullItems = false
+
+  /** `items`: the key of the objects. */
+  constructor(items: string) {
+    this.#items = items
+  }
+
+  get gvk(): GVK | undefined {
+    if (this.#kind === '' || this.#apiVersion === '') return undefined
+    return { ...parseApiVersion(this.#apiVersion), kind: this.#kind }
+  }
+
+  get meta(): ListMeta {
+    return this.#meta
+  }
+
+  get extra(): string {
+    return this.#extra.join(',')
+  }
+
+  /** The objects are over; goes on with the bracket that closes them. */
+  close(): void {
+    this.opened = false
+  }
+
+  end(): void {
+    if (this.position !== 'done') throw new MalformedBody('the list ends too early')
+    if (!this.#seen) throw new MalformedBody(`a list without ${this.#items}`)
+  }
+
+  /**
+   * Returns where it stopped: at the end of the chunk, or behind the bracket that opens the
+   * objects, or behind their null.
+   */
+  scan(bytes: Buffer, from: number): number {
+    let at = from
+    // What goes on from the chunk before begins with this one.
+    let start = from
+    while (at < bytes.length && !this.opened) {
+      if (this.position === 'in key' || this.position === 'in value') {
+        const after = this.#scanner.scan(bytes, at, bytes.length)
+        if (after < 0) {
+          at = bytes.length
+          break
+        }
+        this.#took(this.#token.take(bytes.subarray(start, after)))
+        at = after
+        if (this.nullItems && this.#key === this.#items) break
+        continue
+      }
+      if (!isSpace(bytes[at])) {
+        if (this.#step(bytes[at])) start = at
+        else at++
+      } else at++
+    }
+    if (this.position === 'in key' || this.position === 'in value') {
+      this.#token.add(bytes.subarray(start, at))
+    }
+    this.#length += at - from
+    if (this.#length > maxObjectBytes) throw new MalformedBody('a list with too much around it')
+    return at
+  }
+
+  /** One byte of the frame; true where it is the first of a key or value that is now to be read. */
+  #step(byte: number | undefined): boolean {
+    switch (this.position) {
+      case 'document':
+        return this.#expect(byte, 0x7b, 'first')
+      case 'first':
+        if (byte === 0x7d) return this.#expect(byte, 0x7d, 'done')
+        return this.#begin(byte === 0x22, 'in key')
+      case 'key':
+        return this.#begin(byte === 0x22, 'in key')
+      case 'colon':
+        return this.#expect(byte, 0x3a, 'value')
+      case 'value':
+        if (this.#key !== this.#items) return this.#begin(true, 'in value')
+        if (this.#seen) throw new MalformedBody(`a list with ${this.#items} twice`)
+        this.#seen = true
+        if (byte !== 0x5b) return this.#begin(byte === 0x6e, 'in value')
+        this.opened = true
+        return this.#expect(byte, 0x5b, 'array')
+      case 'array':
+        return this.#expect(byte, 0x5d, 'after')
+      case 'after':
+        return byte === 0x7d ? this.#expect(byte, 0x7d, 'done') : this.#expect(byte, 0x2c, 'key')
+      default:
+        throw new MalformedBody('something follows the list')
+    }
+  }
+
+  #expect(byte: number | undefined, expected: number, next: Position): false {
+    if (byte !== expected) throw new MalformedBody('not a list in JSON')
+    this.position = next
+    return false
+  }
+
+  #begin(allowed: boolean, next: Position): true {
+    if (!allowed) throw new MalformedBody('not a list in JSON')
+    this.position = next
+    return true
+  }
+
+  #took(token: Buffer): void {
+    if (this.position === 'in key') {
+      this.#rawKey = token.toString()
+      this.#key = textOf(token, 0, token.length)
+      this.position = 'colon'
+      return
+    }
+    this.position = 'after'
+    const value = (): Json => parse(token)
+    if (this.#key === this.#items) this.nullItems = nullOnly(value())
+    else if (this.#key === 'kind') this.#kind = text(value())
+    else if (this.#key === 'apiVersion') this.#apiVersion = text(value())
+    else if (this.#key === 'metadata') this.#meta = listMeta(value())
+    else this.#extra.push(`${this.#rawKey}:${token.toString()}`)
+  }
+}
+
+function parse(token: Buffer): Json {
+  try {
+    return JSON.parse(token.toString()) as Json
+  } catch (cause) {
+    throw new MalformedBody('a value that is not JSON', { cause })
+  }
+}
+
+function nullOnly(value: Json): true {
+  if (value !== null) throw new MalformedBody('the objects of a list are no array')
+  return true
+}
+
+const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+
+const listMeta = (value: Json): ListMeta => ({
+  resourceVersion: text(isObject(value) ? value['resourceVersion'] : undefined),
+  continue: text(isObject(value) ? value['continue'] : undefined),
+})

@@ -1,0 +1,118 @@
+import { asBuffer } from '../../../base/bytes.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import { isObject, type Json } from '../../kube/json.ts'
+import type { Projection } from '../../kube/media-type.ts'
+import { initialEventsEndAnnotation } from '../../kube/object.ts'
+import { CarriedBytes } from '../carried-bytes.ts'
+import { MalformedBody } from '../malformed-body.ts'
+import { statusOf } from '../status.ts'
+import type { WatchDecoder } from '../decoder.ts'
+import type { BookmarkEvent, WatchEvent } from '../watch.ts'
+import { apiObject } from './identity.ts'
+import { isSpace, Members, memberName } from './members.ts'
+import { Scanner } from './scanner.ts'
+import { onlyRow, separateKind } from './single.ts'
+
+const newline = 0x0a
+const newlineBytes = Buffer.from('\n')
+const type = memberName('type')
+const object = memberName('object')
+
+/** See `WatchCutter`. */
+export class JsonWatchDecoder implements WatchDecoder {
+  readonly #projection: Projection
+  readonly #scanner = new Scanner()
+  readonly #carry = new CarriedBytes()
+  #inFrame = false
+  gvk: GVK = { group: '', version: '', kind: '' }
+
+  constructor(projection: Projection) {
+    this.#projection = projection
+  }
+
+  push(chunk: Uint8Array): WatchEvent[] {
+    const bytes = asBuffer(chunk)
+    const events: WatchEvent[] = []
+    let at = 0
+    let start = 0
+    while (at < bytes.length) {
+      if (this.#inFrame) {
+        const after = this.#scanner.scan(bytes, at, bytes.length)
+        if (after < 0) {
+          this.#carry.add(bytes.subarray(start))
+          break
+        }
+        this.#inFrame = false
+        at = bytes[after] === newline ? after + 1 : after
+        events.push(this.#event(this.#frame(bytes, start, after, at)))
+      } else if (bytes[at] === 0x7b) {
+        this.#inFrame = true
+        start = at
+      } else if (isSpace(bytes[at])) at++
+      else throw new MalformedBody('no event where one is expected')
+    }
+    return events
+  }
+
+  end(): void {
+    if (this.#inFrame) throw new MalformedBody('the watch ends in the middle of an event')
+  }
+
+  /** A newline that has not come yet is not waited for: the event would be late by one. */
+  #frame(bytes: Buffer, start: number, after: number, end: number): Buffer {
+    const frame = this.#carry.take(bytes.subarray(start, end))
+    return end > after ? frame : Buffer.concat([frame, newlineBytes])
+  }
+
+  #event(frame: Buffer): WatchEvent {
+    let kind = ''
+    let value: Buffer | undefined
+    for (const members = new Members(frame, 0); members.next();) {
+      if (members.is(type)) kind = members.string
+      else if (members.is(object)) {
+        value = frame.subarray(members.valueStart, members.valueEnd)
+      }
+    }
+    if (!value) throw new MalformedBody('an event without an object')
+    if (kind === 'ERROR') return { type: kind, status: statusOf(parse(value)), frame }
+    const { gvk, bytes } = separateKind(value, this.#projection)
+    this.gvk = gvk
+    if (kind === 'BOOKMARK') return { ...bookmark(parse(value), this.#projection), frame }
+    if (kind !== 'ADDED' && kind !== 'MODIFIED' && kind !== 'DELETED') {
+      throw new MalformedBody('an event of an unknown type')
+    }
+    const shown = this.#projection === 'table' ? onlyRow(bytes) : bytes
+    if (!shown) throw new MalformedBody('a Table without its row')
+    return { type: kind, object: apiObject(this.#projection, shown), frame }
+  }
+}
+
+/** A Table says its version, and shows the object with the annotation in its row. */
+function bookmark(value: Json, projection: Projection): BookmarkEvent {
+  const own = metadataOf(value)
+  const rows = isObject(value) ? value['rows'] : undefined
+  const row =
+    projection === 'table' && Array.isArray(rows) ? (rows[0] as Json | undefined) : undefined
+  const shown = isObject(row) ? metadataOf(row['object']) : undefined
+  const resourceVersion = text(own?.['resourceVersion']) || text(shown?.['resourceVersion'])
+  if (resourceVersion === '') throw new MalformedBody('a bookmark without a resource version')
+  const annotations = (shown ?? own)?.['annotations']
+  const initialEventsEnd =
+    isObject(annotations) && annotations[initialEventsEndAnnotation] === 'true'
+  return { type: 'BOOKMARK', resourceVersion, initialEventsEnd }
+}
+
+function metadataOf(value: Json | undefined) {
+  const metadata = isObject(value) ? value['metadata'] : undefined
+  return isObject(metadata) ? metadata : undefined
+}
+
+const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+
+function parse(value: Buffer): Json {
+  try {
+    return JSON.parse(value.toString()) as Json
+  } catch (cause) {
+    throw new MalformedBody('an event that is not JSON', { cause })
+  }
+}

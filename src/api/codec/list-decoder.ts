@@ -1,0 +1,15 @@
+import type { Encoding, Projection } from '../kube/media-type.ts'
+import type { ListDecoder } from './decoder.ts'
+import { JsonListDecoder } from './json/list-decoder.ts'
+import { ProtobufListDecoder } from './protobuf/list-decoder.ts'
+
+export type {
+  DecodedChunk as Cut,
+  DecodedListEnd as CutEnd,
+  ListDecoder as ListCutter,
+  ListHead,
+} from './decoder.ts'
+
+/** A cutter for one body. Table exists in JSON only. */
+export const listDecoder = (encoding: Encoding, projection: Projection): ListDecoder =>
+  encoding === 'json' ? new JsonListDecoder(projection) : new ProtobufListDecoder()

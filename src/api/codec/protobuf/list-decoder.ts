@@ -1,0 +1,214 @@
+import { asBuffer } from '../../../base/bytes.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import type { ApiObject } from '../../kube/object.ts'
+import { CarriedBytes } from '../carried-bytes.ts'
+import type { DecodedChunk, DecodedListEnd, ListDecoder } from '../decoder.ts'
+import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
+import { DeferredHead } from '../deferred-head.ts'
+import { magic, rawNumber, readTypeMeta, typeMetaNumber } from './envelope.ts'
+import { apiObject, metadataNumber } from './identity.ts'
+import { Fields, lengthType, readHeader, type Header } from './wire.ts'
+
+/** Where every list has its items. */
+export const itemsNumber = 2
+
+/** Tag and length of any field fit in. */
+const longestHeader = 20
+
+/**
+ * See `ListCutter`. A list is read field by field, those of the envelope and those inside its `raw`
+ * alike; only `raw` itself is never waited for. Fields that are no items are kept with what they
+ * stand between: head, items or tail.
+ */
+export class ProtobufListDecoder implements ListDecoder {
+  readonly #carry = new CarriedBytes()
+  readonly #waiting = new DeferredHead()
+  readonly #head: Uint8Array[] = []
+  /** What came after the last item: the tail's, unless another follows. */
+  #after: Uint8Array[] = []
+  #asideLength = 0
+  #begun = false
+  #gvk: GVK | undefined
+  #rawLeft = 0
+  #rawSeen = false
+  #itemSeen = false
+  #meta = { resourceVersion: '', continue: '' }
+  /** Bytes of the field that is carried; 0 while its length is not known. */
+  #needed = 0
+  #objects: ApiObject[] = []
+  #pieces: Uint8Array[] = []
+
+  push(chunk: Uint8Array): DecodedChunk {
+    const bytes = asBuffer(chunk)
+    let at = this.#complete(bytes)
+    while (at >= 0 && at < bytes.length) at = this.#field(bytes, at)
+    const objects = this.#objects
+    const pieces = merged(this.#pieces)
+    this.#objects = []
+    this.#pieces = []
+    const known = this.#itemSeen || (this.#rawSeen && this.#rawLeft === 0)
+    const head =
+      known && this.#gvk && !this.#waiting.sent ? { gvk: this.#gvk, bytes: this.#head } : undefined
+    return this.#waiting.cut(objects, pieces, head)
+  }
+
+  end(): DecodedListEnd {
+    if (!this.#gvk || !this.#rawSeen || this.#rawLeft > 0 || this.#carry.length > 0) {
+      throw new MalformedBody('the list ends too early')
+    }
+    return { gvk: this.#gvk, meta: this.#meta, extra: '', tail: this.#after }
+  }
+
+  /** Adds to the field that is carried what it lacks; -1 where the chunk has not enough. */
+  #complete(bytes: Buffer): number {
+    const carried = this.#carry.length
+    if (carried === 0) return 0
+    if (this.#needed === 0) {
+      const start = this.#carry.take(bytes.subarray(0, longestHeader))
+      const needed = this.#neededFor(start)
+      this.#carry.add(start.subarray(0, carried))
+      if (needed === 0) {
+        this.#carry.add(bytes)
+        return -1
+      }
+      this.#needed = needed
+    }
+    const missing = this.#needed - carried
+    if (missing > bytes.length) {
+      this.#carry.add(bytes)
+      return -1
+    }
+    const field = this.#carry.take(bytes.subarray(0, missing))
+    this.#needed = 0
+    this.#field(field, 0)
+    return missing
+  }
+
+  /**
+   * How many bytes the field that begins with `start` has to be there with; 0 where `start` is too
+   * short to say.
+   */
+  #neededFor(start: Buffer): number {
+    if (!this.#begun) return magic.length
+    const header = this.#header(start, 0)
+    return header ? (this.#isRaw(header) ? header.valueStart : header.end) : 0
+  }
+
+  /**
+   * Takes the field at `at` if it is whole, else carries the rest. Returns where the next begins,
+   * or -1.
+   */
+  #field(bytes: Buffer, at: number): number {
+    if (!this.#begun) return this.#magic(bytes, at)
+    const header = this.#header(bytes, at)
+    const end = header && (this.#isRaw(header) ? header.valueStart : header.end)
+    if (!header || end === undefined || end > bytes.length) {
+      this.#needed = end === undefined ? 0 : end - at
+      this.#carry.add(bytes.subarray(at))
+      return -1
+    }
+    const whole = bytes.subarray(at, end)
+    if (this.#rawLeft > 0) this.#inside(header, whole, bytes.subarray(header.valueStart, end))
+    else this.#outside(header, whole, bytes.subarray(header.valueStart, end))
+    return end
+  }
+
+  #magic(bytes: Buffer, at: number): number {
+    const length = Math.min(magic.length, bytes.length - at)
+    if (magic.compare(bytes, at, at + length, 0, length) !== 0) {
+      throw new MalformedBody('no envelope')
+    }
+    if (length < magic.length) {
+      this.#needed = magic.length
+      this.#carry.add(bytes.subarray(at))
+      return -1
+    }
+    this.#begun = true
+    this.#head.push(bytes.subarray(at, at + length))
+    return at + length
+  }
+
+  #header(bytes: Buffer, at: number): Header | undefined {
+    const header = readHeader(bytes, at, bytes.length)
+    if (!header || this.#isRaw(header)) return header
+    const length = header.end - at
+    if (length > maxObjectBytes) throw new MalformedBody('larger than 16 MiB')
+    if (this.#rawLeft > 0 && length > this.#rawLeft) throw new MalformedBody('a field does not end')
+    return header
+  }
+
+  /** `raw` of the envelope: what is in it is read as it comes. */
+  #isRaw(header: Header): boolean {
+    return this.#rawLeft === 0 && header.number === rawNumber && header.type === lengthType
+  }
+
+  #outside(header: Header, whole: Buffer, value: Buffer): void {
+    const over = this.#rawSeen
+    if (this.#isRaw(header)) {
+      if (this.#rawSeen) throw new MalformedBody('an envelope with two objects')
+      this.#rawSeen = true
+      this.#rawLeft = header.end - header.valueStart
+    } else if (header.number === rawNumber || header.number === typeMetaNumber) {
+      if (header.type !== lengthType) throw new MalformedBody('an envelope of no messages')
+      this.#gvk = readTypeMeta(value)
+    }
+    this.#aside(whole, over)
+  }
+
+  #inside(header: Header, whole: Buffer, value: Buffer): void {
+    this.#rawLeft -= whole.length
+    if (header.number === itemsNumber) {
+      if (header.type !== lengthType) throw new MalformedBody('an item that is no message')
+      this.#objects.push(apiObject(value))
+      this.#itemSeen = true
+      this.#pieces.push(...this.#after, whole)
+      this.#after = []
+      return
+    }
+    if (header.number === metadataNumber) {
+      if (header.type !== lengthType) throw new MalformedBody('metadata that is no message')
+      this.#readMeta(value)
+    }
+    this.#aside(whole, this.#itemSeen)
+  }
+
+  /** A field that is no item; a list has few of them. */
+  #aside(whole: Buffer, after: boolean): void {
+    if (after) this.#after.push(whole)
+    else this.#head.push(whole)
+    this.#asideLength += whole.length
+    if (this.#asideLength > maxObjectBytes)
+      throw new MalformedBody('a list with too much around it')
+  }
+
+  #readMeta(bytes: Buffer): void {
+    for (const fields = new Fields(bytes); fields.next();) {
+      const isText = fields.type === lengthType
+      if ((fields.number === 2 || fields.number === 3) && !isText) {
+        throw new MalformedBody('a version that is no text')
+      }
+      if (fields.number === 2) this.#meta.resourceVersion = fields.string
+      else if (fields.number === 3) this.#meta.continue = fields.string
+    }
+  }
+}
+
+/** Neighbouring pieces of one chunk as one. */
+function merged(pieces: readonly Uint8Array[]): Uint8Array[] {
+  const runs: Uint8Array[] = []
+  for (const piece of pieces) {
+    const last = runs.at(-1)
+    if (
+      last &&
+      last.buffer === piece.buffer &&
+      last.byteOffset + last.byteLength === piece.byteOffset
+    ) {
+      runs[runs.length - 1] = Buffer.from(
+        last.buffer as ArrayBuffer,
+        last.byteOffset,
+        last.byteLength + piece.byteLength,
+      )
+    } else runs.push(piece)
+  }
+  return runs
+}

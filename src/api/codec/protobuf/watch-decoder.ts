@@ -1,0 +1,119 @@
+import { asBuffer } from '../../../base/bytes.ts'
+import type { GVK } from '../../kube/gvk.ts'
+import { initialEventsEndAnnotation } from '../../kube/object.ts'
+import { CarriedBytes } from '../carried-bytes.ts'
+import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
+import type { WatchDecoder } from '../decoder.ts'
+import type { BookmarkEvent, WatchEvent } from '../watch.ts'
+import { openEnvelope } from './envelope.ts'
+import { apiObject, metadataNumber } from './identity.ts'
+import { readStatus } from './status.ts'
+import { Fields, lengthType } from './wire.ts'
+
+/** A frame begins with its length in four bytes, the first most significant. */
+const lengthBytes = 4
+
+/** See `WatchCutter`. */
+export class ProtobufWatchDecoder implements WatchDecoder {
+  readonly #carry = new CarriedBytes()
+  /** Bytes of the frame that is carried, its length included; 0 while not known. */
+  #needed = 0
+  gvk: GVK = { group: '', version: '', kind: '' }
+
+  push(chunk: Uint8Array): WatchEvent[] {
+    const events: WatchEvent[] = []
+    let bytes = asBuffer(chunk)
+    while (bytes.length > 0) {
+      const needed = this.#needed || lengthBytes
+      const missing = needed - this.#carry.length
+      if (bytes.length < missing) {
+        this.#carry.add(bytes)
+        break
+      }
+      if (this.#needed === 0) {
+        bytes = this.#begin(bytes, missing)
+        if (this.#needed === this.#carry.length) events.push(this.#event(this.#take(bytes, 0)))
+        continue
+      }
+      events.push(this.#event(this.#take(bytes, missing)))
+      bytes = bytes.subarray(missing)
+    }
+    return events
+  }
+
+  end(): void {
+    if (this.#carry.length > 0 || this.#needed > 0) {
+      throw new MalformedBody('the watch ends in the middle of an event')
+    }
+  }
+
+  /** Reads the length of a frame, and keeps it where the rest does not stand behind it. */
+  #begin(bytes: Buffer, missing: number): Buffer {
+    const carried = this.#carry.length > 0
+    const start = this.#carry.take(bytes.subarray(0, missing))
+    const length = start.readUInt32BE(0)
+    if (length + lengthBytes > maxObjectBytes) throw new MalformedBody('larger than 16 MiB')
+    this.#needed = length + lengthBytes
+    if (!carried) return bytes
+    this.#carry.add(start)
+    return bytes.subarray(missing)
+  }
+
+  #take(bytes: Buffer, missing: number): Buffer {
+    this.#needed = 0
+    return this.#carry.take(bytes.subarray(0, missing))
+  }
+
+  #event(frame: Buffer): WatchEvent {
+    let type = ''
+    let value: Buffer | undefined
+    for (const fields = new Fields(frame, lengthBytes); fields.next();) {
+      if (fields.number === 1) type = fields.string
+      else if (fields.number === 2 && fields.type === lengthType) value = rawOf(fields.value)
+    }
+    if (!value) throw new MalformedBody('an event without an object')
+    const { gvk, raw } = openEnvelope(value)
+    if (type === 'ERROR') return { type, status: readStatus(raw), frame }
+    this.gvk = gvk
+    if (type === 'BOOKMARK') return { ...bookmark(raw), frame }
+    if (type !== 'ADDED' && type !== 'MODIFIED' && type !== 'DELETED') {
+      throw new MalformedBody('an event of an unknown type')
+    }
+    return { type, object: apiObject(raw), frame }
+  }
+}
+
+function rawOf(extension: Buffer): Buffer | undefined {
+  let raw: Buffer | undefined
+  for (const fields = new Fields(extension); fields.next();) {
+    if (fields.number === 1 && fields.type === lengthType) raw = fields.value
+  }
+  return raw
+}
+
+const annotationsNumber = 12
+
+function bookmark(raw: Buffer): BookmarkEvent {
+  const { resourceVersion } = apiObject(raw)
+  if (resourceVersion === '') throw new MalformedBody('a bookmark without a resource version')
+  let initialEventsEnd = false
+  for (const fields = new Fields(raw); fields.next();) {
+    if (fields.number !== metadataNumber || fields.type !== lengthType) continue
+    for (const meta = new Fields(raw, fields.valueStart, fields.valueEnd); meta.next();) {
+      if (meta.number !== annotationsNumber || meta.type !== lengthType) continue
+      const [key, value] = entryOf(meta.value)
+      if (key === initialEventsEndAnnotation) initialEventsEnd = value === 'true'
+    }
+  }
+  return { type: 'BOOKMARK', resourceVersion, initialEventsEnd }
+}
+
+function entryOf(bytes: Buffer): [string, string] {
+  let key = ''
+  let value = ''
+  for (const fields = new Fields(bytes); fields.next();) {
+    if (fields.number === 1) key = fields.string
+    else if (fields.number === 2) value = fields.string
+  }
+  return [key, value]
+}

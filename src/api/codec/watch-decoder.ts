@@ -1,0 +1,20 @@
+import type { Encoding, Projection } from '../kube/media-type.ts'
+import type { WatchDecoder } from './decoder.ts'
+import type { WatchEvent } from './watch.ts'
+import { JsonWatchDecoder } from './json/watch-decoder.ts'
+import { ProtobufWatchDecoder } from './protobuf/watch-decoder.ts'
+
+export type { WatchDecoder as WatchCutter } from './decoder.ts'
+
+/** A cutter for one body. Table exists in JSON only. */
+export const watchDecoder = (encoding: Encoding, projection: Projection): WatchDecoder =>
+  encoding === 'json' ? new JsonWatchDecoder(projection) : new ProtobufWatchDecoder()
+
+/** The events of a body as it comes, those of a chunk together; of whole objects. */
+export async function* watchEvents(
+  body: AsyncIterable<unknown>,
+  encoding: Encoding,
+): AsyncGenerator<readonly WatchEvent[]> {
+  const cutter = watchDecoder(encoding, 'object')
+  for await (const chunk of body) yield cutter.push(chunk as Buffer)
+}

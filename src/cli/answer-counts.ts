@@ -1,0 +1,31 @@
+import type { AnswerLine } from '../hub/pipeline/trace.ts'
+
+/** Counts who was answered what from where, so that it can be shown what the cache is worth. */
+export class AnswerCounts {
+  readonly #rows = new Map<string, Record<string, number>>()
+
+  add({ component, method, path, source }: AnswerLine): void {
+    const what = `${component || 'unknown'}\t${method} ${path}`
+    const row = this.#rows.get(what) ?? {}
+    row[source] = (row[source] ?? 0) + 1
+    this.#rows.set(what, row)
+    // The oldest make room: a demonstration may run for days.
+    const [oldest] = this.#rows.keys()
+    if (this.#rows.size > 200 && oldest !== undefined) this.#rows.delete(oldest)
+  }
+
+  /** A table: component, request, and how often the cloud, the cache or the hub itself answered. */
+  toString(): string {
+    const rows = [...this.#rows].map(([what, counts]) => [
+      ...what.split('\t'),
+      ...(['cloud', 'cache', 'hub'] as const).map((source) => String(counts[source] ?? '')),
+    ])
+    const table = [['component', 'request', 'cloud', 'cache', 'hub'], ...rows]
+    const widths = [0, 1, 2, 3, 4].map((at) =>
+      Math.max(...table.map((row) => (row[at] ?? '').length)),
+    )
+    return table
+      .map((row) => `  ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd())
+      .join('\n')
+  }
+}

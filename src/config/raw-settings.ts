@@ -1,0 +1,127 @@
+import { parse } from 'yaml'
+import { variableOf, type OptionTable } from './option.ts'
+import { didYouMean } from './suggestion.ts'
+
+/**
+ * One setting as somebody gave it: its text, and where it stood as an operator would name it
+ * (`--serve-port`).
+ */
+export interface RawSetting {
+  readonly text: string
+  readonly origin: string
+}
+
+/** The settings from one source, and the mistakes in it. */
+export interface RawSettings {
+  readonly settings: ReadonlyMap<string, RawSetting>
+  readonly mistakes: readonly string[]
+  readonly notes: readonly string[]
+}
+
+/**
+ * Flags as pflag reads them: `--name value`, `--name=value`, a boolean alone, and `-v2` for klog's
+ * verbosity; underscores count as dashes. Lists given again grow; of anything else the last one
+ * counts.
+ */
+export function settingsFromFlags(argv: readonly string[], options: OptionTable): RawSettings {
+  const settings = new Map<string, RawSetting>()
+  const mistakes: string[] = []
+  const words = argv.values()
+  for (const word of words) {
+    const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(word.replace(/^-v(?=\d)/, '--v='))
+    const name = match?.[1]?.replaceAll('_', '-')
+    if (name === undefined || (!word.startsWith('--') && name !== 'v')) {
+      mistakes.push(`${JSON.stringify(word)} is not a flag`)
+      continue
+    }
+    const option = Object.hasOwn(options, name) ? options[name] : undefined
+    if (option === undefined) {
+      mistakes.push(`--${name} is not known${didYouMean(name, Object.keys(options), '--')}`)
+      continue
+    }
+    const text = match?.[2] ?? option.type.bare ?? words.next().value
+    if (text === undefined) mistakes.push(`--${name} needs a value`)
+    else {
+      const before = option.type.adds ? settings.get(name)?.text : undefined
+      settings.set(name, {
+        text: before === undefined ? text : `${before},${text}`,
+        origin: `--${name}`,
+      })
+    }
+  }
+  return { settings, mistakes, notes: [] }
+}
+
+const prefix = variableOf('')
+
+/**
+ * The variables that Kubernetes sets in every container for a Service whose name begins with
+ * nodehub.
+ */
+const serviceLink = /(^|_)(SERVICE_(HOST|PORT)|PORT)(_|$)/
+
+/**
+ * Settings from the environment variables of the table; an empty one counts as absent. Other
+ * variables with the same prefix are no mistakes, as an operator need not have set them; a note
+ * names them, except those that Kubernetes sets.
+ */
+export function settingsFromEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  options: OptionTable,
+): RawSettings {
+  const names = Object.keys(options)
+  const nameOf = new Map(names.map((name) => [variableOf(name).slice(prefix.length), name]))
+  const settings = new Map<string, RawSetting>()
+  const notes: string[] = []
+  for (const [variable, text] of Object.entries(env)) {
+    if (!variable.startsWith(prefix) || !text) continue
+    const rest = variable.slice(prefix.length)
+    const name = nameOf.get(rest)
+    if (name !== undefined) settings.set(name, { text, origin: variable })
+    else if (!serviceLink.test(rest))
+      notes.push(`${variable} is not known${didYouMean(rest, nameOf.keys(), prefix)}`)
+  }
+  return { settings, mistakes: [], notes }
+}
+
+/** Settings from the text of a configuration file in YAML, of which JSON is a part. */
+export function settingsFromFile(path: string, content: string, options: OptionTable): RawSettings {
+  const settings = new Map<string, RawSetting>()
+  const mistakes: string[] = []
+  const wrong = (what: string): number => mistakes.push(`${path}: ${what}`)
+  const document = parsed(content, (cause) => wrong(cause))
+  for (const [key, value] of document) {
+    if (!Object.hasOwn(options, key))
+      wrong(`${key} is not known${didYouMean(key, Object.keys(options))}`)
+    else if (key === 'config' || key === 'version') wrong(`${key} has no place in the file itself`)
+    else {
+      const text = textOf(value)
+      if (text === undefined)
+        wrong(`${key} must be a text, a number, true, false or a list of these`)
+      else settings.set(key, { text, origin: `${path}: ${key}` })
+    }
+  }
+  return { settings, mistakes, notes: [] }
+}
+
+function parsed(content: string, wrong: (cause: string) => void): [string, unknown][] {
+  try {
+    const document: unknown = parse(content)
+    if (document === null || document === undefined) return []
+    if (typeof document === 'object' && !Array.isArray(document)) return Object.entries(document)
+    wrong('is not a mapping of names to values')
+  } catch (cause) {
+    wrong(cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause))
+  }
+  return []
+}
+
+function textOf(value: unknown): string | undefined {
+  if (Array.isArray(value)) {
+    const items = value.map((item) => (Array.isArray(item) ? undefined : textOf(item)))
+    return items.includes(undefined) ? undefined : items.join(',')
+  }
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? String(value)
+    : undefined
+}

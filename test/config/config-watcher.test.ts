@@ -1,0 +1,180 @@
+import t from 'tap'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mock } from 'node:test'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { turn } from '../../src/base/clock.ts'
+import { readConfig, type UsableConfig } from '../../src/config/config.ts'
+import { watchConfig, type ConfigChange } from '../../src/config/config-watcher.ts'
+import { processSources } from '../../src/config/process.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const intervalMs = 5_000
+
+/** A follower whose time the test makes pass. */
+function following(t: Teardown, content: string, ...flags: readonly string[]) {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const folder = mkdtempSync(join(tmpdir(), 'nodehub-config-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'config.yaml')
+  writeFileSync(file, content)
+  return { folder, file, ...follow(t, file, flags) }
+}
+
+function follow(t: Teardown, file: string, flags: readonly string[] = []) {
+  const sources = {
+    ...processSources([`--config=${file}`, ...flags]),
+    env: { NODEHUB_BOOTSTRAP_MODE: 'anonymous' },
+  }
+  const first = readConfig(sources)
+  if ('mistakes' in first) throw new Error(first.mistakes.join())
+  const news: ConfigChange<UsableConfig>[] = []
+  const unusable: (readonly string[])[] = []
+  const follower = watchConfig(
+    first,
+    { sources, read: async (given) => readConfig(given), intervalMs },
+    {
+      onRead: (each) => news.push(each),
+      onUnusable: (mistakes) => unusable.push(mistakes),
+    },
+  )
+  t.teardown(() => follower[Symbol.dispose]())
+  const pass = async (): Promise<void> => {
+    mock.timers.tick(intervalMs)
+    await turn()
+  }
+  return { follower, news, unusable, pass }
+}
+
+const namesIn = ({ changed, waiting, unreported: untold }: ConfigChange<UsableConfig>) => ({
+  changed,
+  waiting,
+  untold,
+})
+
+void t.test('a file that changes is read again, and one that does not is not', async (t) => {
+  const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
+  await pass()
+  await pass()
+  t.strictSame([news.length, unusable.length], [0, 0])
+  writeFileSync(file, 'server-addr: https://a,https://b\nlog-level: debug\n')
+  await pass()
+  await pass()
+  t.strictSame(news.map(namesIn), [
+    { changed: ['server-addr', 'log-level'], waiting: [], untold: [] },
+  ])
+  t.equal(news[0]?.live.serverAddresses.length, 2)
+})
+
+void t.test('what the file says comes after flags, whenever it says so', async (t) => {
+  const { file, news, pass } = following(t, 'server-addr: https://a\n', '--lb-mode=priority')
+  await pass()
+  writeFileSync(file, 'server-addr: https://a\nlb-mode: round-robin\n')
+  await pass()
+  t.strictSame(news.map(namesIn), [{ changed: [], waiting: [], untold: [] }])
+  t.equal(news[0]?.live.lbMode, 'priority')
+})
+
+void t.test('what waits for the next start is told once', async (t) => {
+  const { file, news, pass } = following(t, 'server-addr: https://a\n')
+  await pass()
+  writeFileSync(file, 'server-addr: https://a\nserve-port: 7\n')
+  await pass()
+  writeFileSync(file, 'server-addr: https://a\nserve-port: 7\nmax-requests-in-flight: 9\n')
+  await pass()
+  writeFileSync(file, 'server-addr: https://a\n')
+  await pass()
+  const waiting = ['serve-port']
+  t.strictSame(news.map(namesIn), [
+    { changed: [], waiting, untold: waiting },
+    { changed: ['max-requests-in-flight'], waiting, untold: [] },
+    { changed: ['max-requests-in-flight'], waiting: [], untold: [] },
+  ])
+})
+
+void t.test('everything wrong with a file is told, once, and then what is right', async (t) => {
+  const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
+  await pass()
+  writeFileSync(file, 'server-addr: https://a\nlb-mod: x\nserve-port: y\n')
+  await pass()
+  await pass()
+  t.match(unusable, [[/lb-mod is not known, did you mean lb-mode\?/, /serve-port: "y"/]])
+  t.equal(unusable.length, 1)
+  rmSync(file)
+  await pass()
+  t.match(unusable[1], [/--config: .*ENOENT|no such file/])
+  writeFileSync(file, 'server-addr: https://a\n')
+  await pass()
+  t.strictSame(news.map(namesIn), [{ changed: [], waiting: [], untold: [] }])
+})
+
+void t.test('what waits for the next start has no part in what is in force', async (t) => {
+  const { file, news, pass } = following(t, 'server-addr: https://a\n')
+  await pass()
+  writeFileSync(
+    file,
+    'server-addr: https://a\nworking-mode: cloud\nhost-network-node: true\nlb-mode: priority\n',
+  )
+  await pass()
+  t.strictSame(news.map(namesIn), [
+    {
+      changed: ['lb-mode'],
+      waiting: ['working-mode', 'host-network-node'],
+      untold: ['working-mode', 'host-network-node'],
+    },
+  ])
+  const [{ live, read }] = news as [ConfigChange<UsableConfig>]
+  t.strictSame([live.filters.disabled.size, live.plainProxy], [0, 'served'])
+  t.ok(read.config.filters.disabled.size > 0, 'the filters that cloud mode leaves out')
+  t.equal(read.config.plainProxy, 'refusing')
+})
+
+void t.test('while it cannot be used, every file is followed that it names', async (t) => {
+  const { folder, file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
+  await pass()
+  const kubeconfig = join(folder, 'hub.conf')
+  writeFileSync(file, `server-addr: https://a\nkubeconfig: ${kubeconfig}\n`)
+  await pass()
+  await pass()
+  t.match(unusable, [[/hub\.conf cannot be read/]], 'once')
+  const cluster = { server: 'https://a' }
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      contexts: [{ name: 'c', context: { cluster: 'k' } }],
+      clusters: [{ name: 'k', cluster }],
+    }),
+  )
+  await pass()
+  t.strictSame(news.map(namesIn), [{ changed: ['kubeconfig'], waiting: [], untold: [] }])
+  writeFileSync(kubeconfig, '')
+  await pass()
+  t.equal(unusable.length, 1, 'its own followers see to it then')
+})
+
+void t.test('a file is followed through links that are exchanged', async (t) => {
+  // As a kubelet mounts a ConfigMap: file -> ..data/file, ..data -> a folder of its time.
+  const { folder } = following(t, 'server-addr: https://a\n')
+  const put = (time: string, content: string): void => {
+    mkdirSync(join(folder, time))
+    writeFileSync(join(folder, time, 'hub.yaml'), content)
+    symlinkSync(time, join(folder, '..data_tmp'))
+    renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+  }
+  put('..1', 'server-addr: https://a\n')
+  symlinkSync('..data/hub.yaml', join(folder, 'hub.yaml'))
+  const { news, pass } = follow(t, join(folder, 'hub.yaml'))
+  await pass()
+  put('..2', 'server-addr: https://b\n')
+  await pass()
+  t.strictSame(news.map(namesIn), [{ changed: ['server-addr'], waiting: [], untold: [] }])
+})
+
+void t.test('it can be read again without having changed', async (t) => {
+  const { news, follower } = following(t, 'server-addr: https://a\n')
+  follower.read()
+  await turn()
+  t.strictSame(news.map(namesIn), [{ changed: [], waiting: [], untold: [] }])
+  t.strictSame(news[0]?.notes, [], 'what was said at the start is not said again')
+})
