@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { now } from '../base/clock.ts'
+import type { GVK } from '../api/kube/gvk.ts'
+import type { JsonObject } from '../api/kube/json.ts'
 import type { Status } from '../api/kube/status.ts'
-import { contentTypeOf, type Representation } from './negotiation.ts'
-import type { ResponseWriter } from './response-writer.ts'
-import { renderStatus } from './render.ts'
+import type { ResponseTarget } from './call.ts'
+import { contentTypeOf, type ResponseFormat } from './negotiation.ts'
+import { encode, statusGvk } from './render.ts'
 import type { SeenRequest } from './requests.ts'
 
 /**
@@ -21,7 +23,8 @@ const compressedFrom = 128 * 1024
 const lengthKnownTo = 2048
 
 export interface ResponseBody {
-  readonly status: number
+  /** Default: 200. */
+  readonly status?: number
   readonly contentType: string
   readonly bytes: Buffer
   /** Further header fields, by name. */
@@ -30,14 +33,13 @@ export interface ResponseBody {
 
 /** Sends a whole answer with the headers of an API server. */
 export function sendBody(
-  outlet: ResponseWriter,
-  request: SeenRequest,
-  { status, contentType, bytes, headers }: ResponseBody,
+  { seen, writer }: ResponseTarget,
+  { status = 200, contentType, bytes, headers }: ResponseBody,
 ): void {
   const compressed =
-    bytes.byteLength > compressedFrom && /\bgzip\b/.test(String(request.headers['accept-encoding']))
+    bytes.byteLength > compressedFrom && /\bgzip\b/.test(String(seen.headers['accept-encoding']))
   const sent = compressed ? gzipSync(bytes, { level: 1 }) : bytes
-  const fields = ownFields(request, contentType, {
+  const fields = ownFields(seen, contentType, {
     ...(compressed && { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' }),
     ...headers,
   })
@@ -45,31 +47,32 @@ export function sendBody(
     sent.byteLength < lengthKnownTo
       ? ['Content-Length', String(sent.byteLength)]
       : ['Transfer-Encoding', 'chunked']
-  outlet.head(status, [...fields, ...length])
-  outlet.end(request.method === 'HEAD' ? undefined : sent)
+  writer.head(status, [...fields, ...length])
+  writer.end(seen.method === 'HEAD' ? undefined : sent)
 }
 
 /** The head of an answer that goes on until its stream ends. */
-export function sendStreamHead(
-  outlet: ResponseWriter,
-  request: SeenRequest,
-  contentType: string,
-): void {
-  const fields = ownFields(request, contentType, {})
-  outlet.head(200, [...fields, 'Transfer-Encoding', 'chunked'], true)
+export function sendStreamHead({ seen, writer }: ResponseTarget, contentType: string): void {
+  const fields = ownFields(seen, contentType, {})
+  writer.head(200, [...fields, 'Transfer-Encoding', 'chunked'], true)
 }
 
-export function sendStatus(
-  outlet: ResponseWriter,
-  request: SeenRequest,
-  status: Status,
-  representation: Representation,
+/** Sends an object in the encoding of an answer. */
+export function sendObject(
+  target: ResponseTarget,
+  gvk: GVK,
+  object: JsonObject,
+  format: ResponseFormat,
+  more: Pick<ResponseBody, 'status' | 'headers'> = {},
 ): void {
+  const bytes = encode(gvk, object, format)
+  sendBody(target, { contentType: contentTypeOf(format), bytes, ...more })
+}
+
+export function sendStatus(target: ResponseTarget, status: Status, format: ResponseFormat): void {
   const retryAfter = status.details?.retryAfterSeconds
-  sendBody(outlet, request, {
+  sendObject(target, statusGvk, status as unknown as JsonObject, format, {
     status: status.code,
-    contentType: contentTypeOf(representation),
-    bytes: renderStatus(status, representation),
     headers: {
       ...(retryAfter !== undefined && { 'Retry-After': String(retryAfter) }),
       ...(status.code === 403 && { 'X-Content-Type-Options': 'nosniff' }),
@@ -78,13 +81,8 @@ export function sendStatus(
 }
 
 /** Text as Go's http.Error sends it. */
-export function sendText(
-  outlet: ResponseWriter,
-  request: SeenRequest,
-  status: number,
-  text: string,
-): void {
-  sendBody(outlet, request, {
+export function sendText(target: ResponseTarget, status: number, text: string): void {
+  sendBody(target, {
     status,
     contentType: 'text/plain; charset=utf-8',
     bytes: Buffer.from(text),

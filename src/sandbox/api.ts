@@ -3,8 +3,8 @@ import { badRequest, internalError, StatusError, type Status } from '../api/kube
 import { MalformedPath, parseRequestInfo, type RequestInfo } from '../api/request/request-info.ts'
 import { sendStatus } from './answer.ts'
 import { attributesOf, authenticate, authorize } from './authentication.ts'
-import { askingOf, type Api, type Call } from './call.ts'
-import { negotiate, plainJson, type Representation } from './negotiation.ts'
+import type { Api, Call } from './call.ts'
+import { negotiate, plainJson, type ResponseFormat } from './negotiation.ts'
 import type { ResponseWriter } from './response-writer.ts'
 import { answerPath } from './paths.ts'
 import type { SeenRequest } from './requests.ts'
@@ -17,17 +17,17 @@ export async function answer(
   api: Api,
   request: IncomingMessage,
   seen: SeenRequest,
-  outlet: ResponseWriter,
+  writer: ResponseWriter,
   view: View,
   certified: User | undefined,
 ): Promise<void> {
   try {
     const { user, info } = admit(api, seen, certified)
-    const call: Call = { request, seen, outlet, view, user, info }
+    const call: Call = { request, seen, writer, view, user, info }
     if (!(info.isResource && (await answerResource(api, call)))) answerPath(api, call)
   } catch (cause) {
-    if (outlet.started || !outlet.isOpen) outlet.break()
-    else sendStatus(outlet, seen, statusOf(cause), representationOfError(seen))
+    if (writer.started || !writer.isOpen) writer.break()
+    else sendStatus({ seen, writer }, statusOf(cause), formatOfError(seen))
   }
 }
 
@@ -65,12 +65,11 @@ export const statusOf = (cause: unknown): Status =>
     : internalError(cause instanceof Error ? cause.message : String(cause))
 
 /** A Status goes in the encoding asked for, where that is one it has; else in JSON for people. */
-function representationOfError(seen: SeenRequest): Representation {
-  const asking = askingOf(seen)
+function formatOfError(seen: SeenRequest): ResponseFormat {
   try {
     const offer = { protobuf: true, conversions: true, custom: false }
-    return { ...negotiate(asking, offer), projection: 'object' }
+    return { ...negotiate(seen, offer), projection: 'object' }
   } catch {
-    return { ...plainJson(asking), pretty: true }
+    return { ...plainJson(seen), pretty: true }
   }
 }

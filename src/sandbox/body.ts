@@ -8,6 +8,7 @@ import {
   requestEntityTooLarge,
   StatusError,
   unsupportedMediaType,
+  type Status,
 } from '../api/kube/status.ts'
 import { fromProtobuf, ProtobufError } from './protobuf.ts'
 
@@ -63,8 +64,7 @@ export function decodeObject(
 }
 
 function decode(body: Buffer, type: string, kind: string): JsonObject {
-  if (!objectTypes.includes(type))
-    throw new StatusError(unsupportedMediaType(unknownFormatOf(objectTypes)))
+  if (!objectTypes.includes(type)) throw new StatusError(unknownFormat(objectTypes))
   if (type === 'application/vnd.kubernetes.protobuf') return decodeProtobuf(body)
   const text = body.toString()
   const value = type === 'application/yaml' ? decodeYaml(text) : decodeJson(text, kind)
@@ -76,8 +76,11 @@ function decode(body: Buffer, type: string, kind: string): JsonObject {
   )
 }
 
-const unknownFormatOf = (types: readonly string[]): string =>
-  `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`
+/** 415, in the words for a body whose media type is none of `types`. */
+export const unknownFormat = (types: readonly string[]): Status =>
+  unsupportedMediaType(
+    `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`,
+  )
 
 const typeName = (value: Json): string =>
   Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
@@ -89,7 +92,7 @@ function decodeProtobuf(body: Buffer): JsonObject {
     if (!(cause instanceof ProtobufError)) throw cause
     // Of kinds the sandbox has in JSON only, it takes nothing else.
     const status = cause.message.endsWith('known in JSON only')
-      ? unsupportedMediaType(unknownFormatOf(['application/json', 'application/yaml']))
+      ? unknownFormat(['application/json', 'application/yaml'])
       : badRequest(cause.message)
     throw new StatusError(status, { cause })
   }

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { RequestInfo } from '../api/request/request-info.ts'
 import type { Authorizer } from './authentication.ts'
-import type { Freshness } from './list.ts'
-import type { Asking } from './negotiation.ts'
+import type { PodLogs } from './pod-logs.ts'
 import type { ResponseWriter } from './response-writer.ts'
 import type { Registry } from './registry.ts'
 import type { SeenRequest } from './requests.ts'
@@ -17,32 +16,23 @@ export interface Api {
   readonly registry: Registry
   readonly tokens: Tokens
   readonly watches: Watches
-  readonly freshness: Freshness
+  /** How long a reader waits for a version that has not come yet. */
+  readonly freshnessMs: number
   readonly watchSettings: WatchSettings
   readonly anonymousAllowed: boolean
   authorizer(): Authorizer
-  /** What a pod's container has written, for its log. */
-  readonly logs: Logs
-}
-
-export interface Logs {
-  /** Calls `tell` for every line to come, until disposed. */
-  follow(namespace: string, pod: string, tell: (text: string) => void): Disposable
-  read(namespace: string, pod: string): string
+  readonly logs: PodLogs
 }
 
 /** One request on its way to its answer. */
 export interface Call {
   readonly request: IncomingMessage
   readonly seen: SeenRequest
-  readonly outlet: ResponseWriter
+  readonly writer: ResponseWriter
   readonly view: View
   readonly user: User
   readonly info: RequestInfo
 }
 
-export const askingOf = ({ headers, query }: SeenRequest): Asking => ({
-  accept: headers['accept'] as string | undefined,
-  userAgent: headers['user-agent'] as string | undefined,
-  query,
-})
+/** A request and the writer of its answer. */
+export type ResponseTarget = Pick<Call, 'seen' | 'writer'>

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt, objectAt, withAt } from '../api/kube/json-at.ts'
 import type { Kind } from './kinds.ts'
-import { printed, withAt } from './object.ts'
+import { printed } from './object.ts'
 
 /** What kube-apiserver fills in when an object is created, as far as clients of nodes can tell. */
 export function defaulted(kind: Kind, object: JsonObject): JsonObject {

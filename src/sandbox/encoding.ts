@@ -2,7 +2,7 @@ import type { GVK } from '../api/kube/gvk.ts'
 import { apiVersionOf } from '../api/kube/gvk.ts'
 import type { Json, JsonObject } from '../api/kube/json.ts'
 import { apiVersionOfKind, type Kind } from './kinds.ts'
-import type { KubeObject } from './object.ts'
+import { withoutType, type KubeObject } from './object.ts'
 
 const escapes: Record<string, string> = {
   '<': '\\u003c',
@@ -31,11 +31,6 @@ function textOf(kind: Kind, object: KubeObject): string {
   const text = kind.custom ? jsonText(object) : jsonText(withoutType(object)).slice(1, -1)
   texts.set(object, text)
   return text
-}
-
-function withoutType(object: JsonObject): JsonObject {
-  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
-  return rest
 }
 
 /** An object alone or in a watch event. */

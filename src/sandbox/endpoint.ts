@@ -13,7 +13,7 @@ import { internalError, serviceUnavailable, timeout, type Status } from '../api/
 import { sendStatus } from './answer.ts'
 import { answer } from './api.ts'
 import { certificateUser } from './authentication.ts'
-import { askingOf, type Api } from './call.ts'
+import type { Api } from './call.ts'
 import type { Fault, Faults } from './faults.ts'
 import { plainJson } from './negotiation.ts'
 import { ResponseWriter } from './response-writer.ts'
@@ -128,17 +128,17 @@ export class Endpoint {
     const { seen, over } = this.#see(request)
     response.once('close', () => over.abort())
     response.on('error', () => response.destroy())
-    const outlet = new ResponseWriter(response, seen, faults)
+    const writer = new ResponseWriter(response, seen, faults)
     for (const fault of faults.striking(seen)) {
       if (fault.kind === 'delay') await sleep(fault.ms, seen.over)
       else if (fault.kind === 'reset') resetConnection(request)
       else if (fault.kind === 'fail') {
         await drain(request)
-        fail(outlet, seen, fault)
+        fail(writer, seen, fault)
       }
     }
-    if (!outlet.isOpen || outlet.started) return
-    await answer(api, request, seen, outlet, view, certificateUser(request.socket))
+    if (!writer.isOpen || writer.started) return
+    await answer(api, request, seen, writer, view, certificateUser(request.socket))
   }
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -220,17 +220,17 @@ async function drain(request: IncomingMessage): Promise<void> {
 }
 
 function fail(
-  outlet: ResponseWriter,
+  writer: ResponseWriter,
   seen: SeenRequest,
   { status, marked }: Extract<Fault, { kind: 'fail' }>,
 ): void {
   if (marked) {
-    sendStatus(outlet, seen, failureOf(status), plainJson(askingOf(seen)))
+    sendStatus({ seen, writer }, failureOf(status), plainJson(seen))
     return
   }
   const page = `<html><body><h1>${status}</h1>No server is available to handle this request.</body></html>\n`
-  outlet.head(status, ['Content-Type', 'text/html', 'Content-Length', String(page.length)])
-  outlet.end(Buffer.from(page))
+  writer.head(status, ['Content-Type', 'text/html', 'Content-Length', String(page.length)])
+  writer.end(Buffer.from(page))
 }
 
 function failureOf(code: number): Status {

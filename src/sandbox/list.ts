@@ -1,4 +1,5 @@
 import { sleep } from '../base/clock.ts'
+import { namespacedName } from '../api/kube/object.ts'
 import {
   badRequest,
   expired,
@@ -13,7 +14,7 @@ import {
   type ListOptions,
 } from '../api/request/list-options.ts'
 import type { Kind } from './kinds.ts'
-import { keyOf, type KubeObject } from './object.ts'
+import type { KubeObject } from './object.ts'
 import type { SelectionPredicate } from './selection-predicate.ts'
 import type { View } from './storage.ts'
 
@@ -35,12 +36,12 @@ export async function list(
   namespace: string | undefined,
   selection: SelectionPredicate,
   options: ListOptions,
-  freshness: Freshness,
+  freshnessMs: number,
 ): Promise<ListResult> {
   const token = options.continue === '' ? undefined : decodeContinue(options)
   const version = token
     ? continuedVersion(view, token, options.continue)
-    : await startingVersion(view, options, freshness)
+    : await startingVersion(view, options, freshnessMs)
   const from = token?.start ?? ''
   const all = [...view.at(kind, version)]
     .filter(([key, object]) => selection.selects(object) && relative(key, namespace) >= from)
@@ -55,13 +56,15 @@ export async function list(
     objects: page,
     version: String(version),
     continue: more
-      ? encodeContinue(version, `${relative(keyOfObject(last), namespace)}\0`, namespace)
+      ? encodeContinue(
+          version,
+          `${relative(namespacedName(last.metadata), namespace)}\0`,
+          namespace,
+        )
       : '',
     remaining: more && !selection.selective ? all.length - page.length : undefined,
   }
 }
-
-const keyOfObject = ({ metadata }: KubeObject): string => keyOf(metadata.namespace, metadata.name)
 
 const relative = (key: string, namespace: string | undefined): string =>
   namespace === undefined ? key : key.slice(namespace.length + 1)
@@ -69,12 +72,12 @@ const relative = (key: string, namespace: string | undefined): string =>
 async function startingVersion(
   view: View,
   options: ListOptions,
-  freshness: Freshness,
+  freshnessMs: number,
 ): Promise<number> {
   const { resourceVersion } = options
   const asked = versionNumber(resourceVersion, 'list')
   if (asked === 0) return resourceVersion === '0' ? view.version : view.newest
-  await freshness.reach(view, asked)
+  await waitUntilFresh(view, asked, freshnessMs)
   if (!isExactList(options)) return view.version
   if (asked < view.compacted) {
     throw new StatusError(expired('The resourceVersion for the provided list is too old.'))
@@ -82,27 +85,19 @@ async function startingVersion(
   return asked
 }
 
-/** How long a reader waits for a version that has not come yet. */
-export class Freshness {
-  readonly #waitMs: number
-
-  constructor(waitMs: number) {
-    this.#waitMs = waitMs
-  }
-
-  /**
-   * Resolves once the view shows `version`. Throws a StatusError 504 when it does not come in time.
-   */
-  async reach(view: View, version: number): Promise<void> {
-    if (version <= view.version) return
-    const came = new AbortController()
-    using _ = view.follow(() => {
-      if (version <= view.version) came.abort()
-    })
-    await sleep(this.#waitMs, came.signal)
-    if (version > view.version) {
-      throw new StatusError(tooLargeResourceVersion(String(version), String(view.version)))
-    }
+/**
+ * Resolves once the view shows `version`, as apiserver's cacher waits (waitUntilFreshAndBlock).
+ * Throws a StatusError 504 where that takes longer than `waitMs`.
+ */
+export async function waitUntilFresh(view: View, version: number, waitMs: number): Promise<void> {
+  if (version <= view.version) return
+  const came = new AbortController()
+  using _ = view.follow(() => {
+    if (version <= view.version) came.abort()
+  })
+  await sleep(waitMs, came.signal)
+  if (version > view.version) {
+    throw new StatusError(tooLargeResourceVersion(String(version), String(view.version)))
   }
 }
 

@@ -1,9 +1,10 @@
-import type { Projection } from '../api/kube/media-type.ts'
+import { mediaType, type Projection } from '../api/kube/media-type.ts'
 import { notAcceptable, onlyAcceptable, StatusError } from '../api/kube/status.ts'
 import { parseAccept, type AcceptClause } from '../api/request/representation.ts'
 import { isTrue } from '../api/request/request-info.ts'
+import type { SeenRequest } from './requests.ts'
 
-export interface Representation {
+export interface ResponseFormat {
   readonly encoding: 'json' | 'yaml' | 'protobuf'
   readonly projection: Projection
   /** Of meta.k8s.io, for Table and PartialObjectMetadata. */
@@ -23,7 +24,7 @@ export interface Offer {
   readonly streams?: boolean
 }
 
-const encodings: Record<string, Representation['encoding']> = {
+const encodings: Record<string, ResponseFormat['encoding']> = {
   'application/json': 'json',
   'application/yaml': 'yaml',
   'application/vnd.kubernetes.protobuf': 'protobuf',
@@ -37,20 +38,14 @@ const streamTypes = [
   'application/vnd.kubernetes.protobuf;stream=watch',
 ]
 
-export interface Asking {
-  readonly accept: string | undefined
-  readonly userAgent: string | undefined
-  readonly query: URLSearchParams
-}
-
 /**
  * The first acceptable clause, as apiserver pkg/endpoints/handlers/negotiation does it. Throws a
  * StatusError 406.
  */
-export function negotiate(asking: Asking, offer: Offer): Representation {
-  const clauses = parseAccept(asking.accept)
+export function negotiate(request: SeenRequest, offer: Offer): ResponseFormat {
+  const clauses = parseAccept(request.headers['accept'] as string | undefined)
   for (const clause of clauses) {
-    const found = accepted(clause, asking, offer)
+    const found = accepted(clause, request, offer)
     if (found) return found
   }
   const known = clauses.some(({ type }) => encodings[type] !== undefined)
@@ -61,7 +56,11 @@ export function negotiate(asking: Asking, offer: Offer): Representation {
   )
 }
 
-function accepted(clause: AcceptClause, asking: Asking, offer: Offer): Representation | undefined {
+function accepted(
+  clause: AcceptClause,
+  request: SeenRequest,
+  offer: Offer,
+): ResponseFormat | undefined {
   const encoding = encodings[clause.type]
   if (!encoding || (encoding === 'protobuf' && !offer.protobuf)) return undefined
   const projection = shapeOf(clause, encoding, offer)
@@ -70,15 +69,15 @@ function accepted(clause: AcceptClause, asking: Asking, offer: Offer): Represent
       encoding,
       projection,
       version: clause.parameters.get('v') ?? 'v1',
-      include: included(asking.query.get('includeObject')),
-      pretty: wantsPretty(asking),
+      include: included(request.query.get('includeObject')),
+      pretty: wantsPretty(request),
     }
   )
 }
 
 function shapeOf(
   { parameters }: AcceptClause,
-  encoding: Representation['encoding'],
+  encoding: ResponseFormat['encoding'],
   offer: Offer,
 ): Projection | undefined {
   const as = parameters.get('as')
@@ -91,28 +90,24 @@ function shapeOf(
     : undefined
 }
 
-const included = (text: string | null): Representation['include'] =>
+const included = (text: string | null): ResponseFormat['include'] =>
   text === 'None' || text === 'Object' ? text : 'Metadata'
 
 const people = /^(curl|Wget|Mozilla\/5\.0)/
 
-function wantsPretty({ query, userAgent }: Asking): boolean {
-  const asked = query.get('pretty')
-  return asked === null ? people.test(userAgent ?? '') : isTrue(asked)
+function wantsPretty({ query, headers }: SeenRequest): boolean {
+  const pretty = query.get('pretty')
+  return pretty === null ? people.test(String(headers['user-agent'])) : isTrue(pretty)
 }
 
 /** JSON without conversions, for what is not negotiated. */
-export const plainJson = (asking: Asking): Representation => ({
+export const plainJson = (request: SeenRequest): ResponseFormat => ({
   encoding: 'json',
   projection: 'object',
   version: 'v1',
   include: 'Metadata',
-  pretty: wantsPretty(asking),
+  pretty: wantsPretty(request),
 })
 
-export const contentTypeOf = ({ encoding }: Representation, stream = false): string =>
-  encoding === 'protobuf'
-    ? `application/vnd.kubernetes.protobuf${stream ? ';stream=watch' : ''}`
-    : encoding === 'yaml'
-      ? 'application/yaml'
-      : 'application/json'
+export const contentTypeOf = ({ encoding }: ResponseFormat, stream = false): string =>
+  encoding === 'yaml' ? 'application/yaml' : mediaType(encoding, stream)

@@ -1,5 +1,4 @@
 import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
-import { objectAt } from '../api/kube/json-at.ts'
 
 /** Any API object, as JSON. Never written to: an edited object is a new one. */
 export interface KubeObject extends JsonObject {
@@ -63,26 +62,14 @@ export function sortedDeep(value: Json): Json {
   )
 }
 
-/** A copy with `value` at `path`; `undefined` takes it out. */
-export function withAt(
-  object: JsonObject,
-  path: readonly string[],
-  value: Json | undefined,
-): JsonObject {
-  const [first, ...rest] = path
-  if (first === undefined) return object
-  if (rest.length > 0) return { ...object, [first]: withAt(objectAt(object, first), rest, value) }
-  if (value !== undefined) return { ...object, [first]: value }
-  const { [first]: _, ...others } = object
-  return others
-}
-
 /** Seconds since the epoch as the server writes times. */
 export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
 
-/** `ns/name`, or the name of what is cluster-scoped: how objects are sorted. */
-export const keyOf = (namespace: string | undefined, name: string): string =>
-  namespace === undefined || namespace === '' ? name : `${namespace}/${name}`
+/** The members of an object besides `kind` and `apiVersion`. */
+export function withoutType(object: JsonObject): JsonObject {
+  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
+  return rest
+}
 
 /** A value as people read it: text as it is, nothing for none. */
 export function printed(value: Json | undefined): string {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { now } from '../base/clock.ts'
 import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
-import { optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
+import { optionalTextAt, listAt, objectAt, withAt } from '../api/kube/json-at.ts'
 import {
   jsonPatch,
   mergePatch,
@@ -9,9 +9,9 @@ import {
   strategicMergePatch,
 } from '../api/kube/patch/patch.ts'
 import { badRequest, StatusError, unsupportedMediaType } from '../api/kube/status.ts'
-import { bareType, decodePatch } from './body.ts'
+import { bareType, decodePatch, unknownFormat } from './body.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
-import { timestamp, withAt, type KubeObject } from './object.ts'
+import { timestamp, type KubeObject } from './object.ts'
 
 const types = [
   'application/json-patch+json',
@@ -32,11 +32,7 @@ export function checkPatchType(kind: Kind, contentType: string | undefined): voi
   if (!kind.custom) {
     throw new StatusError({ ...unsupportedMediaType('415: Unsupported Media Type'), details: {} })
   }
-  throw new StatusError(
-    unsupportedMediaType(
-      `the body of the request was in an unknown format - accepted media types include: ${offered.join(', ')}`,
-    ),
-  )
+  throw new StatusError(unknownFormat(offered))
 }
 
 /**

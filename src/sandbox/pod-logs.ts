@@ -1,31 +1,27 @@
-/** How much of a log is kept. */
-const kept = 1024 * 1024
+import { Broadcast } from '../base/broadcast.ts'
 
-/** What pods have written. */
+/** The latest characters of a log that are kept. */
+const keptCharacters = 1024 * 1024
+
+/** The logs of pods, in memory. */
 export class PodLogs {
   readonly #texts = new Map<string, string>()
-  readonly #followers = new Map<string, Set<(text: string) => void>>()
+  readonly #written = new Broadcast<[key: string, text: string]>()
 
   write(namespace: string, pod: string, text: string): void {
     const key = `${namespace}/${pod}`
-    this.#texts.set(key, ((this.#texts.get(key) ?? '') + text).slice(-kept))
-    for (const tell of this.#followers.get(key) ?? []) tell(text)
+    this.#texts.set(key, ((this.#texts.get(key) ?? '') + text).slice(-keptCharacters))
+    this.#written.announce(key, text)
   }
 
   read(namespace: string, pod: string): string {
     return this.#texts.get(`${namespace}/${pod}`) ?? ''
   }
 
-  /** Calls `tell` for what is written from now on, until disposed. */
-  follow(namespace: string, pod: string, tell: (text: string) => void): Disposable {
-    const key = `${namespace}/${pod}`
-    const followers = this.#followers.get(key) ?? new Set()
-    this.#followers.set(key, followers.add(tell))
-    return {
-      [Symbol.dispose]: () => {
-        followers.delete(tell)
-        if (followers.size === 0) this.#followers.delete(key)
-      },
-    }
+  /** Calls `onText` with each text that the pod writes from now on, until disposed. */
+  follow(namespace: string, pod: string, onText: (text: string) => void): Disposable {
+    return this.#written.listen((key, text) => {
+      if (key === `${namespace}/${pod}`) onText(text)
+    })
   }
 }

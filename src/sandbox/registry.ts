@@ -3,11 +3,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { now } from '../base/clock.ts'
 import type { JsonObject } from '../api/kube/json.ts'
 import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
+import { namespacedName } from '../api/kube/object.ts'
 import { alreadyExists, badRequest, conflict, notFound, StatusError } from '../api/kube/status.ts'
 import { Catalog } from './catalog.ts'
 import { defaulted } from './defaults.ts'
 import { apiVersionOfKind, gvkOf, hasStatus, type Kind } from './kinds.ts'
-import { keyOf, orderedMetadata, sortedDeep, timestamp, type KubeObject } from './object.ts'
+import { orderedMetadata, sortedDeep, timestamp, type KubeObject } from './object.ts'
 import { ProtobufError } from './protobuf.ts'
 import { canonical } from './render.ts'
 import type { Storage } from './storage.ts'
@@ -286,7 +287,7 @@ export class Registry {
     }
     const uid = optionalTextAt(given, 'metadata', 'uid')
     if (uid && uid !== old.metadata.uid) {
-      const key = `/registry/${kind.gvr.resource}/${keyOf(old.metadata.namespace, name)}`
+      const key = `/registry/${kind.gvr.resource}/${namespacedName(old.metadata)}`
       const cause = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
       throw new StatusError(conflict({ ...kind.gvr, name }, cause))
     }

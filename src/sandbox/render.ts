@@ -8,8 +8,8 @@ import { columnsOf } from './columns.ts'
 import { jsonText, listObject, listText, objectText, prettyText } from './encoding.ts'
 import { apiVersionOfKind, gvkOf, listGvkOf, type Kind } from './kinds.ts'
 import type { ListResult } from './list.ts'
-import type { Representation } from './negotiation.ts'
-import { sortedDeep, type KubeObject } from './object.ts'
+import type { ResponseFormat } from './negotiation.ts'
+import { sortedDeep, withoutType, type KubeObject } from './object.ts'
 import { fromProtobuf, toProtobuf, watchEventFrame } from './protobuf.ts'
 
 const metaGvk = (kind: string, version: string): GVK => ({ group: 'meta.k8s.io', version, kind })
@@ -19,67 +19,55 @@ export const statusGvk: GVK = { group: '', version: 'v1', kind: 'Status' }
 export const hasProtobuf = (gvk: GVK): boolean => schemaOf(gvk) !== undefined
 
 /** A value in the encoding of an answer. */
-export function encode(gvk: GVK, value: JsonObject, representation: Representation): Buffer {
-  switch (representation.encoding) {
+export function encode(gvk: GVK, value: JsonObject, format: ResponseFormat): Buffer {
+  switch (format.encoding) {
     case 'protobuf':
       return toProtobuf(gvk, value)
     case 'yaml':
       return Buffer.from(yamlText(value, { lineWidth: 0 }))
     case 'json':
-      return Buffer.from(representation.pretty ? prettyText(value) : `${jsonText(value)}\n`)
+      return Buffer.from(format.pretty ? prettyText(value) : `${jsonText(value)}\n`)
   }
 }
 
-export const renderStatus = (status: Status, representation: Representation): Buffer =>
-  encode(statusGvk, status as unknown as JsonObject, representation)
-
 /** One object as asked for. */
-export function renderObject(
-  kind: Kind,
-  object: KubeObject,
-  representation: Representation,
-): Buffer {
-  if (representation.projection !== 'object') {
-    const { gvk, value } = converted(kind, object, representation, true)
-    return encode(gvk, value, representation)
+export function renderObject(kind: Kind, object: KubeObject, format: ResponseFormat): Buffer {
+  if (format.projection !== 'object') {
+    const { gvk, value } = converted(kind, object, format, true)
+    return encode(gvk, value, format)
   }
-  if (representation.encoding !== 'json' || representation.pretty) {
-    return encode(gvkOf(kind), object, representation)
+  if (format.encoding !== 'json' || format.pretty) {
+    return encode(gvkOf(kind), object, format)
   }
   return Buffer.from(`${objectText(kind, object)}\n`)
 }
 
 /** A list as asked for. */
-export function renderList(kind: Kind, listed: ListResult, representation: Representation): Buffer {
+export function renderList(kind: Kind, listed: ListResult, format: ResponseFormat): Buffer {
   const metadata: JsonObject = {
     resourceVersion: listed.version,
     ...(listed.continue !== '' && { continue: listed.continue }),
     ...(listed.remaining !== undefined && { remainingItemCount: listed.remaining }),
   }
-  const { version, projection, encoding, pretty } = representation
+  const { version, projection, encoding, pretty } = format
   if (projection === 'table') {
-    const table = tableOf(kind, listed.objects, metadata, representation, true)
-    return encode(metaGvk('Table', version), table, representation)
+    const table = tableOf(kind, listed.objects, metadata, format, true)
+    return encode(metaGvk('Table', version), table, format)
   }
   if (projection === 'metadata') {
     const gvk = metaGvk('PartialObjectMetadataList', version)
     const items = listed.objects.map((object) => metadataOf(object, version))
-    return encode(gvk, listObject(gvk, metadata, items), representation)
+    return encode(gvk, listObject(gvk, metadata, items), format)
   }
   if (encoding === 'json' && !pretty) {
     return Buffer.from(`${listText(kind, metadata, listed.objects)}\n`)
   }
   const items = kind.custom ? listed.objects : listed.objects.map(withoutType)
   const list = listObject(listGvkOf(kind), metadata, items)
-  return encode(listGvkOf(kind), kind.custom ? sorted(list) : list, representation)
+  return encode(listGvkOf(kind), kind.custom ? sorted(list) : list, format)
 }
 
 const sorted = (list: JsonObject): JsonObject => sortedDeep(list) as JsonObject
-
-function withoutType(object: JsonObject): JsonObject {
-  const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
-  return rest
-}
 
 export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
 
@@ -88,21 +76,21 @@ export function renderEvent(
   kind: Kind,
   type: EventType,
   object: KubeObject,
-  representation: Representation,
+  format: ResponseFormat,
   first: boolean,
 ): Buffer {
-  if (representation.projection === 'object') {
-    return representation.encoding === 'protobuf'
+  if (format.projection === 'object') {
+    return format.encoding === 'protobuf'
       ? watchEventFrame(type, envelopeOf(kind, object))
       : frame(type, objectText(kind, object))
   }
-  const { gvk, value } = converted(kind, object, representation, first)
-  return representation.encoding === 'protobuf'
+  const { gvk, value } = converted(kind, object, format, first)
+  return format.encoding === 'protobuf'
     ? watchEventFrame(type, toProtobuf(gvk, value))
     : frame(type, jsonText(value))
 }
 
-export const renderErrorEvent = (status: Status, { encoding }: Representation): Buffer => {
+export const renderErrorEvent = (status: Status, { encoding }: ResponseFormat): Buffer => {
   const value = status as unknown as JsonObject
   return encoding === 'protobuf'
     ? watchEventFrame('ERROR', toProtobuf(statusGvk, value))
@@ -126,17 +114,17 @@ function envelopeOf(kind: Kind, object: KubeObject): Buffer {
 function converted(
   kind: Kind,
   object: KubeObject,
-  representation: Representation,
+  format: ResponseFormat,
   withColumns: boolean,
 ): { gvk: GVK; value: JsonObject } {
-  const { version } = representation
-  if (representation.projection === 'metadata') {
+  const { version } = format
+  if (format.projection === 'metadata') {
     return { gvk: metaGvk('PartialObjectMetadata', version), value: metadataOf(object, version) }
   }
   const { resourceVersion } = object.metadata
   return {
     gvk: metaGvk('Table', version),
-    value: tableOf(kind, [object], { resourceVersion }, representation, withColumns),
+    value: tableOf(kind, [object], { resourceVersion }, format, withColumns),
   }
 }
 
@@ -150,7 +138,7 @@ function tableOf(
   kind: Kind,
   objects: readonly KubeObject[],
   metadata: JsonObject,
-  { version, include }: Representation,
+  { version, include }: ResponseFormat,
   withColumns: boolean,
 ): JsonObject {
   const columns = columnsOf(kind)

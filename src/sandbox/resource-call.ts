@@ -3,9 +3,9 @@ import { methodNotAllowed, StatusError } from '../api/kube/status.ts'
 import type { ResourceRequest } from '../api/request/request-info.ts'
 import { sendBody } from './answer.ts'
 import { decodeObject, readBody } from './body.ts'
-import { askingOf, type Call } from './call.ts'
+import type { Call } from './call.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
-import { contentTypeOf, negotiate, type Representation } from './negotiation.ts'
+import { contentTypeOf, negotiate, type ResponseFormat } from './negotiation.ts'
 import type { KubeObject } from './object.ts'
 import { renderObject, hasProtobuf } from './render.ts'
 
@@ -16,8 +16,8 @@ export interface ResourceCall extends Call {
 }
 
 /** What form the answer takes. Throws a StatusError 406. */
-export const representationOf = ({ kind, seen, info }: ResourceCall): Representation =>
-  negotiate(askingOf(seen), {
+export const formatOf = ({ kind, seen, info }: ResourceCall): ResponseFormat =>
+  negotiate(seen, {
     protobuf: !kind.custom && hasProtobuf(gvkOf(kind)),
     conversions: true,
     custom: kind.custom,
@@ -27,16 +27,16 @@ export const representationOf = ({ kind, seen, info }: ResourceCall): Representa
 export const warningsOf = (kind: Kind): Record<string, string> =>
   kind.warning === undefined ? {} : { Warning: `299 - ${JSON.stringify(kind.warning)}` }
 
-export function sendObject(
+export function sendResource(
   call: ResourceCall,
   object: KubeObject,
   status = 200,
-  representation = representationOf(call),
+  format = formatOf(call),
 ): void {
-  sendBody(call.outlet, call.seen, {
+  sendBody(call, {
     status,
-    contentType: contentTypeOf(representation),
-    bytes: renderObject(call.kind, object, representation),
+    contentType: contentTypeOf(format),
+    bytes: renderObject(call.kind, object, format),
     headers: warningsOf(call.kind),
   })
 }

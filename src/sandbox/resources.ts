@@ -1,23 +1,23 @@
 import type { JsonObject } from '../api/kube/json.ts'
 import { optionalTextAt } from '../api/kube/json-at.ts'
+import { namespacedName } from '../api/kube/object.ts'
 import { methodNotAllowed, notFound, resourceNotFound, StatusError } from '../api/kube/status.ts'
 import { listOptionsOf, versionNumber } from '../api/request/list-options.ts'
 import type { ResourceRequest } from '../api/request/request-info.ts'
-import { sendBody, sendStreamHead } from './answer.ts'
+import { sendBody, sendObject, sendStreamHead } from './answer.ts'
 import { decodeObject, readBody } from './body.ts'
 import type { Api, Call } from './call.ts'
 import { hasStatus } from './kinds.ts'
-import { list } from './list.ts'
+import { list, waitUntilFresh } from './list.ts'
 import { contentTypeOf } from './negotiation.ts'
-import { keyOf } from './object.ts'
 import { applied, checkPatchType, isApply, patched } from './patching.ts'
 import type { WriteOptions } from './registry.ts'
-import { encode, renderList, statusGvk } from './render.ts'
+import { renderList, statusGvk } from './render.ts'
 import {
   bodyOf,
   nameOf,
-  representationOf,
-  sendObject,
+  formatOf,
+  sendResource,
   warningsOf,
   type ResourceCall,
 } from './resource-call.ts'
@@ -72,44 +72,43 @@ const verbs: Record<ResourceRequest['verb'], Verb> = {
 async function getObject(api: Api, call: ResourceCall): Promise<void> {
   const { view, kind, info } = call
   const name = nameOf(call)
-  const representation = representationOf(call)
+  const format = formatOf(call)
   const asked = info.query.get('resourceVersion') ?? ''
-  await api.freshness.reach(view, versionNumber(asked, 'get'))
+  await waitUntilFresh(view, versionNumber(asked, 'get'), api.freshnessMs)
   const object = view
     .at(kind, asked === '' ? view.newest : view.version)
-    .get(keyOf(info.namespace, name))
+    .get(namespacedName({ namespace: info.namespace, name }))
   if (!object) throw new StatusError(notFound({ ...kind.gvr, name }))
-  sendObject(call, object, 200, representation)
+  sendResource(call, object, 200, format)
 }
 
 async function listObjects(api: Api, call: ResourceCall): Promise<void> {
-  const { view, kind, info, outlet, seen } = call
+  const { view, kind, info } = call
   if (!kind.verbs.includes('list')) throw new StatusError(methodNotAllowed())
-  const representation = representationOf(call)
+  const format = formatOf(call)
   const selection = selectionOf(kind, info.namespace, info.query)
   const options = listOptionsOf(info.query, false, api.watchSettings.watchListServed)
-  const listed = await list(view, kind, info.namespace, selection, options, api.freshness)
-  sendBody(outlet, seen, {
-    status: 200,
-    contentType: contentTypeOf(representation),
-    bytes: renderList(kind, listed, representation),
+  const listed = await list(view, kind, info.namespace, selection, options, api.freshnessMs)
+  sendBody(call, {
+    contentType: contentTypeOf(format),
+    bytes: renderList(kind, listed, format),
     headers: warningsOf(kind),
   })
 }
 
 async function watchObjects(api: Api, call: ResourceCall): Promise<void> {
-  const { view, kind, info, outlet, seen } = call
+  const { view, kind, info, writer, seen } = call
   if (!kind.verbs.includes('watch')) throw new StatusError(methodNotAllowed())
-  const representation = representationOf(call)
+  const format = formatOf(call)
   const selection = selectionOf(kind, info.namespace, info.query)
   const options = listOptionsOf(info.query, true, api.watchSettings.watchListServed)
-  await awaitStart(view, options, api.freshness)
-  if (!outlet.isOpen) return
-  sendStreamHead(outlet, seen, contentTypeOf(representation, true))
-  const watched = { kind, selection, options, representation }
-  const open = watch(view, watched, outlet, api.watchSettings)
+  await awaitStart(view, options, api.freshnessMs)
+  if (!writer.isOpen) return
+  sendStreamHead(call, contentTypeOf(format, true))
+  const watched = { kind, selection, options, format }
+  const open = watch(view, watched, writer, api.watchSettings)
   const counted = api.watches.add(seen, open)
-  outlet.onClose(() => counted[Symbol.dispose]())
+  writer.onClose(() => counted[Symbol.dispose]())
 }
 
 const writeOptionsOf = ({ info }: ResourceCall): WriteOptions => ({
@@ -122,16 +121,16 @@ async function create(api: Api, call: ResourceCall): Promise<void> {
   if (!kind.verbs.includes('create') || (kind.namespaced && info.namespace === undefined)) {
     throw new StatusError(methodNotAllowed())
   }
-  const representation = representationOf(call)
+  const format = formatOf(call)
   const given = await bodyOf(call)
   const object = api.registry.create(kind, info.namespace, given, writeOptionsOf(call))
-  sendObject(call, object, 201, representation)
+  sendResource(call, object, 201, format)
 }
 
 async function update(api: Api, call: ResourceCall): Promise<void> {
   const { kind, info } = call
   const name = nameOf(call)
-  const representation = representationOf(call)
+  const format = formatOf(call)
   const given = await bodyOf(call)
   const options = writeOptionsOf(call)
   const { object, created } = api.registry.update(
@@ -142,7 +141,7 @@ async function update(api: Api, call: ResourceCall): Promise<void> {
     options,
     ownSubresource(call),
   )
-  sendObject(call, object, created ? 201 : 200, representation)
+  sendResource(call, object, created ? 201 : 200, format)
 }
 
 const ownSubresource = ({ kind, info }: ResourceCall): string | undefined =>
@@ -151,7 +150,7 @@ const ownSubresource = ({ kind, info }: ResourceCall): string | undefined =>
 async function patch(api: Api, call: ResourceCall): Promise<void> {
   const { kind, info, request } = call
   const name = nameOf(call)
-  const representation = representationOf(call)
+  const format = formatOf(call)
   const type = request.headers['content-type']
   checkPatchType(kind, type)
   const body = await readBody(request)
@@ -161,7 +160,7 @@ async function patch(api: Api, call: ResourceCall): Promise<void> {
     const { namespace } = info
     const of = ownSubresource(call)
     const { object } = api.registry.update(kind, namespace, name, wanted, options, of)
-    sendObject(call, object, 200, representation)
+    sendResource(call, object, 200, format)
   }
   if (isApply(type)) {
     const manager = info.query.get('fieldManager') ?? ''
@@ -169,7 +168,7 @@ async function patch(api: Api, call: ResourceCall): Promise<void> {
     if (!old) {
       const given = { ...wanted, metadata: { ...(wanted.metadata as JsonObject), name } }
       const object = api.registry.create(kind, info.namespace, given, options)
-      sendObject(call, object, 201, representation)
+      sendResource(call, object, 201, format)
       return
     }
     change(wanted)
@@ -189,13 +188,13 @@ const shownWhenDeleted = new Set([
 ])
 
 async function deleteObject(api: Api, call: ResourceCall): Promise<void> {
-  const { kind, info, outlet, seen } = call
+  const { kind, info } = call
   const name = nameOf(call)
-  const representation = representationOf(call)
+  const format = formatOf(call)
   const options = await deleteOptionsOf(call)
   const { object, gone } = api.registry.delete(kind, info.namespace, name, options)
   if (!gone || shownWhenDeleted.has(kind.gvr.resource)) {
-    sendObject(call, object, 200, representation)
+    sendResource(call, object, 200, format)
     return
   }
   const { group } = kind.gvr
@@ -207,28 +206,23 @@ async function deleteObject(api: Api, call: ResourceCall): Promise<void> {
     status: 'Success',
     details: { name, ...(group !== '' && { group }), kind: kind.gvr.resource, uid },
   }
-  sendBody(outlet, seen, {
-    status: 200,
-    contentType: contentTypeOf(representation),
-    bytes: encode(statusGvk, status, representation),
-  })
+  sendObject(call, statusGvk, status, format)
 }
 
 async function deleteObjects(api: Api, call: ResourceCall): Promise<void> {
-  const { view, kind, info, outlet, seen } = call
+  const { view, kind, info } = call
   if (!kind.verbs.includes('deletecollection')) throw new StatusError(methodNotAllowed())
-  const representation = representationOf(call)
+  const format = formatOf(call)
   const options = await deleteOptionsOf(call)
   const selection = selectionOf(kind, info.namespace, info.query)
   const listing = listOptionsOf(info.query, false, api.watchSettings.watchListServed)
-  const listed = await list(view, kind, info.namespace, selection, listing, api.freshness)
+  const listed = await list(view, kind, info.namespace, selection, listing, api.freshnessMs)
   for (const { metadata } of listed.objects) {
     api.registry.delete(kind, metadata.namespace, metadata.name, options)
   }
-  sendBody(outlet, seen, {
-    status: 200,
-    contentType: contentTypeOf(representation),
-    bytes: renderList(kind, listed, representation),
+  sendBody(call, {
+    contentType: contentTypeOf(format),
+    bytes: renderList(kind, listed, format),
   })
 }
 

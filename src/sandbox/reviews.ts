@@ -2,13 +2,11 @@ import { now } from '../base/clock.ts'
 import type { JsonObject } from '../api/kube/json.ts'
 import { optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
 import { methodNotAllowed, StatusError } from '../api/kube/status.ts'
-import { sendBody } from './answer.ts'
+import { sendObject } from './answer.ts'
 import type { Api } from './call.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
-import { contentTypeOf } from './negotiation.ts'
 import { timestamp } from './object.ts'
-import { encode } from './render.ts'
-import { bodyOf, representationOf, type ResourceCall } from './resource-call.ts'
+import { bodyOf, formatOf, type ResourceCall } from './resource-call.ts'
 import { issuer } from './tokens.ts'
 import type { User } from './users.ts'
 
@@ -18,20 +16,16 @@ export const isReview = (kind: Kind): boolean =>
 
 /** Answers questions about users, tokens and rights. */
 export async function answerReview(api: Api, call: ResourceCall): Promise<void> {
-  const { kind, info, outlet, seen } = call
+  const { kind, info } = call
   if (info.verb !== 'create' || info.name !== undefined) throw new StatusError(methodNotAllowed())
-  const representation = representationOf(call)
+  const format = formatOf(call)
   const asked = await bodyOf(call)
   const answered: JsonObject = {
     kind: kind.kind,
     apiVersion: apiVersionOfKind(kind),
     ...answers[kind.kind]?.(api, call, asked),
   }
-  sendBody(outlet, seen, {
-    status: 201,
-    contentType: contentTypeOf(representation),
-    bytes: encode(gvkOf(kind), answered, representation),
-  })
+  sendObject(call, gvkOf(kind), answered, format, { status: 201 })
 }
 
 type Answerer = (api: Api, call: ResourceCall, asked: JsonObject) => JsonObject

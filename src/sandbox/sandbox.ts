@@ -7,7 +7,6 @@ import type { Api } from './call.ts'
 import { Faults } from './faults.ts'
 import { Endpoint, type EndpointOptions, type ServingIdentity } from './endpoint.ts'
 import type { Kind } from './kinds.ts'
-import { Freshness } from './list.ts'
 import { printed, type KubeObject } from './object.ts'
 import { PodLogs } from './pod-logs.ts'
 import { Registry } from './registry.ts'
@@ -140,7 +139,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     tokens,
     watches,
     logs,
-    freshness: new Freshness(options.freshnessMs ?? 3000),
+    freshnessMs: options.freshnessMs ?? 3000,
     watchSettings: {
       bookmarkMs: options.bookmarkMs ?? 60_000,
       queueBytes: options.watchQueueBytes ?? 16 * 1024 * 1024,

@@ -1,6 +1,8 @@
+import { Broadcast } from '../base/broadcast.ts'
 import type { Json } from '../api/kube/json.ts'
+import { namespacedName } from '../api/kube/object.ts'
 import type { Kind } from './kinds.ts'
-import { keyOf, type KubeObject } from './object.ts'
+import type { KubeObject } from './object.ts'
 
 /**
  * One write. `object` is what it left, or for DELETED the last state with the version of the
@@ -43,7 +45,7 @@ export class Storage implements View {
   readonly #ring: StorageEvent[] = []
   readonly #ringSize: number
   readonly #objects = new Map<string, Map<string, KubeObject>>()
-  readonly #followers = new Set<(change: StorageEvent) => void>()
+  readonly #recorded = new Broadcast<[StorageEvent]>()
 
   constructor(firstVersion: number, ringSize: number) {
     this.#version = firstVersion
@@ -64,7 +66,7 @@ export class Storage implements View {
   }
 
   get(kind: Kind, namespace: string | undefined, name: string): KubeObject | undefined {
-    return this.#of(kind).get(keyOf(namespace, name))
+    return this.#of(kind).get(namespacedName({ namespace, name }))
   }
 
   /** The version the next write gets, for the object that is about to be written. */
@@ -75,7 +77,7 @@ export class Storage implements View {
   /** Stores an object that carries `nextVersion`. */
   put(kind: Kind, object: KubeObject): void {
     const objects = this.#of(kind)
-    const key = keyOf(object.metadata.namespace, object.metadata.name)
+    const key = namespacedName(object.metadata)
     const previous = objects.get(key)
     objects.set(key, object)
     this.#record({
@@ -94,7 +96,7 @@ export class Storage implements View {
   remove(kind: Kind, last: KubeObject): KubeObject {
     const metadata = { ...last.metadata, resourceVersion: this.nextVersion }
     const object = { ...last, metadata } as KubeObject
-    const key = keyOf(last.metadata.namespace, last.metadata.name)
+    const key = namespacedName(last.metadata)
     const previous = this.#of(kind).get(key) ?? last
     this.#of(kind).delete(key)
     this.#record({ version: this.#version + 1, kind, type: 'DELETED', object, previous })
@@ -114,8 +116,7 @@ export class Storage implements View {
     const stored = storedAs(kind)
     for (const change of this.changesAfter(version).toReversed()) {
       if (storedAs(change.kind) !== stored) continue
-      const { namespace, name } = change.object.metadata
-      const key = keyOf(namespace, name)
+      const key = namespacedName(change.object.metadata)
       if (change.previous) objects.set(key, change.previous)
       else objects.delete(key)
     }
@@ -129,8 +130,7 @@ export class Storage implements View {
   }
 
   follow(tell: (change: StorageEvent) => void): Disposable {
-    this.#followers.add(tell)
-    return { [Symbol.dispose]: () => void this.#followers.delete(tell) }
+    return this.#recorded.listen(tell)
   }
 
   #of(kind: Kind): Map<string, KubeObject> {
@@ -144,7 +144,7 @@ export class Storage implements View {
     this.#version = change.version
     this.#ring.push(change)
     if (this.#ring.length > this.#ringSize) this.#compacted = this.#ring.shift()?.version ?? 0
-    for (const tell of this.#followers) tell(change)
+    this.#recorded.announce(change)
   }
 }
 

@@ -2,16 +2,15 @@ import { now } from '../base/clock.ts'
 import type { GVK } from '../api/kube/gvk.ts'
 import { apiVersionOf } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, listAt, objectAt, withAt } from '../api/kube/json-at.ts'
 import { badRequest, conflict, StatusError } from '../api/kube/status.ts'
 import { isTrue } from '../api/request/request-info.ts'
-import { sendBody, sendStreamHead } from './answer.ts'
+import { sendBody, sendObject, sendStreamHead } from './answer.ts'
 import { decodeObject, readBody } from './body.ts'
 import type { Api } from './call.ts'
-import { askingOf } from './call.ts'
-import { contentTypeOf, negotiate, type Representation } from './negotiation.ts'
-import { timestamp, withAt } from './object.ts'
-import { encode, hasProtobuf, statusGvk } from './render.ts'
+import { negotiate, type ResponseFormat } from './negotiation.ts'
+import { timestamp } from './object.ts'
+import { hasProtobuf, statusGvk } from './render.ts'
 import { nameOf, type ResourceCall } from './resource-call.ts'
 
 /** False for subresources that are a part of their object: those are read and written as it is. */
@@ -36,13 +35,8 @@ const answerers: Record<string, Answerer> = {
 
 const tokenRequest: GVK = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
 
-function formOf({ seen }: ResourceCall, gvk: GVK): Representation {
-  return negotiate(askingOf(seen), {
-    protobuf: hasProtobuf(gvk),
-    conversions: false,
-    custom: false,
-  })
-}
+const formatFor = ({ seen }: ResourceCall, gvk: GVK): ResponseFormat =>
+  negotiate(seen, { protobuf: hasProtobuf(gvk), conversions: false, custom: false })
 
 async function bodyAs({ request }: ResourceCall, gvk: GVK): Promise<JsonObject> {
   const body = await readBody(request)
@@ -51,8 +45,8 @@ async function bodyAs({ request }: ResourceCall, gvk: GVK): Promise<JsonObject> 
 }
 
 async function requestToken(api: Api, call: ResourceCall): Promise<void> {
-  const { kind, info, outlet, seen } = call
-  const representation = formOf(call, tokenRequest)
+  const { kind, info } = call
+  const format = formatFor(call, tokenRequest)
   const given = await bodyAs(call, tokenRequest)
   const account = api.registry.get(kind, info.namespace, nameOf(call))
   const audiences = listAt(given, 'spec', 'audiences').map(String)
@@ -76,11 +70,7 @@ async function requestToken(api: Api, call: ResourceCall): Promise<void> {
     },
     status: { token, expirationTimestamp: timestamp(expires) },
   }
-  sendBody(outlet, seen, {
-    status: 201,
-    contentType: contentTypeOf(representation),
-    bytes: encode(tokenRequest, answered, representation),
-  })
+  sendObject(call, tokenRequest, answered, format, { status: 201 })
 }
 
 /**
@@ -112,23 +102,19 @@ function boundTo(
 }
 
 function log(api: Api, call: ResourceCall): void {
-  const { kind, info, outlet, seen } = call
+  const { kind, info, writer } = call
   const { namespace, name } = api.registry.get(kind, info.namespace, nameOf(call)).metadata
   const text = tail(api.logs.read(namespace ?? '', name), info.query.get('tailLines'))
   if (!isTrue(info.query.get('follow'))) {
-    sendBody(outlet, seen, {
-      status: 200,
-      contentType: 'text/plain',
-      bytes: Buffer.from(text),
-    })
+    sendBody(call, { contentType: 'text/plain', bytes: Buffer.from(text) })
     return
   }
-  sendStreamHead(outlet, seen, 'text/plain')
-  if (text !== '') outlet.write(Buffer.from(text))
+  sendStreamHead(call, 'text/plain')
+  if (text !== '') writer.write(Buffer.from(text))
   const following = api.logs.follow(namespace ?? '', name, (more) =>
-    outlet.write(Buffer.from(more)),
+    writer.write(Buffer.from(more)),
   )
-  outlet.onClose(() => following[Symbol.dispose]())
+  writer.onClose(() => following[Symbol.dispose]())
 }
 
 function tail(text: string, lines: string | null): string {
@@ -137,19 +123,20 @@ function tail(text: string, lines: string | null): string {
   return all.slice(Math.max(0, all.length - Number(lines))).join('')
 }
 
-const success: JsonObject = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' }
-
-function sendSuccess(call: ResourceCall, representation: Representation): void {
-  sendBody(call.outlet, call.seen, {
-    status: 201,
-    contentType: contentTypeOf(representation),
-    bytes: encode(statusGvk, { ...success, code: 201 }, representation),
-  })
+const success: JsonObject = {
+  kind: 'Status',
+  apiVersion: 'v1',
+  metadata: {},
+  status: 'Success',
+  code: 201,
 }
+
+const sendSuccess = (call: ResourceCall, format: ResponseFormat): void =>
+  sendObject(call, statusGvk, success, format, { status: 201 })
 
 async function bind(api: Api, call: ResourceCall): Promise<void> {
   const { kind, info } = call
-  const representation = formOf(call, statusGvk)
+  const format = formatFor(call, statusGvk)
   const given = await bodyAs(call, { group: '', version: 'v1', kind: 'Binding' })
   const name = nameOf(call)
   const pod = api.registry.get(kind, info.namespace, name)
@@ -160,15 +147,15 @@ async function bind(api: Api, call: ResourceCall): Promise<void> {
   }
   const bound = withAt(pod, ['spec', 'nodeName'], optionalTextAt(given, 'target', 'name') ?? '')
   api.registry.update(kind, info.namespace, name, bound, { dryRun: false })
-  sendSuccess(call, representation)
+  sendSuccess(call, format)
 }
 
 async function evict(api: Api, call: ResourceCall): Promise<void> {
   const { kind, info } = call
-  const representation = formOf(call, statusGvk)
+  const format = formatFor(call, statusGvk)
   await bodyAs(call, { group: 'policy', version: 'v1', kind: 'Eviction' })
   api.registry.delete(kind, info.namespace, nameOf(call), { dryRun: false })
-  sendSuccess(call, representation)
+  sendSuccess(call, format)
 }
 
 /** What a client is told that asks for a stream of its own without asking for another protocol. */

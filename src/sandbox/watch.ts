@@ -1,10 +1,11 @@
 import { after, every, jitter } from '../base/clock.ts'
+import { namespacedName } from '../api/kube/object.ts'
 import { expired } from '../api/kube/status.ts'
 import { versionNumber, type ListOptions } from '../api/request/list-options.ts'
 import { gvkOf, type Kind } from './kinds.ts'
-import type { Freshness } from './list.ts'
-import type { Representation } from './negotiation.ts'
-import { keyOf, type KubeObject } from './object.ts'
+import { waitUntilFresh } from './list.ts'
+import type { ResponseFormat } from './negotiation.ts'
+import type { KubeObject } from './object.ts'
 import type { ResponseWriter } from './response-writer.ts'
 import { bookmarkObject, renderErrorEvent, renderEvent, type EventType } from './render.ts'
 import type { SelectionPredicate } from './selection-predicate.ts'
@@ -22,7 +23,7 @@ export interface WatchRequest {
   readonly kind: Kind
   readonly selection: SelectionPredicate
   readonly options: ListOptions
-  readonly representation: Representation
+  readonly format: ResponseFormat
 }
 
 /** A watch that has begun. */
@@ -43,11 +44,11 @@ const leastDeadlineMs = 1_800_000
 export async function awaitStart(
   view: View,
   { resourceVersion, sendInitialEvents }: ListOptions,
-  freshness: Freshness,
+  freshnessMs: number,
 ): Promise<void> {
   const asked = versionNumber(resourceVersion, 'watch')
   if (sendInitialEvents !== true) return
-  await freshness.reach(view, resourceVersion === '' ? view.newest : asked)
+  await waitUntilFresh(view, resourceVersion === '' ? view.newest : asked, freshnessMs)
 }
 
 /**
@@ -57,17 +58,17 @@ export async function awaitStart(
 export function watch(
   view: View,
   watched: WatchRequest,
-  outlet: ResponseWriter,
+  writer: ResponseWriter,
   settings: WatchSettings,
 ): OpenWatch {
-  const { kind, options, representation } = watched
+  const { kind, options, format } = watched
   const asked = versionNumber(options.resourceVersion, 'watch')
   const initial = options.sendInitialEvents ?? asked === 0
   let first = true
   const send = (type: EventType, object: KubeObject): void => {
-    outlet.write(renderEvent(kind, type, object, representation, first))
+    writer.write(renderEvent(kind, type, object, format, first))
     first = false
-    if (outlet.waiting > settings.queueBytes) outlet.break()
+    if (writer.waiting > settings.queueBytes) writer.break()
   }
   const bookmark = (initialEventsEnd = false): void => {
     // One that lags tells nobody of a version before its own (apiserver
@@ -82,7 +83,7 @@ export function watch(
 
   if (!initial && asked !== 0 && asked < view.compacted) {
     const status = expired(`too old resource version: ${asked} (${view.compacted})`)
-    outlet.end(renderErrorEvent(status, representation))
+    writer.end(renderErrorEvent(status, format))
     return { end: () => undefined }
   }
   if (initial) {
@@ -105,10 +106,10 @@ export function watch(
   }
   const end = (): void => {
     running.dispose()
-    outlet.end()
+    writer.end()
   }
   running.use(after(Math.min(deadline, 2 ** 31 - 1), end))
-  outlet.onClose(() => running.dispose())
+  writer.onClose(() => running.dispose())
   return { end }
 }
 
@@ -118,7 +119,7 @@ function selected(view: View, { kind, selection }: WatchRequest): KubeObject[] {
     .toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
 }
 
-const sortKey = ({ metadata }: KubeObject): string => keyOf(metadata.namespace, metadata.name)
+const sortKey = ({ metadata }: KubeObject): string => namespacedName(metadata)
 
 /**
  * What a change means to a watch: an object that newly passes its selectors is added to it, one

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 import type { Json, JsonObject } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, objectAt } from '../api/kube/json-at.ts'
+import { valueAt, optionalTextAt, objectAt, withAt } from '../api/kube/json-at.ts'
 import { conflict, StatusError } from '../api/kube/status.ts'
 import { hasStatus, type Kind } from './kinds.ts'
-import { withAt, type KubeObject } from './object.ts'
+import type { KubeObject } from './object.ts'
 
 export interface DeleteOptions {
   readonly dryRun: boolean

@@ -21,9 +21,9 @@ export const namespacedName = ({
   namespace,
   name,
 }: {
-  readonly namespace: string
+  readonly namespace?: string | undefined
   readonly name: string
-}): string => (namespace === '' ? name : `${namespace}/${name}`)
+}): string => (namespace ? `${namespace}/${name}` : name)
 
 /** `metadata` of a list, as it came. An empty string is a field that was not there. */
 export interface ListMeta {
