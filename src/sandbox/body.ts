@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { parse as parseYaml } from 'yaml'
 import { parseApiVersion } from '../api/kube/gvk.ts'
 import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
-import { optionalTextAt } from '../api/kube/json-at.ts'
+import { textAt } from '../api/kube/json-at.ts'
 import {
   badRequest,
   requestEntityTooLarge,
@@ -50,8 +50,8 @@ export function decodeObject(
   expected: Expected,
 ): JsonObject {
   const object = decode(body, bareType(contentType) || 'application/json', expected.kind)
-  const kind = optionalTextAt(object, 'kind') || expected.kind
-  const apiVersion = optionalTextAt(object, 'apiVersion') || expected.apiVersion
+  const kind = textAt(object, 'kind') || expected.kind
+  const apiVersion = textAt(object, 'apiVersion') || expected.apiVersion
   if (kind !== expected.kind || apiVersion !== expected.apiVersion) {
     const [found, wanted] = [parseApiVersion(apiVersion), parseApiVersion(expected.apiVersion)]
     throw new StatusError(

@@ -1,5 +1,5 @@
 import type { GVR } from '../api/kube/gvk.ts'
-import { valueAt, optionalTextAt, listAt } from '../api/kube/json-at.ts'
+import { listAt, optionalTextAt, textAt, valueAt } from '../api/kube/json-at.ts'
 import { builtinKinds, customKind, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 
@@ -40,27 +40,27 @@ export class Catalog {
 
 function kindsOf(definition: KubeObject): Kind[] {
   const names = {
-    kind: optionalTextAt(definition, 'spec', 'names', 'kind') ?? '',
-    plural: optionalTextAt(definition, 'spec', 'names', 'plural') ?? '',
+    kind: textAt(definition, 'spec', 'names', 'kind'),
+    plural: textAt(definition, 'spec', 'names', 'plural'),
     singular:
       optionalTextAt(definition, 'spec', 'names', 'singular') ??
-      (optionalTextAt(definition, 'spec', 'names', 'kind') ?? '').toLowerCase(),
+      textAt(definition, 'spec', 'names', 'kind').toLowerCase(),
     shortNames: listAt(definition, 'spec', 'names', 'shortNames').map(String),
     categories: listAt(definition, 'spec', 'names', 'categories').map(String),
   }
-  const group = optionalTextAt(definition, 'spec', 'group') ?? ''
+  const group = textAt(definition, 'spec', 'group')
   const namespaced = optionalTextAt(definition, 'spec', 'scope') === 'Namespaced'
   return listAt(definition, 'spec', 'versions')
     .filter((version) => valueAt(version, 'served') === true)
     .map((version) =>
       customKind(
         group,
-        optionalTextAt(version, 'name') ?? '',
+        textAt(version, 'name'),
         namespaced,
         names,
         valueAt(version, 'subresources', 'status') !== undefined,
         listAt(version, 'selectableFields').map((field) =>
-          (optionalTextAt(field, 'jsonPath') ?? '').replace(/^\./, ''),
+          textAt(field, 'jsonPath').replace(/^\./, ''),
         ),
       ),
     )

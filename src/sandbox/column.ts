@@ -1,6 +1,6 @@
 import { now } from '../base/clock.ts'
 import type { Json } from '../api/kube/json.ts'
-import { optionalTextAt } from '../api/kube/json-at.ts'
+import { optionalTextAt, textAt } from '../api/kube/json-at.ts'
 import type { KubeObject } from './object.ts'
 
 /** One column of a Table, and how a row gets its cell. */
@@ -24,10 +24,16 @@ export const column = (
   type: Column['type'] = 'string',
 ): Column => ({ name, type, format: name === 'Name' ? 'name' : '', description, priority, cell })
 
+/** Reads the text at a path; `none` where there is none. */
+export const text =
+  (...path: string[]) =>
+  (object: KubeObject): Json =>
+    textAt(object, ...path) || none
+
 export const nameColumn = column(
   'Name',
   // A bookmark has none.
-  (object) => optionalTextAt(object, 'metadata', 'name') ?? '',
+  (object) => textAt(object, 'metadata', 'name'),
   0,
   'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
 )

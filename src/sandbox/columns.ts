@@ -1,6 +1,7 @@
+import { qualifiedResource } from '../api/kube/gvk.ts'
 import type { Json } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
-import { ageColumn, ageOf, column, nameColumn, none, type Column } from './column.ts'
+import { listAt, objectAt, optionalTextAt, textAt, valueAt } from '../api/kube/json-at.ts'
+import { ageColumn, ageOf, column, nameColumn, none, text, type Column } from './column.ts'
 import type { Kind } from './kinds.ts'
 import { printed, type KubeObject } from './object.ts'
 import { podColumns } from './pod-columns.ts'
@@ -9,11 +10,6 @@ const size =
   (...path: string[]) =>
   (object: KubeObject) =>
     Object.keys(objectAt(object, ...path)).length
-
-const text =
-  (...path: string[]) =>
-  (object: KubeObject): Json =>
-    optionalTextAt(object, ...path) || none
 
 const dataSize = (object: KubeObject): Json => size('data')(object) + size('binaryData')(object)
 
@@ -48,14 +44,14 @@ const nodeAddress =
 const nodeInfo =
   (name: string) =>
   (node: KubeObject): Json =>
-    optionalTextAt(node, 'status', 'nodeInfo', name) || '<unknown>'
+    textAt(node, 'status', 'nodeInfo', name) || '<unknown>'
 
 const nodeColumns = [
   nameColumn,
   column('Status', nodeStatus),
   column('Roles', nodeRoles),
   ageColumn,
-  column('Version', (node) => optionalTextAt(node, 'status', 'nodeInfo', 'kubeletVersion') ?? ''),
+  column('Version', (node) => textAt(node, 'status', 'nodeInfo', 'kubeletVersion')),
   column('Internal-IP', nodeAddress('InternalIP'), 1),
   column('External-IP', nodeAddress('ExternalIP'), 1),
   column('OS-Image', nodeInfo('osImage'), 1),
@@ -78,7 +74,7 @@ function externalIp(service: KubeObject): Json {
   }
   const given = listAt(service, 'spec', 'externalIPs')
   const balanced = listAt(service, 'status', 'loadBalancer', 'ingress').map(
-    (entry) => optionalTextAt(entry, 'ip') || optionalTextAt(entry, 'hostname') || '',
+    (entry) => textAt(entry, 'ip') || textAt(entry, 'hostname') || '',
   )
   const all = [...balanced, ...given.map(printed)].join(',')
   return all || (optionalTextAt(service, 'spec', 'type') === 'LoadBalancer' ? '<pending>' : none)
@@ -106,11 +102,10 @@ function endpointAddresses(endpoints: KubeObject): Json {
   const all = listAt(endpoints, 'subsets').flatMap((subset) => {
     const ports = listAt(subset, 'ports').map((port) => `:${printed(valueAt(port, 'port'))}`)
     return (ports.length > 0 ? ports : ['']).flatMap((port) =>
-      listAt(subset, 'addresses').map((address) => `${optionalTextAt(address, 'ip') ?? ''}${port}`),
+      listAt(subset, 'addresses').map((address) => `${textAt(address, 'ip')}${port}`),
     )
   })
-  const more = all.length > 3 ? ` + ${all.length - 3} more...` : ''
-  return all.slice(0, 3).join(',') + more || none
+  return shorten(all, none)
 }
 
 const shorten = (all: readonly string[], empty: string): string =>
@@ -131,12 +126,17 @@ const sliceAddresses = (slice: KubeObject): Json =>
   )
 
 function involved(event: KubeObject): Json {
-  const kind = (optionalTextAt(event, 'involvedObject', 'kind') ?? '').toLowerCase()
-  return `${kind}/${optionalTextAt(event, 'involvedObject', 'name') ?? ''}`
+  const kind = textAt(event, 'involvedObject', 'kind').toLowerCase()
+  return `${kind}/${textAt(event, 'involvedObject', 'name')}`
 }
 
 const lastSeen = (event: KubeObject): Json =>
   ageOf(optionalTextAt(event, 'lastTimestamp') ?? optionalTextAt(event, 'eventTime'))
+
+const count =
+  (...path: string[]) =>
+  (object: KubeObject): Json =>
+    String(listAt(object, ...path).length)
 
 const replicas =
   (...path: string[]) =>
@@ -156,8 +156,6 @@ const deploymentColumns = [
   column('Available', replicas('status', 'availableReplicas')),
   ageColumn,
 ]
-
-const crdColumns = [nameColumn, column('Created At', (object) => object.metadata.creationTimestamp)]
 
 const columnsByResource: Record<string, readonly Column[]> = {
   pods: podColumns,
@@ -179,19 +177,15 @@ const columnsByResource: Record<string, readonly Column[]> = {
     column('Type', text('type')),
     column('Reason', text('reason')),
     column('Object', involved),
-    column('Message', (event) => (optionalTextAt(event, 'message') ?? '').trim()),
+    column('Message', (event) => textAt(event, 'message').trim()),
     column('Name', (event) => event.metadata.name, 1),
   ],
   'leases.coordination.k8s.io': [
     nameColumn,
-    column('Holder', (lease) => optionalTextAt(lease, 'spec', 'holderIdentity') ?? ''),
+    column('Holder', (lease) => textAt(lease, 'spec', 'holderIdentity')),
     ageColumn,
   ],
-  serviceaccounts: [
-    nameColumn,
-    column('Secrets', (account) => String(listAt(account, 'secrets').length)),
-    ageColumn,
-  ],
+  serviceaccounts: [nameColumn, column('Secrets', count('secrets')), ageColumn],
   'deployments.apps': deploymentColumns,
   'replicasets.apps': [
     nameColumn,
@@ -201,17 +195,13 @@ const columnsByResource: Record<string, readonly Column[]> = {
     ageColumn,
   ],
   'runtimeclasses.node.k8s.io': [nameColumn, column('Handler', text('handler')), ageColumn],
-  'csinodes.storage.k8s.io': [
+  'csinodes.storage.k8s.io': [nameColumn, column('Drivers', count('spec', 'drivers')), ageColumn],
+  'customresourcedefinitions.apiextensions.k8s.io': [
     nameColumn,
-    column('Drivers', (node) => String(listAt(node, 'spec', 'drivers').length)),
-    ageColumn,
+    column('Created At', (definition) => definition.metadata.creationTimestamp),
   ],
-  'customresourcedefinitions.apiextensions.k8s.io': crdColumns,
 }
-
-const plainColumns = [nameColumn, ageColumn]
 
 /** How a kind is shown to people; kinds without columns of their own have Name and Age. */
 export const columnsOf = ({ gvr }: Kind): readonly Column[] =>
-  columnsByResource[gvr.group === '' ? gvr.resource : `${gvr.resource}.${gvr.group}`] ??
-  plainColumns
+  columnsByResource[qualifiedResource(gvr)] ?? [nameColumn, ageColumn]

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, listAt, objectAt, withAt } from '../api/kube/json-at.ts'
+import { listAt, objectAt, optionalTextAt, textAt, valueAt, withAt } from '../api/kube/json-at.ts'
 import type { Kind } from './kinds.ts'
 import { printed } from './object.ts'
 
@@ -28,10 +28,7 @@ const under = (defaults: JsonObject, given: JsonObject): JsonObject => ({ ...def
 
 function pod(given: JsonObject): JsonObject {
   const spec = objectAt(given, 'spec')
-  const account =
-    optionalTextAt(spec, 'serviceAccountName') ||
-    optionalTextAt(spec, 'serviceAccount') ||
-    'default'
+  const account = textAt(spec, 'serviceAccountName') || textAt(spec, 'serviceAccount') || 'default'
   const filled = under(
     {
       ...podTemplateDefaults,
@@ -74,7 +71,7 @@ function containersOf(spec: JsonObject, host: boolean): JsonObject {
 }
 
 function container(given: Json, host: boolean): Json {
-  const image = optionalTextAt(given, 'image') ?? ''
+  const image = textAt(given, 'image')
   const [, tag] = image.slice(image.lastIndexOf('/') + 1).split(':', 2)
   const filled = under(
     {
@@ -196,7 +193,7 @@ function node(given: JsonObject): JsonObject {
 }
 
 function namespace(given: JsonObject): JsonObject {
-  const name = optionalTextAt(given, 'metadata', 'name') ?? ''
+  const name = textAt(given, 'metadata', 'name')
   const labels = { ...objectAt(given, 'metadata', 'labels'), 'kubernetes.io/metadata.name': name }
   return {
     ...withAt(given, ['metadata', 'labels'], labels),
@@ -220,7 +217,7 @@ function workload(given: JsonObject): JsonObject {
 
 function definition(given: JsonObject): JsonObject {
   const names = objectAt(given, 'spec', 'names')
-  const kind = optionalTextAt(names, 'kind') ?? ''
+  const kind = textAt(names, 'kind')
   const accepted = under({ singular: kind.toLowerCase(), listKind: `${kind}List` }, names)
   const condition = (type: string, reason: string): JsonObject => ({
     type,
@@ -239,7 +236,7 @@ function definition(given: JsonObject): JsonObject {
       acceptedNames: accepted,
       storedVersions: listAt(given, 'spec', 'versions')
         .filter((version) => valueAt(version, 'storage') === true)
-        .map((version) => optionalTextAt(version, 'name') ?? ''),
+        .map((version) => textAt(version, 'name')),
     },
   }
 }

@@ -17,14 +17,28 @@ interface Rule {
   readonly match: RequestMatch | undefined
 }
 
+interface FaultyServer {
+  /** Resets all connections. */
+  reset(): void
+  /** Listens again after `close`. */
+  open(): Promise<void>
+  close(): Promise<void>
+}
+
 /** What goes wrong on demand. Each fault lasts until it is disposed. */
 export class Faults {
   readonly #rules = new Set<Rule>()
   readonly #changed = new Broadcast()
-  readonly #resetConnections: () => void
+  readonly #server: FaultyServer
 
-  constructor(resetConnections: () => void) {
-    this.#resetConnections = resetConnections
+  constructor(server: FaultyServer) {
+    this.#server = server
+  }
+
+  /** As if the process had ended: connections are closed and new ones refused. */
+  async refuse(): Promise<AsyncDisposable> {
+    await this.#server.close()
+    return { [Symbol.asyncDispose]: () => this.#server.open() }
   }
 
   /**
@@ -33,7 +47,7 @@ export class Faults {
    */
   reset(match?: RequestMatch): Disposable {
     const fault = this.#add({ kind: 'reset' }, match)
-    if (!match) this.#resetConnections()
+    if (!match) this.#server.reset()
     return fault
   }
 

@@ -119,7 +119,7 @@ function sendDiscovery(call: Call, document: JsonObject): void {
   sendObject(call, gvk, document, negotiate(call.seen, offer))
 }
 
-/** False where the path is not of schemas. Throws a StatusError 404 for a group that is not served. */
+/** False where the path is not of schemas. Throws a StatusError 404 for an unknown group. */
 function sendSchema(api: Api, call: Call, path: string): boolean {
   const { catalog } = api.registry
   const [, prefix, which, ...rest] = path.split('/')

@@ -1,6 +1,6 @@
 import type { Json } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, listAt } from '../api/kube/json-at.ts'
-import { ageColumn, column, nameColumn, none } from './column.ts'
+import { listAt, optionalTextAt, textAt, valueAt } from '../api/kube/json-at.ts'
+import { ageColumn, column, nameColumn, none, text } from './column.ts'
 import { printed, type KubeObject } from './object.ts'
 
 // As kubernetes pkg/printers/internalversion/printers.go shows a pod.
@@ -22,8 +22,7 @@ const restarts = (pod: KubeObject): Json =>
   )
 
 function phase(pod: KubeObject): Json {
-  const own =
-    optionalTextAt(pod, 'status', 'reason') || optionalTextAt(pod, 'status', 'phase') || ''
+  const own = textAt(pod, 'status', 'reason') || textAt(pod, 'status', 'phase') || ''
   const reason = waitingReason(statuses(pod)) ?? own
   return optionalTextAt(pod, 'metadata', 'deletionTimestamp') === undefined
     ? reason
@@ -40,7 +39,7 @@ function waitingReason(all: readonly Json[]): string | undefined {
     const terminated = valueAt(status, 'state', 'terminated')
     if (terminated !== undefined) {
       const code = valueAt(terminated, 'exitCode')
-      return optionalTextAt(terminated, 'reason') || `ExitCode:${printed(code ?? 0)}`
+      return textAt(terminated, 'reason') || `ExitCode:${printed(code ?? 0)}`
     }
   }
   return undefined
@@ -77,19 +76,19 @@ export const podColumns = [
   ageColumn,
   column(
     'IP',
-    (pod) => optionalTextAt(pod, 'status', 'podIP') || none,
+    text('status', 'podIP'),
     1,
     'podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.',
   ),
   column(
     'Node',
-    (pod) => optionalTextAt(pod, 'spec', 'nodeName') || none,
+    text('spec', 'nodeName'),
     1,
     'NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled on a specific node. https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename',
   ),
   column(
     'Nominated Node',
-    (pod) => optionalTextAt(pod, 'status', 'nominatedNodeName') || none,
+    text('status', 'nominatedNodeName'),
     1,
     'nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods. This field does not guarantee that the pod will be scheduled on this node. Scheduler may decide to place the pod elsewhere if other nodes become available sooner. Scheduler may also decide to give the resources on this node to a higher priority pod that is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is scheduled.',
   ),

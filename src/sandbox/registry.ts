@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { now } from '../base/clock.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
+import { listAt, objectAt, optionalTextAt, textAt, valueAt } from '../api/kube/json-at.ts'
 import { namespacedName } from '../api/kube/object.ts'
 import { alreadyExists, badRequest, conflict, notFound, StatusError } from '../api/kube/status.ts'
 import { Catalog } from './catalog.ts'
@@ -89,13 +89,13 @@ export class Registry {
     { dryRun }: WriteOptions,
   ): KubeObject {
     this.#checkNamespace(kind, namespace, given)
-    const prefix = optionalTextAt(given, 'metadata', 'generateName') ?? ''
-    const name = optionalTextAt(given, 'metadata', 'name') || (prefix && generatedName(prefix))
+    const prefix = textAt(given, 'metadata', 'generateName')
+    const name = textAt(given, 'metadata', 'name') || (prefix && generatedName(prefix))
     const metadata: JsonObject = {
       ...objectAt(given, 'metadata'),
       name,
       ...(namespace !== undefined && { namespace }),
-      uid: optionalTextAt(given, 'metadata', 'uid') || randomUUID(),
+      uid: textAt(given, 'metadata', 'uid') || randomUUID(),
       creationTimestamp: timestamp(now() - this.#createdAgoMs),
       generation: counted.has(kind.gvr.resource) || kind.custom ? 1 : null,
       deletionTimestamp: null,
@@ -280,7 +280,7 @@ export class Registry {
 
   #checkVersion(kind: Kind, old: KubeObject, given: JsonObject): void {
     const { name } = old.metadata
-    const asked = optionalTextAt(given, 'metadata', 'resourceVersion') ?? ''
+    const asked = textAt(given, 'metadata', 'resourceVersion')
     if (asked === '' && (kind.custom || versionedUpdate.has(kind.gvr.resource))) {
       const flaw = invalidValue('metadata.resourceVersion', '0', 'must be specified for an update')
       throw new StatusError(invalidResource(kind, name, [flaw]))

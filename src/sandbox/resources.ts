@@ -8,8 +8,8 @@ import { sendBody, sendObject, sendStreamHead } from './answer.ts'
 import { decodeObject, readBody } from './body.ts'
 import type { Api, Call } from './call.ts'
 import { hasStatus } from './kinds.ts'
-import { list, waitUntilFresh } from './list.ts'
-import { contentTypeOf } from './negotiation.ts'
+import { list, waitUntilFresh, type ListResult } from './list.ts'
+import { contentTypeOf, type ResponseFormat } from './negotiation.ts'
 import { applied, checkPatchType, isApply, patched } from './patching.ts'
 import type { WriteOptions } from './registry.ts'
 import { renderList, statusGvk } from './render.ts'
@@ -83,16 +83,22 @@ async function getObject(api: Api, call: ResourceCall): Promise<void> {
 }
 
 async function listObjects(api: Api, call: ResourceCall): Promise<void> {
-  const { view, kind, info } = call
-  if (!kind.verbs.includes('list')) throw new StatusError(methodNotAllowed())
+  if (!call.kind.verbs.includes('list')) throw new StatusError(methodNotAllowed())
   const format = formatOf(call)
+  sendList(call, await listed(api, call), format)
+}
+
+async function listed(api: Api, { view, kind, info }: ResourceCall): Promise<ListResult> {
   const selection = selectionOf(kind, info.namespace, info.query)
   const options = listOptionsOf(info.query, false, api.watchSettings.watchListServed)
-  const listed = await list(view, kind, info.namespace, selection, options, api.freshnessMs)
+  return list(view, kind, info.namespace, selection, options, api.freshnessMs)
+}
+
+function sendList(call: ResourceCall, result: ListResult, format: ResponseFormat): void {
   sendBody(call, {
     contentType: contentTypeOf(format),
-    bytes: renderList(kind, listed, format),
-    headers: warningsOf(kind),
+    bytes: renderList(call.kind, result, format),
+    headers: warningsOf(call.kind),
   })
 }
 
@@ -210,20 +216,15 @@ async function deleteObject(api: Api, call: ResourceCall): Promise<void> {
 }
 
 async function deleteObjects(api: Api, call: ResourceCall): Promise<void> {
-  const { view, kind, info } = call
+  const { kind } = call
   if (!kind.verbs.includes('deletecollection')) throw new StatusError(methodNotAllowed())
   const format = formatOf(call)
   const options = await deleteOptionsOf(call)
-  const selection = selectionOf(kind, info.namespace, info.query)
-  const listing = listOptionsOf(info.query, false, api.watchSettings.watchListServed)
-  const listed = await list(view, kind, info.namespace, selection, listing, api.freshnessMs)
-  for (const { metadata } of listed.objects) {
+  const result = await listed(api, call)
+  for (const { metadata } of result.objects) {
     api.registry.delete(kind, metadata.namespace, metadata.name, options)
   }
-  sendBody(call, {
-    contentType: contentTypeOf(format),
-    bytes: renderList(kind, listed, format),
-  })
+  sendList(call, result, format)
 }
 
 /** From the body, or where there is none from the query. */

@@ -1,6 +1,6 @@
 import { now } from '../base/clock.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
+import { listAt, objectAt, optionalTextAt, textAt } from '../api/kube/json-at.ts'
 import { methodNotAllowed, StatusError } from '../api/kube/status.ts'
 import { sendObject } from './answer.ts'
 import type { Api } from './call.ts'
@@ -36,7 +36,7 @@ const answers: Record<string, Answerer> = {
     status: { userInfo: userInfo(user) },
   }),
   TokenReview: (api, _call, asked) => {
-    const token = optionalTextAt(asked, 'spec', 'token') ?? ''
+    const token = textAt(asked, 'spec', 'token')
     const wanted = listAt(asked, 'spec', 'audiences').map(String)
     const audience = (wanted.length > 0 ? wanted : [issuer]).find((one) =>
       api.tokens.userOf(token, one),
@@ -55,7 +55,7 @@ const answers: Record<string, Answerer> = {
     review(
       api,
       {
-        name: optionalTextAt(asked, 'spec', 'user') ?? '',
+        name: textAt(asked, 'spec', 'user'),
         groups: listAt(asked, 'spec', 'groups').map(String),
       },
       asked,
@@ -76,8 +76,8 @@ function review(api: Api, user: User, asked: JsonObject): JsonObject {
   )
   const verdict = api.authorizer()({
     user,
-    verb: optionalTextAt(about ? resource : path, 'verb') ?? '',
-    path: optionalTextAt(path, 'path') ?? '',
+    verb: textAt(about ? resource : path, 'verb'),
+    path: textAt(path, 'path'),
     ...attributes,
   })
   return {

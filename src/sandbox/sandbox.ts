@@ -1,13 +1,14 @@
 import { CertificateAuthority } from '../certificates/authority.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
+import { optionalTextAt, textAt, withAt } from '../api/kube/json-at.ts'
 import { resourceNotFound, StatusError } from '../api/kube/status.ts'
 import type { Authorizer } from './authentication.ts'
 import type { Api } from './call.ts'
-import { Faults } from './faults.ts'
+import { Faults, type RequestMatch } from './faults.ts'
 import { Endpoint, type EndpointOptions, type ServingIdentity } from './endpoint.ts'
 import type { Kind } from './kinds.ts'
-import { printed, type KubeObject } from './object.ts'
+import type { KubeObject } from './object.ts'
 import { PodLogs } from './pod-logs.ts'
 import { Registry } from './registry.ts'
 import { Requests, type SeenRequest } from './requests.ts'
@@ -59,80 +60,25 @@ export interface LaggingEndpoint extends AsyncDisposable {
   readonly url: string
 }
 
-/**
- * An API server in memory, that behaves on the wire as kube-apiserver 1.35 does where a hub,
- * kubelet, kube-proxy or kubectl can tell. Members that touch objects work in process: they fail
- * with the StatusErrors a client would be sent.
- */
-export interface Sandbox extends AsyncDisposable {
-  readonly url: string
-  readonly port: number
-  /** PEM; undefined over plain HTTP. */
-  readonly caCertificate: string | undefined
-  readonly faults: SandboxFaults
-  /** Requests seen, oldest first; only the latest 10,000. */
-  readonly requests: readonly SeenRequest[]
-  readonly requestCount: number
-  /** The version of the last write. */
-  readonly version: string
-
-  /** A certificate the API server knows its users by. */
-  clientCertificate(commonName: string, organizations?: readonly string[]): ClientCertificate
-  /** A bearer token for a user. */
-  token(user: User | string): string
-  revoke(token: string): void
-  /**
-   * Takes whoever shows this token for a user, whatever stands in the token: as an authenticator
-   * that is a webhook may.
-   */
-  accept(token: string, user: User): void
-
-  create(gvr: GVR, object: JsonObject): KubeObject
-  /** Overwrites whatever version there is. */
-  update(gvr: GVR, object: JsonObject, subresource?: 'status'): KubeObject
-  delete(gvr: GVR, name: string, namespace?: string, options?: Partial<DeleteOptions>): KubeObject
-  get(gvr: GVR, name: string, namespace?: string): KubeObject | undefined
-  list(gvr: GVR, namespace?: string): KubeObject[]
-  /** Forgets all history: continues, old lists and old watches get 410. */
-  compact(): void
-  /** Lets a pod write to its log. */
-  log(namespace: string, pod: string, text: string): void
-  authorize(authorizer: Authorizer): void
-
-  /** Requests that come after this call. */
-  nextRequest(match?: (request: SeenRequest) => boolean): Promise<SeenRequest>
-  watchCount(match?: (request: SeenRequest) => boolean): number
-  /** Resolves when so many watches are open. */
-  untilWatches(count: number, match?: (request: SeenRequest) => boolean): Promise<void>
-  /** Ends watches cleanly, as their deadlines do. */
-  endWatches(match?: (request: SeenRequest) => boolean): void
-  /**
-   * Another API server of the same cluster, whose answers are so many writes old. Faults strike it
-   * too.
-   */
-  lag(versions: number): Promise<LaggingEndpoint>
-}
-
-export interface SandboxFaults extends Omit<Faults, 'striking' | 'isFrozen' | 'follow'> {
-  /** As if the process had ended: connections are closed and new ones refused. */
-  refuse(): Promise<AsyncDisposable>
-}
+/** See `startSandbox`. */
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>
 
 const firstNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 
-/** Listens when it resolves. */
-export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  const tls = options.tls ?? true
-  const host = options.host ?? '127.0.0.1'
+/**
+ * An API server in memory, that behaves on the wire as kube-apiserver 1.35 does where a hub,
+ * kubelet, kube-proxy or kubectl can tell. Members that touch objects work in process: they fail
+ * with the StatusErrors a client would be sent. Listens when it resolves.
+ */
+export async function startSandbox(options: SandboxOptions = {}) {
+  const { host = '127.0.0.1', tls = true } = options
   const authority = tls ? new CertificateAuthority('sandbox-ca') : undefined
   const storage = new Storage(options.firstVersion ?? 1000, options.history ?? 4096)
   const registry = new Registry(storage, options.createdAgoMs)
-  const [tokens, requests, watches, logs] = [
-    new Tokens(),
-    new Requests(),
-    new Watches(),
-    new PodLogs(),
-  ]
+  const tokens = new Tokens()
+  const requests = new Requests()
+  const watches = new Watches()
+  const logs = new PodLogs()
   let authorizer: Authorizer = options.authorizer ?? (() => true)
   const api: Api = {
     registry,
@@ -148,10 +94,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     anonymousAllowed: options.anonymous ?? !tls,
     authorizer: () => authorizer,
   }
-  const fronts = new Set<Endpoint>()
-  const faults = new Faults(() => fronts.forEach((front) => front.reset()))
+  const endpoints = new Set<Endpoint>()
+  const faults = new Faults({
+    reset: () => endpoints.forEach((each) => each.reset()),
+    open: () => endpoint.open(),
+    close: () => endpoint.close(),
+  })
   const identity = authority && servingIdentity(authority, host)
-  const frontOptions: EndpointOptions = {
+  const endpointOptions: EndpointOptions = {
     api,
     view: storage,
     faults,
@@ -160,12 +110,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     port: options.port ?? 0,
     ...(identity && { identity }),
   }
-  const front = new Endpoint(frontOptions)
+  const endpoint = new Endpoint(endpointOptions)
   const open = async (one: Endpoint): Promise<void> => {
     await one.open()
-    fronts.add(one)
+    endpoints.add(one)
   }
-  await open(front)
+  await open(endpoint)
   const kindOf = (gvr: GVR): Kind => {
     const kind = registry.catalog.find(gvr)
     if (!kind) throw new StatusError(resourceNotFound())
@@ -176,79 +126,103 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     registry.create(namespaceKind, undefined, { metadata: { name } }, { dryRun: false })
   }
   const namespaceOf = (kind: Kind, object: JsonObject): string | undefined =>
-    kind.namespaced
-      ? ((object['metadata'] as JsonObject | undefined)?.['namespace'] as string | undefined)
-      : undefined
+    kind.namespaced ? optionalTextAt(object, 'metadata', 'namespace') : undefined
 
   return {
-    url: front.url,
-    port: front.port,
+    url: endpoint.url,
+    port: endpoint.port,
+    /** PEM; undefined over plain HTTP. */
     caCertificate: authority?.certificate,
-    faults: sandboxFaults(faults, front),
-    get requests() {
+    faults,
+    /** Requests received, oldest first; only the latest 10,000. */
+    get requests(): readonly SeenRequest[] {
       return requests.seen
     },
-    get requestCount() {
+    get requestCount(): number {
       return requests.count
     },
-    get version() {
+    /** The version of the last write. */
+    get version(): string {
       return String(storage.version)
     },
-    clientCertificate(commonName, organizations = []) {
+
+    /** A certificate by which the API server authenticates a user. */
+    clientCertificate(
+      commonName: string,
+      organizations: readonly string[] = [],
+    ): ClientCertificate {
       if (!authority) throw new Error('over plain HTTP clients cannot show certificates')
       return authority.issue({ commonName, organizations, usage: 'client' })
     },
-    token: (user) => tokens.issue(typeof user === 'string' ? { name: user, groups: [] } : user),
-    revoke: (token) => tokens.revoke(token),
-    accept: (token, user) => tokens.accept(token, user),
-    create(gvr, object) {
+    /** A bearer token for a user. */
+    token: (user: User | string): string =>
+      tokens.issue(typeof user === 'string' ? { name: user, groups: [] } : user),
+    revoke: (token: string): void => tokens.revoke(token),
+    /** Authenticates this token as a user, whatever it contains, as a webhook authenticator may. */
+    accept: (token: string, user: User): void => tokens.accept(token, user),
+
+    create(gvr: GVR, object: JsonObject): KubeObject {
       const kind = kindOf(gvr)
       return registry.create(kind, namespaceOf(kind, object), object, { dryRun: false })
     },
-    update(gvr, object, subresource) {
+    /** Overwrites whatever version there is. */
+    update(gvr: GVR, object: JsonObject, subresource?: 'status'): KubeObject {
       const kind = kindOf(gvr)
       const namespace = namespaceOf(kind, object)
-      const metadata = object['metadata'] as JsonObject
-      const name = printed(metadata['name'])
+      const name = textAt(object, 'metadata', 'name')
       const { resourceVersion } = registry.get(kind, namespace, name).metadata
-      const current = { ...object, metadata: { ...metadata, resourceVersion } }
+      const current = withAt(object, ['metadata', 'resourceVersion'], resourceVersion)
       return registry.update(kind, namespace, name, current, { dryRun: false }, subresource).object
     },
-    delete: (gvr, name, namespace, deletion) =>
+    delete: (
+      gvr: GVR,
+      name: string,
+      namespace?: string,
+      deletion?: Partial<DeleteOptions>,
+    ): KubeObject =>
       registry.delete(kindOf(gvr), namespace, name, { dryRun: false, ...deletion }).object,
-    get: (gvr, name, namespace) => registry.find(kindOf(gvr), namespace, name),
-    list(gvr, namespace) {
+    get: (gvr: GVR, name: string, namespace?: string): KubeObject | undefined =>
+      registry.find(kindOf(gvr), namespace, name),
+    list(gvr: GVR, namespace?: string): KubeObject[] {
       const objects = [...storage.at(kindOf(gvr), storage.version).values()]
       return namespace === undefined
         ? objects
         : objects.filter(({ metadata }) => metadata.namespace === namespace)
     },
-    compact: () => storage.compact(),
-    log: (namespace, pod, text) => logs.write(namespace, pod, text),
-    authorize(other) {
+    /** Forgets all history: continues, old lists and old watches get 410. */
+    compact: (): void => storage.compact(),
+    /** Appends to the log of a pod. */
+    log: (namespace: string, pod: string, text: string): void => logs.write(namespace, pod, text),
+    authorize(other: Authorizer): void {
       authorizer = other
     },
-    nextRequest: (match = () => true) => requests.next(match),
-    watchCount: (match) => watches.count(match),
-    untilWatches: (count, match) => watches.until(count, match),
-    endWatches: (match) => watches.end(match),
-    async lag(versions) {
-      const second = new Endpoint({
-        ...frontOptions,
-        port: 0,
-        view: new LaggingView(storage, versions),
-      })
+
+    /** Requests that come after this call. */
+    nextRequest: (match: RequestMatch = () => true): Promise<SeenRequest> => requests.next(match),
+    watchCount: (match?: RequestMatch): number => watches.count(match),
+    /** Resolves when so many watches are open. */
+    untilWatches: (count: number, match?: RequestMatch): Promise<void> =>
+      watches.until(count, match),
+    /** Ends watches cleanly, as their deadlines do. */
+    endWatches: (match?: RequestMatch): void => watches.end(match),
+    /**
+     * Another API server of the same cluster, whose answers are so many writes old. Faults strike
+     * it too.
+     */
+    async lag(versions: number): Promise<LaggingEndpoint> {
+      const view = new LaggingView(storage, versions)
+      const second = new Endpoint({ ...endpointOptions, port: 0, view })
       await open(second)
       return {
         url: second.url,
         async [Symbol.asyncDispose]() {
-          fronts.delete(second)
+          endpoints.delete(second)
           await second.dispose()
         },
       }
     },
-    async [Symbol.asyncDispose]() {
-      await Promise.all([...fronts].map((one) => one.dispose()))
+    async [Symbol.asyncDispose](): Promise<void> {
+      await Promise.all([...endpoints].map((one) => one.dispose()))
     },
   }
 }
@@ -262,19 +236,4 @@ function servingIdentity(authority: CertificateAuthority, host: string): Serving
     ipAddresses: [...new Set([host, '127.0.0.1', '::1', '10.96.0.1'])],
   })
   return { certificate, key, clientCa: authority.certificate }
-}
-
-function sandboxFaults(faults: Faults, front: Endpoint): SandboxFaults {
-  return {
-    reset: (match) => faults.reset(match),
-    freeze: (match) => faults.freeze(match),
-    cut: (bytes, match) => faults.cut(bytes, match),
-    delay: (ms, match) => faults.delay(ms, match),
-    fail: (status, match) => faults.fail(status, match),
-    failAsGateway: (status, match) => faults.failAsGateway(status, match),
-    async refuse() {
-      await front.close()
-      return { [Symbol.asyncDispose]: () => front.open() }
-    },
-  }
 }

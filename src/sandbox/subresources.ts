@@ -2,7 +2,7 @@ import { now } from '../base/clock.ts'
 import type { GVK } from '../api/kube/gvk.ts'
 import { apiVersionOf } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, listAt, objectAt, withAt } from '../api/kube/json-at.ts'
+import { listAt, objectAt, optionalTextAt, textAt, valueAt, withAt } from '../api/kube/json-at.ts'
 import { badRequest, conflict, StatusError } from '../api/kube/status.ts'
 import { isTrue } from '../api/request/request-info.ts'
 import { sendBody, sendObject, sendStreamHead } from './answer.ts'
@@ -85,7 +85,7 @@ function boundTo(
   if (optionalTextAt(bound, 'kind') !== 'Pod') return {}
   const pods = api.registry.catalog.find({ group: '', version: 'v1', resource: 'pods' })
   if (!pods) return {}
-  const pod = api.registry.get(pods, info.namespace, optionalTextAt(bound, 'name') ?? '')
+  const pod = api.registry.get(pods, info.namespace, textAt(bound, 'name'))
   const { name, uid } = pod.metadata
   const asked = optionalTextAt(bound, 'uid')
   if (asked && asked !== uid) {
@@ -145,7 +145,7 @@ async function bind(api: Api, call: ResourceCall): Promise<void> {
     const cause = `pod ${name} is already assigned to node ${JSON.stringify(node)}`
     throw new StatusError(conflict({ group: '', resource: 'pods/binding', name }, cause))
   }
-  const bound = withAt(pod, ['spec', 'nodeName'], optionalTextAt(given, 'target', 'name') ?? '')
+  const bound = withAt(pod, ['spec', 'nodeName'], textAt(given, 'target', 'name'))
   api.registry.update(kind, info.namespace, name, bound, { dryRun: false })
   sendSuccess(call, format)
 }

@@ -9,7 +9,7 @@ import {
 } from 'node:crypto'
 import { now } from '../base/clock.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, listAt, objectAt } from '../api/kube/json-at.ts'
+import { listAt, objectAt, textAt, valueAt } from '../api/kube/json-at.ts'
 import type { KubeObject } from './object.ts'
 import type { User } from './users.ts'
 
@@ -131,18 +131,18 @@ const encode = (value: JsonObject): string =>
 
 function accountUser(claims: JsonObject): User {
   const own = objectAt(claims, 'kubernetes.io')
-  const namespace = optionalTextAt(own, 'namespace') ?? ''
+  const namespace = textAt(own, 'namespace')
   const extra: Record<string, string[]> = {
-    'authentication.kubernetes.io/credential-id': [`JTI=${optionalTextAt(claims, 'jti') ?? ''}`],
+    'authentication.kubernetes.io/credential-id': [`JTI=${textAt(claims, 'jti')}`],
   }
   for (const kind of ['pod', 'node']) {
     if (valueAt(own, kind) === undefined) continue
-    extra[`authentication.kubernetes.io/${kind}-name`] = [optionalTextAt(own, kind, 'name') ?? '']
-    extra[`authentication.kubernetes.io/${kind}-uid`] = [optionalTextAt(own, kind, 'uid') ?? '']
+    extra[`authentication.kubernetes.io/${kind}-name`] = [textAt(own, kind, 'name')]
+    extra[`authentication.kubernetes.io/${kind}-uid`] = [textAt(own, kind, 'uid')]
   }
   return {
-    name: optionalTextAt(claims, 'sub') ?? '',
-    uid: optionalTextAt(own, 'serviceaccount', 'uid') ?? '',
+    name: textAt(claims, 'sub'),
+    uid: textAt(own, 'serviceaccount', 'uid'),
     groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`],
     extra,
   }

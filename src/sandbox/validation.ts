@@ -1,6 +1,6 @@
 import { qualifiedResource } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { optionalTextAt, listAt } from '../api/kube/json-at.ts'
+import { listAt, optionalTextAt, textAt } from '../api/kube/json-at.ts'
 import { invalid, StatusError, type Status, type StatusCause } from '../api/kube/status.ts'
 import type { Kind } from './kinds.ts'
 
@@ -49,7 +49,7 @@ const subdomain =
  * without containers.
  */
 export function validate(kind: Kind, object: JsonObject): void {
-  const name = optionalTextAt(object, 'metadata', 'name') ?? ''
+  const name = textAt(object, 'metadata', 'name')
   const flaws = [...nameFlaws(name), ...(kindFlaws[kind.kind]?.(object) ?? [])]
   if (flaws.length > 0) throw new StatusError(invalidObject(kind, name, flaws))
 }

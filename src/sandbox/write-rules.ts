@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { Json, JsonObject } from '../api/kube/json.ts'
-import { valueAt, optionalTextAt, objectAt, withAt } from '../api/kube/json-at.ts'
+import { objectAt, optionalTextAt, textAt, valueAt, withAt } from '../api/kube/json-at.ts'
 import { conflict, StatusError } from '../api/kube/status.ts'
 import { hasStatus, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
@@ -87,7 +87,7 @@ export function checkPreconditions(
 /** A pod on a node goes on until its kubelet says that it has ended. */
 export function podGrace(pod: KubeObject, { gracePeriodSeconds }: DeleteOptions): number {
   const wanted = gracePeriodSeconds ?? valueAt(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30
-  const ended = ['Failed', 'Succeeded'].includes(optionalTextAt(pod, 'status', 'phase') ?? '')
+  const ended = ['Failed', 'Succeeded'].includes(textAt(pod, 'status', 'phase'))
   return ended || !optionalTextAt(pod, 'spec', 'nodeName') ? 0 : Number(wanted)
 }
 
