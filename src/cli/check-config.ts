@@ -5,7 +5,7 @@ import { readCredentials } from '../config/credentials.ts'
 import type { HubConfig, Setting } from '../config/config.ts'
 import { listenerNames } from '../config/passed-sockets.ts'
 import { processSources } from '../config/process.ts'
-import { placesOf } from '../hub/wiring/places.ts'
+import { listenAddresses } from '../hub/wiring/listen-addresses.ts'
 import { CannotListen, isMissingAddress, bindServer } from '../http/server/listening.ts'
 import { refuse, type Command } from './command.ts'
 import { readWithFilters } from './read-with-filters.ts'
@@ -48,7 +48,7 @@ ${otherSources}`,
  */
 async function takenPlaces(config: HubConfig): Promise<readonly string[]> {
   const notes: string[] = []
-  for (const place of listenerNames.flatMap((name) => placesOf(config, name))) {
+  for (const place of listenerNames.flatMap((name) => listenAddresses(config, name))) {
     if ('fd' in place) continue
     const server = createServer()
     try {

@@ -10,7 +10,7 @@ import {
   type ConfigChange,
 } from '../config/config-watcher.ts'
 import type { ExitCode } from './command.ts'
-import type { ReadAnew } from '../hub/hub.ts'
+import type { Reloaded } from '../hub/hub.ts'
 import type { Predecessor } from './predecessor.ts'
 import type { ConfigWithFilters } from './read-with-filters.ts'
 import type { OpenSocket, Successor } from './successor.ts'
@@ -27,9 +27,9 @@ export interface RunningHub extends AsyncDisposable {
    */
   release(): Promise<void>
   /** Goes over to another configuration, in what can be changed while it runs. */
-  reconfigure(live: LiveConfig, read: ReadAnew): void
+  reconfigure(live: LiveConfig, read: Reloaded): void
   /** Is told that the configuration has become unusable. */
-  keepConfig(mistakes: readonly string[]): void
+  rejectConfig(mistakes: readonly string[]): void
 }
 
 export interface StartOptions {
@@ -103,7 +103,7 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
         tell(news, log)
       },
       onUnusable: (mistakes) => {
-        hub.keepConfig(mistakes)
+        hub.rejectConfig(mistakes)
         log.error({ mistakes }, 'the configuration cannot be used; the last good one stays')
       },
     })

@@ -12,27 +12,32 @@ import { AnswerLog } from './wiring/answer-log.ts'
 import { Boot } from './wiring/boot.ts'
 import { HubConfigMap } from './wiring/config-map.ts'
 import { cloudOf, reconfigureCloud } from './wiring/cloud.ts'
-import { certificateCheck, followed, sayFault, servingOf } from './wiring/credentials.ts'
+import {
+  certificateCheck,
+  followHubCredentials,
+  logCertificateFault,
+  servingOf,
+} from './wiring/credentials.ts'
 import { clientPath, cloudPath } from './wiring/data-path.ts'
 import { EnabledFilters } from './wiring/filters.ts'
-import { filtersOfModules, followedModules } from './wiring/filter-modules.ts'
+import { filtersOfModules, followModules } from './wiring/filter-modules.ts'
 import { ReachableAddress } from './wiring/hub-address.ts'
 import { gaugesOnRead, showConfigRead, showListening } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
 import { FilterInputs } from './wiring/inputs.ts'
 import { neededBy } from './wiring/needed.ts'
 import { inspectToken } from './wiring/inspect-token.ts'
-import { learnOf } from './wiring/learn.ts'
-import { HostNetwork, noticingOf, verdictsOf } from './wiring/host-network.ts'
+import { ensureInputsOf } from './wiring/ensure-inputs.ts'
+import { HostNetwork, propagationDetector, verdictsOf } from './wiring/host-network.ts'
 import { ownHosts } from './wiring/names.ts'
-import { placesOf } from './wiring/places.ts'
+import { listenAddresses } from './wiring/listen-addresses.ts'
 import { nodeKeys } from './wiring/node-key.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
 import { inRootDir } from './wiring/root-dir.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessOf } from './wiring/shared.ts'
 import { storeOf } from './wiring/store.ts'
-import { logFailure } from './wiring/unforeseen.ts'
+import { logFailure } from './wiring/log-failure.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
 import { mayInspect } from './identity/inspectors.ts'
 import { TokenVerdicts } from './identity/token-verdicts.ts'
@@ -61,12 +66,12 @@ export interface Hub extends AsyncDisposable {
    * what else was read, the files of filters are looked at as when one changes: what they hold
    * comes by itself, or is refused by itself.
    */
-  reconfigure(live: LiveConfig, read?: ReadAnew): void
+  reconfigure(live: LiveConfig, read?: Reloaded): void
   /**
    * Shows in metrics and readiness that the configuration has become unusable, and that the last
    * good one stays in force.
    */
-  keepConfig(mistakes: readonly string[]): void
+  rejectConfig(mistakes: readonly string[]): void
   /**
    * Begins to stop, and resolves when another process can serve in its place: no request is
    * answered here any more, and the store is closed. Tunnels and logs under way go on until the hub
@@ -78,7 +83,7 @@ export interface Hub extends AsyncDisposable {
 }
 
 /** What was read together with settings that are to be in force. */
-export interface ReadAnew {
+export interface Reloaded {
   /** The filters of their modules. */
   readonly filters: readonly FilterDefinition[]
   /** Flags that have another value now and wait for the next start. */
@@ -91,7 +96,7 @@ export interface HubOptions {
    * Resolves when the process before this one has closed the store; absent: there is none. Called
    * only when everything that can fail without the store has succeeded.
    */
-  readonly turn?: () => Promise<void>
+  readonly storeReleased?: () => Promise<void>
   /** Called when the hub goes offline or online. */
   readonly onOnline?: (online: boolean) => void
   /** Called for each answer when it is over. */
@@ -105,7 +110,7 @@ export interface HubOptions {
  */
 export async function startHub(
   config: HubConfig,
-  { log, turn, onOnline = () => undefined, onAnswer = () => undefined }: HubOptions,
+  { log, storeReleased, onOnline = () => undefined, onAnswer = () => undefined }: HubOptions,
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
   // These parts exist once on a node: `release` disposes of them before the next process makes its
@@ -122,37 +127,40 @@ export async function startHub(
   const own = await filtersOfModules(config)
 
   const credentials = loadCredentials(config.credentials)
-  sayFault(credentials, log)
+  logCertificateFault(credentials, log)
   const serving = parts.use(servingOf(config, credentials.ca, log))
   const connections = parts.use(new Connections(credentials))
   const cloud = parts.use(cloudOf(live, { connections, metrics, log, onOnline }))
   const credentialsReplaced = new Broadcast<[Credentials]>()
   const credentialFollower = parts.use(
-    followed(config, credentials, (changed) => credentialsReplaced.announce(changed), log),
+    followHubCredentials(
+      config,
+      credentials,
+      (changed) => credentialsReplaced.announce(changed),
+      log,
+    ),
   )
   credentialsReplaced.listen((changed) => connections.replaceCredentials(changed))
   credentialsReplaced.listen(() => cloud.credentialsReplaced())
   credentialsReplaced.listen(({ ca }) => serving.replaceUpstreamCa(ca))
 
-  if (turn) {
+  if (storeReleased) {
     await cloud.onlineKnown()
-    await turn()
+    await storeReleased()
   }
-  const takenOver = turn !== undefined
+  const isHotRestart = storeReleased !== undefined
   const committed = new Broadcast()
   const access = unshared.use(accessOf(config, { metrics, log }))
   const needed = neededBy(config.nodeName, access, log)
   const store = unshared.use(
-    await storeOf(config, { keys, metrics, health, log, takenOver, committed, needed }),
+    await storeOf(config, { keys, metrics, health, log, isHotRestart, committed, needed }),
   )
   const verdictsKept = new Broadcast()
   const verdicts = unshared.use(verdictsOf(config, store, { kept: verdictsKept, log }))
   const filters = unshared.use(new EnabledFilters(config, verdicts, metrics, log))
   verdictsKept.listen(() => filters.remake())
   filters.modules(own)
-  const moduleFollower = unshared.use(
-    followedModules(config, own, { filters, health, metrics, log }),
-  )
+  const moduleFollower = unshared.use(followModules(config, own, { filters, health, metrics, log }))
   const shown = unshared.use(
     new Shown(join(config.rootDir, 'shown.json'), (err) =>
       log.error({ err }, 'what clients were shown could not be written'),
@@ -161,20 +169,20 @@ export async function startHub(
   const hostNetwork = unshared.use(
     new HostNetwork({ config, inputs: () => filters.inputs, store, verdicts, metrics, log }),
   )
-  unshared.use(filters.onChange(() => hostNetwork.stir()))
-  unshared.use(committed.listen(() => hostNetwork.stir()))
+  unshared.use(filters.onChange(() => hostNetwork.schedule()))
+  unshared.use(committed.listen(() => hostNetwork.schedule()))
   const hubAddress = unshared.use(
     new ReachableAddress({
       pods: config.pods,
-      shown: () => serving.current.certificate,
+      certificate: () => serving.current.certificate,
       ca: () => connections.credentials.ca,
-      tell: (found) => filters.inform({ hubAddress: found }),
+      publish: (found) => filters.inform({ hubAddress: found }),
       metrics,
       log,
     }),
   )
-  unshared.use(credentialsReplaced.listen(() => void hubAddress.look()))
-  serving.applyTo({ replaceCredentials: () => void hubAddress.look() })
+  unshared.use(credentialsReplaced.listen(() => void hubAddress.probe()))
+  serving.applyTo({ replaceCredentials: () => void hubAddress.probe() })
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
   const proofs = unshared.use(
@@ -211,13 +219,13 @@ export async function startHub(
   // The kubelet's watch may be there already, and nothing else asks for pods before there is one to
   // judge.
   const learnPool = (): void => {
-    if (filters.inputs.propagation !== 'off') void inputs.learn(new Set(['pool']))
+    if (filters.inputs.propagation !== 'off') void inputs.ensure(new Set(['pool']))
   }
   learnPool()
   const boot = unshared.use(
     new Boot({ nodeName: config.nodeName, live, store, access, cloud, dispatch, metrics, log }),
   )
-  unshared.use(committed.listen(() => boot.stir()))
+  unshared.use(committed.listen(() => boot.schedule()))
   const stopping = new AbortController()
   const handler = clientPath({
     config,
@@ -229,8 +237,8 @@ export async function startHub(
     keys,
     owners,
     filters,
-    noticing: noticingOf(config, verdicts),
-    learn: learnOf({ filters, inputs, hubAddress }),
+    detectPropagation: propagationDetector(config, verdicts),
+    ensureInputs: ensureInputsOf({ filters, inputs, hubAddress }),
     shown,
     stopping: stopping.signal,
     metrics,
@@ -248,7 +256,7 @@ export async function startHub(
   metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
   showConfigRead(metrics, true)
   const ops = await listenOps({
-    at: placesOf(config, 'ops'),
+    at: listenAddresses(config, 'ops'),
     metrics,
     ownHosts: ownHosts(config),
     checks,
@@ -303,7 +311,7 @@ export async function startHub(
       metrics.configReloads.add({ result: 'success' })
       showConfigRead(metrics, true)
     },
-    keepConfig: (mistakes) => {
+    rejectConfig: (mistakes) => {
       health.configUnusable(mistakes)
       metrics.configReloads.add({ result: 'failure' })
       showConfigRead(metrics, false)

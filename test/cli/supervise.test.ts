@@ -36,7 +36,7 @@ function stage(
     sockets: [],
     release,
     reconfigure: () => undefined,
-    keepConfig: () => undefined,
+    rejectConfig: () => undefined,
     [Symbol.asyncDispose]: dispose,
   }
   const supervision: Supervision = {

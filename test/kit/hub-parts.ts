@@ -19,9 +19,9 @@ import { TokenVerdicts } from '../../src/hub/identity/token-verdicts.ts'
 import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import type { FilterParts } from '../../src/hub/pipeline/filter-parts.ts'
-import type { Learn } from '../../src/hub/pipeline/inputs.ts'
+import type { EnsureInputs } from '../../src/hub/pipeline/filter-inputs.ts'
 import { clientForward } from '../../src/hub/pipeline/client-forward.ts'
-import { waysTo, type DispatchParts } from '../../src/hub/pipeline/dispatch.ts'
+import { upstreamHandlers, type DispatchParts } from '../../src/hub/pipeline/dispatch.ts'
 import { pipeline } from '../../src/hub/pipeline/pipeline.ts'
 import { Cloud } from '../../src/hub/upstream/cloud.ts'
 import { forwarder } from '../../src/hub/upstream/forward.ts'
@@ -49,7 +49,7 @@ export interface PartsOptions {
   readonly directory?: string
   readonly maxRequestsInFlight?: number
   /** What is waited for before filters look; absent: nothing. */
-  readonly learn?: Learn
+  readonly learn?: EnsureInputs
   /** Services are shared; absent: nothing is. */
   readonly shared?: Partial<Pick<SharedParts, 'bounds' | 'idleMs' | 'scope'>>
 }
@@ -81,7 +81,7 @@ export async function startHubParts(
     filters = [],
     maxRequestsInFlight = 100,
     shared,
-    learn = () => undefined,
+    learn: ensureInputs = () => undefined,
     ...rest
   }: PartsOptions,
 ): Promise<PartsHub> {
@@ -109,7 +109,7 @@ export async function startHubParts(
     memoryLimitBytes: 1024 ** 3,
     onShed: () => undefined,
   })
-  const ways = waysTo(() => dispatch)
+  const ways = upstreamHandlers(() => dispatch)
   const sharing =
     shared &&
     parts.use(
@@ -197,7 +197,7 @@ export async function startHubParts(
       ),
       owners: parts.use(new SocketOwners()),
     },
-    learn,
+    ensureInputs,
     clients,
     stopping: new AbortController().signal,
     ownHosts: new Set(),
@@ -212,7 +212,7 @@ export async function startHubParts(
     maxRequestsInFlight,
     memoryLimitBytes: 1024 ** 3,
     dispatch,
-    onUnforeseen: () => undefined,
+    onUnexpected: () => undefined,
     onAnswer: () => undefined,
   })
   const listener = await listen({

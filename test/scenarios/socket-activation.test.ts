@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { manifests } from '../../src/cli/manifests.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { listenerNames } from '../../src/config/passed-sockets.ts'
-import { placesOf } from '../../src/hub/wiring/places.ts'
+import { listenAddresses } from '../../src/hub/wiring/listen-addresses.ts'
 import { Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
@@ -110,7 +110,7 @@ for (const flags of [[], ['--proxy-port=961', '--proxy-secure-port=968', '--serv
       })
       if ('mistakes' in result) throw new Error(result.mistakes.join('; '))
       for (const name of listenerNames) {
-        const places = placesOf(result.config, name)
+        const places = listenAddresses(result.config, name)
         t.equal(places.length, 2, name)
         t.ok(
           places.every((place) => 'fd' in place),

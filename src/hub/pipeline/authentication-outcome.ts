@@ -17,13 +17,13 @@ const learnedForMs = 12 * 3_600_000
 const retryMs = 60_000
 
 /** A forwarder that heeds what answers say of their callers. */
-export interface HeedingForward {
+export interface AuthenticationForward {
   readonly forward: Forward
   /**
    * Resolves when the keys that are being fetched are known, or could not be had; at once where
    * none are.
    */
-  readonly learned: () => Promise<void>
+  readonly keysFetched: () => Promise<void>
 }
 
 /**
@@ -32,10 +32,10 @@ export interface HeedingForward {
  * just accepted: service accounts may read the keys, nodes may not
  * (system:service-account-issuer-discovery).
  */
-export function heedingAuthentication(
+export function withAuthenticationOutcome(
   forward: Forward,
   { keys, onLearned, onFailure }: KeyLearningOptions,
-): HeedingForward {
+): AuthenticationForward {
   let learning = Promise.resolve()
   let askableAt = 0
   let learnedUntil = 0
@@ -60,5 +60,5 @@ export function heedingAuthentication(
       learning = learn(exchange)
     return reply
   }
-  return { forward: heeding, learned: () => learning }
+  return { forward: heeding, keysFetched: () => learning }
 }

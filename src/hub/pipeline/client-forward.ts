@@ -1,7 +1,7 @@
 import type { Forward } from '../upstream/forward.ts'
 import {
-  heedingAuthentication,
-  type HeedingForward,
+  withAuthenticationOutcome,
+  type AuthenticationForward,
   type KeyLearningOptions,
 } from './authentication-outcome.ts'
 import type { OnShed } from './in-flight.ts'
@@ -21,7 +21,7 @@ export interface ClientForwardOptions {
 /** How what clients ask is forwarded, and what the pipeline above has to know of that. */
 export interface ClientForward {
   readonly forward: Forward
-  readonly heeding: HeedingForward
+  readonly authentication: AuthenticationForward
   readonly memory: MemoryBudget
 }
 
@@ -34,13 +34,13 @@ export function clientForward(
   { learning, memoryLimitBytes, onShed }: ClientForwardOptions,
 ): ClientForward {
   const memory = new MemoryBudget(memoryLimitBytes, onShed)
-  const heeding = heedingAuthentication(forward, learning)
+  const authentication = withAuthenticationOutcome(forward, learning)
   return {
     forward: async (exchange, options) => {
-      const reply = await heeding.forward(exchange, options)
+      const reply = await authentication.forward(exchange, options)
       return { ...reply, source: memory.received(exchange.id, reply.source) }
     },
-    heeding,
+    authentication,
     memory,
   }
 }

@@ -5,11 +5,11 @@ import { isFromApiServer } from '../../http/exchange/headers.ts'
 import { ownRequest } from '../../http/exchange/own-request.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import type { Cloud } from '../upstream/cloud.ts'
-import type { HeedingForward } from './authentication-outcome.ts'
+import type { AuthenticationForward } from './authentication-outcome.ts'
 import type { DispatchParts } from './dispatch.ts'
 
 /** How long the first request with a token may wait until it is known whose it is. */
-export const patienceMs = 5_000
+export const reviewTimeoutMs = 5_000
 const mostBytes = 64 * 1024
 
 /**
@@ -30,7 +30,7 @@ const versions = ['v1', 'v1beta1'] as const
  * not come here.
  */
 export function withConfirmedAccount(
-  heeding: HeedingForward,
+  heeding: AuthenticationForward,
   {
     cloud,
     onOutcome,
@@ -49,7 +49,7 @@ export function withConfirmedAccount(
     confirm: NonNullable<Claim['confirm']>,
   ): Promise<Exchange> {
     const patience = new AbortController()
-    await Promise.race([cloud.onlineKnown(), sleep(patienceMs, patience.signal)])
+    await Promise.race([cloud.onlineKnown(), sleep(reviewTimeoutMs, patience.signal)])
     patience.abort()
     if (cloud.online !== true) return exchange
     return { ...exchange, identity: await confirm(() => holder(exchange)) }
@@ -74,11 +74,11 @@ export function withConfirmedAccount(
  */
 async function holderOf(
   exchange: Exchange,
-  { forward, learned }: HeedingForward,
+  { forward, keysFetched }: AuthenticationForward,
   onOutcome: DispatchParts['onOutcome'],
 ): Promise<User | undefined> {
   const giveUp = new AbortController()
-  using _patience = after(patienceMs, () => giveUp.abort(new Error('no answer in time')))
+  using _patience = after(reviewTimeoutMs, () => giveUp.abort(new Error('no answer in time')))
   using _rest = { [Symbol.dispose]: () => giveUp.abort(new Error('read')) }
   const { signal } = giveUp
   try {
@@ -89,7 +89,7 @@ async function holderOf(
       if (reply.status === 201 && isFromApiServer(reply.headers)) return userIn(text)
       if (reply.status !== 404) break
     }
-    await Promise.race([learned(), sleep(patienceMs, signal)])
+    await Promise.race([keysFetched(), sleep(reviewTimeoutMs, signal)])
   } catch {
     // Whatever went wrong, no API server has said it.
   }

@@ -27,18 +27,18 @@ import {
 } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
 import { changesNothing } from '../../api/request/request-info.ts'
-import { firstVerdict } from './first-verdict.ts'
+import { answerAtStartup } from './startup-read.ts'
 import {
-  atLeast,
-  mostRecent,
-  mostRecentState,
-  notOlderThan,
-  toldOf,
-  wantsTheCloud,
+  asNotOlderThan,
+  consistentUrl,
+  consistentWatchListUrl,
+  notOlderThanUrl,
+  lastObservedFor,
+  requiresUpstream,
 } from './freshness.ts'
 
 /** The way to the cloud, what it answered before, and the recorder between them. */
-export interface CloudParts {
+export interface UpstreamPathParts {
   readonly cloud: Cloud
   readonly forward: Forward
   readonly upgrade: Upgrade
@@ -49,7 +49,7 @@ export interface CloudParts {
   readonly onOutcome: ForwardOptions['onOutcome']
 }
 
-export interface DispatchParts extends CloudParts {
+export interface DispatchParts extends UpstreamPathParts {
   readonly cachers: Cachers
   /** Called when a request is answered from the cache although the hub is online. */
   readonly onDiverted: () => void
@@ -70,14 +70,16 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const { cloud, cachers, shared } = parts
   return async (exchange) => {
     if (cloud.online === undefined) {
-      const early = await firstVerdict(exchange, cloud, () => notBehind(exchange, parts))
+      const early = await answerAtStartup(exchange, cloud, () =>
+        fromCacheIfCurrent(exchange, parts),
+      )
       if (early) return early
     }
     if (cloud.online !== true) return fromCache(exchange, parts)
-    const inOrderOf = inOrder(exchange, parts) ?? exchange
+    const inOrderOf = notOlderThanObserved(exchange, parts) ?? exchange
     const alone = (signal: AbortSignalLike): Promise<Reply> =>
       cachers.online({ ...inOrderOf, signal }, (own) =>
-        askUnlessRefused({ ...exchange, signal: own }, parts),
+        forwardUnlessRefused({ ...exchange, signal: own }, parts),
       )
     return shared ? shared.online(inOrderOf, alone) : alone(exchange.signal)
   }
@@ -87,18 +89,18 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
  * How cachers ask the cloud. `parts` is called for each request: what is asked depends on what
  * shared collections have shown, and these are made with the way to the cloud.
  */
-export const waysTo = (parts: () => CloudParts): Ways => ({
-  recorded: (exchange) => askTwice(exchange, parts()),
+export const upstreamHandlers = (parts: () => UpstreamPathParts): Ways => ({
+  recorded: (exchange) => forwardWithRetry(exchange, parts()),
   unrecorded: (exchange) => {
     const { forward, onOutcome } = parts()
     return forward(exchange, { onOutcome })
   },
 })
 
-async function askUnlessRefused(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
+async function forwardUnlessRefused(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
     if (isRefused(exchange, parts.cloud)) throw new CredentialsRefused('every API server')
-    return await askOrElse(exchange, parts)
+    return await forwardOrFallBack(exchange, parts)
   } catch (refused) {
     if (!(refused instanceof CredentialsRefused) || isBodyConsumed(exchange)) throw refused
     const reply = await fromCache(exchange, parts).catch((error: unknown) => {
@@ -123,14 +125,22 @@ const fromCache = async (exchange: Exchange, { shared, local }: DispatchParts): 
  * What is asked for, if the cache may answer it and it must not be older than what its caller was
  * shown: no older than that.
  */
-function inOrder(exchange: Exchange, { recorder }: DispatchParts): Exchange | undefined {
-  const observed = wantsTheCloud(exchange) ? undefined : recorder.observed(inWhoseName(exchange))
-  return observed && atLeast(exchange, observed)
+function notOlderThanObserved(
+  exchange: Exchange,
+  { recorder }: DispatchParts,
+): Exchange | undefined {
+  const observed = requiresUpstream(exchange)
+    ? undefined
+    : recorder.observed(withProvenIdentity(exchange))
+  return observed && asNotOlderThan(exchange, observed)
 }
 
 /** The cache's answer; `undefined` where that would take back what its caller was shown. */
-async function notBehind(exchange: Exchange, parts: DispatchParts): Promise<Reply | undefined> {
-  const least = inOrder(exchange, parts)
+async function fromCacheIfCurrent(
+  exchange: Exchange,
+  parts: DispatchParts,
+): Promise<Reply | undefined> {
+  const least = notOlderThanObserved(exchange, parts)
   if (!least) return fromCache(exchange, parts)
   if (isContradicted(exchange, parts)) return undefined
   try {
@@ -145,7 +155,7 @@ async function notBehind(exchange: Exchange, parts: DispatchParts): Promise<Repl
  * Whether the caller was told that an object does not exist which the collection that it asks for
  * holds, as it is stored.
  */
-function isContradicted(exchange: Exchange, { shared, local }: CloudParts): boolean {
+function isContradicted(exchange: Exchange, { shared, local }: UpstreamPathParts): boolean {
   const { info } = exchange
   if (!info.isResource || info.verb === 'get') return false
   const source = coveringCollection(exchange, info, local.store)
@@ -153,9 +163,9 @@ function isContradicted(exchange: Exchange, { shared, local }: CloudParts): bool
   return shared?.isContradicted(exchange) ?? false
 }
 
-async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
+async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
-    return await askTwice(exchange, parts)
+    return await forwardWithRetry(exchange, parts)
   } catch (error) {
     const failed = error instanceof Unreachable || error instanceof BrokenAnswer
     if (!failed || exchange.signal.aborted) throw error
@@ -163,11 +173,11 @@ async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Repl
     // answered a second time.
     const sent = error instanceof BrokenAnswer || error.sent
     if (sent && !changesNothing(exchange)) throw error
-    const kept = wantsTheCloud(exchange) ? undefined : await notBehind(exchange, parts)
+    const kept = requiresUpstream(exchange) ? undefined : await fromCacheIfCurrent(exchange, parts)
     if (!kept && (await parts.cloud.anyAnswers())) {
       // What was already read of a body cannot be sent again.
       if (isBodyConsumed(exchange)) throw error
-      return askTwice(exchange, parts)
+      return forwardWithRetry(exchange, parts)
     }
     parts.onDiverted()
     return kept ?? fromCache(exchange, parts)
@@ -178,43 +188,43 @@ async function askOrElse(exchange: Exchange, parts: DispatchParts): Promise<Repl
  * Asks a second time where the answer broke off while it was recorded, if what was asked changes
  * nothing.
  */
-async function askTwice(exchange: Exchange, parts: CloudParts): Promise<Reply> {
+async function forwardWithRetry(exchange: Exchange, parts: UpstreamPathParts): Promise<Reply> {
   try {
-    return await askCloud(exchange, parts)
+    return await forwardAndRecord(exchange, parts)
   } catch (error) {
     const broken = error instanceof BrokenAnswer
     if (!broken || exchange.signal.aborted || !changesNothing(exchange)) throw error
-    return askCloud(exchange, parts)
+    return forwardAndRecord(exchange, parts)
   }
 }
 
-async function askCloud(exchange: Exchange, parts: CloudParts): Promise<Reply> {
+async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): Promise<Reply> {
   if (exchange.upgrade) return parts.upgrade(exchange)
   const { onOutcome, forward, recorder } = parts
   const what = recorder.wants(exchange)
   if (what === undefined) return forward(exchange, { onOutcome })
   const record = (wanted: Wanted, reply: BytesReply): Promise<Reply> =>
-    recorder.record(wanted, inWhoseName(exchange), reply)
+    recorder.record(wanted, withProvenIdentity(exchange), reply)
   const asked = { ...exchange, headers: withReadableEncodings(exchange.headers) }
-  const told = toldOf(what, () =>
-    newest([parts.shared?.told(exchange), toldOffline(exchange, parts.local)]),
+  const told = lastObservedFor(what, () =>
+    newest([parts.shared?.told(exchange), lastObservedOffline(exchange, parts.local)]),
   )
   if (told === undefined) {
     return record(what, await forward(asked, { onOutcome }))
   }
   if (what.kind === 'watch') {
-    const current = { ...asked, url: mostRecentState(exchange.url) }
+    const current = { ...asked, url: consistentWatchListUrl(exchange.url) }
     return record({ ...what, mostRecent: true }, await forward(current, { onOutcome }))
   }
   if (!isContradicted(exchange, parts)) {
-    const current = { ...asked, url: notOlderThan(exchange.url, told) }
+    const current = { ...asked, url: notOlderThanUrl(exchange.url, told) }
     const reply = await forward(current, { onOutcome })
     if (reply.status !== 504) return record(what, reply)
     // No API server has that version: all of them lag, or the cluster was restored from a backup. A
     // consistent read tells which.
     discard(reply)
   }
-  const decisive = { ...asked, url: mostRecent(exchange.url) }
+  const decisive = { ...asked, url: consistentUrl(exchange.url) }
   return record({ ...what, mostRecent: true }, await forward(decisive, { onOutcome }))
 }
 
@@ -222,7 +232,10 @@ async function askCloud(exchange: Exchange, parts: CloudParts): Promise<Reply> {
  * At which version the caller would be, or was, shown offline what it asks for: a collection,
  * perhaps as a part of a wider one, or an object.
  */
-function toldOffline(exchange: Exchange, { store }: LocalFacts): ResourceVersion | undefined {
+function lastObservedOffline(
+  exchange: Exchange,
+  { store }: LocalFacts,
+): ResourceVersion | undefined {
   const { info } = exchange
   if (!info.isResource) return undefined
   if (info.verb !== 'get') {
@@ -247,5 +260,5 @@ const newest = (versions: readonly (ResourceVersion | undefined)[]): ResourceVer
  * A filter reads answers through the recorder for every caller; what a caller who has not proved
  * its identity was shown is recorded for nobody.
  */
-const inWhoseName = (exchange: Exchange): Exchange =>
+const withProvenIdentity = (exchange: Exchange): Exchange =>
   isProven(exchange) ? exchange : { ...exchange, identity: provenIdentity(exchange) }

@@ -67,23 +67,23 @@ function statusOf(error: unknown): Status | undefined {
 }
 
 /** Whether it is a failure that clients are told of in a Status of its own. */
-export const isForeseen = (error: unknown): boolean => statusOf(error) !== undefined
+export const isExpected = (error: unknown): boolean => statusOf(error) !== undefined
 
 /** Told of failures nobody foresaw: the one place where they are logged. */
-export type OnUnforeseen = (
+export type OnUnexpected = (
   error: unknown,
   what: { readonly method: string; readonly url: string },
 ) => void
 
 /** Failures become a Status in the encoding that the client reads. */
-export function withRescue(onUnforeseen: OnUnforeseen) {
+export function withRescue(onUnexpected: OnUnexpected) {
   return (next: Handler<Exchange>): Handler<Exchange> =>
     async (exchange): Promise<Reply> => {
       try {
         return await next(exchange)
       } catch (error) {
         const [representation] = exchange.representations
-        const status = told(error, exchange, onUnforeseen)
+        const status = statusFor(error, exchange, onUnexpected)
         const shown = isProven(exchange) ? status : withoutEcho(status)
         return statusReply(shown, representation?.encoding ?? 'json')
       }
@@ -115,7 +115,7 @@ export type OnRefused = (incoming: Incoming, reply: BodyReply) => void
  * Answers a Status in JSON where no layer below caught the failure: it is not known then in which
  * form an answer is wanted.
  */
-export function withLastResort(onUnforeseen: OnUnforeseen, onRefused: OnRefused) {
+export function withLastResort(onUnexpected: OnUnexpected, onRefused: OnRefused) {
   return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> =>
     async (incoming) => {
       try {
@@ -124,7 +124,7 @@ export function withLastResort(onUnforeseen: OnUnforeseen, onRefused: OnRefused)
         const reply =
           error instanceof MalformedPath
             ? noRequest()
-            : statusReply(told(error, incoming, onUnforeseen), 'json')
+            : statusReply(statusFor(error, incoming, onUnexpected), 'json')
         onRefused(incoming, reply)
         return reply
       }
@@ -141,13 +141,13 @@ function noRequest(): BodyReply {
   return { kind: 'body', from: 'hub', status: 400, headers: new HeaderList(headers), body }
 }
 
-function told(
+function statusFor(
   error: unknown,
   { method, url, signal }: Incoming,
-  onUnforeseen: OnUnforeseen,
+  onUnexpected: OnUnexpected,
 ): Status {
   const status = statusOf(error)
   if (status) return status
-  if (!signal.aborted) onUnforeseen(error, { method, url })
+  if (!signal.aborted) onUnexpected(error, { method, url })
   return internalError('the hub failed to answer')
 }

@@ -1,7 +1,7 @@
 import type { FilterChain } from '../filter/chain.ts'
 import type { Shown } from '../filter/shown.ts'
 import type { ObjectStore } from '../store/store.ts'
-import type { OwedHooks } from './filtered-watch.ts'
+import type { FilterChangeHooks } from './filtered-watch.ts'
 
 /** What the layer of filters needs. */
 export interface FilterParts {
@@ -12,5 +12,5 @@ export interface FilterParts {
    * judged.
    */
   readonly store?: ObjectStore
-  readonly hooks: OwedHooks
+  readonly hooks: FilterChangeHooks
 }

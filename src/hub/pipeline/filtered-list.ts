@@ -6,7 +6,7 @@ import type { ListReply } from '../../http/exchange/exchange.ts'
 import type { Chain } from '../filter/chain.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Representation } from '../../api/request/representation.ts'
-import { settled } from './settled.ts'
+import { prepareFilters } from './prepare-filters.ts'
 
 /**
  * A list as its filters leave it; the same where they have nothing to do. Throws `BrokenAnswer`
@@ -25,7 +25,7 @@ export async function filteredList(unfiltered: ListReply, chain: Chain): Promise
     return { ...reply, headers, list: { ...streamOf(list), batches: each(list.batches, look) } }
   }
   const settle = (batch: ListBatch): Promise<void> =>
-    settled(chain, gvk, representation, batch.objects)
+    prepareFilters(chain, gvk, representation, batch.objects)
   const batches = chain.settles ? onceSettled(list.batches, settle) : list.batches
   return {
     ...reply,

@@ -15,10 +15,10 @@ import {
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
 import { expired } from '../../api/kube/status.ts'
-import { settled } from './settled.ts'
+import { prepareFilters } from './prepare-filters.ts'
 
 /** Who is told of what watches were owed. */
-export interface OwedHooks {
+export interface FilterChangeHooks {
   /**
    * A client has been told of so many objects that look different since what filters know has
    * changed.
@@ -34,7 +34,7 @@ export interface FilteredWatchParts {
   readonly reply: WatchReply
   readonly audience: Audience
   readonly shown: Shown
-  readonly hooks: OwedHooks
+  readonly hooks: FilterChangeHooks
   /** The chain of now; `undefined` where no filter stands for it. */
   readonly chainNow: () => Chain | undefined
   /** Calls back when it may be another. */
@@ -60,7 +60,7 @@ const takenMs = 10_000
 export const filtersChanged = 'the filters of this collection have changed'
 
 /** Why a client has to list that cannot be told what has changed for it. */
-export const unknownLook = 'what its client was shown is not known'
+export const shownUnknown = 'what its client was shown is not known'
 
 /** Tells a client that it has to list, as an API server does. */
 export const expiredEvent = (why: string): ErrorEvent => ({
@@ -183,7 +183,7 @@ export class FilteredWatch {
   async *#difference(former: readonly Chain[], now: Chain): AsyncGenerator<readonly WatchEvent[]> {
     const { reply, audience, shown, hooks, bookmarks } = this.#parts
     const position = this.#position
-    if (!position) throw new Expired(unknownLook)
+    if (!position) throw new Expired(shownUnknown)
     // Another client of the audience may have come as far as the collection under a former state,
     // and be away now.
     await shown.show(audience, now.state, this.#furthest(position))
@@ -192,19 +192,19 @@ export class FilteredWatch {
     // else is awaited.
     using held = reply.snapshot?.()
     const version = resourceVersion(held?.resourceVersion)
-    if (!held || !version || compareVersions(version, position) < 0) throw new Expired(unknownLook)
+    if (!held || !version || compareVersions(version, position) < 0) throw new Expired(shownUnknown)
     this.#overtaken = [...this.#overtaken, { former, position, held: version }]
     const gvk = (this.#gvk = objectKind(held.gvk))
     const { encoding } = representation
     const settle = (objects: readonly ApiObject[]): Promise<void> =>
-      settled(now, gvk, representation, objects)
+      prepareFilters(now, gvk, representation, objects)
     let objects = 0
     const compared = { held, gvk, encoding, upTo: position, former, now }
     for await (const events of differences(compared, settle)) {
       objects += events.length
       yield events
     }
-    if (!held.isWhole()) throw new Expired(unknownLook)
+    if (!held.isWhole()) throw new Expired(shownUnknown)
     hooks.onDifference(audience, objects)
     if (objects > 0 && bookmarks) {
       yield [{ type: 'BOOKMARK', resourceVersion: position, initialEventsEnd: false }]
@@ -230,7 +230,7 @@ export class FilteredWatch {
     const isPlain = this.#overtaken.length === 0
     if (isPlain && chain.filters.length === 0) return group
     const gvk = reply.gvk()
-    await settled(chain, gvk, representation, objectsOf(group))
+    await prepareFilters(chain, gvk, representation, objectsOf(group))
     // Chains on parts are each watch's own.
     const judge = reply.isShared && !audience.ofParts ? judgeOnce : judgeEvent
     const { encoding } = representation

@@ -15,10 +15,10 @@ import { audienceOf } from './audience.ts'
 import { filteredList, notedList } from './filtered-list.ts'
 import type { FilterParts } from './filter-parts.ts'
 import { stateOf } from './filtered-watch.ts'
-import { judgingParts } from './partial-look.ts'
+import { chainForPartial } from './partial-objects.ts'
 import { resumedWatch } from './resumed-watch.ts'
-import { settled } from './settled.ts'
-import { mayShowObject, unreadObject } from './unread-object.ts'
+import { prepareFilters } from './prepare-filters.ts'
+import { mayContainObjects, decodeObjects } from './decode-objects.ts'
 
 /**
  * How long a request waits for what its filters need to know first: right after the start it is
@@ -101,15 +101,15 @@ async function filtered(
   exchange: Exchange,
   info: ResourceRequest,
 ): Promise<Reply> {
-  const isUnread = unread.kind === 'bytes' && mayShowObject(info)
+  const isUnread = unread.kind === 'bytes' && mayContainObjects(info)
   const acts = isUnread && chainNow(parts.filters, exchange, info)?.state.acts === true
-  const reply = acts ? await unreadObject(unread, exchange) : unread
+  const reply = acts ? await decodeObjects(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
   const isOfParts = reply.representation.projection !== 'object'
   const { store } = parts
   if (isOfParts && !store) return reply
   const whole = chainNow(parts.filters, exchange, info)
-  const chain = isOfParts && whole && store ? judgingParts(whole, store, exchange, info) : whole
+  const chain = isOfParts && whole && store ? chainForPartial(whole, store, exchange, info) : whole
   if (reply.kind === 'list') {
     return isRead(info) ? shownList(reply, chain, parts, exchange, info) : deletedList(reply, chain)
   }
@@ -151,7 +151,7 @@ async function filteredObject(
   info: ResourceRequest,
 ): Promise<ObjectReply> {
   try {
-    await settled(chain, reply.gvk, reply.representation, [reply.object])
+    await prepareFilters(chain, reply.gvk, reply.representation, [reply.object])
   } catch (error) {
     // What was written was written, whatever may be shown of it.
     if (!isRead(info)) return reply

@@ -14,7 +14,7 @@ import { isTrue } from '../../api/request/request-info.ts'
  * and of reads that name no resource version (a get, a list, a watch that begins with a list):
  * those ask for the most recent state, which a cache cannot promise.
  */
-export function wantsTheCloud({ method, info }: Exchange): boolean {
+export function requiresUpstream({ method, info }: Exchange): boolean {
   if (method !== 'GET' && method !== 'HEAD') return true
   if (!info.isResource) return false
   const { verb, query } = info
@@ -29,7 +29,7 @@ export function wantsTheCloud({ method, info }: Exchange): boolean {
  * what the caller was shown that is not its own. `undefined` where the caller was shown none, and
  * for all other requests.
  */
-export function toldOf(
+export function lastObservedFor(
   what: Wanted,
   otherwise: () => ResourceVersion | undefined = () => undefined,
 ): ResourceVersion | undefined {
@@ -57,7 +57,7 @@ export function toldOf(
  * all other requests: one that names exactly its version, or a further page, is given that; a get
  * is of one object, whose newest state is known.
  */
-export function atLeast(exchange: Exchange, version: ResourceVersion): Exchange | undefined {
+export function asNotOlderThan(exchange: Exchange, version: ResourceVersion): Exchange | undefined {
   const { info, url } = exchange
   if (!info.isResource || (info.verb !== 'list' && info.verb !== 'watch')) return undefined
   const { query } = info
@@ -86,7 +86,7 @@ export function atLeast(exchange: Exchange, version: ResourceVersion): Exchange 
  * server ignores it, but with a version it would read page by page from etcd (apiserver
  * pkg/storage/cacher, shouldDelegateList).
  */
-export function notOlderThan(url: string, version: ResourceVersion): string {
+export function notOlderThanUrl(url: string, version: ResourceVersion): string {
   return withQuery(url, (query) => {
     query.set('resourceVersion', version)
     query.set('resourceVersionMatch', 'NotOlderThan')
@@ -98,11 +98,11 @@ export function notOlderThan(url: string, version: ResourceVersion): string {
  * within the stream, where that version does not come, and a client that takes any does not expect
  * that.
  */
-export const mostRecentState = (url: string): string =>
+export const consistentWatchListUrl = (url: string): string =>
   withQuery(url, (query) => query.set('resourceVersionMatch', 'NotOlderThan'))
 
 /** The URL of the same list, read consistently. */
-export const mostRecent = (url: string): string => withQuery(url, () => undefined)
+export const consistentUrl = (url: string): string => withQuery(url, () => undefined)
 
 function withQuery(url: string, change: (query: URLSearchParams) => void): string {
   const [path, ...rest] = url.split('?')

@@ -3,7 +3,7 @@ import { after } from '../../base/clock.ts'
 import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { StatusError, timeout, tooManyRequests, type Status } from '../../api/kube/status.ts'
 import { isLongRunning } from '../../api/request/request-info.ts'
-import { Ending } from './ending.ts'
+import { Termination } from './termination.ts'
 import {
   priorityLevelOf,
   priorityLevels,
@@ -13,9 +13,9 @@ import {
 } from './priority-levels.ts'
 
 /** Why a request was not served. */
-export type Shed = 'in-flight' | 'slow-body' | 'memory'
+export type ShedReason = 'in-flight' | 'slow-body' | 'memory'
 
-export type OnShed = (reason: Shed, level: PriorityLevel) => void
+export type OnShed = (reason: ShedReason, level: PriorityLevel) => void
 
 /**
  * Whether a request is short, and may be shed. Watches, logs and upgrades are not: a node needs
@@ -82,7 +82,7 @@ async function raisedWhenProven(seat: Share, answer: Promise<Reply>): Promise<Re
 }
 
 interface Sender {
-  readonly ending: Ending
+  readonly termination: Termination
   readonly share: Share
 }
 
@@ -99,7 +99,10 @@ class SlowSenders {
 
   /** Calls `arrived` when the whole body is there, unless the request is over by then. */
   serve(exchange: Exchange, next: Handler<Exchange>, arrived: () => void): Promise<Reply> {
-    const one: Sender = { ending: new Ending(exchange), share: new Share(this.#shares, exchange) }
+    const one: Sender = {
+      termination: new Termination(exchange),
+      share: new Share(this.#shares, exchange),
+    }
     const patience = after(bodyMs, () => {
       const late = timeout('the body of the request did not arrive in time')
       this.#shed(one, late, late)
@@ -113,7 +116,7 @@ class SlowSenders {
     one.share.add(1)
     onAbort(exchange.signal, over)
     this.#makeRoom()
-    return one.ending.serve(next)
+    return one.termination.serve(next)
   }
 
   #makeRoom(): void {
@@ -142,6 +145,6 @@ class SlowSenders {
     const { level } = one.share
     if (!this.#remove(one)) return
     this.#onShed('slow-body', level)
-    one.ending.end(refusal, unknown)
+    one.termination.end(refusal, unknown)
   }
 }

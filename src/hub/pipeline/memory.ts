@@ -3,7 +3,7 @@ import { elapsed } from '../../base/clock.ts'
 import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
 import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { StatusError, timeout, tooManyRequests } from '../../api/kube/status.ts'
-import { Ending } from './ending.ts'
+import { Termination } from './termination.ts'
 import { isShort, type OnShed } from './in-flight.ts'
 import {
   priorityLevelOf,
@@ -36,9 +36,9 @@ export const alwaysServed = 4
 const sampleMs = 250
 
 interface Holder {
-  readonly ending: Ending
+  readonly termination: Termination
   readonly bytes: Share
-  readonly place: Share
+  readonly seat: Share
 }
 
 const tooLittle = tooManyRequests('the hub is short of memory, please try again later', 1)
@@ -90,15 +90,15 @@ export class MemoryBudget {
         throw new StatusError(tooLittle)
       }
       const holder: Holder = {
-        ending: new Ending(exchange),
+        termination: new Termination(exchange),
         bytes: new Share(this.#bytes, exchange),
-        place: new Share(this.#places, exchange),
+        seat: new Share(this.#places, exchange),
       }
       this.#holders.set(id, holder)
       holder.bytes.add(bytes)
-      holder.place.add(1)
+      holder.seat.add(1)
       onAbort(signal, () => this.#release(id))
-      return holder.ending.serve(next)
+      return holder.termination.serve(next)
     }
 
   #hasRoom(level: PriorityLevel, bytes: number): boolean {
@@ -116,7 +116,7 @@ export class MemoryBudget {
   #release(id: string): void {
     const holder = this.#holders.get(id)
     holder?.bytes.release()
-    holder?.place.release()
+    holder?.seat.release()
     this.#holders.delete(id)
   }
 
@@ -140,10 +140,10 @@ export class MemoryBudget {
       .filter(([, { bytes }]) => bytes.amount > 0 && priorityLevels.indexOf(bytes.level) <= upTo)
       .toSorted(([, one], [, other]) => inOrderOfEnding(one, other))
     if (!first) return false
-    const [id, { ending, bytes }] = first
+    const [id, { termination, bytes }] = first
     this.#onShed('memory', bytes.level)
     this.#release(id)
-    ending.end(tooLittle, unknownFate)
+    termination.end(tooLittle, unknownFate)
     return true
   }
 
@@ -177,6 +177,6 @@ function bodyBytes(contentLength: string | undefined): number {
  * holds most.
  */
 const inOrderOfEnding = (one: Holder, other: Holder): number =>
-  Number(other.ending.repeatable) - Number(one.ending.repeatable) ||
+  Number(other.termination.repeatable) - Number(one.termination.repeatable) ||
   priorityLevels.indexOf(one.bytes.level) - priorityLevels.indexOf(other.bytes.level) ||
   other.bytes.amount - one.bytes.amount

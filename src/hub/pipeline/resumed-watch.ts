@@ -23,11 +23,11 @@ import {
   FilteredWatch,
   filtersChanged,
   stateOf,
-  unknownLook,
+  shownUnknown,
 } from './filtered-watch.ts'
 import type { FilterParts } from './filter-parts.ts'
-import { judgingParts } from './partial-look.ts'
-import { unreadWatch } from './unread-watch.ts'
+import { chainForPartial } from './partial-objects.ts'
+import { decodeWatch } from './decode-watch.ts'
 
 /**
  * A watch as its filters leave it. One that goes on from what its client was shown under another
@@ -62,7 +62,7 @@ export async function resumedWatch(
   const unread = await next({ ...exchange, signal: ending.signal })
   const onChange = (act: () => void): Disposable => filters.onChange(act)
   if (unread.kind === 'bytes' && !chain) return endedByFilters(unread, onChange, chainNow)
-  const reply = unread.kind === 'bytes' ? unreadWatch(unread, representation) : unread
+  const reply = unread.kind === 'bytes' ? decodeWatch(unread, representation) : unread
   if (reply.kind !== 'watch') return reply
   const watch = new FilteredWatch({
     reply,
@@ -89,7 +89,7 @@ function onParts(store: ObjectStore, exchange: Exchange, info: ResourceRequest):
   const known = new WeakMap<Chain, Chain>()
   return (chain) => {
     if (!chain) return undefined
-    const judging = known.get(chain) ?? judgingParts(chain, store, exchange, info)
+    const judging = known.get(chain) ?? chainForPartial(chain, store, exchange, info)
     known.set(chain, judging)
     return judging
   }
@@ -113,7 +113,7 @@ function debtOf(
 ): readonly Chain[] | string {
   const states = shown.under(audience, from)
   const now = stateOf(chain)
-  if (!states) return now.acts ? unknownLook : nothing
+  if (!states) return now.acts ? shownUnknown : nothing
   const former: Chain[] = []
   for (const state of states) {
     const due = owed(state, now)

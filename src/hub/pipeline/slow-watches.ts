@@ -18,7 +18,7 @@ class SlowWatch extends Error {
   }
 }
 
-interface Slow {
+interface SlowClient {
   held: number
   readonly end: () => void
 }
@@ -32,7 +32,7 @@ interface Slow {
 export class SlowWatches {
   readonly #limit: number
   readonly #onEnded: () => void
-  readonly #slow = new Set<Slow>()
+  readonly #slow = new Set<SlowClient>()
   #held = 0
 
   constructor(limitBytes: number, onEnded: () => void) {
@@ -59,7 +59,7 @@ export class SlowWatches {
     return (sink) => {
       let ended = false
       let giveUp = (): void => undefined
-      const one: Slow = {
+      const one: SlowClient = {
         held: 0,
         end: () => {
           ended = true
@@ -84,7 +84,7 @@ export class SlowWatches {
     }
   }
 
-  #hold(one: Slow, bytes: number): void {
+  #hold(one: SlowClient, bytes: number): void {
     this.#slow.add(one)
     one.held += bytes
     this.#held += bytes
@@ -96,7 +96,7 @@ export class SlowWatches {
     }
   }
 
-  #release(one: Slow): void {
+  #release(one: SlowClient): void {
     this.#slow.delete(one)
     this.#held -= one.held
     one.held = 0

@@ -21,7 +21,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { unforeseenIn } from './unforeseen.ts'
+import { logUnexpected } from './log-failure.ts'
 import { knownToNode, podsVersion } from './needed.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
@@ -40,7 +40,7 @@ export interface BootSurroundings {
 /**
  * How often the verdict is looked at without anybody asking, for the log and the node's condition.
  */
-export const lookMs = 10_000
+export const judgeIntervalMs = 10_000
 const leastLookMs = 500
 
 const deniedMs = 60 * 60_000
@@ -67,7 +67,7 @@ export class Boot implements Disposable {
   constructor(surroundings: BootSurroundings) {
     const { nodeName, live, store, cloud, dispatch, log } = surroundings
     this.#surroundings = surroundings
-    this.#request = nodeRequests(dispatch, this.#closing.signal, unforeseenIn(log))
+    this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
     this.#refresher = new Refresher({
       nodeName,
       cache: () => this.#knowledge(),
@@ -128,7 +128,7 @@ export class Boot implements Disposable {
   }
 
   /** Something was written to the store. */
-  stir(): void {
+  schedule(): void {
     this.#refresher.storeChanged()
   }
 
@@ -225,7 +225,9 @@ export class Boot implements Disposable {
 
 /** More often where answers are asked for more often. */
 const lookEvery = (refreshMs: number): number =>
-  refreshMs === 0 ? lookMs : Math.min(lookMs, Math.max(refreshMs / 10, leastLookMs))
+  refreshMs === 0
+    ? judgeIntervalMs
+    : Math.min(judgeIntervalMs, Math.max(refreshMs / 10, leastLookMs))
 
 function showVerdict(metrics: HubMetrics, { ready, pods }: BootVerdict): void {
   metrics.bootReady.set(ready ? 1 : 0)

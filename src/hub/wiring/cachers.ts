@@ -7,7 +7,7 @@ import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { memoryLimit } from './memory.ts'
 import type { SharedSurroundings } from './shared.ts'
-import { logFailure } from './unforeseen.ts'
+import { logFailure } from './log-failure.ts'
 
 export interface CachersSurroundings extends SharedSurroundings {
   readonly recorder: Recorder

@@ -15,7 +15,7 @@ import { sharedIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
 import type { RecordedComponents } from './recorded-components.ts'
 import { unreadable } from './unreadable.ts'
-import { logFailure } from './unforeseen.ts'
+import { logFailure } from './log-failure.ts'
 
 export interface ConfigMapSurroundings {
   readonly config: StartConfig
@@ -29,7 +29,7 @@ export interface ConfigMapSurroundings {
 }
 
 /** A ConfigMap as it was last good, as it is kept on the disk. */
-interface Kept {
+interface StoredConfigMap {
   readonly of: string
   readonly data: ConfigMapData['data']
 }
@@ -44,7 +44,7 @@ export class HubConfigMap implements AsyncDisposable {
   readonly #file: StateFile
   readonly #informer: Informer<ConfigMapData> | undefined
   readonly #name: string
-  #kept: Kept
+  #kept: StoredConfigMap
   #unusable: string | undefined
   #refused: string | undefined
   #ignored = ''
@@ -58,7 +58,7 @@ export class HubConfigMap implements AsyncDisposable {
     this.#kept = { of: this.#name, data: keptData(path, this.#name) }
     this.#file = new StateFile(path, () => JSON.stringify(this.#kept))
     if (!of) return
-    this.#takeOver({ data: this.#kept.data, binaryData: {} })
+    this.#apply({ data: this.#kept.data, binaryData: {} })
     this.#informer = new Informer<ConfigMapData>({
       of: {
         versions: [configMaps],
@@ -94,7 +94,7 @@ export class HubConfigMap implements AsyncDisposable {
   #read(found: ConfigMapData | undefined): void {
     const { metrics, log } = this.#surroundings
     const data = found ?? { data: {}, binaryData: {} }
-    const mistakes = this.#takeOver(data)
+    const mistakes = this.#apply(data)
     metrics.configMapReads.add({ result: mistakes ? 'failure' : 'success' })
     if (mistakes) {
       const what = mistakes.join('; ')
@@ -112,7 +112,7 @@ export class HubConfigMap implements AsyncDisposable {
   }
 
   /** What is wrong with it; `undefined`: it is in force. */
-  #takeOver(data: ConfigMapData): readonly string[] | undefined {
+  #apply(data: ConfigMapData): readonly string[] | undefined {
     const { filters, recorded, log } = this.#surroundings
     const read = readConfigMap(data, filters.ownNames)
     if ('mistakes' in read) return read.mistakes

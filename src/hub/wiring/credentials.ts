@@ -40,7 +40,7 @@ export const servingOf = (config: StartConfig, upstreamCa: string | undefined, l
  * Follows the files of the hub's own credentials; `replace` is called with those that differ from
  * `first`, and from then on with each change.
  */
-export const followed = (
+export const followHubCredentials = (
   live: LiveConfig,
   first: Credentials,
   replace: (credentials: Credentials) => void,
@@ -52,7 +52,7 @@ export const followed = (
     lookMs,
     (changed) => {
       log.info('the credentials have changed')
-      sayFault(changed, log)
+      logCertificateFault(changed, log)
       replace(changed)
     },
     (err) =>
@@ -60,7 +60,7 @@ export const followed = (
   )
 
 /** Logs what is wrong with the hub's client certificate by its dates. */
-export function sayFault(credentials: Credentials, log: Logger): void {
+export function logCertificateFault(credentials: Credentials, log: Logger): void {
   const fault = certificateFault(credentials, now())
   if (fault !== undefined) {
     log.error(

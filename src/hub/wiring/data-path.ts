@@ -13,11 +13,11 @@ import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { Learn } from '../pipeline/inputs.ts'
+import type { EnsureInputs } from '../pipeline/filter-inputs.ts'
 import { clientForward, type ClientForward } from '../pipeline/client-forward.ts'
-import { dispatcher, waysTo, type DispatchParts } from '../pipeline/dispatch.ts'
+import { dispatcher, upstreamHandlers, type DispatchParts } from '../pipeline/dispatch.ts'
 import { countingShed, pipeline } from '../pipeline/pipeline.ts'
-import type { Noticing } from '../pipeline/taken-over.ts'
+import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { countingBytes } from '../pipeline/traffic.ts'
 import type { OnAnswer } from '../pipeline/trace.ts'
 import type { Cloud } from '../upstream/cloud.ts'
@@ -25,7 +25,7 @@ import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
 import { upgrader } from '../upstream/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { owedHooks, type EnabledFilters } from './filters.ts'
+import { filterChangeHooks, type EnabledFilters } from './filters.ts'
 import { memoryLimit } from './memory.ts'
 import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
@@ -33,7 +33,7 @@ import { cachersOf } from './cachers.ts'
 import type { RecordedComponents } from './recorded-components.ts'
 import { recorderOf } from './recorder.ts'
 import { sharedCollectionsOf } from './shared.ts'
-import { unforeseenIn } from './unforeseen.ts'
+import { logUnexpected } from './log-failure.ts'
 
 export interface CloudPathParts {
   readonly config: StartConfig
@@ -95,7 +95,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     metrics,
     log,
   })
-  const ways = waysTo(() => dispatch)
+  const ways = upstreamHandlers(() => dispatch)
   const surroundings = { cloud, ways, store, metrics, log }
   const shared = sharedCollectionsOf(config, live, access, surroundings)
   const cachers = cachersOf(config, { ...surroundings, recorder })
@@ -135,9 +135,9 @@ export interface ClientPathParts {
   readonly keys: NodeKeys
   readonly owners: SocketOwners
   readonly filters: EnabledFilters
-  readonly noticing: Noticing
+  readonly detectPropagation: DetectPropagation
   /** Asks for what the filters of an exchange need to know. */
-  readonly learn: Learn
+  readonly ensureInputs: EnsureInputs
   readonly shown: Shown
   /** Aborts when the hub is told to stop. */
   readonly stopping: AbortSignal
@@ -162,9 +162,9 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       owners: parts.owners,
     },
     metrics,
-    learn: parts.learn,
-    filtering: { filters, shown, store, hooks: owedHooks(metrics, log) },
-    noticing: parts.noticing,
+    ensureInputs: parts.ensureInputs,
+    filtering: { filters, shown, store, hooks: filterChangeHooks(metrics, log) },
+    detectPropagation: parts.detectPropagation,
     get maxRequestsInFlight() {
       return live().maxRequestsInFlight
     },
@@ -173,7 +173,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     ownHosts: ownHosts(config),
     clients: path.clients,
     dispatch: path.dispatch,
-    onUnforeseen: unforeseenIn(log),
+    onUnexpected: logUnexpected(log),
     onAnswer: parts.onAnswer,
   })
 }

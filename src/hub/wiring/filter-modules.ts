@@ -28,7 +28,7 @@ class UnusableFilters extends Error {
   readonly code = 'UNUSABLE_FILTERS'
 }
 
-interface Told {
+interface ModuleFollowerParts {
   readonly filters: EnabledFilters
   readonly health: Health
   readonly metrics: HubMetrics
@@ -36,10 +36,10 @@ interface Told {
 }
 
 /** Follows the files of `--filter-module`; `first` are the filters in force. */
-export const followedModules = (
+export const followModules = (
   live: LiveConfig,
   first: readonly FilterDefinition[],
-  { filters, health, metrics, log }: Told,
+  { filters, health, metrics, log }: ModuleFollowerParts,
 ): FilterFollower =>
   followFilters(live.filters.modules, first, {
     intervalMs: lookMs,

@@ -10,7 +10,7 @@ import { nothingKnown, type InputName, type Inputs } from '../filter/inputs.ts'
 import type { AddedComponents } from '../filter/standing.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { OwedHooks } from '../pipeline/filtered-watch.ts'
+import type { FilterChangeHooks } from '../pipeline/filtered-watch.ts'
 import { FailureLog } from './failure-log.ts'
 
 /** The filters that the configuration in force enables; their failures go to log and metrics. */
@@ -126,7 +126,7 @@ export class EnabledFilters implements FilterChain, Disposable {
 const nothing: ReadonlySet<InputName> = new Set()
 
 /** What watches were owed goes to log and metrics. */
-export const owedHooks = (metrics: HubMetrics, log: Logger): OwedHooks => ({
+export const filterChangeHooks = (metrics: HubMetrics, log: Logger): FilterChangeHooks => ({
   onDifference: ({ component, gvr }, objects) => {
     metrics.filterDifferences.add({ component, resource: gvr.resource }, objects)
     log.info(

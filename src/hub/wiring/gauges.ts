@@ -14,7 +14,7 @@ import type { Health } from './health.ts'
 import type { OpenSocket, ProxyParts } from './proxies.ts'
 
 /** The parts whose state is measured when metrics are read. */
-export interface Measured {
+export interface GaugeSources {
   readonly config: StartConfig
   readonly cloud: Cloud
   readonly connections: Connections
@@ -24,7 +24,7 @@ export interface Measured {
 }
 
 /** Sets the gauges anew whenever metrics are read. */
-export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
+export function gaugesOnRead(metrics: HubMetrics, measured: GaugeSources): void {
   const { config, connections, serving, store, health } = measured
   const reportDiskWork = diskWorkReport(metrics, store)
   metrics.storeLimit.set(config.cacheMaxBytes)
@@ -47,7 +47,7 @@ export function gaugesOnRead(metrics: HubMetrics, measured: Measured): void {
  */
 export function showListening(
   sockets: readonly OpenSocket[],
-  { metrics, health, log }: Pick<Measured, 'health'> & Pick<ProxyParts, 'metrics' | 'log'>,
+  { metrics, health, log }: Pick<GaugeSources, 'health'> & Pick<ProxyParts, 'metrics' | 'log'>,
 ): void {
   const lines = sockets.map(({ name, at }) => `${name} ${joinHostPort(at)}`)
   log.info(`listening: ${lines.join(', ')}`)
@@ -75,7 +75,7 @@ function diskWorkReport(metrics: HubMetrics, store: SqliteStore): () => void {
 }
 
 /** Oldest last, which stands where resources count together. */
-function showAges(metrics: HubMetrics, { cloud, store }: Measured): void {
+function showAges(metrics: HubMetrics, { cloud, store }: GaugeSources): void {
   metrics.offlineSince.set(cloud.online === false ? cloud.since / 1000 : 0)
   metrics.cacheAge.clear()
   for (const { resource, confirmedAt } of store.confirmations().toReversed()) {
@@ -84,7 +84,7 @@ function showAges(metrics: HubMetrics, { cloud, store }: Measured): void {
 }
 
 /** Shows the present upstreams only: addresses may change while the hub runs. */
-function showUpstreams(metrics: HubMetrics, { cloud, connections }: Measured): void {
+function showUpstreams(metrics: HubMetrics, { cloud, connections }: GaugeSources): void {
   const { upstreamHealthy, yurthubServerHealthy, upstreamConnections, yurthubConnections } = metrics
   const { credentialsRefused } = metrics
   for (const gauge of [upstreamHealthy, yurthubServerHealthy, upstreamConnections]) gauge.clear()

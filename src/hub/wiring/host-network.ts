@@ -21,7 +21,7 @@ import type { ReservedPort } from '../../api/kube/node-ports.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { pods } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { Noticing } from '../pipeline/taken-over.ts'
+import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -54,7 +54,7 @@ export function verdictsOf(
  * What is found of the pods in the cache, as far as they can be read: of what is left out its
  * status tells when it is shown next.
  */
-function pick<T>(store: ObjectStore, log: Logger, find: (pod: OnePod) => T | undefined): T[] {
+function pick<T>(store: ObjectStore, log: Logger, find: (pod: CachedPod) => T | undefined): T[] {
   const found: T[] = []
   try {
     for (const pod of podsIn(store)) {
@@ -74,7 +74,10 @@ const mostLookedAt = 1_000
  * Looks for pods that yurthub 1.4 has propagated, or a hub whose verdicts were lost, while none are
  * kept: with the first of them verdicts begin to be kept, and filters act.
  */
-export function noticingOf({ nodeName }: StartConfig, verdicts: KeptVerdicts): Noticing {
+export function propagationDetector(
+  { nodeName }: StartConfig,
+  verdicts: KeptVerdicts,
+): DetectPropagation {
   /**
    * At which version each was found not to be propagated: a list mostly shows what was shown
    * before.
@@ -115,7 +118,7 @@ function isPropagated(pod: Cursor, nodeName: string): boolean {
  * Every pod that the node was given, in each form that is kept: several times, it may be, and of
  * several ages.
  */
-function* podsIn(store: ObjectStore): Generator<OnePod> {
+function* podsIn(store: ObjectStore): Generator<CachedPod> {
   for (const encoding of ['protobuf', 'json'] as const) {
     const partition = { identity: nodeIdentity, representation: objectRepresentation(encoding).key }
     for (const { key } of store.collections(partition, pods, undefined)) {
@@ -126,12 +129,12 @@ function* podsIn(store: ObjectStore): Generator<OnePod> {
   }
 }
 
-interface OnePod {
+interface CachedPod {
   readonly cursor: Cursor
   readonly uid: string
 }
 
-function* each(encoding: Encoding, gvk: GVK, objects: Iterable<ApiObject>): Generator<OnePod> {
+function* each(encoding: Encoding, gvk: GVK, objects: Iterable<ApiObject>): Generator<CachedPod> {
   for (const object of objects) {
     yield { cursor: cursorOf(encoding, gvk, object), uid: object.uid }
   }
@@ -174,7 +177,7 @@ export class HostNetwork implements Disposable {
     this.#parts = parts
     this.#versionAtStart = this.#podsVersion()
     this.#show([])
-    this.stir()
+    this.schedule()
   }
 
   /** What the kubelet is shown, and would be. Without pods where the cache cannot be read, too. */
@@ -195,7 +198,7 @@ export class HostNetwork implements Disposable {
   }
 
   /** Something was written to the store, or what filters know has changed. */
-  stir(): void {
+  schedule(): void {
     if (this.#closed) return
     this.#stirred = true
     this.#next ??= after(this.#pauseMs, () => void this.#lookOn())
@@ -207,7 +210,7 @@ export class HostNetwork implements Disposable {
   }
 
   /** As the kubelet asks for them; `undefined`: it never did. */
-  #pods(): Iterable<OnePod> | undefined {
+  #pods(): Iterable<CachedPod> | undefined {
     const { config, store } = this.#parts
     const { nodeName } = config
     const known = kubeletCache(store, nodeName, () => false).collection(podsOf(nodeName))
@@ -224,7 +227,7 @@ export class HostNetwork implements Disposable {
     await this.#look()
     this.#next = undefined
     // While it went on.
-    if (this.#stirred) this.stir()
+    if (this.#stirred) this.schedule()
   }
 
   async #look(): Promise<void> {

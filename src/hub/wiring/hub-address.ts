@@ -11,14 +11,14 @@ import { isLoopback } from '../../api/request/host-check.ts'
 export interface HubAddressParts {
   readonly pods: Pick<StartConfig['pods'], 'hubAddress' | 'hostNetworkNode'>
   /** PEM: the certificate that the TLS proxy shows now, its own first. */
-  readonly shown: () => string
+  readonly certificate: () => string
   /**
    * PEM: the cluster's authorities, which pods are given as `kube-root-ca.crt`; `undefined`: not
    * known.
    */
   readonly ca: () => string | undefined
   /** The address is another one now; `null`: pods are not to be led to the hub. */
-  readonly tell: (address: HubAddress | null) => void
+  readonly publish: (address: HubAddress | null) => void
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -37,7 +37,7 @@ const connectMs = 2_000
 const silencesForgiven = 2
 
 /** What was found at the address. `silent` may be chance, the others are not. */
-type Finding =
+type ProbeOutcome =
   { readonly kind: 'reached' } | { readonly kind: 'refused' | 'silent'; readonly why: string }
 
 /**
@@ -69,21 +69,21 @@ export class ReachableAddress implements Disposable {
   }
 
   /** Resolves when it has been looked at for the first time; `undefined`: it has. */
-  get judged(): Promise<void> | undefined {
+  get firstProbe(): Promise<void> | undefined {
     return this.#isJudged ? undefined : this.#judged.promise
   }
 
   /** The TLS proxy listens, at this port. */
   listening(securePort: number): void {
     this.#securePort = securePort
-    void this.look()
+    void this.probe()
   }
 
   /**
    * Looks now, and once more where it is looked at already; resolves when that is done. Nothing is
    * to be seen before the TLS proxy listens.
    */
-  async look(): Promise<void> {
+  async probe(): Promise<void> {
     if (this.#securePort === undefined) return
     this.#again = true
     this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
@@ -104,19 +104,19 @@ export class ReachableAddress implements Disposable {
       if (!this.#closed && !this.#again) this.#settle(finding)
     }
     if (this.#closed) return
-    this.#timer = after(this.#why === undefined ? againMs : brokenAgainMs, () => void this.look())
+    this.#timer = after(this.#why === undefined ? againMs : brokenAgainMs, () => void this.probe())
   }
 
   /**
    * A node that boots has much to do, too, and pods keep the address that they are started with: at
    * first, silence is heard twice.
    */
-  async #found(): Promise<Finding> {
+  async #found(): Promise<ProbeOutcome> {
     const first = await this.#find()
     return first.kind === 'silent' && !this.#isJudged ? this.#find() : first
   }
 
-  async #find(): Promise<Finding> {
+  async #find(): Promise<ProbeOutcome> {
     try {
       return await this.#seen()
     } catch (cause) {
@@ -124,7 +124,7 @@ export class ReachableAddress implements Disposable {
     }
   }
 
-  async #seen(): Promise<Finding> {
+  async #seen(): Promise<ProbeOutcome> {
     const why = this.#refusal()
     const wanted = this.#wanted()
     if (why !== undefined || !wanted) return { kind: 'refused', why: why ?? '' }
@@ -132,7 +132,7 @@ export class ReachableAddress implements Disposable {
     const seen = await reach(wanted, this.#parts.ca() ?? '')
     if ('kind' in seen) return seen
     if (isLoopback(seen.remoteAddress) && !hostNetworkNode) return onLoopback(wanted)
-    const own = new X509Certificate(this.#parts.shown())
+    const own = new X509Certificate(this.#parts.certificate())
     if (seen.certificate.equals(own.raw)) return { kind: 'reached' }
     return { kind: 'refused', why: `${shownAs(wanted)} is somebody else` }
   }
@@ -153,7 +153,7 @@ export class ReachableAddress implements Disposable {
     return hubAddress && { host: hubAddress.host, port: hubAddress.port || (this.#securePort ?? 0) }
   }
 
-  #settle(finding: Finding): void {
+  #settle(finding: ProbeOutcome): void {
     this.#silences = finding.kind === 'silent' ? this.#silences + 1 : 0
     const why = finding.kind === 'reached' ? undefined : finding.why
     const forgiven = finding.kind === 'silent' && this.#silences <= silencesForgiven
@@ -162,7 +162,7 @@ export class ReachableAddress implements Disposable {
     this.#why = why
     this.#address = address
     this.#parts.metrics.hubAddressReachable.set(address ? 1 : 0)
-    this.#parts.tell(address)
+    this.#parts.publish(address)
     this.#isJudged = true
     this.#judged.resolve()
   }
@@ -192,24 +192,24 @@ export class ReachableAddress implements Disposable {
 const shownAs = ({ host, port }: HubAddress): string =>
   isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 
-const onLoopback = (address: HubAddress): Finding & { kind: 'refused' } => ({
+const onLoopback = (address: HubAddress): ProbeOutcome & { kind: 'refused' } => ({
   kind: 'refused',
   why: `${shownAs(address)} is on loopback, where pods find themselves`,
 })
 
 /** Who answers there. */
-interface Seen {
+interface TlsPeer {
   readonly remoteAddress: string
   /** As it was sent, in DER. */
   readonly certificate: Buffer
 }
 
 /** Connects as a pod would: with the cluster's authorities, and the address as the name. */
-function reach(address: HubAddress, ca: string): Promise<Seen | Finding> {
+function reach(address: HubAddress, ca: string): Promise<TlsPeer | ProbeOutcome> {
   const { host, port } = address
   return new Promise((resolve) => {
     const socket = connect({ host, port, ca, ...(isIP(host) === 0 && { servername: host }) })
-    const over = (found: Seen | Finding): void => {
+    const over = (found: TlsPeer | ProbeOutcome): void => {
       silence[Symbol.dispose]()
       socket.destroy()
       resolve(found)
@@ -229,7 +229,7 @@ function reach(address: HubAddress, ca: string): Promise<Seen | Finding> {
  * What it means that a connection was not made: OpenSSL's codes of certificates, Node's for their
  * names, else the network's.
  */
-function whyNot(address: HubAddress, { code = '', message }: NodeJS.ErrnoException): Finding {
+function whyNot(address: HubAddress, { code = '', message }: NodeJS.ErrnoException): ProbeOutcome {
   const where = shownAs(address)
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     return { kind: 'refused', why: `the certificate at ${where} does not name ${address.host}` }

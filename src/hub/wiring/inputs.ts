@@ -34,7 +34,7 @@ import { nodeIdentity, sharedIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
 import { KeptInputs, learnedNames, type LearnedInputs, type LearnedName } from './kept-inputs.ts'
 import { unreadable } from './unreadable.ts'
-import { logFailure } from './unforeseen.ts'
+import { logFailure } from './log-failure.ts'
 
 export interface InputSurroundings {
   readonly config: StartConfig
@@ -50,10 +50,10 @@ export interface InputSurroundings {
 }
 
 /** What is asked for: a collection each. */
-type SourceName = 'node' | 'pool' | 'buckets' | 'services'
+type InformerName = 'node' | 'pool' | 'buckets' | 'services'
 
 /** One of them, while it is followed. */
-interface Source {
+interface InputInformer {
   /** What it was begun for; of another it has to be begun anew. */
   readonly of: string
   readonly resource: GVR
@@ -76,7 +76,7 @@ export class FilterInputs implements AsyncDisposable {
   readonly #surroundings: InputSurroundings
   readonly #kept: KeptInputs
   readonly #wanted = new Set<InputName>()
-  readonly #sources = new Map<SourceName, Source>()
+  readonly #informers = new Map<InformerName, InputInformer>()
   readonly #ending: Promise<void>[] = []
   #closed = false
   #node: NodeFacts | undefined
@@ -85,7 +85,7 @@ export class FilterInputs implements AsyncDisposable {
   #topologies: Readonly<Record<string, string>> | undefined
   #known: LearnedInputs
   /** What filters were told of it: once it was on the disk. */
-  #told: LearnedInputs
+  #published: LearnedInputs
   /** Resolves at the next change of what is known, or of how it stands with it. */
   #next = Promise.withResolvers<void>()
 
@@ -98,7 +98,7 @@ export class FilterInputs implements AsyncDisposable {
     this.#node = this.#known.node
     this.#topologies = this.#known.topologies
     this.#known = this.#present()
-    this.#told = this.#known
+    this.#published = this.#known
     filters.inform(this.#known)
   }
 
@@ -106,7 +106,7 @@ export class FilterInputs implements AsyncDisposable {
    * A filter that needs these acts for somebody. `undefined`: all that can be known is known; else
    * resolves when that is so, or after a moment.
    */
-  learn(names: ReadonlySet<InputName>): Promise<void> | undefined {
+  ensure(names: ReadonlySet<InputName>): Promise<void> | undefined {
     if (!names.isSubsetOf(this.#wanted)) {
       for (const name of names) this.#wanted.add(name)
       this.#follow()
@@ -124,7 +124,7 @@ export class FilterInputs implements AsyncDisposable {
     for (const name of names) {
       if (!isLearned(name) || this.#known[name] !== undefined || this.#known.untold.includes(name))
         continue
-      for (const source of sourcesOf[name].map((each) => this.#sources.get(each))) {
+      for (const source of informersOf[name].map((each) => this.#informers.get(each))) {
         if (source?.state.kind !== 'failed') continue
         this.#enter(source, { kind: 'syncing' })
         source.informer.retry()
@@ -135,13 +135,13 @@ export class FilterInputs implements AsyncDisposable {
   /** What is asked for may be another, and what was refused may be granted. */
   reconfigure(): void {
     this.#follow()
-    for (const { informer } of this.#sources.values()) informer.retry()
+    for (const { informer } of this.#informers.values()) informer.retry()
     this.#update()
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. */
   remarks(): string[] {
-    return [...this.#sources.values()].flatMap((source) => {
+    return [...this.#informers.values()].flatMap((source) => {
       const why = this.#trouble(source)
       return why === undefined ? [] : [`[ ]filters ${why}; ${meanwhile}`]
     })
@@ -150,10 +150,10 @@ export class FilterInputs implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     this.#next.resolve()
-    for (const { informer } of this.#sources.values()) {
+    for (const { informer } of this.#informers.values()) {
       this.#ending.push(Promise.resolve(informer[Symbol.asyncDispose]()))
     }
-    this.#sources.clear()
+    this.#informers.clear()
     await Promise.all(this.#ending)
     await this.#kept[Symbol.asyncDispose]()
   }
@@ -170,13 +170,13 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   #isPending(name: InputName): boolean {
-    if (!isLearned(name) || this.#told[name] !== undefined) return false
+    if (!isLearned(name) || this.#published[name] !== undefined) return false
     // What is known and not told yet is on its way to the disk.
-    return this.#known[name] !== undefined || this.#isAsking(...sourcesOf[name])
+    return this.#known[name] !== undefined || this.#isAsking(...informersOf[name])
   }
 
-  #isAsking(...names: readonly SourceName[]): boolean {
-    return names.some((name) => this.#sources.get(name)?.state.kind === 'syncing')
+  #isAsking(...names: readonly InformerName[]): boolean {
+    return names.some((name) => this.#informers.get(name)?.state.kind === 'syncing')
   }
 
   /** Begins to follow what is wanted and not followed yet. */
@@ -250,7 +250,7 @@ export class FilterInputs implements AsyncDisposable {
 
   /** `undefined`: it is not to be followed. */
   #begin<T>(
-    name: SourceName,
+    name: InformerName,
     of: string | undefined,
     resource: GVR,
     how: {
@@ -259,13 +259,13 @@ export class FilterInputs implements AsyncDisposable {
       readonly onValues: (values: ReadonlyMap<string, T>) => void
     },
   ): void {
-    const before = this.#sources.get(name)
+    const before = this.#informers.get(name)
     if (before?.of === of || this.#closed) return
     if (before) this.#end(name, before)
     if (of === undefined) return
     const { cloud, dispatch, sharing, log } = this.#surroundings
     const isService = name === 'services'
-    const source: Source = {
+    const source: InputInformer = {
       of,
       resource,
       state: { kind: 'syncing' },
@@ -276,13 +276,13 @@ export class FilterInputs implements AsyncDisposable {
         ask: isService ? sharing : dispatch,
         linkChanged: () => cloud.onlineChanged,
         onValues: (values) => {
-          if (this.#sources.get(name) !== source) return
+          if (this.#informers.get(name) !== source) return
           // What is told comes before how it stands: whoever waits for it finds it.
           how.onValues(values)
           this.#enter(source, { kind: 'synced' })
         },
         onState: (state) => {
-          if (this.#sources.get(name) === source) this.#enter(source, state)
+          if (this.#informers.get(name) === source) this.#enter(source, state)
         },
         onFailed: (err) =>
           logFailure(
@@ -293,18 +293,18 @@ export class FilterInputs implements AsyncDisposable {
           ),
       }),
     }
-    this.#sources.set(name, source)
+    this.#informers.set(name, source)
   }
 
-  #end(name: SourceName, source: Source): void {
-    this.#sources.delete(name)
+  #end(name: InformerName, source: InputInformer): void {
+    this.#informers.delete(name)
     if (name === 'pool') this.#poolRead = undefined
     if (name === 'buckets') this.#bucketNodes = undefined
     this.#show(source, { kind: 'syncing' })
     this.#ending.push(Promise.resolve(source.informer[Symbol.asyncDispose]()))
   }
 
-  #enter(source: Source, state: InformerState): void {
+  #enter(source: InputInformer, state: InformerState): void {
     const before = this.#trouble(source)
     source.state = state
     this.#show(source, state)
@@ -315,7 +315,7 @@ export class FilterInputs implements AsyncDisposable {
     this.#update()
   }
 
-  #show({ resource }: Source, state: InformerState): void {
+  #show({ resource }: InputInformer, state: InformerState): void {
     const reason = state.kind === 'refused' ? reasonOf(state.code) : undefined
     for (const each of reasons) {
       const labels = { resource: resource.resource, reason: each }
@@ -324,7 +324,7 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   /** What filters lack, in words that follow “filters”. */
-  #trouble({ of, resource, state }: Source): string | undefined {
+  #trouble({ of, resource, state }: InputInformer): string | undefined {
     const what = qualifiedResource(resource)
     if (state.kind === 'refused') {
       const { why, advice } = unreadable(state.code)
@@ -354,8 +354,8 @@ export class FilterInputs implements AsyncDisposable {
       .catch((err: unknown) => log.error({ err }, 'what filters know could not be written'))
       .then(() => {
         if (this.#closed) return
-        this.#told = this.#kept.latest
-        filters.inform(this.#told)
+        this.#published = this.#kept.latest
+        filters.inform(this.#published)
         this.#changed()
       })
   }
@@ -395,7 +395,7 @@ export class FilterInputs implements AsyncDisposable {
     // Where the pool has a name it is the NodePool that is asked for yet.
     const isOfPool = name === 'pool' || name === 'poolNodes'
     if (isOfPool && poolNameOf(this.#ofPool()) !== undefined) return false
-    const state = this.#sources.get(name === 'topologies' ? 'services' : 'node')?.state.kind
+    const state = this.#informers.get(name === 'topologies' ? 'services' : 'node')?.state.kind
     // It is known, too, that there is no such Node.
     return state === 'refused' || state === 'synced'
   }
@@ -414,12 +414,12 @@ export class FilterInputs implements AsyncDisposable {
   /** `null` where it is settled that nobody tells. */
   #untold(way: LiveConfig['nodePools']): null | undefined {
     if (way === 'off') return poolNameOf(this.#ofPool()) === undefined ? undefined : null
-    const state = this.#sources.get(way === 'buckets' ? 'buckets' : 'pool')?.state.kind
+    const state = this.#informers.get(way === 'buckets' ? 'buckets' : 'pool')?.state.kind
     return state === 'refused' || state === 'synced' ? null : undefined
   }
 
   #poolIsAbsent(): boolean {
-    const state = this.#sources.get('pool')?.state
+    const state = this.#informers.get('pool')?.state
     if (state?.kind === 'refused') return reasonOf(state.code) === 'absent'
     return state?.kind === 'synced' && this.#poolRead === undefined
   }
@@ -438,14 +438,14 @@ export class FilterInputs implements AsyncDisposable {
 }
 
 /** Where what is learned comes from. */
-const sourcesOf: Readonly<Record<LearnedName, readonly SourceName[]>> = {
+const informersOf: Readonly<Record<LearnedName, readonly InformerName[]>> = {
   node: ['node'],
   pool: ['node', 'pool'],
   poolNodes: ['node', 'pool', 'buckets'],
   topologies: ['services'],
 }
 
-const isLearned = (name: InputName): name is LearnedName => Object.hasOwn(sourcesOf, name)
+const isLearned = (name: InputName): name is LearnedName => Object.hasOwn(informersOf, name)
 
 /** What filters do about what is missing. */
 const meanwhile = 'they keep what they knew last, or do without'

@@ -3,7 +3,7 @@ import { after } from '../../base/clock.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { ownRequest, type OwnRequest } from '../../http/exchange/own-request.ts'
-import { isForeseen, type OnUnforeseen } from '../pipeline/failures.ts'
+import { isExpected, type OnUnexpected } from '../pipeline/failures.ts'
 import { discard } from '../upstream/forward.ts'
 import type { ownComponent } from '../../api/request/component.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
@@ -25,12 +25,12 @@ const patienceMs = 30_000
  * Makes requests of the hub's own, which go the way of the node's to the cloud, and whose answers
  * are stored with the node's, unfiltered. Resolves with the code of the API server's answer once
  * that is stored whole; 0 where there was none, and where the cache answered in its place, or where
- * it failed in a way that is not foreseen, which `onUnforeseen` is told. `closing` gives up all.
+ * it failed in a way that is not foreseen, which `onUnexpected` is told. `closing` gives up all.
  */
 export function nodeRequests(
   dispatch: Handler<Exchange>,
   closing: AbortSignal,
-  onUnforeseen: OnUnforeseen,
+  onUnexpected: OnUnexpected,
 ): NodeRequests {
   return async (request) => {
     const over = new AbortController()
@@ -44,7 +44,7 @@ export function nodeRequests(
       // No API server answered, the answer broke off, or the cache has nothing: the request is
       // repeated later.
       const isOver = over.signal.aborted || error instanceof MalformedBody
-      if (!isOver && !isForeseen(error)) onUnforeseen(error, request)
+      if (!isOver && !isExpected(error)) onUnexpected(error, request)
       return 0
     } finally {
       over.abort()

@@ -14,8 +14,8 @@ import {
 import type { BoundServer, BoundSocket } from '../../http/server/listening.ts'
 import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import { memoryLimit } from './memory.ts'
-import { placesOf } from './places.ts'
-import { logFailure } from './unforeseen.ts'
+import { listenAddresses } from './listen-addresses.ts'
+import { logFailure } from './log-failure.ts'
 
 /**
  * More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer
@@ -85,11 +85,11 @@ export async function openProxies(
     },
     onCut: (reason: string) => metrics.connectionsCut.add({ reason }),
   }
-  const plain = await listen({ ...proxied, at: placesOf(config, 'proxy') })
+  const plain = await listen({ ...proxied, at: listenAddresses(config, 'proxy') })
   open.push(plain)
   const secure = await listenSecurely({
     ...proxied,
-    at: placesOf(config, 'proxy-secure'),
+    at: listenAddresses(config, 'proxy-secure'),
     mostUnproven: limits.unprovenTls,
     credentials: serving.current,
   })

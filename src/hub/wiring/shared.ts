@@ -9,7 +9,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { memoryLimit } from './memory.ts'
-import { logFailure } from './unforeseen.ts'
+import { logFailure } from './log-failure.ts'
 
 export interface SharedSurroundings {
   readonly cloud: Cloud

@@ -14,7 +14,7 @@ export interface StoreSurroundings {
   readonly health: Health
   readonly log: Logger
   /** Another process is letting go of the store, or has just died. */
-  readonly takenOver: boolean
+  readonly isHotRestart: boolean
   /** Announced after each commit. */
   readonly committed: Broadcast
   readonly needed: FindReferencedObjects
@@ -28,13 +28,13 @@ const lettingGoMs = 10_000
 /** Opens the store; how it fares goes to log, metrics and readiness. */
 export const storeOf = (
   { cachePath, cacheMaxBytes }: StartConfig,
-  { keys, metrics, health, log, takenOver, committed, needed }: StoreSurroundings,
+  { keys, metrics, health, log, isHotRestart, committed, needed }: StoreSurroundings,
 ): Promise<SqliteStore> =>
   openStore({
     directory: cachePath,
     maxBytes: cacheMaxBytes,
     sealingKey: keys.sealing.reveal(),
-    ...(takenOver && { patienceMs: lettingGoMs }),
+    ...(isHotRestart && { patienceMs: lettingGoMs }),
     report: (kind, err) => {
       if (kind === 'write' || kind === 'writer') health.storeFailed(err.message)
       if (kind === 'write') metrics.storeFailures.add()

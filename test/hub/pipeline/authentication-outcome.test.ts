@@ -3,7 +3,7 @@ import t from 'tap'
 import type { BytesReply, Exchange } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
-import { heedingAuthentication } from '../../../src/hub/pipeline/authentication-outcome.ts'
+import { withAuthenticationOutcome } from '../../../src/hub/pipeline/authentication-outcome.ts'
 import { issuer, Tokens } from '../../../src/sandbox/tokens.ts'
 import { claimOf, exchangeOf } from '../../kit/exchange.ts'
 import { Condition } from '../../kit/condition.ts'
@@ -40,7 +40,7 @@ function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): He
     condition.changed()
   }
   const keys = new ClusterKeys(join(folder, 'keys.json'))
-  const { forward } = heedingAuthentication(
+  const { forward } = withAuthenticationOutcome(
     async (exchange) => {
       asked.push(exchange)
       return answers[exchange.url] ?? answer('{}')

@@ -6,7 +6,7 @@ import type { BytesReply, Exchange, User } from '../../../src/http/exchange/exch
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import {
   mostReviews,
-  patienceMs,
+  reviewTimeoutMs,
   withConfirmedAccount,
 } from '../../../src/hub/pipeline/confirmed-account.ts'
 import { tokenHolder } from '../../../src/api/request/identity.ts'
@@ -64,7 +64,7 @@ async function send(
       if (isSilent) await cut(exchange)
       return answers[exchange.url] ?? answer(404)
     },
-    learned,
+    keysFetched: learned,
   }
   const cloud = { online, onlineKnown: () => Promise.resolve() }
   const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
@@ -155,7 +155,7 @@ void t.test(
     let isOver = false
     const sent = send({}, { isSilent: true }).finally(() => (isOver = true))
     await turn()
-    mock.timers.tick(patienceMs - 1)
+    mock.timers.tick(reviewTimeoutMs - 1)
     await turn()
     t.notOk(isOver)
     mock.timers.tick(1)
@@ -175,7 +175,7 @@ void t.test(
         asked.push(exchange)
         return cut(exchange)
       },
-      learned: () => Promise.resolve(),
+      keysFetched: () => Promise.resolve(),
     }
     const cloud = { online: true, onlineKnown: () => Promise.resolve() }
     const layer = withConfirmedAccount(heeding, { cloud, onOutcome: () => undefined })

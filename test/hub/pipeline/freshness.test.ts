@@ -1,12 +1,12 @@
 import t from 'tap'
 import type { Wanted } from '../../../src/hub/cache/recorder.ts'
 import {
-  atLeast,
-  mostRecent,
-  mostRecentState,
-  notOlderThan,
-  toldOf,
-  wantsTheCloud,
+  asNotOlderThan,
+  consistentUrl,
+  consistentWatchListUrl,
+  notOlderThanUrl,
+  lastObservedFor,
+  requiresUpstream,
 } from '../../../src/hub/pipeline/freshness.ts'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
 import {
@@ -28,10 +28,10 @@ void t.test('reads that name no version want the most recent, and writes to be d
     '/api/v1/namespaces/default/pods/a/status',
     '/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan',
   ]) {
-    t.equal(wantsTheCloud(asked(url)), true, url)
+    t.equal(requiresUpstream(asked(url)), true, url)
   }
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-    t.equal(wantsTheCloud(asked('/api/v1/pods', method)), true, method)
+    t.equal(requiresUpstream(asked('/api/v1/pods', method)), true, method)
   }
 })
 
@@ -46,7 +46,7 @@ void t.test('the cache may answer whoever names one, watches, and documents', as
     '/api',
     '/version',
   ]) {
-    t.equal(wantsTheCloud(asked(url)), false, url)
+    t.equal(requiresUpstream(asked(url)), false, url)
   }
 })
 
@@ -70,41 +70,48 @@ void t.test(
       [protobuf, '99'],
       [json, '100'],
     ] as const
-    t.equal(toldOf(wanted(list, both)), '100')
-    t.equal(toldOf(wanted(`${list}&resourceVersionMatch=NotOlderThan&limit=500`, both)), '100')
-    t.equal(toldOf(wanted(list, [[json, undefined]])), undefined, 'nothing was told')
+    t.equal(lastObservedFor(wanted(list, both)), '100')
+    t.equal(
+      lastObservedFor(wanted(`${list}&resourceVersionMatch=NotOlderThan&limit=500`, both)),
+      '100',
+    )
+    t.equal(lastObservedFor(wanted(list, [[json, undefined]])), undefined, 'nothing was told')
     for (const [shared, newest] of [
       ['99', '100'],
       ['101', '101'],
     ] as const) {
       t.equal(
-        toldOf(wanted(list, both), () => resourceVersion(shared)),
+        lastObservedFor(wanted(list, both), () => resourceVersion(shared)),
         newest,
       )
     }
-    t.equal(toldOf(wanted(list, [[json, 'x1']])), undefined, 'what is no version is none')
+    t.equal(lastObservedFor(wanted(list, [[json, 'x1']])), undefined, 'what is no version is none')
     for (const url of [
       '/api/v1/pods',
       '/api/v1/pods?resourceVersion=5',
       `${list}&continue=x`,
       `${list}&resourceVersionMatch=Exact`,
     ]) {
-      t.equal(toldOf(wanted(url, both)), undefined, url)
+      t.equal(lastObservedFor(wanted(url, both)), undefined, url)
     }
-    t.equal(toldOf(wanted(`${list}&limit=x`, both)), undefined, 'what is refused stays as it is')
-    t.equal(toldOf(wanted(`${list}&watch=1`, both, 'watch')), undefined)
+    t.equal(
+      lastObservedFor(wanted(`${list}&limit=x`, both)),
+      undefined,
+      'what is refused stays as it is',
+    )
+    t.equal(lastObservedFor(wanted(`${list}&watch=1`, both, 'watch')), undefined)
     const watchList = `${list}&watch=1&sendInitialEvents=true`
-    t.equal(toldOf(wanted(watchList, both, 'watch')), undefined, 'is refused')
+    t.equal(lastObservedFor(wanted(watchList, both, 'watch')), undefined, 'is refused')
     const match = 'resourceVersionMatch=NotOlderThan'
-    t.equal(toldOf(wanted(`${watchList}&${match}`, both, 'watch')), '100')
-    t.equal(toldOf({ kind: 'document' }), undefined)
+    t.equal(lastObservedFor(wanted(`${watchList}&${match}`, both, 'watch')), '100')
+    t.equal(lastObservedFor({ kind: 'document' }), undefined)
   },
 )
 
 void t.test('nor older than any object of its resource that was shown', async (t) => {
   const list = wanted('/api/v1/pods?resourceVersion=0', [[json, '100']])
-  t.equal(toldOf({ ...list, observed: resourceVersion('105') }), '105')
-  t.equal(toldOf({ ...list, observed: resourceVersion('99') }), '100')
+  t.equal(lastObservedFor({ ...list, observed: resourceVersion('105') }), '105')
+  t.equal(lastObservedFor({ ...list, observed: resourceVersion('99') }), '100')
 })
 
 void t.test(
@@ -112,7 +119,7 @@ void t.test(
   async (t) => {
     const seven = resourceVersion('7')
     if (seven === undefined) throw new Error('seven is a version')
-    const least = (url: string): string | undefined => atLeast(asked(url), seven)?.url
+    const least = (url: string): string | undefined => asNotOlderThan(asked(url), seven)?.url
     const [match, pods] = ['resourceVersionMatch=NotOlderThan', '/api/v1/pods']
     t.equal(least(`${pods}?resourceVersion=0&limit=5`), `${pods}?resourceVersion=7&${match}`)
     t.equal(least(`${pods}?resourceVersion=6`), `${pods}?resourceVersion=7&${match}`)
@@ -143,13 +150,13 @@ void t.test('it is asked for by version, without what any age alone allows', asy
   if (seven === undefined) throw new Error('seven is a version')
   const url = '/api/v1/pods?fieldSelector=spec.nodeName%3Da&limit=500&resourceVersion=0'
   t.equal(
-    notOlderThan(url, seven),
+    notOlderThanUrl(url, seven),
     '/api/v1/pods?fieldSelector=spec.nodeName%3Da&resourceVersion=7&resourceVersionMatch=NotOlderThan',
   )
-  t.equal(mostRecent(url), '/api/v1/pods?fieldSelector=spec.nodeName%3Da')
-  t.equal(mostRecent('/api/v1/pods?resourceVersion=0'), '/api/v1/pods')
+  t.equal(consistentUrl(url), '/api/v1/pods?fieldSelector=spec.nodeName%3Da')
+  t.equal(consistentUrl('/api/v1/pods?resourceVersion=0'), '/api/v1/pods')
   t.equal(
-    mostRecentState(
+    consistentWatchListUrl(
       '/api/v1/pods?watch=1&sendInitialEvents=1&resourceVersion=0&resourceVersionMatch=NotOlderThan',
     ),
     '/api/v1/pods?watch=1&sendInitialEvents=1&resourceVersionMatch=NotOlderThan',

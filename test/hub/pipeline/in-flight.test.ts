@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { mock } from 'node:test'
 import type { BodyReply, Claim, Exchange } from '../../../src/http/exchange/exchange.ts'
 import { StatusError, type Status } from '../../../src/api/kube/status.ts'
-import { withInFlightLimit, type Shed } from '../../../src/hub/pipeline/in-flight.ts'
+import { withInFlightLimit, type ShedReason } from '../../../src/hub/pipeline/in-flight.ts'
 import { PriorityShares, type PriorityLevel } from '../../../src/hub/pipeline/priority-levels.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { claimOf, emptyReply, exchangeOf } from '../../kit/exchange.ts'
@@ -104,7 +104,7 @@ void t.test('bodies that are sent slowly keep nobody else from being served', as
 })
 
 void t.test('of slow bodies the one that began first makes room for the next', async (t) => {
-  const shed: Shed[] = []
+  const shed: ShedReason[] = []
   const handle = withInFlightLimit(new PriorityShares(() => 2), (reason) => shed.push(reason))(
     afterBody,
   )
@@ -119,7 +119,7 @@ void t.test('of slow bodies the one that began first makes room for the next', a
 })
 
 void t.test('a body that has come takes a slot like any other request', async (t) => {
-  const shed: Shed[] = []
+  const shed: ShedReason[] = []
   const handle = withInFlightLimit(new PriorityShares(() => 1), (reason) => shed.push(reason))(
     afterBody,
   )
@@ -136,7 +136,7 @@ void t.test('a body that has come takes a slot like any other request', async (t
 void t.test('a body that has not come within a minute is waited for no longer', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const shed: Shed[] = []
+  const shed: ShedReason[] = []
   const handle = withInFlightLimit(new PriorityShares(() => 1), (reason) => shed.push(reason))(
     afterBody,
   )
@@ -151,7 +151,7 @@ void t.test('a body that has not come within a minute is waited for no longer', 
 const unproven = claimOf()
 
 void t.test('a watch of an unproven caller has a seat until it has begun', async (t) => {
-  const shed: [Shed, PriorityLevel][] = []
+  const shed: [ShedReason, PriorityLevel][] = []
   const seats = new PriorityShares(() => 10)
   const begins: (() => void)[] = []
   const handle = withInFlightLimit(seats, (...args) => shed.push(args))(
@@ -207,7 +207,7 @@ void t.test('an upgrade of an unproven caller has a seat until it is answered', 
 void t.test(
   'a body of a lower level makes room for one of a higher, never the reverse',
   async (t) => {
-    const shed: [Shed, PriorityLevel][] = []
+    const shed: [ShedReason, PriorityLevel][] = []
     const handle = withInFlightLimit(new PriorityShares(() => 4), (...args) => shed.push(args))(
       afterBody,
     )

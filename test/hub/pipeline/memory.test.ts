@@ -8,7 +8,7 @@ import type {
 } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { StatusError } from '../../../src/api/kube/status.ts'
-import type { Shed } from '../../../src/hub/pipeline/in-flight.ts'
+import type { ShedReason } from '../../../src/hub/pipeline/in-flight.ts'
 import { MemoryBudget } from '../../../src/hub/pipeline/memory.ts'
 import type { PriorityLevel } from '../../../src/hub/pipeline/priority-levels.ts'
 import { claimOf, exchangeOf } from '../../kit/exchange.ts'
@@ -92,7 +92,7 @@ const nowhere: Sink = {
 }
 
 void t.test('short requests are shed before memory goes, and watches are not', async (t) => {
-  const shed: Shed[] = []
+  const shed: ShedReason[] = []
   const budget = new MemoryBudget(
     limit,
     (reason) => shed.push(reason),
@@ -175,7 +175,7 @@ const workload = { claim: claimOf({ holds: () => true }) }
 void t.test(
   'each level has its share, and what the lower ones take is not the higher’s',
   async (t) => {
-    const shed: [Shed, PriorityLevel][] = []
+    const shed: [ShedReason, PriorityLevel][] = []
     const budget = new MemoryBudget(
       limit,
       (...args) => shed.push(args),

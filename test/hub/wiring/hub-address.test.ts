@@ -43,9 +43,9 @@ class Listening {
     t.teardown(() => this.close())
     this.address = new ReachableAddress({
       pods: this.pods,
-      shown: () => this.shown.certificate,
+      certificate: () => this.shown.certificate,
       ca: () => this.ca,
-      tell: (address) => this.told.push(address),
+      publish: (address) => this.told.push(address),
       metrics: createMetrics(),
       log: pino({ level: 'info' }, { write: (line: string) => void this.lines.push(line) }),
     })
@@ -57,7 +57,7 @@ class Listening {
     await once(this.#server, 'listening')
     this.#port = (this.#server.address() as AddressInfo).port
     this.address.listening(this.#port)
-    await this.address.judged
+    await this.address.firstProbe
     return this
   }
 
@@ -65,7 +65,7 @@ class Listening {
   show(pair: typeof right, own = true): Promise<void> {
     if (own) this.shown = pair
     this.#server.setSecureContext({ cert: pair.certificate, key: pair.key })
-    return this.address.look()
+    return this.address.probe()
   }
 
   get here(): HubAddress {
@@ -103,7 +103,7 @@ void t.test('what can be told without a look keeps nobody waiting', async (t) =>
     [(hub: Listening) => (hub.ca = undefined), 'name no authority of the cluster'],
   ] as const) {
     const hub = new Listening(t, changes)
-    t.equal(hub.address.judged, undefined)
+    t.equal(hub.address.firstProbe, undefined)
     t.strictSame(hub.told, [null])
     t.match(hub.address.remark(), `[ ]hub-address pods are not led to the hub: `)
     t.match(hub.address.remark(), why)
@@ -140,10 +140,10 @@ void t.test('certificates that pods would not take', async (t) => {
 void t.test('other authorities are other pods’ trust', async (t) => {
   const hub = await new Listening(t).open()
   hub.ca = others.certificate
-  await hub.address.look()
+  await hub.address.probe()
   t.strictSame(hub.told.at(-1), null)
   hub.ca = `${others.certificate}\n${cluster.certificate}`
-  await hub.address.look()
+  await hub.address.probe()
   t.strictSame(hub.told.at(-1), hub.here, 'one of several will do')
 })
 
@@ -167,7 +167,7 @@ void t.test('a moment of silence is forgiven, silence is not', async (t) => {
   const hub = await new Listening(t).open()
   hub.close()
   for (const expected of [hub.here, hub.here, null, null]) {
-    await hub.address.look()
+    await hub.address.probe()
     t.strictSame(hub.told.at(-1), expected)
   }
   t.match(hub.address.remark(), /nobody answers at/)
@@ -179,7 +179,7 @@ void t.test('a moment of silence is forgiven, silence is not', async (t) => {
 void t.test('what cannot be looked at leads nobody anywhere', async (t) => {
   const hub = await new Listening(t).open()
   hub.shown = { ...right, certificate: 'no certificate' }
-  await hub.address.look()
+  await hub.address.probe()
   t.strictSame(hub.told.at(-1), null)
   t.match(hub.address.remark(), /it cannot be looked at/)
 })
@@ -195,7 +195,7 @@ void t.test('at the start, silence is heard twice', async (t) => {
   t.teardown(() => late.close())
   const hub = new Listening(t)
   hub.address.listening((late.address() as AddressInfo).port)
-  await hub.address.judged
+  await hub.address.firstProbe
   t.equal(connections, 2)
   t.strictSame(hub.told, [null])
 })
@@ -204,7 +204,7 @@ void t.test('nobody is led to where nobody has answered yet', async (t) => {
   const hub = new Listening(t)
   hub.pods.hubAddress = { host: '127.0.0.1', port: 1 }
   hub.address.listening(1)
-  await hub.address.judged
+  await hub.address.firstProbe
   t.strictSame(hub.told, [null])
 })
 
@@ -220,14 +220,14 @@ void t.test('who takes the connection and says nothing has an end', async (t) =>
   })
   const hub = new Listening(t)
   hub.address.listening((mute.address() as AddressInfo).port)
-  await hub.address.judged
+  await hub.address.firstProbe
   t.strictSame(hub.told, [null])
   t.match(hub.address.remark(), /does not answer/)
 })
 
 void t.test('once it is disposed of, nobody is told anything', async (t) => {
   const hub = await new Listening(t).open()
-  const looking = hub.address.look()
+  const looking = hub.address.probe()
   hub.address[Symbol.dispose]()
   await looking
   t.equal(hub.told.length, 1)

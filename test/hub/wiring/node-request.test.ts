@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Reply, ReplySource } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import type { OnUnforeseen } from '../../../src/hub/pipeline/failures.ts'
+import type { OnUnexpected } from '../../../src/hub/pipeline/failures.ts'
 import { Unreachable } from '../../../src/hub/upstream/forward.ts'
 import { nodeRequests, type NodeRequest } from '../../../src/hub/wiring/node-request.ts'
 
@@ -22,8 +22,8 @@ const answered = (from: ReplySource, status: number): Reply => ({
 
 const code = (
   answer: () => Promise<Reply>,
-  onUnforeseen: OnUnforeseen = () => undefined,
-): Promise<number> => nodeRequests(answer, new AbortController().signal, onUnforeseen)(question)
+  onUnexpected: OnUnexpected = () => undefined,
+): Promise<number> => nodeRequests(answer, new AbortController().signal, onUnexpected)(question)
 
 void t.test('the code of the cloud’s answer is told, and of no other', async (t) => {
   t.equal(await code(async () => answered('cloud', 200)), 200)

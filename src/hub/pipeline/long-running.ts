@@ -6,7 +6,7 @@ import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
  * ends its watches, whose clients resume them with the next hub; a lasting answer goes on for the
  * grace period, while all else is handed over.
  */
-export function withLasting(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
+export function withLongRunning(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
   return (exchange) => {
     const { info } = exchange
     const mayLast = isLongRunning(info) && !isWatch(info)

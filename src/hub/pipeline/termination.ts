@@ -4,7 +4,7 @@ import { StatusError, type Status } from '../../api/kube/status.ts'
 import { changesNothing } from '../../api/request/request-info.ts'
 
 /** Lets a layer end a request whose client still waits. */
-export class Ending {
+export class Termination {
   readonly #exchange: Exchange
   readonly #abort = new LightAbort()
   readonly #answer = Promise.withResolvers<Reply>()

@@ -16,7 +16,7 @@ const encodings = ['json', 'protobuf'] as const
  * what they do not see, and a row hides most of it: what is not stored passes, and nothing is
  * edited. Whole objects it judges as `chain` does.
  */
-export function judgingParts(
+export function chainForPartial(
   chain: Chain,
   store: ObjectStore,
   exchange: Exchange,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { BytesReply, WatchReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import { unreadWatch } from '../../../src/hub/pipeline/unread-watch.ts'
+import { decodeWatch } from '../../../src/hub/pipeline/decode-watch.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { event } from '../cache/recording.ts'
 import { failingSource } from '../../kit/failing-source.ts'
@@ -17,7 +17,7 @@ function failing(cause: Error): WatchReply {
     headers: new HeaderList(['Content-Type', 'application/json']),
     source: failingSource(event('ADDED', 'a', 1), cause),
   }
-  const read = unreadWatch(reply, representation)
+  const read = decodeWatch(reply, representation)
   if (read.kind !== 'watch') throw new Error('it is no watch')
   return read
 }

@@ -44,7 +44,7 @@ const ofObject: ReadonlySet<string | undefined> = new Set([
 ])
 
 /** Whether the answer to a request may show objects that nobody has read on their way. */
-export const mayShowObject = ({ verb, subresource }: ResourceRequest): boolean =>
+export const mayContainObjects = ({ verb, subresource }: ResourceRequest): boolean =>
   verbs.has(verb) && ofObject.has(subresource)
 
 /**
@@ -52,7 +52,7 @@ export const mayShowObject = ({ verb, subresource }: ResourceRequest): boolean =
  * not, nor what is indented for people or asked for in another's name; the answer as it came where
  * there is none in it. Throws a `BrokenAnswer`.
  */
-export async function unreadObject(
+export async function decodeObjects(
   reply: BytesReply,
   exchange: Exchange,
 ): Promise<ObjectReply | ListReply | BodyReply | BytesReply> {

@@ -8,7 +8,7 @@ import { isProven } from '../../http/exchange/proven.ts'
  * connections with many tokens of one account are those of one caller. A proof that the answer
  * takes back is taken back there, too.
  */
-export function withProof(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
+export function withProvenCaller(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
   return (exchange) => {
     const wasProven = says(exchange)
     if (wasProven && !exchange.claim) return next(exchange)

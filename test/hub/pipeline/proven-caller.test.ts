@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:http2'
 import t from 'tap'
-import { withProof } from '../../../src/hub/pipeline/proof.ts'
+import { withProvenCaller } from '../../../src/hub/pipeline/proven-caller.ts'
 import {
   nodeIdentity,
   serviceAccount,
@@ -17,7 +17,7 @@ import { openStream } from '../../kit/http2.ts'
 void t.test('the listener hears who is proven before the request goes on', async (t) => {
   const heard: Identity[] = []
   const exchange = { ...exchangeOf('/api/v1/pods'), onProven: (who: Identity) => heard.push(who) }
-  await withProof(async () => {
+  await withProvenCaller(async () => {
     t.strictSame(heard, [nodeIdentity])
     return emptyReply
   })(exchange)
@@ -33,7 +33,7 @@ void t.test(
       const identity = tokenHolder('hash')
       const claim = claimOf({ holds: () => holds, identity: () => identity })
       const exchange = { ...exchangeOf('/api/v1/pods'), identity, claim }
-      await withProof(async () => {
+      await withProvenCaller(async () => {
         t.strictSame(heard, [])
         holds = accepted
         return emptyReply
@@ -48,7 +48,7 @@ void t.test('the listener hears of a proof that an answer takes back', async (t)
     const heard: string[] = []
     let holds = true
     const claim = claimOf({ holds: () => holds })
-    await withProof(async () => {
+    await withProvenCaller(async () => {
       t.strictSame(heard, ['proven'])
       holds = !isRevoked
       return emptyReply
@@ -73,7 +73,7 @@ void t.test(
       holds: () => isConfirmed,
       identity: () => (isConfirmed ? account : identity),
     })
-    await withProof(async () => {
+    await withProvenCaller(async () => {
       isConfirmed = true
       return emptyReply
     })({ ...exchangeOf('/api/v1/pods'), identity, claim, onProven: (who) => heard.push(who) })

@@ -5,7 +5,7 @@ import { serviceUnavailable, StatusError } from '../../api/kube/status.ts'
 import type { Representation } from '../../api/request/representation.ts'
 
 /** Waits for what filters settle before they judge objects. Throws a 503 where they cannot. */
-export async function settled(
+export async function prepareFilters(
   chain: Chain,
   gvk: GVK,
   { encoding, projection }: Representation,

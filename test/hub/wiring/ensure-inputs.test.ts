@@ -2,7 +2,7 @@ import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
 import { Shown } from '../../../src/hub/filter/shown.ts'
-import { learnOf } from '../../../src/hub/wiring/learn.ts'
+import { ensureInputsOf } from '../../../src/hub/wiring/ensure-inputs.ts'
 import { at, objectOf } from '../../kit/client.ts'
 import { allServices, service, services, startCloud } from '../../kit/cloud.ts'
 import { startHubParts } from '../../kit/hub-parts.ts'
@@ -35,18 +35,18 @@ void t.test('who is shown the address of the hub waits for it, and nobody else',
       shown: new Shown(),
       hooks: { onDifference: () => undefined, onExpired: () => undefined },
     },
-    learn: learnOf({
+    learn: ensureInputsOf({
       filters: {
         needsOf: ({ component, info }) =>
           info.isResource ? filters.needs(component, info.gvr, info.verb, info) : new Set(),
       },
       inputs: {
-        learn: (names) => {
+        ensure: (names) => {
           asked.push([...names])
           return undefined
         },
       },
-      hubAddress: { judged: judged.promise },
+      hubAddress: { firstProbe: judged.promise },
     }),
   })
   const led = hub.as('kubelet').get(allServices)

@@ -1,12 +1,15 @@
 import t from 'tap'
 import type { ListenerSocket } from '../../../src/config/passed-sockets.ts'
-import { placesOf } from '../../../src/hub/wiring/places.ts'
+import { listenAddresses } from '../../../src/hub/wiring/listen-addresses.ts'
 import { testConfig } from '../../kit/hub-config.ts'
 
 const config = testConfig(['--server-addr=https://a'])
 
 const placesWith = (port: number, passed: readonly ListenerSocket[]) =>
-  placesOf({ ...config, proxy: { ...config.proxy, port }, sockets: { proxy: passed } }, 'proxy')
+  listenAddresses(
+    { ...config, proxy: { ...config.proxy, port }, sockets: { proxy: passed } },
+    'proxy',
+  )
 
 const [ipv4, ipv6] = ['127.0.0.1', '::1'].map((host, i) => ({
   host,

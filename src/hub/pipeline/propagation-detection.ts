@@ -15,28 +15,28 @@ import type { ApiObject } from '../../api/kube/object.ts'
  * Whether somebody has shown an object otherwise than it is, before there was anything to show it
  * otherwise here.
  */
-type Notices = (gvk: GVK, encoding: Encoding, object: ApiObject) => boolean
+type IsPropagated = (gvk: GVK, encoding: Encoding, object: ApiObject) => boolean
 
 /**
  * What to look at the answer to an exchange for; `undefined`: nothing, or no longer. Whoever
  * notices sees to it that filters act from then on.
  */
-export type Noticing = (exchange: Exchange) => Notices | undefined
+export type DetectPropagation = (exchange: Exchange) => IsPropagated | undefined
 
 /**
  * Breaks lists and watches off that show what somebody before this hub has shown otherwise: its
  * client comes again, and then filters act. Until then nothing has to wait for them, and all passes
  * as it came.
  */
-export const withTakenOver =
-  (noticing: Noticing) =>
+export const withPropagationDetection =
+  (noticing: DetectPropagation) =>
   (next: Handler<Exchange>): Handler<Exchange> =>
   (exchange) => {
     const notices = noticing(exchange)
     return notices ? next(exchange).then((reply) => watchedFor(reply, notices)) : next(exchange)
   }
 
-function watchedFor(reply: Reply, notices: Notices): Reply {
+function watchedFor(reply: Reply, notices: IsPropagated): Reply {
   if (reply.kind === 'list' && reply.representation.projection === 'object')
     return listWatchedFor(reply, notices)
   if (reply.kind === 'watch') return { ...reply, events: eventsWatchedFor(reply, notices) }
@@ -45,7 +45,7 @@ function watchedFor(reply: Reply, notices: Notices): Reply {
 
 function listWatchedFor(
   { upstreamBody: _unread, ...reply }: ListReply,
-  notices: Notices,
+  notices: IsPropagated,
 ): ListReply {
   const { list, representation } = reply
   const gvk = objectKind(list.gvk)
@@ -55,7 +55,7 @@ function listWatchedFor(
   return { ...reply, list: { gvk: list.gvk, head: list.head, batches, end: () => list.end() } }
 }
 
-const eventsWatchedFor = ({ events, representation, gvk }: WatchReply, notices: Notices) =>
+const eventsWatchedFor = ({ events, representation, gvk }: WatchReply, notices: IsPropagated) =>
   passedUnless(
     events,
     (group: readonly WatchEvent[]) =>

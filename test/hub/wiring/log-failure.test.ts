@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createLog } from '../../../src/cli/log.ts'
-import { logFailure } from '../../../src/hub/wiring/unforeseen.ts'
+import { logFailure } from '../../../src/hub/wiring/log-failure.ts'
 
 void t.test('a mistake in a program is an error in the log, whatever it interrupted', async (t) => {
   const lines: string[] = []
@@ -9,5 +9,5 @@ void t.test('a mistake in a program is an error in the log, whatever it interrup
   logFailure(log, 'debug', { err: new TypeError('x is not a function') }, 'an answer broke off')
   const levels = lines.map((line) => (JSON.parse(line) as { level: string }).level)
   t.strictSame(levels, ['debug', 'error'])
-  t.match(lines[1], /stack.*unforeseen\.test/)
+  t.match(lines[1], /stack.*log-failure\.test/)
 })

@@ -12,7 +12,7 @@ import type { Representation } from '../../api/request/representation.ts'
  * where it is none. What there was before an event is not known of it, nor what its collection
  * holds. As of a recorded one, where the upstream's stream breaks it ends cleanly.
  */
-export function unreadWatch(
+export function decodeWatch(
   reply: BytesReply,
   representation: Representation,
 ): WatchReply | BytesReply {

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino'
 import { isProgrammingError } from '../../base/expected-fault.ts'
-import type { OnUnforeseen } from '../pipeline/failures.ts'
+import type { OnUnexpected } from '../pipeline/failures.ts'
 
 /** Where failures of requests are logged that the hub does not foresee. */
-export const unforeseenIn =
-  (log: Logger): OnUnforeseen =>
+export const logUnexpected =
+  (log: Logger): OnUnexpected =>
   (err, { method, url }) => {
-    log.error({ err, method, path: url.split('?')[0] }, 'a request failed unforeseen')
+    log.error({ err, method, path: url.split('?')[0] }, 'a request failed unexpectedly')
   }
 
 /**

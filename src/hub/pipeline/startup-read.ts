@@ -2,7 +2,7 @@ import { sleep } from '../../base/clock.ts'
 import type { Exchange, Reply } from '../../http/exchange/exchange.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import type { Cloud } from '../upstream/cloud.ts'
-import { wantsTheCloud } from './freshness.ts'
+import { requiresUpstream } from './freshness.ts'
 
 /**
  * How long a read of any age waits, after the start, to be told whether there is a cloud: over a
@@ -16,12 +16,12 @@ const patienceMs = 100
  * over, and a node that boots without a link is not to wait for that. The answer of the cache,
  * which is `undefined` where it must not answer yet; `undefined` where there is a verdict by now.
  */
-export async function firstVerdict(
+export async function answerAtStartup(
   exchange: Exchange,
   cloud: Pick<Cloud, 'online' | 'onlineKnown'>,
   fromCache: () => Promise<Reply | undefined>,
 ): Promise<Reply | undefined> {
-  if (wantsTheCloud(exchange)) {
+  if (requiresUpstream(exchange)) {
     await cloud.onlineKnown()
     return undefined
   }

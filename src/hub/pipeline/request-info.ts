@@ -5,12 +5,14 @@ import { representationsOf } from '../../api/request/representation.ts'
 import { parseRequestInfo, type RequestInfo } from '../../api/request/request-info.ts'
 
 /** A request whose URL is understood. */
-export interface Asked extends Incoming {
+export interface ParsedRequest extends Incoming {
   readonly info: RequestInfo
 }
 
 /** Parses what is asked. */
-export function withRequestInfo(next: Handler<Asked, WireReply>): Handler<Incoming, WireReply> {
+export function withRequestInfo(
+  next: Handler<ParsedRequest, WireReply>,
+): Handler<Incoming, WireReply> {
   return (incoming) => {
     const info = parseRequestInfo(incoming.method, incoming.url)
     return next({ ...incoming, info })
@@ -22,7 +24,7 @@ export function withRequestInfo(next: Handler<Asked, WireReply>): Handler<Incomi
  * becomes an exchange.
  */
 export function withIdentity(rules: AuthenticationRules) {
-  return (next: Handler<Exchange, WireReply>): Handler<Asked, WireReply> =>
+  return (next: Handler<Exchange, WireReply>): Handler<ParsedRequest, WireReply> =>
     async (asked) => {
       const caller = await authenticate(asked, rules)
       return next({
