@@ -35,7 +35,7 @@ import { nodeKeys } from './wiring/node-key.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
 import { inRootDir } from './wiring/root-dir.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
-import { accessOf } from './wiring/shared.ts'
+import { accessReviewsOf } from './wiring/shared-cachers.ts'
 import { storeOf } from './wiring/store.ts'
 import { logFailure } from './wiring/log-failure.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
@@ -150,7 +150,7 @@ export async function startHub(
   }
   const isHotRestart = storeReleased !== undefined
   const committed = new Broadcast()
-  const access = unshared.use(accessOf(config, { metrics, log }))
+  const access = unshared.use(accessReviewsOf(config, { metrics, log }))
   const needed = neededBy(config.nodeName, access, log)
   const store = unshared.use(
     await storeOf(config, { keys, metrics, health, log, isHotRestart, committed, needed }),

@@ -6,9 +6,9 @@ import t from 'tap'
 import { readFileSync } from 'node:fs'
 import { maxComputingShare } from '../../src/base/throttled.ts'
 import { sliceMs } from '../../src/base/time-slices.ts'
-import { waitingLists, waitingMs } from '../../src/hub/cache/list.ts'
+import { mostPagedLists, nextPageMs } from '../../src/hub/cache/recorded-list.ts'
 import { longestName, longestPath, longestSelectors } from '../../src/hub/cache/policy.ts'
-import * as tokens from '../../src/hub/cache/token-shelf.ts'
+import * as tokens from '../../src/hub/cache/token-cache.ts'
 import { timeoutSeconds } from '../../src/cluster/admission/webhooks.ts'
 import * as reviews from '../../src/cluster/review-bodies.ts'
 import * as webhook from '../../src/cluster/serve.ts'
@@ -29,14 +29,17 @@ import { mostAudiences, mostEras } from '../../src/hub/filter/shown.ts'
 import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { connectionsShare, leastMemory, maxConnections } from '../../src/hub/wiring/proxies.ts'
 import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cachers.ts'
-import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/wiring/shared.ts'
+import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/wiring/shared-cachers.ts'
 import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
 import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.ts'
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
 import * as overlays from '../../src/hub/answers/status-overlays.ts'
-import { mostReviews, reviewTimeoutMs as accountMs } from '../../src/hub/pipeline/confirmed-account.ts'
+import {
+  mostReviews,
+  reviewTimeoutMs as accountMs,
+} from '../../src/hub/pipeline/confirmed-account.ts'
 import { contentBytes } from '../../src/hub/pipeline/content.ts'
 import { bodyMs } from '../../src/hub/pipeline/in-flight.ts'
 import { alwaysServed, requestsShare } from '../../src/hub/pipeline/memory.ts'
@@ -229,8 +232,8 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'A name or a namespace, the path of a document': [counted(longestName)],
     'Both selectors of a list or watch': [counted(longestSelectors)],
     'A representation of a document': [],
-    'What is kept for a caller not seen': [`${maxIdleDays} days`],
-    'Lists in pages whose next page has not come': [counted(waitingLists), time(waitingMs)],
+    'What is kept for a caller not keptBytes': [`${maxIdleDays} days`],
+    'Lists in pages whose next page has not come': [counted(mostPagedLists), time(nextPageMs)],
     'What is written and not yet synced': [time(unsyncedMs)],
     'What waits to be written': [bytes(highWater)],
     'Events kept for watches, for a collection': [

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import { storedKey } from '../../src/base/stored-key.ts'
 import { Cachers } from '../../src/hub/cache/cacher/cachers.ts'
 import { Recorder } from '../../src/hub/cache/recorder.ts'
-import { Access } from '../../src/hub/cache/shared/access.ts'
+import { AccessReviews } from '../../src/hub/cache/shared/access-reviews.ts'
 import {
-  SharedCollections,
-  type SharedParts,
-} from '../../src/hub/cache/shared/shared-collections.ts'
+  SharedCachers,
+  type SharedCachersParts,
+} from '../../src/hub/cache/shared/shared-cachers.ts'
 import { Connections } from '../../src/http/client/connections.ts'
 import { Filters } from '../../src/hub/filter/filters.ts'
 import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
@@ -51,7 +51,7 @@ export interface PartsOptions {
   /** What is waited for before filters look; absent: nothing. */
   readonly learn?: EnsureInputs
   /** Services are shared; absent: nothing is. */
-  readonly shared?: Partial<Pick<SharedParts, 'bounds' | 'idleMs' | 'scope'>>
+  readonly shared?: Partial<Pick<SharedCachersParts, 'bounds' | 'idleMs' | 'scope'>>
 }
 
 export interface PartsHub {
@@ -63,7 +63,7 @@ export interface PartsHub {
   readonly malformed: unknown[]
   /** Why readers of shared collections were ended. */
   readonly readersEnded: string[]
-  readonly shared: SharedCollections | undefined
+  readonly shared: SharedCachers | undefined
   as(component: string, options?: Partial<ClientOptions>): Client
   /** Resolves when nothing of it is left but what it has kept. */
   stop(): Promise<void>
@@ -109,19 +109,19 @@ export async function startHubParts(
     memoryLimitBytes: 1024 ** 3,
     onShed: () => undefined,
   })
-  const ways = upstreamHandlers(() => dispatch)
+  const handlers = upstreamHandlers(() => dispatch)
   const sharing =
     shared &&
     parts.use(
-      new SharedCollections({
+      new SharedCachers({
         store,
-        ways,
-        access: new Access(join(rootDir, 'access.json'), {
-          onVerdict: () => undefined,
+        upstream: handlers,
+        access: new AccessReviews(join(rootDir, 'access.json'), {
+          onReviewed: () => undefined,
           onFailure: () => undefined,
         }),
         scope: () => [services],
-        link: {
+        connectivity: {
           online: () => cloud.online,
           changed: () => cloud.onlineChanged,
           since: () => cloud.since,
@@ -129,9 +129,9 @@ export async function startHubParts(
         leastMs: 1_800_000,
         bounds: { groups: 1_000, bytes: 1024 ** 2 },
         hooks: {
-          onWatches: () => undefined,
-          onReaders: () => undefined,
-          onReaderEnded: (reason) => readersEnded.push(reason),
+          onUpstreamWatches: () => undefined,
+          onWatchers: () => undefined,
+          onWatcherEnded: (reason) => readersEnded.push(reason),
           onFailed: () => undefined,
         },
         ...shared,
@@ -150,9 +150,9 @@ export async function startHubParts(
   const cachers = parts.use(
     new Cachers({
       store,
-      ways,
+      upstream: handlers,
       recorder,
-      link: () => ({
+      connectivity: () => ({
         online: () => cloud.online,
         changed: () => cloud.onlineChanged,
         since: () => cloud.since,
@@ -161,9 +161,9 @@ export async function startHubParts(
       bounds: { groups: 1_000, bytes: 1024 ** 2 },
       mostBytes: 16 * 1024 ** 2,
       hooks: {
-        onWatches: () => undefined,
-        onReaders: () => undefined,
-        onReaderEnded: () => undefined,
+        onUpstreamWatches: () => undefined,
+        onWatchers: () => undefined,
+        onWatcherEnded: () => undefined,
         onFailed: () => undefined,
       },
     }),

@@ -8,7 +8,7 @@ import type { ObjectStore } from '../store/store.ts'
 const mostKnown = 4_096
 
 /** Who is shown what. */
-interface Observed {
+interface ObservedResource {
   readonly identity: Identity
   readonly gvr: GVR
 }
@@ -26,20 +26,20 @@ export class ObservedVersions {
     this.#store = store
   }
 
-  of({ identity, gvr }: Observed): ResourceVersion | undefined {
-    const place = placeOf(identity, gvr)
+  of({ identity, gvr }: ObservedResource): ResourceVersion | undefined {
+    const place = keyOf(identity, gvr)
     const known = this.#known.get(place) ?? this.#store.observedVersion(identity, gvr)
     if (known !== undefined) this.#known.set(place, known)
     return known
   }
 
   /** It is about to be shown something of this version; what is no version changes nothing. */
-  note(of: Observed, version: string): void {
+  note(of: ObservedResource, version: string): void {
     const shown = resourceVersion(version)
     if (shown === undefined) return
     const known = this.of(of)
     if (known === undefined || isNewer(shown, known)) {
-      this.#known.set(placeOf(of.identity, of.gvr), shown)
+      this.#known.set(keyOf(of.identity, of.gvr), shown)
     }
   }
 
@@ -47,14 +47,14 @@ export class ObservedVersions {
    * The same for a consistent read, before which `of` was `before`. It cannot be older, unless the
    * cluster was restored from a backup: then that is what counts from now on.
    */
-  noteConsistent(of: Observed, version: string, before: ResourceVersion | undefined): void {
+  noteConsistent(of: ObservedResource, version: string, before: ResourceVersion | undefined): void {
     const shown = resourceVersion(version)
     const isRestored = isNewer(before, shown) && this.of(of) === before
-    if (isRestored && shown) this.#known.set(placeOf(of.identity, of.gvr), shown)
+    if (isRestored && shown) this.#known.set(keyOf(of.identity, of.gvr), shown)
     else this.note(of, version)
   }
 }
 
 /** Whatever the API version, an object has one resource version. */
-const placeOf = (identity: Identity, { group, resource }: GVR): string =>
+const keyOf = (identity: Identity, { group, resource }: GVR): string =>
   JSON.stringify([identity, group, resource])

@@ -25,44 +25,44 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
 import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
 import { newestCoveringVersion } from '../answers/covering-version.ts'
-import { saysAbsent } from './absence.ts'
-import { Arriving } from './arriving.ts'
-import { RecordedList, Pages } from './list.ts'
-import { askedFor } from './news.ts'
+import { isObjectNotFound } from './object-not-found.ts'
+import { ReplayableBody } from './replayable-body.ts'
+import { RecordedList, PagedLists } from './recorded-list.ts'
+import { requestBaseline } from './replaces-stored.ts'
 import { ObservedVersions } from './observed.ts'
 import { recordable, type Recordable } from './policy.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 import { shapeOf, tellsShape } from './shape.ts'
-import { TokenShelf } from './token-shelf.ts'
-import { tokenToKeep, type KeptToken } from './token.ts'
-import { RecordedWatch } from './watch.ts'
+import { TokenCache } from './token-cache.ts'
+import { cachedTokenOf, type CachedToken } from './cached-token.ts'
+import { RecordedWatch } from './recorded-watch.ts'
 
 /**
  * What is to be recorded, with the versions at which collections it may replace were kept when it
  * was asked for.
  */
-export type Wanted = Recordable & {
-  readonly kept?: ReadonlyMap<RepresentationKey, string | undefined>
+export type RecordingPlan = Recordable & {
+  readonly storedVersions?: ReadonlyMap<RepresentationKey, string | undefined>
   /**
    * The newest version at which the caller had been shown anything of a resource of which it wants
    * a collection.
    */
-  readonly observed?: ResourceVersion | undefined
+  readonly lastObserved?: ResourceVersion | undefined
   /** What was known of the object that was asked for by its name, in each form. */
-  readonly known?: ReadonlyMap<RepresentationKey, KnownState>
+  readonly storedStates?: ReadonlyMap<RepresentationKey, StoredState>
   /** The server was asked for the most recent, though the client did not insist on it. */
-  readonly mostRecent?: true
+  readonly isConsistent?: true
 }
 
 /** What was stored of an object when a request went up. */
-interface KnownState {
+interface StoredState {
   /** '' where it was known not to exist. */
   readonly version: string
   /** The version up to which that held. */
   readonly confirmed: string
 }
 
-type WantedCollection = Extract<Wanted, { readonly kind: 'list' | 'watch' | 'object' }>
+type ObjectsPlan = Extract<RecordingPlan, { readonly kind: 'list' | 'watch' | 'object' }>
 
 /**
  * An answer broke off before anything of it was passed on: it may be asked for again, or given from
@@ -104,13 +104,13 @@ export class Recorder {
   readonly #store: ObjectStore
   readonly #rules: RecordingRules
   readonly #hooks: RecorderHooks
-  readonly #pages = new Pages()
+  readonly #pages = new PagedLists()
   readonly #observed: ObservedVersions
-  readonly #tokens: TokenShelf
+  readonly #tokens: TokenCache
 
   constructor(store: ObjectStore, rules: RecordingRules, hooks: RecorderHooks) {
     this.#store = store
-    this.#tokens = new TokenShelf(store)
+    this.#tokens = new TokenCache(store)
     this.#observed = new ObservedVersions(store)
     this.#rules = rules
     this.#hooks = hooks
@@ -127,12 +127,12 @@ export class Recorder {
   }
 
   /** To be asked before the exchange is forwarded. */
-  wants(exchange: Exchange): Wanted | undefined {
+  plan(exchange: Exchange): RecordingPlan | undefined {
     const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
     if (what?.kind === 'object') {
       // What is created is not asked for by its name.
       const isNamed = what.info.name !== undefined
-      return isNamed ? { ...what, known: this.#known(exchange, what.info) } : what
+      return isNamed ? { ...what, storedStates: this.#known(exchange, what.info) } : what
     }
     if (what?.kind !== 'list' && what?.kind !== 'watch') return what
     const { info } = what
@@ -143,19 +143,19 @@ export class Recorder {
           this.#store.version(collectionKey(exchange, info, representation)),
         ] as const,
     )
-    return { ...what, kept: new Map(kept), observed: this.observed(exchange) }
+    return { ...what, storedVersions: new Map(kept), lastObserved: this.lastObserved(exchange) }
   }
 
   /**
    * The newest version at which the caller was shown anything of the resource that it asks for,
    * through here.
    */
-  observed({ identity, info }: Exchange): ResourceVersion | undefined {
+  lastObserved({ identity, info }: Exchange): ResourceVersion | undefined {
     return info.isResource ? this.#observed.of({ identity, gvr: info.gvr }) : undefined
   }
 
   /** Throws a `BrokenAnswer`. */
-  async record(what: Wanted, exchange: Exchange, reply: BytesReply): Promise<Reply> {
+  async record(what: RecordingPlan, exchange: Exchange, reply: BytesReply): Promise<Reply> {
     if (reply.headers.get('content-encoding') !== undefined && !isGzip(reply.headers)) return reply
     if (reply.status === 404 && what.kind === 'object' && exchange.method === 'GET') {
       return this.#absence(exchange, what.info, reply)
@@ -180,7 +180,7 @@ export class Recorder {
 
   async #object(
     exchange: Exchange,
-    what: WantedCollection,
+    what: ObjectsPlan,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -201,7 +201,7 @@ export class Recorder {
     const { name } = read.object
     // What is created is named in its body only, and what is read by the answer, too.
     const key = { ...objectKey(exchange, info, representation), name: info.name ?? name }
-    const isRestored = isConsistent(what) && this.#isRestored(key, what, read.object)
+    const isRestored = isConsistentRead(what) && this.#isRestored(key, what, read.object)
     const written = isRestored
       ? this.#store.putRestored(key, read.gvk, read.object)
       : this.#store.put(key, read.gvk, read.object)
@@ -211,7 +211,7 @@ export class Recorder {
     return { ...asItCame, kind: 'object', representation, ...read }
   }
 
-  #known(exchange: Exchange, info: ResourceRequest): ReadonlyMap<RepresentationKey, KnownState> {
+  #known(exchange: Exchange, info: ResourceRequest): ReadonlyMap<RepresentationKey, StoredState> {
     return new Map(
       exchange.representations.flatMap((representation) => {
         const state = this.#stateOf(objectKey(exchange, info, representation), exchange, info)
@@ -220,7 +220,7 @@ export class Recorder {
     )
   }
 
-  #stateOf(key: ObjectKey, exchange: Exchange, info: ResourceRequest): KnownState | undefined {
+  #stateOf(key: ObjectKey, exchange: Exchange, info: ResourceRequest): StoredState | undefined {
     const found = this.#store.get(key)
     if (found === undefined) return undefined
     return found === 'absent'
@@ -234,8 +234,8 @@ export class Recorder {
    * was restored from a backup. Not where something else has been stored meanwhile, which may be
    * newer.
    */
-  #isRestored(key: ObjectKey, { known }: WantedCollection, object: ApiObject): boolean {
-    const before = known?.get(key.partition.representation)
+  #isRestored(key: ObjectKey, { storedStates }: ObjectsPlan, object: ApiObject): boolean {
+    const before = storedStates?.get(key.partition.representation)
     const given = resourceVersion(object.resourceVersion)
     const confirmed = resourceVersion(before?.confirmed)
     if (!before || given === undefined || confirmed === undefined) return false
@@ -254,7 +254,7 @@ export class Recorder {
     const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
     const { body, asItCame } = whole
-    if (saysAbsent(encoding, body, info.name ?? '')) {
+    if (isObjectNotFound(encoding, body, info.name ?? '')) {
       // What all programs share was told by another watch, which may not have heard of it yet.
       const keys = [exchange, { ...exchange, identity: sharedIdentity }].flatMap((each) =>
         exchange.representations.map((representation) => objectKey(each, info, representation)),
@@ -279,16 +279,16 @@ export class Recorder {
 
   async #token(
     exchange: Exchange,
-    what: Extract<Wanted, { readonly kind: 'token' }>,
+    what: Extract<RecordingPlan, { readonly kind: 'token' }>,
     reply: BytesReply,
   ): Promise<Reply> {
     const encoding = encodingOf(reply.headers.get('content-type'))
     if (reply.status !== 201 || encoding === undefined) return reply
     const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
-    let token: KeptToken | undefined
+    let token: CachedToken | undefined
     try {
-      token = tokenToKeep(exchange, what, { encoding, body: whole.body })
+      token = cachedTokenOf(exchange, what, { encoding, body: whole.body })
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error
       this.#hooks.onMalformed(error, exchange)
@@ -309,13 +309,17 @@ export class Recorder {
     reply: BytesReply,
   ): Promise<{ body: Buffer; asItCame: BodyReply } | { rest: BytesReply }> {
     if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
-    const arriving = new Arriving(reply, this.#hooks.onUnpacked)
+    const arriving = new ReplayableBody(reply, this.#hooks.onUnpacked)
     const body = await arriving.whole(wholeBodyBytes).catch(brokenAnswer)
     if (body === undefined) return { rest: arriving.replay() }
     const asItCame: BodyReply =
-      arriving.isPacked && !acceptsGzip(exchange.headers)
+      arriving.isCompressed && !acceptsGzip(exchange.headers)
         ? { ...reply, kind: 'body', headers: withLength(reply.headers, body), body }
-        : { ...reply, kind: 'body', body: arriving.isPacked ? joined(arriving.seen()) : body }
+        : {
+            ...reply,
+            kind: 'body',
+            body: arriving.isCompressed ? joined(arriving.keptBytes()) : body,
+          }
     return { body, asItCame }
   }
 
@@ -330,13 +334,13 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    { info, kept, observed, mostRecent }: WantedCollection,
+    { info, storedVersions, lastObserved, isConsistent }: ObjectsPlan,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
-    const arriving = new Arriving(reply, this.#hooks.onUnpacked)
+    const arriving = new ReplayableBody(reply, this.#hooks.onUnpacked)
     try {
-      const opening = await arriving.opening(tellsShape)
+      const opening = await arriving.prefix(tellsShape)
       const representation = formAnswered(exchange, encoding, joined(opening))
       if (representation === undefined) return arriving.replay()
       const cutter = listDecoder(encoding, representation.projection)
@@ -351,14 +355,19 @@ export class Recorder {
             arriving,
             key: collectionKey(exchange, info, representation),
             info,
-            asked: askedFor(info, kept?.get(representation.key), observed, mostRecent),
+            baseline: requestBaseline(
+              info,
+              storedVersions?.get(representation.key),
+              lastObserved,
+              isConsistent,
+            ),
             store: this.#store,
             observed: this.#observed,
             pages: this.#pages,
             hooks: this.#hooks,
             exchange,
           })
-          const passedOn = arriving.isPacked && acceptsGzip(exchange.headers)
+          const passedOn = arriving.isCompressed && acceptsGzip(exchange.headers)
           return {
             ...reply,
             kind: 'list',
@@ -380,18 +389,18 @@ export class Recorder {
 
   #watch(
     exchange: Exchange,
-    { info, kept, observed, mostRecent }: WantedCollection,
+    { info, storedVersions, lastObserved, isConsistent }: ObjectsPlan,
     reply: BytesReply,
     representations: readonly [Representation, ...Representation[]],
   ): Reply {
-    const arriving = new Arriving(reply, this.#hooks.onUnpacked)
-    arriving.letGo()
+    const arriving = new ReplayableBody(reply, this.#hooks.onUnpacked)
+    arriving.stopKeeping()
     const watch = new RecordedWatch({
       arriving,
       representations,
       info,
-      asked: (representation) =>
-        askedFor(info, kept?.get(representation.key), observed, mostRecent),
+      baseline: (representation) =>
+        requestBaseline(info, storedVersions?.get(representation.key), lastObserved, isConsistent),
       observed: this.#observed,
       key: (representation) => collectionKey(exchange, info, representation),
       store: this.#store,
@@ -411,8 +420,8 @@ export class Recorder {
 }
 
 /** Whether the answer is no older than its request: a write's, and that of a plain get. */
-const isConsistent = ({ info: { verb, query }, mostRecent }: WantedCollection): boolean =>
-  mostRecent === true || verb !== 'get' || !query.get('resourceVersion')
+const isConsistentRead = ({ info: { verb, query }, isConsistent }: ObjectsPlan): boolean =>
+  isConsistent === true || verb !== 'get' || !query.get('resourceVersion')
 
 /** The client's own form that fits what was answered. */
 function formAnswered(

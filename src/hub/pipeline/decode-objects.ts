@@ -1,5 +1,5 @@
 import { joined } from '../../base/bytes.ts'
-import { Arriving } from '../cache/arriving.ts'
+import { ReplayableBody } from '../cache/replayable-body.ts'
 import { brokenAnswer } from '../cache/recorder.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { objectKind } from '../../api/codec/list.ts'
@@ -65,12 +65,12 @@ export async function decodeObjects(
   if ((status !== 200 && status !== 201) || !representation || !(isPlain || isGzip(headers)))
     return reply
   if (Number(headers.get('content-length') ?? 0) > mostBytes) return reply
-  const arriving = new Arriving(reply, () => undefined)
+  const arriving = new ReplayableBody(reply, () => undefined)
   const body = await arriving.whole(mostBytes).catch(brokenAnswer)
   if (body === undefined) return arriving.replay()
   const asItCame: BodyReply =
     !isPlain && acceptsGzip(exchange.headers)
-      ? { ...reply, kind: 'body', body: joined(arriving.seen()) }
+      ? { ...reply, kind: 'body', body: joined(arriving.keptBytes()) }
       : { ...reply, kind: 'body', headers: isPlain ? headers : withLength(headers, body), body }
   try {
     if (ofSeveral.has(exchange.info.verb)) {

@@ -1,4 +1,4 @@
-import { Arriving } from '../cache/arriving.ts'
+import { ReplayableBody } from '../cache/replayable-body.ts'
 import { watchDecoder } from '../../api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../../api/codec/watch.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
@@ -21,8 +21,8 @@ export function decodeWatch(
   const isOfForm = encodingOf(headers.get('content-type')) === representation.encoding
   if (status !== 200 || !isReadable || !isOfForm || representation.projection !== 'object')
     return reply
-  const arriving = new Arriving(reply, () => undefined)
-  arriving.letGo()
+  const arriving = new ReplayableBody(reply, () => undefined)
+  arriving.stopKeeping()
   const cutter = watchDecoder(representation.encoding, representation.projection)
   const events = async function* (): AsyncGenerator<readonly WatchEvent[]> {
     try {

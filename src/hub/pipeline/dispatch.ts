@@ -1,8 +1,8 @@
 import type { AbortSignalLike } from '../../base/abort.ts'
-import { BrokenAnswer, type Recorder, type Wanted } from '../cache/recorder.ts'
+import { BrokenAnswer, type Recorder, type RecordingPlan } from '../cache/recorder.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
-import type { Ways } from '../cache/cacher/reflecting.ts'
-import type { SharedCollections } from '../cache/shared/shared-collections.ts'
+import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
+import type { SharedCachers } from '../cache/shared/shared-cachers.ts'
 import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { isProven, provenIdentity } from '../../http/exchange/proven.ts'
@@ -45,7 +45,7 @@ export interface UpstreamPathParts {
   readonly recorder: Recorder
   readonly local: LocalFacts
   /** Collections that all callers share; absent: none. */
-  readonly shared?: SharedCollections
+  readonly shared?: SharedCachers
   readonly onOutcome: ForwardOptions['onOutcome']
 }
 
@@ -89,7 +89,7 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
  * How cachers ask the cloud. `parts` is called for each request: what is asked depends on what
  * shared collections have shown, and these are made with the way to the cloud.
  */
-export const upstreamHandlers = (parts: () => UpstreamPathParts): Ways => ({
+export const upstreamHandlers = (parts: () => UpstreamPathParts): UpstreamHandlers => ({
   recorded: (exchange) => forwardWithRetry(exchange, parts()),
   unrecorded: (exchange) => {
     const { forward, onOutcome } = parts()
@@ -131,7 +131,7 @@ function notOlderThanObserved(
 ): Exchange | undefined {
   const observed = requiresUpstream(exchange)
     ? undefined
-    : recorder.observed(withProvenIdentity(exchange))
+    : recorder.lastObserved(withProvenIdentity(exchange))
   return observed && asNotOlderThan(exchange, observed)
 }
 
@@ -201,20 +201,20 @@ async function forwardWithRetry(exchange: Exchange, parts: UpstreamPathParts): P
 async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): Promise<Reply> {
   if (exchange.upgrade) return parts.upgrade(exchange)
   const { onOutcome, forward, recorder } = parts
-  const what = recorder.wants(exchange)
+  const what = recorder.plan(exchange)
   if (what === undefined) return forward(exchange, { onOutcome })
-  const record = (wanted: Wanted, reply: BytesReply): Promise<Reply> =>
+  const record = (wanted: RecordingPlan, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, withProvenIdentity(exchange), reply)
   const asked = { ...exchange, headers: withReadableEncodings(exchange.headers) }
   const told = lastObservedFor(what, () =>
-    newest([parts.shared?.told(exchange), lastObservedOffline(exchange, parts.local)]),
+    newest([parts.shared?.lastObserved(exchange), lastObservedOffline(exchange, parts.local)]),
   )
   if (told === undefined) {
     return record(what, await forward(asked, { onOutcome }))
   }
   if (what.kind === 'watch') {
     const current = { ...asked, url: consistentWatchListUrl(exchange.url) }
-    return record({ ...what, mostRecent: true }, await forward(current, { onOutcome }))
+    return record({ ...what, isConsistent: true }, await forward(current, { onOutcome }))
   }
   if (!isContradicted(exchange, parts)) {
     const current = { ...asked, url: notOlderThanUrl(exchange.url, told) }
@@ -225,7 +225,7 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
     discard(reply)
   }
   const decisive = { ...asked, url: consistentUrl(exchange.url) }
-  return record({ ...what, mostRecent: true }, await forward(decisive, { onOutcome }))
+  return record({ ...what, isConsistent: true }, await forward(decisive, { onOutcome }))
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Wanted } from '../cache/recorder.ts'
+import type { RecordingPlan } from '../cache/recorder.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import {
   compareVersions,
@@ -30,7 +30,7 @@ export function requiresUpstream({ method, info }: Exchange): boolean {
  * for all other requests.
  */
 export function lastObservedFor(
-  what: Wanted,
+  what: RecordingPlan,
   otherwise: () => ResourceVersion | undefined = () => undefined,
 ): ResourceVersion | undefined {
   if (what.kind === 'document' || what.kind === 'token') return undefined
@@ -45,7 +45,7 @@ export function lastObservedFor(
   if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
   // What is refused is not to be made something that is not.
   if (!areValidListOptions(query, isWatch)) return undefined
-  const told = [...(what.kept?.values() ?? []), what.observed, otherwise()]
+  const told = [...(what.storedVersions?.values() ?? []), what.lastObserved, otherwise()]
   return told
     .flatMap((version) => resourceVersion(version) ?? [])
     .toSorted(compareVersions)

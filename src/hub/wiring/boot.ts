@@ -11,7 +11,7 @@ import {
 import type { KubeletCache } from '../boot/kubelet-cache.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
 import { bootVerdict, reasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
-import type { Access } from '../cache/shared/access.ts'
+import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
 import type { LiveConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
@@ -29,7 +29,7 @@ export interface BootSurroundings {
   readonly nodeName: string
   readonly live: () => LiveConfig
   readonly store: ObjectStore
-  readonly access: Access
+  readonly access: AccessReviews
   readonly cloud: Cloud
   /** Asks the cloud, or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>

@@ -1,4 +1,4 @@
-import type { Link } from '../cache/cacher/cacher.ts'
+import type { Connectivity } from '../cache/cacher/cacher.ts'
 import { Cachers } from '../cache/cacher/cachers.ts'
 import type { Recorder } from '../cache/recorder.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
@@ -6,7 +6,7 @@ import type { Credential } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { memoryLimit } from './memory.ts'
-import type { SharedSurroundings } from './shared.ts'
+import type { SharedSurroundings } from './shared-cachers.ts'
 import { logFailure } from './log-failure.ts'
 
 export interface CachersSurroundings extends SharedSurroundings {
@@ -23,20 +23,20 @@ export const cachedShare = 1 / 64
 /** The cachers of this hub. */
 export const cachersOf = (
   config: StartConfig,
-  { cloud, ways, store, recorder, metrics, log }: CachersSurroundings,
+  { cloud, upstream: upstream, store, recorder, metrics, log }: CachersSurroundings,
 ): Cachers =>
   new Cachers({
     store,
-    ways,
+    upstream,
     recorder,
-    link: (credential) => linkOf(cloud, credential),
+    connectivity: (credential) => linkOf(cloud, credential),
     leastMs: config.minRequestTimeoutMs,
     bounds: { groups: cachedGroups, bytes: cachedBytes },
     mostBytes: memoryLimit(config) * cachedShare,
     hooks: {
-      onWatches: (difference) => metrics.cacherUpstreamWatches.add(difference),
-      onReaders: (difference) => metrics.cacherWatchers.add(difference),
-      onReaderEnded: (reason) => metrics.cacherWatchersEnded.add({ reason }),
+      onUpstreamWatches: (difference) => metrics.cacherUpstreamWatches.add(difference),
+      onWatchers: (difference) => metrics.cacherWatchers.add(difference),
+      onWatcherEnded: (reason) => metrics.cacherWatchersEnded.add({ reason }),
       onFailed: (gvr, err) =>
         logFailure(
           log,
@@ -48,7 +48,7 @@ export const cachersOf = (
   })
 
 /** Where API servers refuse the hub's own credentials, it cannot ask with them. */
-const linkOf = (cloud: Cloud, credential: Credential): Link => {
+const linkOf = (cloud: Cloud, credential: Credential): Connectivity => {
   const refusal = (): AbortSignal | undefined => (credential === 'node' ? cloud.refusal : undefined)
   return {
     online: () => (cloud.online === true ? refusal() === undefined : cloud.online),

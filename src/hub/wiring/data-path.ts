@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Cachers } from '../cache/cacher/cachers.ts'
-import type { Access } from '../cache/shared/access.ts'
-import type { SharedCollections } from '../cache/shared/shared-collections.ts'
+import type { AccessReviews } from '../cache/shared/access-reviews.ts'
+import type { SharedCachers } from '../cache/shared/shared-cachers.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
@@ -32,7 +32,7 @@ import type { NodeKeys } from './node-key.ts'
 import { cachersOf } from './cachers.ts'
 import type { RecordedComponents } from './recorded-components.ts'
 import { recorderOf } from './recorder.ts'
-import { sharedCollectionsOf } from './shared.ts'
+import { sharedCachersOf } from './shared-cachers.ts'
 import { logUnexpected } from './log-failure.ts'
 
 export interface CloudPathParts {
@@ -44,7 +44,7 @@ export interface CloudPathParts {
   readonly store: ObjectStore
   readonly clusterKeys: ClusterKeys
   /** Who may read whole collections. */
-  readonly access: Access
+  readonly access: AccessReviews
   readonly recorded: RecordedComponents
   readonly filters: EnabledFilters
   readonly metrics: HubMetrics
@@ -61,7 +61,7 @@ export interface CloudPath {
   readonly dispatch: DispatchParts
   readonly clients: ClientForward
   /** To be disposed of before the store. */
-  readonly shared: SharedCollections
+  readonly shared: SharedCachers
   /** To be disposed of before what is shared. */
   readonly cachers: Cachers
 }
@@ -95,9 +95,9 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     metrics,
     log,
   })
-  const ways = upstreamHandlers(() => dispatch)
-  const surroundings = { cloud, ways, store, metrics, log }
-  const shared = sharedCollectionsOf(config, live, access, surroundings)
+  const upstream = upstreamHandlers(() => dispatch)
+  const surroundings = { cloud, upstream, store, metrics, log }
+  const shared = sharedCachersOf(config, live, access, surroundings)
   const cachers = cachersOf(config, { ...surroundings, recorder })
   const alone: DispatchParts = {
     cloud,
@@ -195,7 +195,7 @@ const sharedMs = 60_000
 
 interface Sharing {
   readonly cloud: Cloud
-  readonly shared: SharedCollections
+  readonly shared: SharedCachers
 }
 
 /** A list is waited for, so that it costs no second one. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { elapsed } from '../../base/clock.ts'
 import { kubeletCache, podsOf, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { nodeDependencies } from '../boot/node-dependencies.ts'
-import type { Access } from '../cache/shared/access.ts'
+import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import type { NamedObject, FindReferencedObjects } from '../store/named-object.ts'
@@ -15,11 +15,15 @@ import type { ObjectStore } from '../store/store.ts'
 const neededMs = 1000
 
 /** What a store holds, as the node sees it. */
-export const knownToNode = (store: ObjectStore, nodeName: string, access: Access): KubeletCache =>
+export const knownToNode = (store: ObjectStore, nodeName: string, access: AccessReviews): KubeletCache =>
   kubeletCache(store, nodeName, (gvr) => access.last(nodeIdentity, gvr) === true)
 
 /** What the pods of the node refer to: of that nothing is to be given up. */
-export function neededBy(nodeName: string, access: Access, log: Logger): FindReferencedObjects {
+export function neededBy(
+  nodeName: string,
+  access: AccessReviews,
+  log: Logger,
+): FindReferencedObjects {
   let last:
     | {
         readonly of: string

@@ -12,7 +12,7 @@ const whole = gzipSync(page(40_000, versions))
 async function begun(cache: Awaited<ReturnType<typeof recordingIn>>) {
   const headers = { Accept: 'application/json', 'Accept-Encoding': 'gzip' }
   const exchange = exchangeOf(pods, { headers })
-  const what = cache.recorder.wants(exchange)
+  const what = cache.recorder.plan(exchange)
   if (!what) throw new Error('pods are recorded')
   const { promise, resolve } = Promise.withResolvers<Sink>()
   const source: ByteSource = (sink) => {

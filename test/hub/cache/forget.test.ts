@@ -88,7 +88,7 @@ async function recording(
     failures,
     record: async (reply, path) => {
       const exchange = exchangeOf(path)
-      return recorder.record(recorder.wants(exchange)!, exchange, reply)
+      return recorder.record(recorder.plan(exchange)!, exchange, reply)
     },
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   }

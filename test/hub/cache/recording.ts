@@ -82,7 +82,7 @@ export async function recordingIn(directory: string, comparesEvents = true) {
   const key = collectionKey(plain, plain.info, representation)
   const ask = (url: string): Underway => {
     const exchange = exchangeOf(url, { headers: { Accept: 'application/json' } })
-    const what = recorder.wants(exchange)
+    const what = recorder.plan(exchange)
     if (!what) throw new Error(`${url} is not recorded`)
     return {
       answer: async (...chunks) => {
@@ -107,7 +107,7 @@ export async function recordingIn(directory: string, comparesEvents = true) {
     /** The events of a watch that `source` answers. */
     watch: async (url: string, source: ByteSource): Promise<WatchReply['events']> => {
       const exchange = exchangeOf(url, { headers: { Accept: 'application/json' } })
-      const what = recorder.wants(exchange)
+      const what = recorder.plan(exchange)
       if (!what) throw new Error(`${url} is not recorded`)
       const reply = await recorder.record(what, exchange, { ...replyOf([]), source })
       if (reply.kind !== 'watch') throw new Error(`${url} is no watch`)

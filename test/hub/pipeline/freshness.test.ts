@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Wanted } from '../../../src/hub/cache/recorder.ts'
+import type { RecordingPlan } from '../../../src/hub/cache/recorder.ts'
 import {
   asNotOlderThan,
   consistentUrl,
@@ -56,10 +56,10 @@ const wanted = (
   url: string,
   kept: readonly (readonly [RepresentationKey, string | undefined])[],
   kind: 'list' | 'watch' = 'list',
-): Wanted => ({
+): RecordingPlan => ({
   kind,
   info: parseRequestInfo('GET', url) as ResourceRequest,
-  kept: new Map(kept),
+  storedVersions: new Map(kept),
 })
 
 void t.test(
@@ -110,8 +110,8 @@ void t.test(
 
 void t.test('nor older than any object of its resource that was shown', async (t) => {
   const list = wanted('/api/v1/pods?resourceVersion=0', [[json, '100']])
-  t.equal(lastObservedFor({ ...list, observed: resourceVersion('105') }), '105')
-  t.equal(lastObservedFor({ ...list, observed: resourceVersion('99') }), '100')
+  t.equal(lastObservedFor({ ...list, lastObserved: resourceVersion('105') }), '105')
+  t.equal(lastObservedFor({ ...list, lastObserved: resourceVersion('99') }), '100')
 })
 
 void t.test(

@@ -15,7 +15,7 @@ import type { EventLog } from './event-log.ts'
  * Which objects a reader is shown, and by what it is told from other selections: what is made of an
  * event for one is made once.
  */
-export interface Selected {
+export interface WatchSelection {
   readonly selection: Selection
   readonly key: string
 }
@@ -24,7 +24,7 @@ export interface Selected {
  * What comes before the log: the state of a collection, or changes to it that the log does not have
  * any more.
  */
-export type Opening =
+export type Backfill =
   | {
       readonly kind: 'state'
       readonly batches: Iterable<readonly ApiObject[]>
@@ -42,8 +42,8 @@ export interface CacheWatcherParts {
   /** Where in the log it begins, and the version up to which it is told already. */
   readonly cursor: number
   readonly from: string
-  readonly opening?: Opening
-  readonly selected: Selected
+  readonly backfill?: Backfill
+  readonly selection: WatchSelection
   readonly gvk: GVK
   readonly encoding: Encoding
   readonly bookmarks: boolean
@@ -96,7 +96,7 @@ export class CacheWatcher {
 
   /** Whether its client is shown only some of the objects. */
   get selects(): boolean {
-    return !this.#parts.selected.selection.everything
+    return !this.#parts.selection.selection.everything
   }
 
   /** There is something new. */
@@ -152,14 +152,14 @@ export class CacheWatcher {
   }
 
   *#opening(): Generator<readonly WatchEvent[]> {
-    const { opening, selected, gvk, encoding, bookmarks } = this.#parts
-    if (!opening) return
-    if (opening.kind === 'changes') return yield* this.#changes(opening)
-    for (const objects of opening.batches) {
-      const shown = objects.filter((object) => selected.selection.selects(gvk, encoding, object))
+    const { backfill, selection, gvk, encoding, bookmarks } = this.#parts
+    if (!backfill) return
+    if (backfill.kind === 'changes') return yield* this.#changes(backfill)
+    for (const objects of backfill.batches) {
+      const shown = objects.filter((object) => selection.selection.selects(gvk, encoding, object))
       if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
     }
-    if (opening.ends && bookmarks) yield [bookmarkAt(this.#from, true)]
+    if (backfill.ends && bookmarks) yield [bookmarkAt(this.#from, true)]
   }
 
   /**
@@ -169,7 +169,7 @@ export class CacheWatcher {
   *#changes({
     batches,
     tooOld,
-  }: Extract<Opening, { kind: 'changes' }>): Generator<readonly WatchEvent[]> {
+  }: Extract<Backfill, { kind: 'changes' }>): Generator<readonly WatchEvent[]> {
     let last: string | undefined
     try {
       for (const events of batches) {
@@ -221,8 +221,8 @@ export class CacheWatcher {
   }
 
   #select(event: ObjectEvent): WatchEvent | undefined {
-    const { selected, gvk, encoding } = this.#parts
-    const { selection, key } = selected
+    const { gvk, encoding } = this.#parts
+    const { selection, key } = this.#parts.selection
     if (selection.everything) return event
     let made = madeOf.get(event)
     if (!made) madeOf.set(event, (made = new Map()))

@@ -22,16 +22,20 @@ import {
 import {
   bookmarkAt,
   CacheWatcher,
-  type Opening,
-  type Selected,
+  type Backfill,
+  type WatchSelection,
   type WatcherEnd,
 } from './cache-watcher.ts'
 import { EventLog, type LogBounds } from './event-log.ts'
-import { storedListerWatcher, type Reading, type Ways } from './reflecting.ts'
-import { endsAfter, resumesAfter, type Rank } from './return-order.ts'
+import {
+  storedListerWatcher,
+  type ReflectorClient,
+  type UpstreamHandlers,
+} from './stored-lister-watcher.ts'
+import { endDelayMs, resumeDelayMs, type ReconnectRank } from './reconnect-order.ts'
 
 /** Whether API servers can be asked in the name of a cacher. */
-export interface Link {
+export interface Connectivity {
   readonly online: () => boolean | undefined
   /** Aborts when `online` changes. */
   readonly changed: () => AbortSignal
@@ -41,10 +45,10 @@ export interface Link {
 
 export interface CacherHooks {
   /** By how many the watches of API servers have become more, or fewer. */
-  readonly onWatches: (difference: number) => void
-  readonly onReaders: (difference: number) => void
+  readonly onUpstreamWatches: (difference: number) => void
+  readonly onWatchers: (difference: number) => void
   /** The hub ended a cache watcher before its time, whose client is still there. */
-  readonly onReaderEnded: (reason: Exclude<WatcherEnd, 'done'>) => void
+  readonly onWatcherEnded: (reason: Exclude<WatcherEnd, 'done'>) => void
   /** The upstream watch failed. `refused`: it is not tried again before a client comes. */
   readonly onFailed: (gvr: GVR, cause: unknown, refused: boolean) => void
 }
@@ -53,11 +57,11 @@ export interface CacherParts {
   readonly key: CollectionKey
   readonly representation: Representation
   readonly store: ObjectStore
-  readonly ways: Ways
-  readonly link: Link
+  readonly upstream: UpstreamHandlers
+  readonly connectivity: Connectivity
   readonly bounds: LogBounds
   /** How soon its upstream watch resumes, of all that do when API servers can be asked again. */
-  readonly rank: Rank
+  readonly rank: ReconnectRank
   /**
    * Whether it has an upstream watch. Where it has none (a Table, versions that do not compare),
    * its cache watchers end when an API server can be asked.
@@ -79,11 +83,11 @@ export interface CacherParts {
 }
 
 /** How a client watches. */
-export interface CacheWatch {
+export interface CacheWatchOptions {
   /** The state first; absent: what comes after `from`. */
   readonly state?: 'with-end' | 'without-end'
   readonly from?: string
-  readonly selected: Selected
+  readonly selected: WatchSelection
   readonly bookmarks: boolean
   readonly lastsMs: number
   readonly signal: AbortSignalLike
@@ -115,7 +119,7 @@ export class Cacher implements AsyncDisposable {
   readonly #parts: CacherParts
   readonly #watchers = new Set<CacheWatcher>()
   readonly #ready = new Set<() => void>()
-  #reading: Reading
+  #client: ReflectorClient
   #log: EventLog | undefined
   #gvk: GVK = { group: '', version: '', kind: '' }
   #extra = ''
@@ -132,10 +136,10 @@ export class Cacher implements AsyncDisposable {
   #idle: Disposable | undefined
   #closed = false
 
-  constructor(parts: CacherParts, reading: Reading) {
+  constructor(parts: CacherParts, reading: ReflectorClient) {
     this.#parts = parts
     this.key = parts.key
-    this.#reading = reading
+    this.#client = reading
     this.#rest()
   }
 
@@ -159,13 +163,13 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** Whether its upstream watch was opened, or would be, with the credential of `exchange`. */
-  readsWith({ authorization }: Reading): boolean {
-    return this.#reading.authorization === authorization
+  usesCredentialOf({ authorization }: ReflectorClient): boolean {
+    return this.#client.authorization === authorization
   }
 
   /** For whom it asks from the next request on: the newest credential of an identity counts. */
-  readFor(reading: Reading): void {
-    this.#reading = reading
+  readAs(reading: ReflectorClient): void {
+    this.#client = reading
   }
 
   /** To be read or disposed of. */
@@ -180,7 +184,7 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** Whether each event after `from` is in memory, so that none between is left out. */
-  remembers(from: string): boolean {
+  hasEventsAfter(from: string): boolean {
     return this.#log?.after(from) !== undefined
   }
 
@@ -222,10 +226,10 @@ export class Cacher implements AsyncDisposable {
   }
 
   async #reflect(signal: AbortSignal, like: CollectionKey | undefined): Promise<void> {
-    const { key, representation, store, ways } = this.#parts
+    const { key, representation, store, upstream } = this.#parts
     if (like && this.version === undefined) await this.#seed(like).catch(() => undefined)
-    const reading = (): Reading => this.#reading
-    const stored = storedListerWatcher({ key, representation, store, ways, reading })
+    const client = (): ReflectorClient => this.#client
+    const stored = storedListerWatcher({ key, representation, store, upstream, client })
     const list: typeof stored.list = async (version, ending) => {
       const isRestored = version === ''
       const goesOn = this.#log !== undefined && !isRestored
@@ -255,7 +259,7 @@ export class Cacher implements AsyncDisposable {
           this.#parts.hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused),
       },
       // What was stored before may be of a cluster that was restored from a backup since.
-      this.confirmedAt < this.#parts.link.since(),
+      this.confirmedAt < this.#parts.connectivity.since(),
     )
     await reflector.run(signal)
   }
@@ -268,16 +272,16 @@ export class Cacher implements AsyncDisposable {
 
   /** Waits for an API server that can be asked, and for the turn of its rank then. */
   async #reachable(signal: AbortSignal): Promise<boolean> {
-    const { link, rank } = this.#parts
+    const { connectivity, rank } = this.#parts
     let waited = false
-    while (link.online() !== true && !signal.aborted) {
+    while (connectivity.online() !== true && !signal.aborted) {
       waited = true
       const { promise, resolve } = Promise.withResolvers<void>()
       using _left = onAbort(signal, resolve)
-      using _changed = onAbort(link.changed(), resolve)
+      using _changed = onAbort(connectivity.changed(), resolve)
       await promise
     }
-    if (waited && !signal.aborted) await sleep(resumesAfter(rank), signal)
+    if (waited && !signal.aborted) await sleep(resumeDelayMs(rank), signal)
     return waited
   }
 
@@ -285,7 +289,7 @@ export class Cacher implements AsyncDisposable {
     if (is === this.#isWatched) return
     this.#isWatched = is
     this.#lostAt = elapsed()
-    this.#parts.hooks.onWatches(is ? 1 : -1)
+    this.#parts.hooks.onUpstreamWatches(is ? 1 : -1)
     if (is) for (const act of this.#ready) act()
   }
 
@@ -375,13 +379,13 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** `undefined`: what follows the version that is watched from is not known here. */
-  watch(wanted: CacheWatch): WatchReply | undefined {
+  watch(wanted: CacheWatchOptions): WatchReply | undefined {
     const events = this.events(wanted)
     return events && { ...this.#reply(events), snapshot: () => this.held(wanted) }
   }
 
   /** What of the collection a client is shown that watches so. */
-  held({ selected }: Pick<CacheWatch, 'selected'>): StoredList | undefined {
+  held({ selected }: Pick<CacheWatchOptions, 'selected'>): StoredList | undefined {
     const { selection } = selected
     return this.stored(selection.everything ? undefined : selection)
   }
@@ -402,54 +406,54 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** The events alone. */
-  events(wanted: CacheWatch): AsyncGenerator<readonly WatchEvent[]> | undefined {
+  events(wanted: CacheWatchOptions): AsyncGenerator<readonly WatchEvent[]> | undefined {
     if (this.#closed || (this.#log === undefined && !this.#begin())) return undefined
     const log = this.#log
     const start = log && this.#start(log, wanted)
     if (log === undefined || start === undefined) return undefined
-    const { selected, bookmarks, lastsMs, signal } = wanted
-    const { link, rank, reflects, representation } = this.#parts
+    const { selected: selection, bookmarks, lastsMs, signal } = wanted
+    const { connectivity, rank, reflects, representation } = this.#parts
     const watcher = new CacheWatcher({
       ...start,
       log,
       gvk: this.#gvk,
       encoding: representation.encoding,
-      selected,
+      selection,
       bookmarks,
       lastsMs,
       signal,
-      over: reflects ? this.#over.signal : reachableAgain(link),
-      ...(!reflects && { endsAfter: (lastedMs) => endsAfter(rank, lastedMs) }),
+      over: reflects ? this.#over.signal : reachableAgain(connectivity),
+      ...(!reflects && { endsAfter: (lastedMs) => endDelayMs(rank, lastedMs) }),
     })
     return this.#counted(watcher, wanted)
   }
 
   async *#counted(
     watcher: CacheWatcher,
-    wanted: CacheWatch,
+    wanted: CacheWatchOptions,
   ): AsyncGenerator<readonly WatchEvent[]> {
     const { hooks } = this.#parts
     using _began = wanted.onBegin?.()
     this.#watchers.add(watcher)
     this.#idle?.[Symbol.dispose]()
     this.#idle = undefined
-    hooks.onReaders(1)
+    hooks.onWatchers(1)
     this.resume()
     try {
       yield* watcher.events((end) => {
-        if (end !== 'done') hooks.onReaderEnded(end)
+        if (end !== 'done') hooks.onWatcherEnded(end)
       })
     } finally {
       this.#watchers.delete(watcher)
-      hooks.onReaders(-1)
+      hooks.onWatchers(-1)
       this.#rest()
     }
   }
 
   #start(
     log: EventLog,
-    { state, from }: CacheWatch,
-  ): { cursor: number; from: string; opening?: Opening } | undefined {
+    { state, from }: CacheWatchOptions,
+  ): { cursor: number; from: string; opening?: Backfill } | undefined {
     if (state !== undefined) {
       const stored = this.stored()
       if (stored === undefined) return undefined
@@ -469,7 +473,7 @@ export class Cacher implements AsyncDisposable {
   #fromRing(
     log: EventLog,
     from: string,
-  ): { cursor: number; from: string; opening: Opening } | undefined {
+  ): { cursor: number; from: string; opening: Backfill } | undefined {
     const changes = this.#parts.store.changes(this.key, from)
     if (changes === undefined || changes === 'expired') return undefined
     const batches: Iterable<readonly ObjectEvent[]> = changes.batches
@@ -516,7 +520,7 @@ const tooOld = (from: string, version: string): string =>
   `too old resource version: ${from} (${version})`
 
 /** Aborts when an API server can be asked: at once where one can. */
-const reachableAgain = (link: Link): AbortSignal =>
+const reachableAgain = (link: Connectivity): AbortSignal =>
   link.online() === true ? AbortSignal.abort('over') : link.changed()
 
 async function* once(events: readonly WatchEvent[]): AsyncGenerator<readonly WatchEvent[]> {

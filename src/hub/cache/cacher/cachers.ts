@@ -13,20 +13,20 @@ import { coveringCollection } from '../../answers/covering-collection.ts'
 import { withStaleness } from '../../answers/staleness.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
-import { watchBegins } from './begins.ts'
-import { Cacher, type CacherHooks, type CacheWatch, type Link } from './cacher.ts'
+import { watchStart } from './read-start.ts'
+import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } from './cacher.ts'
 import { continued, ownUpstream, type PassThrough } from './continued.ts'
 import type { LogBounds } from './event-log.ts'
-import { inWhoseName } from './in-whose-name.ts'
-import type { Reading, Ways } from './reflecting.ts'
-import { rankOf } from './return-order.ts'
+import { onBehalfOf } from './on-behalf-of.ts'
+import type { ReflectorClient, UpstreamHandlers } from './stored-lister-watcher.ts'
+import { reconnectRank } from './reconnect-order.ts'
 
 export interface CachersParts {
   readonly store: ObjectStore
-  readonly ways: Ways
+  readonly upstream: UpstreamHandlers
   readonly recorder: Pick<Recorder, 'recordsWatch' | 'comparesEvents'>
   /** Whether API servers can be asked with a credential. */
-  readonly link: (credential: Credential) => Link
+  readonly connectivity: (credential: Credential) => Connectivity
   /** How long a watch lasts at least whose client named no timeout. */
   readonly leastMs: number
   /** Of the events of one collection that are kept in memory. */
@@ -45,13 +45,13 @@ const idleMs = 2_000
 /** How long a client waits for the upstream watch to open before its own goes up. */
 const patienceMs = 1_000
 
-interface Watched {
+interface RecordedWatchRequest {
   readonly exchange: Exchange
   readonly info: ResourceRequest
 }
 
 /** A cacher, and the exchanges of its clients by component. */
-interface Served {
+interface ServedCacher {
   readonly cacher: Cacher
   readonly clients: Map<string, { readonly exchange: Exchange; open: number }>
 }
@@ -63,7 +63,7 @@ interface Served {
  */
 export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
-  readonly #served = new Map<string, Served>()
+  readonly #served = new Map<string, ServedCacher>()
   /** No fewer than the events take: what logs have let go of since may be among them. */
   #bytesAtMost = 0
 
@@ -99,7 +99,7 @@ export class Cachers implements AsyncDisposable {
     if (!source) return undefined
     const served = this.#of({ exchange, info }, source.key, source.representation)
     const { cacher } = served
-    cacher.readFor(this.#reading(exchange, served.clients))
+    cacher.readAs(this.#clientOf(exchange, served.clients))
     using stored = cacher.stored()
     if (!stored) return undefined
     const { resourceVersion: version } = stored
@@ -115,7 +115,7 @@ export class Cachers implements AsyncDisposable {
         ? ({ state: 'with-end' } as const)
         : { from: isAny ? version : asked }
     const selection = source.selection ?? everything
-    const wanted = { ...this.#wanted({ exchange, info }, served), ...start }
+    const wanted = { ...this.#watchOptions({ exchange, info }, served), ...start }
     const key = JSON.stringify([
       info.namespace,
       info.query.get('labelSelector'),
@@ -126,7 +126,7 @@ export class Cachers implements AsyncDisposable {
   }
 
   /** A watch of whole objects that is recorded. */
-  #watched(exchange: Exchange): Watched | undefined {
+  #watched(exchange: Exchange): RecordedWatchRequest | undefined {
     const { info } = exchange
     if (!info.isResource || info.verb !== 'watch') return undefined
     if (
@@ -138,45 +138,45 @@ export class Cachers implements AsyncDisposable {
   }
 
   /** The answer of a cacher that is kept up with the cloud. */
-  async #live(watched: Watched): Promise<WatchReply | undefined> {
+  async #live(watched: RecordedWatchRequest): Promise<WatchReply | undefined> {
     const { exchange, info } = watched
     const { store } = this.#parts
-    const begins = watchBegins(info)
+    const begins = watchStart(info)
     if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
     const representation = exchange.representations.find(
       (each) => isWhole(each) && store.version(collectionKey(exchange, info, each)) !== undefined,
     )
-    if (!representation || !inWhoseName(exchange)) return undefined
+    if (!representation || !onBehalfOf(exchange)) return undefined
     const key = collectionKey(exchange, info, representation)
     const served = this.#of(watched, key, representation)
     const { cacher } = served
-    const reading = this.#reading(exchange, served.clients)
+    const reading = this.#clientOf(exchange, served.clients)
     // The API server has not seen this token for this collection: it answers first.
-    if (cacher.isLive && !cacher.readsWith(reading)) return undefined
-    const wanted = this.#wanted(watched, served)
+    if (cacher.isLive && !cacher.usesCredentialOf(reading)) return undefined
+    const wanted = this.#watchOptions(watched, served)
     if (begins.kind === 'state') {
       const { version, isLive } = cacher
-      const isOld = version === undefined || isNewer(begins.least, version)
+      const isOld = version === undefined || isNewer(begins.notOlderThan, version)
       if (!isLive || isOld || store.isContradicted(key)) return undefined
       return cacher.watch({ ...wanted, state: 'with-end' })
     }
-    cacher.readFor(reading)
+    cacher.readAs(reading)
     await cacher.open(patienceMs)
     if (exchange.signal.aborted || !cacher.isLive) return undefined
     // What is on the disk may leave out what came and went between two lists; the API server knows.
-    if (!cacher.remembers(begins.version)) return undefined
+    if (!cacher.hasEventsAfter(begins.version)) return undefined
     return cacher.watch({ ...wanted, from: begins.version })
   }
 
   /** The client's own watch, until it goes over to the cacher. */
-  async #continued(watched: Watched, passThrough: PassThrough): Promise<Reply> {
+  async #continued(watched: RecordedWatchRequest, passThrough: PassThrough): Promise<Reply> {
     const { exchange, info } = watched
     const began = elapsed()
     const own = ownUpstream(exchange.signal)
     const reply = await passThrough(own.signal)
     // A cacher's own answers go on by themselves.
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
-    const begins = watchBegins(info)
+    const begins = watchStart(info)
     let { snapshot: held } = reply
     let key: CollectionKey | undefined
     const follow = (version: string, isCut: boolean) => {
@@ -184,14 +184,14 @@ export class Cachers implements AsyncDisposable {
       // The first event has shown the form, or none is to come.
       key ??= collectionKey(exchange, info, representation)
       const isStored = this.#parts.store.version(key) !== undefined
-      if (!isWhole(representation) || !isStored || !inWhoseName(exchange)) return undefined
+      if (!isWhole(representation) || !isStored || !onBehalfOf(exchange)) return undefined
       const served = this.#of(watched, key, representation)
-      served.cacher.readFor(this.#reading(exchange, served.clients))
+      served.cacher.readAs(this.#clientOf(exchange, served.clients))
       if (!isCut && !served.cacher.isLive) {
         served.cacher.resume()
         return undefined
       }
-      const wanted = this.#wanted(watched, served)
+      const wanted = this.#watchOptions(watched, served)
       const left = wanted.lastsMs - (elapsed() - began)
       const rest =
         left > 0 ? served.cacher.events({ ...wanted, from: version, lastsMs: left }) : undefined
@@ -204,7 +204,10 @@ export class Cachers implements AsyncDisposable {
     return { ...reply, events, snapshot: () => held?.() }
   }
 
-  #wanted({ exchange, info }: Watched, { clients }: Served): CacheWatch {
+  #watchOptions(
+    { exchange, info }: RecordedWatchRequest,
+    { clients }: ServedCacher,
+  ): CacheWatchOptions {
     return {
       selected: { selection: everything, key: '' },
       bookmarks: isTrue(info.query.get('allowWatchBookmarks')),
@@ -224,22 +227,26 @@ export class Cachers implements AsyncDisposable {
     }
   }
 
-  #of({ exchange, info }: Watched, key: CollectionKey, representation: Representation): Served {
+  #of(
+    { exchange, info }: RecordedWatchRequest,
+    key: CollectionKey,
+    representation: Representation,
+  ): ServedCacher {
     const id = idOf(key)
     const known = this.#served.get(id)
     if (known) return known
-    const { store, ways, link, bounds, hooks } = this.#parts
-    const clients: Served['clients'] = new Map()
+    const { store, upstream: upstream, connectivity, bounds, hooks } = this.#parts
+    const clients: ServedCacher['clients'] = new Map()
     const isComparable = resourceVersion(store.version(key)) !== undefined
     const cacher: Cacher = new Cacher(
       {
         key,
         representation,
         store,
-        ways,
-        link: link(exchange.credential),
+        upstream,
+        connectivity: connectivity(exchange.credential),
         bounds,
-        rank: rankOf(exchange, info),
+        rank: reconnectRank(exchange, info),
         reflects: isWhole(representation) && isComparable,
         lists: false,
         idleMs,
@@ -249,18 +256,18 @@ export class Cachers implements AsyncDisposable {
           if (this.#served.get(id)?.cacher === cacher) this.#served.delete(id)
         },
       },
-      this.#reading(exchange, clients),
+      this.#clientOf(exchange, clients),
     )
     const served = { cacher, clients }
     this.#served.set(id, served)
     return served
   }
 
-  #reading(exchange: Exchange, clients: Served['clients']): Reading {
+  #clientOf(exchange: Exchange, clients: ServedCacher['clients']): ReflectorClient {
     const { identity, credential } = exchange
     const userAgent = exchange.headers.get('user-agent')
     return {
-      ...(inWhoseName(exchange) ?? { identity, credential }),
+      ...(onBehalfOf(exchange) ?? { identity, credential }),
       ...(userAgent !== undefined && { userAgent }),
       comparesEvents: () =>
         [...clients.values()].some((client) =>

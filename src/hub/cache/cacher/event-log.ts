@@ -2,7 +2,7 @@ import { versionOf, type ObjectEvent, type WatchEvent } from '../../../api/codec
 import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 
 /** What arrived together, and was committed together. */
-export interface LoggedGroup {
+export interface EventGroup {
   readonly events: readonly ObjectEvent[]
   /** Of its last event. */
   readonly version: string
@@ -23,7 +23,7 @@ const overhead = 256
  */
 export class EventLog {
   readonly #bounds: LogBounds
-  readonly #groups: LoggedGroup[] = []
+  readonly #groups: EventGroup[] = []
   /** How many groups were let go. */
   #gone = 0
   #bytes = 0
@@ -107,7 +107,7 @@ export class EventLog {
   }
 
   /** What is at a cursor; `gone`: it was let go; `undefined`: it has not come yet. */
-  at(cursor: number): LoggedGroup | 'gone' | undefined {
+  at(cursor: number): EventGroup | 'gone' | undefined {
     return cursor < this.#gone ? 'gone' : this.#groups[cursor - this.#gone]
   }
 

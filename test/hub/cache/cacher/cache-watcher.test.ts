@@ -51,7 +51,7 @@ function reading(parts: Partial<CacheWatcherParts> = {}) {
     log,
     cursor: 0,
     from: at(10),
-    selected: { selection, key: '' },
+    selection: { selection, key: '' },
     gvk: { group: '', version: 'v1', kind: 'Service' },
     encoding: 'json',
     bookmarks: true,
@@ -117,7 +117,7 @@ void t.test('state comes first, and its end where that is wanted', async (t) => 
   const { log, next, wake } = reading({
     cursor: 1,
     from: at(20),
-    opening: { kind: 'state', batches, ends: true },
+    backfill: { kind: 'state', batches, ends: true },
   })
   t.equal(await next(), '3,7')
   t.equal(await next(), '5')
@@ -136,7 +136,7 @@ void t.test('whoever was told changes that cannot be read further has to list', 
   const { next } = reading({
     cursor: 1,
     from: at(20),
-    opening: { kind: 'changes', tooOld: 'too old', batches },
+    backfill: { kind: 'changes', tooOld: 'too old', batches },
   })
   t.equal(await next(), '8')
   t.equal(await next(), 'ERROR 410')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { Cacher } from '../../../../src/hub/cache/cacher/cacher.ts'
 import { everything } from '../../../../src/api/codec/selection.ts'
 import { onAbort, type AbortSignalLike } from '../../../../src/base/abort.ts'
-import type { Ways } from '../../../../src/hub/cache/cacher/reflecting.ts'
+import type { UpstreamHandlers } from '../../../../src/hub/cache/cacher/stored-lister-watcher.ts'
 import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
 import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../../src/http/exchange/headers.ts'
@@ -58,7 +58,7 @@ const watch = {
 
 const cacherOf = (
   store: ObjectStore,
-  recorded: Ways['recorded'],
+  recorded: UpstreamHandlers['recorded'],
   onFailed: () => void = () => undefined,
 ): Cacher =>
   new Cacher(
@@ -66,14 +66,18 @@ const cacherOf = (
       key,
       representation,
       store,
-      ways: { recorded, unrecorded: ({ signal }) => untilOver(signal) },
-      link: { online: () => true, changed: () => new AbortController().signal, since: () => 0 },
+      upstream: { recorded, unrecorded: ({ signal }) => untilOver(signal) },
+      connectivity: {
+        online: () => true,
+        changed: () => new AbortController().signal,
+        since: () => 0,
+      },
       bounds: { groups: 10, bytes: 1024 ** 2 },
       rank: 'rest',
       reflects: true,
       lists: false,
       idleMs: 60_000,
-      hooks: { onWatches: ignored, onReaders: ignored, onReaderEnded: ignored, onFailed },
+      hooks: { onUpstreamWatches: ignored, onWatchers: ignored, onWatcherEnded: ignored, onFailed },
     },
     { identity: nodeIdentity, credential: 'node' },
   )

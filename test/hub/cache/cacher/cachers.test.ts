@@ -5,7 +5,7 @@ import { HeaderList } from '../../../../src/http/exchange/headers.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock } from 'node:test'
 import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
-import type { Ways } from '../../../../src/hub/cache/cacher/reflecting.ts'
+import type { UpstreamHandlers } from '../../../../src/hub/cache/cacher/stored-lister-watcher.ts'
 import { Cachers } from '../../../../src/hub/cache/cacher/cachers.ts'
 import {
   StoreFailure,
@@ -77,13 +77,13 @@ const cachersOf = (
   store: ObjectStore,
   recovered: AbortSignal,
   leastMs: number,
-  ways: Ways = { recorded: silent, unrecorded: silent },
+  upstream: UpstreamHandlers = { recorded: silent, unrecorded: silent },
 ): Cachers =>
   new Cachers({
     store,
-    ways,
+    upstream,
     recorder: { recordsWatch: () => true, comparesEvents: () => false },
-    link: () => ({
+    connectivity: () => ({
       online: () => recovered.aborted,
       changed: () => (recovered.aborted ? new AbortController().signal : recovered),
       since: () => 0,
@@ -92,9 +92,9 @@ const cachersOf = (
     bounds: { groups: 100, bytes: 1024 ** 2 },
     mostBytes: 1024 ** 2,
     hooks: {
-      onWatches: () => undefined,
-      onReaders: () => undefined,
-      onReaderEnded: () => undefined,
+      onUpstreamWatches: () => undefined,
+      onWatchers: () => undefined,
+      onWatcherEnded: () => undefined,
       onFailed: () => undefined,
     },
   })

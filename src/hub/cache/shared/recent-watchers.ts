@@ -1,6 +1,6 @@
 import { elapsed } from '../../../base/clock.ts'
 
-interface Known {
+interface Watcher {
   open: number
   /** When it last had a watch, by the clock that never goes back. */
   at: number
@@ -13,9 +13,9 @@ interface Known {
 const mostReaders = 256
 
 /** Which readers watch a collection, here or by watches of their own, and which did so lately. */
-export class Demand {
+export class RecentWatchers {
   readonly #rememberedMs: number
-  readonly #readers = new Map<string, Known>()
+  readonly #readers = new Map<string, Watcher>()
 
   constructor(rememberedMs: number) {
     this.#rememberedMs = rememberedMs

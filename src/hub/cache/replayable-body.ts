@@ -14,13 +14,13 @@ const withheldBytes = 64
  * for whoever passes them on. They are kept until `letGo`, so that an answer that turns out to be
  * nothing to record can be replayed.
  */
-export class Arriving {
+export class ReplayableBody {
   /**
    * What the body says, inflated where it came compressed. Throws a `BrokenStream` where it breaks
    * off.
    */
   readonly chunks: AsyncGenerator<readonly Uint8Array[]>
-  readonly isPacked: boolean
+  readonly isCompressed: boolean
   readonly #reply: BytesReply
   readonly #arrived: Chunks
   readonly #raw: AsyncGenerator<readonly Uint8Array[]>
@@ -32,8 +32,8 @@ export class Arriving {
     this.#reply = reply
     this.#arrived = new Chunks(reply.source)
     this.#raw = this.#arrived[Symbol.asyncIterator]()
-    this.isPacked = isGzip(reply.headers)
-    this.chunks = this.isPacked ? unpacked(this.#noting(), onUnpacked) : this.#noting()
+    this.isCompressed = isGzip(reply.headers)
+    this.chunks = this.isCompressed ? unpacked(this.#noting(), onUnpacked) : this.#noting()
   }
 
   async *#noting(): AsyncGenerator<readonly Uint8Array[]> {
@@ -52,7 +52,7 @@ export class Arriving {
   }
 
   /** The first of what the body says: as much as `isEnough`, or all of it. */
-  async opening(isEnough: (bytes: Buffer) => boolean): Promise<Uint8Array[]> {
+  async prefix(isEnough: (bytes: Buffer) => boolean): Promise<Uint8Array[]> {
     const parts: Uint8Array[] = []
     while (!isEnough(joined(parts))) {
       const next = await this.chunks.next()
@@ -67,7 +67,7 @@ export class Arriving {
    * only be replayed.
    */
   async whole(most: number): Promise<Buffer | undefined> {
-    const present = this.isPacked ? undefined : this.#arrived.takeWhole()
+    const present = this.isCompressed ? undefined : this.#arrived.takeWhole()
     if (present) {
       if (this.#keeps) this.#seen.push(present)
       return lengthOf(present) > most ? undefined : joined(present)
@@ -83,13 +83,13 @@ export class Arriving {
   }
 
   /** Neither the bytes that came so far nor those to come are going to be asked for. */
-  letGo(): void {
+  stopKeeping(): void {
     this.#keeps = false
     this.#seen = []
   }
 
   /** The bytes that came so far, as they came, but for those that were `taken`. */
-  seen(): readonly Uint8Array[] {
+  keptBytes(): readonly Uint8Array[] {
     return this.#seen.flat()
   }
 
@@ -97,15 +97,15 @@ export class Arriving {
   replay(): BytesReply {
     this.#replayed = true
     void this.chunks.return(undefined)
-    return { ...this.#reply, source: sourceOf(replayed(this.seen(), this.#raw)) }
+    return { ...this.#reply, source: sourceOf(replayed(this.keptBytes(), this.#raw)) }
   }
 
   /**
    * The bytes as they came, each once, until `letGo`: all but the last few, without which nobody
    * takes a compressed body for whole.
    */
-  taken(): readonly Uint8Array[] {
-    const bytes = joined(this.seen())
+  takeBytes(): readonly Uint8Array[] {
+    const bytes = joined(this.keptBytes())
     const end = Math.max(0, bytes.byteLength - withheldBytes)
     this.#seen = [[bytes.subarray(end)]]
     return end === 0 ? [] : [bytes.subarray(0, end)]

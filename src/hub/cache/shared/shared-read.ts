@@ -13,22 +13,22 @@ import { areValidListOptions } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { collectionKey, selectorsOf } from '../../answers/keys.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
-import { inWhoseName } from '../cacher/in-whose-name.ts'
+import { onBehalfOf } from '../cacher/on-behalf-of.ts'
 import { recordable } from '../policy.ts'
-import type { Selected } from '../cacher/cache-watcher.ts'
+import type { WatchSelection } from '../cacher/cache-watcher.ts'
 
 /** A read that a shared collection may answer, for whoever may read all of it. */
-export interface SharedAsk {
+export interface SharedRead {
   readonly verb: 'get' | 'list' | 'watch'
   readonly exchange: Exchange
   readonly info: ResourceRequest
   readonly gvr: GVR
   readonly representation: Representation
-  readonly selected: Selected
+  readonly selection: WatchSelection
   /** In whose name an API server is asked what the caller may do. */
-  readonly who: RequestCredentials
+  readonly onBehalf: RequestCredentials
   /** Tells readers apart. */
-  readonly reader: string
+  readonly watcher: string
 }
 
 /**
@@ -36,14 +36,14 @@ export interface SharedAsk {
  * impersonate others or have proved nothing, conversions (tables, metadata), fields that are not
  * known here and options that are refused are left to the API server.
  */
-export function sharedAsk(exchange: Exchange, scope: readonly GVR[]): SharedAsk | undefined {
+export function sharedRead(exchange: Exchange, scope: readonly GVR[]): SharedRead | undefined {
   if (!exchange.info.isResource || exchange.method !== 'GET') return undefined
   const { gvr } = exchange.info
   if (!scope.some((each) => isSame(each, gvr))) return undefined
   const what = recordable(exchange)
   const [representation] = exchange.representations
-  const who = inWhoseName(exchange)
-  if (what === undefined || representation?.projection !== 'object' || who === undefined)
+  const onBehalf = onBehalfOf(exchange)
+  if (what === undefined || representation?.projection !== 'object' || onBehalf === undefined)
     return undefined
   if (what.kind !== 'object' && what.kind !== 'list' && what.kind !== 'watch') return undefined
   const { info } = what
@@ -61,9 +61,9 @@ export function sharedAsk(exchange: Exchange, scope: readonly GVR[]): SharedAsk 
     info,
     gvr,
     representation,
-    selected: { selection, key },
-    who,
-    reader: JSON.stringify([exchange.identity, exchange.component, key]),
+    selection: { selection, key },
+    onBehalf,
+    watcher: JSON.stringify([exchange.identity, exchange.component, key]),
   }
 }
 
@@ -76,8 +76,8 @@ const isSame = (a: GVR, b: GVR): boolean =>
  * The newest version at which this caller itself was shown what it asks for or, where it never was,
  * more than that; `undefined` where it was shown neither, or is not recorded.
  */
-export function ownVersion(
-  { exchange, info }: SharedAsk,
+export function lastObservedOf(
+  { exchange, info }: SharedRead,
   store: ObjectStore,
 ): ResourceVersion | undefined {
   const keys = exchange.representations.map((representation) =>
@@ -97,5 +97,5 @@ const versionsOfWider = (asked: CollectionKey, store: ObjectStore): string[] =>
     .filter(({ key }) => covers(key, asked))
     .map((wider) => wider.resourceVersion)
 
-export const takesBookmarks = ({ info }: SharedAsk): boolean =>
+export const takesBookmarks = ({ info }: SharedRead): boolean =>
   isTrue(info.query.get('allowWatchBookmarks'))

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { join } from 'node:path'
-import { TokenShelf } from '../../../src/hub/cache/token-shelf.ts'
+import { TokenCache } from '../../../src/hub/cache/token-cache.ts'
 import { storedKey } from '../../../src/base/stored-key.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { nodeIdentity } from '../../../src/api/request/identity.ts'
-import type { KeptToken } from '../../../src/hub/cache/token.ts'
+import type { CachedToken } from '../../../src/hub/cache/cached-token.ts'
 import { tokenResource, tokenName } from '../../../src/hub/store/token-name.ts'
 import { openStore } from '../../../src/hub/store/sqlite/open.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
@@ -22,7 +22,7 @@ interface Given {
   readonly partition?: string
 }
 
-function tokenOf({ pod, endsIn = 3600, partition: aud = 'a' }: Given): KeptToken {
+function tokenOf({ pod, endsIn = 3600, partition: aud = 'a' }: Given): CachedToken {
   const boundObject =
     pod === undefined ? undefined : { kind: 'Pod', name: pod, uid: `uid of ${pod}` }
   const asked = { serviceAccount: 'robot', audiences: [aud], expirationSeconds: 3600, boundObject }
@@ -54,8 +54,8 @@ interface Test {
 }
 
 /** By a process of its own: each looks first through what is there. */
-const put = (store: ObjectStore, ...tokens: readonly KeptToken[]): Promise<unknown> => {
-  const shelf = new TokenShelf(store)
+const put = (store: ObjectStore, ...tokens: readonly CachedToken[]): Promise<unknown> => {
+  const shelf = new TokenCache(store)
   return Promise.all(tokens.map(async (token) => shelf.put(token, 'json')))
 }
 
@@ -65,7 +65,7 @@ const names = (store: ObjectStore): string[] =>
     .map(({ name }) => name)
     .toSorted()
 
-const namesOf = (...tokens: readonly KeptToken[]): string[] =>
+const namesOf = (...tokens: readonly CachedToken[]): string[] =>
   tokens.map(({ key }) => key.name).toSorted()
 
 const podsOfNode = {
@@ -114,7 +114,7 @@ void t.test('a token that has expired is forgotten', async (t) => {
 void t.test('no more than a thousand are kept for one caller', async (t) => {
   const store = await opened(t)
   const tokens = Array.from({ length: 1024 }, (_, at) => tokenOf({ partition: String(at) }))
-  const shelf = new TokenShelf(store)
+  const shelf = new TokenCache(store)
   await Promise.all(tokens.map(async (token) => shelf.put(token, 'json')))
   t.equal(shelf.put(tokenOf({ partition: 'one more' }), 'json'), undefined)
   t.ok(shelf.put(tokenOf({ partition: '7' }), 'json'), 'another for the same is')

@@ -21,18 +21,18 @@ import {
   type CoveringCollection,
 } from '../answers/covering-collection.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
-import type { Arriving } from './arriving.ts'
-import { isNews, type Asked } from './news.ts'
+import type { ReplayableBody } from './replayable-body.ts'
+import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
 import type { ObservedVersions } from './observed.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 import { shapeOf, tellsShapeOfEvents } from './shape.ts'
 
 interface RecordedWatchParts {
-  readonly arriving: Arriving
+  readonly arriving: ReplayableBody
   /** Those of the answer's encoding that the client takes, most wanted first. */
   readonly representations: readonly [Representation, ...Representation[]]
   readonly info: ResourceRequest
-  readonly asked: (representation: Representation) => Asked
+  readonly baseline: (representation: Representation) => RequestBaseline
   readonly observed: ObservedVersions
   readonly key: (representation: Representation) => CollectionKey
   readonly store: ObjectStore
@@ -100,7 +100,7 @@ export class RecordedWatch {
   async #opening(): Promise<readonly Uint8Array[]> {
     const { arriving, representations } = this.#parts
     const { encoding } = this.#representation
-    const opening = await arriving.opening((bytes) => tellsShapeOfEvents(encoding, bytes))
+    const opening = await arriving.prefix((bytes) => tellsShapeOfEvents(encoding, bytes))
     const projection = shapeOf(joined(opening))
     const answered = representations.find(
       (representation) => representation.projection === projection,
@@ -113,12 +113,12 @@ export class RecordedWatch {
 
   /** The same events, which are about to be shown. */
   #noted(events: readonly WatchEvent[]): readonly WatchEvent[] {
-    const { observed, asked, exchange, info } = this.#parts
+    const { observed, baseline, exchange, info } = this.#parts
     const of = { identity: exchange.identity, gvr: info.gvr }
     const end = events.find((event) => event.type === 'BOOKMARK' && event.initialEventsEnd)
     if (end) {
-      const { mostRecent, observed: before } = asked(this.#representation)
-      if (mostRecent) observed.noteConsistent(of, versionOf(end) ?? '', before)
+      const { isConsistent, lastObserved: before } = baseline(this.#representation)
+      if (isConsistent) observed.noteConsistent(of, versionOf(end) ?? '', before)
     }
     // Those after initial events are in the order of their versions; before the end of these
     // nothing is known whole.
@@ -132,12 +132,12 @@ export class RecordedWatch {
 
   async #keeper(): Promise<Keeper> {
     if (!this.#isWanted) return unrecorded
-    const { info, store, hooks, asked, key, tellsPrevious, exchange } = this.#parts
+    const { info, store, hooks, baseline, key, tellsPrevious, exchange } = this.#parts
     const representation = this.#representation
     const parts = {
       store,
       hooks,
-      asked: asked(representation),
+      baseline: baseline(representation),
       key: key(representation),
       tellsPrevious,
     }
@@ -154,7 +154,7 @@ export class RecordedWatch {
   }
 }
 
-interface Continued {
+interface ResumedFrom {
   readonly representation: Representation
   readonly from: ResourceVersion | undefined
   readonly exchange: Exchange
@@ -169,7 +169,7 @@ interface Continued {
  */
 async function takenFromOther(
   key: CollectionKey,
-  { representation, from, exchange, store }: Continued,
+  { representation, from, exchange, store }: ResumedFrom,
 ): Promise<void> {
   if (from === undefined || store.version(key) !== undefined) return
   const other =
@@ -208,7 +208,7 @@ const unrecorded: Keeper = {
 }
 
 interface KeeperParts {
-  readonly asked: Asked
+  readonly baseline: RequestBaseline
   readonly key: CollectionKey
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
@@ -322,9 +322,9 @@ class InitialEvents implements Keeper {
   }
 
   async #commit(version: string): Promise<void> {
-    const { store, key, asked } = this.#parts
+    const { store, key, baseline } = this.#parts
     // What is kept is newer, and its changes are told apart from what this watch repeats.
-    if (!isNews(version, asked, store.version(key))) return this[Symbol.asyncDispose]()
+    if (!replacesStored(version, baseline, store.version(key))) return this[Symbol.asyncDispose]()
     const gvk = listKind(this.#gvk())
     await this.#replacement?.commit({ gvk, resourceVersion: version, extra: '' })
     this.#parts.hooks.onRecorded('watch')

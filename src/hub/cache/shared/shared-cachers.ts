@@ -18,24 +18,29 @@ import { storedList, type CoveringCollection } from '../../answers/covering-coll
 import { newestCoveringVersion } from '../../answers/covering-version.ts'
 import { withStaleness } from '../../answers/staleness.ts'
 import type { ObjectStore } from '../../store/store.ts'
-import type { Access } from './access.ts'
-import { listBegins, watchBegins, type Begins } from '../cacher/begins.ts'
-import { ownVersion, sharedAsk, takesBookmarks, type SharedAsk } from './asked.ts'
-import { Cacher, type CacherHooks, type CacheWatch, type Link } from '../cacher/cacher.ts'
+import type { AccessReviews } from './access-reviews.ts'
+import { listStart, watchStart, type ReadStart } from '../cacher/read-start.ts'
+import { lastObservedOf, sharedRead, takesBookmarks, type SharedRead } from './shared-read.ts'
+import {
+  Cacher,
+  type CacherHooks,
+  type CacheWatchOptions,
+  type Connectivity,
+} from '../cacher/cacher.ts'
 import type { LogBounds } from '../cacher/event-log.ts'
 import { continued, ownUpstream, type PassThrough } from '../cacher/continued.ts'
-import { rankOf } from '../cacher/return-order.ts'
-import { mayReadWhole } from './review.ts'
-import type { Ways } from '../cacher/reflecting.ts'
-import { Demand } from './demand.ts'
+import { reconnectRank } from '../cacher/reconnect-order.ts'
+import { mayListAndWatch } from './self-subject-access-review.ts'
+import type { UpstreamHandlers } from '../cacher/stored-lister-watcher.ts'
+import { RecentWatchers } from './recent-watchers.ts'
 
-export interface SharedParts {
+export interface SharedCachersParts {
   readonly store: ObjectStore
-  readonly ways: Ways
-  readonly access: Access
+  readonly upstream: UpstreamHandlers
+  readonly access: AccessReviews
   /** The resources whose collections are shared, at present. */
   readonly scope: () => readonly GVR[]
-  readonly link: Link
+  readonly connectivity: Connectivity
   /** How long a watch lasts at least whose client named no timeout. */
   readonly leastMs: number
   /** Of the events of each collection that are kept in memory. */
@@ -48,9 +53,9 @@ export interface SharedParts {
 const idleMs = 5 * 60_000
 
 /** A collection that is shared, and which clients watch it. */
-interface Shared {
+interface SharedCacher {
   readonly cacher: Cacher
-  readonly demand: Demand
+  readonly watchers: RecentWatchers
 }
 
 /** The hub reads it with the node's credentials, for all who may read it whole. */
@@ -67,11 +72,11 @@ const patienceMs = 1_000
  * form: where the hub itself and the caller may list and watch all of it. Nobody is shown what an
  * API server would not show him, nor anything older than it would.
  */
-export class SharedCollections implements AsyncDisposable {
-  readonly #parts: SharedParts
-  readonly #collections = new Map<string, Shared>()
+export class SharedCachers implements AsyncDisposable {
+  readonly #parts: SharedCachersParts
+  readonly #collections = new Map<string, SharedCacher>()
 
-  constructor(parts: SharedParts) {
+  constructor(parts: SharedCachersParts) {
     this.#parts = parts
   }
 
@@ -86,13 +91,13 @@ export class SharedCollections implements AsyncDisposable {
    */
   async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
     const { signal } = exchange
-    const asked = this.#ask(exchange)
+    const asked = this.#read(exchange)
     if (asked === undefined || asked.verb === 'get') return passThrough(signal)
     if (asked.verb === 'list') return (await this.#list(asked)) ?? passThrough(signal)
     if (!(await this.#soon(this.#mayShare(asked)))) return passThrough(signal)
     const collection = this.#of(asked)
-    const { demand } = collection
-    const alone = !asked.selected.selection.everything && !demand.hasOthers(asked.reader)
+    const { watchers } = collection
+    const alone = !asked.selection.selection.everything && !watchers.hasOthers(asked.watcher)
     // One who wants less than all is spared all, as long as nobody else wants any.
     const reply = alone ? undefined : await this.#watch(asked, collection)
     return reply ?? this.#handedOver(asked, collection, passThrough)
@@ -103,7 +108,7 @@ export class SharedCollections implements AsyncDisposable {
    * from here. Resolves when that is so, or is not going to be, after `patienceMs` at the latest.
    */
   async prepare(exchange: Exchange, patienceMs: number): Promise<void> {
-    const asked = this.#ask(exchange)
+    const asked = this.#read(exchange)
     if (asked && (await this.#mayShare(asked))) await this.#of(asked).cacher.open(patienceMs)
   }
 
@@ -113,35 +118,39 @@ export class SharedCollections implements AsyncDisposable {
    * answered otherwise.
    */
   offline(exchange: Exchange): Reply | undefined {
-    const asked = this.#ask(exchange)
+    const asked = this.#read(exchange)
     if (asked === undefined || !this.#mightShare(asked)) return undefined
-    const { cacher, demand } = this.#of(asked)
+    const { cacher, watchers } = this.#of(asked)
     const version = resourceVersion(cacher.version)
     if (version === undefined) return undefined
     if (asked.verb === 'get') return this.#object(asked, cacher, version)
-    const own = ownVersion(asked, this.#parts.store)
+    const own = lastObservedOf(asked, this.#parts.store)
     const order = own === undefined ? 1 : compareVersions(version, own)
     // Of two that are as new, the shared one is where a watch outlasts the outage.
     if (order < 0 || (order === 0 && asked.verb === 'list')) return undefined
     if (asked.verb === 'list') {
       return offlineList(exchange, asked.info, sourceIn(cacher, asked, version), this.#parts.store)
     }
-    const reply = this.#watchOffline(asked, { cacher, demand }, version)
+    const reply = this.#watchOffline(asked, { cacher, watchers }, version)
     return reply && aged(reply, exchange, cacher.confirmedAt)
   }
 
   #watchOffline(
-    asked: SharedAsk,
-    collection: Shared,
+    asked: SharedRead,
+    collection: SharedCacher,
     version: ResourceVersion,
   ): WatchReply | undefined {
-    const begins = watchBegins(asked.info)
+    const begins = watchStart(asked.info)
     if (begins.kind === 'other') return undefined
-    if (begins.kind === 'state' && begins.least && compareVersions(begins.least, version) > 0) {
-      throw new StatusError(tooLargeResourceVersion(begins.least, version))
+    if (
+      begins.kind === 'state' &&
+      begins.notOlderThan &&
+      compareVersions(begins.notOlderThan, version) > 0
+    ) {
+      throw new StatusError(tooLargeResourceVersion(begins.notOlderThan, version))
     }
     const { cacher } = collection
-    const watch = cacher.watch(this.#wanted(asked, collection, begins))
+    const watch = cacher.watch(this.#watchOptions(asked, collection, begins))
     return watch ?? (begins.kind === 'after' ? cacher.expired(begins.version) : undefined)
   }
 
@@ -149,8 +158,8 @@ export class SharedCollections implements AsyncDisposable {
    * The newest version at which this caller may have been told of what it asks for; `undefined`
    * where it was told nothing from here.
    */
-  told(exchange: Exchange): ResourceVersion | undefined {
-    const asked = this.#ask(exchange)
+  lastObserved(exchange: Exchange): ResourceVersion | undefined {
+    const asked = this.#read(exchange)
     if (!asked || !this.#mightShare(asked)) return undefined
     return resourceVersion(this.#of(asked).cacher.version)
   }
@@ -160,7 +169,7 @@ export class SharedCollections implements AsyncDisposable {
    * shown from here.
    */
   isContradicted(exchange: Exchange): boolean {
-    const asked = this.#ask(exchange)
+    const asked = this.#read(exchange)
     if (!asked || !this.#mightShare(asked)) return false
     return this.#parts.store.isContradicted(this.#of(asked).cacher.key)
   }
@@ -175,15 +184,15 @@ export class SharedCollections implements AsyncDisposable {
     }
   }
 
-  #ask(exchange: Exchange): SharedAsk | undefined {
-    return sharedAsk(exchange, this.#parts.scope())
+  #read(exchange: Exchange): SharedRead | undefined {
+    return sharedRead(exchange, this.#parts.scope())
   }
 
-  #of({ gvr, representation, exchange, info }: SharedAsk): Shared {
+  #of({ gvr, representation, exchange, info }: SharedRead): SharedCacher {
     const id = idOf(gvr, representation.key)
     const known = this.#collections.get(id)
     if (known) return known
-    const { store, ways, link, bounds, hooks } = this.#parts
+    const { store, upstream, connectivity, bounds, hooks } = this.#parts
     const most = this.#parts.idleMs ?? idleMs
     const partition = { identity: sharedIdentity, representation: representation.key }
     const cacher = new Cacher(
@@ -191,10 +200,10 @@ export class SharedCollections implements AsyncDisposable {
         key: { partition, gvr, labelSelector: '', fieldSelector: '' },
         representation,
         store,
-        ways,
-        link,
+        upstream,
+        connectivity,
         bounds,
-        rank: rankOf(exchange, info),
+        rank: reconnectRank(exchange, info),
         reflects: true,
         lists: true,
         idleMs: most,
@@ -202,17 +211,17 @@ export class SharedCollections implements AsyncDisposable {
       },
       asHub,
     )
-    const collection = { cacher, demand: new Demand(most) }
+    const collection = { cacher, watchers: new RecentWatchers(most) }
     this.#collections.set(id, collection)
     return collection
   }
 
-  async #mayShare({ who, gvr }: SharedAsk): Promise<boolean> {
+  async #mayShare({ onBehalf, gvr }: SharedRead): Promise<boolean> {
     const hub = { identity: nodeIdentity, credential: 'node' } as const
     const verdicts = await Promise.all(
-      (who.credential === 'node' ? [hub] : [hub, who]).map((each) =>
+      (onBehalf.credential === 'node' ? [hub] : [hub, onBehalf]).map((each) =>
         this.#parts.access.of(each.identity, gvr, () =>
-          mayReadWhole(this.#parts.ways.unrecorded, each, gvr),
+          mayListAndWatch(this.#parts.upstream.unrecorded, each, gvr),
         ),
       ),
     )
@@ -220,9 +229,9 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   /** Whether they were allowed when an API server was last asked. */
-  #mightShare({ who, gvr }: SharedAsk): boolean {
+  #mightShare({ onBehalf, gvr }: SharedRead): boolean {
     const { access } = this.#parts
-    return access.last(nodeIdentity, gvr) === true && access.last(who.identity, gvr) === true
+    return access.last(nodeIdentity, gvr) === true && access.last(onBehalf.identity, gvr) === true
   }
 
   /** False where it is not known in time. */
@@ -235,14 +244,14 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   /** A list that may be of some age. */
-  async #list(asked: SharedAsk): Promise<Reply | undefined> {
+  async #list(asked: SharedRead): Promise<Reply | undefined> {
     const cacher = this.#collections.get(idOf(asked.gvr, asked.representation.key))?.cacher
-    const begins = listBegins(asked.info)
+    const begins = listStart(asked.info)
     if (!cacher?.isLive || begins.kind !== 'state') return undefined
     if (!(await this.#soon(this.#mayShare(asked))) || !cacher.isLive) return undefined
     const { store } = this.#parts
     const version = resourceVersion(cacher.version)
-    const least = newest(begins.least, ownVersion(asked, store))
+    const least = newest(begins.notOlderThan, lastObservedOf(asked, store))
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
     if (isOld || store.isContradicted(cacher.key)) return undefined
     const stored = storedList(sourceIn(cacher, asked, version), store)
@@ -250,13 +259,13 @@ export class SharedCollections implements AsyncDisposable {
   }
 
   /** A watch of the collection, which is opened for it if need be. */
-  async #watch(asked: SharedAsk, collection: Shared): Promise<WatchReply | undefined> {
-    const begins = watchBegins(asked.info)
+  async #watch(asked: SharedRead, collection: SharedCacher): Promise<WatchReply | undefined> {
+    const begins = watchStart(asked.info)
     // Who is counted while the watch is being opened is not alone.
-    const { cacher, demand } = collection
-    using _waiting = demand.join(asked.reader)
-    const { exchange, info, representation, selected } = asked
-    const like = selected.selection.everything
+    const { cacher, watchers } = collection
+    using _waiting = watchers.join(asked.watcher)
+    const { exchange, info, representation, selection } = asked
+    const like = selection.selection.everything
       ? collectionKey(exchange, info, representation)
       : undefined
     await cacher.open(patienceMs, like)
@@ -264,20 +273,20 @@ export class SharedCollections implements AsyncDisposable {
     if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
     if (begins.kind === 'state') {
       const version = resourceVersion(cacher.version)
-      const least = newest(begins.least, ownVersion(asked, this.#parts.store))
+      const least = newest(begins.notOlderThan, lastObservedOf(asked, this.#parts.store))
       if (version === undefined || (least && compareVersions(version, least) < 0)) return undefined
     }
-    return cacher.watch(this.#wanted(asked, collection, begins))
+    return cacher.watch(this.#watchOptions(asked, collection, begins))
   }
 
   /** The caller's own watch, until what is shared has come as far. */
   async #handedOver(
-    asked: SharedAsk,
-    collection: Shared,
+    asked: SharedRead,
+    collection: SharedCacher,
     passThrough: PassThrough,
   ): Promise<Reply> {
-    const { cacher, demand } = collection
-    const waiting = demand.join(asked.reader)
+    const { cacher, watchers } = collection
+    const waiting = watchers.join(asked.watcher)
     const gone = onAbort(asked.exchange.signal, () => waiting[Symbol.dispose]())
     const own = ownUpstream(asked.exchange.signal)
     const reply = await passThrough(own.signal)
@@ -287,16 +296,16 @@ export class SharedCollections implements AsyncDisposable {
     const follow = (version: ResourceVersion, isCut: boolean) => {
       if (isCut || !cacher.isLive || reply.representation().key !== asked.representation.key)
         return undefined
-      const wanted = this.#wanted(asked, collection, { kind: 'after', version })
+      const wanted = this.#watchOptions(asked, collection, { kind: 'after', version })
       const left = wanted.lastsMs - (elapsed() - began)
       const rest = left > 0 ? cacher.events({ ...wanted, lastsMs: left }) : undefined
       if (!rest) return undefined
       gone[Symbol.dispose]()
       waiting[Symbol.dispose]()
-      held = () => cacher.held({ selected: asked.selected })
+      held = () => cacher.held({ selected: asked.selection })
       return rest
     }
-    const begins = watchBegins(asked.info)
+    const begins = watchStart(asked.info)
     const from = begins.kind === 'after' ? begins.version : undefined
     const { signal } = asked.exchange
     const events = continued(reply.events, {
@@ -309,25 +318,25 @@ export class SharedCollections implements AsyncDisposable {
     return { ...reply, events, isShared: true, snapshot: () => held?.() }
   }
 
-  #wanted(
-    asked: SharedAsk,
-    { demand }: Shared,
-    begins: Exclude<Begins, { kind: 'other' }>,
-  ): CacheWatch {
-    const { selected, reader, exchange } = asked
+  #watchOptions(
+    asked: SharedRead,
+    { watchers }: SharedCacher,
+    begins: Exclude<ReadStart, { kind: 'other' }>,
+  ): CacheWatchOptions {
+    const { selection, watcher, exchange } = asked
     return {
       ...(begins.kind === 'after'
         ? { from: begins.version }
         : { state: begins.ends ? 'with-end' : 'without-end' }),
-      selected,
-      onBegin: () => demand.join(reader),
+      selected: selection,
+      onBegin: () => watchers.join(watcher),
       bookmarks: takesBookmarks(asked),
       lastsMs: watchLifetimeMs(asked.info, this.#parts.leastMs),
       signal: exchange.signal,
     }
   }
 
-  #object(asked: SharedAsk, { key }: Cacher, version: ResourceVersion): ObjectReply | undefined {
+  #object(asked: SharedRead, { key }: Cacher, version: ResourceVersion): ObjectReply | undefined {
     const { exchange, info, representation, gvr } = asked
     const { store } = this.#parts
     const name = info.name ?? ''
@@ -386,11 +395,11 @@ const aged = <R extends ObjectReply | WatchReply>(
 /** What of the shared collection is asked for. */
 const sourceIn = (
   { key }: Cacher,
-  { representation, selected }: SharedAsk,
+  { representation, selection }: SharedRead,
   version: ResourceVersion,
 ): CoveringCollection => ({
   representation,
   key,
   resourceVersion: version,
-  ...(!selected.selection.everything && { selection: selected.selection }),
+  ...(!selection.selection.everything && { selection: selection.selection }),
 })

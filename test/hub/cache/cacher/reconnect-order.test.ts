@@ -1,14 +1,18 @@
 import t from 'tap'
-import { endsAfter, rankOf, type Rank } from '../../../../src/hub/cache/cacher/return-order.ts'
+import {
+  endDelayMs,
+  reconnectRank,
+  type ReconnectRank,
+} from '../../../../src/hub/cache/cacher/reconnect-order.ts'
 import { serviceAccount } from '../../../../src/api/request/identity.ts'
 import { exchangeOf } from '../../../kit/exchange.ts'
 
-const rank = (component: string, path: string): Rank => {
+const rank = (component: string, path: string): ReconnectRank => {
   const exchange = exchangeOf(`${path}?watch=true`, {
     headers: { 'User-Agent': `${component}/v1` },
   })
   if (!exchange.info.isResource) throw new Error(`${path} is no watch`)
-  return rankOf(exchange, exchange.info)
+  return reconnectRank(exchange, exchange.info)
 }
 
 void t.test('the node and its pods come first, and kubectl last', async (t) => {
@@ -28,14 +32,14 @@ void t.test('who only calls itself a kubelet is none', async (t) => {
   const identity = serviceAccount({ namespace: 'a', name: 'b', uid: 'c' })
   const exchange = { ...exchangeOf('/api/v1/pods?watch=true'), identity }
   if (!exchange.info.isResource) throw new Error('pods are resources')
-  t.equal(rankOf(exchange, exchange.info), 'rest')
+  t.equal(reconnectRank(exchange, exchange.info), 'rest')
 })
 
 void t.test('a rank is over before the next one begins, and all within two seconds', async (t) => {
-  const order: readonly Rank[] = ['node', 'references', 'endpoints', 'rest', 'people']
+  const order: readonly ReconnectRank[] = ['node', 'references', 'endpoints', 'rest', 'people']
   let last = 0
   for (const rank of order) {
-    const times = Array.from({ length: 200 }, () => endsAfter(rank, 60_000))
+    const times = Array.from({ length: 200 }, () => endDelayMs(rank, 60_000))
     t.ok(Math.min(...times) >= last, rank)
     t.ok(new Set(times).size > 100, 'not at once')
     last = Math.max(...times)
@@ -44,7 +48,7 @@ void t.test('a rank is over before the next one begins, and all within two secon
 })
 
 void t.test('a watch that has just begun lasts its time, whatever its rank', async (t) => {
-  t.equal(endsAfter('node', 0), 1_100)
-  t.equal(endsAfter('node', 500), 600)
-  t.ok(endsAfter('people', 0) >= 1_500)
+  t.equal(endDelayMs('node', 0), 1_100)
+  t.equal(endDelayMs('node', 500), 600)
+  t.ok(endDelayMs('people', 0) >= 1_500)
 })

@@ -11,7 +11,7 @@ import type { Status } from '../../api/kube/status.ts'
  * Whether the body of a 404 says that the object of this name does not exist. A server answers 404
  * as well while it does not know the resource (yet), which says nothing of its objects.
  */
-export function saysAbsent(encoding: Encoding, body: Uint8Array, name: string): boolean {
+export function isObjectNotFound(encoding: Encoding, body: Uint8Array, name: string): boolean {
   const status = readAnswer(encoding, asBuffer(body))
   return status?.reason === 'NotFound' && status.details?.name === name
 }

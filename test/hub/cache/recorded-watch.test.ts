@@ -85,7 +85,7 @@ void t.test(
     const exchange = exchangeOf(`${pods}?watch=1&resourceVersion=95`, {
       headers: { Accept: 'application/json' },
     })
-    const what = cache.recorder.wants(exchange)
+    const what = cache.recorder.plan(exchange)
     if (!what) throw new Error('it is not recorded')
     let tell: (text: string) => void = () => undefined
     const reply = await cache.recorder.record(what, exchange, {

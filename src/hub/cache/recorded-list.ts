@@ -6,8 +6,8 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
-import type { Arriving } from './arriving.ts'
-import { isNews, type Asked } from './news.ts'
+import type { ReplayableBody } from './replayable-body.ts'
+import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
 import type { ObservedVersions } from './observed.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 
@@ -16,13 +16,13 @@ interface RecordedListParts {
   readonly cutter: ListCutter
   /** What was cut while the head was looked for. */
   readonly started: readonly ListBatch[]
-  readonly arriving: Arriving
+  readonly arriving: ReplayableBody
   readonly key: CollectionKey
   readonly info: ResourceRequest
-  readonly asked: Asked
+  readonly baseline: RequestBaseline
   readonly store: ObjectStore
   readonly observed: ObservedVersions
-  readonly pages: Pages
+  readonly pages: PagedLists
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
 }
@@ -38,7 +38,7 @@ export class RecordedList implements ListStream {
   readonly batches: AsyncIterable<ListBatch>
   readonly #parts: RecordedListParts
   #replacement: Replacement | undefined
-  #asked: Asked
+  #asked: RequestBaseline
   #cut: CutEnd | undefined
   #passedOn = false
   #ended: Promise<ListEnd> | undefined
@@ -47,7 +47,7 @@ export class RecordedList implements ListStream {
     this.gvk = parts.head.gvk
     this.head = parts.head.bytes
     this.#parts = parts
-    this.#asked = parts.asked
+    this.#asked = parts.baseline
     this.batches = this.#cutting()
   }
 
@@ -59,16 +59,16 @@ export class RecordedList implements ListStream {
     this.#passedOn = true
     const { arriving } = this.#parts
     for await (const _ of this.batches) {
-      const taken = arriving.taken()
+      const taken = arriving.takeBytes()
       if (taken.length > 0) yield taken
     }
     await this.end()
-    yield arriving.seen()
+    yield arriving.keptBytes()
   }
 
   async *#cutting(): AsyncGenerator<ListBatch> {
     const { cutter, arriving, started } = this.#parts
-    if (!this.#passedOn) arriving.letGo()
+    if (!this.#passedOn) arriving.stopKeeping()
     this.#replacement = this.#begin()
     try {
       for (const batch of started) {
@@ -133,7 +133,7 @@ export class RecordedList implements ListStream {
     if (meta.continue !== '') {
       const [replacement, asked] = [this.#replacement, this.#asked]
       if (replacement) pages.put(key, meta.continue, { replacement, asked })
-    } else if (isNews(meta.resourceVersion, this.#asked, store.version(key))) {
+    } else if (replacesStored(meta.resourceVersion, this.#asked, store.version(key))) {
       await this.#commit(meta.resourceVersion, gvk, extra)
     } else {
       await this.#drop()
@@ -145,7 +145,7 @@ export class RecordedList implements ListStream {
   #note(version: string): void {
     const { observed, exchange, info } = this.#parts
     const of = { identity: exchange.identity, gvr: info.gvr }
-    if (this.#asked.mostRecent) observed.noteConsistent(of, version, this.#asked.observed)
+    if (this.#asked.isConsistent) observed.noteConsistent(of, version, this.#asked.lastObserved)
     else observed.note(of, version)
   }
 
@@ -166,38 +166,38 @@ export class RecordedList implements ListStream {
  * How many lists may wait for their next page, and for how long: a client that stops paging is not
  * told apart from a slow one.
  */
-export const waitingLists = 64
-export const waitingMs = 5 * 60_000
+export const mostPagedLists = 64
+export const nextPageMs = 5 * 60_000
 
 /** A list of which there are more pages to come. */
-export interface Begun {
+export interface StagedPages {
   readonly replacement: Replacement
   /** What its first page was asked for with; further ones name no version. */
-  readonly asked: Asked
+  readonly asked: RequestBaseline
 }
 
 /**
  * What the pages so far of lists in pages have staged, by collection and the token that asks for
  * the next: a token says where a list goes on, not whose it is nor in which form.
  */
-export class Pages {
+export class PagedLists {
   readonly #waiting = new Map<
     string,
-    Begun & { readonly identity: string; readonly over: Disposable }
+    StagedPages & { readonly identity: string; readonly over: Disposable }
   >()
   readonly #ms: number
 
   /** `ms`: for how long a list waits for its next page. */
-  constructor(ms = waitingMs) {
+  constructor(ms = nextPageMs) {
     this.#ms = ms
   }
 
-  put(key: CollectionKey, token: string, begun: Begun): void {
-    const place = placeOf(key, token)
+  put(key: CollectionKey, token: string, begun: StagedPages): void {
+    const place = keyOf(key, token)
     this.#drop(place)
     const over = after(this.#ms, () => this.#drop(place))
     this.#waiting.set(place, { ...begun, identity: key.partition.identity, over })
-    if (this.#waiting.size > waitingLists) this.#drop(this.#oldestOfMost())
+    if (this.#waiting.size > mostPagedLists) this.#drop(this.#oldestOfMost())
   }
 
   /** So that a caller which begins many lists takes nothing from others. */
@@ -215,8 +215,8 @@ export class Pages {
     return first[0] ?? ''
   }
 
-  take(key: CollectionKey, token: string): Begun | undefined {
-    const place = placeOf(key, token)
+  take(key: CollectionKey, token: string): StagedPages | undefined {
+    const place = keyOf(key, token)
     const found = this.#waiting.get(place)
     found?.over[Symbol.dispose]()
     this.#waiting.delete(place)
@@ -231,10 +231,7 @@ export class Pages {
   }
 }
 
-const placeOf = (
-  { partition, gvr, namespace, ...selectors }: CollectionKey,
-  token: string,
-): string =>
+const keyOf = ({ partition, gvr, namespace, ...selectors }: CollectionKey, token: string): string =>
   JSON.stringify([
     partition.identity,
     partition.representation,

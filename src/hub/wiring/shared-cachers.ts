@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { Access } from '../cache/shared/access.ts'
-import type { Ways } from '../cache/cacher/reflecting.ts'
-import { SharedCollections } from '../cache/shared/shared-collections.ts'
+import { AccessReviews } from '../cache/shared/access-reviews.ts'
+import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
+import { SharedCachers } from '../cache/shared/shared-cachers.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -14,7 +14,7 @@ import { logFailure } from './log-failure.ts'
 export interface SharedSurroundings {
   readonly cloud: Cloud
   /** How the cloud is asked. */
-  readonly ways: Ways
+  readonly upstream: UpstreamHandlers
   readonly store: ObjectStore
   readonly metrics: HubMetrics
   readonly log: Logger
@@ -33,12 +33,12 @@ export const loggedBytes = 8 * 1024 * 1024
 export const loggedShare = 1 / 64
 
 /** Who may read whole collections, as it was last said. */
-export const accessOf = (
+export const accessReviewsOf = (
   { rootDir }: StartConfig,
   { metrics, log }: Pick<SharedSurroundings, 'metrics' | 'log'>,
-): Access =>
-  new Access(join(rootDir, 'access.json'), {
-    onVerdict: (allowed) =>
+): AccessReviews =>
+  new AccessReviews(join(rootDir, 'access.json'), {
+    onReviewed: (allowed) =>
       metrics.accessReviews.add({
         result: allowed === undefined ? 'unknown' : allowed ? 'allowed' : 'refused',
       }),
@@ -46,18 +46,18 @@ export const accessOf = (
   })
 
 /** The collections that the components of this node share. */
-export const sharedCollectionsOf = (
+export const sharedCachersOf = (
   config: StartConfig,
   live: () => LiveConfig,
-  access: Access,
-  { cloud, ways, store, metrics, log }: SharedSurroundings,
-): SharedCollections =>
-  new SharedCollections({
+  access: AccessReviews,
+  { cloud, upstream: upstream, store, metrics, log }: SharedSurroundings,
+): SharedCachers =>
+  new SharedCachers({
     store,
-    ways,
+    upstream,
     access,
     scope: () => live().poolScopeResources,
-    link: {
+    connectivity: {
       online: () => cloud.online,
       changed: () => cloud.onlineChanged,
       since: () => cloud.since,
@@ -68,9 +68,9 @@ export const sharedCollectionsOf = (
       bytes: Math.min(loggedBytes, memoryLimit(config) * loggedShare),
     },
     hooks: {
-      onWatches: (difference) => metrics.sharedWatches.add(difference),
-      onReaders: (difference) => metrics.sharedReaders.add(difference),
-      onReaderEnded: (reason) => metrics.sharedReadersEnded.add({ reason }),
+      onUpstreamWatches: (difference) => metrics.sharedWatches.add(difference),
+      onWatchers: (difference) => metrics.sharedReaders.add(difference),
+      onWatcherEnded: (reason) => metrics.sharedReadersEnded.add({ reason }),
       onFailed: (gvr, err, refused) => {
         const resource = qualifiedResource(gvr)
         if (refused) log.warn({ resource, err }, 'a collection cannot be shared')

@@ -16,7 +16,7 @@ const ranks = [
   { name: 'people', spreadMs: 300 },
 ] as const
 
-export type Rank = (typeof ranks)[number]['name']
+export type ReconnectRank = (typeof ranks)[number]['name']
 
 const ofNode = new Set(['nodes', 'pods'])
 const references = new Set(['secrets', 'configmaps'])
@@ -27,7 +27,10 @@ const endpoints = new Set(['services', 'endpointslices', 'endpoints'])
  * what its pods refer to, then where their traffic goes, then all else, and at last people, who can
  * ask again.
  */
-export function rankOf({ component, identity }: Exchange, { gvr }: ResourceRequest): Rank {
+export function reconnectRank(
+  { component, identity }: Exchange,
+  { gvr }: ResourceRequest,
+): ReconnectRank {
   if (component === 'kubectl') return 'people'
   if (component === 'kubelet' && identity === nodeIdentity && gvr.group === '') {
     if (ofNode.has(gvr.resource)) return 'node'
@@ -41,11 +44,11 @@ export function rankOf({ component, identity }: Exchange, { gvr }: ResourceReque
  * in the order of its rank and at random within it, so that they do not all come to the cloud at
  * once; but none so soon that its client takes it for a failure and lists again.
  */
-export const endsAfter = (rank: Rank, lastedMs: number): number =>
-  Math.max(resumesAfter(rank), minWatchMs - lastedMs)
+export const endDelayMs = (rank: ReconnectRank, lastedMs: number): number =>
+  Math.max(resumeDelayMs(rank), minWatchMs - lastedMs)
 
 /** After how many milliseconds an upstream watch resumes then, in the same order. */
-export function resumesAfter(rank: Rank): number {
+export function resumeDelayMs(rank: ReconnectRank): number {
   let from = 0
   for (const { name, spreadMs } of ranks) {
     if (name === rank) return jitter(from, from + spreadMs)

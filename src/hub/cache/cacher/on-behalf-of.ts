@@ -6,7 +6,7 @@ import { isProven } from '../../../http/exchange/proven.ts'
  * In whose name the hub asks an API server for what the caller reads; `undefined`: the caller has
  * not proved its identity.
  */
-export function inWhoseName(exchange: Exchange): RequestCredentials | undefined {
+export function onBehalfOf(exchange: Exchange): RequestCredentials | undefined {
   if (!isProven(exchange)) return undefined
   const { identity, credential, headers, claim } = exchange
   if (credential === 'node') return { identity, credential }

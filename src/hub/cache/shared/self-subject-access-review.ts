@@ -17,7 +17,7 @@ const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
  * (SelfSubjectAccessReview, which everybody who is authenticated may create). `undefined`: it gave
  * no verdict.
  */
-export async function mayReadWhole(
+export async function mayListAndWatch(
   ask: Handler<Exchange, BytesReply>,
   who: RequestCredentials,
   gvr: GVR,

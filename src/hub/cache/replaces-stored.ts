@@ -6,21 +6,21 @@ import {
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 
 /** How a whole collection was asked for, as far as `isNews` depends on it. */
-export interface Asked {
+export interface RequestBaseline {
   /** The version of what was kept when the request went up. */
-  readonly kept: ResourceVersion | undefined
+  readonly storedVersion: ResourceVersion | undefined
   /** The newest version at which the caller had been shown anything of the resource by then. */
-  readonly observed?: ResourceVersion | undefined
+  readonly lastObserved?: ResourceVersion | undefined
   /** The server was asked for nothing less than the most recent: no version was named. */
-  readonly mostRecent: boolean
+  readonly isConsistent: boolean
 }
 
-export const askedFor = (
+export const requestBaseline = (
   { query }: ResourceRequest,
   kept: string | undefined,
-  observed: ResourceVersion | undefined,
-  mostRecent = (query.get('resourceVersion') ?? '') === '',
-): Asked => ({ kept: resourceVersion(kept), observed, mostRecent })
+  lastObserved: ResourceVersion | undefined,
+  isConsistent = (query.get('resourceVersion') ?? '') === '',
+): RequestBaseline => ({ storedVersion: resourceVersion(kept), lastObserved, isConsistent })
 
 /**
  * Whether a whole collection at `version` replaces the one in the store, which is at `kept` by now.
@@ -28,11 +28,15 @@ export const askedFor = (
  * consistent read cannot be older than what was stored before it was asked, unless the cluster was
  * restored from a backup: then it replaces, if nothing restored has been stored meanwhile.
  */
-export function isNews(version: string, asked: Asked, kept: string | undefined): boolean {
+export function replacesStored(
+  version: string,
+  asked: RequestBaseline,
+  kept: string | undefined,
+): boolean {
   const [given, known] = [resourceVersion(version), resourceVersion(kept)]
   if (given === undefined) return false
   if (known === undefined || compareVersions(given, known) >= 0) return true
-  const { kept: before, mostRecent } = asked
-  if (!mostRecent || before === undefined) return false
+  const { storedVersion: before, isConsistent } = asked
+  if (!isConsistent || before === undefined) return false
   return compareVersions(given, before) < 0 && compareVersions(before, known) <= 0
 }

@@ -10,7 +10,7 @@ import { tokenKey } from '../answers/keys.ts'
 import type { ObjectKey } from '../store/store.ts'
 
 /** An answer with a token, as it is put into the store. */
-export interface KeptToken {
+export interface CachedToken {
   readonly key: ObjectKey
   readonly gvk: GVK
   readonly object: ApiObject
@@ -20,11 +20,11 @@ export interface KeptToken {
  * What is kept of the answer to a token request; `undefined` where request or answer is of another
  * kind, and for callers who have proved no identity. Throws `MalformedBody`.
  */
-export function tokenToKeep(
+export function cachedTokenOf(
   exchange: Exchange,
   { info, content }: { readonly info: ResourceRequest; readonly content: Buffer },
   answer: { readonly encoding: Encoding; readonly body: Buffer },
-): KeptToken | undefined {
+): CachedToken | undefined {
   const asked = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
   const representation = exchange.representations.find(
     ({ encoding, projection }) => encoding === answer.encoding && projection === 'object',

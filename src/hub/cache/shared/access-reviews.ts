@@ -14,18 +14,18 @@ const retryMs = 5_000
 /** More than the accounts of a node's pods have collections in common. */
 const mostVerdicts = 4_096
 
-interface Verdict {
+interface ReviewResult {
   readonly allowed: boolean
   /** When an API server gave it, in milliseconds since the epoch. */
   readonly at: number
 }
 
 /** Asks an API server; `undefined` where it gave no verdict. */
-export type AskVerdict = () => Promise<boolean | undefined>
+export type Review = () => Promise<boolean | undefined>
 
-export interface AccessHooks {
+export interface AccessReviewHooks {
   /** An API server was asked. */
-  readonly onVerdict: (verdict: boolean | undefined) => void
+  readonly onReviewed: (verdict: boolean | undefined) => void
   /** The file could not be written. */
   readonly onFailure: (cause: unknown) => void
 }
@@ -35,17 +35,17 @@ export interface AccessHooks {
  * can be asked: on the disk before anybody acts on it. The file names identities, of a token no
  * more than its keyed hash. Disposing waits until what was said is written.
  */
-export class Access implements AsyncDisposable {
+export class AccessReviews implements AsyncDisposable {
   readonly #file: StateFile
-  readonly #hooks: AccessHooks
-  readonly #verdicts = lruCache<string, Verdict>(mostVerdicts)
+  readonly #hooks: AccessReviewHooks
+  readonly #verdicts = lruCache<string, ReviewResult>(mostVerdicts)
   /** Verdicts that are not on the disk yet, and do not count until they are. */
-  readonly #unwritten = new Map<string, Verdict>()
+  readonly #unwritten = new Map<string, ReviewResult>()
   readonly #asking = new Map<string, Promise<boolean | undefined>>()
   /** When an API server gave no verdict, by the clock that never goes back. */
   readonly #silent = lruCache<string, number>(mostVerdicts)
 
-  constructor(file: string, hooks: AccessHooks) {
+  constructor(file: string, hooks: AccessReviewHooks) {
     // Least used first, which is the order in which they are to be set again.
     this.#file = new StateFile(file, () =>
       JSON.stringify([...this.#verdicts.rentries(), ...this.#unwritten]),
@@ -64,7 +64,7 @@ export class Access implements AsyncDisposable {
    * The verdict in force: the last one where it is young enough, else what `ask` finds. Asked for
    * by many, it is found once.
    */
-  async of(who: Identity, gvr: GVR, ask: AskVerdict): Promise<boolean | undefined> {
+  async of(who: Identity, gvr: GVR, ask: Review): Promise<boolean | undefined> {
     const key = keyOf(who, gvr)
     const verdict = this.#verdicts.get(key)
     if (verdict && isFresh(verdict)) return verdict.allowed
@@ -74,21 +74,21 @@ export class Access implements AsyncDisposable {
     return asking
   }
 
-  #ask(key: string, ask: AskVerdict): Promise<boolean | undefined> {
+  #ask(key: string, ask: Review): Promise<boolean | undefined> {
     const asking = this.#answer(key, ask).finally(() => this.#asking.delete(key))
     this.#asking.set(key, asking)
     return asking
   }
 
-  async #answer(key: string, ask: AskVerdict): Promise<boolean | undefined> {
+  async #answer(key: string, ask: Review): Promise<boolean | undefined> {
     const allowed = await ask()
-    this.#hooks.onVerdict(allowed)
+    this.#hooks.onReviewed(allowed)
     if (allowed === undefined) this.#silent.set(key, elapsed())
     else await this.#set(key, { allowed, at: now() })
     return allowed
   }
 
-  async #set(key: string, verdict: Verdict): Promise<void> {
+  async #set(key: string, verdict: ReviewResult): Promise<void> {
     // What is shown because of it has to be shown again after a crash. That it was said again is
     // not worth a write.
     if (verdict.allowed !== this.#verdicts.get(key)?.allowed) await this.#write(key, verdict)
@@ -98,7 +98,7 @@ export class Access implements AsyncDisposable {
   }
 
   /** A verdict that could not be written counts all the same: the API server has given it. */
-  async #write(key: string, verdict: Verdict): Promise<void> {
+  async #write(key: string, verdict: ReviewResult): Promise<void> {
     this.#unwritten.set(key, verdict)
     try {
       await this.#file.write()
@@ -112,7 +112,7 @@ export class Access implements AsyncDisposable {
   }
 }
 
-function isFresh({ allowed, at }: Verdict): boolean {
+function isFresh({ allowed, at }: ReviewResult): boolean {
   const age = now() - at
   // A clock that was set back makes a verdict look as if it were still to come.
   return age >= 0 && age < (allowed ? allowedForMs : refusedForMs)
@@ -121,8 +121,8 @@ function isFresh({ allowed, at }: Verdict): boolean {
 const keyOf = (who: Identity, { group, version, resource }: GVR): string =>
   JSON.stringify([who, group, version, resource])
 
-function isEntry(entry: unknown): entry is [string, Verdict] {
+function isEntry(entry: unknown): entry is [string, ReviewResult] {
   if (!Array.isArray(entry) || typeof entry[0] !== 'string') return false
-  const { allowed, at } = (entry[1] ?? {}) as Partial<Verdict>
+  const { allowed, at } = (entry[1] ?? {}) as Partial<ReviewResult>
   return typeof allowed === 'boolean' && typeof at === 'number'
 }

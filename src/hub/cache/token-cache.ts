@@ -6,7 +6,7 @@ import { pods } from '../../api/kube/resources.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import type { Partition, ObjectKey, ObjectStore } from '../store/store.ts'
 import { tokenResource, podOfToken } from '../store/token-name.ts'
-import type { KeptToken } from './token.ts'
+import type { CachedToken } from './cached-token.ts'
 
 /** How many tokens are kept for one caller: some for each pod of a full node. */
 export const mostTokens = 1_024
@@ -18,7 +18,7 @@ export const sweepMs = 10 * 60_000
  * Keeps tokens, and forgets those that have expired and those of pods that are gone: no more are
  * kept than are of use.
  */
-export class TokenShelf {
+export class TokenCache {
   readonly #store: ObjectStore
   readonly #swept = new LRUCache<string, number>({ max: 256 })
 
@@ -27,7 +27,7 @@ export class TokenShelf {
   }
 
   /** Resolves when it is committed; `undefined` where there is no room for it. */
-  put({ key, gvk, object }: KeptToken, encoding: Encoding): Promise<void> | undefined {
+  put({ key, gvk, object }: CachedToken, encoding: Encoding): Promise<void> | undefined {
     this.#sweep(key.partition, encoding)
     const names = this.#store.names(key.partition, tokenResource)
     const isThere = names.some(

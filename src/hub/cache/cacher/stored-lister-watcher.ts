@@ -14,14 +14,14 @@ import type { Representation } from '../../../api/request/representation.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 
 /** The way to the API servers. */
-export interface Ways {
+export interface UpstreamHandlers {
   /** The answer is recorded before it is passed on: what it says is committed when it is read. */
   readonly recorded: Handler<Exchange, Reply>
   readonly unrecorded: Handler<Exchange, BytesReply>
 }
 
 /** For whom a cacher asks the API server. */
-export interface Reading extends RequestCredentials {
+export interface ReflectorClient extends RequestCredentials {
   /** The User-Agent of the component that the answers are recorded for; absent: the hub's own. */
   readonly userAgent?: string
   /** Whether one that reads the events compares them with what was held before. */
@@ -32,9 +32,9 @@ export interface ReflectedCollection {
   readonly key: CollectionKey
   readonly representation: Representation
   readonly store: ObjectStore
-  readonly ways: Ways
+  readonly upstream: UpstreamHandlers
   /** Asked for each request: the newest credential counts. */
-  readonly reading: () => Reading
+  readonly client: () => ReflectorClient
 }
 
 const refusals = new Set([401, 403, 404, 405, 406])
@@ -42,13 +42,13 @@ const refusals = new Set([401, 403, 404, 405, 406])
 /** More than one object takes (etcd takes 1.5 MiB). */
 const peekBytes = 4 * 1024 * 1024
 
-interface Peeked {
+interface ListMeta {
   readonly metadata?: { readonly resourceVersion?: string }
 }
 
 /** Reads a collection into the store. */
 export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
-  const { key, representation, store, ways } = of
+  const { key, representation, store, upstream } = of
   const url = (query: Record<string, string>): string => {
     const { labelSelector, fieldSelector } = key
     const parameters = new URLSearchParams({
@@ -60,10 +60,10 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
     return parameters.size === 0 ? path : `${path}?${parameters}`
   }
   const ask = (query: Record<string, string>, signal: AbortSignal): Promise<Reply> =>
-    ways.recorded(
+    upstream.recorded(
       ownRequest({
         method: 'GET',
-        ...of.reading(),
+        ...of.client(),
         url: url(query),
         accept: mediaType(representation.encoding),
         gzip: true,
@@ -85,10 +85,10 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
     },
     // One object is read consistently, which no server that lags answers from what it has.
     isRestored: async (signal) => {
-      const asked = { method: 'GET', ...of.reading(), accept: mediaType('json'), signal } as const
-      const reply = await ways.unrecorded(ownRequest({ ...asked, url: url({ limit: '1' }) }))
+      const asked = { method: 'GET', ...of.client(), accept: mediaType('json'), signal } as const
+      const reply = await upstream.unrecorded(ownRequest({ ...asked, url: url({ limit: '1' }) }))
       if (reply.status !== 200) throw refusalOf(reply)
-      const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as Peeked
+      const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as ListMeta
       return isNewer(store.version(key), metadata?.resourceVersion)
     },
   }

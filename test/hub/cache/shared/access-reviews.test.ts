@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Access } from '../../../../src/hub/cache/shared/access.ts'
+import { AccessReviews } from '../../../../src/hub/cache/shared/access-reviews.ts'
 import { nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
 import { services } from '../../../kit/cloud.ts'
 import { Condition } from '../../../kit/condition.ts'
@@ -12,8 +12,8 @@ const minute = 60_000
 function accessIn(folder: string) {
   const heard: (boolean | undefined)[] = []
   const verdict = new Condition()
-  const access = new Access(join(folder, 'access.json'), {
-    onVerdict: (said) => {
+  const access = new AccessReviews(join(folder, 'access.json'), {
+    onReviewed: (said) => {
       heard.push(said)
       verdict.changed()
     },
@@ -89,8 +89,8 @@ void t.test('verdicts given together are on the disk before either counts', asyn
 
 void t.test('where it cannot be written, a verdict counts all the same', async (t) => {
   const failures: unknown[] = []
-  const access = new Access(join(t.testdir({ beside: 'a file' }), 'beside', 'access.json'), {
-    onVerdict: () => undefined,
+  const access = new AccessReviews(join(t.testdir({ beside: 'a file' }), 'beside', 'access.json'), {
+    onReviewed: () => undefined,
     onFailure: (cause) => failures.push(cause),
   })
   t.equal(await access.of(nodeIdentity, services, () => Promise.resolve(true)), true)

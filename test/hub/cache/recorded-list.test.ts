@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mock } from 'node:test'
-import { Pages } from '../../../src/hub/cache/list.ts'
+import { PagedLists } from '../../../src/hub/cache/recorded-list.ts'
 import { collectionKey } from '../../../src/hub/answers/keys.ts'
 import type { CollectionKey, Replacement } from '../../../src/hub/store/store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
@@ -28,10 +28,10 @@ function staged(): Replacement & { readonly dropped: () => boolean } {
 }
 
 const pods = keyOf('/api/v1/pods')
-const asked = { kept: undefined, mostRecent: true }
+const asked = { storedVersion: undefined, isConsistent: true }
 
 void t.test('a token leads to what was staged for it, once', async (t) => {
-  const pages = new Pages()
+  const pages = new PagedLists()
   const replacement = staged()
   pages.put(pods, 'next', { replacement, asked })
   t.equal(pages.take(pods, 'next')?.replacement, replacement)
@@ -40,7 +40,7 @@ void t.test('a token leads to what was staged for it, once', async (t) => {
 })
 
 void t.test('a token of another collection leads nowhere', async (t) => {
-  const pages = new Pages()
+  const pages = new PagedLists()
   pages.put(pods, 'next', { replacement: staged(), asked })
   const others = [
     keyOf('/api/v1/services'),
@@ -58,7 +58,7 @@ void t.test('a token of another collection leads nowhere', async (t) => {
 })
 
 void t.test('what a repeated page displaces is dropped', async (t) => {
-  const pages = new Pages()
+  const pages = new PagedLists()
   const [first, second] = [staged(), staged()]
   pages.put(pods, 'next', { replacement: first, asked })
   pages.put(pods, 'next', { replacement: second, asked })
@@ -67,7 +67,7 @@ void t.test('what a repeated page displaces is dropped', async (t) => {
 })
 
 void t.test('so many lists may wait, and the oldest makes room', async (t) => {
-  const pages = new Pages()
+  const pages = new PagedLists()
   const waiting = Array.from({ length: 70 }, staged)
   for (const [i, replacement] of waiting.entries())
     pages.put(pods, `next-${i}`, { replacement, asked })
@@ -78,7 +78,7 @@ void t.test('so many lists may wait, and the oldest makes room', async (t) => {
 })
 
 void t.test('a caller that begins many lists displaces its own only', async (t) => {
-  const pages = new Pages()
+  const pages = new PagedLists()
   const identity = 'token:x' as typeof pods.partition.identity
   const ofOther = { ...pods, partition: { ...pods.partition, identity } }
   const replacement = staged()
@@ -93,7 +93,7 @@ void t.test('a caller that begins many lists displaces its own only', async (t) 
 void t.test('a list whose next page nobody asks for is let go', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const pages = new Pages()
+  const pages = new PagedLists()
   const [old, young] = [staged(), staged()]
   pages.put(pods, 'old', { replacement: old, asked })
   mock.timers.tick(5 * 60_000 - 1)
