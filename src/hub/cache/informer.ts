@@ -133,7 +133,7 @@ export class Informer<T> implements AsyncDisposable {
             isRestored: () => Promise.resolve(!this.#gotEvents),
           },
           version: () => this.#version,
-          onRecovery: (act) => this.#hurry(signal, act),
+          onRecovery: (act) => this.#onRetryDue(signal, act),
         },
         {
           onSynced: () => undefined,
@@ -154,7 +154,7 @@ export class Informer<T> implements AsyncDisposable {
       )
       await reflector.run(signal)
       if (refused?.status === 404 && this.#at > 0) continue
-      await this.#rest(due, signal)
+      await this.#backOff(due, signal)
     }
   }
 
@@ -170,7 +170,7 @@ export class Informer<T> implements AsyncDisposable {
   }
 
   /** Waits as long as for what was refused; less where the link changes, or `due` aborts. */
-  async #rest(due: AbortSignal, signal: AbortSignal): Promise<void> {
+  async #backOff(due: AbortSignal, signal: AbortSignal): Promise<void> {
     const ms = this.#refusedMs
     this.#refusedMs = Math.min(2 * ms, longestRefusedMs)
     const over = new AbortController()
@@ -182,7 +182,7 @@ export class Informer<T> implements AsyncDisposable {
   }
 
   /** Calls back when it is to be tried again at once, or soon after the link has changed. */
-  #hurry(signal: AbortSignal, act: () => void): Disposable {
+  #onRetryDue(signal: AbortSignal, act: () => void): Disposable {
     const both = new DisposableStack()
     both.use(onAbort(this.#retry.signal, act))
     both.use(
@@ -193,7 +193,7 @@ export class Informer<T> implements AsyncDisposable {
 
   async #list(signal: AbortSignal): Promise<void> {
     const gvr = this.#gvr
-    const reply = await this.#ask({ resourceVersion: '0' }, signal)
+    const reply = await this.#request({ resourceVersion: '0' }, signal)
     if (reply.kind !== 'list') throw refusalOf(reply)
     const { list, representation } = reply
     const gvk = objectKind(list.gvk)
@@ -216,7 +216,7 @@ export class Informer<T> implements AsyncDisposable {
     options: WatchOptions,
     signal: AbortSignal,
   ): Promise<AsyncIterable<readonly WatchEvent[]>> {
-    const reply = await this.#ask(watchQuery(options), signal)
+    const reply = await this.#request(watchQuery(options), signal)
     if (reply.kind !== 'watch') throw refusalOf(reply)
     this.#watch = reply
     this.#gotEvents = false
@@ -231,7 +231,7 @@ export class Informer<T> implements AsyncDisposable {
     if (this.#isSynced && isDeepStrictEqual(values, this.#values)) return
     this.#values.clear()
     for (const [name, value] of values) this.#values.set(name, value)
-    this.#show()
+    this.#publish()
   }
 
   #apply(events: readonly WatchEvent[]): void {
@@ -254,15 +254,15 @@ export class Informer<T> implements AsyncDisposable {
       if (value === undefined) this.#values.delete(name)
       else this.#values.set(name, value)
     }
-    if (changed) this.#show()
+    if (changed) this.#publish()
   }
 
-  #show(): void {
+  #publish(): void {
     this.#isSynced = true
     this.#parts.onValues(this.#values)
   }
 
-  #ask(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Reply> {
+  #request(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Reply> {
     const { of, onBehalf, ask } = this.#parts
     const { labelSelector, fieldSelector, namespace } = of
     const parameters = new URLSearchParams({

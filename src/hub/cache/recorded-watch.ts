@@ -75,14 +75,14 @@ export class RecordedWatch {
     const { arriving, representations, hooks, exchange } = this.#parts
     try {
       const opening = representations.some(({ projection }) => projection !== 'object')
-        ? await this.#opening()
+        ? await this.#detectRepresentation()
         : []
-      await using keeper = await this.#keeper()
+      await using keeper = await this.#eventRecorder()
       const begun = this.#cut(opening)
-      if (begun.length > 0) yield this.#noted(await keeper.keep(begun))
+      if (begun.length > 0) yield this.#noteObserved(await keeper.keep(begun))
       for await (const group of arriving.chunks) {
         const events = this.#cut(group)
-        if (events.length > 0) yield this.#noted(await keeper.keep(events))
+        if (events.length > 0) yield this.#noteObserved(await keeper.keep(events))
       }
     } catch (error) {
       if (error instanceof BrokenStream) return
@@ -97,7 +97,7 @@ export class RecordedWatch {
    * A client that wants a conversion may be given whole objects, as only the events show. A form
    * that it did not ask for passes unrecorded.
    */
-  async #opening(): Promise<readonly Uint8Array[]> {
+  async #detectRepresentation(): Promise<readonly Uint8Array[]> {
     const { arriving, representations } = this.#parts
     const { encoding } = this.#representation
     const opening = await arriving.prefix((bytes) => tellsShapeOfEvents(encoding, bytes))
@@ -112,7 +112,7 @@ export class RecordedWatch {
   }
 
   /** The same events, which are about to be shown. */
-  #noted(events: readonly WatchEvent[]): readonly WatchEvent[] {
+  #noteObserved(events: readonly WatchEvent[]): readonly WatchEvent[] {
     const { observed, baseline, exchange, info } = this.#parts
     const of = { identity: exchange.identity, gvr: info.gvr }
     const end = events.find((event) => event.type === 'BOOKMARK' && event.initialEventsEnd)
@@ -130,7 +130,7 @@ export class RecordedWatch {
     return chunks.flatMap((chunk) => this.#cutter.push(chunk))
   }
 
-  async #keeper(): Promise<Keeper> {
+  async #eventRecorder(): Promise<EventRecorder> {
     if (!this.#isWanted) return unrecorded
     const { info, store, hooks, baseline, key, tellsPrevious, exchange } = this.#parts
     const representation = this.#representation
@@ -145,12 +145,12 @@ export class RecordedWatch {
     const isWatchList = isTrue(query.get('sendInitialEvents'))
     // Nobody would say where its initial events end.
     if (isWatchList && !isTrue(query.get('allowWatchBookmarks'))) return unrecorded
-    if (isWatchList) return new InitialEvents(parts, () => this.gvk)
+    if (isWatchList) return new RecordedInitialEvents(parts, () => this.gvk)
     const from = resourceVersion(query.get('resourceVersion') ?? undefined)
-    await takenFromOther(parts.key, { representation, from, exchange, store }).catch(
+    await seedFromOther(parts.key, { representation, from, exchange, store }).catch(
       hooks.onStoreFailure,
     )
-    return new Changes(parts, from)
+    return new RecordedChanges(parts, from)
   }
 }
 
@@ -167,7 +167,7 @@ interface ResumedFrom {
  * programs do not list again then; or with a part of a wider one, where the caller was answered
  * offline from that, or the next answer offline would be older than what this watch has told.
  */
-async function takenFromOther(
+async function seedFromOther(
   key: CollectionKey,
   { representation, from, exchange, store }: ResumedFrom,
 ): Promise<void> {
@@ -198,16 +198,16 @@ function ofToken(
  * Records events; resolves to the same events, where `tellsPrevious` with what the store held
  * before each.
  */
-interface Keeper extends AsyncDisposable {
+interface EventRecorder extends AsyncDisposable {
   keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]>
 }
 
-const unrecorded: Keeper = {
+const unrecorded: EventRecorder = {
   keep: (events) => Promise.resolve(events),
   [Symbol.asyncDispose]: () => Promise.resolve(),
 }
 
-interface KeeperParts {
+interface EventRecorderParts {
   readonly baseline: RequestBaseline
   readonly key: CollectionKey
   readonly store: ObjectStore
@@ -220,11 +220,11 @@ interface KeeperParts {
  * one that names no version tells of no deletions before it: both pass unrecorded. Of one that
  * starts earlier the events that are stored already are skipped.
  */
-class Changes implements Keeper {
-  readonly #parts: KeeperParts
+class RecordedChanges implements EventRecorder {
+  readonly #parts: EventRecorderParts
   #known: ResourceVersion | undefined
 
-  constructor(parts: KeeperParts, from: ResourceVersion | undefined) {
+  constructor(parts: EventRecorderParts, from: ResourceVersion | undefined) {
     this.#parts = parts
     const kept = resourceVersion(parts.store.version(parts.key))
     const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
@@ -272,13 +272,13 @@ function withPrevious(event: WatchEvent, previous: ApiObject | undefined): Watch
  * A WatchList: its initial events replace the collection when their bookmark comes, and are not
  * visible before.
  */
-class InitialEvents implements Keeper {
-  readonly #parts: KeeperParts
+class RecordedInitialEvents implements EventRecorder {
+  readonly #parts: EventRecorderParts
   readonly #gvk: () => GVK
   #replacement: Replacement | undefined
-  #changes: Changes | undefined
+  #changes: RecordedChanges | undefined
 
-  constructor(parts: KeeperParts, gvk: () => GVK) {
+  constructor(parts: EventRecorderParts, gvk: () => GVK) {
     this.#parts = parts
     this.#gvk = gvk
     this.#replacement = parts.store.replace(parts.key)
@@ -297,7 +297,7 @@ class InitialEvents implements Keeper {
       this.#parts.hooks.onStoreFailure(cause)
     }
     if (closing < 0) return events
-    this.#changes = new Changes(this.#parts, versionOf(events[closing]))
+    this.#changes = new RecordedChanges(this.#parts, versionOf(events[closing]))
     return [
       ...events.slice(0, closing + 1),
       ...(await this.#changes.keep(events.slice(closing + 1))),

@@ -132,7 +132,7 @@ export class Recorder {
     if (what?.kind === 'object') {
       // What is created is not asked for by its name.
       const isNamed = what.info.name !== undefined
-      return isNamed ? { ...what, storedStates: this.#known(exchange, what.info) } : what
+      return isNamed ? { ...what, storedStates: this.#storedStates(exchange, what.info) } : what
     }
     if (what?.kind !== 'list' && what?.kind !== 'watch') return what
     const { info } = what
@@ -205,13 +205,16 @@ export class Recorder {
     const written = isRestored
       ? this.#store.putRestored(key, read.gvk, read.object)
       : this.#store.put(key, read.gvk, read.object)
-    await this.#keep('object', written)
+    await this.#write('object', written)
     const { identity } = exchange
     this.#observed.note({ identity, gvr: info.gvr }, read.object.resourceVersion)
     return { ...asItCame, kind: 'object', representation, ...read }
   }
 
-  #known(exchange: Exchange, info: ResourceRequest): ReadonlyMap<RepresentationKey, StoredState> {
+  #storedStates(
+    exchange: Exchange,
+    info: ResourceRequest,
+  ): ReadonlyMap<RepresentationKey, StoredState> {
     return new Map(
       exchange.representations.flatMap((representation) => {
         const state = this.#stateOf(objectKey(exchange, info, representation), exchange, info)
@@ -273,7 +276,7 @@ export class Recorder {
     const contentType = reply.headers.get('content-type') ?? ''
     const { body, asItCame } = whole
     const key = documentKey(exchange, contentType)
-    if (key) await this.#keep('document', this.#store.putDocument(key, { contentType, body }))
+    if (key) await this.#write('document', this.#store.putDocument(key, { contentType, body }))
     return asItCame
   }
 
@@ -295,7 +298,7 @@ export class Recorder {
     }
     if (token) {
       const written = this.#tokens.put(token, encoding)
-      if (written) await this.#keep('token', written)
+      if (written) await this.#write('token', written)
     }
     return whole.asItCame
   }
@@ -323,7 +326,7 @@ export class Recorder {
     return { body, asItCame }
   }
 
-  async #keep(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
+  async #write(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
     try {
       await written
       this.#hooks.onRecorded(kind)

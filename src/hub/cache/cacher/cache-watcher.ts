@@ -28,7 +28,7 @@ export type Backfill =
   | {
       readonly kind: 'state'
       readonly batches: Iterable<readonly ApiObject[]>
-      readonly ends: boolean
+      readonly bookmarkAtEnd: boolean
     }
   | {
       readonly kind: 'changes'
@@ -53,7 +53,7 @@ export interface CacheWatcherParts {
    * Aborts when no event follows in the log: with the reason 'expired' where its client has to
    * list.
    */
-  readonly over: AbortSignal
+  readonly logEnded: AbortSignal
   /**
    * After how many ms it ends then that has lasted for `lastedMs`; absent: within a second or so.
    */
@@ -112,7 +112,7 @@ export class CacheWatcher {
       end = reason
     })
     try {
-      yield* this.#opening()
+      yield* this.#backfill()
       while (!this.#ended) {
         const events = this.#next()
         if (events === 'gone') {
@@ -120,7 +120,7 @@ export class CacheWatcher {
           return
         }
         if (events.length > 0) yield events
-        else await this.#news()
+        else await this.#untilWoken()
       }
       if (end === 'expired') yield [errorOf(`too old resource version: ${this.#from}`)]
     } finally {
@@ -129,7 +129,7 @@ export class CacheWatcher {
   }
 
   #endings(timers: DisposableStack, onOver: (reason: 'over' | 'expired') => void): void {
-    const { signal, over, lastsMs, bookmarks, endsAfter = soon } = this.#parts
+    const { signal, logEnded, lastsMs, bookmarks, endsAfter = soon } = this.#parts
     const end = (): void => {
       this.#ended = true
       this.#wake()
@@ -141,8 +141,8 @@ export class CacheWatcher {
     timers.use(onAbort(signal, end))
     timers.use(after(lastsMs, end))
     timers.use(
-      onAbort(over, () => {
-        onOver(over.reason === 'expired' ? 'expired' : 'over')
+      onAbort(logEnded, () => {
+        onOver(logEnded.reason === 'expired' ? 'expired' : 'over')
         timers.use(after(endsAfter(elapsed() - this.#began), end))
       }),
     )
@@ -151,7 +151,7 @@ export class CacheWatcher {
     if (lastsMs > lastBookmarkMs) timers.use(after(lastsMs - lastBookmarkMs, bookmark))
   }
 
-  *#opening(): Generator<readonly WatchEvent[]> {
+  *#backfill(): Generator<readonly WatchEvent[]> {
     const { backfill, selection, gvk, encoding, bookmarks } = this.#parts
     if (!backfill) return
     if (backfill.kind === 'changes') return yield* this.#changes(backfill)
@@ -159,7 +159,7 @@ export class CacheWatcher {
       const shown = objects.filter((object) => selection.selection.selects(gvk, encoding, object))
       if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
     }
-    if (backfill.ends && bookmarks) yield [bookmarkAt(this.#from, true)]
+    if (backfill.bookmarkAtEnd && bookmarks) yield [bookmarkAt(this.#from, true)]
   }
 
   /**
@@ -224,13 +224,13 @@ export class CacheWatcher {
     const { gvk, encoding } = this.#parts
     const { selection, key } = this.#parts.selection
     if (selection.everything) return event
-    let made = madeOf.get(event)
-    if (!made) madeOf.set(event, (made = new Map()))
+    let made = selectedEvents.get(event)
+    if (!made) selectedEvents.set(event, (made = new Map()))
     if (!made.has(key)) made.set(key, selectEvent(selection, gvk, encoding, event))
     return made.get(key)
   }
 
-  async #news(): Promise<void> {
+  async #untilWoken(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#wake = resolve
       const waits = this.#ended || this.#bookmarkDue || this.#positionDue
@@ -244,7 +244,7 @@ const soon = (lastedMs: number): number => Math.max(minWatchMs - lastedMs, 0) + 
 const errorOf = (why: string): WatchEvent => ({ type: 'ERROR', status: expired(why) })
 
 /** What selections have made of events, by the selections' keys; gone with the event. */
-const madeOf = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
+const selectedEvents = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
 
 export const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({
   type: 'BOOKMARK',

@@ -126,7 +126,7 @@ export class Cacher implements AsyncDisposable {
   /** The collection was listed since the log began. */
   #wasListed = false
   /** Aborts with the reason when no event follows in the log. */
-  #over = new AbortController()
+  #logEnded = new AbortController()
   #running: { readonly ending: AbortController; readonly done: Promise<void> } | undefined
   #refusedAt = Number.NEGATIVE_INFINITY
   #isWatched = false
@@ -140,7 +140,7 @@ export class Cacher implements AsyncDisposable {
     this.#parts = parts
     this.key = parts.key
     this.#client = reading
-    this.#rest()
+    this.#scheduleIdle()
   }
 
   /**
@@ -222,7 +222,7 @@ export class Cacher implements AsyncDisposable {
       this.#end('over')
     })
     this.#running = { ending, done }
-    this.#rest()
+    this.#scheduleIdle()
   }
 
   async #reflect(signal: AbortSignal, like: CollectionKey | undefined): Promise<void> {
@@ -244,7 +244,7 @@ export class Cacher implements AsyncDisposable {
     const reflector = new Reflector(
       {
         listerWatcher: { ...stored, list },
-        version: () => this.#caughtUp(),
+        version: () => this.#resumeVersion(),
         waitUntilReachable: (ending) => this.#reachable(ending),
       },
       {
@@ -326,7 +326,7 @@ export class Cacher implements AsyncDisposable {
    * it; the API server's repetition of what is stored already has not. What a list brought is no
    * event: the API server has those between.
    */
-  #caughtUp(): string | undefined {
+  #resumeVersion(): string | undefined {
     const log = this.#log
     const stored = this.version
     if (!log || !isNewer(stored, log.version)) return log?.version ?? stored
@@ -373,19 +373,19 @@ export class Cacher implements AsyncDisposable {
   /** Ends all cache watchers, not all at once. */
   #end(reason: 'over' | 'expired'): void {
     this.#log = undefined
-    const over = this.#over
-    this.#over = new AbortController()
+    const over = this.#logEnded
+    this.#logEnded = new AbortController()
     over.abort(reason)
   }
 
   /** `undefined`: what follows the version that is watched from is not known here. */
-  watch(wanted: CacheWatchOptions): WatchReply | undefined {
-    const events = this.events(wanted)
-    return events && { ...this.#reply(events), snapshot: () => this.held(wanted) }
+  watch(options: CacheWatchOptions): WatchReply | undefined {
+    const events = this.events(options)
+    return events && { ...this.#reply(events), snapshot: () => this.snapshot(options) }
   }
 
   /** What of the collection a client is shown that watches so. */
-  held({ selected }: Pick<CacheWatchOptions, 'selected'>): StoredList | undefined {
+  snapshot({ selected }: Pick<CacheWatchOptions, 'selected'>): StoredList | undefined {
     const { selection } = selected
     return this.stored(selection.everything ? undefined : selection)
   }
@@ -406,12 +406,12 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** The events alone. */
-  events(wanted: CacheWatchOptions): AsyncGenerator<readonly WatchEvent[]> | undefined {
+  events(options: CacheWatchOptions): AsyncGenerator<readonly WatchEvent[]> | undefined {
     if (this.#closed || (this.#log === undefined && !this.#begin())) return undefined
     const log = this.#log
-    const start = log && this.#start(log, wanted)
+    const start = log && this.#start(log, options)
     if (log === undefined || start === undefined) return undefined
-    const { selected: selection, bookmarks, lastsMs, signal } = wanted
+    const { selected: selection, bookmarks, lastsMs, signal } = options
     const { connectivity, rank, reflects, representation } = this.#parts
     const watcher = new CacheWatcher({
       ...start,
@@ -422,18 +422,18 @@ export class Cacher implements AsyncDisposable {
       bookmarks,
       lastsMs,
       signal,
-      over: reflects ? this.#over.signal : reachableAgain(connectivity),
+      logEnded: reflects ? this.#logEnded.signal : reachableAgain(connectivity),
       ...(!reflects && { endsAfter: (lastedMs) => endDelayMs(rank, lastedMs) }),
     })
-    return this.#counted(watcher, wanted)
+    return this.#counted(watcher, options)
   }
 
   async *#counted(
     watcher: CacheWatcher,
-    wanted: CacheWatchOptions,
+    options: CacheWatchOptions,
   ): AsyncGenerator<readonly WatchEvent[]> {
     const { hooks } = this.#parts
-    using _began = wanted.onBegin?.()
+    using _began = options.onBegin?.()
     this.#watchers.add(watcher)
     this.#idle?.[Symbol.dispose]()
     this.#idle = undefined
@@ -446,7 +446,7 @@ export class Cacher implements AsyncDisposable {
     } finally {
       this.#watchers.delete(watcher)
       hooks.onWatchers(-1)
-      this.#rest()
+      this.#scheduleIdle()
     }
   }
 
@@ -460,17 +460,17 @@ export class Cacher implements AsyncDisposable {
       const opening = {
         kind: 'state',
         batches: stored.batches,
-        ends: state === 'with-end',
+        bookmarkAtEnd: state === 'with-end',
       } as const
       return { cursor: log.end, from: stored.resourceVersion, opening }
     }
     if (from === undefined) return undefined
     const cursor = log.after(from)
-    return cursor === undefined ? this.#fromRing(log, from) : { cursor, from }
+    return cursor === undefined ? this.#fromStore(log, from) : { cursor, from }
   }
 
   /** What the log has not any more may be on the disk. */
-  #fromRing(
+  #fromStore(
     log: EventLog,
     from: string,
   ): { cursor: number; from: string; opening: Backfill } | undefined {
@@ -492,7 +492,7 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** Closes the upstream watch when there has been no cache watcher for long. */
-  #rest(): void {
+  #scheduleIdle(): void {
     if (this.#watchers.size > 0 || this.#idle || this.#closed) return
     this.#idle = after(this.#parts.idleMs, () => {
       this.#idle = undefined

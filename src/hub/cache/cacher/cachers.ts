@@ -57,7 +57,7 @@ interface ServedCacher {
 }
 
 /**
- * The cachers of all recorded collections that are watched: one for each identity, form and
+ * The cachers of all recorded collections that are request: one for each identity, form and
  * collection. All clients of an identity that watch the same are served by one upstream watch, and
  * a client's watch outlives that one.
  */
@@ -82,15 +82,15 @@ export class Cachers implements AsyncDisposable {
    * it is cut.
    */
   async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
-    const watched = this.#watched(exchange)
-    if (!watched) return passThrough(exchange.signal)
-    return (await this.#live(watched)) ?? this.#continued(watched, passThrough)
+    const request = this.#request(exchange)
+    if (!request) return passThrough(exchange.signal)
+    return (await this.#live(request)) ?? this.#continued(request, passThrough)
   }
 
   /**
    * Answers a watch from what is stored, and with what follows once an API server can be asked;
    * `undefined`: nothing stored tells what is in the collection. Throws what an API server refuses
-   * before a watch begins.
+   * before a watch start.
    */
   offline(exchange: Exchange, info: ResourceRequest): WatchReply | undefined {
     const { resourceVersion: asked, sendInitialEvents } = listOptionsOf(info.query, true, true)
@@ -115,18 +115,19 @@ export class Cachers implements AsyncDisposable {
         ? ({ state: 'with-end' } as const)
         : { from: isAny ? version : asked }
     const selection = source.selection ?? everything
-    const wanted = { ...this.#watchOptions({ exchange, info }, served), ...start }
+    const options = { ...this.#watchOptions({ exchange, info }, served), ...start }
     const key = JSON.stringify([
       info.namespace,
       info.query.get('labelSelector'),
       info.query.get('fieldSelector'),
     ])
-    const reply = cacher.watch({ ...wanted, selected: { selection, key } }) ?? cacher.expired(asked)
+    const reply =
+      cacher.watch({ ...options, selected: { selection, key } }) ?? cacher.expired(asked)
     return { ...reply, headers: withStaleness(reply.headers, exchange, cacher.confirmedAt) }
   }
 
   /** A watch of whole objects that is recorded. */
-  #watched(exchange: Exchange): RecordedWatchRequest | undefined {
+  #request(exchange: Exchange): RecordedWatchRequest | undefined {
     const { info } = exchange
     if (!info.isResource || info.verb !== 'watch') return undefined
     if (
@@ -138,46 +139,46 @@ export class Cachers implements AsyncDisposable {
   }
 
   /** The answer of a cacher that is kept up with the cloud. */
-  async #live(watched: RecordedWatchRequest): Promise<WatchReply | undefined> {
-    const { exchange, info } = watched
+  async #live(request: RecordedWatchRequest): Promise<WatchReply | undefined> {
+    const { exchange, info } = request
     const { store } = this.#parts
-    const begins = watchStart(info)
-    if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
+    const start = watchStart(info)
+    if (start.kind === 'delegated' || start.kind === 'consistent') return undefined
     const representation = exchange.representations.find(
       (each) => isWhole(each) && store.version(collectionKey(exchange, info, each)) !== undefined,
     )
     if (!representation || !onBehalfOf(exchange)) return undefined
     const key = collectionKey(exchange, info, representation)
-    const served = this.#of(watched, key, representation)
+    const served = this.#of(request, key, representation)
     const { cacher } = served
     const reading = this.#clientOf(exchange, served.clients)
     // The API server has not seen this token for this collection: it answers first.
     if (cacher.isLive && !cacher.usesCredentialOf(reading)) return undefined
-    const wanted = this.#watchOptions(watched, served)
-    if (begins.kind === 'state') {
+    const options = this.#watchOptions(request, served)
+    if (start.kind === 'state') {
       const { version, isLive } = cacher
-      const isOld = version === undefined || isNewer(begins.notOlderThan, version)
+      const isOld = version === undefined || isNewer(start.notOlderThan, version)
       if (!isLive || isOld || store.isContradicted(key)) return undefined
-      return cacher.watch({ ...wanted, state: 'with-end' })
+      return cacher.watch({ ...options, state: 'with-end' })
     }
     cacher.readAs(reading)
     await cacher.open(patienceMs)
     if (exchange.signal.aborted || !cacher.isLive) return undefined
     // What is on the disk may leave out what came and went between two lists; the API server knows.
-    if (!cacher.hasEventsAfter(begins.version)) return undefined
-    return cacher.watch({ ...wanted, from: begins.version })
+    if (!cacher.hasEventsAfter(start.version)) return undefined
+    return cacher.watch({ ...options, from: start.version })
   }
 
   /** The client's own watch, until it goes over to the cacher. */
-  async #continued(watched: RecordedWatchRequest, passThrough: PassThrough): Promise<Reply> {
-    const { exchange, info } = watched
+  async #continued(request: RecordedWatchRequest, passThrough: PassThrough): Promise<Reply> {
+    const { exchange, info } = request
     const began = elapsed()
     const own = ownUpstream(exchange.signal)
     const reply = await passThrough(own.signal)
     // A cacher's own answers go on by themselves.
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
-    const begins = watchStart(info)
-    let { snapshot: held } = reply
+    const start = watchStart(info)
+    let { snapshot } = reply
     let key: CollectionKey | undefined
     const follow = (version: string, isCut: boolean) => {
       const representation = reply.representation()
@@ -185,23 +186,23 @@ export class Cachers implements AsyncDisposable {
       key ??= collectionKey(exchange, info, representation)
       const isStored = this.#parts.store.version(key) !== undefined
       if (!isWhole(representation) || !isStored || !onBehalfOf(exchange)) return undefined
-      const served = this.#of(watched, key, representation)
+      const served = this.#of(request, key, representation)
       served.cacher.readAs(this.#clientOf(exchange, served.clients))
       if (!isCut && !served.cacher.isLive) {
         served.cacher.resume()
         return undefined
       }
-      const wanted = this.#watchOptions(watched, served)
-      const left = wanted.lastsMs - (elapsed() - began)
+      const options = this.#watchOptions(request, served)
+      const left = options.lastsMs - (elapsed() - began)
       const rest =
-        left > 0 ? served.cacher.events({ ...wanted, from: version, lastsMs: left }) : undefined
-      if (rest) held = () => served.cacher.held(wanted)
+        left > 0 ? served.cacher.events({ ...options, from: version, lastsMs: left }) : undefined
+      if (rest) snapshot = () => served.cacher.snapshot(options)
       return rest
     }
-    const from = begins.kind === 'after' ? begins.version : undefined
+    const from = start.kind === 'after' ? start.version : undefined
     const { signal } = exchange
     const events = continued(reply.events, { from, signal, follow, close: own.close })
-    return { ...reply, events, snapshot: () => held?.() }
+    return { ...reply, events, snapshot: () => snapshot?.() }
   }
 
   #watchOptions(

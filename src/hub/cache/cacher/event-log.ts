@@ -25,7 +25,7 @@ export class EventLog {
   readonly #bounds: LogBounds
   readonly #groups: EventGroup[] = []
   /** How many groups were let go. */
-  #gone = 0
+  #dropped = 0
   #bytes = 0
   #tail: string
   #version: string
@@ -52,7 +52,7 @@ export class EventLog {
 
   /** The cursor of what comes next. */
   get end(): number {
-    return this.#gone + this.#groups.length
+    return this.#dropped + this.#groups.length
   }
 
   get bytes(): number {
@@ -89,26 +89,26 @@ export class EventLog {
       this.#groups.length > 1 &&
       (this.#groups.length > this.#bounds.groups || this.#bytes > this.#bounds.bytes)
     ) {
-      this.#letGo()
+      this.#dropOldest()
     }
   }
 
   /** Lets go of the oldest events until they take `bytes` at most. */
   shrink(bytes: number): void {
-    while (this.#groups.length > 0 && this.#bytes > bytes) this.#letGo()
+    while (this.#groups.length > 0 && this.#bytes > bytes) this.#dropOldest()
   }
 
-  #letGo(): void {
+  #dropOldest(): void {
     const oldest = this.#groups.shift()
     if (!oldest) return
-    this.#gone += 1
+    this.#dropped += 1
     this.#bytes -= oldest.bytes
     this.#tail = oldest.version
   }
 
   /** What is at a cursor; `gone`: it was let go; `undefined`: it has not come yet. */
   at(cursor: number): EventGroup | 'gone' | undefined {
-    return cursor < this.#gone ? 'gone' : this.#groups[cursor - this.#gone]
+    return cursor < this.#dropped ? 'gone' : this.#groups[cursor - this.#dropped]
   }
 
   /**
@@ -125,7 +125,7 @@ export class EventLog {
       if (group && !isNewer(group.version, version)) low = middle + 1
       else high = middle
     }
-    return this.#gone + low
+    return this.#dropped + low
   }
 }
 

@@ -7,47 +7,47 @@ export type ReadStart =
   | {
       readonly kind: 'state'
       readonly notOlderThan: ResourceVersion | undefined
-      readonly ends: boolean
+      readonly bookmarkAtEnd: boolean
     }
   /** The most recent state, which online only an API server knows. */
-  | { readonly kind: 'newest-state'; readonly ends: boolean }
+  | { readonly kind: 'consistent'; readonly bookmarkAtEnd: boolean }
   /** What comes after a version. */
   | { readonly kind: 'after'; readonly version: ResourceVersion }
   /**
    * Exactly one version, a further page, or what is refused: left to the API server, and offline to
    * what the caller itself was shown.
    */
-  | { readonly kind: 'other' }
+  | { readonly kind: 'delegated' }
 
-const other = { kind: 'other' } as const
+const delegated = { kind: 'delegated' } as const
 
 /** As apiserver pkg/storage/cacher understands what is asked for. */
 export function watchStart({ query }: ResourceRequest): ReadStart {
   const asked = query.get('resourceVersion') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
   const version = resourceVersion(asked)
-  if (version === undefined && asked !== '' && asked !== '0') return other
+  if (version === undefined && asked !== '' && asked !== '0') return delegated
   if (isTrue(query.get('sendInitialEvents'))) {
-    if (match !== 'NotOlderThan') return other
-    if (asked === '') return { kind: 'newest-state', ends: true }
-    return { kind: 'state', notOlderThan: version, ends: true }
+    if (match !== 'NotOlderThan') return delegated
+    if (asked === '') return { kind: 'consistent', bookmarkAtEnd: true }
+    return { kind: 'state', notOlderThan: version, bookmarkAtEnd: true }
   }
-  if (match !== '' || query.has('sendInitialEvents')) return other
+  if (match !== '' || query.has('sendInitialEvents')) return delegated
   if (version !== undefined) return { kind: 'after', version }
   // An API server answers a watch without a version from its cache, like one from version 0, and
   // takes both for WatchLists.
-  return { kind: 'state', notOlderThan: undefined, ends: true }
+  return { kind: 'state', notOlderThan: undefined, bookmarkAtEnd: true }
 }
 
 export function listStart({ query }: ResourceRequest): ReadStart {
   const asked = query.get('resourceVersion') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
   const version = resourceVersion(asked)
-  if (query.get('continue') || (match !== '' && match !== 'NotOlderThan')) return other
-  if (asked === '') return { kind: 'newest-state', ends: false }
-  if (asked === '0') return { kind: 'state', notOlderThan: undefined, ends: false }
+  if (query.get('continue') || (match !== '' && match !== 'NotOlderThan')) return delegated
+  if (asked === '') return { kind: 'consistent', bookmarkAtEnd: false }
+  if (asked === '0') return { kind: 'state', notOlderThan: undefined, bookmarkAtEnd: false }
   // With a limit it is that version exactly, page by page.
   const isPaged = Number(query.get('limit') ?? 0) !== 0
-  if (version === undefined || isPaged) return other
-  return { kind: 'state', notOlderThan: version, ends: false }
+  if (version === undefined || isPaged) return delegated
+  return { kind: 'state', notOlderThan: version, bookmarkAtEnd: false }
 }

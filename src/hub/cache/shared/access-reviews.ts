@@ -41,9 +41,9 @@ export class AccessReviews implements AsyncDisposable {
   readonly #verdicts = lruCache<string, ReviewResult>(mostVerdicts)
   /** Verdicts that are not on the disk yet, and do not count until they are. */
   readonly #unwritten = new Map<string, ReviewResult>()
-  readonly #asking = new Map<string, Promise<boolean | undefined>>()
+  readonly #running = new Map<string, Promise<boolean | undefined>>()
   /** When an API server gave no verdict, by the clock that never goes back. */
-  readonly #silent = lruCache<string, number>(mostVerdicts)
+  readonly #unanswered = lruCache<string, number>(mostVerdicts)
 
   constructor(file: string, hooks: AccessReviewHooks) {
     // Least used first, which is the order in which they are to be set again.
@@ -68,22 +68,22 @@ export class AccessReviews implements AsyncDisposable {
     const key = keyOf(who, gvr)
     const verdict = this.#verdicts.get(key)
     if (verdict && isFresh(verdict)) return verdict.allowed
-    const silent = this.#silent.get(key)
+    const silent = this.#unanswered.get(key)
     if (silent !== undefined && elapsed() - silent < retryMs) return undefined
-    const asking = this.#asking.get(key) ?? this.#ask(key, ask)
+    const asking = this.#running.get(key) ?? this.#start(key, ask)
     return asking
   }
 
-  #ask(key: string, ask: Review): Promise<boolean | undefined> {
-    const asking = this.#answer(key, ask).finally(() => this.#asking.delete(key))
-    this.#asking.set(key, asking)
+  #start(key: string, ask: Review): Promise<boolean | undefined> {
+    const asking = this.#review(key, ask).finally(() => this.#running.delete(key))
+    this.#running.set(key, asking)
     return asking
   }
 
-  async #answer(key: string, ask: Review): Promise<boolean | undefined> {
+  async #review(key: string, ask: Review): Promise<boolean | undefined> {
     const allowed = await ask()
     this.#hooks.onReviewed(allowed)
-    if (allowed === undefined) this.#silent.set(key, elapsed())
+    if (allowed === undefined) this.#unanswered.set(key, elapsed())
     else await this.#set(key, { allowed, at: now() })
     return allowed
   }
@@ -92,7 +92,7 @@ export class AccessReviews implements AsyncDisposable {
     // What is shown because of it has to be shown again after a crash. That it was said again is
     // not worth a write.
     if (verdict.allowed !== this.#verdicts.get(key)?.allowed) await this.#write(key, verdict)
-    this.#silent.delete(key)
+    this.#unanswered.delete(key)
     this.#verdicts.set(key, verdict)
     this.#unwritten.delete(key)
   }

@@ -86,21 +86,21 @@ export class SharedCachers implements AsyncDisposable {
   }
 
   /**
-   * Answers while an API server can be asked: from a shared collection, or by `passThrough`. A
+   * Answers while an API server can be read: from a shared collection, or by `passThrough`. A
    * watch that passes through is gone on with from here once that can be.
    */
   async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
     const { signal } = exchange
-    const asked = this.#read(exchange)
-    if (asked === undefined || asked.verb === 'get') return passThrough(signal)
-    if (asked.verb === 'list') return (await this.#list(asked)) ?? passThrough(signal)
-    if (!(await this.#soon(this.#mayShare(asked)))) return passThrough(signal)
-    const collection = this.#of(asked)
+    const read = this.#read(exchange)
+    if (read === undefined || read.verb === 'get') return passThrough(signal)
+    if (read.verb === 'list') return (await this.#list(read)) ?? passThrough(signal)
+    if (!(await this.#inTime(this.#isAllowed(read)))) return passThrough(signal)
+    const collection = this.#of(read)
     const { watchers } = collection
-    const alone = !asked.selection.selection.everything && !watchers.hasOthers(asked.watcher)
+    const alone = !read.selection.selection.everything && !watchers.hasOthers(read.watcher)
     // One who wants less than all is spared all, as long as nobody else wants any.
-    const reply = alone ? undefined : await this.#watch(asked, collection)
-    return reply ?? this.#handedOver(asked, collection, passThrough)
+    const reply = alone ? undefined : await this.#watch(read, collection)
+    return reply ?? this.#continued(read, collection, passThrough)
   }
 
   /**
@@ -108,50 +108,50 @@ export class SharedCachers implements AsyncDisposable {
    * from here. Resolves when that is so, or is not going to be, after `patienceMs` at the latest.
    */
   async prepare(exchange: Exchange, patienceMs: number): Promise<void> {
-    const asked = this.#read(exchange)
-    if (asked && (await this.#mayShare(asked))) await this.#of(asked).cacher.open(patienceMs)
+    const read = this.#read(exchange)
+    if (read && (await this.#isAllowed(read))) await this.#of(read).cacher.open(patienceMs)
   }
 
   /**
-   * Answers while no API server can be asked: where what is shared is newer than what the caller
+   * Answers while no API server can be read: where what is shared is newer than what the caller
    * itself was shown, and the last verdict was that it may read it. `undefined`: it is to be
    * answered otherwise.
    */
   offline(exchange: Exchange): Reply | undefined {
-    const asked = this.#read(exchange)
-    if (asked === undefined || !this.#mightShare(asked)) return undefined
-    const { cacher, watchers } = this.#of(asked)
+    const read = this.#read(exchange)
+    if (read === undefined || !this.#wasAllowed(read)) return undefined
+    const { cacher, watchers } = this.#of(read)
     const version = resourceVersion(cacher.version)
     if (version === undefined) return undefined
-    if (asked.verb === 'get') return this.#object(asked, cacher, version)
-    const own = lastObservedOf(asked, this.#parts.store)
+    if (read.verb === 'get') return this.#object(read, cacher, version)
+    const own = lastObservedOf(read, this.#parts.store)
     const order = own === undefined ? 1 : compareVersions(version, own)
     // Of two that are as new, the shared one is where a watch outlasts the outage.
-    if (order < 0 || (order === 0 && asked.verb === 'list')) return undefined
-    if (asked.verb === 'list') {
-      return offlineList(exchange, asked.info, sourceIn(cacher, asked, version), this.#parts.store)
+    if (order < 0 || (order === 0 && read.verb === 'list')) return undefined
+    if (read.verb === 'list') {
+      return offlineList(exchange, read.info, sourceOf(cacher, read, version), this.#parts.store)
     }
-    const reply = this.#watchOffline(asked, { cacher, watchers }, version)
+    const reply = this.#watchOffline(read, { cacher, watchers }, version)
     return reply && aged(reply, exchange, cacher.confirmedAt)
   }
 
   #watchOffline(
-    asked: SharedRead,
+    read: SharedRead,
     collection: SharedCacher,
     version: ResourceVersion,
   ): WatchReply | undefined {
-    const begins = watchStart(asked.info)
-    if (begins.kind === 'other') return undefined
+    const start = watchStart(read.info)
+    if (start.kind === 'delegated') return undefined
     if (
-      begins.kind === 'state' &&
-      begins.notOlderThan &&
-      compareVersions(begins.notOlderThan, version) > 0
+      start.kind === 'state' &&
+      start.notOlderThan &&
+      compareVersions(start.notOlderThan, version) > 0
     ) {
-      throw new StatusError(tooLargeResourceVersion(begins.notOlderThan, version))
+      throw new StatusError(tooLargeResourceVersion(start.notOlderThan, version))
     }
     const { cacher } = collection
-    const watch = cacher.watch(this.#watchOptions(asked, collection, begins))
-    return watch ?? (begins.kind === 'after' ? cacher.expired(begins.version) : undefined)
+    const watch = cacher.watch(this.#watchOptions(read, collection, start))
+    return watch ?? (start.kind === 'after' ? cacher.expired(start.version) : undefined)
   }
 
   /**
@@ -159,9 +159,9 @@ export class SharedCachers implements AsyncDisposable {
    * where it was told nothing from here.
    */
   lastObserved(exchange: Exchange): ResourceVersion | undefined {
-    const asked = this.#read(exchange)
-    if (!asked || !this.#mightShare(asked)) return undefined
-    return resourceVersion(this.#of(asked).cacher.version)
+    const read = this.#read(exchange)
+    if (!read || !this.#wasAllowed(read)) return undefined
+    return resourceVersion(this.#of(read).cacher.version)
   }
 
   /**
@@ -169,9 +169,9 @@ export class SharedCachers implements AsyncDisposable {
    * shown from here.
    */
   isContradicted(exchange: Exchange): boolean {
-    const asked = this.#read(exchange)
-    if (!asked || !this.#mightShare(asked)) return false
-    return this.#parts.store.isContradicted(this.#of(asked).cacher.key)
+    const read = this.#read(exchange)
+    if (!read || !this.#wasAllowed(read)) return false
+    return this.#parts.store.isContradicted(this.#of(read).cacher.key)
   }
 
   /** Ends what is shared no longer; to be called when `scope` has changed. */
@@ -216,7 +216,7 @@ export class SharedCachers implements AsyncDisposable {
     return collection
   }
 
-  async #mayShare({ onBehalf, gvr }: SharedRead): Promise<boolean> {
+  async #isAllowed({ onBehalf, gvr }: SharedRead): Promise<boolean> {
     const hub = { identity: nodeIdentity, credential: 'node' } as const
     const verdicts = await Promise.all(
       (onBehalf.credential === 'node' ? [hub] : [hub, onBehalf]).map((each) =>
@@ -228,14 +228,14 @@ export class SharedCachers implements AsyncDisposable {
     return verdicts.every((allowed) => allowed === true)
   }
 
-  /** Whether they were allowed when an API server was last asked. */
-  #mightShare({ onBehalf, gvr }: SharedRead): boolean {
+  /** Whether they were allowed when an API server was last read. */
+  #wasAllowed({ onBehalf, gvr }: SharedRead): boolean {
     const { access } = this.#parts
     return access.last(nodeIdentity, gvr) === true && access.last(onBehalf.identity, gvr) === true
   }
 
   /** False where it is not known in time. */
-  async #soon(verdict: Promise<boolean>): Promise<boolean> {
+  async #inTime(verdict: Promise<boolean>): Promise<boolean> {
     const waited = new AbortController()
     const late = sleep(patienceMs, waited.signal).then(() => false)
     const known = await Promise.race([verdict, late])
@@ -244,70 +244,70 @@ export class SharedCachers implements AsyncDisposable {
   }
 
   /** A list that may be of some age. */
-  async #list(asked: SharedRead): Promise<Reply | undefined> {
-    const cacher = this.#collections.get(idOf(asked.gvr, asked.representation.key))?.cacher
-    const begins = listStart(asked.info)
-    if (!cacher?.isLive || begins.kind !== 'state') return undefined
-    if (!(await this.#soon(this.#mayShare(asked))) || !cacher.isLive) return undefined
+  async #list(read: SharedRead): Promise<Reply | undefined> {
+    const cacher = this.#collections.get(idOf(read.gvr, read.representation.key))?.cacher
+    const start = listStart(read.info)
+    if (!cacher?.isLive || start.kind !== 'state') return undefined
+    if (!(await this.#inTime(this.#isAllowed(read))) || !cacher.isLive) return undefined
     const { store } = this.#parts
     const version = resourceVersion(cacher.version)
-    const least = newest(begins.notOlderThan, lastObservedOf(asked, store))
+    const least = newest(start.notOlderThan, lastObservedOf(read, store))
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
     if (isOld || store.isContradicted(cacher.key)) return undefined
-    const stored = storedList(sourceIn(cacher, asked, version), store)
-    return stored && listReply(asked.representation, stored)
+    const stored = storedList(sourceOf(cacher, read, version), store)
+    return stored && listReply(read.representation, stored)
   }
 
   /** A watch of the collection, which is opened for it if need be. */
-  async #watch(asked: SharedRead, collection: SharedCacher): Promise<WatchReply | undefined> {
-    const begins = watchStart(asked.info)
+  async #watch(read: SharedRead, collection: SharedCacher): Promise<WatchReply | undefined> {
+    const start = watchStart(read.info)
     // Who is counted while the watch is being opened is not alone.
     const { cacher, watchers } = collection
-    using _waiting = watchers.join(asked.watcher)
-    const { exchange, info, representation, selection } = asked
+    using _waiting = watchers.join(read.watcher)
+    const { exchange, info, representation, selection } = read
     const like = selection.selection.everything
       ? collectionKey(exchange, info, representation)
       : undefined
     await cacher.open(patienceMs, like)
     if (exchange.signal.aborted || !cacher.isLive) return undefined
-    if (begins.kind === 'other' || begins.kind === 'newest-state') return undefined
-    if (begins.kind === 'state') {
+    if (start.kind === 'delegated' || start.kind === 'consistent') return undefined
+    if (start.kind === 'state') {
       const version = resourceVersion(cacher.version)
-      const least = newest(begins.notOlderThan, lastObservedOf(asked, this.#parts.store))
+      const least = newest(start.notOlderThan, lastObservedOf(read, this.#parts.store))
       if (version === undefined || (least && compareVersions(version, least) < 0)) return undefined
     }
-    return cacher.watch(this.#watchOptions(asked, collection, begins))
+    return cacher.watch(this.#watchOptions(read, collection, start))
   }
 
   /** The caller's own watch, until what is shared has come as far. */
-  async #handedOver(
-    asked: SharedRead,
+  async #continued(
+    read: SharedRead,
     collection: SharedCacher,
     passThrough: PassThrough,
   ): Promise<Reply> {
     const { cacher, watchers } = collection
-    const waiting = watchers.join(asked.watcher)
-    const gone = onAbort(asked.exchange.signal, () => waiting[Symbol.dispose]())
-    const own = ownUpstream(asked.exchange.signal)
+    const waiting = watchers.join(read.watcher)
+    const gone = onAbort(read.exchange.signal, () => waiting[Symbol.dispose]())
+    const own = ownUpstream(read.exchange.signal)
     const reply = await passThrough(own.signal)
     if (reply.kind !== 'watch') return reply
     const began = elapsed()
-    let { snapshot: held } = reply
+    let { snapshot } = reply
     const follow = (version: ResourceVersion, isCut: boolean) => {
-      if (isCut || !cacher.isLive || reply.representation().key !== asked.representation.key)
+      if (isCut || !cacher.isLive || reply.representation().key !== read.representation.key)
         return undefined
-      const wanted = this.#watchOptions(asked, collection, { kind: 'after', version })
-      const left = wanted.lastsMs - (elapsed() - began)
-      const rest = left > 0 ? cacher.events({ ...wanted, lastsMs: left }) : undefined
+      const options = this.#watchOptions(read, collection, { kind: 'after', version })
+      const left = options.lastsMs - (elapsed() - began)
+      const rest = left > 0 ? cacher.events({ ...options, lastsMs: left }) : undefined
       if (!rest) return undefined
       gone[Symbol.dispose]()
       waiting[Symbol.dispose]()
-      held = () => cacher.held({ selected: asked.selection })
+      snapshot = () => cacher.snapshot({ selected: read.selection })
       return rest
     }
-    const begins = watchStart(asked.info)
-    const from = begins.kind === 'after' ? begins.version : undefined
-    const { signal } = asked.exchange
+    const start = watchStart(read.info)
+    const from = start.kind === 'after' ? start.version : undefined
+    const { signal } = read.exchange
     const events = continued(reply.events, {
       from,
       signal,
@@ -315,33 +315,38 @@ export class SharedCachers implements AsyncDisposable {
       onReady: (act) => cacher.onReady(act),
       close: own.close,
     })
-    return { ...reply, events, isShared: true, snapshot: () => held?.() }
+    return { ...reply, events, isShared: true, snapshot: () => snapshot?.() }
   }
 
   #watchOptions(
-    asked: SharedRead,
+    read: SharedRead,
     { watchers }: SharedCacher,
-    begins: Exclude<ReadStart, { kind: 'other' }>,
+    start: Exclude<ReadStart, { kind: 'delegated' }>,
   ): CacheWatchOptions {
-    const { selection, watcher, exchange } = asked
+    const { selection, watcher, exchange } = read
     return {
-      ...(begins.kind === 'after'
-        ? { from: begins.version }
-        : { state: begins.ends ? 'with-end' : 'without-end' }),
+      ...(start.kind === 'after'
+        ? { from: start.version }
+        : { state: start.bookmarkAtEnd ? 'with-end' : 'without-end' }),
       selected: selection,
       onBegin: () => watchers.join(watcher),
-      bookmarks: takesBookmarks(asked),
-      lastsMs: watchLifetimeMs(asked.info, this.#parts.leastMs),
+      bookmarks: takesBookmarks(read),
+      lastsMs: watchLifetimeMs(read.info, this.#parts.leastMs),
       signal: exchange.signal,
     }
   }
 
-  #object(asked: SharedRead, { key }: Cacher, version: ResourceVersion): ObjectReply | undefined {
-    const { exchange, info, representation, gvr } = asked
+  #object(read: SharedRead, { key }: Cacher, version: ResourceVersion): ObjectReply | undefined {
+    const { exchange, info, representation, gvr } = read
     const { store } = this.#parts
     const name = info.name ?? ''
-    const held = store.get({ partition: key.partition, gvr, namespace: info.namespace ?? '', name })
-    if (held === undefined) return undefined
+    const stored = store.get({
+      partition: key.partition,
+      gvr,
+      namespace: info.namespace ?? '',
+      name,
+    })
+    if (stored === undefined) return undefined
     const own = exchange.representations.flatMap(
       (each) => store.get(objectKey(exchange, info, each)) ?? [],
     )
@@ -352,15 +357,15 @@ export class SharedCachers implements AsyncDisposable {
       .toSorted(compareVersions)
       .at(-1)
     // What is not there as of the shared version was deleted, unless it was shown at a later one.
-    const known = held === 'absent' ? version : resourceVersion(held.object.resourceVersion)
+    const known = stored === 'absent' ? version : resourceVersion(stored.object.resourceVersion)
     const isNews = newestOwn === undefined || (known && compareVersions(known, newestOwn) > 0)
     if (!isNews) return undefined
     // Of two collections the newer one knows whether it is there.
     const gone = own.includes('absent') && newestOwn === undefined
     if (gone && !isNewer(version, newestCoveringVersion(exchange, info, store))) return undefined
-    refuseNewerGet(info, held === 'absent' ? version : held.confirmedVersion)
-    if (held === 'absent') throw new StatusError(notFound({ ...gvr, name }))
-    return aged(objectReply(representation, held), exchange, held.confirmedAt)
+    refuseNewerGet(info, stored === 'absent' ? version : stored.confirmedVersion)
+    if (stored === 'absent') throw new StatusError(notFound({ ...gvr, name }))
+    return aged(objectReply(representation, stored), exchange, stored.confirmedAt)
   }
 
   /** Ends all readers and watches. */
@@ -392,8 +397,8 @@ const aged = <R extends ObjectReply | WatchReply>(
   confirmedAt: number,
 ): R => ({ ...reply, headers: withStaleness(reply.headers, exchange, confirmedAt) })
 
-/** What of the shared collection is asked for. */
-const sourceIn = (
+/** What of the shared collection is read for. */
+const sourceOf = (
   { key }: Cacher,
   { representation, selection }: SharedRead,
   version: ResourceVersion,

@@ -57,7 +57,7 @@ function reading(parts: Partial<CacheWatcherParts> = {}) {
     bookmarks: true,
     lastsMs: 60_000,
     signal: leaving.signal,
-    over: over.signal,
+    logEnded: over.signal,
     ...parts,
   })
   const ends: WatcherEnd[] = []
@@ -117,7 +117,7 @@ void t.test('state comes first, and its end where that is wanted', async (t) => 
   const { log, next, wake } = reading({
     cursor: 1,
     from: at(20),
-    backfill: { kind: 'state', batches, ends: true },
+    backfill: { kind: 'state', batches, bookmarkAtEnd: true },
   })
   t.equal(await next(), '3,7')
   t.equal(await next(), '5')
