@@ -8,7 +8,10 @@ import type { ListenTarget } from '../../http/server/listening.ts'
  * addresses that they leave out. Sockets that were bound elsewhere than is configured are served
  * alone.
  */
-export function listenAddresses(config: StartConfig, listener: ListenerName): readonly ListenTarget[] {
+export function listenAddresses(
+  config: StartConfig,
+  listener: ListenerName,
+): readonly ListenTarget[] {
   const { address, port, setBy } = configured(config, listener)
   const passed = config.sockets[listener] ?? []
   // The address of the other family comes by itself: a host without that family is none the worse.

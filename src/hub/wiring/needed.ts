@@ -15,8 +15,11 @@ import type { ObjectStore } from '../store/store.ts'
 const neededMs = 1000
 
 /** What a store holds, as the node sees it. */
-export const knownToNode = (store: ObjectStore, nodeName: string, access: AccessReviews): KubeletCache =>
-  kubeletCache(store, nodeName, (gvr) => access.last(nodeIdentity, gvr) === true)
+export const knownToNode = (
+  store: ObjectStore,
+  nodeName: string,
+  access: AccessReviews,
+): KubeletCache => kubeletCache(store, nodeName, (gvr) => access.last(nodeIdentity, gvr) === true)
 
 /** What the pods of the node refer to: of that nothing is to be given up. */
 export function neededBy(

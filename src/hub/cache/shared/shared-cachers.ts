@@ -38,39 +38,36 @@ export interface SharedCachersParts {
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
   readonly access: AccessReviews
-  /** The resources whose collections are shared, at present. */
+  /** The resources whose collections are shared at present. */
   readonly scope: () => readonly GVR[]
   readonly connectivity: Connectivity
-  /** How long a watch lasts at least whose client named no timeout. */
+  /** The shortest lifetime of a watch whose client set no timeout. */
   readonly leastMs: number
-  /** Of the events of each collection that are kept in memory. */
+  /** The bounds of each collection's events in memory. */
   readonly bounds: LogBounds
-  /** How long nobody may read a collection before its watch is closed; default five minutes. */
+  /** The upstream watch of a collection closes after so long without readers; default 5 minutes. */
   readonly idleMs?: number
   readonly hooks: CacherHooks
 }
 
 const idleMs = 5 * 60_000
 
-/** A collection that is shared, and which clients watch it. */
 interface SharedCacher {
   readonly cacher: Cacher
   readonly watchers: RecentWatchers
 }
 
-/** The hub reads it with the node's credentials, for all who may read it whole. */
+/** The hub reads shared collections with the node's credentials, for all who may read them. */
 const asHub = { identity: sharedIdentity, credential: 'node' } as const
 
-/**
- * How long a request waits for a verdict or for a watch to be open; then it goes to an API server
- * by itself.
- */
+/** How long a request waits for a review or an upstream watch before it is forwarded instead. */
 const patienceMs = 1_000
 
 /**
- * Collections that all components of a node read from one watch of an API server each, and in each
- * form: where the hub itself and the caller may list and watch all of it. Nobody is shown what an
- * API server would not show him, nor anything older than it would.
+ * The cachers of the collections that all components of a node share: one upstream watch for each
+ * collection and representation. A cacher answers a caller where both the hub and the caller may
+ * list and watch the whole collection. It answers nothing that an API server would not, and nothing
+ * older.
  */
 export class SharedCachers implements AsyncDisposable {
   readonly #parts: SharedCachersParts
@@ -80,14 +77,14 @@ export class SharedCachers implements AsyncDisposable {
     this.#parts = parts
   }
 
-  /** What the events of all collections take in memory. */
+  /** The memory of all collections' events. */
   get bytes(): number {
     return [...this.#collections.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)
   }
 
   /**
-   * Answers while an API server can be read: from a shared collection, or by `passThrough`. A
-   * watch that passes through is gone on with from here once that can be.
+   * Answers while the hub is online: from a shared cacher, or by `passThrough`. A watch that passes
+   * through continues from the cacher as soon as possible.
    */
   async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
     const { signal } = exchange
@@ -97,15 +94,16 @@ export class SharedCachers implements AsyncDisposable {
     if (!(await this.#inTime(this.#isAllowed(read)))) return passThrough(signal)
     const collection = this.#of(read)
     const { watchers } = collection
-    const alone = !read.selection.selection.everything && !watchers.hasOthers(read.watcher)
-    // One who wants less than all is spared all, as long as nobody else wants any.
-    const reply = alone ? undefined : await this.#watch(read, collection)
+    // A watch with a selector is cheaper than the whole collection while it is the only one.
+    const isAlone = !read.selection.selection.everything && !watchers.hasOthers(read.watcher)
+    const reply = isAlone ? undefined : await this.#watch(read, collection)
     return reply ?? this.#continued(read, collection, passThrough)
   }
 
   /**
-   * Begins to follow what `exchange` asks for, if it may be shared, so that it is then answered
-   * from here. Resolves when that is so, or is not going to be, after `patienceMs` at the latest.
+   * Opens the upstream watch of the collection that `exchange` reads, if it may be shared, so that
+   * its cacher can answer. Resolves when it is open or has failed, and after `patienceMs` at the
+   * latest.
    */
   async prepare(exchange: Exchange, patienceMs: number): Promise<void> {
     const read = this.#read(exchange)
@@ -113,9 +111,9 @@ export class SharedCachers implements AsyncDisposable {
   }
 
   /**
-   * Answers while no API server can be read: where what is shared is newer than what the caller
-   * itself was shown, and the last verdict was that it may read it. `undefined`: it is to be
-   * answered otherwise.
+   * Answers while the hub is offline: where the shared collection is newer than what the caller has
+   * observed, and the last review allowed the caller to read it. `undefined`: the caller's own
+   * records answer.
    */
   offline(exchange: Exchange): Reply | undefined {
     const read = this.#read(exchange)
@@ -126,7 +124,7 @@ export class SharedCachers implements AsyncDisposable {
     if (read.verb === 'get') return this.#object(read, cacher, version)
     const own = lastObservedOf(read, this.#parts.store)
     const order = own === undefined ? 1 : compareVersions(version, own)
-    // Of two that are as new, the shared one is where a watch outlasts the outage.
+    // Where both are at the same version a watch is served from here, to outlast the outage.
     if (order < 0 || (order === 0 && read.verb === 'list')) return undefined
     if (read.verb === 'list') {
       return offlineList(exchange, read.info, sourceOf(cacher, read, version), this.#parts.store)
@@ -154,10 +152,7 @@ export class SharedCachers implements AsyncDisposable {
     return watch ?? (start.kind === 'after' ? cacher.expired(start.version) : undefined)
   }
 
-  /**
-   * The newest version at which this caller may have been told of what it asks for; `undefined`
-   * where it was told nothing from here.
-   */
+  /** The newest version that this caller can have observed here; `undefined`: none. */
   lastObserved(exchange: Exchange): ResourceVersion | undefined {
     const read = this.#read(exchange)
     if (!read || !this.#wasAllowed(read)) return undefined
@@ -165,8 +160,8 @@ export class SharedCachers implements AsyncDisposable {
   }
 
   /**
-   * Whether an API server has said since that an object does not exist which this caller may be
-   * shown from here.
+   * Whether an API server has since answered 404 for an object of the shared collection that this
+   * caller may read.
    */
   isContradicted(exchange: Exchange): boolean {
     const read = this.#read(exchange)
@@ -174,7 +169,7 @@ export class SharedCachers implements AsyncDisposable {
     return this.#parts.store.isContradicted(this.#of(read).cacher.key)
   }
 
-  /** Ends what is shared no longer; to be called when `scope` has changed. */
+  /** Ends the cachers of resources outside the scope; to be called when `scope` has changed. */
   rescope(): void {
     const scope = this.#parts.scope()
     for (const [id, { cacher }] of this.#collections) {
@@ -228,13 +223,13 @@ export class SharedCachers implements AsyncDisposable {
     return verdicts.every((allowed) => allowed === true)
   }
 
-  /** Whether they were allowed when an API server was last read. */
+  /** Whether the last reviews allowed it. */
   #wasAllowed({ onBehalf, gvr }: SharedRead): boolean {
     const { access } = this.#parts
     return access.last(nodeIdentity, gvr) === true && access.last(onBehalf.identity, gvr) === true
   }
 
-  /** False where it is not known in time. */
+  /** False where the verdict comes too late. */
   async #inTime(verdict: Promise<boolean>): Promise<boolean> {
     const waited = new AbortController()
     const late = sleep(patienceMs, waited.signal).then(() => false)
@@ -243,7 +238,7 @@ export class SharedCachers implements AsyncDisposable {
     return known
   }
 
-  /** A list that may be of some age. */
+  /** A list that need not be consistent. */
   async #list(read: SharedRead): Promise<Reply | undefined> {
     const cacher = this.#collections.get(idOf(read.gvr, read.representation.key))?.cacher
     const start = listStart(read.info)
@@ -258,10 +253,10 @@ export class SharedCachers implements AsyncDisposable {
     return stored && listReply(read.representation, stored)
   }
 
-  /** A watch of the collection, which is opened for it if need be. */
+  /** A watch from the cacher, whose upstream watch is opened for it. */
   async #watch(read: SharedRead, collection: SharedCacher): Promise<WatchReply | undefined> {
     const start = watchStart(read.info)
-    // Who is counted while the watch is being opened is not alone.
+    // Counted already while the upstream watch opens, so that a second watcher is not alone.
     const { cacher, watchers } = collection
     using _waiting = watchers.join(read.watcher)
     const { exchange, info, representation, selection } = read
@@ -279,7 +274,7 @@ export class SharedCachers implements AsyncDisposable {
     return cacher.watch(this.#watchOptions(read, collection, start))
   }
 
-  /** The caller's own watch, until what is shared has come as far. */
+  /** The caller's own upstream watch, until the cacher has reached its version. */
   async #continued(
     read: SharedRead,
     collection: SharedCacher,
@@ -356,11 +351,12 @@ export class SharedCachers implements AsyncDisposable {
       )
       .toSorted(compareVersions)
       .at(-1)
-    // What is not there as of the shared version was deleted, unless it was shown at a later one.
+    // An object that is absent at the shared version was deleted, unless it was read at a later
+    // one.
     const known = stored === 'absent' ? version : resourceVersion(stored.object.resourceVersion)
     const isNews = newestOwn === undefined || (known && compareVersions(known, newestOwn) > 0)
     if (!isNews) return undefined
-    // Of two collections the newer one knows whether it is there.
+    // The newer of two collections decides whether the object exists.
     const gone = own.includes('absent') && newestOwn === undefined
     if (gone && !isNewer(version, newestCoveringVersion(exchange, info, store))) return undefined
     refuseNewerGet(info, stored === 'absent' ? version : stored.confirmedVersion)
@@ -368,7 +364,7 @@ export class SharedCachers implements AsyncDisposable {
     return aged(objectReply(representation, stored), exchange, stored.confirmedAt)
   }
 
-  /** Ends all readers and watches. */
+  /** Ends all cache watchers and upstream watches. */
   async [Symbol.asyncDispose](): Promise<void> {
     const collections = [...this.#collections.values()]
     this.#collections.clear()
@@ -390,14 +386,14 @@ function newest(
 const isNewer = (version: ResourceVersion, than: ResourceVersion | undefined): boolean =>
   than === undefined || compareVersions(version, than) > 0
 
-/** The same answer, with what it says of its age. */
+/** The same answer, with the headers that state its age. */
 const aged = <R extends ObjectReply | WatchReply>(
   reply: R,
   exchange: Exchange,
   confirmedAt: number,
 ): R => ({ ...reply, headers: withStaleness(reply.headers, exchange, confirmedAt) })
 
-/** What of the shared collection is read for. */
+/** The part of the shared collection that is read. */
 const sourceOf = (
   { key }: Cacher,
   { representation, selection }: SharedRead,

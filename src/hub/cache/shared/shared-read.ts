@@ -17,7 +17,7 @@ import { onBehalfOf } from '../cacher/on-behalf-of.ts'
 import { recordable } from '../policy.ts'
 import type { WatchSelection } from '../cacher/cache-watcher.ts'
 
-/** A read that a shared collection may answer, for whoever may read all of it. */
+/** A read that a shared cacher may answer, for callers who may read the whole collection. */
 export interface SharedRead {
   readonly verb: 'get' | 'list' | 'watch'
   readonly exchange: Exchange
@@ -25,16 +25,17 @@ export interface SharedRead {
   readonly gvr: GVR
   readonly representation: Representation
   readonly selection: WatchSelection
-  /** In whose name an API server is asked what the caller may do. */
+  /** The caller's credentials, for access reviews. */
   readonly onBehalf: RequestCredentials
-  /** Tells readers apart. */
+  /** Identifies the watcher: by identity, component and selection. */
   readonly watcher: string
 }
 
 /**
- * What an exchange asks of a shared collection of one of `scope`; `undefined`: nothing. Callers who
- * impersonate others or have proved nothing, conversions (tables, metadata), fields that are not
- * known here and options that are refused are left to the API server.
+ * The read of a shared collection by an exchange; `undefined`: it is none, or is left to the API
+ * server. Those are resources outside `scope`, callers who impersonate others or are not proven,
+ * conversions (tables, metadata), field selectors that the hub does not know, and options that an
+ * API server refuses.
  */
 export function sharedRead(exchange: Exchange, scope: readonly GVR[]): SharedRead | undefined {
   if (!exchange.info.isResource || exchange.method !== 'GET') return undefined
@@ -51,8 +52,8 @@ export function sharedRead(exchange: Exchange, scope: readonly GVR[]): SharedRea
     return undefined
   const selectors = what.kind === 'object' ? nothing : selectorsOf(info)
   const { namespace } = info
-  const within = { ...selectors, ...(namespace !== undefined && { namespace }) }
-  const selection = selectionOf(gvr, within, representation)
+  const scopeOfRead = { ...selectors, ...(namespace !== undefined && { namespace }) }
+  const selection = selectionOf(gvr, scopeOfRead, representation)
   if (selection === undefined) return undefined
   const key = JSON.stringify([namespace ?? '', selectors.labelSelector, selectors.fieldSelector])
   return {
@@ -73,8 +74,8 @@ const isSame = (a: GVR, b: GVR): boolean =>
   a.resource === b.resource && a.group === b.group && a.version === b.version
 
 /**
- * The newest version at which this caller itself was shown what it asks for or, where it never was,
- * more than that; `undefined` where it was shown neither, or is not recorded.
+ * The version of the caller's own record of the collection or, without one, of its records of wider
+ * collections; `undefined` without any.
  */
 export function lastObservedOf(
   { exchange, info }: SharedRead,
@@ -84,17 +85,17 @@ export function lastObservedOf(
     collectionKey(exchange, info, representation),
   )
   const own = keys.map((key) => store.version(key)).filter((version) => version !== undefined)
-  const told = own.length > 0 ? own : keys.flatMap((key) => versionsOfWider(key, store))
-  return told
+  const observed = own.length > 0 ? own : keys.flatMap((key) => versionsOfWider(key, store))
+  return observed
     .flatMap((version) => resourceVersion(version) ?? [])
     .toSorted(compareVersions)
     .at(-1)
 }
 
-const versionsOfWider = (asked: CollectionKey, store: ObjectStore): string[] =>
+const versionsOfWider = (narrow: CollectionKey, store: ObjectStore): string[] =>
   store
-    .collections(asked.partition, asked.gvr, asked.namespace)
-    .filter(({ key }) => covers(key, asked))
+    .collections(narrow.partition, narrow.gvr, narrow.namespace)
+    .filter(({ key }) => covers(key, narrow))
     .map((wider) => wider.resourceVersion)
 
 export const takesBookmarks = ({ info }: SharedRead): boolean =>
