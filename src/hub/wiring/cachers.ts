@@ -23,7 +23,7 @@ export const cachedShare = 1 / 64
 /** The cachers of this hub. */
 export const cachersOf = (
   config: StartConfig,
-  { cloud, upstream: upstream, store, recorder, metrics, log }: CachersSurroundings,
+  { cloud, upstream, store, recorder, metrics, log }: CachersSurroundings,
 ): Cachers =>
   new Cachers({
     store,

@@ -50,7 +50,7 @@ export const sharedCachersOf = (
   config: StartConfig,
   live: () => LiveConfig,
   access: AccessReviews,
-  { cloud, upstream: upstream, store, metrics, log }: SharedSurroundings,
+  { cloud, upstream, store, metrics, log }: SharedSurroundings,
 ): SharedCachers =>
   new SharedCachers({
     store,

@@ -236,7 +236,7 @@ export class Cachers implements AsyncDisposable {
     const id = idOf(key)
     const known = this.#served.get(id)
     if (known) return known
-    const { store, upstream: upstream, connectivity, bounds, hooks } = this.#parts
+    const { store, upstream, connectivity, bounds, hooks } = this.#parts
     const clients: ServedCacher['clients'] = new Map()
     const isComparable = resourceVersion(store.version(key)) !== undefined
     const cacher: Cacher = new Cacher(
