@@ -2,6 +2,7 @@ import { objectKind } from '../../api/codec/list.ts'
 import type { Exchange, ListReply } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore, StoredList } from '../store/store.ts'
 import { refuseInvalidVersion, refuseOtherListVersion } from './requested-version.ts'
@@ -9,28 +10,38 @@ import { listReply } from './replies.ts'
 import { storedList, type CoveringCollection } from './covering-collection.ts'
 import { withStaleness } from './staleness.ts'
 
+/** What a list shows in place of what is stored, and what its objects are. */
+export type Overlay = (
+  stored: StoredList,
+  objects: { readonly kind: GVK; readonly representation: Representation },
+) => StoredList
+
 /**
  * Answers a list while no API server can be asked: at the newest version that one gave for it,
  * whole whatever its limit. 504 where a newer version is asked for, 410 for exactly another or a
- * further page; what an API server refuses is refused in its words. `undefined` where `collection`
- * cannot be read whole.
+ * further page; what an API server refuses is refused in its words, whatever is stored. `undefined`
+ * where `collection` is, or cannot be read whole.
  */
 export function offlineList(
   exchange: Exchange,
   info: ResourceRequest,
-  collection: CoveringCollection,
+  collection: CoveringCollection | undefined,
   store: ObjectStore,
-  overlay: (stored: StoredList, kind: GVK) => StoredList = (stored) => stored,
+  overlay: Overlay = (stored) => stored,
 ): ListReply | undefined {
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
   // The version of `collection` may be that of events which are still being written.
-  const version = store.committedVersion(collection.key)
-  if (version === undefined) return undefined
+  const version = collection && store.committedVersion(collection.key)
+  if (!collection || version === undefined) return undefined
   refuseInvalidVersion(options.resourceVersion, version, 'list')
   refuseOtherListVersion(options, version)
   const stored = storedList(collection, store)
   if (!stored) return undefined
-  const reply = listReply(collection.representation, overlay(stored, objectKind(stored.gvk)))
+  const { representation } = collection
+  const reply = listReply(
+    representation,
+    overlay(stored, { kind: objectKind(stored.gvk), representation }),
+  )
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }

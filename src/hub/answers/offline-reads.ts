@@ -91,10 +91,9 @@ export function localList(
   overlays: StatusOverlays,
 ): ListReply {
   const collection = coveringCollection(exchange, info, store)
-  if (!collection) throw neverCached()
   const of = { identity: exchange.identity, gvr: info.gvr }
-  const reply = offlineList(exchange, info, collection, store, (stored, objects) =>
-    overlays.showAll(of, collection.representation, objects, stored),
+  const reply = offlineList(exchange, info, collection, store, (stored, { kind, representation }) =>
+    overlays.showAll(of, representation, kind, stored),
   )
   if (!reply) throw neverCached()
   return reply

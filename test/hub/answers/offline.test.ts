@@ -60,7 +60,11 @@ void t.test('a list that is refused is not read before', async (t) => {
   const list = (): never => {
     throw new Error('the list was read')
   }
-  const store = { version: () => '50', list } as unknown as ObjectStore
+  const store = {
+    version: () => '50',
+    committedVersion: () => '50',
+    list,
+  } as unknown as ObjectStore
   const refused = (query: string): Promise<number> =>
     refusal(
       answerLocally(exchangeOf(`/api/v1/pods?${query}`), {

@@ -347,7 +347,8 @@ void t.test('a watch that repeats nothing of the collection holds nothing of it'
         return: () => ({ done: true as const, value: left++ }),
       }),
     }
-    const store: ObjectStore = { ...storeOf(), list: () => (opened++, { ...stored(), batches }) }
+    const list = { ...stored(), batches, [Symbol.dispose]: () => void left++ }
+    const store: ObjectStore = { ...storeOf(), list: () => (opened++, list) }
     await using cachers = cachersOf(store, signal, 60_000)
     const watch = cachers.offline(exchange, exchange.info)
     void watch?.events[Symbol.asyncIterator]().next()
