@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import t from 'tap'
 import {
   alreadyExists,
@@ -22,9 +21,9 @@ import {
   unauthorized,
   unsupportedMediaType,
 } from '../../../src/api/kube/status.ts'
+import { fixture as fixtureBytes } from '../../kit/fixture.ts'
 
-const fixture = (name: string): unknown =>
-  JSON.parse(readFileSync(new URL(`../fixtures/${name}.json`, import.meta.url), 'utf8'))
+const fixture = (name: string): unknown => JSON.parse(fixtureBytes(`${name}.json`).toString())
 
 void t.test('an object that is not there is told as the API server tells it', async (t) => {
   const real = fixture('error-404-object') as { details: { kind: string; name: string } }

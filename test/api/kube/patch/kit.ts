@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs'
 import type { JsonObject } from '../../../../src/api/kube/json.ts'
 import { StatusError } from '../../../../src/api/kube/status.ts'
+import { fixture as fixtureBytes } from '../../../kit/fixture.ts'
 
 /** An object that a server sent. */
 export const fixture = (name: string): JsonObject =>
-  JSON.parse(
-    readFileSync(new URL(`../../fixtures/${name}.json`, import.meta.url)).toString(),
-  ) as JsonObject
+  JSON.parse(fixtureBytes(`${name}.json`).toString()) as JsonObject
 
 /** The StatusError that `run` throws; anything else is a failure of the test. */
 export function failure(run: () => unknown): StatusError {
