@@ -1,7 +1,7 @@
 import { asBuffer } from '../../base/bytes.ts'
 import { maxObjectBytes, MalformedBody } from './malformed-body.ts'
 
-/** What came so far of something whose end is in a later chunk. */
+/** The bytes so far of a token or object whose end is in a later chunk. */
 export class CarriedBytes {
   #parts: Uint8Array[] = []
   #length = 0
@@ -10,7 +10,7 @@ export class CarriedBytes {
     return this.#length
   }
 
-  /** Keeps `part`: in a copy where it would hold on to much more memory than it is. */
+  /** Keeps `part`. Copies it if the view would pin much more memory than it shows. */
   add(part: Uint8Array): void {
     this.#length += part.byteLength
     if (this.#length > maxObjectBytes) throw new MalformedBody('larger than 16 MiB')
@@ -19,7 +19,7 @@ export class CarriedBytes {
     this.#parts.push(small ? Buffer.from(part) : part)
   }
 
-  /** All of it with its last part, in one buffer; nothing is carried afterwards. */
+  /** All parts and the last one in one buffer; the carry is empty afterwards. */
   take(last: Uint8Array): Buffer {
     if (this.#length + last.byteLength > maxObjectBytes) {
       throw new MalformedBody('larger than 16 MiB')

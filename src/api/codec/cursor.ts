@@ -7,6 +7,6 @@ import { ProtobufCursor } from './protobuf/cursor.ts'
 
 export type { Cursor, Element, Path } from './element.ts'
 
-/** A cursor over one object, of no use after it. `gvk` is that of the object, not of its list. */
+/** A cursor over one object. `gvk` is the kind of the object, not of its list. */
 export const cursorOf = (encoding: Encoding, gvk: GVK, object: ApiObject): Cursor =>
   encoding === 'json' ? new JsonCursor(gvk, object) : new ProtobufCursor(gvk, object)

@@ -1,4 +1,4 @@
-/** A value that is asked for as a whole and is larger than anybody should decode at one go. */
+/** The value at a path is larger than the codec decodes at once. */
 export class ValueTooLarge extends Error {
   readonly code = 'LARGE_VALUE'
 
@@ -7,10 +7,10 @@ export class ValueTooLarge extends Error {
   }
 }
 
-/** What an API server lets a list grow to takes less: a thousand endpoints are half of it. */
+/** EndpointSlices have at most 1,000 endpoints, which is half of this. */
 export const maxDecodedBytes = 1024 * 1024
 
-/** Throws a `LargeValue` for more bytes than are decoded at one go. */
+/** Throws a `ValueTooLarge` for more bytes than the codec decodes at once. */
 export function checkDecodable(bytes: number): void {
   if (bytes > maxDecodedBytes) throw new ValueTooLarge()
 }

@@ -3,36 +3,35 @@ import type { ListBatch, ListEnd } from './list.ts'
 import type { WatchEvent } from './watch.ts'
 
 /**
- * All that stands before the first object of a list, or, where there is none, before the end of the
- * objects.
+ * The bytes before the first object of a list; before the end of the objects, if the list is empty.
  */
 export interface ListHead {
   readonly gvk: GVK
   readonly bytes: readonly Uint8Array[]
 }
 
-/** What one chunk of a list brought. */
+/** What one chunk of a list completed. */
 export interface DecodedChunk {
-  /** Comes once, before or with the first batch. */
+  /** Present once, before or with the first batch. */
   readonly head?: ListHead
   readonly batch?: ListBatch
 }
 
 /**
- * The end of a list, and the kind it says it has: a JSON list may say it after its items, when the
- * head has long been cut.
+ * The end of a list, and its kind: JSON may name the kind after the items, when the head has long
+ * been returned.
  */
 export interface DecodedListEnd extends ListEnd {
   readonly gvk: GVK
 }
 
 /**
- * Cuts the body of one list into its objects as it comes, in chunks split anywhere. Head, batches
- * (in JSON with a comma between two) and tail together are the body. Both methods throw
- * `MalformedBody`; after that the cutter is of no use.
+ * Decodes the body of one list into its objects, from chunks split anywhere. Head, batches (in JSON
+ * with a comma between two) and tail together are the body. Both methods throw `MalformedBody`; the
+ * decoder is unusable after that.
  *
- * Where the kind stands after the items it is taken from the first of them (`Pump` makes a
- * `PumpList`), and where that does not say either, all waits for it, up to 16 MiB.
+ * If JSON names the kind after the items, the decoder takes it from the first item (a `Pump` makes
+ * a `PumpList`). If that names none either, everything waits for the kind, up to 16 MiB.
  */
 export interface ListDecoder {
   push(chunk: Uint8Array): DecodedChunk
@@ -41,18 +40,19 @@ export interface ListDecoder {
 }
 
 /**
- * Cuts the body of one watch into its events as it comes, in chunks split anywhere. An object's
- * bytes are in the form its list holds it in. Both methods throw `MalformedBody`; after that the
- * cutter is of no use.
+ * Decodes the body of one watch into its events, from chunks split anywhere. An object's bytes are
+ * as its list holds them. Both methods throw `MalformedBody`; the decoder is unusable after that.
  */
 export interface WatchDecoder {
   /**
-   * The kind of the latest object, a bookmark's too; before the first, and where there is none but
-   * an error, all empty.
+   * The kind of the latest object, bookmarks included. All fields are empty before the first
+   * object, and if the watch has only an error.
    */
   readonly gvk: GVK
-  /** The events that became whole, each with its frame; in JSON with the newline behind it. */
+  /**
+   * The events that the chunk completed, each with its frame; in JSON with the newline after it.
+   */
   push(chunk: Uint8Array): WatchEvent[]
-  /** The body has ended, which it may between two frames only. */
+  /** The body has ended. Throws `MalformedBody` inside a frame. */
   end(): void
 }

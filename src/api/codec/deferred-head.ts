@@ -3,16 +3,14 @@ import type { ApiObject } from '../kube/object.ts'
 import type { DecodedChunk, ListHead } from './decoder.ts'
 import { maxObjectBytes, MalformedBody } from './malformed-body.ts'
 
-/**
- * Keeps the first batches of a list back until its kind is known, and hands the head out with them.
- */
+/** Holds back the head and first batches of a list until its kind is known. */
 export class DeferredHead {
   readonly #between: Uint8Array | undefined
   #sent = false
   #objects: ApiObject[] = []
   #bytes: Uint8Array[] = []
 
-  /** `between`: what belongs between the bytes of two batches. */
+  /** `between`: the separator between the bytes of two batches. */
   constructor(between?: Uint8Array) {
     this.#between = between
   }
@@ -25,7 +23,7 @@ export class DeferredHead {
     return this.#objects[0]
   }
 
-  /** Takes the objects that became whole; hands them out if `head` is known, now or before. */
+  /** Adds complete objects. Returns them, with those held back, once `head` is known. */
   cut(objects: ApiObject[], bytes: Uint8Array[], head: ListHead | undefined): DecodedChunk {
     if (this.#sent) return objects.length === 0 ? {} : { batch: { objects, bytes } }
     const batch = this.#withThoseBefore(objects, bytes)

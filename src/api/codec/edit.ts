@@ -12,11 +12,11 @@ import { editProtobuf } from './protobuf/edit.ts'
 export type { Edit, EditValue, ElementChange } from './change.ts'
 
 /**
- * The object with the edits made one after the other, everything else in it as it was; the same
- * instance where they change nothing. What an object is known by (kind, namespace, name, uid,
- * resource version) stays: an edit of it throws a `PathError`, as do paths and values the kind has
- * no place for. Of a PartialObjectMetadata or a Table only metadata is edited, other edits mean
- * what it does not show.
+ * The object with the edits applied in order and all other bytes unchanged; the same instance if
+ * they change nothing. Throws a `PathError` for an edit of the object's identity (kind, namespace,
+ * name, uid, resource version), and for a path or value that the kind cannot hold. Of a
+ * PartialObjectMetadata or a Table only metadata is edited: other edits concern fields that it does
+ * not show.
  */
 export function applyEdits(
   encoding: Encoding,
@@ -34,7 +34,8 @@ export function applyEdits(
 }
 
 /**
- * The object as if it had been written at another version: what a watch shows of one that is gone.
+ * The object with another resource version: a watch shows a deleted object at the version of its
+ * deletion.
  */
 export function atVersion(
   encoding: Encoding,

@@ -11,9 +11,9 @@ import { statusBody } from './render.ts'
 import type { ObjectEvent, WatchEvent } from './watch.ts'
 
 /**
- * The frame of an event, written anew: its own, where it has one, is left aside. `gvk` is that of
- * the objects (Table's for a Table). `extra` are the columns of a Table, which its first event has
- * and no other.
+ * The frame of an event, encoded again: a frame that the event carries is not used. `gvk` is the
+ * kind of the objects (Table for a Table). `extra` are the columns of a Table, which only its first
+ * event has.
  */
 export function eventFrame(
   encoding: Encoding,
@@ -48,8 +48,8 @@ export function watchFrame(
 }
 
 /**
- * An object of the watched kind that has a resource version and, closing the initial events, their
- * annotation.
+ * An object of the watched kind with a resource version only, and with the annotation that ends the
+ * initial events if it does.
  */
 export function bookmarkFrame(
   encoding: Encoding,
@@ -81,7 +81,7 @@ export function errorFrame(encoding: Encoding, status: Status): Buffer {
 }
 
 /**
- * What a row shows unless the client asks for whole objects (apiserver
+ * The object in a row unless the client requests whole objects (apiserver
  * pkg/endpoints/handlers/response.go).
  */
 const rowKind = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }

@@ -5,14 +5,13 @@ import { atVersion } from './edit.ts'
 import type { ObjectEvent } from './watch.ts'
 
 /**
- * What is shown of an event to someone who is shown of an object what `look` makes of it, if
- * anything: newly shown is ADDED, no longer shown is DELETED, with what was last shown of the
- * object, at the version of the change. `undefined`: nothing. The event and its frame stay the same
- * where nothing changes.
+ * The event that a client receives if `look` filters its objects: an object that becomes visible is
+ * ADDED; one that is no longer visible is DELETED, with its last visible state at the version of
+ * the change. `undefined`: no event. Event and frame stay the same instance if nothing changes.
  *
- * Where what was before is not known, the event's type tells: an ADDED was not there before, so it
- * need not be taken back; after any other a DELETED is due, which does no harm to whoever was never
- * shown the object.
+ * Without the previous state the type decides. An ADDED object did not exist before, so no DELETED
+ * is due. After any other type a DELETED is sent: it does no harm to a client that never received
+ * the object.
  */
 export function filteredEvent(
   gvk: GVK,
@@ -27,8 +26,8 @@ export function filteredEvent(
     if (wasWithheld || (event.type === 'ADDED' && before === undefined)) return undefined
     if (shown) return unlessSame(event, 'DELETED', shown)
     const { resourceVersion } = event.object
-    // Whoever holds the object needs to see all of it go, ports and all, so that nothing of it is
-    // left behind.
+    // The DELETED event carries the whole last state: a client removes by it all that it derived
+    // from the object, such as ports.
     const last = before ? atVersion(encoding, gvk, before, resourceVersion) : event.object
     return unlessSame(event, 'DELETED', last)
   }

@@ -10,6 +10,6 @@ export type {
   ListHead,
 } from './decoder.ts'
 
-/** A cutter for one body. Table exists in JSON only. */
+/** A decoder for one body. Table exists in JSON only. */
 export const listDecoder = (encoding: Encoding, projection: Projection): ListDecoder =>
   encoding === 'json' ? new JsonListDecoder(projection) : new ProtobufListDecoder()

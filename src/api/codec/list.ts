@@ -1,28 +1,28 @@
 import type { GVK } from '../kube/gvk.ts'
 import type { ApiObject, ListMeta } from '../kube/object.ts'
 
-/** A list as it goes by. Nobody has to hold it whole. */
+/** A list as a stream, which no reader has to hold whole. */
 export interface ListStream {
   /** Kind of the list itself (`PodList`, `Table`, `PartialObjectMetadataList`). */
   readonly gvk: GVK
   /** All bytes before the first object. */
   readonly head: readonly Uint8Array[]
-  /** Iterated once, to its end; returning early says that the rest is not wanted. */
+  /** Iterated once. Returning early discards the rest. */
   readonly batches: AsyncIterable<ListBatch>
   /**
-   * To be called after the last batch; settles when what was streamed may be closed (recorded: when
-   * it is committed).
+   * Called after the last batch. Settles when the answer may end: for a recorded list, when it is
+   * committed.
    */
   end(): Promise<ListEnd>
 }
 
-/** Objects that became whole together. */
+/** Objects that were completed by the same chunk. */
 export interface ListBatch {
   readonly objects: readonly ApiObject[]
   /**
-   * The objects with what stands between them, as they came: in JSON without a comma before the
-   * first or after the last, in protobuf with their tags and lengths. Whoever changes or leaves out
-   * an object leaves this out too.
+   * The bytes of the objects with their separators as received: in JSON without a comma before the
+   * first or after the last, in protobuf with tags and lengths. Absent once an object was changed
+   * or removed.
    */
   readonly bytes?: readonly Uint8Array[]
 }
@@ -39,12 +39,12 @@ export interface ListEnd {
 }
 
 /**
- * The kind of a list's objects, and of the events of its watch: a `PodList` holds Pods; a Table
- * shows rows of whatever it is of.
+ * The kind of a list's objects and of the events of its watch: `Pod` for a `PodList`; a Table stays
+ * a Table.
  */
 export const objectKind = (list: GVK): GVK =>
   list.kind.endsWith('List') ? { ...list, kind: list.kind.slice(0, -'List'.length) } : list
 
-/** The reverse of `objectKind`, by the convention all of the API follows. */
+/** The reverse of `objectKind`, by the naming convention of the API. */
 export const listKind = (object: GVK): GVK =>
   object.kind === 'Table' ? object : { ...object, kind: `${object.kind}List` }

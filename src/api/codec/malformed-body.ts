@@ -1,7 +1,4 @@
-/**
- * Bytes that are not what their media type says, or that end too early, or that are larger than
- * anything is allowed to be.
- */
+/** The bytes do not match their media type, end too early, or exceed a limit. */
 export class MalformedBody extends Error {
   readonly code = 'MALFORMED_BODY'
 }
@@ -10,7 +7,6 @@ export class MalformedBody extends Error {
 export const maxObjectBytes = 16 * 1024 * 1024
 
 /**
- * How deep JSON may nest: as deep as the decoder of the API server goes (sigs.k8s.io/json), so that
- * what it stores can be read.
+ * The nesting limit of the API server's decoder (sigs.k8s.io/json): the hub reads what it stores.
  */
 export const maxNesting = 10_000

@@ -7,18 +7,15 @@ import type { EditValue } from './change.ts'
 import { editJson } from './json/edit.ts'
 import { readMembers, withMember } from './protobuf/members.ts'
 
-/**
- * A member of a member of an object, as `status.conditions`, and what it is to be; `undefined`: not
- * there.
- */
+/** A member of a member, such as `status.conditions`, and its new value; `undefined` removes it. */
 export interface MemberChange {
   readonly path: readonly [string, string]
   readonly value: Json | undefined
 }
 
 /**
- * The whole object as JSON has it; in protobuf without fields that are not known here. Throws for
- * bytes that are no such object.
+ * The whole object in JSON; in protobuf without fields that the schema lacks. Throws for bytes that
+ * are no such object.
  */
 export const jsonOfObject = (encoding: Encoding, gvk: GVK, { bytes }: ApiObject): JsonObject =>
   encoding === 'json'
@@ -26,9 +23,8 @@ export const jsonOfObject = (encoding: Encoding, gvk: GVK, { bytes }: ApiObject)
     : readMembers(gvk, asBuffer(bytes))
 
 /**
- * The object with these members written anew and everything else in the bytes it was in. In
- * protobuf, members that are not known here stay as they were, and a value that does not fit throws
- * a `ProtobufError`.
+ * The object with these members replaced and all other bytes unchanged. In protobuf, members that
+ * the schema lacks stay as they are, and a value that does not fit throws a `ProtobufError`.
  */
 export function withMembers(
   encoding: Encoding,
@@ -52,5 +48,5 @@ export function withMembers(
   return { ...object, bytes }
 }
 
-/** An edit of JSON may write null, which no path leads to. */
+/** In JSON an edit may write null, though no path leads to it. */
 const asEdit = (value: Json): EditValue => value as EditValue

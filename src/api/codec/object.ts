@@ -10,9 +10,8 @@ import { apiObject as apiObjectInProtobuf } from './protobuf/identity.ts'
 const newline = Buffer.from('\n')
 
 /**
- * The object in the whole body of an answer that holds one. Throws `MalformedBody`. Of a Table of
- * one row the whole Table is the object's bytes, since its columns and its row are worth nothing
- * without each other.
+ * The object in a complete body. Throws `MalformedBody`. For a Table of one row the bytes are the
+ * whole Table, as row and columns are useless without each other.
  */
 export function readObject(
   encoding: Encoding,
@@ -36,8 +35,8 @@ export function readObject(
 }
 
 /**
- * The reverse of `readObject`: the body the API server sends for it. A row that a list of Tables
- * holds becomes a Table of its own, without the columns, which the row does not know.
+ * The reverse of `readObject`: the body that the API server sends. A row from a list of Tables
+ * becomes a Table of its own, without columns.
  */
 export function objectBody(
   encoding: Encoding,
@@ -53,8 +52,8 @@ export function objectBody(
 }
 
 /**
- * A row of a Table of many as `readObject` reads a Table of that object alone; `columns` are what
- * the other Table says beside its rows.
+ * A row of a larger Table as `readObject` returns a Table of that object alone; `columns` are the
+ * other members of the larger Table.
  */
 export const tableOfRow = (gvk: GVK, row: ApiObject, columns: string): ApiObject => ({
   ...row,

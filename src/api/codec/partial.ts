@@ -1,5 +1,5 @@
 import type { GVK } from '../kube/gvk.ts'
 
-/** Whether an object of this kind shows the metadata of another, and is not the object itself. */
+/** Whether objects of this kind show the metadata of another object. */
 export const isPartial = ({ group, kind }: GVK): boolean =>
   group === 'meta.k8s.io' && (kind === 'PartialObjectMetadata' || kind === 'Table')

@@ -1,6 +1,6 @@
 /**
- * A path or value that cannot be in an object of its kind, or in one whose fields are not known: a
- * mistake of who wrote the path.
+ * A path or value that an object of its kind cannot have, or of a kind without a known schema: a
+ * mistake in a filter.
  */
 export class PathError extends Error {
   readonly code = 'PATH_ERROR'

@@ -12,8 +12,8 @@ const comma = Buffer.from(',')
 const jsonTail = Buffer.from(']}\n')
 
 /**
- * A list up to its first object; `objects` are all it is going to hold, which protobuf has to say
- * the length of first.
+ * The bytes of a list before its first object. `objects` are all objects of the list: protobuf
+ * writes their length first.
  */
 export function listHead(
   encoding: Encoding,
@@ -41,15 +41,15 @@ export function listHead(
   return Buffer.from(`{${members.join(',')}`)
 }
 
-/** A list behind its last object. */
+/** The bytes of a list after its last object. */
 export const listTail = (encoding: Encoding): Buffer =>
   encoding === 'protobuf' ? envelopeEnd : jsonTail
 
-/** What stands between the bytes of two batches of a list. */
+/** The separator between the bytes of two batches. */
 export const listSeparator = (encoding: Encoding): readonly Uint8Array[] =>
   encoding === 'protobuf' ? [] : [comma]
 
-/** Objects as they stand in a list: as `ListBatch.bytes` has them. */
+/** The bytes of objects in a list, as `ListBatch.bytes`. */
 export function listItems(encoding: Encoding, objects: readonly ApiObject[]): Uint8Array[] {
   return objects.flatMap(({ bytes }, at) =>
     encoding === 'protobuf'
@@ -60,7 +60,7 @@ export function listItems(encoding: Encoding, objects: readonly ApiObject[]): Ui
   )
 }
 
-/** How many bytes `listItems` makes of objects. */
+/** The length of what `listItems` returns. */
 export function listItemsLength(encoding: Encoding, objects: readonly ApiObject[]): number {
   let length = encoding === 'json' ? Math.max(objects.length - 1, 0) : 0
   for (const { bytes } of objects) {

@@ -13,26 +13,23 @@ import { schemaOf } from './schema/schema.ts'
 import { filteredEvent } from './filtered-event.ts'
 import type { WatchEvent } from './watch.ts'
 
-/** What a list or watch asks of a resource. */
+/** The namespace and selectors of a list or watch. */
 export interface Selectors {
-  /** Absent: all namespaces, or a resource of the cluster. */
+  /** Absent: all namespaces, or a cluster-scoped resource. */
   readonly namespace?: string
   readonly labelSelector: string
   readonly fieldSelector: string
 }
 
-/**
- * Which objects of a collection a list or watch is about, told from their bytes as the API server
- * tells it.
- */
+/** Selects objects of a collection by their bytes, as the API server does. */
 export interface Selection {
-  /** Nothing is left out. */
+  /** Every object is selected. */
   readonly everything: boolean
   /** `gvk` is that of the object, not of its list. */
   selects(gvk: GVK, encoding: Encoding, object: ApiObject): boolean
   /**
-   * Whether namespace and name allow it, which never change: what they rule out was never selected
-   * and never will be.
+   * Whether namespace and name match. They never change: an object that fails here is never
+   * selected.
    */
   mayEverSelect(object: ApiObject): boolean
 }
@@ -47,9 +44,9 @@ export const everything: Selection = {
 const ofIdentity = new Set(['metadata.name', 'metadata.namespace'])
 
 /**
- * `undefined`: it cannot be told here, because a field is asked for that is not known for the
- * resource (a custom resource's definition may name more than its name and namespace), or because
- * objects in this form do not show it. Throws `MalformedSelector`.
+ * The selection for a list or watch. `undefined` if the hub cannot decide it: the selector uses a
+ * field that is unknown for the resource (a custom resource's definition may add fields), or that
+ * objects in this representation do not show. Throws `MalformedSelector`.
  */
 export function selectionOf(
   gvr: GVR,
@@ -68,7 +65,7 @@ export function selectionOf(
   for (const { field } of ofContent) {
     const known = kind?.fields.get(field)
     if (!known || projection !== 'object') return undefined
-    // A message whose fields have no numbers here cannot be read.
+    // The schema lacks the field numbers of this kind.
     if (encoding === 'protobuf' && !schemaOf({ ...gvr, kind: kind?.kind ?? '' })) return undefined
     fields.set(field, known)
   }
@@ -94,14 +91,14 @@ const valueOf = (field: SelectableField | undefined, cursor: Cursor): string | u
   field && selectableValue(field, (path) => cursor.value(path))
 
 /**
- * What a watch with this selection shows of an event of a wider one, as an API server has it
- * (apiserver pkg/storage/cacher): what newly matches is ADDED, what matches no longer DELETED, with
- * what it was before at the version of the change. `undefined`: nothing. Bookmarks and errors pass.
- * The event and its frame stay the same where nothing changes.
+ * The event of a wider watch as a watch with this selection shows it (apiserver
+ * pkg/storage/cacher): an object that newly matches is ADDED; one that no longer matches is
+ * DELETED, with its previous state at the version of the change. `undefined`: no event. Bookmarks
+ * and errors pass. Event and frame stay the same instance if nothing changes.
  *
- * Where what was before is not known, the event's type tells: an ADDED was not there before; after
- * a MODIFIED that does not match a DELETED is due, which does no harm to whoever was never shown
- * the object; a DELETED comes with the last state, which tells as well.
+ * Without the previous state the type decides. An ADDED object did not exist before. After a
+ * MODIFIED that does not match, a DELETED is sent: it does no harm to a client that never received
+ * the object. A DELETED carries the last state, which decides.
  */
 export function selectEvent(
   selection: Selection,

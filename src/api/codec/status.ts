@@ -2,8 +2,8 @@ import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
 import type { Status, StatusCause, StatusDetails, StatusReason } from '../kube/status.ts'
 
 /**
- * The Status in `value`, with the fields this product knows, in the API server's order. Whatever is
- * no Status becomes a failure 500.
+ * The Status in `value`, with known fields only, in the API server's order. Any other value becomes
+ * a failure 500.
  */
 export function statusOf(value: Json): Status {
   const from: JsonObject = isObject(value) ? value : {}
@@ -41,7 +41,7 @@ function detailsOf(from: JsonObject): StatusDetails {
 const causeOf = ({ reason, message, field }: JsonObject): StatusCause =>
   texts({ reason, message, field })
 
-/** Those of the fields that are text and not empty. */
+/** The fields whose value is a non-empty string. */
 function texts<Name extends string>(
   fields: Record<Name, Json | undefined>,
 ): Partial<Record<Name, string>> {

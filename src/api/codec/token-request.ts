@@ -3,18 +3,17 @@ import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { cursorOf } from './cursor.ts'
 
-/** What the spec of a TokenRequest asks for. */
+/** The spec of a TokenRequest. */
 export interface TokenSpec {
-  /** Empty: the API server's own. */
+  /** Empty: the API server itself. */
   readonly audiences: readonly string[]
   /** Absent: an hour, the API's default. */
   readonly expirationSeconds: number | undefined
-  /** The object the token lives with, as a rule a pod. */
+  /** The object whose deletion invalidates the token, usually a pod. */
   readonly boundObject:
     { readonly kind: string; readonly name: string; readonly uid: string } | undefined
 }
 
-/** What an object is read with. */
 interface Read {
   readonly encoding: Encoding
   readonly gvk: GVK
@@ -25,7 +24,7 @@ const isTokenRequest = ({ group, kind }: GVK): boolean =>
   group === 'authentication.k8s.io' && kind === 'TokenRequest'
 
 /**
- * What a TokenRequest asks for; `undefined` for an object of another kind. Throws `MalformedBody`.
+ * The spec of a TokenRequest; `undefined` for an object of another kind. Throws `MalformedBody`.
  */
 export function tokenSpec({ encoding, gvk, object }: Read): TokenSpec | undefined {
   if (!isTokenRequest(gvk)) return undefined
@@ -48,7 +47,7 @@ export function tokenSpec({ encoding, gvk, object }: Read): TokenSpec | undefine
   }
 }
 
-/** The token in the answer to a TokenRequest; '' where there is none. Throws `MalformedBody`. */
+/** The token in the answer to a TokenRequest; '' if there is none. Throws `MalformedBody`. */
 export function tokenIn({ encoding, gvk, object }: Read): string {
   if (!isTokenRequest(gvk)) return ''
   const token = cursorOf(encoding, gvk, object).value(['status', 'token'])

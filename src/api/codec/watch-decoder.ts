@@ -6,11 +6,11 @@ import { ProtobufWatchDecoder } from './protobuf/watch-decoder.ts'
 
 export type { WatchDecoder as WatchCutter } from './decoder.ts'
 
-/** A cutter for one body. Table exists in JSON only. */
+/** A decoder for one body. Table exists in JSON only. */
 export const watchDecoder = (encoding: Encoding, projection: Projection): WatchDecoder =>
   encoding === 'json' ? new JsonWatchDecoder(projection) : new ProtobufWatchDecoder()
 
-/** The events of a body as it comes, those of a chunk together; of whole objects. */
+/** The events of a body of whole objects; those that one chunk completes come together. */
 export async function* watchEvents(
   body: AsyncIterable<unknown>,
   encoding: Encoding,

@@ -2,16 +2,13 @@ import type { ApiObject } from '../kube/object.ts'
 import { resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Status } from '../kube/status.ts'
 
-/**
- * One event of a watch. `frame`, where present, is the event as it came, whole and with its
- * framing.
- */
+/** One event of a watch. `frame`, if present, is the event as received, with its framing. */
 export type WatchEvent = ObjectEvent | BookmarkEvent | ErrorEvent
 
 export interface ObjectEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly object: ApiObject
-  /** What the same collection held of it before, where a store knows. */
+  /** The previous state in the same collection, if a store knows it. */
   readonly previous?: ApiObject
   readonly frame?: Uint8Array
 }
@@ -19,7 +16,7 @@ export interface ObjectEvent {
 export interface BookmarkEvent {
   readonly type: 'BOOKMARK'
   readonly resourceVersion: string
-  /** Whether it closes the initial events of a WatchList. */
+  /** Whether it ends the initial events of a WatchList. */
   readonly initialEventsEnd: boolean
   readonly frame?: Uint8Array
 }
@@ -30,7 +27,7 @@ export interface ErrorEvent {
   readonly frame?: Uint8Array
 }
 
-/** The version that a watch is at after an event; `undefined`: the event names none. */
+/** The version of a watch after an event; `undefined` if the event has none. */
 export function versionOf(event: WatchEvent | undefined): ResourceVersion | undefined {
   if (event === undefined || event.type === 'ERROR') return undefined
   return resourceVersion(
@@ -39,7 +36,7 @@ export function versionOf(event: WatchEvent | undefined): ResourceVersion | unde
 }
 
 /**
- * client-go takes a watch that ends within a second without an event for a failure, and lists again
- * (tools/cache/reflector.go): no watch is ended sooner, in milliseconds.
+ * client-go treats a watch that ends within a second without an event as a failure, and lists again
+ * (tools/cache/reflector.go). The hub ends no watch sooner. In milliseconds.
  */
 export const minWatchMs = 1_100

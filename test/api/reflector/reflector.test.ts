@@ -50,12 +50,7 @@ function reflecting(
     log.push(line)
     condition.changed()
   }
-  const {
-    list = () => Promise.resolve(),
-    isRestored,
-    waitUntilReachable: reachable,
-    onRecovery,
-  } = rest
+  const { list = () => Promise.resolve(), isRestored, waitUntilReachable, onRecovery } = rest
   let version = held
   const listerWatcher: ListerWatcher = {
     list: async (wanted, signal) => {
@@ -73,8 +68,8 @@ function reflecting(
     {
       listerWatcher,
       version: () => version,
-      ...(reachable && { waitUntilReachable: reachable }),
-      ...(onRecovery && { onRecovery: onRecovery }),
+      ...(waitUntilReachable && { waitUntilReachable }),
+      ...(onRecovery && { onRecovery }),
     },
     {
       onSynced: () => say('synced'),
@@ -170,7 +165,7 @@ void t.test('a cut watch is in doubt, and so is one that had to wait for its lin
   const cut = reflecting(t, { watch, isRestored }, '55')
   await cut.until('watch 60')
   t.equal(asked, 1)
-  const waited = { watch, isRestored, reachable: () => Promise.resolve(true) }
+  const waited = { watch, isRestored, waitUntilReachable: () => Promise.resolve(true) }
   await reflecting(t, waited, '60').until('open')
   t.equal(asked, 2)
 })

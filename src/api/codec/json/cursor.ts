@@ -9,7 +9,7 @@ import { checkDecodable } from '../decode-limit.ts'
 import { elementsOf, locate, rowObject } from './locate.ts'
 import { Members, skipSpace, textOf, valueEnd } from './members.ts'
 
-/** See `Cursor`. The top of the object is gone through once, when it is first asked for. */
+/** See `Cursor`. The top-level members are scanned once, at the first read. */
 export class JsonCursor implements Cursor {
   readonly namespace: string
   readonly name: string
@@ -103,8 +103,8 @@ export class JsonElement implements Element {
 }
 
 /**
- * What stands in JSON wherever a text is written otherwise than it is: some characters have escapes
- * besides the one that all have.
+ * A text that JSON does not write literally contains this: some characters have short escapes
+ * besides the `\u` form that all have.
  */
 const escapeOf = (text: string): string => (hasShortEscape.test(text) ? '\\' : '\\u')
 
@@ -113,7 +113,7 @@ const hasShortEscape = /["\\/\u0000-\u001f]/
 
 function scalarAt(bytes: Buffer, at: number): Scalar | undefined {
   const first = at < 0 ? undefined : bytes[at]
-  // Neither null nor a list nor an object.
+  // null, a list or an object.
   if (first === undefined || first === 0x6e || first === 0x5b || first === 0x7b) return undefined
   const end = valueEnd(bytes, at)
   if (first === 0x22) return textOf(bytes, at, end)

@@ -7,14 +7,14 @@ import { elementsOf, membersNamed, membersOf, rowObject, type Span } from './loc
 import { skipSpace, valueEnd } from './members.ts'
 import { goJson } from './write.ts'
 
-/** A stretch of the bytes and what takes its place. */
+/** A range of bytes and its replacement. */
 interface Splice {
   readonly start: number
   readonly end: number
   readonly by: string | Buffer
 }
 
-/** The bytes with one edit made, copied once. */
+/** The bytes with one edit applied; they are copied once. */
 export function editJson(gvk: GVK, bytes: Buffer, edit: Edit): Buffer {
   const at = gvk.kind === 'Table' ? rowObject(bytes) : 0
   return at < 0 ? bytes : spliced(bytes, splicesAt(bytes, at, edit.path, edit))
@@ -40,7 +40,7 @@ function splicesAt(bytes: Buffer, at: number, path: Path, edit: Edit): Splice[] 
       ? [{ start: at, end: valueEnd(bytes, at), by: goJson(edit.value) }]
       : []
   }
-  // null, which Go writes for lists and objects that are not there
+  // Go writes null for nil lists and objects.
   if (bytes[at] === 0x6e) return madeAt(at, valueEnd(bytes, at), path, edit)
   return typeof step === 'string' && step !== '*'
     ? inObject(bytes, at, step, rest, edit)
@@ -60,7 +60,7 @@ function inObject(bytes: Buffer, at: number, key: string, rest: Path, edit: Edit
   const named = membersNamed(bytes, at, key)
   const last = named.at(-1)
   if (edit.op === 'remove' && rest.length === 0) {
-    // All of the same key: without the last, an earlier one would count.
+    // All members with this key: if only the last were removed, an earlier one would count.
     return last ? [without(bytes, at, membersOf(bytes, at), named)] : []
   }
   if (last) return splicesAt(bytes, last.valueStart, rest, edit)
@@ -104,7 +104,7 @@ function appended(
   return [{ start: end, end, by: count === 0 ? element : `,${element}` }]
 }
 
-/** The object or list at `at` without some of what is in it. */
+/** The object or list at `at` without the removed members or elements. */
 function without(
   bytes: Buffer,
   at: number,
@@ -120,7 +120,7 @@ function without(
   )
 }
 
-/** The object or list at `at` with these members or elements in it and no others. */
+/** The object or list at `at` with exactly these members or elements. */
 function inPlaceOf(bytes: Buffer, at: number, parts: readonly Buffer[]): Splice {
   const by = Buffer.concat(parts.flatMap((part, index) => (index === 0 ? [part] : [comma, part])))
   return { start: at + 1, end: valueEnd(bytes, at) - 1, by }
@@ -128,7 +128,7 @@ function inPlaceOf(bytes: Buffer, at: number, parts: readonly Buffer[]): Splice 
 
 const comma = Buffer.from(',')
 
-/** The elements of the list at `at` as `change` wants them; what is no list has none. */
+/** The elements of the list at `at` as `change` decides; a value that is no list has none. */
 function inEach(bytes: Buffer, at: number, change: ElementChange): Splice[] {
   if (bytes[at] !== 0x5b) return []
   const kept: Buffer[] = []
@@ -148,7 +148,7 @@ function inEach(bytes: Buffer, at: number, change: ElementChange): Splice[] {
   return kept.length === elements.length ? changed : [inPlaceOf(bytes, at, kept)]
 }
 
-/** What has to be put in a place so that `path` in it leads to `value`. */
+/** The value to insert so that `path` in it leads to `value`. */
 function nested(path: Path, value: EditValue): EditValue {
   return path.reduceRight<EditValue>((inner, step) => {
     if (typeof step === 'string') return { [step]: inner }

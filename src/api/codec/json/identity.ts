@@ -21,8 +21,8 @@ interface Identity {
 }
 
 /**
- * The object whose JSON is `bytes`. In a Table it is a row, and what is known of it stands in the
- * object the row shows.
+ * The object whose JSON is `bytes`. In a Table, `bytes` are a row, and the identity is that of the
+ * object in the row.
  */
 export function apiObject(projection: Projection, bytes: Buffer): ApiObject {
   const found = { namespace: '', name: '', uid: '', resourceVersion: '' }
@@ -44,8 +44,8 @@ function readRow(bytes: Buffer, found: Identity): void {
 }
 
 /**
- * The last of duplicated members wins; that is not looked for once all four are known, which is
- * where the API server's begin.
+ * The last of duplicated members wins. The scan ends early once all four fields are known, which
+ * the API server writes first.
  */
 function readObject(bytes: Buffer, at: number, found: Identity): void {
   for (const members = new Members(bytes, at); members.next();) {
@@ -67,7 +67,7 @@ function readMetadata(bytes: Buffer, at: number, found: Identity): boolean {
   return false
 }
 
-/** The kind an object in JSON says it has; `undefined` where it does not. */
+/** The kind that an object in JSON names; `undefined` if it names none. */
 export function gvkIn(bytes: Buffer): GVK | undefined {
   let ownKind = ''
   let ownVersion = ''

@@ -14,7 +14,7 @@ import { Scanner } from './scanner.ts'
 
 const comma = Buffer.from(',')
 
-/** Where in the array of objects the next byte stands. */
+/** Where in the array of objects the next byte is. */
 type Position = 'first' | 'object' | 'after' | 'next'
 
 /** See `ListCutter`. */
@@ -27,15 +27,14 @@ export class JsonListDecoder implements ListDecoder {
   readonly #head: Uint8Array[] = []
   readonly #tail: Uint8Array[] = []
   /**
-   * White space after the last object, without the comma: it goes before the next one, or with the
-   * tail if none follows.
+   * White space after the last object, without the comma. It precedes the next object, or the tail.
    */
   #gap: Uint8Array[] = []
-  /** How much white space has been kept from chunk to chunk. */
+  /** How much white space was kept between chunks. */
   #blank = 0
   position: Position = 'first'
   #inside = false
-  /** All before the first object has come. */
+  /** Everything before the first object was received. */
   #headWhole = false
 
   constructor(projection: Projection) {
@@ -73,7 +72,7 @@ export class JsonListDecoder implements ListDecoder {
     return gvk && listKind(gvk)
   }
 
-  /** The members around the objects, up to and with the bracket that opens the array. */
+  /** The members around the objects, through the bracket that opens the array. */
   #outside(bytes: Buffer, from: number): number {
     const at = this.#envelope.scan(bytes, from)
     const part = bytes.subarray(from, at)
@@ -84,10 +83,10 @@ export class JsonListDecoder implements ListDecoder {
     return at
   }
 
-  /** The array, up to but without the bracket that closes it. */
+  /** The array, up to the bracket that closes it. */
   #objects(bytes: Buffer, from: number, objects: ApiObject[], pieces: Uint8Array[]): number {
     const end = bytes.length
-    // In this chunk: where the objects that became whole begin and end, and the one that goes on.
+    // Positions in this chunk: the run of complete objects, and the start of an incomplete one.
     let runStart = -1
     let runEnd = from
     let start = this.position === 'object' ? from : -1
@@ -121,7 +120,7 @@ export class JsonListDecoder implements ListDecoder {
         at++
       } else if (byte === 0x7b && this.position !== 'after') {
         if (this.position === 'first') this.#head.push(bytes.subarray(from, at))
-        // Within a run it is in the run.
+        // Inside a run the white space is part of the run.
         else if (runStart < 0) this.#gap.push(...withoutComma(bytes.subarray(runEnd, at)))
         this.position = 'object'
         this.#headWhole = true
@@ -134,7 +133,7 @@ export class JsonListDecoder implements ListDecoder {
     return end
   }
 
-  /** Keeps what the chunk ends with. */
+  /** Keeps the incomplete end of the chunk. */
   #leave(
     bytes: Buffer,
     { runStart, runEnd, start }: Readonly<Record<'runStart' | 'runEnd' | 'start', number>>,
@@ -161,8 +160,8 @@ export class JsonListDecoder implements ListDecoder {
 }
 
 /**
- * Only asked where the list has not said its kind yet: a bad object must not be refused or not by
- * how the body was split.
+ * Called only if the list has not named its kind: whether a malformed object is refused must not
+ * depend on how the body was split.
  */
 function kindOf(object: Buffer): GVK | undefined {
   try {
@@ -174,8 +173,7 @@ function kindOf(object: Buffer): GVK | undefined {
 }
 
 /**
- * The white space between two objects, as far as it is here: whoever joins the objects writes the
- * comma.
+ * The white space between two objects without the comma, which is written when objects are joined.
  */
 function withoutComma(space: Buffer): Uint8Array[] {
   const at = space.indexOf(comma)

@@ -19,8 +19,9 @@ type Position =
   | 'done'
 
 /**
- * Reads the members of a list around its objects, in chunks split anywhere: it stops behind the
- * bracket that opens the objects, and is told when they are over. All it reads is bounded together.
+ * Reads the members of a list around its objects, from chunks split anywhere. It stops after the
+ * bracket that opens the objects; `close` continues after them. The total size of these members is
+ * bounded.
  */
 export class ListMembers {
   readonly #items: string
@@ -37,7 +38,7 @@ export class ListMembers {
   #length = 0
   /** The objects begin where the last `scan` stopped. */
   opened = false
-  /** `"items":null`, a list of none. */
+  /** `"items":null` is an empty list. */
   nullItems = false
 
   /** `items`: the key of the objects. */
@@ -58,7 +59,7 @@ export class ListMembers {
     return this.#extra.join(',')
   }
 
-  /** The objects are over; goes on with the bracket that closes them. */
+  /** The objects have ended; the next `scan` begins with the bracket that closes them. */
   close(): void {
     this.opened = false
   }
@@ -69,12 +70,12 @@ export class ListMembers {
   }
 
   /**
-   * Returns where it stopped: at the end of the chunk, or behind the bracket that opens the
-   * objects, or behind their null.
+   * Returns where it stopped: at the end of the chunk, after the bracket that opens the objects, or
+   * after their null.
    */
   scan(bytes: Buffer, from: number): number {
     let at = from
-    // What goes on from the chunk before begins with this one.
+    // A token that began in the previous chunk continues here.
     let start = from
     while (at < bytes.length && !this.opened) {
       if (this.position === 'in key' || this.position === 'in value') {
@@ -101,7 +102,9 @@ export class ListMembers {
     return at
   }
 
-  /** One byte of the frame; true where it is the first of a key or value that is now to be read. */
+  /**
+   * One byte outside of keys and values; `true` if it is the first byte of a key or value to read.
+   */
   #step(byte: number | undefined): boolean {
     switch (this.position) {
       case 'document':

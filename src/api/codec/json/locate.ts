@@ -4,9 +4,9 @@ import { Members, skipSpace, valueEnd, memberName } from './members.ts'
 const rows = memberName('rows')
 const object = memberName('object')
 
-/** A member of an object or an element of a list, by where it is written. */
+/** The position of a member of an object or an element of a list. */
 export interface Span {
-  /** Of the key, in an object. */
+  /** The position of the key, in an object. */
   readonly start: number
   readonly valueStart: number
   readonly end: number
@@ -48,7 +48,7 @@ export function elementsOf(bytes: Buffer, at: number): Span[] {
   return found
 }
 
-/** Where the value at `path` begins, seen from the value at `at`; -1 where there is none. */
+/** The position of the value at `path`, relative to the value at `at`; -1 if there is none. */
 export function locate(bytes: Buffer, at: number, path: readonly (string | number)[]): number {
   let place = at
   for (const step of path) {
@@ -70,7 +70,7 @@ function elementAt(bytes: Buffer, at: number, index: number): number {
 }
 
 /**
- * Where the object that a Table's row shows begins; -1 where it shows none. `bytes` are a row, or a
+ * The position of the object in a Table's row; -1 if the row has none. `bytes` are a row, or a
  * Table of one.
  */
 export function rowObject(bytes: Buffer): number {

@@ -9,7 +9,7 @@ const comma = 0x2c
 export const isSpace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** The first index from `at` that is no white space. */
+/** The first index from `from` on that is no white space. */
 export function skipSpace(bytes: Buffer, from: number): number {
   let at = from
   while (isSpace(bytes[at])) at++
@@ -28,8 +28,8 @@ function stringEnd(bytes: Buffer, at: number): number {
 }
 
 /**
- * The index after the value that begins at `at`. Which closing bracket belongs to which has been
- * looked at before.
+ * The index after the value that begins at `at`. The scanner has checked before that brackets
+ * match.
  */
 export function valueEnd(bytes: Buffer, at: number): number {
   const first = bytes[at]
@@ -72,7 +72,7 @@ export function textOf(bytes: Buffer, start: number, end: number): string {
   }
 }
 
-/** A name to look for, in the forms the search needs. */
+/** A member name to search for, as text and as bytes. */
 export interface MemberName {
   readonly text: string
   readonly bytes: Buffer
@@ -81,8 +81,8 @@ export interface MemberName {
 export const memberName = (text: string): MemberName => ({ text, bytes: Buffer.from(text) })
 
 /**
- * Goes through the members of the object at `at`, in the order they were written, one `next` each.
- * Whatever does not look like an object throws `MalformedBody`.
+ * Iterates over the members of the object at `at`, in their written order, one `next` each. Throws
+ * `MalformedBody` for anything but an object.
  */
 export class Members {
   readonly bytes: Buffer
@@ -99,13 +99,13 @@ export class Members {
     this.#valueEnd = at + 1
   }
 
-  /** The index after the value; found when it is first asked for. */
+  /** The index after the value; computed at the first read. */
   get valueEnd(): number {
     if (this.#valueEnd === 0) this.#valueEnd = valueEnd(this.bytes, this.valueStart)
     return this.#valueEnd
   }
 
-  /** Moves on; false after the last member, with `valueEnd` after the closing bracket. */
+  /** Advances; `false` after the last member, with `valueEnd` after the closing bracket. */
   next(): boolean {
     let at = skipSpace(this.bytes, this.valueEnd)
     if (this.bytes[at] === 0x7d) {
@@ -161,7 +161,7 @@ export class Members {
     return this.bytes[this.valueStart] === 0x7b
   }
 
-  /** The value where it is a string, else ''. */
+  /** The value if it is a string, else ''. */
   get string(): string {
     return this.bytes[this.valueStart] === quote
       ? textOf(this.bytes, this.valueStart, this.valueEnd)

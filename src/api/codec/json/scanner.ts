@@ -7,7 +7,7 @@ const opening = 1
 const closing = 2
 const quoting = 3
 
-/** What stops the skip through a value: brackets and quotes; every other byte is 0. */
+/** The bytes that end a skip: brackets and quotes; every other byte is 0. */
 const stops = new Uint8Array(256)
 stops[0x7b] = opening
 stops[0x5b] = opening
@@ -21,9 +21,8 @@ for (const character of '+-.0123456789Eaeflnrstu') literal[character.charCodeAt(
 type State = 'start' | 'nested' | 'string' | 'escape' | 'literal'
 
 /**
- * Finds the end of one JSON value that comes in chunks split anywhere. Of what is inside only
- * brackets and strings are looked at: they must match; whether `1e` is a number is left to whoever
- * decodes it.
+ * Finds the end of one JSON value in chunks split anywhere. It checks only that brackets and
+ * strings match; whether `1e` is a number is left to the decoder.
  */
 export class Scanner {
   #stack = new Uint8Array(64)
@@ -31,7 +30,7 @@ export class Scanner {
   #state: State = 'start'
 
   /**
-   * The index after the value, or -1 where it goes on in the next chunk. The first call has `at` on
+   * The index after the value, or -1 if it continues in the next chunk. The first call has `at` on
    * its first byte.
    */
   scan(bytes: Buffer, at: number, end: number): number {
@@ -79,7 +78,7 @@ export class Scanner {
     return -1
   }
 
-  /** The loop nearly all time is spent in; strings are skipped in place to keep it one loop. */
+  /** The hot loop: strings are skipped inline to keep it one loop. */
   #nested(bytes: Buffer, from: number, end: number): number {
     let stack = this.#stack
     let depth = this.#depth
@@ -107,7 +106,7 @@ export class Scanner {
         if (depth === stack.length) stack = this.#deeper()
         stack[depth++] = byte
       } else {
-        // Closing brackets stand two above their opening ones in ASCII.
+        // In ASCII a closing bracket is its opening one plus 2.
         if (depth === 0 || stack[--depth] !== byte - 2) {
           throw new MalformedBody('brackets do not match')
         }

@@ -13,9 +13,9 @@ const kindStart = Buffer.from('{"kind":"')
 const versionStart = Buffer.from(',"apiVersion":"')
 
 /**
- * Takes kind and apiVersion off an object that stands alone, where they stand as the API server's
- * own types have them, because its list holds it without. Custom resources have them in the order
- * of the alphabet, in lists too, and the other shapes keep theirs.
+ * Removes kind and apiVersion from a single object if they come first, as in the API server's own
+ * types: lists hold these objects without them. Custom resources have them in alphabetical order,
+ * in lists too, and the other projections keep theirs.
  */
 export function separateKind(bytes: Buffer, projection: Projection): { gvk: GVK; bytes: Buffer } {
   const led = leadingKind(bytes)
@@ -25,10 +25,7 @@ export function separateKind(bytes: Buffer, projection: Projection): { gvk: GVK;
   return { gvk, bytes }
 }
 
-/**
- * Kind and apiVersion, where the object begins with them and nothing else; `end` is behind the
- * apiVersion.
- */
+/** Kind and apiVersion, if the object begins with them; `end` is after the apiVersion. */
 function leadingKind(bytes: Buffer): { gvk: GVK; end: number } | undefined {
   if (!startsWith(bytes, 0, kindStart)) return undefined
   const kindEnd = valueEnd(bytes, kindStart.length - 1)
@@ -55,14 +52,14 @@ function without(bytes: Buffer, end: number): Buffer {
   return rest
 }
 
-/** The object with kind and apiVersion in front, unless it has them. */
+/** The object with kind and apiVersion first, unless it has them. */
 export function withKind(gvk: GVK, bytes: Buffer): Buffer[] {
   if (saysItsKind(bytes)) return [bytes]
   const rest = bytes.subarray(skipSpace(bytes, 1))
   return [rest[0] === 0x7d ? saidOf(gvk, '') : saidOf(gvk, ','), rest]
 }
 
-/** The same few kinds are said over and over. */
+/** Objects have the same few kinds. */
 const said = new Map<string, Buffer>()
 const mostSaid = 256
 
@@ -81,14 +78,14 @@ function saidOf(gvk: GVK, end: '' | ','): Buffer {
 const metadataFirst = Buffer.from('{"metadata":')
 
 /**
- * The API server writes either metadata or the kind first. Where metadata comes first and the kind
- * later, it is said twice.
+ * Whether the object names its kind. The API server writes either metadata or the kind first; an
+ * object with metadata first and the kind later gets the kind twice.
  */
 function saysItsKind(bytes: Buffer): boolean {
   return !startsWith(bytes, 0, metadataFirst) && gvkIn(bytes) !== undefined
 }
 
-/** The one row of a Table; `undefined` where there is not exactly one. */
+/** The row of a Table with exactly one; `undefined` for any other number. */
 export function onlyRow(table: Buffer): Buffer | undefined {
   for (const members = new Members(table, 0); members.next();) {
     if (!members.is(rows) || table[members.valueStart] !== 0x5b) continue
@@ -100,7 +97,7 @@ export function onlyRow(table: Buffer): Buffer | undefined {
   return undefined
 }
 
-/** Whether `bytes` are a whole Table and not a row of one. */
+/** Whether `bytes` are a whole Table, and not a row. */
 export function isTable(bytes: Buffer): boolean {
   for (const members = new Members(bytes, 0); members.next();) {
     if (members.is(rows)) return true
@@ -109,8 +106,8 @@ export function isTable(bytes: Buffer): boolean {
 }
 
 /**
- * A Table of one row. `extra` are the members only the first Table of a watch has, its columns;
- * without, they are null.
+ * A Table of one row. `extra` are the columns, which only the first Table of a watch has; they are
+ * null in the others.
  */
 export function tableOf(gvk: GVK, row: ApiObject, extra = '"columnDefinitions":null'): Buffer[] {
   const head =
@@ -119,7 +116,7 @@ export function tableOf(gvk: GVK, row: ApiObject, extra = '"columnDefinitions":n
   return [Buffer.from(head), asBuffer(row.bytes), Buffer.from(']}')]
 }
 
-/** The one object `body` holds, without the white space around it. */
+/** The only object in `body`, without the white space around it. */
 export function onlyObject(body: Buffer): Buffer {
   const start = skipSpace(body, 0)
   if (body[start] !== 0x7b) throw new MalformedBody('no object')

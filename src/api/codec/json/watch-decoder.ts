@@ -58,7 +58,7 @@ export class JsonWatchDecoder implements WatchDecoder {
     if (this.#inFrame) throw new MalformedBody('the watch ends in the middle of an event')
   }
 
-  /** A newline that has not come yet is not waited for: the event would be late by one. */
+  /** Does not wait for the newline after an event: the event would be late by one. */
   #frame(bytes: Buffer, start: number, after: number, end: number): Buffer {
     const frame = this.#carry.take(bytes.subarray(start, end))
     return end > after ? frame : Buffer.concat([frame, newlineBytes])
@@ -87,7 +87,7 @@ export class JsonWatchDecoder implements WatchDecoder {
   }
 }
 
-/** A Table says its version, and shows the object with the annotation in its row. */
+/** A Table has the version; the object in its row has the annotation. */
 function bookmark(value: Json, projection: Projection): BookmarkEvent {
   const own = metadataOf(value)
   const rows = isObject(value) ? value['rows'] : undefined

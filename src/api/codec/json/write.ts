@@ -1,4 +1,4 @@
-/** JSON as Go writes it: `<`, `>`, `&` and the two line separators of Unicode escaped. */
+/** JSON as Go writes it: `<`, `>`, `&`, U+2028 and U+2029 are escaped. */
 export const goJson = (value: unknown): string =>
   JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, escaped)
 

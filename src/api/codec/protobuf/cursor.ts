@@ -11,13 +11,13 @@ import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
 import { lengthType } from './wire.ts'
 
 /**
- * A place a path has led to: what stands there, in pieces where a message was written in several,
- * and what it is by the schema.
+ * The value at a path, in pieces if its message was written in several, and its field in the
+ * schema.
  */
 interface FieldAtPath {
   readonly field: Field
   readonly pieces: readonly Occurrence[]
-  /** Whether the pieces are all of a list, and not one value. */
+  /** The pieces are all elements of a list, not one value. */
   readonly list: boolean
   /** The pieces are all entries of a map. */
   readonly map?: true
@@ -86,7 +86,7 @@ export class ProtobufElement implements Element {
   readonly #field: Field
   readonly #pieces: readonly Occurrence[]
 
-  /** `field` is that of the list. */
+  /** `field` is the field of the list. */
   constructor(field: Field, element: Occurrence) {
     this.#field = { ...field, shown: true }
     this.#pieces = [element]
@@ -140,7 +140,7 @@ function find(
       return { field, pieces: occurrences(inside, field), list: false, map: true }
     if (typeof step !== 'string') return undefined
     const value = entriesOf(inside, field).get(step)
-    // What a map has, JSON has.
+    // JSON shows every entry of a map.
     return value && further({ ...field, shown: true }, [value], deeper)
   }
   const values = occurrences(inside, field)
@@ -152,8 +152,7 @@ function find(
 
 function further(field: Field, pieces: readonly Occurrence[], path: Path): FieldAtPath | undefined {
   if (path.length === 0) return { field, pieces, list: false }
-  // What follows is looked up even in a message that is not there, so that a wrong path is wrong
-  // everywhere.
+  // The rest of the path is resolved even in a missing message, so that a wrong path always throws.
   const found = find(messageOf(field), pieces, path)
   return pieces.length === 0 ? undefined : found
 }

@@ -10,7 +10,7 @@ import { readPacked } from './message/reader.ts'
 import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
 import { varintType } from './wire.ts'
 
-/** What JSON has at a path, all of it; `undefined` where it has nothing, or null. See `Cursor`. */
+/** The JSON value at a path; `undefined` for a missing value and null. See `Cursor`. */
 export function decodedAt(
   schema: MessageSchema,
   pieces: readonly Occurrence[],
@@ -35,7 +35,7 @@ function further(field: Field, pieces: readonly Occurrence[], path: Path): Json 
   return pieces.length === 0 ? undefined : found
 }
 
-/** The field as one value of a list or map has it, which JSON always shows. */
+/** The field of one element of a list or map, which JSON always shows. */
 function elementIn({ number, type, message }: Field): Field {
   return { number, type, ...(message && { message }), always: true, shown: true }
 }

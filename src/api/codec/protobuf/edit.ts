@@ -9,7 +9,7 @@ import { emptyValue, entryAround, writeEntry, writeField, writeValue } from './s
 import { elementsIn, entriesOf, occurrences, type Occurrence } from './values.ts'
 import { bytesField, Fields, lengthType, varint } from './wire.ts'
 
-/** The message with one edit made. What the edit does not lead through keeps its bytes. */
+/** The message with one edit applied. Fields outside of the edit's path keep their bytes. */
 export function editProtobuf(gvk: GVK, bytes: Buffer, edit: Edit): Buffer {
   if (isLeftOut(gvk, edit.path[0])) return bytes
   return editMessage(knownSchema(gvk), bytes, edit.path, edit)
@@ -37,8 +37,8 @@ function editMessage(schema: MessageSchema, bytes: Buffer, path: Path, edit: Edi
 const nothing: Buffer = Buffer.alloc(0)
 
 /**
- * A message in which `field` holds what `change` makes of it. Occurrences are one message, as for
- * decoders, which merge them.
+ * The message with `field` replaced by the result of `change`. Several occurrences are one message,
+ * as decoders merge them.
  */
 export function withMessage(
   bytes: Buffer,
@@ -53,8 +53,8 @@ export function withMessage(
 }
 
 /**
- * `written` in place of all occurrences of a field: where the first was, else where Go would write
- * it.
+ * The message with `written` in place of all occurrences of a field: where the first was, else
+ * where Go would write it.
  */
 export function replaced(bytes: Buffer, { number }: Field, written: Buffer): Buffer {
   const before: Buffer[] = []
@@ -69,8 +69,8 @@ export function replaced(bytes: Buffer, { number }: Field, written: Buffer): Buf
 }
 
 /**
- * Without the field, or with an empty one where Go writes it even so: then there are mostly no
- * lengths to change.
+ * The message without the field, or with an empty one if Go writes it so: then most lengths stay
+ * the same.
  */
 function removed(bytes: Buffer, field: Field): Buffer {
   const isThere = occurrences([whole(bytes)], field).length > 0
@@ -93,8 +93,8 @@ function editMap(bytes: Buffer, field: Field, [key, ...rest]: Path, edit: Edit):
 }
 
 /**
- * `entry` in place of all entries with this key: where the first was, else where Go, which writes
- * keys in order, would write it.
+ * The message with `entry` in place of all entries with this key: where the first was, else where
+ * Go would write it. Go sorts keys.
  */
 function withEntry(bytes: Buffer, { number }: Field, key: string, entry: Buffer): Buffer {
   const name = Buffer.from(key)
@@ -123,7 +123,7 @@ function keyOf(entry: Fields): Buffer {
   return key
 }
 
-/** The elements of a list as `change` wants them; all else stays where it is. */
+/** The elements of a list as `change` decides; all other fields keep their position. */
 function editEach(bytes: Buffer, field: Field, change: ElementChange): Buffer {
   if (!field.repeated) throw new PathError('each element of what is no list')
   const parts: Buffer[] = []
@@ -137,8 +137,8 @@ function editEach(bytes: Buffer, field: Field, change: ElementChange): Buffer {
 }
 
 /**
- * What becomes of one occurrence of a list's field, which holds several elements where numbers are
- * written together.
+ * One occurrence of a list's field after `change`; a packed occurrence holds several numbers.
+ * `undefined` if it is unchanged.
  */
 function judged(one: Fields, field: Field, change: ElementChange): Buffer | undefined {
   const elements = elementsIn(one, field)
@@ -149,7 +149,7 @@ function judged(one: Fields, field: Field, change: ElementChange): Buffer | unde
   )
 }
 
-/** `undefined`: it is left. */
+/** `undefined` if the element is unchanged. */
 function changedElement(
   field: Field,
   element: Occurrence,
@@ -214,7 +214,7 @@ const whole = (bytes: Buffer): Occurrence => ({
 
 const valueOf = ({ bytes, start, end }: Occurrence): Buffer => bytes.subarray(start, end)
 
-/** A value that is left as it was, with its tag. */
+/** An unchanged value with its tag. */
 function rewritten({ number }: Field, value: Occurrence): Buffer {
   if (value.type === lengthType) return bytesField(number, valueOf(value))
 

@@ -2,10 +2,10 @@ import { apiVersionOf, parseApiVersion, type GVK } from '../../kube/gvk.ts'
 import { MalformedBody } from '../malformed-body.ts'
 import { bytesField, Fields, lengthHeader, stringField } from './wire.ts'
 
-/** What a body of protobuf begins with (apimachinery pkg/runtime/serializer/protobuf). */
+/** The first bytes of a protobuf body (apimachinery pkg/runtime/serializer/protobuf). */
 export const magic = Buffer.from('k8s\0')
 
-/** The empty contentEncoding and contentType Go ends each envelope with. */
+/** Go ends each envelope with an empty contentEncoding and contentType. */
 export const envelopeEnd = Buffer.from([0x1a, 0x00, 0x22, 0x00])
 
 export const typeMetaNumber = 1
@@ -25,7 +25,7 @@ export function readTypeMeta(bytes: Buffer): GVK {
   return { ...parseApiVersion(apiVersion), kind }
 }
 
-/** All that stands before the object in its envelope; `length` is that of the object. */
+/** The bytes before the object in its envelope; `length` is the length of the object. */
 export function envelopeHead(gvk: GVK, length: number): Buffer {
   const typeMeta = Buffer.concat([stringField(1, apiVersionOf(gvk)), stringField(2, gvk.kind)])
   return Buffer.concat([
@@ -39,7 +39,7 @@ export function envelopeHead(gvk: GVK, length: number): Buffer {
 export const enveloped = (gvk: GVK, object: Uint8Array): Buffer =>
   Buffer.concat([envelopeHead(gvk, object.byteLength), object, envelopeEnd])
 
-/** Takes a whole envelope apart. */
+/** The kind and the object of a complete envelope. */
 export function openEnvelope(bytes: Buffer): { gvk: GVK; raw: Buffer } {
   if (!bytes.subarray(0, 4).equals(magic)) throw new MalformedBody('no envelope')
   let gvk: GVK | undefined

@@ -9,11 +9,11 @@ import {
 } from '../schema/schema.ts'
 
 /**
- * The fields of a kind; of one that is not known those of its metadata, which all kinds have alike.
+ * The schema of a kind. A kind without one has the schema of its metadata, which all kinds share.
  */
 export const knownSchema = (gvk: GVK): MessageSchema => schemaOf(gvk) ?? partialObjectMetadata
 
-/** The field `name` in JSON: the embedded messages it stands in, and the field itself. */
+/** A field by its JSON name: the embedded messages that contain it, and the field itself. */
 export interface FieldPath {
   readonly through: readonly Field[]
   readonly field: Field
@@ -37,13 +37,15 @@ function search(schema: MessageSchema, name: string): FieldPath | undefined {
   return undefined
 }
 
-/** The message a field holds. A list in a message of its own cannot be gone through by path. */
+/** The message type of a field. A path cannot pass through a list that is wrapped in a message. */
 export function messageOf(field: Field): MessageSchema {
   const schema = field.message?.()
   if (!schema || schema.wraps) throw new PathError('a path through what is no message')
   return schema
 }
 
-/** Whether a path leads to what an object of this kind, showing another's metadata, leaves out. */
+/**
+ * Whether an object of this kind, which shows only another object's metadata, leaves the path out.
+ */
 export const isLeftOut = (gvk: GVK, name: string | number | undefined): boolean =>
   isPartial(gvk) && name !== 'metadata'

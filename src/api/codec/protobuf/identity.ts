@@ -1,11 +1,11 @@
 import type { ApiObject } from '../../kube/object.ts'
 import { Fields, lengthType } from './wire.ts'
 
-/** Where every top-level object has its ObjectMeta (a list its ListMeta). */
+/** The field number of ObjectMeta in every top-level object, and of ListMeta in every list. */
 export const metadataNumber = 1
 
 /**
- * The object whose message is `bytes`; occurrences of its metadata are merged, and the last of each
+ * The object whose message is `bytes`. Occurrences of its metadata are merged; the last of each
  * field wins.
  */
 export function apiObject(bytes: Buffer): ApiObject {

@@ -9,22 +9,22 @@ import { magic, rawNumber, readTypeMeta, typeMetaNumber } from './envelope.ts'
 import { apiObject, metadataNumber } from './identity.ts'
 import { Fields, lengthType, readHeader, type Header } from './wire.ts'
 
-/** Where every list has its items. */
+/** The field number of the items in every list. */
 export const itemsNumber = 2
 
-/** Tag and length of any field fit in. */
+/** The longest tag and length of a field. */
 const longestHeader = 20
 
 /**
- * See `ListCutter`. A list is read field by field, those of the envelope and those inside its `raw`
- * alike; only `raw` itself is never waited for. Fields that are no items are kept with what they
- * stand between: head, items or tail.
+ * See `ListDecoder`. Reads a list field by field, in the envelope and in its `raw` alike; only
+ * `raw` itself is not buffered. Fields other than items belong to the head, the items or the tail
+ * by their position.
  */
 export class ProtobufListDecoder implements ListDecoder {
   readonly #carry = new CarriedBytes()
   readonly #waiting = new DeferredHead()
   readonly #head: Uint8Array[] = []
-  /** What came after the last item: the tail's, unless another follows. */
+  /** Fields after the last item: part of the tail, unless another item follows. */
   #after: Uint8Array[] = []
   #asideLength = 0
   #begun = false
@@ -33,7 +33,7 @@ export class ProtobufListDecoder implements ListDecoder {
   #rawSeen = false
   #itemSeen = false
   #meta = { resourceVersion: '', continue: '' }
-  /** Bytes of the field that is carried; 0 while its length is not known. */
+  /** The length of the carried field; 0 while unknown. */
   #needed = 0
   #objects: ApiObject[] = []
   #pieces: Uint8Array[] = []
@@ -59,7 +59,7 @@ export class ProtobufListDecoder implements ListDecoder {
     return { gvk: this.#gvk, meta: this.#meta, extra: '', tail: this.#after }
   }
 
-  /** Adds to the field that is carried what it lacks; -1 where the chunk has not enough. */
+  /** Completes the carried field; -1 if the chunk is too short. */
   #complete(bytes: Buffer): number {
     const carried = this.#carry.length
     if (carried === 0) return 0
@@ -85,8 +85,8 @@ export class ProtobufListDecoder implements ListDecoder {
   }
 
   /**
-   * How many bytes the field that begins with `start` has to be there with; 0 where `start` is too
-   * short to say.
+   * How many bytes of the field that begins with `start` are needed; 0 if `start` is too short to
+   * tell.
    */
   #neededFor(start: Buffer): number {
     if (!this.#begun) return magic.length
@@ -95,8 +95,8 @@ export class ProtobufListDecoder implements ListDecoder {
   }
 
   /**
-   * Takes the field at `at` if it is whole, else carries the rest. Returns where the next begins,
-   * or -1.
+   * Reads the field at `at` if it is complete, else carries the rest. Returns where the next
+   * begins, or -1.
    */
   #field(bytes: Buffer, at: number): number {
     if (!this.#begun) return this.#magic(bytes, at)
@@ -137,7 +137,7 @@ export class ProtobufListDecoder implements ListDecoder {
     return header
   }
 
-  /** `raw` of the envelope: what is in it is read as it comes. */
+  /** `raw` of the envelope: its content is read as it is received. */
   #isRaw(header: Header): boolean {
     return this.#rawLeft === 0 && header.number === rawNumber && header.type === lengthType
   }
@@ -172,7 +172,7 @@ export class ProtobufListDecoder implements ListDecoder {
     this.#aside(whole, this.#itemSeen)
   }
 
-  /** A field that is no item; a list has few of them. */
+  /** A field other than an item; a list has few. */
   #aside(whole: Buffer, after: boolean): void {
     if (after) this.#after.push(whole)
     else this.#head.push(whole)
@@ -193,7 +193,7 @@ export class ProtobufListDecoder implements ListDecoder {
   }
 }
 
-/** Neighbouring pieces of one chunk as one. */
+/** Joins adjacent pieces of one chunk. */
 function merged(pieces: readonly Uint8Array[]): Uint8Array[] {
   const runs: Uint8Array[] = []
   for (const piece of pieces) {

@@ -6,13 +6,13 @@ import { MessageReader } from './message/decode.ts'
 import { writeField } from './message/encode.ts'
 import { BackwardWriter } from './message/writer.ts'
 
-/** The object as JSON has it, without fields that are not known here. Throws a `ProtobufError`. */
+/** The object in JSON, without fields that the schema lacks. Throws a `ProtobufError`. */
 export const readMembers = (gvk: GVK, bytes: Buffer): JsonObject =>
   new MessageReader().message(knownSchema(gvk), bytes)
 
 /**
- * The object with one member of a member written anew, `undefined` for none; all else keeps its
- * bytes. A member that is not known here changes nothing. Throws a `ProtobufError` for a value that
+ * The object with one member of a member replaced; `undefined` removes it. All else keeps its
+ * bytes. A member that the schema lacks changes nothing. Throws a `ProtobufError` for a value that
  * the member cannot have.
  */
 export function withMember(

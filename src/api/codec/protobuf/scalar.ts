@@ -7,13 +7,13 @@ import { textOf, type Occurrence } from './values.ts'
 import { bytesField, Fields, stringField, varint, varintField } from './wire.ts'
 
 /**
- * What JSON has in a field that holds one value, of which the last occurrence counts; `undefined`
- * where JSON has nothing, or no scalar.
+ * The JSON value of a field with one value, of which the last occurrence counts; `undefined` if
+ * JSON omits it or has no scalar.
  */
 export function readScalar(field: Field, pieces: readonly Occurrence[]): Scalar | undefined {
   const last = pieces.at(-1)
   const value = last ? decode(field, pieces, last) : emptyOf(field)
-  // Go writes these to protobuf even when they are empty, and leaves them out of JSON.
+  // Go writes these to protobuf even if they are empty, and omits them from JSON.
   const leftOut = field.always === true && field.shown !== true
   return leftOut && (value === '' || value === 0 || value === false) ? undefined : value
 }
@@ -42,7 +42,7 @@ function decode(field: Field, pieces: readonly Occurrence[], last: Occurrence): 
   }
 }
 
-/** What Go makes of a field that is not there, where JSON has it all the same. */
+/** The value that JSON shows for a missing field. */
 function emptyOf({ type, shown }: Field): Scalar | undefined {
   if (shown !== true) return undefined
   if (type === 'string') return ''
@@ -92,7 +92,7 @@ function readTime(pieces: readonly Occurrence[], micro: boolean): string | undef
   return `${whole}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** A field that holds `value`, with its tag. Throws a `PathError` for what it cannot hold. */
+/** A field with `value`, with its tag. Throws a `PathError` for a value that it cannot hold. */
 export function writeValue(field: Field, value: EditValue): Buffer {
   const { number, type } = field
   switch (type) {
@@ -119,13 +119,13 @@ export function writeValue(field: Field, value: EditValue): Buffer {
   }
 }
 
-/** A field as Go writes it when it is empty and no pointer. */
+/** An empty field that is no pointer, as Go writes it. */
 export function emptyValue({ number, type }: Field): Buffer {
   if (type === 'bool' || type === 'int32' || type === 'int64') return varintField(number, 0)
   return bytesField(number, Buffer.alloc(0))
 }
 
-/** The fields of a message that `value` has, in the order of their numbers, as Go writes them. */
+/** The fields of `value` in the order of their numbers, as Go writes them. */
 function writeMessage(schema: MessageSchema, value: EditValue): Buffer {
   if (!isMembers(value)) throw new PathError(`${schema.name} takes an object`)
   const parts = Object.entries(value).map(([name, member]) => {
@@ -137,7 +137,7 @@ function writeMessage(schema: MessageSchema, value: EditValue): Buffer {
   return Buffer.concat(parts.map(({ bytes }) => bytes))
 }
 
-/** All occurrences of a field: an element each of a list, an entry each of a map. */
+/** All occurrences of a field: one per element of a list, one per entry of a map. */
 export function writeField(field: Field, value: EditValue): Buffer {
   if (field.map) {
     if (!isMembers(value)) throw new PathError('a map takes an object')
@@ -152,7 +152,7 @@ export function writeField(field: Field, value: EditValue): Buffer {
 export const writeEntry = (field: Field, key: string, value: EditValue): Buffer =>
   entryAround(field, key, writeValue({ ...field, number: 2 }, value))
 
-/** A map's entry; `value` is a whole field with the number 2. */
+/** A map's entry; `value` is a complete field with the number 2. */
 export const entryAround = (field: Field, key: string, value: Buffer): Buffer =>
   bytesField(field.number, Buffer.concat([stringField(1, key), value]))
 

@@ -66,7 +66,7 @@ function readDetails(bytes: Buffer): object {
   return { name, group, kind, uid, ...(causes.length > 0 && { causes }), retryAfterSeconds }
 }
 
-/** The texts of a message by their numbers. */
+/** The string fields of a message by their numbers. */
 function texts(bytes: Buffer): (string | undefined)[] {
   const found: (string | undefined)[] = []
   for (const fields = new Fields(bytes); fields.next();) {

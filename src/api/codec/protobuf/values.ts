@@ -2,7 +2,7 @@ import { PathError } from '../path-error.ts'
 import type { Field, FieldType } from '../schema/schema.ts'
 import { Fields, lengthType, varintType } from './wire.ts'
 
-/** One occurrence of a field: where its value stands. */
+/** One occurrence of a field: the position of its value. */
 export interface Occurrence {
   readonly bytes: Buffer
   readonly type: number
@@ -13,8 +13,8 @@ export interface Occurrence {
 const packable = new Set<FieldType>(['bool', 'int32', 'int64'])
 
 /**
- * The occurrences of a field in a message that may itself have come in pieces; numbers written
- * together are taken apart.
+ * The occurrences of a field in a message, which may itself be in several pieces; packed numbers
+ * are separated.
  */
 export function occurrences(pieces: readonly Occurrence[], field: Field): Occurrence[] {
   const found: Occurrence[] = []
@@ -27,9 +27,7 @@ export function occurrences(pieces: readonly Occurrence[], field: Field): Occurr
   return found
 }
 
-/**
- * What one occurrence of a field holds: one value, or the numbers that are written together in it.
- */
+/** The values in one occurrence of a field: one, or the packed numbers. */
 export function elementsIn(
   { bytes, type, valueStart: start, valueEnd: end }: Fields,
   field: Field,
@@ -49,7 +47,7 @@ function unpacked({ bytes, start, end }: Occurrence): Occurrence[] {
   return found
 }
 
-/** The values of a map's entries by their keys, of equal keys the last. */
+/** The values of a map's entries by key; of equal keys the last. */
 export function entriesOf(pieces: readonly Occurrence[], field: Field): Map<string, Occurrence> {
   const entries = new Map<string, Occurrence>()
   for (const { bytes, start, end } of occurrences(pieces, field)) {
@@ -65,11 +63,11 @@ export function entriesOf(pieces: readonly Occurrence[], field: Field): Map<stri
   return entries
 }
 
-/** The value alone, as text. */
+/** The value as text. */
 export const textOf = ({ bytes, start, end }: Occurrence): string =>
   bytes.toString('utf8', start, end)
 
-/** The element of a list, which may lie beyond its end. */
+/** The element of a list; `undefined` beyond its end. */
 export function elementOf(
   elements: readonly Occurrence[],
   index: string | number | undefined,

@@ -10,13 +10,13 @@ import { apiObject, metadataNumber } from './identity.ts'
 import { readStatus } from './status.ts'
 import { Fields, lengthType } from './wire.ts'
 
-/** A frame begins with its length in four bytes, the first most significant. */
+/** A frame begins with its length in four bytes, big-endian. */
 const lengthBytes = 4
 
 /** See `WatchCutter`. */
 export class ProtobufWatchDecoder implements WatchDecoder {
   readonly #carry = new CarriedBytes()
-  /** Bytes of the frame that is carried, its length included; 0 while not known. */
+  /** The length of the carried frame with its length prefix; 0 while unknown. */
   #needed = 0
   gvk: GVK = { group: '', version: '', kind: '' }
 
@@ -47,7 +47,7 @@ export class ProtobufWatchDecoder implements WatchDecoder {
     }
   }
 
-  /** Reads the length of a frame, and keeps it where the rest does not stand behind it. */
+  /** Reads the length of a frame; carries it if the chunk ends there. */
   #begin(bytes: Buffer, missing: number): Buffer {
     const carried = this.#carry.length > 0
     const start = this.#carry.take(bytes.subarray(0, missing))

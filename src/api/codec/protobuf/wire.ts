@@ -6,13 +6,13 @@ export const lengthType = 2
 const fixed32Type = 5
 
 /**
- * Goes through the fields of one message that is there as a whole, one `next` each. What is no
- * message throws `MalformedBody`.
+ * Iterates over the fields of one complete message, one `next` each. Throws `MalformedBody` for
+ * bytes that are no message.
  */
 export class Fields {
   readonly bytes: Buffer
   readonly #limit: number
-  /** Where the field begins, with its tag. */
+  /** The position of the field's tag. */
   start: number
   number = 0
   type = 0
@@ -39,14 +39,14 @@ export class Fields {
     return true
   }
 
-  /** The value where it has a length, as text; else ''. */
+  /** The length-delimited value as text; '' for other wire types. */
   get string(): string {
     return this.type === lengthType
       ? this.bytes.toString('utf8', this.valueStart, this.valueEnd)
       : ''
   }
 
-  /** The value as a signed number; 0 where it is no varint. */
+  /** The value as a signed number; 0 for other wire types. */
   get varint(): number {
     return this.type === varintType ? signedVarint(this.bytes, this.valueStart) : 0
   }
@@ -60,7 +60,7 @@ export class Fields {
   }
 }
 
-/** Tag and length of a field; its end may lie behind what has come. */
+/** Tag and length of a field; its end may be beyond the received bytes. */
 export interface Header {
   readonly number: number
   readonly type: number
@@ -71,7 +71,7 @@ export interface Header {
 /** Field numbers have 29 bits (protobuf's language guide, "Assigning Field Numbers"). */
 const largestNumber = 2 ** 29 - 1
 
-/** `undefined` where `bytes` end before tag and length (of a varint: before its end). */
+/** `undefined` if `bytes` end before tag and length, or before the end of a varint. */
 export function readHeader(bytes: Buffer, at: number, limit: number): Header | undefined {
   const tagEnd = varintEnd(bytes, at, limit)
   if (tagEnd < 0) return undefined
@@ -90,7 +90,7 @@ export function readHeader(bytes: Buffer, at: number, limit: number): Header | u
   return { number, type, valueStart: end, end: end + unsignedVarint(bytes, tagEnd, end) }
 }
 
-/** The index after the varint at `from`, or -1 where `limit` comes first. */
+/** The index after the varint at `from`, or -1 if it reaches `limit`. */
 function varintEnd(bytes: Buffer, from: number, limit: number): number {
   for (let at = from; at < limit; at++) {
     if ((bytes[at] as number) < 0x80) return at + 1
@@ -123,7 +123,7 @@ function signedVarint(bytes: Buffer, start: number): number {
   return high * 2 ** 32 + (low >>> 0)
 }
 
-/** The bytes of a whole number, as protobuf writes it. */
+/** The varint of an integer. */
 export function varint(value: number): Buffer {
   if (value < 0) return negativeVarint(value)
   const bytes: number[] = []
@@ -147,7 +147,7 @@ function negativeVarint(value: number): Buffer {
   return Buffer.from(bytes)
 }
 
-/** How many bytes `varint` writes for a number that is not negative. */
+/** The length of the varint of a non-negative integer. */
 export function varintLength(value: number): number {
   let length = 1
   for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length++

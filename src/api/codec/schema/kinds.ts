@@ -1,7 +1,7 @@
 const withLists = (scope: string, ...kinds: readonly string[]): readonly string[] =>
   kinds.flatMap((kind) => [`${scope}.${kind}`, `${scope}.${kind}List`])
 
-/** The messages of the kinds that are known here, as `messages.ts` names them, by `apiVersion`. */
+/** The messages of the supported kinds, as `messages.ts` names them, by `apiVersion`. */
 export const kinds: Readonly<Record<string, readonly string[]>> = {
   v1: [
     ...withLists('core.v1', 'Pod', 'Node', 'Service', 'Endpoints', 'ConfigMap', 'Secret', 'Event'),
@@ -10,12 +10,12 @@ export const kinds: Readonly<Record<string, readonly string[]>> = {
     'meta.v1.Status',
     'meta.v1.APIResourceList',
   ],
-  // The discovery of the core group is older than versions of discovery.
+  // Discovery of the core group has no version of its own.
   '': ['meta.v1.APIResourceList'],
   'meta.k8s.io/v1': withLists('meta.v1', 'PartialObjectMetadata'),
   'meta.k8s.io/v1beta1': withLists('meta.v1', 'PartialObjectMetadata'),
   'discovery.k8s.io/v1': withLists('discovery.v1', 'EndpointSlice'),
-  // API servers before 1.25 have it.
+  // Served by API servers before 1.25.
   'discovery.k8s.io/v1beta1': withLists('discovery.v1beta1', 'EndpointSlice'),
   'events.k8s.io/v1': withLists('events.v1', 'Event'),
   'coordination.k8s.io/v1': withLists('coordination.v1', 'Lease'),
@@ -25,5 +25,5 @@ export const kinds: Readonly<Record<string, readonly string[]>> = {
   'authorization.k8s.io/v1': ['authorization.v1.SubjectAccessReview'],
 }
 
-/** Clients write these options in the group and version of what they delete. */
+/** Clients write these options in the group and version of the object to delete. */
 export const deleteOptions = 'meta.v1.DeleteOptions'

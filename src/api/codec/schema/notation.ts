@@ -1,4 +1,4 @@
-/** What a field holds; `message` has its schema beside it. */
+/** The type of a field; `message` has its schema in `Field.message`. */
 export type FieldType = (typeof scalars)[number] | 'message'
 
 const scalars = [
@@ -14,27 +14,25 @@ const scalars = [
   'fieldsV1',
 ] as const
 
-/**
- * One field of a message: where it stands in protobuf, and when it is written there and in JSON.
- */
+/** One field of a message: its number in protobuf, and when protobuf and JSON write it. */
 export interface Field {
   readonly number: number
   readonly type: FieldType
   /** The schema, for type `message` and no other. */
   readonly message?: () => MessageSchema
   readonly repeated?: true
-  /** String keys; `type` is that of the values. */
+  /** A map with string keys; `type` is the type of the values. */
   readonly map?: true
-  /** Not a pointer in Go: protobuf has it even when it is empty. */
+  /** Not a pointer in Go: protobuf has it even if it is empty. */
   readonly always?: true
   /**
-   * JSON has it even when it is empty, as `null` where nothing better is empty: no `omitempty`, or
-   * a struct by value, which knows no emptiness unless it says `omitzero`.
+   * JSON has it even if it is empty, as `null` if the type has no empty value: no `omitempty`, or a
+   * struct by value without `omitzero`.
    */
   readonly shown?: true
   /**
-   * An embedded struct: a message of its own in protobuf, its fields among those of the parent in
-   * JSON.
+   * An embedded struct: a message of its own in protobuf; in JSON its fields are members of the
+   * parent.
    */
   readonly inline?: true
 }
@@ -43,9 +41,9 @@ export interface Field {
 export interface MessageSchema {
   /** As Go names the type: `PodSpec`. */
   readonly name: string
-  /** In the order of the API server's JSON, which is not that of the numbers. */
+  /** In the order of the API server's JSON, which differs from the numbers. */
   readonly fields: Readonly<Record<string, Field>>
-  /** A list that protobuf can only hold in a message: in JSON it is the list of its one field. */
+  /** A list that protobuf wraps in a message; in JSON it is the list of its only field. */
   readonly wraps?: true
 }
 

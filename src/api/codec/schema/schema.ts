@@ -7,7 +7,7 @@ export type { Field, FieldType, MessageSchema } from './notation.ts'
 
 const read = new Map<string, MessageSchema>()
 
-/** `core.v1.Pod`; read when it is first needed, and one object from then on. */
+/** `core.v1.Pod`: parsed at first use, and the same instance from then on. */
 function messageNamed(fullName: string): MessageSchema {
   const known = read.get(fullName)
   if (known) return known
@@ -32,20 +32,17 @@ const fullNames = new Map(
   ),
 )
 
-/** The metadata of all kinds, which have them alike. */
+/** The schema of metadata, which all kinds share. */
 export const partialObjectMetadata = messageNamed('meta.v1.PartialObjectMetadata')
 
-/** The message of a kind or of its list; `undefined` for kinds whose fields are not known here. */
+/** The message of a kind or of its list; `undefined` for kinds without a schema. */
 export function schemaOf(gvk: GVK): MessageSchema | undefined {
   if (gvk.kind === 'DeleteOptions') return messageNamed(deleteOptions)
   const fullName = fullNames.get(`${apiVersionOf(gvk)} ${gvk.kind}`)
   return fullName === undefined ? undefined : messageNamed(fullName)
 }
 
-/**
- * The kinds that are known here of a resource, whichever their versions; none where its fields are
- * not known.
- */
+/** The kinds of a resource that have a schema, in all versions. */
 export const kindsOf = (group: string, resource: string): readonly GVK[] =>
   Object.entries(kinds).flatMap(([apiVersion, names]) => {
     const groupVersion = parseApiVersion(apiVersion)
@@ -59,7 +56,7 @@ export const kindsOf = (group: string, resource: string): readonly GVK[] =>
 
 /**
  * As apimachinery guesses it (pkg/api/meta/restmapper.go, UnsafeGuessKindToResource), which is
- * right for all kinds that are known here.
+ * right for all kinds here.
  */
 function resourceOf(kind: string): string {
   const word = kind.toLowerCase()

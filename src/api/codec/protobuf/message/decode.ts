@@ -7,16 +7,16 @@ import { formatTime } from './time.ts'
 type WireValue = WireField['value']
 
 /**
- * How many values one message may have in all; empty ones cost two bytes each and an object here.
+ * The limit of values in one body: an empty value takes two bytes there and an object in memory.
  */
 const mostValues = 2_000_000
 
-/** Reads messages of one body, which together may not have more than so many values. */
+/** Reads messages of one body, whose values are counted together. */
 export class MessageReader {
   #left = mostValues
 
   /**
-   * The message as the API server's JSON has it, unknown fields left out. Throws ProtobufErrors.
+   * The message as the API server writes it in JSON, without unknown fields. Throws ProtobufErrors.
    */
   message(schema: MessageSchema, bytes: Buffer): JsonObject {
     const found = this.#found(bytes)
@@ -33,8 +33,7 @@ export class MessageReader {
   }
 
   /**
-   * What JSON has for a field of which these are the values, in their order; `undefined` where it
-   * leaves the field out.
+   * The JSON value of a field with these wire values, in their order; `undefined` if JSON omits it.
    */
   field(field: Field, values: readonly WireValue[]): Json | undefined {
     if (field.repeated) return this.#list(field, values)
@@ -53,8 +52,8 @@ export class MessageReader {
   }
 
   /**
-   * What a field adds to the JSON of its message: nothing, itself, or for an embedded struct its
-   * own fields.
+   * The members that a field adds to the JSON of its message: none, one, or the fields of an
+   * embedded struct.
    */
   #members(name: string, field: Field, values: readonly WireValue[]): (readonly [string, Json])[] {
     if (field.inline) return Object.entries(this.message(schemaOfField(field), merged(values)))
@@ -141,13 +140,13 @@ function schemaOfField(field: Field): MessageSchema {
 /** Occurrences of one message are one message cut in pieces. */
 const merged = (values: readonly WireValue[]): Buffer => Buffer.concat(values.map(bytesOf))
 
-/** The wire value of what is not there. */
+/** The wire value of a missing field. */
 const zero = (field: Field): WireValue => {
   if (field.type === 'bool' || field.type === 'int32' || field.type === 'int64') return 0
   return Buffer.alloc(0)
 }
 
-/** `omitempty`, for what is no pointer: pointers are shown whatever they point to. */
+/** `omitempty` for fields that are no pointers: JSON shows every pointer that is set. */
 const isEmpty = (field: Field, value: Json): boolean =>
   field.always || field.type === 'bytes'
     ? value === null || value === '' || value === 0 || value === false

@@ -20,8 +20,8 @@ function fieldsFromLast(schema: MessageSchema): readonly (readonly [string, Fiel
 }
 
 /**
- * Writes the content of a message as Go does; members that the schema does not have are left out.
- * Throws ProtobufErrors.
+ * Writes the content of a message as Go does, without members that the schema lacks. Throws
+ * ProtobufErrors.
  */
 export function writeMessage(out: BackwardWriter, schema: MessageSchema, object: JsonObject): void {
   for (const [name, field] of fieldsFromLast(schema)) {
@@ -36,8 +36,8 @@ export function writeMessage(out: BackwardWriter, schema: MessageSchema, object:
 }
 
 /**
- * Writes a whole field, of each value and entry one occurrence; `undefined` is a field that is not
- * set. Throws ProtobufErrors.
+ * Writes a field, one occurrence per value and entry; `undefined` is an unset field. Throws
+ * ProtobufErrors.
  */
 export function writeField(out: BackwardWriter, field: Field, value: Json | undefined): void {
   if (field.repeated) return writeList(out, field, value)
@@ -129,7 +129,7 @@ function writeNumber(out: BackwardWriter, number: number, value: number): void {
 function writeTime(out: BackwardWriter, micro: boolean, value: Json | undefined): void {
   const moment = value === undefined ? undefined : parseTime(text(value))
   if (!moment) return
-  // Nothing finer than JSON shows is written, so that both encodings say the same.
+  // Written with the precision of JSON, so that both encodings are equal.
   writeNumber(out, 2, micro ? moment.nanos - (moment.nanos % 1000) : 0)
   writeNumber(out, 1, moment.seconds)
 }

@@ -1,4 +1,4 @@
-/** Bytes or values that no message of the schema can be made of. */
+/** Bytes or values that do not fit the schema. */
 export class ProtobufError extends Error {
   readonly code: 'ERR_PROTOBUF'
   constructor(message: string, options?: ErrorOptions) {

@@ -1,18 +1,12 @@
 import { ProtobufError } from './error.ts'
 
-/**
- * One field as it stands in the bytes: a number for wire type 0, the bytes of its value for 1, 2
- * and 5.
- */
+/** One field on the wire: a number for wire type 0, the bytes of its value for 1, 2 and 5. */
 export interface WireField {
   readonly number: number
   readonly value: number | Buffer
 }
 
-/**
- * The fields of a message in the order of the bytes. Throws a ProtobufError where they break off or
- * make no sense.
- */
+/** The fields of a message in wire order. Throws a ProtobufError for truncated or invalid bytes. */
 export function* readFields(message: Buffer): Generator<WireField> {
   const reader = new Reader(message)
   while (!reader.atEnd) {
@@ -56,7 +50,7 @@ class Reader {
     }
   }
 
-  /** A signed 64-bit number; beyond 2^53 it is the nearest that a number can hold. */
+  /** A signed 64-bit number, rounded beyond 2^53. */
   varint(): number {
     let value = 0
     for (let at = 0; at < 7; at++) {

@@ -1,8 +1,7 @@
 import { ProtobufError } from './error.ts'
 
 /**
- * A moment as protobuf has it; `undefined` stands for Go's zero time, which is an empty message and
- * `null` in JSON.
+ * A time in protobuf. `undefined` stands for Go's zero time: an empty message, and `null` in JSON.
  */
 export interface Timestamp {
   /** Since 1970, negative before. */
@@ -25,8 +24,8 @@ export function parseTime(text: string): Timestamp | undefined {
 }
 
 /**
- * The text of a moment, with six decimals for a MicroTime and none for a Time. Throws outside the
- * years 1 to 9999.
+ * The text of a time: six decimals for a MicroTime, none for a Time. Throws outside of the years 1
+ * to 9999.
  */
 export function formatTime({ seconds, nanos }: Timestamp, micro: boolean): string | null {
   if (!(seconds >= zeroTime && seconds <= lastSecond))

@@ -1,13 +1,12 @@
 /**
- * Writes protobuf from its end to its beginning, so that the length of every message is known when
- * it has to be written: what is written later stands in front. Numbers of fields and wire types are
- * the caller's.
+ * Writes protobuf backwards, so that the length of a message is known when it is written: later
+ * writes come first in the output. The caller writes field numbers and wire types.
  */
 export class BackwardWriter {
   #bytes = Buffer.allocUnsafe(1024)
   #start = 1024
 
-  /** How many bytes are written; differences of it are lengths. */
+  /** How many bytes are written; a difference of two readings is a length. */
   get length(): number {
     return this.#bytes.length - this.#start
   }
@@ -22,7 +21,7 @@ export class BackwardWriter {
     this.#bytes.write(text, this.#start)
   }
 
-  /** A whole number; negative ones take ten bytes, as 64-bit complements. */
+  /** An integer; negative ones take ten bytes, as 64-bit complements. */
   varint(value: number): void {
     if (value < 0) return this.#bigVarint(BigInt.asUintN(64, BigInt(value)))
     let groups = 1
@@ -36,7 +35,7 @@ export class BackwardWriter {
     }
   }
 
-  /** The length of all that was written since `length` was `before`. */
+  /** The length of the bytes written since `length` was `before`. */
   delimit(before: number): void {
     this.varint(this.length - before)
   }
@@ -45,7 +44,7 @@ export class BackwardWriter {
     this.varint(field * 8 + wireType)
   }
 
-  /** All that was written, front to end. */
+  /** The output, front to end. */
   finish(): Buffer {
     return Buffer.from(this.#bytes.subarray(this.#start))
   }
