@@ -5,9 +5,13 @@ import type {
   FilterDefinition,
   ShownObject,
 } from '../src/hub/filter/filter.ts'
-import { mayBePropagated, shownAnew, shownByStatus } from '../src/hub/filter/host-network/rule.ts'
+import {
+  mayBePropagated,
+  verdictForNewPod,
+  verdictFromStatus,
+} from '../src/hub/filter/host-network/rule.ts'
 import type {
-  Judged,
+  PodVerdict,
   NetworkVerdict,
   NetworkVerdicts,
 } from '../src/hub/filter/host-network/verdicts.ts'
@@ -36,19 +40,19 @@ export const hostnetworkpropagation = (
   onError: 'pass',
   // What is needed is watched for: not where the filter is off.
   needs: propagation === 'off' ? ['nodeName', 'propagation'] : ['nodeName', 'propagation', 'pool'],
-  lasting: true,
+  actsWhenDisabled: true,
   create({ nodeName, ...inputs }) {
-    const anew = shownAnew(inputs)
+    const anew = verdictForNewPod(inputs)
     const verdictOn = (pod: Cursor, uid: string): NetworkVerdict | 'unknown' | undefined => {
       if (!mayBePropagated(pod, nodeName)) return undefined
-      const known = verdicts.of(uid) ?? shownByStatus(pod)
+      const known = verdicts.of(uid) ?? verdictFromStatus(pod)
       return known ?? (verdicts.mayHaveBeenShown(uid) ? 'unchanged' : anew) ?? 'unknown'
     }
     const look = (verdict: NetworkVerdict | 'unknown' | undefined): ReturnType<Filter> =>
       verdict === 'propagated' ? propagated : 'leave'
     if (inputs.propagation === 'off' && !verdicts.areKept) return undefined
     const before = (pods: readonly ShownObject[]): Promise<void> | undefined => {
-      const judged: Judged[] = []
+      const judged: PodVerdict[] = []
       for (const { cursor, uid } of pods) {
         const verdict = verdicts.of(uid) ?? unlessUnreadable(() => verdictOn(cursor, uid))
         if (verdict === 'unknown') throw new StatusError(serviceUnavailable(kindUnknown))

@@ -7,7 +7,7 @@ import { loadCredentials } from '../http/client/credential-follower.ts'
 import type { Credentials } from '../config/credentials.ts'
 import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
 import type { FilterDefinition } from './filter/filter.ts'
-import { Shown } from './filter/shown.ts'
+import { ChainStateHistory } from './filter/chain-state-history.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
 import { Boot } from './wiring/boot.ts'
 import { HubConfigMap } from './wiring/config-map.ts'
@@ -162,7 +162,7 @@ export async function startHub(
   filters.modules(own)
   const moduleFollower = unshared.use(followModules(config, own, { filters, health, metrics, log }))
   const shown = unshared.use(
-    new Shown(join(config.rootDir, 'shown.json'), (err) =>
+    new ChainStateHistory(join(config.rootDir, 'shown.json'), (err) =>
       log.error({ err }, 'what clients were shown could not be written'),
     ),
   )

@@ -198,7 +198,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
         for (let time = 0; time < times; time++) {
           const bytes = broken(random, encoding, object.bytes)
           const before = failed.length
-          const look = chain.look(gvk, encoding, { ...object, resourceVersion: '', bytes })
+          const look = chain.apply(gvk, encoding, { ...object, resourceVersion: '', bytes })
           judgedAll++
           if (failed.length === before) continue
           if (definition.onError === 'withhold') t.equal(look, undefined, name)

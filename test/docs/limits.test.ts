@@ -17,15 +17,15 @@ import { maxDecodedBytes } from '../../src/api/codec/decode-limit.ts'
 import { options } from '../../src/config/options.ts'
 import { bufferedBytes } from '../../src/http/exchange/chunks.ts'
 import { unpackedBytes } from '../../src/http/exchange/unpacked.ts'
-import { deepest } from '../../src/hub/filter/cel/compile.ts'
+import { deepestComprehension } from '../../src/hub/filter/cel/compile.ts'
 import * as evaluation from '../../src/hub/filter/cel/evaluation.ts'
 import * as expression from '../../src/hub/filter/cel/program.ts'
 import { mostVerdicts } from '../../src/hub/filter/host-network/verdicts.ts'
 import { mostEdits, mostFilters } from '../../src/hub/filter/own/declared.ts'
-import { largest as largestModule } from '../../src/hub/filter/own/load.ts'
+import { maxFileBytes as largestModule } from '../../src/hub/filter/own/load.ts'
 import { mostMistakes } from '../../src/hub/filter/own/mistakes.ts'
-import { patienceMs as moduleMs } from '../../src/hub/filter/own/module.ts'
-import { mostAudiences, mostEras } from '../../src/hub/filter/shown.ts'
+import { loadTimeoutMs as moduleMs } from '../../src/hub/filter/own/module.ts'
+import { mostCollections, mostEras } from '../../src/hub/filter/chain-state-history.ts'
 import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { connectionsShare, leastMemory, maxConnections } from '../../src/hub/wiring/proxies.ts'
 import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cachers.ts'
@@ -243,7 +243,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       bytes(rings.maxEventBytes),
     ],
     'A commit, a step of making room': [bytes(groupBytes), `${eviction.stepRows} objects`],
-    'What programs were shown under which filters': [counted(mostAudiences), `${mostEras} states`],
+    'What programs were shown under which filters': [
+      counted(mostCollections),
+      `${mostEras} states`,
+    ],
     'Pods whose network is kept': [counted(mostVerdicts)],
   },
   '## Filters of your own': {
@@ -256,10 +259,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'A module until it has loaded': [time(moduleMs)],
     'An expression in CEL': [
       `${counted(expression.longestExpression)} characters`,
-      `${expression.limits.maxAstNodes} parts`,
-      `${expression.limits.maxDepth} deep`,
+      `${expression.parserLimits.maxAstNodes} parts`,
+      `${expression.parserLimits.maxDepth} deep`,
     ],
-    'Comprehensions (`exists`, `map` and such)': [counted(deepest)],
+    'Comprehensions (`exists`, `map` and such)': [counted(deepestComprehension)],
     'Regular expressions': [],
     'Evaluating it for one object': [
       `${counted(evaluation.mostSteps)} steps`,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { hostnetworkpropagation } from '../../filters/hostnetworkpropagation.ts'
 import { Filters } from '../../src/hub/filter/filters.ts'
-import type { Judged, NetworkVerdict } from '../../src/hub/filter/host-network/verdicts.ts'
+import type { PodVerdict, NetworkVerdict } from '../../src/hub/filter/host-network/verdicts.ts'
 import type { Inputs, PoolFacts } from '../../src/hub/filter/inputs.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { StatusError } from '../../src/api/kube/status.ts'
@@ -19,14 +19,14 @@ const pool = (hostNetwork: boolean | undefined): PoolFacts => ({
 })
 
 /** Verdicts that last as long as the test. */
-function verdictsInMemory(known: readonly Judged[] = []) {
+function verdictsInMemory(known: readonly PodVerdict[] = []) {
   const verdicts = new Map<string, NetworkVerdict>(known)
   return {
     verdicts,
     areKept: true,
     of: (uid: string) => verdicts.get(uid),
     mayHaveBeenShown: (uid: string) => uid === 'shown-before',
-    settle(judged: readonly Judged[]) {
+    settle(judged: readonly PodVerdict[]) {
       for (const [uid, verdict] of judged) {
         if (!verdicts.has(uid)) verdicts.set(uid, verdict)
       }
@@ -56,11 +56,11 @@ for (const encoding of ['json', 'protobuf'] as const) {
   const isPropagated = (object: ApiObject | undefined): boolean =>
     object !== undefined && podCursor(encoding, object).value(['spec', 'hostNetwork']) === true
 
-  const shown = async (known: Known, parts: PodParts = {}, judged: readonly Judged[] = []) => {
+  const shown = async (known: Known, parts: PodParts = {}, judged: readonly PodVerdict[] = []) => {
     const { chain } = filterOf(known, verdictsInMemory(judged))
     const object = podObject(encoding, 'a', parts)
-    await chain.before(podKind, encoding, [object])
-    const look = chain.look(podKind, encoding, object)
+    await chain.prepare(podKind, encoding, [object])
+    const look = chain.apply(podKind, encoding, object)
     return { look, object, propagated: isPropagated(look) }
   }
 
@@ -77,8 +77,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const { chain } = filterOf(hostPool)
       const object = podObject(encoding, 'a')
       const kind = { group: '', version: 'v1', kind: 'PodTemplate' }
-      await chain.before(kind, encoding, [object])
-      t.equal(chain.look(kind, encoding, object), object)
+      await chain.prepare(kind, encoding, [object])
+      t.equal(chain.apply(kind, encoding, object), object)
     })
 
     await t.test('in a pool with hostNetwork a pod is shown on the host network', async (t) => {
@@ -107,8 +107,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
       await t.test(`two pods in such a pool are shown alike: ${propagated}`, async (t) => {
         const { chain } = filterOf(known)
         const both = ['a', 'b'].map((name) => podObject(encoding, name))
-        await chain.before(podKind, encoding, both)
-        const looks = both.map((object) => isPropagated(chain.look(podKind, encoding, object)))
+        await chain.prepare(podKind, encoding, both)
+        const looks = both.map((object) => isPropagated(chain.apply(podKind, encoding, object)))
         t.strictSame(looks, [propagated, propagated])
       })
     }
@@ -197,8 +197,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
       ] as const) {
         const { chain } = filterOf({ propagation: 'on', pool: pool(true) })
         const object = podObject(encoding, 'shown-before', { status })
-        await chain.before(podKind, encoding, [object])
-        t.equal(isPropagated(chain.look(podKind, encoding, object)), propagated)
+        await chain.prepare(podKind, encoding, [object])
+        t.equal(isPropagated(chain.apply(podKind, encoding, object)), propagated)
       }
     },
   )
@@ -217,7 +217,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       podObject(encoding, 'b', { status: statuses.onPodNetwork }),
       podObject(encoding, 'own', { spec: { hostNetwork: true } }),
     ]
-    await chain.before(podKind, encoding, [a, b, own])
+    await chain.prepare(podKind, encoding, [a, b, own])
     t.strictSame(
       [...kept.verdicts],
       [
@@ -225,10 +225,10 @@ for (const encoding of ['json', 'protobuf'] as const) {
         ['b', 'unchanged'],
       ],
     )
-    filters.define([hostnetworkpropagation(kept, 'off')])
-    filters.inform({ propagation: 'off', pool: pool(false) })
+    filters.setDefinitions([hostnetworkpropagation(kept, 'off')])
+    filters.setInputs({ propagation: 'off', pool: pool(false) })
     const later = filters.chainFor('kubelet', pods, 'watch')
-    t.ok(isPropagated(later?.look(podKind, encoding, a)), 'and kept')
+    t.ok(isPropagated(later?.apply(podKind, encoding, a)), 'and kept')
   })
 
   void t.test(`a pod that cannot be read settles nothing: ${encoding}`, async (t) => {
@@ -242,9 +242,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const chain = filters.chainFor('kubelet', pods, 'list')
     const whole = podObject(encoding, 'a')
     const torn = { ...whole, bytes: whole.bytes.subarray(0, whole.bytes.length - 9) }
-    await chain?.before(podKind, encoding, [torn])
+    await chain?.prepare(podKind, encoding, [torn])
     t.equal(kept.verdicts.size, 0)
-    t.equal(chain?.look(podKind, encoding, torn), torn)
+    t.equal(chain?.apply(podKind, encoding, torn), torn)
     t.strictSame(failures, ['hostnetworkpropagation'])
   })
 }

@@ -29,7 +29,7 @@ void t.test('the kubelet is shown the hub as the service kubernetes', async (t) 
     const [kubernetes] = objects
     if (!kubernetes) throw new Error('no service')
     for (const verb of ['get', 'list', 'watch'] as const) {
-      const shown = filters.chainFor('kubelet', services, verb)?.look(gvk, encoding, kubernetes)
+      const shown = filters.chainFor('kubelet', services, verb)?.apply(gvk, encoding, kubernetes)
       if (!shown) throw new Error('withheld')
       const { resourceVersion, uid } = kubernetes
       t.match(shown, { namespace: 'default', name: 'kubernetes', uid, resourceVersion })
@@ -49,7 +49,7 @@ void t.test('other services are left alone', async (t) => {
     const { encoding, objects, gvk } = servicesOf(name)
     const chain = filters.chainFor('kubelet', services, 'list')
     t.ok(objects.length > 0)
-    for (const object of objects) t.equal(chain?.look(gvk, encoding, object), object)
+    for (const object of objects) t.equal(chain?.apply(gvk, encoding, object), object)
   }
 })
 
@@ -76,7 +76,7 @@ void t.test('only the port named https becomes the hub’s', async (t) => {
   )
   const gvk = { group: '', version: 'v1', kind: 'Service' }
   const object = { namespace: 'default', name: 'kubernetes', uid: '', resourceVersion: '1', bytes }
-  const shown = filters.chainFor('kubelet', services, 'get')?.look(gvk, 'json', object)
+  const shown = filters.chainFor('kubelet', services, 'get')?.apply(gvk, 'json', object)
   t.strictSame(JSON.parse(Buffer.from(shown?.bytes ?? []).toString()), {
     metadata: { name: 'kubernetes', namespace: 'default' },
     spec: {
@@ -96,7 +96,7 @@ void t.test('what shows only the metadata of the service is left alone', async (
   )
   const gvk = { group: 'meta.k8s.io', version: 'v1', kind: 'PartialObjectMetadata' }
   const object = { namespace: 'default', name: 'kubernetes', uid: '', resourceVersion: '1', bytes }
-  t.equal(filters.chainFor('kubelet', services, 'get')?.look(gvk, 'json', object), object)
+  t.equal(filters.chainFor('kubelet', services, 'get')?.apply(gvk, 'json', object), object)
 })
 
 void t.test('it acts for the kubelet, on services, wherever they are shown', async (t) => {

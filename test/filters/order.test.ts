@@ -41,6 +41,6 @@ void t.test('the hub’s own endpoint stays, whatever the topology of the servic
     endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready: true } }],
     ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
   })
-  const look = filters.chainFor('kube-proxy', slices, 'list')?.look(gvk, 'json', json)
+  const look = filters.chainFor('kube-proxy', slices, 'list')?.apply(gvk, 'json', json)
   t.match(look && plain('json', gvk, look), { endpoints: [{ addresses: ['169.254.2.1'] }] })
 })

@@ -1,10 +1,10 @@
-import type { FilterChain } from '../../src/hub/filter/chain.ts'
-import { Shown } from '../../src/hub/filter/shown.ts'
+import type { FilterChains } from '../../src/hub/filter/chain.ts'
+import { ChainStateHistory } from '../../src/hub/filter/chain-state-history.ts'
 import type { FilterParts } from '../../src/hub/pipeline/filter-parts.ts'
 
 /** What the layer of filters needs; what clients were shown is forgotten with the process. */
-export const filteringOf = (filters: FilterChain): FilterParts => ({
+export const filteringOf = (filters: FilterChains): FilterParts => ({
   filters,
-  shown: new Shown(),
+  shown: new ChainStateHistory(),
   hooks: { onDifference: () => undefined, onExpired: () => undefined },
 })

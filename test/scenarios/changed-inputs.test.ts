@@ -5,7 +5,7 @@ import t from 'tap'
 import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
 import { Filters } from '../../src/hub/filter/filters.ts'
 import type { Inputs } from '../../src/hub/filter/inputs.ts'
-import { Shown } from '../../src/hub/filter/shown.ts'
+import { ChainStateHistory } from '../../src/hub/filter/chain-state-history.ts'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
 import { allServices, service, services, startCloud, type CloudServer } from '../kit/cloud.ts'
@@ -64,7 +64,9 @@ async function startHub(
     onFailure: () => undefined,
     warn: () => undefined,
   })
-  const shown = new Shown(directory && keeps ? join(directory, 'shown.json') : undefined)
+  const shown = new ChainStateHistory(
+    directory && keeps ? join(directory, 'shown.json') : undefined,
+  )
   const expired: string[] = []
   const hub = await startHubParts(t, {
     upstream,
@@ -152,7 +154,7 @@ for (const { encoding, isShared } of ways) {
     const others = await informer(hub.as('coredns', { encoding }))
     const { watch, resourceVersion } = await informer(client)
     const versions = await versionsOf(cloud.as('kubectl'))
-    hub.filters.inform({ poolNodes: ['a'] })
+    hub.filters.setInputs({ poolNodes: ['a'] })
     const [deleted, bookmark] = await watch.take(2)
     t.equal(deleted?.type, 'DELETED')
     t.equal(nameOf(deleted?.object ?? {}), 'default/a')
@@ -160,7 +162,7 @@ for (const { encoding, isShared } of ways) {
     t.equal(at(deleted?.object, 'kind'), 'Service')
     t.equal(bookmark?.type, 'BOOKMARK')
     t.equal(at(bookmark?.object, 'metadata', 'resourceVersion'), resourceVersion)
-    hub.filters.inform({ poolNodes: [], topologies: { 'default/b': 'there' } })
+    hub.filters.setInputs({ poolNodes: [], topologies: { 'default/b': 'there' } })
     t.strictSame(await told(watch, 3), [
       'ADDED default/a',
       'MODIFIED default/b there',
@@ -181,7 +183,7 @@ for (const { encoding, isShared } of ways) {
     await offline(hub)
     online.hangUp()
     const watch = await resume(client, resourceVersion)
-    hub.filters.inform({ poolNodes: ['b'] })
+    hub.filters.setInputs({ poolNodes: ['b'] })
     t.strictSame(await told(watch, 2), ['DELETED default/b', `BOOKMARK ${resourceVersion}`])
     t.strictSame((await client.list(allServices)).names, ['default/a'])
     t.strictSame(hub.expired, [])
@@ -192,7 +194,7 @@ void t.test('events after a change are judged by what was shown before it', asyn
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud, { inputs: { poolNodes: ['a'] } })
   const { watch } = await informer(hub.as('kube-proxy'))
-  hub.filters.inform({ poolNodes: [] })
+  hub.filters.setInputs({ poolNodes: [] })
   cloud.sandbox.update(services, service('a', '10.96.0.50'))
   cloud.sandbox.delete(services, 'b', 'default')
   const types = new Map<string, string[]>()
@@ -215,7 +217,7 @@ void t.test('a client is told, however far behind another of its audience was', 
   cloud.sandbox.create(services, service('c', '10.96.0.99'))
   const ahead = await client.list(allServices)
   t.strictSame(ahead.names, ['default/a', 'default/b', 'default/c'])
-  hub.filters.inform({ poolNodes: ['a'] })
+  hub.filters.setInputs({ poolNodes: ['a'] })
   const first = await resume(client, behind.resourceVersion)
   t.strictSame(await told(first, 1), ['DELETED default/a'])
   const second = await resume(client, ahead.resourceVersion)
@@ -227,7 +229,7 @@ void t.test('who asks for no bookmarks is sent none', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud)
   const { watch } = await informer(hub.as('kube-proxy'), '')
-  hub.filters.inform({ poolNodes: ['a'] })
+  hub.filters.setInputs({ poolNodes: ['a'] })
   t.strictSame(await told(watch, 1), ['DELETED default/a'])
   cloud.sandbox.delete(services, 'b', 'default')
   t.strictSame(await told(watch, 1), ['DELETED default/b'])
@@ -237,8 +239,8 @@ void t.test('a change of what no filter of a watch needs costs it nothing', asyn
   const cloud = await cloudWith(t, 'a')
   const hub = await startHub(t, cloud)
   const { watch } = await informer(hub.as('kube-proxy'))
-  hub.filters.inform({ propagation: 'on' })
-  hub.filters.inform({ poolNodes: ['somebody'] })
+  hub.filters.setInputs({ propagation: 'on' })
+  hub.filters.setInputs({ poolNodes: ['somebody'] })
   cloud.sandbox.delete(services, 'a', 'default')
   t.strictSame(await told(watch, 1), ['DELETED default/a'])
 })
@@ -249,7 +251,7 @@ void t.test('when the filters change, each collection is listed once', async (t)
   const client = hub.as('kube-proxy')
   const coredns = await informer(hub.as('coredns'))
   const first = await informer(client)
-  hub.filters.define([hiding({ revision: '2', create: () => () => 'withhold' })])
+  hub.filters.setDefinitions([hiding({ revision: '2', create: () => () => 'withhold' })])
   t.strictSame(await told(first.watch, 1), ['ERROR 410'])
   t.strictSame(await first.watch.rest(), [], 'and it is over')
   const again = await informer(client)
@@ -258,11 +260,11 @@ void t.test('when the filters change, each collection is listed once', async (t)
   t.strictSame(await told(coredns.watch, 1), ['ADDED default/c'])
   again.watch.hangUp()
   const later = await resume(client, again.resourceVersion)
-  hub.filters.components(new Map([['hiding', new Set(['coredns'])]]))
+  hub.filters.setAdditionalComponents(new Map([['hiding', new Set(['coredns'])]]))
   t.strictSame(await told(coredns.watch, 1), ['ERROR 410'], 'a filter acts for it now')
   const covered = await informer(hub.as('coredns'))
   t.strictSame(covered.names, [])
-  hub.filters.components(new Map())
+  hub.filters.setAdditionalComponents(new Map())
   t.strictSame(await told(covered.watch, 1), ['ERROR 410'], 'and now none does')
   t.strictSame((await informer(hub.as('coredns'))).names, ['default/a', 'default/b', 'default/c'])
   t.equal(hub.expired.length, 3, 'the other is not told again')
@@ -366,7 +368,7 @@ void t.test('who begins with a list in its watch is owed nothing later', async (
   })
   const [event, bookmark] = await told(first, 2)
   t.equal(event, 'ADDED default/b')
-  hub.filters.inform({ poolNodes: ['b'] })
+  hub.filters.setInputs({ poolNodes: ['b'] })
   t.strictSame(await told(first, 3), ['ADDED default/a', 'DELETED default/b', bookmark])
   first.hangUp()
   const resumed = await resume(client, bookmark?.split(' ')[1] ?? '')

@@ -2,27 +2,31 @@ import type { FilterDefinition } from './filter.ts'
 import type { InputName, Inputs } from './inputs.ts'
 
 /**
- * What a look depends on besides the object: plain text, which means the same to the next process.
+ * What a chain's decisions depend on besides the object, as plain text that means the same to the
+ * next process.
  */
 export interface ChainState {
-  /** Which filters, in which order, of which code. */
+  /** The filters in order, each with its revision. */
   readonly chain: string
-  /** What they were given of what the hub knows, as JSON; what was never known is left out. */
+  /** The inputs of the filters, as JSON, without those that are unknown. */
   readonly inputs: string
-  /** Whether any of them had something to do. */
+  /** Whether any of the filters acts. */
   readonly acts: boolean
 }
 
-/** What no filter stands for. */
+/** The state of requests that no filter matches. */
 export const unfiltered: ChainState = { chain: '[]', inputs: '{}', acts: false }
 
-/** Whether both make the same of every object, as their names tell. */
-export const areSame = (a: ChainState, b: ChainState): boolean =>
+/** Whether both states decide the same for every object. */
+export const isSameState = (a: ChainState, b: ChainState): boolean =>
   a.chain === b.chain && a.inputs === b.inputs
 
-/** What a client that was shown objects under the one is owed now that the other is in force. */
-export function owed(before: ChainState, now: ChainState): 'nothing' | 'difference' | 'list' {
-  if (areSame(before, now) || (!before.acts && !now.acts)) return 'nothing'
+/** What a client that received objects under `before` needs now that `now` applies. */
+export function updateBetween(
+  before: ChainState,
+  now: ChainState,
+): 'nothing' | 'difference' | 'list' {
+  if (isSameState(before, now) || (!before.acts && !now.acts)) return 'nothing'
   return before.chain === now.chain ? 'difference' : 'list'
 }
 
@@ -40,7 +44,7 @@ export function chainState(
   }
 }
 
-/** The inputs that a state was made of. What is no state's gives none. */
+/** The inputs that a state was made of; none where the text is invalid. */
 export function inputsIn({ inputs }: ChainState): Partial<Inputs> {
   try {
     return JSON.parse(inputs) as Partial<Inputs>
@@ -49,8 +53,8 @@ export function inputsIn({ inputs }: ChainState): Partial<Inputs> {
   }
 }
 
-/** What has never been known and is waited for. */
-export function unknownOf(
+/** The awaited inputs that are still unknown. */
+export function missingInputs(
   definitions: readonly FilterDefinition[],
   inputs: Inputs,
 ): readonly InputName[] {
@@ -60,7 +64,7 @@ export function unknownOf(
   return [...new Set(awaited)].filter(isUnknown)
 }
 
-/** The same text for the same data, in whatever order its members were written. */
+/** The same text for the same data, regardless of the order of members. */
 const canonical = (data: unknown): string =>
   JSON.stringify(data, (_key, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -7,130 +7,133 @@ import type { ResourceRequest, ResourceVerb } from '../../api/request/request-in
 import type { ChainState } from './chain-state.ts'
 import type { FilterDefinition, SettlingFilter, Filter } from './filter.ts'
 import type { InputName } from './inputs.ts'
-import type { Remembered, Verdict } from './remembered.ts'
+import { isMirrorPod } from './mirror-pod.ts'
+import type { DecisionCache, Decision } from './decision-cache.ts'
 
 /**
- * The filters that stand for one component, resource and verb, in their order, for one state of
- * what they know: it never changes. When what they know does, there is another.
+ * The filters that apply to one component, resource and verb, in order, for one state of their
+ * inputs. Immutable: changed inputs make another chain.
  */
-export interface Chain {
-  /** Those that have something to do, by name: for logs and metrics. */
+export interface FilterChain {
+  /** The names of the filters that act, for logs and metrics. */
   readonly filters: readonly string[]
   /**
-   * What looks depend on besides the object. Of one state every chain makes the same of the same
-   * object.
+   * What decisions depend on besides the object. All chains with the same state decide the same for
+   * the same object.
    */
   readonly state: ChainState
+  /** Inputs that are unknown and awaited. Until they are known, the hub must not answer. */
+  readonly missingInputs: readonly InputName[]
+  /** Whether `prepare` may return a promise. */
+  readonly needsPreparing: boolean
   /**
-   * What has never been known, and without which a filter would guess: until then nothing may be
-   * shown.
+   * The object as the component gets it: the same instance where no filter changes it, `undefined`
+   * where one withholds it. Each filter gets the result of the filters before it. `gvk` is the
+   * object's, not that of its list.
    */
-  readonly unknown: readonly InputName[]
-  /** Whether `before` may have to be waited for. */
-  readonly settles: boolean
+  apply(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined
   /**
-   * What the component is shown of an object: the same instance where no filter changes it,
-   * `undefined` where one withholds it. Each filter sees what those before it made. `gvk` is that
-   * of the object, not of its list.
+   * Has to resolve before any of these objects is sent (see `SettlingFilter`); `undefined`: nothing
+   * to wait for. Rejects where the objects must not be sent now.
    */
-  look(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined
-  /**
-   * To be waited for before anything of these objects is shown (see `SettlingFilter`); `undefined`:
-   * there is nothing to wait for. Rejects where they may not be shown now.
-   */
-  before(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined
+  prepare(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined
 }
 
-/** What narrows a request down to some objects of its resource; absent: it is about all. */
-export type Asked = Pick<ResourceRequest, 'namespace' | 'name' | 'query'>
+/** What narrows a request to some objects of its resource. Absent: the request is about all. */
+export type RequestScope = Pick<ResourceRequest, 'namespace' | 'name' | 'query'>
 
-/** All filters of a hub. */
-export interface FilterChain {
+/** The filter chains of a hub. */
+export interface FilterChains {
   /**
-   * The chain of now; `undefined` where no filter stands for it, which is to be asked before
-   * anything is decoded.
+   * The current chain; `undefined` where no filter matches. Callers check this before they decode
+   * anything.
    */
-  chainFor(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): Chain | undefined
+  chainFor(
+    component: string,
+    gvr: GVR,
+    verb: ResourceVerb,
+    asked?: RequestScope,
+  ): FilterChain | undefined
   /**
-   * The chain of another time, as the filters of now would have been then; `undefined` where no
-   * filter stands for it, or where these are not the same filters.
+   * The chain as it was under `state`; `undefined` where no filter matches, or where the filters
+   * have changed since.
    */
   chainOf(
     component: string,
     gvr: GVR,
     verb: ResourceVerb,
     state: ChainState,
-    asked?: Asked,
-  ): Chain | undefined
-  /** Calls `act` whenever `chainFor` may answer otherwise than before, until disposed. */
+    asked?: RequestScope,
+  ): FilterChain | undefined
+  /** Calls `act` whenever `chainFor` may return another chain than before, until disposed. */
   onChange(act: () => void): Disposable
 }
 
-/** Told of each object at which a filter failed; what became of it says the filter's `onError`. */
+/**
+ * Called for each object at which a filter fails. The filter's `onError` decides what happens to
+ * the object.
+ */
 export type OnFilterFailure = (filter: string, cause: unknown) => void
 
-/** Who is told of what filters have to say. */
-export interface FilterTelling {
+/** Receives the failures, warnings and decisions of filters. */
+export interface FilterObserver {
   readonly onFailure: OnFilterFailure
   readonly warn: (message: string) => void
-  /**
-   * Told when a filter has withheld an object, or changed it: once for each state and version of it
-   * that is remembered.
-   */
-  readonly onLook?: (filter: string, result: 'withheld' | 'edited') => void
+  /** Called when a filter withholds or edits an object, once for each cached decision. */
+  readonly onDecision?: (filter: string, result: 'withheld' | 'edited') => void
 }
 
-/** A filter as it was made of what it needs. */
-export interface MadeFilter {
+/** A filter that acts, with its definition. */
+export interface ActiveFilter {
   readonly definition: FilterDefinition
-  readonly made: Filter | SettlingFilter
+  readonly filter: Filter | SettlingFilter
 }
 
-export interface FilterListParts {
-  readonly acting: readonly MadeFilter[]
+export interface FilterListOptions {
+  readonly active: readonly ActiveFilter[]
   readonly state: ChainState
-  readonly unknown: readonly InputName[]
-  readonly remembered: Remembered
-  readonly telling: FilterTelling
+  readonly missingInputs: readonly InputName[]
+  readonly decisions: DecisionCache
+  readonly observer: FilterObserver
 }
 
-/** Tells chains apart in what is remembered. */
-let made = 0
+/** Distinguishes chains in the decision cache. */
+let nextChainId = 0
 
-export class FilterList implements Chain {
+export class FilterList implements FilterChain {
   readonly filters: readonly string[]
   readonly state: ChainState
-  readonly unknown: readonly InputName[]
-  readonly settles: boolean
-  readonly #id = made++
-  readonly #parts: FilterListParts
+  readonly missingInputs: readonly InputName[]
+  readonly needsPreparing: boolean
+  readonly #id = nextChainId++
+  readonly #options: FilterListOptions
   readonly #settling: readonly SettlingFilter[]
 
-  constructor(parts: FilterListParts) {
-    this.filters = parts.acting.map(({ definition }) => definition.name)
-    this.state = parts.state
-    this.unknown = parts.unknown
-    this.#parts = parts
-    this.#settling = parts.acting.flatMap((each) =>
-      typeof each.made === 'function' ? [] : [each.made],
+  constructor(options: FilterListOptions) {
+    this.filters = options.active.map(({ definition }) => definition.name)
+    this.state = options.state
+    this.missingInputs = options.missingInputs
+    this.#options = options
+    this.#settling = options.active.flatMap((each) =>
+      typeof each.filter === 'function' ? [] : [each.filter],
     )
-    this.settles = this.#settling.length > 0
+    this.needsPreparing = this.#settling.length > 0
   }
 
-  look(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined {
-    const { acting, remembered } = this.#parts
-    if (acting.length === 0) return object
-    const known = remembered.get(this.#id, gvk, encoding, object)
-    if (known !== undefined) return lookOf(known, object)
-    const { verdict, failed } = isMirror(gvk, encoding, object)
+  apply(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined {
+    const { active, decisions } = this.#options
+    if (active.length === 0) return object
+    const known = decisions.get(this.#id, gvk, encoding, object)
+    if (known !== undefined) return decided(known, object)
+    const { decision, failed } = isMirror(gvk, encoding, object)
       ? left
-      : this.#judge(gvk, encoding, object)
-    // A failure may be cured by the next try, and is counted at each.
-    if (!failed) remembered.set(this.#id, gvk, encoding, object, verdict)
-    return lookOf(verdict, object)
+      : this.#decide(gvk, encoding, object)
+    // The next attempt may succeed, so failures are not cached; each one is counted.
+    if (!failed) decisions.set(this.#id, gvk, encoding, object, decision)
+    return decided(decision, object)
   }
 
-  before(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined {
+  prepare(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined {
     if (this.#settling.length === 0 || objects.length === 0) return undefined
     const shown = objects
       .filter((object) => !isMirror(gvk, encoding, object))
@@ -139,58 +142,52 @@ export class FilterList implements Chain {
     return settled.length === 0 ? undefined : Promise.all(settled).then(() => undefined)
   }
 
-  #judge(gvk: GVK, encoding: Encoding, object: ApiObject): Judged {
-    const { acting, telling } = this.#parts
+  #decide(gvk: GVK, encoding: Encoding, object: ApiObject): DecisionResult {
+    const { active, observer } = this.#options
     let shown = object
     let failed = false
-    for (const { definition, made: filter } of acting) {
+    for (const { definition, filter } of active) {
       const { name } = definition
       try {
-        const judge = typeof filter === 'function' ? filter : filter.filter
-        const judgement = judge(cursorOf(encoding, gvk, shown))
-        if (judgement === 'withhold') {
-          telling.onLook?.(name, 'withheld')
-          return { verdict: 'withheld', failed }
+        const decide = typeof filter === 'function' ? filter : filter.filter
+        const decision = decide(cursorOf(encoding, gvk, shown))
+        if (decision === 'withhold') {
+          observer.onDecision?.(name, 'withheld')
+          return { decision: 'withheld', failed }
         }
-        if (judgement === 'leave') continue
-        const edited = applyEdits(encoding, gvk, shown, judgement)
-        if (edited !== shown) telling.onLook?.(name, 'edited')
+        if (decision === 'leave') continue
+        const edited = applyEdits(encoding, gvk, shown, decision)
+        if (edited !== shown) observer.onDecision?.(name, 'edited')
         shown = edited
       } catch (cause) {
         failed = true
-        telling.onFailure(name, cause)
-        if (definition.onError === 'withhold') return { verdict: 'withheld', failed }
+        observer.onFailure(name, cause)
+        if (definition.onError === 'withhold') return { decision: 'withheld', failed }
       }
     }
-    return { verdict: shown === object ? 'left' : shown, failed }
+    return { decision: shown === object ? 'left' : shown, failed }
   }
 }
 
-interface Judged {
-  readonly verdict: Verdict
+interface DecisionResult {
+  readonly decision: Decision
   readonly failed: boolean
 }
 
-const left: Judged = { verdict: 'left', failed: false }
+const left: DecisionResult = { decision: 'left', failed: false }
 
-/**
- * A Pod that shows what a kubelet runs from a file: its kubelet compares it with that file, and
- * deletes it where they differ (kubernetes pkg/kubelet/types/pod_update.go).
- */
+/** Mirror pods pass unchanged. */
 const isMirror = (gvk: GVK, encoding: Encoding, object: ApiObject): boolean => {
   if (gvk.kind !== 'Pod' || gvk.group !== '') return false
   try {
-    const pod = cursorOf(encoding, gvk, object)
-    return (
-      pod.mentions('config.mirror') && pod.annotation('kubernetes.io/config.mirror') !== undefined
-    )
+    return isMirrorPod(cursorOf(encoding, gvk, object))
   } catch {
-    // What cannot be read is the filters' to fail at.
+    // The filters fail at an object that cannot be read, and count it.
     return false
   }
 }
 
-function lookOf(verdict: Verdict, object: ApiObject): ApiObject | undefined {
-  if (verdict === 'left') return object
-  return verdict === 'withheld' ? undefined : verdict
+function decided(decision: Decision, object: ApiObject): ApiObject | undefined {
+  if (decision === 'left') return object
+  return decision === 'withheld' ? undefined : decision
 }

@@ -9,42 +9,42 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
-import type { Chain } from './chain.ts'
+import type { FilterChain } from './chain.ts'
 
-export interface Compared {
-  readonly held: CollectionSnapshot
-  /** Of the objects. */
+export interface DifferencesOptions {
+  readonly snapshot: CollectionSnapshot
+  /** Of the objects, not of their list. */
   readonly gvk: GVK
   readonly encoding: Encoding
-  /** How far the one who is told has been told: what is newer comes as an event of its own. */
+  /** The version that the client has: newer changes reach it as events of their own. */
   readonly upTo: ResourceVersion
-  /** The chains that it may have been shown objects under; not none. */
-  readonly former: readonly Chain[]
-  readonly now: Chain
+  /** The chains under which the client may have received objects; at least one. */
+  readonly before: readonly FilterChain[]
+  readonly now: FilterChain
 }
 
 /**
- * An object whose look has changed, by what it was last shown as: with its own version, as nothing
- * has happened to it.
+ * An object on which the decision changed, with its own resource version, as the object itself did
+ * not change.
  */
 export type Difference = ObjectEvent
 
 /**
- * What has changed for who was shown a collection under other states of its chain. In runs, between
- * which others have their turn; `settle` is waited for before objects are judged. Where it may have
- * been shown an object in several ways it is told of it unless it looks the same in all of them: a
- * look that is told twice does no harm.
+ * The events that bring a client from earlier chain states to the current one. Yields in batches,
+ * between which other work gets its turn, and awaits `settle` before it filters the objects of a
+ * batch. Where the client may have received an object in several forms, an event is sent unless all
+ * of them equal the current one: a repeated event does no harm.
  */
 export async function* differences(
-  { held, gvk, encoding, upTo, former, now }: Compared,
+  { snapshot, gvk, encoding, upTo, before, now }: DifferencesOptions,
   settle: (objects: readonly ApiObject[]) => Promise<void>,
 ): AsyncGenerator<readonly Difference[]> {
-  for (const batch of held.batches) {
+  for (const batch of snapshot.batches) {
     const told = batch.filter((object) => isTold(object, upTo))
     await settle(told)
     const changed = told.flatMap((object): readonly Difference[] => {
-      const before = former.map((chain) => chain.look(gvk, encoding, object))
-      return difference(before, now.look(gvk, encoding, object))
+      const shown = before.map((chain) => chain.apply(gvk, encoding, object))
+      return difference(shown, now.apply(gvk, encoding, object))
     })
     if (changed.length > 0) yield changed
     await turn()

@@ -2,16 +2,16 @@ import { filteredEvent } from '../../api/codec/filtered-event.ts'
 import type { WatchEvent } from '../../api/codec/watch.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
-import type { Chain } from './chain.ts'
+import type { FilterChain } from './chain.ts'
 
 /**
- * What a component is shown of an event, which depends on what it was shown of the object before,
- * as in the API server's own selectors (apiserver pkg/storage/cacher): see `shownEvent`.
- * `undefined`: nothing. Bookmarks and errors pass. `before` is the chain under which it was shown
- * what was before.
+ * The event as the component gets it; `undefined`: no event. It depends on whether the component
+ * has the previous object, as with the API server's selectors (apiserver pkg/storage/cacher): see
+ * `filteredEvent`. Bookmarks and errors pass. `before` is the chain that applied to the previous
+ * object.
  */
-export function judgeEvent(
-  chain: Chain,
+export function filterEvent(
+  chain: FilterChain,
   gvk: GVK,
   encoding: Encoding,
   event: WatchEvent,
@@ -20,6 +20,6 @@ export function judgeEvent(
   if (event.type === 'BOOKMARK' || event.type === 'ERROR') return event
   const { previous } = event
   return filteredEvent(gvk, encoding, event, (object) =>
-    (object === previous ? before : chain).look(gvk, encoding, object),
+    (object === previous ? before : chain).apply(gvk, encoding, object),
   )
 }

@@ -7,7 +7,7 @@ export type { Cursor, Element } from '../../api/codec/cursor.ts'
 export type { Edit } from '../../api/codec/edit.ts'
 
 /**
- * All verbs whose answers show objects: reads, and the replies to writes, which show what a read
+ * All verbs whose answers contain objects: reads, and writes, whose replies contain what a read
  * would.
  */
 export const showing: readonly ResourceVerb[] = [
@@ -22,68 +22,70 @@ export const showing: readonly ResourceVerb[] = [
 ]
 
 /**
- * Judges one object. Must depend on nothing but the object and what `create` was given: the same
- * object gets the same look everywhere.
+ * Decides on one object. Must depend on nothing but the object and the arguments of `create`: the
+ * hub caches decisions, and applies them to lists and watches alike.
  */
 export type Filter = (object: Cursor) => 'leave' | 'withhold' | readonly Edit[]
 
 export interface FilterRule {
-  /** Names in lower case, as in `componentOf`. The cluster's ConfigMap adds to them. */
+  /** Lower-case names, as in `componentOf`. The cluster's ConfigMap adds to them. */
   readonly components: readonly string[]
   readonly group: string
   readonly resources: readonly string[]
   readonly verbs: readonly ResourceVerb[]
-  /** The one object that it is about: of requests for others nothing is looked at. */
+  /** The one object that the rule is about: answers that cannot contain it are not decoded. */
   readonly only?: { readonly namespace: string; readonly name: string }
 }
 
-/** An object that is about to be shown. The cursor is of no use after the call it is given to. */
+/** An object about to be sent. The cursor is valid only during the call that it is passed to. */
 export interface ShownObject {
   readonly cursor: Cursor
   readonly uid: string
 }
 
-/** A filter that has to settle something before anybody is shown what it makes of an object. */
+/**
+ * A filter that has to complete something, such as a disk write, before a client gets its result.
+ */
 export interface SettlingFilter {
   readonly filter: Filter
   /**
-   * Called with all objects of an answer, or of a part of it, before the filter judges them, again
-   * and again for the same ones; what it returns is waited for. Where that rejects, the answer is
-   * refused (503), or breaks off.
+   * Called with all objects of an answer, or of a part of it, before the filter decides on them,
+   * and again for the same objects later. The hub awaits the returned promise. If it rejects, the
+   * hub refuses the answer (503), or breaks it off.
    */
   before(objects: readonly ShownObject[]): Promise<void> | undefined
 }
 
-/** A filter and everything there is to say about it. */
+/** A filter with its rules and inputs. */
 export interface FilterDefinition<Needs extends InputName = InputName> {
   readonly name: string
   /**
-   * Tells versions of its code apart, where one gives the same object another look out of the same
-   * inputs: clients that were shown the other one's are made to list again. '' where absent.
+   * Distinguishes versions of the code that decide differently from the same inputs: clients of the
+   * other version have to list again. '' where absent.
    */
   readonly revision?: string
   readonly rules: readonly FilterRule[]
-  /** What becomes of an object at which the filter throws. */
+  /** What happens to an object at which the filter throws. */
   readonly onError: 'pass' | 'withhold'
   /**
-   * What `create` is given. When one of these changes, the filter is made anew, and clients are
-   * told of objects that look different by it.
+   * The inputs of `create`. When one of these changes, the hub creates the filter again, and sends
+   * clients events for objects on which the decision changed.
    */
   readonly needs: readonly Needs[]
   /**
-   * Those of `needs` without which the filter would guess: while one has never been known, its
-   * components get 503, as for what was never listed. Where nobody tells, since the hub may not
-   * read it, `create` is given `undefined`, and the filter does without.
+   * Those of `needs` that the filter cannot decide without. While one is unknown, its components
+   * get 503, as for a collection that was never listed. Where the hub may not read the input at
+   * all, `create` gets `undefined`.
    */
   readonly awaits?: readonly Needs[]
   /**
-   * It stands even where it is switched off, because it has to keep to what it has shown; that it
-   * is switched off is then among its inputs.
+   * The filter is active even where it is switched off, because it has to keep earlier decisions.
+   * That it is switched off is then one of its inputs.
    */
-  readonly lasting?: true
+  readonly actsWhenDisabled?: true
   /**
-   * `undefined`: the filter has nothing to do here; `warn` says why, where somebody could be
-   * surprised.
+   * `undefined`: the filter has nothing to do here. Call `warn` where this could surprise the
+   * operator.
    */
   create(
     inputs: Pick<Inputs, Needs>,

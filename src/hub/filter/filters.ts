@@ -6,73 +6,78 @@ import { ownComponent } from '../../api/request/component.ts'
 import type { ResourceVerb } from '../../api/request/request-info.ts'
 import {
   FilterList,
-  type Asked,
-  type Chain,
+  type RequestScope,
   type FilterChain,
-  type FilterTelling,
-  type MadeFilter,
+  type FilterChains,
+  type FilterObserver,
+  type ActiveFilter,
 } from './chain.ts'
-import { areSame, chainState, inputsIn, unknownOf, type ChainState } from './chain-state.ts'
+import { isSameState, chainState, inputsIn, missingInputs, type ChainState } from './chain-state.ts'
 import type { Filter, FilterDefinition, SettlingFilter } from './filter.ts'
-import { nothingKnown, type InputName, type Inputs } from './inputs.ts'
-import { Remembered } from './remembered.ts'
-import { Standing, type AddedComponents } from './standing.ts'
+import { unknownInputs, type InputName, type Inputs } from './inputs.ts'
+import { DecisionCache } from './decision-cache.ts'
+import { RuleMatcher, type AdditionalComponents } from './rule-matcher.ts'
 
-/** Enough for what a node sees of its cluster, at a few kilobytes an object. */
-const rememberedBytes = 16 * 1024 * 1024
+/** Enough for what a node reads of its cluster, at a few kilobytes an object. */
+const cachedDecisionBytes = 16 * 1024 * 1024
 
-/** Chains of other times that are asked for again: one for each state that clients were left in. */
-const mostFormer = 64
+/** Chains of earlier states: one for each state that clients resume from. */
+const mostFormerChains = 64
 
-/** A filter as it was made last, and of what. */
-interface Making {
+/** A filter as it was last created, with its inputs. */
+interface BuiltFilter {
   readonly definition: FilterDefinition
   readonly given: Partial<Inputs>
-  /** What it has to wait for. */
+  /** Awaited inputs that are unknown. */
   readonly missing: readonly InputName[]
-  /** `undefined`: it has nothing to do. */
-  readonly made: Filter | SettlingFilter | undefined
+  /** `undefined`: the filter does not act. */
+  readonly filter: Filter | SettlingFilter | undefined
 }
 
 /**
- * Filters, each made once of what it needs and anew when one of its needs has changed. What changes
- * at one time is told together, and only where it can make a difference.
+ * Creates each filter once, and again when one of its inputs changes. Announces changes only where
+ * they can affect an answer.
  */
-export class Filters implements FilterChain {
-  readonly #telling: FilterTelling
-  readonly #remembered = new Remembered(rememberedBytes)
-  readonly #former = new LRUCache<string, Chain>({ max: mostFormer })
+export class Filters implements FilterChains {
+  readonly #observer: FilterObserver
+  readonly #decisions = new DecisionCache(cachedDecisionBytes)
+  readonly #former = new LRUCache<string, FilterChain>({ max: mostFormerChains })
   readonly #changed = new Broadcast()
   readonly #warned = new Map<string, string>()
   #definitions: readonly FilterDefinition[]
   #inputs: Inputs
-  #added: AddedComponents = new Map()
-  #rules: Standing
-  #makings = new Map<string, Making>()
-  /** By the names of those that stand. */
-  #chains = new Map<string, Chain>()
+  #additionalComponents: AdditionalComponents = new Map()
+  #matcher: RuleMatcher
+  #built = new Map<string, BuiltFilter>()
+  /** By the names of their filters. */
+  #chains = new Map<string, FilterChain>()
 
-  constructor(definitions: readonly FilterDefinition[], inputs: Inputs, telling: FilterTelling) {
-    this.#telling = telling
+  constructor(definitions: readonly FilterDefinition[], inputs: Inputs, observer: FilterObserver) {
+    this.#observer = observer
     this.#definitions = definitions
     this.#inputs = inputs
-    this.#rules = new Standing(definitions, this.#added)
-    this.#make()
+    this.#matcher = new RuleMatcher(definitions, this.#additionalComponents)
+    this.#buildFilters()
   }
 
-  /** As they were told last. */
+  /** The current inputs. */
   get inputs(): Inputs {
     return this.#inputs
   }
 
-  chainFor(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): Chain | undefined {
-    const standing = this.#standing(component, gvr, verb, asked)
-    if (standing.length === 0) return undefined
-    // The same filters make the same look, whoever asks and however.
-    const key = namesOf(standing)
+  chainFor(
+    component: string,
+    gvr: GVR,
+    verb: ResourceVerb,
+    scope?: RequestScope,
+  ): FilterChain | undefined {
+    const definitions = this.#matching(component, gvr, verb, scope)
+    if (definitions.length === 0) return undefined
+    // The same filters decide the same for every request.
+    const key = namesOf(definitions)
     const known = this.#chains.get(key)
     if (known) return known
-    const chain = this.#chainOf(standing)
+    const chain = this.#newChain(definitions)
     this.#chains.set(key, chain)
     return chain
   }
@@ -82,92 +87,93 @@ export class Filters implements FilterChain {
     gvr: GVR,
     verb: ResourceVerb,
     state: ChainState,
-    asked?: Asked,
-  ): Chain | undefined {
-    const current = this.chainFor(component, gvr, verb, asked)
-    if (!current || areSame(current.state, state)) return current
+    scope?: RequestScope,
+  ): FilterChain | undefined {
+    const current = this.chainFor(component, gvr, verb, scope)
+    if (!current || isSameState(current.state, state)) return current
     if (current.state.chain !== state.chain) return undefined
     const key = JSON.stringify([state.chain, state.inputs])
     const known = this.#former.get(key)
     if (known) return known
-    // Of another time only what filters needed then is known; what they did not need they are not
-    // given.
-    const inputs: Inputs = { ...nothingKnown, ...inputsIn(state) }
-    const standing = this.#standing(component, gvr, verb, asked)
-    // Nobody was shown anything before all was known that ever would be.
-    const acting = standing.flatMap((definition) => {
-      const made = this.#create(definition, given(definition, inputs), () => undefined)
-      return made ? [{ definition, made }] : []
+    // The state holds only the inputs that the filters needed then.
+    const inputs: Inputs = { ...unknownInputs, ...inputsIn(state) }
+    const definitions = this.#matching(component, gvr, verb, scope)
+    // Nothing was sent before all awaited inputs were known, so none is missing here.
+    const active = definitions.flatMap((definition) => {
+      const filter = this.#create(definition, given(definition, inputs), () => undefined)
+      return filter ? [{ definition, filter }] : []
     })
-    const chain = this.#list(acting, state, [])
+    const chain = this.#list(active, state, [])
     this.#former.set(key, chain)
     return chain
   }
 
-  /** What the filters that stand for these need to know. */
-  needs(component: string, gvr: GVR, verb: ResourceVerb, asked?: Asked): ReadonlySet<InputName> {
-    const standing = this.#standing(component, gvr, verb, asked)
-    return standing.length === 0 ? nothing : new Set(standing.flatMap(({ needs }) => needs))
+  /** The inputs that the matching filters need. */
+  needs(
+    component: string,
+    gvr: GVR,
+    verb: ResourceVerb,
+    scope?: RequestScope,
+  ): ReadonlySet<InputName> {
+    const definitions = this.#matching(component, gvr, verb, scope)
+    return definitions.length === 0 ? nothing : new Set(definitions.flatMap(({ needs }) => needs))
   }
 
   onChange(act: () => void): Disposable {
     return this.#changed.listen(act)
   }
 
-  /** New values of inputs; those that are not named keep theirs. */
-  inform(inputs: Partial<Inputs>): void {
+  /** Sets inputs; those not named keep their values. */
+  setInputs(inputs: Partial<Inputs>): void {
     const next = { ...this.#inputs, ...inputs }
     if (isDeepStrictEqual(next, this.#inputs)) return
     this.#inputs = next
-    this.#renew()
+    this.#rebuild()
   }
 
-  /**
-   * The components that filters act for besides those of their rules, in the place of those added
-   * before.
-   */
-  components(additional: AddedComponents): void {
-    if (isDeepStrictEqual(additional, this.#added)) return
-    this.#added = additional
-    this.#renew()
+  /** Replaces the components that filters act for besides those in their rules. */
+  setAdditionalComponents(additional: AdditionalComponents): void {
+    if (isDeepStrictEqual(additional, this.#additionalComponents)) return
+    this.#additionalComponents = additional
+    this.#rebuild()
   }
 
-  /** Other filters, in their order. */
-  define(definitions: readonly FilterDefinition[]): void {
+  /** Replaces the filters, in order. */
+  setDefinitions(definitions: readonly FilterDefinition[]): void {
     const same =
       definitions.length === this.#definitions.length &&
       definitions.every((definition, at) => definition === this.#definitions[at])
     if (same) return
     this.#definitions = definitions
     this.#former.clear()
-    this.#renew()
+    this.#rebuild()
   }
 
-  #renew(): void {
-    this.#rules = new Standing(this.#definitions, this.#added)
-    this.#make()
+  #rebuild(): void {
+    this.#matcher = new RuleMatcher(this.#definitions, this.#additionalComponents)
+    this.#buildFilters()
     this.#changed.announce()
   }
 
-  #make(): void {
-    const before = this.#makings
+  #buildFilters(): void {
+    const before = this.#built
     const chains = this.#chains
-    this.#makings = new Map(
+    this.#built = new Map(
       this.#definitions.map((definition) => [
         definition.name,
-        this.#remade(definition, before.get(definition.name)),
+        this.#build(definition, before.get(definition.name)),
       ]),
     )
-    // A chain of filters that are the ones they were stays, with what is remembered of it.
+    // A chain whose filters are unchanged stays, with its cached decisions.
     const kept = [...chains].filter(([key]) =>
-      namesIn(key).every((name) => this.#makings.get(name) === before.get(name)),
+      namesIn(key).every((name) => this.#built.get(name) === before.get(name)),
     )
     this.#chains = new Map(kept)
   }
 
-  #remade(definition: FilterDefinition, before: Making | undefined): Making {
+  #build(definition: FilterDefinition, before: BuiltFilter | undefined): BuiltFilter {
     const needed = given(definition, this.#inputs)
-    const missing = unknownOf([definition], this.#inputs)
+    const missing = missingInputs([definition], this.#inputs)
     const isSame =
       before?.definition === definition &&
       isDeepStrictEqual(before.given, needed) &&
@@ -176,13 +182,13 @@ export class Filters implements FilterChain {
     const warn = (message: string): void => {
       if (this.#warned.get(definition.name) === message) return
       this.#warned.set(definition.name, message)
-      this.#telling.warn(message)
+      this.#observer.warn(message)
     }
-    const made = missing.length === 0 ? this.#create(definition, needed, warn) : undefined
-    return { definition, given: needed, missing, made }
+    const filter = missing.length === 0 ? this.#create(definition, needed, warn) : undefined
+    return { definition, given: needed, missing, filter }
   }
 
-  /** A filter that cannot be made is one that fails at every object. */
+  /** A filter whose `create` throws counts as failing at every object. */
   #create(
     definition: FilterDefinition,
     needed: Partial<Inputs>,
@@ -191,40 +197,44 @@ export class Filters implements FilterChain {
     try {
       return definition.create(needed as Inputs, warn)
     } catch (cause) {
-      this.#telling.onFailure(definition.name, cause)
+      this.#observer.onFailure(definition.name, cause)
       return definition.onError === 'pass' ? undefined : () => 'withhold'
     }
   }
 
-  #standing(
+  #matching(
     component: string,
     gvr: GVR,
     verb: ResourceVerb,
-    asked: Asked | undefined,
+    scope: RequestScope | undefined,
   ): readonly FilterDefinition[] {
-    // The hub's own requests are about what is, not about what is shown.
-    return component === ownComponent ? [] : this.#rules.for(component, gvr, verb, asked)
+    // The hub's own requests read the unfiltered objects.
+    return component === ownComponent ? [] : this.#matcher.match(component, gvr, verb, scope)
   }
 
-  #chainOf(standing: readonly FilterDefinition[]): Chain {
-    const acting = standing.flatMap((definition) => {
-      const made = this.#makings.get(definition.name)?.made
-      return made ? [{ definition, made }] : []
+  #newChain(definitions: readonly FilterDefinition[]): FilterChain {
+    const active = definitions.flatMap((definition) => {
+      const filter = this.#built.get(definition.name)?.filter
+      return filter ? [{ definition, filter }] : []
     })
-    const state = chainState(standing, this.#inputs, acting.length > 0)
-    const missing = unknownOf(standing, this.#inputs)
-    return this.#list(acting, state, missing)
+    const state = chainState(definitions, this.#inputs, active.length > 0)
+    const missing = missingInputs(definitions, this.#inputs)
+    return this.#list(active, state, missing)
   }
 
-  #list(acting: readonly MadeFilter[], state: ChainState, missing: readonly InputName[]): Chain {
-    const [remembered, telling] = [this.#remembered, this.#telling]
-    return new FilterList({ acting, state, unknown: missing, remembered, telling })
+  #list(
+    active: readonly ActiveFilter[],
+    state: ChainState,
+    missing: readonly InputName[],
+  ): FilterChain {
+    const [decisions, observer] = [this.#decisions, this.#observer]
+    return new FilterList({ active, state, missingInputs: missing, decisions, observer })
   }
 }
 
 const nothing: ReadonlySet<InputName> = new Set()
 
-/** What a filter is given: nothing but what it needs. */
+/** The inputs that a filter needs, and no others. */
 const given = ({ needs }: FilterDefinition, inputs: Partial<Inputs>): Partial<Inputs> =>
   Object.fromEntries(needs.map((need) => [need, inputs[need]]))
 

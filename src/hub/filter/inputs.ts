@@ -10,10 +10,7 @@ export interface PoolFacts {
   readonly name: string
   /** `Edge` or `Cloud`; empty where only the pool's name is known. */
   readonly type: string
-  /**
-   * By the node's own label or, where that says nothing, by the pool; `undefined` where neither has
-   * been read.
-   */
+  /** By the node's label or else the pool; `undefined` where neither has been read. */
   readonly hostNetwork: boolean | undefined
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
@@ -26,9 +23,9 @@ export interface HubAddress {
 }
 
 /**
- * What filters may know besides the object they look at: plain data, kept on the disk, so that the
- * hub can tell after a restart what its clients were shown. `undefined` is what has never been
- * known on this node; what could be known once keeps its last value.
+ * What filters may depend on besides the object: plain data, kept on the disk, so that after a
+ * restart the hub knows what its clients received. `undefined`: unknown on this node so far. Once
+ * known, an input keeps its last value.
  */
 export interface Inputs {
   readonly nodeName: string
@@ -36,33 +33,30 @@ export interface Inputs {
   /** `null`: the node is in no pool. */
   readonly pool: PoolFacts | null | undefined
   /**
-   * The names of the nodes of this node's pool, sorted, this node always among them; of a node in
-   * no pool, this node alone. `null`: not to be known, because there is no such pool, its status is
-   * not filled in yet, the API server does not let this node read it, or the operator leaves pools
-   * out.
+   * The names of the nodes of this node's pool, sorted, always with this node; for a node in no
+   * pool, this node alone. `null`: not available, because there is no such pool, its status is not
+   * filled in yet, the API server does not let this node read it, or the operator has turned pools
+   * off.
    */
   readonly poolNodes: readonly string[] | null | undefined
-  /**
-   * What the services that have the annotation `openyurt.io/topologyKeys` say in it, by
-   * `namespace/name`.
-   */
+  /** The values of the annotation `openyurt.io/topologyKeys` of services, by `namespace/name`. */
   readonly topologies: Readonly<Record<string, string>> | undefined
   /**
-   * Where pods reach the hub; `null`: nowhere, as far as is known, or with a certificate that they
+   * Where pods reach the hub. `null`: nowhere as far as is known, or with a certificate that pods
    * would not trust.
    */
   readonly hubAddress: HubAddress | null
   /** Whether the legacy filter for host-network pools acts. */
   readonly propagation: 'off' | 'on' | 'observe'
   /**
-   * What of these has never been known, and nobody tells: filters do without, and nobody waits for
-   * it.
+   * Inputs that are unknown, and that the hub cannot read: filters do without them, and requests do
+   * not wait.
    */
   readonly untold?: readonly InputName[]
 }
 
-/** What is known of a node of which nothing has been told yet. */
-export const nothingKnown: Inputs = {
+/** The inputs of a node before anything was read. */
+export const unknownInputs: Inputs = {
   nodeName: '',
   node: undefined,
   pool: undefined,

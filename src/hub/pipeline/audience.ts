@@ -1,6 +1,6 @@
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import { provenIdentity } from '../../http/exchange/proven.ts'
-import type { Audience } from '../filter/shown.ts'
+import type { ClientCollection } from '../filter/chain-state-history.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { selectorsOf } from '../answers/keys.ts'
@@ -10,7 +10,10 @@ import { selectorsOf } from '../answers/keys.ts'
  * speaks for whom it has not proved to be. Metadata and rows of a Table are no more of an object to
  * whoever is shown them, and are judged alike.
  */
-export function audienceOf(exchange: Exchange, info: ResourceRequest): Audience | undefined {
+export function audienceOf(
+  exchange: Exchange,
+  info: ResourceRequest,
+): ClientCollection | undefined {
   const { component, representations } = exchange
   const [representation] = representations
   if (!representation || info.name !== undefined) return undefined
@@ -21,7 +24,7 @@ export function audienceOf(exchange: Exchange, info: ResourceRequest): Audience 
       gvr: info.gvr,
       namespace: info.namespace,
       ...selectorsOf(info),
-      ...(representation.projection !== 'object' && { ofParts: true }),
+      ...(representation.projection !== 'object' && { isPartial: true }),
     }
   } catch (error) {
     if (error instanceof MalformedSelector) return undefined

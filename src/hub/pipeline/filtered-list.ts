@@ -3,7 +3,7 @@ import { brokenAnswer } from '../cache/recorder.ts'
 import { objectKind, type ListBatch, type ListStream } from '../../api/codec/list.ts'
 import { listHead } from '../../api/codec/render.ts'
 import type { ListReply } from '../../http/exchange/exchange.ts'
-import type { Chain } from '../filter/chain.ts'
+import type { FilterChain } from '../filter/chain.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import { prepareFilters } from './prepare-filters.ts'
@@ -13,7 +13,7 @@ import { prepareFilters } from './prepare-filters.ts'
  * where it breaks off before anything of it is passed on, and a StatusError where a filter cannot
  * settle what it has to.
  */
-export async function filteredList(unfiltered: ListReply, chain: Chain): Promise<ListReply> {
+export async function filteredList(unfiltered: ListReply, chain: FilterChain): Promise<ListReply> {
   if (chain.filters.length === 0) return unfiltered
   const { upstreamBody: _unfiltered, ...reply } = unfiltered
   const { representation, list } = reply
@@ -21,12 +21,12 @@ export async function filteredList(unfiltered: ListReply, chain: Chain): Promise
   const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, representation, chain)
   const headers = reply.headers.without((name) => name === 'content-length')
   // What may have to be refused yet is not begun.
-  if (representation.encoding === 'json' && !chain.settles) {
+  if (representation.encoding === 'json' && !chain.needsPreparing) {
     return { ...reply, headers, list: { ...streamOf(list), batches: each(list.batches, look) } }
   }
   const settle = (batch: ListBatch): Promise<void> =>
     prepareFilters(chain, gvk, representation, batch.objects)
-  const batches = chain.settles ? onceSettled(list.batches, settle) : list.batches
+  const batches = chain.needsPreparing ? onceSettled(list.batches, settle) : list.batches
   return {
     ...reply,
     headers,
@@ -38,10 +38,15 @@ export async function filteredList(unfiltered: ListReply, chain: Chain): Promise
  * What a batch is shown as; the same one where nothing in it changes, so that it leaves in its own
  * bytes.
  */
-function lookAt(batch: ListBatch, gvk: GVK, { encoding }: Representation, chain: Chain): ListBatch {
+function lookAt(
+  batch: ListBatch,
+  gvk: GVK,
+  { encoding }: Representation,
+  chain: FilterChain,
+): ListBatch {
   let changed = false
   const objects = batch.objects.flatMap((object) => {
-    const shown = chain.look(gvk, encoding, object)
+    const shown = chain.apply(gvk, encoding, object)
     changed ||= shown !== object
     return shown ? [shown] : []
   })

@@ -1,11 +1,11 @@
 import { after } from '../../base/clock.ts'
 import { versionOf, type ErrorEvent, type WatchEvent } from '../../api/codec/watch.ts'
 import type { WatchReply } from '../../http/exchange/exchange.ts'
-import type { Chain } from '../filter/chain.ts'
-import { owed, unfiltered, type ChainState } from '../filter/chain-state.ts'
+import type { FilterChain } from '../filter/chain.ts'
+import { updateBetween, unfiltered, type ChainState } from '../filter/chain-state.ts'
 import { differences } from '../filter/differences.ts'
-import { judgeEvent } from '../filter/event.ts'
-import type { Audience, Shown } from '../filter/shown.ts'
+import { filterEvent } from '../filter/event.ts'
+import type { ClientCollection, ChainStateHistory } from '../filter/chain-state-history.ts'
 import { objectKind } from '../../api/codec/list.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
@@ -23,31 +23,31 @@ export interface FilterChangeHooks {
    * A client has been told of so many objects that look different since what filters know has
    * changed.
    */
-  readonly onDifference: (audience: Audience, objects: number) => void
+  readonly onDifference: (audience: ClientCollection, objects: number) => void
   /**
    * A client has to list again, since its filters have changed, or what it was shown is not known.
    */
-  readonly onExpired: (audience: Audience, why: string) => void
+  readonly onExpired: (audience: ClientCollection, why: string) => void
 }
 
 export interface FilteredWatchParts {
   readonly reply: WatchReply
-  readonly audience: Audience
-  readonly shown: Shown
+  readonly audience: ClientCollection
+  readonly shown: ChainStateHistory
   readonly hooks: FilterChangeHooks
   /** The chain of now; `undefined` where no filter stands for it. */
-  readonly chainNow: () => Chain | undefined
+  readonly chainNow: () => FilterChain | undefined
   /** Calls back when it may be another. */
   readonly onChange: (act: () => void) => Disposable
   /** The chain as it was when the watch was answered. */
-  readonly chain: Chain | undefined
+  readonly chain: FilterChain | undefined
   /** Where its client goes on from; absent: it begins with the state of the collection. */
   readonly from?: ResourceVersion
   /**
    * The chains under which a client that goes on from there may have been shown what it holds, if
    * other ones.
    */
-  readonly former: readonly Chain[]
+  readonly former: readonly FilterChain[]
   readonly bookmarks: boolean
   /** Says that the reply is not read any further. */
   readonly giveUp: () => void
@@ -73,7 +73,7 @@ export const expiredEvent = (why: string): ErrorEvent => ({
  * not: what the client holds of those it was shown by `former`.
  */
 interface Overtaken {
-  readonly former: readonly Chain[]
+  readonly former: readonly FilterChain[]
   /** How far the client had been told, and how far the collection had come. */
   readonly position: ResourceVersion
   readonly held: ResourceVersion
@@ -87,7 +87,7 @@ interface Overtaken {
  */
 export class FilteredWatch {
   readonly #parts: FilteredWatchParts
-  #chain: Chain | undefined
+  #chain: FilterChain | undefined
   /**
    * What the client was told last; `undefined`: its initial events are not over, as far as is
    * known.
@@ -144,7 +144,7 @@ export class FilteredWatch {
       if (!(error instanceof Expired)) throw error
       const { hooks, shown, audience } = this.#parts
       hooks.onExpired(audience, error.message)
-      shown.toldToList(audience, stateOf(this.#parts.chainNow()))
+      shown.recordRelist(audience, stateOf(this.#parts.chainNow()))
       yield [expiredEvent(error.message)]
     } finally {
       this.#taken?.[Symbol.dispose]()
@@ -164,7 +164,7 @@ export class FilteredWatch {
   async *#renewed(): AsyncGenerator<readonly WatchEvent[]> {
     const { chainNow, audience, shown } = this.#parts
     const [before, now] = [this.#chain, chainNow()]
-    const due = owed(stateOf(before), stateOf(now))
+    const due = updateBetween(stateOf(before), stateOf(now))
     if (due === 'list') throw new Expired(filtersChanged)
     this.#changed = false
     if (due === 'difference' && this.#position === undefined && this.#parts.bookmarks) {
@@ -175,18 +175,21 @@ export class FilteredWatch {
     this.#chain = now
     if (due === 'difference' && before && now) return yield* this.#difference([before], now)
     const state = stateOf(now)
-    if (before !== now && (now || shown.knows(audience))) {
-      await shown.show(audience, state, this.#position)
+    if (before !== now && (now || shown.has(audience))) {
+      await shown.begin(audience, state, this.#position)
     }
   }
 
-  async *#difference(former: readonly Chain[], now: Chain): AsyncGenerator<readonly WatchEvent[]> {
+  async *#difference(
+    former: readonly FilterChain[],
+    now: FilterChain,
+  ): AsyncGenerator<readonly WatchEvent[]> {
     const { reply, audience, shown, hooks, bookmarks } = this.#parts
     const position = this.#position
     if (!position) throw new Expired(shownUnknown)
     // Another client of the audience may have come as far as the collection under a former state,
     // and be away now.
-    await shown.show(audience, now.state, this.#furthest(position))
+    await shown.begin(audience, now.state, this.#furthest(position))
     const representation = reply.representation()
     // Gone through at once: what it holds is what was stored at its version only until something
     // else is awaited.
@@ -199,7 +202,7 @@ export class FilteredWatch {
     const settle = (objects: readonly ApiObject[]): Promise<void> =>
       prepareFilters(now, gvk, representation, objects)
     let objects = 0
-    const compared = { held, gvk, encoding, upTo: position, former, now }
+    const compared = { snapshot: held, gvk, encoding, upTo: position, before: former, now }
     for await (const events of differences(compared, settle)) {
       objects += events.length
       yield events
@@ -210,7 +213,7 @@ export class FilteredWatch {
       yield [{ type: 'BOOKMARK', resourceVersion: position, initialEventsEnd: false }]
     }
     this.#taken?.[Symbol.dispose]()
-    this.#taken = after(takenMs, () => shown.taken(audience, now.state))
+    this.#taken = after(takenMs, () => shown.recordDelivery(audience, now.state))
   }
 
   /** How far the collection has come; not less than `position`. */
@@ -226,13 +229,13 @@ export class FilteredWatch {
     if (!chain) return group
     const { reply, audience } = this.#parts
     const representation = reply.representation()
-    if (representation.projection !== 'object' && !audience.ofParts) return group
+    if (representation.projection !== 'object' && !audience.isPartial) return group
     const isPlain = this.#overtaken.length === 0
     if (isPlain && chain.filters.length === 0) return group
     const gvk = reply.gvk()
     await prepareFilters(chain, gvk, representation, objectsOf(group))
     // Chains on parts are each watch's own.
-    const judge = reply.isShared && !audience.ofParts ? judgeOnce : judgeEvent
+    const judge = reply.isShared && !audience.isPartial ? judgeOnce : filterEvent
     const { encoding } = representation
     return group.flatMap((event) => {
       const former = isPlain ? undefined : this.#formerOf(event)
@@ -240,7 +243,7 @@ export class FilteredWatch {
       const [before = chain, ...others] = former
       // In which way it was shown what was before is not known: then the event's type tells.
       const asked = others.length > 0 ? withoutPrevious(event) : event
-      return judgeEvent(chain, gvk, encoding, asked, before) ?? []
+      return filterEvent(chain, gvk, encoding, asked, before) ?? []
     })
   }
 
@@ -248,7 +251,7 @@ export class FilteredWatch {
    * The chains by which the client was shown what was before an event, where that has not been
    * compared since.
    */
-  #formerOf(event: WatchEvent): readonly Chain[] | undefined {
+  #formerOf(event: WatchEvent): readonly FilterChain[] | undefined {
     if (event.type === 'BOOKMARK' || event.type === 'ERROR') return undefined
     const version = resourceVersion(event.object.resourceVersion)
     const before = resourceVersion(event.previous?.resourceVersion)
@@ -270,7 +273,7 @@ export class FilteredWatch {
       if (begins && this.#position === undefined) {
         // Its versions are in no order before one says that all up to it has been told.
         if (event.type !== 'BOOKMARK') continue
-        if (isEnd) shown.listed(audience, stateOf(this.#chain), told)
+        if (isEnd) shown.recordList(audience, stateOf(this.#chain), told)
         this.#position = told
         this.#changed ||= this.#isLate
         this.#isLate = false
@@ -289,7 +292,7 @@ class Expired extends Error {
   readonly code = 'EXPIRED'
 }
 
-export const stateOf = (chain: Chain | undefined): ChainState => chain?.state ?? unfiltered
+export const stateOf = (chain: FilterChain | undefined): ChainState => chain?.state ?? unfiltered
 
 function withoutPrevious(event: WatchEvent): WatchEvent {
   if (event.type === 'BOOKMARK' || event.type === 'ERROR') return event
@@ -301,12 +304,12 @@ const objectsOf = (events: readonly WatchEvent[]): readonly ApiObject[] =>
   events.flatMap((event) => ('object' in event ? [event.object] : []))
 
 /** What chains have made of events that several watches are given; gone with the event. */
-const judged = new WeakMap<WatchEvent, Map<Chain, WatchEvent | undefined>>()
+const judged = new WeakMap<WatchEvent, Map<FilterChain, WatchEvent | undefined>>()
 
 /** The same as `judgeEvent`, and the same instance for all who are shown the same. */
-const judgeOnce: typeof judgeEvent = (chain, gvk, encoding, event) => {
+const judgeOnce: typeof filterEvent = (chain, gvk, encoding, event) => {
   let made = judged.get(event)
   if (!made) judged.set(event, (made = new Map()))
-  if (!made.has(chain)) made.set(chain, judgeEvent(chain, gvk, encoding, event))
+  if (!made.has(chain)) made.set(chain, filterEvent(chain, gvk, encoding, event))
   return made.get(chain)
 }

@@ -8,7 +8,7 @@ import type {
   ObjectReply,
   Reply,
 } from '../../http/exchange/exchange.ts'
-import type { Chain, FilterChain } from '../filter/chain.ts'
+import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
 import { audienceOf } from './audience.ts'
@@ -40,7 +40,7 @@ export function withFilters(parts: FilterParts) {
       if (!info.isResource) return next(exchange)
       const { filters } = parts
       const now = chainNow(filters, exchange, info)
-      const mustWait = isRead(info) && now !== undefined && now.unknown.length > 0
+      const mustWait = isRead(info) && now !== undefined && now.missingInputs.length > 0
       const chain = mustWait ? await usableChain(filters, exchange, info) : now
       if (info.verb === 'watch') return resumedWatch(parts, next, exchange, info)
       if (!chain && info.verb !== 'list') return next(exchange)
@@ -62,32 +62,32 @@ const reads: ReadonlySet<ResourceVerb> = new Set<ResourceVerb>(['get', 'list', '
 const isRead = ({ verb }: ResourceRequest): boolean => reads.has(verb)
 
 const chainNow = (
-  filters: FilterChain,
+  filters: FilterChains,
   { component }: Exchange,
   info: ResourceRequest,
-): Chain | undefined => filters.chainFor(component, info.gvr, info.verb, info)
+): FilterChain | undefined => filters.chainFor(component, info.gvr, info.verb, info)
 
 /**
  * The chain, once all is known that its filters wait for. Throws a 503 where that is not known in
  * time.
  */
 async function usableChain(
-  filters: FilterChain,
+  filters: FilterChains,
   exchange: Exchange,
   info: ResourceRequest,
-): Promise<Chain | undefined> {
+): Promise<FilterChain | undefined> {
   const isOver = Promise.withResolvers<void>()
   {
     using _left = onAbort(exchange.signal, isOver.resolve)
     using _late = after(patienceMs, isOver.resolve)
     using _known = filters.onChange(() => {
-      if (!chainNow(filters, exchange, info)?.unknown.length) isOver.resolve()
+      if (!chainNow(filters, exchange, info)?.missingInputs.length) isOver.resolve()
     })
     await isOver.promise
   }
   const later = chainNow(filters, exchange, info)
-  if (!later || later.unknown.length === 0) return later
-  const missing = later.unknown.join(', ')
+  if (!later || later.missingInputs.length === 0) return later
+  const missing = later.missingInputs.join(', ')
   // Without Retry-After, as for what was never listed: with one a client would repeat it every
   // second.
   throw new StatusError(
@@ -119,23 +119,23 @@ async function filtered(
 /** What is shown first under a state of the chain is known to have been when it is. */
 async function shownList(
   reply: ListReply,
-  chain: Chain | undefined,
+  chain: FilterChain | undefined,
   { shown }: FilterParts,
   exchange: Exchange,
   info: ResourceRequest,
 ): Promise<Reply> {
   const audience = audienceOf(exchange, info)
-  if (!audience || (!chain && !shown.knows(audience))) return reply
+  if (!audience || (!chain && !shown.has(audience))) return reply
   const state = stateOf(chain)
-  await shown.show(audience, state)
+  await shown.begin(audience, state)
   const list = chain ? await filteredList(reply, chain) : reply
   // Pages may have been shown under several states: a further one tells nothing of those before.
   if (info.query.get('continue')) return list
-  return notedList(list, (version) => shown.listed(audience, state, version))
+  return notedList(list, (version) => shown.recordList(audience, state, version))
 }
 
 /** The objects that were deleted together, as a list shows them. */
-async function deletedList(reply: ListReply, chain: Chain | undefined): Promise<Reply> {
+async function deletedList(reply: ListReply, chain: FilterChain | undefined): Promise<Reply> {
   try {
     return chain ? await filteredList(reply, chain) : reply
   } catch (error) {
@@ -147,7 +147,7 @@ async function deletedList(reply: ListReply, chain: Chain | undefined): Promise<
 
 async function filteredObject(
   reply: ObjectReply,
-  chain: Chain,
+  chain: FilterChain,
   info: ResourceRequest,
 ): Promise<ObjectReply> {
   try {
@@ -157,7 +157,7 @@ async function filteredObject(
     if (!isRead(info)) return reply
     throw error
   }
-  const object = chain.look(reply.gvk, reply.representation.encoding, reply.object)
+  const object = chain.apply(reply.gvk, reply.representation.encoding, reply.object)
   if (object === reply.object) return reply
   if (object === undefined) {
     // Who has written an object knows it, and would take a refusal for a write that failed.

@@ -1,6 +1,6 @@
 import { isPartial } from '../../api/codec/partial.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
-import type { Chain } from '../filter/chain.ts'
+import type { FilterChain } from '../filter/chain.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
@@ -17,29 +17,29 @@ const encodings = ['json', 'protobuf'] as const
  * edited. Whole objects it judges as `chain` does.
  */
 export function chainForPartial(
-  chain: Chain,
+  chain: FilterChain,
   store: ObjectStore,
   exchange: Exchange,
   info: ResourceRequest,
-): Chain {
-  const { filters, state, unknown, settles } = chain
+): FilterChain {
+  const { filters, state, missingInputs, needsPreparing } = chain
   return {
     filters,
     state,
-    unknown,
-    settles,
-    look: (gvk, encoding, object) => {
-      if (!isPartial(gvk)) return chain.look(gvk, encoding, object)
+    missingInputs,
+    needsPreparing,
+    apply: (gvk, encoding, object) => {
+      if (!isPartial(gvk)) return chain.apply(gvk, encoding, object)
       return passes(object, chain, store, exchange, info) ? object : undefined
     },
-    before: (gvk, encoding, objects) =>
-      isPartial(gvk) ? undefined : chain.before(gvk, encoding, objects),
+    prepare: (gvk, encoding, objects) =>
+      isPartial(gvk) ? undefined : chain.prepare(gvk, encoding, objects),
   }
 }
 
 function passes(
   { namespace, name, uid, resourceVersion }: ApiObject,
-  chain: Chain,
+  chain: FilterChain,
   store: ObjectStore,
   { identity }: Exchange,
   { gvr }: ResourceRequest,
@@ -57,7 +57,7 @@ function passes(
       if (typeof found !== 'object') continue
       const whole = found.object
       if (whole.resourceVersion !== resourceVersion || whole.uid !== uid) continue
-      return chain.look(found.gvk, encoding, whole) !== undefined
+      return chain.apply(found.gvk, encoding, whole) !== undefined
     }
   }
   return true

@@ -1,4 +1,4 @@
-import type { Chain } from '../filter/chain.ts'
+import type { FilterChain } from '../filter/chain.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { serviceUnavailable, StatusError } from '../../api/kube/status.ts'
@@ -6,14 +6,14 @@ import type { Representation } from '../../api/request/representation.ts'
 
 /** Waits for what filters settle before they judge objects. Throws a 503 where they cannot. */
 export async function prepareFilters(
-  chain: Chain,
+  chain: FilterChain,
   gvk: GVK,
   { encoding, projection }: Representation,
   objects: readonly ApiObject[],
 ): Promise<void> {
-  if (!chain.settles || projection !== 'object') return
+  if (!chain.needsPreparing || projection !== 'object') return
   try {
-    await chain.before(gvk, encoding, objects)
+    await chain.prepare(gvk, encoding, objects)
   } catch (cause) {
     if (cause instanceof StatusError) throw cause
     throw new StatusError(serviceUnavailable('a filter cannot say yet what may be shown'), {

@@ -8,9 +8,9 @@ import type {
   WatchReply,
 } from '../../http/exchange/exchange.ts'
 import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
-import type { Chain } from '../filter/chain.ts'
-import { owed } from '../filter/chain-state.ts'
-import type { Audience } from '../filter/shown.ts'
+import type { FilterChain } from '../filter/chain.ts'
+import { updateBetween } from '../filter/chain-state.ts'
+import type { ClientCollection } from '../filter/chain-state-history.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import type { Representation } from '../../api/request/representation.ts'
@@ -43,20 +43,20 @@ export async function resumedWatch(
   const { filters, shown, hooks, store } = parts
   const audience = audienceOf(exchange, info)
   const [representation] = exchange.representations
-  if (!representation || !audience || (audience.ofParts && !store)) return next(exchange)
-  const judging = audience.ofParts && store ? onParts(store, exchange, info) : asItIs
-  const chainNow = (): Chain | undefined =>
+  if (!representation || !audience || (audience.isPartial && !store)) return next(exchange)
+  const judging = audience.isPartial && store ? onParts(store, exchange, info) : asItIs
+  const chainNow = (): FilterChain | undefined =>
     judging(filters.chainFor(exchange.component, info.gvr, info.verb, info))
   const chain = chainNow()
-  const isTracked = chain !== undefined || shown.knows(audience)
+  const isTracked = chain !== undefined || shown.has(audience)
   const from = goesOnFrom(info)
   const debt = isTracked && from ? debtOf(parts, audience, info, chain, from) : nothing
   if (typeof debt === 'string') {
     hooks.onExpired(audience, debt)
-    shown.toldToList(audience, stateOf(chain))
+    shown.recordRelist(audience, stateOf(chain))
     return expiredReply(representation, debt)
   }
-  if (isTracked && debt.length === 0) await shown.show(audience, stateOf(chain), from)
+  if (isTracked && debt.length === 0) await shown.begin(audience, stateOf(chain), from)
   const ending = new AbortController()
   follow(exchange.signal, ending)
   const unread = await next({ ...exchange, signal: ending.signal })
@@ -80,13 +80,13 @@ export async function resumedWatch(
   return { ...reply, events: watch.events(), gvk: () => watch.gvk }
 }
 
-type Judging = (chain: Chain | undefined) => Chain | undefined
+type Judging = (chain: FilterChain | undefined) => FilterChain | undefined
 
 const asItIs: Judging = (chain) => chain
 
 /** Of one chain always the same one. */
 function onParts(store: ObjectStore, exchange: Exchange, info: ResourceRequest): Judging {
-  const known = new WeakMap<Chain, Chain>()
+  const known = new WeakMap<FilterChain, FilterChain>()
   return (chain) => {
     if (!chain) return undefined
     const judging = known.get(chain) ?? chainForPartial(chain, store, exchange, info)
@@ -95,7 +95,7 @@ function onParts(store: ObjectStore, exchange: Exchange, info: ResourceRequest):
   }
 }
 
-const nothing: readonly Chain[] = []
+const nothing: readonly FilterChain[] = []
 
 /** `undefined`: it begins with the state of the collection, or with whatever comes next. */
 function goesOnFrom({ query }: ResourceRequest): ResourceVersion | undefined {
@@ -106,17 +106,17 @@ function goesOnFrom({ query }: ResourceRequest): ResourceVersion | undefined {
 /** The chains with whose looks what a client holds has to be compared; or why it has to list. */
 function debtOf(
   { filters, shown }: FilterParts,
-  audience: Audience,
+  audience: ClientCollection,
   info: ResourceRequest,
-  chain: Chain | undefined,
+  chain: FilterChain | undefined,
   from: ResourceVersion,
-): readonly Chain[] | string {
-  const states = shown.under(audience, from)
+): readonly FilterChain[] | string {
+  const states = shown.statesAt(audience, from)
   const now = stateOf(chain)
   if (!states) return now.acts ? shownUnknown : nothing
-  const former: Chain[] = []
+  const former: FilterChain[] = []
   for (const state of states) {
-    const due = owed(state, now)
+    const due = updateBetween(state, now)
     if (due === 'nothing') continue
     const then =
       due === 'difference'
@@ -149,7 +149,7 @@ async function* once<T>(value: T): AsyncGenerator<T> {
 function endedByFilters(
   reply: BytesReply,
   onChange: (act: () => void) => Disposable,
-  chainNow: () => Chain | undefined,
+  chainNow: () => FilterChain | undefined,
 ): BytesReply {
   const source: ByteSource = (sink) => {
     // An answer whose body is here already may come to its end at once.

@@ -6,7 +6,7 @@ import type { Connections } from '../../http/client/connections.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
-import type { Shown } from '../filter/shown.ts'
+import type { ChainStateHistory } from '../filter/chain-state-history.ts'
 import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
@@ -138,7 +138,7 @@ export interface ClientPathParts {
   readonly detectPropagation: DetectPropagation
   /** Asks for what the filters of an exchange need to know. */
   readonly ensureInputs: EnsureInputs
-  readonly shown: Shown
+  readonly shown: ChainStateHistory
   /** Aborts when the hub is told to stop. */
   readonly stopping: AbortSignal
   readonly metrics: HubMetrics

@@ -2,19 +2,19 @@ import type { Logger } from 'pino'
 import { allFilters } from '../../../filters/index.ts'
 import type { HubConfig, LiveConfig } from '../../config/hub-config.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
-import type { Chain, FilterChain } from '../filter/chain.ts'
+import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters } from '../filter/filters.ts'
 import type { NetworkVerdicts } from '../filter/host-network/verdicts.ts'
-import { nothingKnown, type InputName, type Inputs } from '../filter/inputs.ts'
-import type { AddedComponents } from '../filter/standing.ts'
+import { unknownInputs, type InputName, type Inputs } from '../filter/inputs.ts'
+import type { AdditionalComponents } from '../filter/rule-matcher.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FilterChangeHooks } from '../pipeline/filtered-watch.ts'
 import { FailureLog } from './failure-log.ts'
 
 /** The filters that the configuration in force enables; their failures go to log and metrics. */
-export class EnabledFilters implements FilterChain, Disposable {
+export class EnabledFilters implements FilterChains, Disposable {
   readonly #filters: Filters
   readonly #failures: FailureLog
   readonly #verdicts: NetworkVerdicts
@@ -28,7 +28,7 @@ export class EnabledFilters implements FilterChain, Disposable {
     this.#failures = new FailureLog(log)
     this.#builtIn = allFilters(verdicts, propagationOf(config))
     const known = {
-      ...nothingKnown,
+      ...unknownInputs,
       nodeName: config.nodeName,
       propagation: propagationOf(config),
     }
@@ -38,7 +38,7 @@ export class EnabledFilters implements FilterChain, Disposable {
         metrics.filterErrors.add({ filter })
         this.#failures.add(filter, err)
       },
-      onLook: (filter, result) => metrics.filterDecisions.add({ filter, result }),
+      onDecision: (filter, result) => metrics.filterDecisions.add({ filter, result }),
     })
   }
 
@@ -46,11 +46,11 @@ export class EnabledFilters implements FilterChain, Disposable {
     this.#failures[Symbol.dispose]()
   }
 
-  chainFor(...asked: Parameters<FilterChain['chainFor']>): Chain | undefined {
+  chainFor(...asked: Parameters<FilterChains['chainFor']>): FilterChain | undefined {
     return this.#filters.chainFor(...asked)
   }
 
-  chainOf(...asked: Parameters<FilterChain['chainOf']>): Chain | undefined {
+  chainOf(...asked: Parameters<FilterChains['chainOf']>): FilterChain | undefined {
     return this.#filters.chainOf(...asked)
   }
 
@@ -83,15 +83,15 @@ export class EnabledFilters implements FilterChain, Disposable {
    * by whoever learns something.
    */
   inform(inputs: Partial<Inputs>): void {
-    this.#filters.inform(inputs)
+    this.#filters.setInputs(inputs)
   }
 
   /**
    * The components that filters act for besides those of their rules, by filter: in the place of
    * those added before.
    */
-  components(additional: AddedComponents): void {
-    this.#filters.components(additional)
+  components(additional: AdditionalComponents): void {
+    this.#filters.setAdditionalComponents(additional)
   }
 
   /**
@@ -103,13 +103,13 @@ export class EnabledFilters implements FilterChain, Disposable {
     const twice = names.find((name, at) => names.indexOf(name) !== at)
     if (twice !== undefined) throw new Error(`there are two filters of the name ${twice}`)
     this.#own = definitions
-    this.#filters.define(enabled(this.#live, [...this.#builtIn, ...definitions]))
+    this.#filters.setDefinitions(enabled(this.#live, [...this.#builtIn, ...definitions]))
   }
 
   /** Makes those filters anew that depend on whether verdicts are written. */
   remake(): void {
     this.#builtIn = allFilters(this.#verdicts, propagationOf(this.#live))
-    this.#filters.define(enabled(this.#live, [...this.#builtIn, ...this.#own]))
+    this.#filters.setDefinitions(enabled(this.#live, [...this.#builtIn, ...this.#own]))
   }
 
   reconfigure(next: LiveConfig): void {
@@ -118,8 +118,8 @@ export class EnabledFilters implements FilterChain, Disposable {
     if (propagationOf(next) !== before) {
       this.#builtIn = allFilters(this.#verdicts, propagationOf(next))
     }
-    this.#filters.define(enabled(next, [...this.#builtIn, ...this.#own]))
-    this.#filters.inform({ propagation: propagationOf(next) })
+    this.#filters.setDefinitions(enabled(next, [...this.#builtIn, ...this.#own]))
+    this.#filters.setInputs({ propagation: propagationOf(next) })
   }
 }
 
@@ -146,8 +146,9 @@ const enabled = (
   all: readonly FilterDefinition[],
 ): readonly FilterDefinition[] =>
   all.filter(
-    ({ name, lasting }) =>
-      lasting ?? (filters.enabled && !filters.disabled.has('*') && !filters.disabled.has(name)),
+    ({ name, actsWhenDisabled }) =>
+      actsWhenDisabled ??
+      (filters.enabled && !filters.disabled.has('*') && !filters.disabled.has(name)),
   )
 
 const propagationOf = ({ hostNetworkPropagation }: LiveConfig): Inputs['propagation'] =>

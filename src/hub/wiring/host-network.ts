@@ -12,7 +12,7 @@ import {
   type HostNetworkReport,
   type PodOnNode,
 } from '../filter/host-network/report.ts'
-import { mayBePropagated, shownByStatus } from '../filter/host-network/rule.ts'
+import { mayBePropagated, verdictFromStatus } from '../filter/host-network/rule.ts'
 import { KeptVerdicts } from '../filter/host-network/verdicts.ts'
 import type { Inputs } from '../filter/inputs.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
@@ -108,7 +108,7 @@ export function propagationDetector(
  */
 function isPropagated(pod: Cursor, nodeName: string): boolean {
   try {
-    return shownByStatus(pod) === 'propagated' && mayBePropagated(pod, nodeName)
+    return verdictFromStatus(pod) === 'propagated' && mayBePropagated(pod, nodeName)
   } catch {
     return false
   }

@@ -13,12 +13,12 @@ import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import type { InputName, NodeFacts } from '../filter/inputs.ts'
 import { nodeFactsOf } from '../filter/inputs/node.ts'
 import {
-  bucketNodesOf,
+  nodesOfBucket,
   poolFactsOf,
   poolNameOf,
-  poolReadOf,
-  type KnownOfPool,
-  type PoolRead,
+  parseNodePool,
+  type PoolObservations,
+  type ParsedNodePool,
 } from '../filter/inputs/pool.ts'
 import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
 import {
@@ -80,7 +80,7 @@ export class FilterInputs implements AsyncDisposable {
   readonly #ending: Promise<void>[] = []
   #closed = false
   #node: NodeFacts | undefined
-  #poolRead: PoolRead | undefined
+  #poolRead: ParsedNodePool | undefined
   #bucketNodes: readonly string[] | undefined
   #topologies: Readonly<Record<string, string>> | undefined
   #known: LearnedInputs
@@ -215,7 +215,7 @@ export class FilterInputs implements AsyncDisposable {
         ...byName(name ?? ''),
         encoding: 'json',
       },
-      read: ({ gvr, bytes }) => poolReadOf(gvr, bytes),
+      read: ({ gvr, bytes }) => parseNodePool(gvr, bytes),
       onValues: (values) => {
         this.#poolRead = values.get(name ?? '')
       },
@@ -229,7 +229,7 @@ export class FilterInputs implements AsyncDisposable {
         labelSelector: `${poolNameLabel}=${pool ?? ''}`,
         encoding: 'json',
       },
-      read: ({ bytes }) => bucketNodesOf(bytes),
+      read: ({ bytes }) => nodesOfBucket(bytes),
       onValues: (values) => {
         this.#bucketNodes =
           values.size === 0 ? undefined : [...new Set([...values.values()].flat())].toSorted()
@@ -424,15 +424,15 @@ export class FilterInputs implements AsyncDisposable {
     return state?.kind === 'synced' && this.#poolRead === undefined
   }
 
-  #ofPool(): KnownOfPool {
+  #ofPool(): PoolObservations {
     const { config, live } = this.#surroundings
     return {
-      named: config.nodepoolName,
+      configuredName: config.nodepoolName,
       node: this.#node,
-      read: this.#poolRead,
-      isRead: live().nodePools !== 'off',
+      nodePool: this.#poolRead,
+      readsNodePools: live().nodePools !== 'off',
       isAbsent: this.#poolIsAbsent(),
-      last: this.#known.pool,
+      lastFacts: this.#known.pool,
     }
   }
 }

@@ -52,15 +52,15 @@ void t.test(
     const definitions = ['b', 'a', 'c'].map((letter) => define(letter, append(letter)))
     const chain = chainOf(definitions)
     t.strictSame(chain.filters, ['b', 'a', 'c'])
-    t.equal(text(chain.look(pod, 'json', object('{}'))), '{"x":"bac"}')
+    t.equal(text(chain.apply(pod, 'json', object('{}'))), '{"x":"bac"}')
   },
 )
 
 void t.test('an object that all filters leave is the same instance, with its bytes', async (t) => {
   const chain = chainOf([define('a', () => 'leave'), define('b', () => [])])
   const given = object('{ "x": 1 }')
-  t.equal(chain.look(pod, 'json', given), given)
-  t.equal(chain.look(pod, 'json', given), given, 'from memory too')
+  t.equal(chain.apply(pod, 'json', given), given)
+  t.equal(chain.apply(pod, 'json', given), given, 'from memory too')
 })
 
 void t.test('no filter is asked after one that withholds', async (t) => {
@@ -71,7 +71,7 @@ void t.test('no filter is asked after one that withholds', async (t) => {
       return 'leave'
     }),
   ])
-  t.equal(chain.look(pod, 'json', object('{}')), undefined)
+  t.equal(chain.apply(pod, 'json', object('{}')), undefined)
 })
 
 void t.test('a chain has the filters with a rule for what is asked, and no others', async (t) => {
@@ -112,12 +112,12 @@ void t.test('what becomes of an object at which a filter fails says the filter',
   const failures: unknown[] = []
   const note: OnFilterFailure = (filter, cause) => failures.push([filter, (cause as Error).message])
   const passing = chainOf([define('bad', broken), define('x', append('x'))], note)
-  t.equal(text(passing.look(pod, 'json', object('{}'))), '{"x":"x"}')
+  t.equal(text(passing.apply(pod, 'json', object('{}'))), '{"x":"x"}')
   const withholding = chainOf(
     [define('bad', broken, { onError: 'withhold' }), define('x', append('x'))],
     note,
   )
-  t.equal(withholding.look(pod, 'json', object('{}')), undefined)
+  t.equal(withholding.apply(pod, 'json', object('{}')), undefined)
   t.strictSame(failures, [
     ['bad', 'broken'],
     ['bad', 'broken'],
@@ -134,7 +134,7 @@ void t.test(
     ]
     const chain = chainOf([define('a', filter)], (name) => failures.push(name))
     const given = object('{}')
-    t.equal(chain.look(pod, 'json', given), given)
+    t.equal(chain.apply(pod, 'json', given), given)
     t.strictSame(failures, ['a'])
   },
 )
@@ -142,16 +142,16 @@ void t.test(
 void t.test('each failure is told, none is remembered', async (t) => {
   let failures = 0
   const chain = chainOf([define('a', broken)], () => failures++)
-  chain.look(pod, 'json', object('{}'))
-  chain.look(pod, 'json', object('{}'))
+  chain.apply(pod, 'json', object('{}'))
+  chain.apply(pod, 'json', object('{}'))
   t.equal(failures, 2)
 })
 
 void t.test('bytes that cannot be read are a failure of the filter that reads them', async (t) => {
   let failures = 0
   const chain = chainOf([define('a', append('x'), { onError: 'withhold' })], () => failures++)
-  t.equal(chain.look(pod, 'json', object('{"a"')), undefined)
-  t.equal(chain.look(pod, 'protobuf', object('x')), undefined)
+  t.equal(chain.apply(pod, 'json', object('{"a"')), undefined)
+  t.equal(chain.apply(pod, 'protobuf', object('x')), undefined)
   t.equal(failures, 2)
 })
 
@@ -174,9 +174,9 @@ const labelled = (value: string, known?: Partial<ApiObject>): ApiObject =>
 void t.test('the same version of an object is judged once, whoever brings its bytes', async (t) => {
   for (const value of ['yes', 'no', 'edit']) {
     const { chain, asked } = counting()
-    const first = chain.look(pod, 'json', labelled(value))
+    const first = chain.apply(pod, 'json', labelled(value))
     const again = labelled(value)
-    const second = chain.look(pod, 'json', again)
+    const second = chain.apply(pod, 'json', again)
     t.equal(asked(), 1)
     if (value === 'yes') t.equal(second, again)
     else t.equal(second, first)
@@ -185,20 +185,20 @@ void t.test('the same version of an object is judged once, whoever brings its by
 
 void t.test('another version, object or chain is judged anew', async (t) => {
   const { chain, asked } = counting()
-  chain.look(pod, 'json', labelled('yes'))
+  chain.apply(pod, 'json', labelled('yes'))
   for (const known of [{ resourceVersion: '2' }, { uid: 'v' }, { name: 'b' }, { namespace: 'm' }]) {
-    chain.look(pod, 'json', labelled('yes', known))
+    chain.apply(pod, 'json', labelled('yes', known))
   }
-  chain.look({ ...pod, version: 'v2' }, 'json', labelled('yes'))
+  chain.apply({ ...pod, version: 'v2' }, 'json', labelled('yes'))
   t.equal(asked(), 6)
 })
 
 void t.test('two forms of the same version are never taken for each other', async (t) => {
   const { chain, asked } = counting()
-  t.equal(chain.look(pod, 'json', labelled('no')), undefined)
+  t.equal(chain.apply(pod, 'json', labelled('no')), undefined)
   const other = labelled('yes')
-  t.equal(chain.look(pod, 'json', other), other)
-  t.equal(chain.look(pod, 'json', labelled('no')), undefined)
+  t.equal(chain.apply(pod, 'json', other), other)
+  t.equal(chain.apply(pod, 'json', labelled('no')), undefined)
   t.equal(asked(), 3)
 })
 
@@ -215,15 +215,15 @@ void t.test('chains do not share what they made of an object', async (t) => {
   )
   const given = object('{}')
   const looks = (['list', 'watch', 'list'] as const).map((verb) =>
-    text(filters.chainFor('kubelet', pods, verb)?.look(pod, 'json', given)),
+    text(filters.chainFor('kubelet', pods, verb)?.apply(pod, 'json', given)),
   )
   t.strictSame(looks, ['{"x":"l"}', '{"x":"w"}', '{"x":"l"}'])
 })
 
 void t.test('what comes without a version is judged each time', async (t) => {
   const { chain, asked } = counting()
-  chain.look(pod, 'json', labelled('yes', { resourceVersion: '' }))
-  chain.look(pod, 'json', labelled('yes', { resourceVersion: '' }))
+  chain.apply(pod, 'json', labelled('yes', { resourceVersion: '' }))
+  chain.apply(pod, 'json', labelled('yes', { resourceVersion: '' }))
   t.equal(asked(), 2)
 })
 
@@ -231,9 +231,9 @@ void t.test('judging a slice does not hold on to what it was cut from', async (t
   const chunk = Buffer.from(`{"metadata":{}}${' '.repeat(1000)}`)
   const given = { ...object(''), bytes: chunk.subarray(0, 15) }
   const { chain, asked } = counting()
-  chain.look(pod, 'json', given)
+  chain.apply(pod, 'json', given)
   chunk.fill(0)
-  chain.look(pod, 'json', object('{"metadata":{}}'))
+  chain.apply(pod, 'json', object('{"metadata":{}}'))
   t.equal(asked(), 1)
 })
 
@@ -245,7 +245,7 @@ void t.test('a filter sees the kind and the name of what it judges', async (t) =
       return 'leave'
     }),
   ])
-  chain.look(pod, 'json', object('{}'))
+  chain.apply(pod, 'json', object('{}'))
   t.strictSame(seen, [['n', 'a', 'Pod']])
   t.equal(cursorOf('json', pod, object('{}')).kind, 'Pod')
 })

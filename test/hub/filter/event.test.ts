@@ -3,7 +3,7 @@ import { cursorOf } from '../../../src/api/codec/cursor.ts'
 import { listKind, objectKind } from '../../../src/api/codec/list.ts'
 import type { ObjectEvent, WatchEvent } from '../../../src/api/codec/watch.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
-import { judgeEvent } from '../../../src/hub/filter/event.ts'
+import { filterEvent } from '../../../src/hub/filter/event.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { expired } from '../../../src/api/kube/status.ts'
 import { cutList } from '../../contracts/cutter-list.ts'
@@ -64,7 +64,7 @@ function summary(judged: WatchEvent | undefined): unknown {
   ]
 }
 
-const judge = (given: WatchEvent) => judgeEvent(chain, pod, 'json', given)
+const judge = (given: WatchEvent) => filterEvent(chain, pod, 'json', given)
 
 void t.test('an event is judged by what was shown before and is now', async (t) => {
   const now = (type: string, edited: boolean, own: boolean) => [
@@ -162,7 +162,7 @@ void t.test('a replay of any history leaves its reader with what a list would sh
           held = Buffer.from(judged.object.bytes).toString()
         }
         before = next
-        const listed = next && chain.look(pod, 'json', next)
+        const listed = next && chain.apply(pod, 'json', next)
         const expected = listed && Buffer.from(listed.bytes).toString()
         if (held !== expected) t.fail(`${history.join()} after ${version}`)
       }
@@ -193,7 +193,7 @@ void t.test(
       { onFailure: (name, cause) => t.fail(name, { cause }), warn: () => undefined },
     ).chainFor('kubelet', pods, 'watch')
     const given: WatchEvent = { type: 'MODIFIED', object: bare, previous: collector }
-    const judged = labelled && judgeEvent(labelled, gvk, 'protobuf', given)
+    const judged = labelled && filterEvent(labelled, gvk, 'protobuf', given)
     if (judged?.type !== 'DELETED') throw new Error('not taken back')
     t.equal(judged.object.resourceVersion, bare.resourceVersion)
     const cursor = cursorOf('protobuf', gvk, judged.object)

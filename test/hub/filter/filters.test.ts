@@ -39,10 +39,10 @@ void t.test('a filter is made of its needs alone, and anew only when one changes
   const first = filters.chainFor('kube-proxy', services, 'list')
   t.equal(filters.chainFor('kube-proxy', services, 'list'), first)
   t.equal(filters.chainFor('kube-proxy', services, 'watch'), first, 'whatever is asked')
-  filters.inform({ poolNodes: ['a'] })
-  filters.inform({ nodeName: 'another' })
+  filters.setInputs({ poolNodes: ['a'] })
+  filters.setInputs({ nodeName: 'another' })
   t.equal(filters.chainFor('kube-proxy', services, 'list'), first, 'nothing it needs has changed')
-  filters.inform({ poolNodes: ['a', 'b'] })
+  filters.setInputs({ poolNodes: ['a', 'b'] })
   const second = filters.chainFor('kube-proxy', services, 'list')
   t.not(second, first)
   t.equal(second?.state.chain, first?.state.chain, 'the same filters')
@@ -57,17 +57,17 @@ void t.test('a filter with nothing to do stands, and lets all pass', async (t) =
   const filters = new Filters([define({ create: () => undefined })], inputsOf(), telling)
   const chain = filters.chainFor('kube-proxy', services, 'list')
   t.strictSame(chain?.filters, [])
-  t.equal(chain?.look(service, 'json', object), object)
+  t.equal(chain?.apply(service, 'json', object), object)
 })
 
 void t.test('a filter that waits for what is not known is not made before', async (t) => {
   const definition = define({ needs: ['pool'], awaits: ['pool'], create: () => () => 'withhold' })
   const filters = new Filters([definition], inputsOf(), telling)
-  t.strictSame(filters.chainFor('kube-proxy', services, 'list')?.unknown, ['pool'])
-  filters.inform({ pool: null })
+  t.strictSame(filters.chainFor('kube-proxy', services, 'list')?.missingInputs, ['pool'])
+  filters.setInputs({ pool: null })
   const chain = filters.chainFor('kube-proxy', services, 'list')
-  t.strictSame(chain?.unknown, [], 'that there is none is known')
-  t.equal(chain?.look(service, 'json', object), undefined)
+  t.strictSame(chain?.missingInputs, [], 'that there is none is known')
+  t.equal(chain?.apply(service, 'json', object), undefined)
 })
 
 void t.test(
@@ -81,18 +81,18 @@ void t.test(
     const filters = new Filters([definition], inputsOf(), telling)
     let told = 0
     filters.onChange(() => told++)
-    filters.inform({ untold: ['pool'] })
+    filters.setInputs({ untold: ['pool'] })
     t.equal(told, 1, 'who waits is told')
     const without = filters.chainFor('kube-proxy', services, 'list')
-    t.strictSame(without?.unknown, [])
-    t.equal(without?.look(service, 'json', object), object)
-    filters.inform({ pool: null, untold: [] })
+    t.strictSame(without?.missingInputs, [])
+    t.equal(without?.apply(service, 'json', object), object)
+    filters.setInputs({ pool: null, untold: [] })
     t.equal(
-      filters.chainFor('kube-proxy', services, 'list')?.look(service, 'json', object),
+      filters.chainFor('kube-proxy', services, 'list')?.apply(service, 'json', object),
       undefined,
     )
     const former = without && filters.chainOf('kube-proxy', services, 'list', without.state)
-    t.equal(former?.look(service, 'json', object), object)
+    t.equal(former?.apply(service, 'json', object), object)
   },
 )
 
@@ -101,14 +101,14 @@ void t.test('components are added to a filter, but never the hub itself', async 
   let told = 0
   using _told = filters.onChange(() => told++)
   t.equal(filters.chainFor('coredns', services, 'list'), undefined)
-  filters.components(new Map([['a', new Set(['coredns', 'nodehub'])]]))
+  filters.setAdditionalComponents(new Map([['a', new Set(['coredns', 'nodehub'])]]))
   t.ok(filters.chainFor('coredns', services, 'list'))
   t.ok(filters.chainFor('kube-proxy', services, 'list'))
   t.equal(filters.chainFor('coredns', services, 'get'), undefined, 'for what the rules say')
   t.equal(filters.chainFor('nodehub', services, 'list'), undefined)
-  filters.components(new Map([['a', new Set(['coredns', 'nodehub'])]]))
+  filters.setAdditionalComponents(new Map([['a', new Set(['coredns', 'nodehub'])]]))
   t.equal(told, 1, 'the same again is no change')
-  filters.components(new Map())
+  filters.setAdditionalComponents(new Map())
   t.equal(filters.chainFor('coredns', services, 'list'), undefined)
 })
 
@@ -123,12 +123,12 @@ void t.test('the chain of another time judges by what was known then', async (t)
   const filters = new Filters([definition], inputsOf({ poolNodes: ['a'] }), telling)
   const before = filters.chainFor('kube-proxy', services, 'list')
   if (!before) throw new Error('no chain')
-  filters.inform({ poolNodes: [] })
+  filters.setInputs({ poolNodes: [] })
   const now = filters.chainFor('kube-proxy', services, 'list')
   const then = filters.chainOf('kube-proxy', services, 'list', before.state)
-  t.equal(now?.look(service, 'json', object), undefined)
-  t.equal(then?.look(service, 'json', object), object)
-  filters.define([define({ needs: ['poolNodes'], revision: '2' })])
+  t.equal(now?.apply(service, 'json', object), undefined)
+  t.equal(then?.apply(service, 'json', object), object)
+  filters.setDefinitions([define({ needs: ['poolNodes'], revision: '2' })])
   const other = filters.chainOf('kube-proxy', services, 'list', before.state)
   t.equal(other, undefined, 'other code cannot tell')
 })
@@ -145,7 +145,7 @@ void t.test('a filter that cannot be made fails as it says', async (t) => {
   )
   t.strictSame(failures, ['a', 'b'])
   t.equal(
-    filters.chainFor('kube-proxy', services, 'list')?.look(service, 'json', object),
+    filters.chainFor('kube-proxy', services, 'list')?.apply(service, 'json', object),
     undefined,
   )
 })
@@ -160,8 +160,8 @@ void t.test('a mirror pod is left as it is', async (t) => {
   const chain = new Filters([definition], inputsOf(), telling).chainFor('kube-proxy', pods, 'list')
   const annotations = '{"kubernetes.io/config.mirror":"x"}'
   const mirror = { ...object, bytes: Buffer.from(`{"metadata":{"annotations":${annotations}}}`) }
-  t.equal(chain?.look(pod, 'json', mirror), mirror)
-  t.equal(chain?.look(pod, 'json', { ...object, name: 'b' }), undefined)
+  t.equal(chain?.apply(pod, 'json', mirror), mirror)
+  t.equal(chain?.apply(pod, 'json', { ...object, name: 'b' }), undefined)
 })
 
 void t.test('a rule about one object stands only where the answer may have it', async (t) => {

@@ -10,7 +10,7 @@ import type { Exchange, CollectionSnapshot, Reply } from '../../../src/http/exch
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
-import { Shown } from '../../../src/hub/filter/shown.ts'
+import { ChainStateHistory } from '../../../src/hub/filter/chain-state-history.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { withFilters } from '../../../src/hub/pipeline/filters.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
@@ -284,7 +284,7 @@ async function history(t: Test, seed: number): Promise<void> {
   const collection = new Collection(drawn)
   let [revision, poolNodes, topologies] = ['0', [] as string[], {} as Record<string, string>]
   let filters: Filters
-  let shown = new Shown(file)
+  let shown = new ChainStateHistory(file)
   let handle: Handle = collection.answer
   const hooks = { onDifference: () => undefined, onExpired: () => undefined }
   const start = (): void => {
@@ -301,16 +301,16 @@ async function history(t: Test, seed: number): Promise<void> {
     () => collection.put(names[random(4)] ?? ''),
     () => collection.put(names[random(4)] ?? ''),
     () => collection.delete(names[random(4)] ?? ''),
-    () => filters.inform({ poolNodes: (poolNodes = some()) }),
+    () => filters.setInputs({ poolNodes: (poolNodes = some()) }),
     () =>
-      filters.inform({
+      filters.setInputs({
         topologies: (topologies = Object.fromEntries(some().map((name) => [name, 'x']))),
       }),
     () => clients[random(2)]?.hangUp(),
     async () => {
       if (random(3) > 0) return
       revision = String(random(3))
-      filters.define([marking(revision)])
+      filters.setDefinitions([marking(revision)])
     },
     async () => {
       if (random(3) > 0) return
@@ -323,7 +323,7 @@ async function history(t: Test, seed: number): Promise<void> {
       }
       for (const client of clients) client.hangUp()
       await shown[Symbol.asyncDispose]()
-      shown = new Shown(file)
+      shown = new ChainStateHistory(file)
       if (random(2) === 0) poolNodes = some()
       if (random(4) === 0) revision = String(random(3))
       start()

@@ -198,7 +198,7 @@ void t.test('while a filter would guess, nobody is shown anything, nor asked', a
   const written = await handler(exchangeOf('/api/v1/services/a', { method: 'PATCH' }))
   t.equal(written.kind, 'list', 'what is written is not held up')
   const answered = handler(services)
-  chain.inform({ pool: null })
+  chain.setInputs({ pool: null })
   t.match(await answered, { kind: 'list', status: 200 }, 'who has waited is answered')
 })
 
@@ -256,7 +256,7 @@ void t.test('what a filter settles is settled before anything is shown', async (
     ...settling,
     create: () => ({ filter: () => 'leave', before: () => Promise.reject(new Error('no disk')) }),
   }
-  chain.define([failing])
+  chain.setDefinitions([failing])
   const refused = await handler(exchangeOf('/api/v1/services')).catch((cause: unknown) => cause)
   t.match(refused, { status: { code: 503 } }, 'a list that cannot be shown is refused')
 })

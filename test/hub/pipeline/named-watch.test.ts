@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
-import { Shown } from '../../../src/hub/filter/shown.ts'
+import { ChainStateHistory } from '../../../src/hub/filter/chain-state-history.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { at, type Watching } from '../../kit/client.ts'
 import { service, services, startCloud } from '../../kit/cloud.ts'
@@ -55,7 +55,7 @@ for (const encoding of encodings) {
     const hooks = { onDifference: () => undefined, onExpired: () => undefined }
     const hub = await startHubParts(t, {
       upstream: cloud,
-      filtering: { filters, shown: new Shown(), hooks },
+      filtering: { filters, shown: new ChainStateHistory(), hooks },
     })
     const client = hub.as('kube-proxy', { encoding })
     const { resourceVersion } = await client.list(`/api/v1${rest}?fieldSelector=metadata.name%3Da`)
@@ -65,7 +65,7 @@ for (const encoding of encodings) {
     cloud.sandbox.update(services, service('b', '10.96.0.50'))
     cloud.sandbox.update(services, service('a', '10.96.0.50'))
     t.strictSame(await told(watch, 1), [['MODIFIED', 'a', 'here']])
-    filters.inform({ poolNodes: ['a'] })
+    filters.setInputs({ poolNodes: ['a'] })
     t.match(await told(watch, 1), [['DELETED', 'a']])
     t.strictSame(new Set(settled), new Set(['a']))
   })

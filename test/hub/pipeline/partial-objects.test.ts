@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
-import { Shown } from '../../../src/hub/filter/shown.ts'
+import { ChainStateHistory } from '../../../src/hub/filter/chain-state-history.ts'
 import {
   at,
   objectOf,
@@ -94,7 +94,7 @@ async function startHub(
     onFailure: () => undefined,
     warn: () => undefined,
   })
-  const shown = new Shown(join(directory, 'shown.json'))
+  const shown = new ChainStateHistory(join(directory, 'shown.json'))
   const hooks = { onDifference: () => undefined, onExpired: () => undefined }
   const hub = await startHubParts(t, { upstream, directory, filtering: { filters, shown, hooks } })
   return {
@@ -146,11 +146,11 @@ for (const [representation, accept] of Object.entries(accepts)) {
     async (t) => {
       const { cloud, hub, kubectl, resourceVersion } = await begun(t)
       const watch = await watched(kubectl, resourceVersion)
-      hub.filters.inform({ poolNodes: ['a'] })
+      hub.filters.setInputs({ poolNodes: ['a'] })
       t.strictSame(await told(watch, 3), ['DELETED a', 'ADDED c', 'BOOKMARK'])
       cloud.sandbox.create(services, service('d', '10.96.0.99'))
       t.strictSame(await told(watch, 1), ['ADDED d'], 'and goes on')
-      hub.filters.define([byPool('2')])
+      hub.filters.setDefinitions([byPool('2')])
       t.strictSame(await told(watch, 1), ['ERROR 410'], 'of other filters it has to list')
     },
   )

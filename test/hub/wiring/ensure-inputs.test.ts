@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
-import { Shown } from '../../../src/hub/filter/shown.ts'
+import { ChainStateHistory } from '../../../src/hub/filter/chain-state-history.ts'
 import { ensureInputsOf } from '../../../src/hub/wiring/ensure-inputs.ts'
 import { at, objectOf } from '../../kit/client.ts'
 import { allServices, service, services, startCloud } from '../../kit/cloud.ts'
@@ -32,7 +32,7 @@ void t.test('who is shown the address of the hub waits for it, and nobody else',
     upstream: cloud,
     filtering: {
       filters,
-      shown: new Shown(),
+      shown: new ChainStateHistory(),
       hooks: { onDifference: () => undefined, onExpired: () => undefined },
     },
     learn: ensureInputsOf({
@@ -53,7 +53,7 @@ void t.test('who is shown the address of the hub waits for it, and nobody else',
   t.equal((await hub.as('kubelet').get('/version')).status, 200)
   t.equal((await hub.as('kubelet').get('/api/v1/pods')).status, 200)
   t.equal((await hub.as('coredns').get(allServices)).status, 200)
-  filters.inform({ hubAddress: { host: '192.0.2.1', port: 10268 } })
+  filters.setInputs({ hubAddress: { host: '192.0.2.1', port: 10268 } })
   judged.resolve()
   const { body, headers } = await led
   const shown = at(objectOf({ body, headers }), 'items', 0, 'spec', 'externalName')

@@ -4,7 +4,7 @@ import { PathError } from '../../../api/codec/path-error.ts'
 import { absent, type Evaluation } from './evaluation.ts'
 import { functions, methods, type KnownFunction } from './functions.ts'
 import { isEqual, operators } from './operators.ts'
-import { any, either, fieldShape, hasMessage, scalar, type Shape } from './shape.ts'
+import { any, commonShape, fieldShape, hasMessage, scalar, type Shape } from './shape.ts'
 import {
   Failure,
   listOf,
@@ -17,12 +17,12 @@ import {
 } from './value.ts'
 
 /** How deep comprehensions may stand in one another. */
-export const deepest = 2
+export const deepestComprehension = 2
 
 export type Run = (evaluation: Evaluation) => Value
 
 /** What expressions may speak of besides the object. */
-export type Root = 'node' | 'pool'
+export type Variable = 'node' | 'pool'
 
 /** A part of an expression: what is known of its value, and how to come to it. */
 interface Part {
@@ -47,7 +47,7 @@ export interface CelMistake {
  */
 export class Compiler {
   readonly mistakes: CelMistake[] = []
-  readonly roots = new Set<Root>()
+  readonly variables = new Set<Variable>()
   readonly #object: Shape
   readonly #locals: { readonly name: string; readonly shape: Shape }[] = []
   readonly #paths = new Map<string, Path>()
@@ -153,11 +153,11 @@ export class Compiler {
       return { shape: this.#object, path: [], run: () => new Failure('object as a whole') }
     if (name !== 'node' && name !== 'pool')
       return this.#wrong(node, `${name} is not known; there are object, node and pool`)
-    this.roots.add(name)
+    this.variables.add(name)
     return {
       shape: any,
-      run: ({ known }) =>
-        known[name] === undefined ? new Failure(`${name} is not known`) : known[name],
+      run: ({ variables }) =>
+        variables[name] === undefined ? new Failure(`${name} is not known`) : variables[name],
     }
   }
 
@@ -323,10 +323,10 @@ export class Compiler {
     const [variable, ...bodies] = given
     if (variable?.op !== 'id' || bodies.length === 0 || bodies.length > (name === 'map' ? 2 : 1))
       return this.#wrong(node, `${name} takes a variable and an expression of it`)
-    if (this.#locals.length >= deepest)
+    if (this.#locals.length >= deepestComprehension)
       return this.#wrong(
         node,
-        `${name} stands in more than ${deepest - 1} other: what it costs has no bound`,
+        `${name} stands in more than ${deepestComprehension - 1} other: what it costs has no bound`,
       )
     const { shape, run: range } = this.#readable(receiver)
     if (shape.kind === 'message' || shape.kind === 'scalar')
@@ -369,7 +369,7 @@ export class Compiler {
   #list(node: ASTNode, items: readonly ASTNode[]): Part {
     const parts = items.map((item) => this.#readable(item))
     const of = parts.reduce<Shape | undefined>(
-      (shape, part, at) => (at === 0 ? part.shape : shape && either(shape, part.shape)),
+      (shape, part, at) => (at === 0 ? part.shape : shape && commonShape(shape, part.shape)),
       any,
     )
     if (!of)
@@ -403,7 +403,7 @@ export class Compiler {
   #choice(node: ASTNode, [condition, one, other]: readonly [ASTNode, ASTNode, ASTNode]): Part {
     const test = this.value(condition)
     const [yes, no] = [this.#readable(one), this.#readable(other)]
-    const shape = either(yes.shape, no.shape)
+    const shape = commonShape(yes.shape, no.shape)
     if (!shape)
       return this.#wrong(
         node,

@@ -1,6 +1,6 @@
 import type { Cursor, Path } from '../../../api/codec/cursor.ts'
 import type { Json } from '../../../api/kube/json.ts'
-import { Failure, keysOf, lifted, listOf, type List, type Value } from './value.ts'
+import { Failure, keysOf, fromJson, listOf, type List, type Value } from './value.ts'
 
 /**
  * What one evaluation may take: a predicate of ten steps for each of a thousand endpoints, and as
@@ -23,7 +23,7 @@ class TooCostly extends Error {
 }
 
 /** What expressions know besides the object. */
-export interface Known {
+export interface VariableValues {
   readonly node: Json | undefined
   readonly pool: Json | undefined
 }
@@ -32,14 +32,14 @@ export interface Known {
 export class Evaluation {
   /** The variables of comprehensions, the innermost last. */
   readonly locals: Value[] = []
-  readonly known: Known
+  readonly variables: VariableValues
   readonly #cursor: Cursor
   readonly #read = new Map<Path, Value | undefined>()
   #steps = mostSteps
 
-  constructor(cursor: Cursor, known: Known) {
+  constructor(cursor: Cursor, known: VariableValues) {
     this.#cursor = cursor
-    this.known = known
+    this.variables = known
   }
 
   /** Throws where the evaluation has gone on for long enough. */
@@ -76,7 +76,7 @@ export class Evaluation {
   read(path: Path): Value | undefined {
     if (this.#read.has(path)) return this.#read.get(path)
     // Mostly a scalar, which is read without decoding anything beside it.
-    const found = lifted(this.#cursor.value(path) ?? this.#cursor.json(path))
+    const found = fromJson(this.#cursor.value(path) ?? this.#cursor.json(path))
     const value = Array.isArray(found) && found.length === 0 ? undefined : found
     this.#read.set(path, value)
     return value

@@ -5,8 +5,8 @@ import {
   type ASTNode,
 } from '@marcbachmann/cel-js'
 import type { Cursor } from '../../../api/codec/cursor.ts'
-import { Compiler, type CelMistake, type Root } from './compile.ts'
-import { Evaluation, type Known } from './evaluation.ts'
+import { Compiler, type CelMistake, type Variable } from './compile.ts'
+import { Evaluation, type VariableValues } from './evaluation.ts'
 import { any, type Shape } from './shape.ts'
 import type { Value } from './value.ts'
 
@@ -14,7 +14,7 @@ import type { Value } from './value.ts'
 export const longestExpression = 4096
 
 /** Each node is gone through at least once for an object, and recursively. */
-export const limits = {
+export const parserLimits = {
   maxAstNodes: 500,
   maxDepth: 32,
   maxListElements: 100,
@@ -26,7 +26,7 @@ export const limits = {
  * The parser and the types are the library's; what an expression costs is bounded by our own
  * evaluation.
  */
-const environment = new Environment({ limits, homogeneousAggregateLiterals: false })
+const environment = new Environment({ limits: parserLimits, homogeneousAggregateLiterals: false })
   .registerVariable('object', 'dyn')
   .registerVariable('node', 'dyn')
   .registerVariable('pool', 'dyn')
@@ -34,9 +34,9 @@ const environment = new Environment({ limits, homogeneousAggregateLiterals: fals
 /** An expression that is ready to be evaluated. */
 export interface Program {
   /** What it speaks of besides the object. */
-  readonly roots: ReadonlySet<Root>
+  readonly variables: ReadonlySet<Variable>
   /** What it comes to for an object; throws where it would cost too much. */
-  evaluate(cursor: Cursor, known: Known): Value
+  evaluate(cursor: Cursor, known: VariableValues): Value
 }
 
 export type Compiled = { readonly program: Program } | { readonly mistakes: readonly CelMistake[] }
@@ -64,7 +64,7 @@ export function compile(
   const run = compiler.value(ast)
   return {
     program: {
-      roots: compiler.roots,
+      variables: compiler.variables,
       evaluate: (cursor, known) => run(new Evaluation(cursor, known)),
     },
   }

@@ -46,7 +46,7 @@ export function hasMessage(shape: Shape): boolean {
  * The shape of what may be either; `undefined` where the fields of the one are not those of the
  * other.
  */
-export function either(one: Shape, other: Shape): Shape | undefined {
+export function commonShape(one: Shape, other: Shape): Shape | undefined {
   if (isSame(one, other)) return one
   return hasMessage(one) || hasMessage(other) ? undefined : any
 }

@@ -50,7 +50,7 @@ export interface List {
 }
 
 /** What JSON has, as an expression sees it: numbers without a fraction are whole numbers. */
-export const lifted = (json: Json | undefined): Value | undefined =>
+export const fromJson = (json: Json | undefined): Value | undefined =>
   typeof json === 'number' && Number.isSafeInteger(json) ? BigInt(json) : (json ?? undefined)
 
 export function listOf(value: Value): List | undefined {
@@ -58,7 +58,7 @@ export function listOf(value: Value): List | undefined {
     return { length: value.items.length, at: (index) => value.items[index] ?? null }
   if (!Array.isArray(value)) return undefined
   const items = value as readonly Json[]
-  return { length: items.length, at: (index) => lifted(items[index]) ?? null }
+  return { length: items.length, at: (index) => fromJson(items[index]) ?? null }
 }
 
 export const isMap = (value: Value): boolean => value instanceof MadeMap || isJsonObject(value)
@@ -79,7 +79,7 @@ export function memberOf(value: Value, key: Value): Value | undefined {
   if (!isJsonObject(value)) return new Failure(`no such key: ${shownKey(key)} of ${typeOf(value)}`)
   if (typeof key !== 'string' || !Object.hasOwn(value, key)) return undefined
   const member = value[key]
-  return isThere(member) ? lifted(member) : undefined
+  return isThere(member) ? fromJson(member) : undefined
 }
 
 /** A key in a message. */

@@ -10,8 +10,8 @@ export interface DeclaredPort {
 }
 
 /**
- * The ports that a pod's containers declare, those of sidecars (init containers that go on running)
- * included.
+ * The ports that a pod's containers declare, including sidecars (init containers that keep
+ * running).
  */
 export function portsOf(pod: Cursor): readonly DeclaredPort[] {
   const containers = inListAt(pod, ['spec', 'containers'])

@@ -3,20 +3,20 @@ import type { Cursor } from '../../../api/codec/cursor.ts'
 import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
 import type { Inputs } from '../inputs.ts'
 import { portsOf, type DeclaredPort } from './ports.ts'
-import { mayBePropagated, shownAnew, shownByStatus } from './rule.ts'
+import { mayBePropagated, verdictForNewPod, verdictFromStatus } from './rule.ts'
 import type { NetworkVerdict, NetworkVerdicts } from './verdicts.ts'
 
 /**
- * The network on which the kubelet is shown a pod: the host's because the pod asks for it, or all
- * the same, or the pod network.
+ * The network on which the kubelet gets a pod: the host's because the pod requests it, the host's
+ * by propagation, or the pod network.
  */
 export type ShownNetwork = 'host' | 'propagated' | 'pod'
 
-/** A port that a pod on the host's network shares with something else on the node. */
+/** A port that a pod on the host's network shares with another user of that port on the node. */
 export interface PortClash {
   readonly port: number
   readonly protocol: string
-  /** Pods by namespace and name, or what a node usually has there. */
+  /** Pods as `namespace/name`, or the usual user of the port on a node. */
   readonly with: string
 }
 
@@ -25,77 +25,78 @@ export interface PodOnNode {
   readonly name: string
   readonly uid: string
   readonly network: ShownNetwork
-  /** What has been settled for as long as the pod lives; absent: nothing, or it needs nothing. */
+  /** The verdict for as long as the pod lives; absent: none yet, or none needed. */
   readonly verdict?: NetworkVerdict
   /**
-   * What `on` makes of such a pod when it is first shown; 'unknown' where the kind of the pool has
-   * never been known.
+   * The verdict that `on` gives such a pod when it is new; 'unknown' where the pool's kind is
+   * unknown.
    */
   readonly anew: 'propagated' | 'unchanged' | 'unknown'
   readonly ports: readonly DeclaredPort[]
-  /** On the host's network, where `anew` or `network` has it there. */
+  /** Clashes on the host's network, where `anew` or `network` puts the pod there. */
   readonly clashes: readonly PortClash[]
 }
 
-/**
- * What becomes of the pods of this node's kubelet, and would with `--host-network-propagation=on`.
- */
+/** The pods of this node's kubelet, and what `--host-network-propagation=on` does to them. */
 export interface HostNetworkReport {
   readonly mode: Inputs['propagation']
-  /** The name of the node's pool; absent: it is in none, or not known. */
+  /** The name of the node's pool; absent: none, or unknown. */
   readonly pool?: string
   readonly hostNetworkPool: boolean | 'unknown'
-  /** `undefined` in memory, absent in JSON: they were never listed. */
+  /** Absent: pods were never listed. */
   readonly pods?: readonly PodOnNode[]
 }
 
-export interface ReportParts {
+export interface HostNetworkReportOptions {
   readonly inputs: Pick<Inputs, 'nodeName' | 'propagation' | 'pool'>
-  /** As the cloud has them. */
+  /** Unfiltered. */
   readonly pods: Iterable<{ readonly cursor: Cursor; readonly uid: string }> | undefined
   readonly verdictOf: NetworkVerdicts['of']
   readonly mayHaveBeenShown: NetworkVerdicts['mayHaveBeenShown']
-  /** Ports of the hub. */
+  /** The ports of the hub. */
   readonly reserved: readonly ReservedPort[]
 }
 
-/** Goes through the pods in slices. Rejects, as cursors throw, where a pod cannot be read. */
-export async function hostNetworkReport(parts: ReportParts): Promise<HostNetworkReport> {
+/** Reports on the pods in time slices. Rejects where a pod cannot be read. */
+export async function hostNetworkReport(
+  parts: HostNetworkReportOptions,
+): Promise<HostNetworkReport> {
   const { inputs, pods } = parts
   const { pool, propagation: mode } = inputs
   return {
     mode,
     ...(pool && { pool: pool.name }),
     hostNetworkPool: pool === null ? false : (pool?.hostNetwork ?? 'unknown'),
-    ...(pods && { pods: withClashes(await found(pods, parts), parts.reserved) }),
+    ...(pods && { pods: withClashes(await reportedPods(pods, parts), parts.reserved) }),
   }
 }
 
-type Found = Omit<PodOnNode, 'clashes'> & { readonly ended: boolean }
+type ReportedPod = Omit<PodOnNode, 'clashes'> & { readonly ended: boolean }
 
-async function found(
-  pods: NonNullable<ReportParts['pods']>,
-  parts: ReportParts,
-): Promise<readonly Found[]> {
+async function reportedPods(
+  pods: NonNullable<HostNetworkReportOptions['pods']>,
+  parts: HostNetworkReportOptions,
+): Promise<readonly ReportedPod[]> {
   const slices = new TimeSlices()
-  const all: Found[] = []
+  const all: ReportedPod[] = []
   for (const pod of pods) {
-    all.push(onNode(pod, parts))
+    all.push(reportPod(pod, parts))
     await slices.pause()
   }
   return all
 }
 
-function onNode(
+function reportPod(
   { cursor, uid }: { readonly cursor: Cursor; readonly uid: string },
-  { inputs, verdictOf, mayHaveBeenShown }: ReportParts,
-): Found {
+  { inputs, verdictOf, mayHaveBeenShown }: HostNetworkReportOptions,
+): ReportedPod {
   const may = mayBePropagated(cursor, inputs.nodeName)
   const verdict = may ? verdictOf(uid) : undefined
   const asked = cursor.value(['spec', 'hostNetwork']) === true
-  const known = verdict ?? shownByStatus(cursor)
+  const known = verdict ?? verdictFromStatus(cursor)
   const shown =
-    may && (known ?? (mayHaveBeenShown(uid) ? 'unchanged' : shownAnew(inputs))) === 'propagated'
+    may &&
+    (known ?? (mayHaveBeenShown(uid) ? 'unchanged' : verdictForNewPod(inputs))) === 'propagated'
   const phase = cursor.value(['status', 'phase'])
   return {
     namespace: cursor.namespace,
@@ -103,18 +104,18 @@ function onNode(
     uid,
     network: asked ? 'host' : shown ? 'propagated' : 'pod',
     ...(verdict && { verdict }),
-    anew: may ? (shownAnew({ ...inputs, propagation: 'on' }) ?? 'unknown') : 'unchanged',
+    anew: may ? (verdictForNewPod({ ...inputs, propagation: 'on' }) ?? 'unknown') : 'unchanged',
     ports: portsOf(cursor),
     ended: phase === 'Succeeded' || phase === 'Failed',
   }
 }
 
 /**
- * Clashes are told of pods that are propagated, or would be: whoever asks for the host's network
- * was placed by its ports.
+ * Reports clashes of pods that are propagated, or would be. The scheduler placed the pods that
+ * request the host's network by their ports.
  */
 function withClashes(
-  all: readonly Found[],
+  all: readonly ReportedPod[],
   reserved: readonly ReservedPort[],
 ): readonly PodOnNode[] {
   const taken = new Map<string, Set<string>>()
@@ -133,7 +134,7 @@ function withClashes(
 }
 
 function clashesOf(
-  pod: Omit<Found, 'ended'>,
+  pod: Omit<ReportedPod, 'ended'>,
   taken: ReadonlyMap<string, ReadonlySet<string>>,
   reserved: readonly ReservedPort[],
 ): readonly PortClash[] {
@@ -149,10 +150,9 @@ function clashesOf(
 }
 
 /**
- * What a pod takes of the host's ports: on the host's network all that it declares, else what it
- * has forwarded to it.
+ * The host ports of a pod: on the host's network all that it declares, otherwise its `hostPort`s.
  */
-function portsOnHost({ network, anew, ports }: Omit<Found, 'ended'>) {
+function portsOnHost({ network, anew, ports }: Omit<ReportedPod, 'ended'>) {
   const onHost = network !== 'pod' || anew === 'propagated'
   return new Map(
     ports.flatMap(({ containerPort, hostPort, protocol }) => {

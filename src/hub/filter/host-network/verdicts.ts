@@ -3,56 +3,56 @@ import { StateFile } from '../../../base/state-file.ts'
 import { readOwnFile } from '../../../base/own-file.ts'
 
 /**
- * How the kubelet was first shown a pod that does not ask for the host's network: on it all the
- * same, or as it is.
+ * How the kubelet first got a pod that does not request the host's network: propagated to it, or
+ * unchanged.
  */
 export type NetworkVerdict = 'propagated' | 'unchanged'
 
-/** A pod by its uid, and how it is shown. */
-export type Judged = readonly [uid: string, verdict: NetworkVerdict]
+/** A pod's uid and its verdict. */
+export type PodVerdict = readonly [uid: string, verdict: NetworkVerdict]
 
-/** How pods were first shown, which they stay until their uid is gone. */
+/** The verdicts on pods, which hold until a pod's uid is gone. */
 export interface NetworkVerdicts {
-  /** Whether verdicts are written; once they are, they stay so. */
+  /** Whether verdicts are written to the disk; once they are, they always are. */
   readonly areKept: boolean
   of(uid: string): NetworkVerdict | undefined
   /**
-   * Whether a pod without a verdict may have been shown as it is before verdicts were kept: unless
-   * its status says otherwise, it was.
+   * Whether a pod without a verdict may have been sent unchanged before verdicts were kept: unless
+   * its status shows otherwise, it was.
    */
   mayHaveBeenShown(uid: string): boolean
   /**
-   * Gives those a verdict that have none; whose have one keep it. Returns a promise where one of
-   * them has to be on the disk and is not yet: it resolves when it is, and rejects where it could
-   * not be written; the next call tries again.
+   * Sets the verdicts of pods that have none; existing verdicts stay. Returns a promise where one
+   * of them has to be on the disk and is not yet: it resolves when it is, and rejects where the
+   * write fails; the next call tries again.
    */
-  settle(judged: readonly Judged[]): Promise<void> | undefined
+  settle(judged: readonly PodVerdict[]): Promise<void> | undefined
 }
 
 /**
- * More than a node runs pods. What goes first beyond it is what was never stored, then what is
- * oldest: by then its status tells.
+ * More than a node runs pods. Beyond it the first entries to go are those that were never stored,
+ * then the oldest, whose status shows the verdict by then.
  */
 export const mostVerdicts = 4096
 
 interface Entry {
-  /** 'assumed': none yet, but it may have been shown as it is. */
+  /** 'assumed': no verdict yet, but the pod may have been sent unchanged. */
   readonly verdict: NetworkVerdict | 'assumed'
-  /** Of which write it has to be part. */
+  /** The write that has to include it. */
   readonly age: number
   /**
-   * 'read': given by a process before this one, and not asked for since; 'stored': the cache had
-   * the pod when last looked.
+   * 'read': from an earlier process, not used since. 'stored': the cache had the pod at the last
+   * check.
    */
   state: 'read' | 'shown' | 'stored'
-  /** On the clock of `elapsed`. */
+  /** On the monotonic clock. */
   readonly since: number
 }
 
-/** No list is longer on its way from the first pod that is judged to the commit that stores it. */
+/** No list takes longer from its first filtered pod to the commit that stores it. */
 const storedWithinMs = 10 * 60_000
 
-export interface VerdictSurroundings {
+export interface KeptVerdictsOptions {
   readonly shownBefore: () => Iterable<string>
   readonly onKept: () => void
   readonly onFailure: (cause: unknown) => void
@@ -60,11 +60,10 @@ export interface VerdictSurroundings {
 
 /**
  * The verdicts, in memory and, as soon as they can matter, in a file: from `keep` on, or from the
- * first pod that is shown propagated. Before that nothing is written, since all pods are shown as
- * they are.
+ * first propagated pod. Until then nothing is written, since all pods are sent unchanged.
  *
- * The file lies beside the cache, not in it, so that a cache that is thrown away leaves it. One
- * that is lost, or cannot be read, is as good as none: then pods' own statuses tell.
+ * The file is beside the cache, not in it, so that it survives a discarded cache. If the file is
+ * lost or unreadable, the status of each pod shows its verdict.
  */
 export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   readonly #file: StateFile
@@ -77,11 +76,11 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   #writtenAge = 0
 
   /**
-   * `shownBefore` gives the uids of the pods that the cache holds: all that the kubelet can have
-   * been shown by processes that kept no verdicts. `onKept` is called when verdicts begin to be
-   * written, `onFailure` with the cause where nobody waits for a write that failed.
+   * `shownBefore` returns the uids of the pods in the cache: all that earlier processes without
+   * verdicts can have sent to the kubelet. The hub calls `onKept` when it begins to write verdicts,
+   * and `onFailure` with the cause where a write fails that no caller awaits.
    */
-  constructor(file: string, { shownBefore, onKept, onFailure }: VerdictSurroundings) {
+  constructor(file: string, { shownBefore, onKept, onFailure }: KeptVerdictsOptions) {
     this.#file = new StateFile(file, () => this.#content())
     this.#shownBefore = shownBefore
     this.#onFailure = onFailure
@@ -107,14 +106,14 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   }
 
   /**
-   * From now on verdicts are written. To be called before anything is shown of which they depend on
-   * more than the pod.
+   * Writes verdicts from now on. Must be called before any pod is sent on which inputs besides the
+   * pod decide.
    */
   keep(): void {
     if (this.#begin()) this.#write().catch(this.#onFailure)
   }
 
-  settle(judged: readonly Judged[]): Promise<void> | undefined {
+  settle(judged: readonly PodVerdict[]): Promise<void> | undefined {
     let age = 0
     for (const [uid, verdict] of judged) {
       const known = this.#entries.get(uid)
@@ -130,15 +129,15 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   }
 
   /**
-   * Forgets the pods that are gone: those that the cache had and has no more. `present`: the uids
-   * of all pods in it; `confirmed`: whether the cloud has told anything of them since this process
-   * began.
+   * Removes the verdicts of pods that are gone: those that the cache had and no longer has.
+   * `present`: the uids of all cached pods; `confirmed`: whether the cloud has listed pods since
+   * this process began.
    */
   retain(present: ReadonlySet<string>, confirmed: boolean): void {
     const { size } = this.#entries
     for (const [uid, entry] of this.#entries) {
       if (present.has(uid)) entry.state = 'stored'
-      // What is on its way to the kubelet, and not in the cache yet, is not gone.
+      // A pod on its way to the kubelet that is not cached yet is not gone.
       else if (entry.state === 'shown' && elapsed() < entry.since + storedWithinMs) continue
       else if (entry.state !== 'read' || confirmed) this.#entries.delete(uid)
     }
@@ -149,26 +148,26 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
     return this.#file[Symbol.asyncDispose]()
   }
 
-  /** Whether that is new. */
+  /** False where verdicts were already kept. */
   #begin(): boolean {
     if (this.#kept) return false
     this.#kept = true
     for (const uid of this.#shownBefore()) {
       if (!this.#entries.has(uid)) this.#add(uid, 'assumed', 'stored')
     }
-    // Not while somebody is in the middle of judging pods.
+    // Not in the middle of a pass over pods.
     queueMicrotask(this.#onKept)
     return true
   }
 
   #add(uid: string, verdict: Entry['verdict'], state: Entry['state']): Entry {
-    if (this.#entries.size >= mostVerdicts && !this.#entries.has(uid)) this.#makeRoom()
+    if (this.#entries.size >= mostVerdicts && !this.#entries.has(uid)) this.#evictOne()
     const entry: Entry = { verdict, age: ++this.#age, state, since: elapsed() }
     this.#entries.set(uid, entry)
     return entry
   }
 
-  #makeRoom(): void {
+  #evictOne(): void {
     const all = [...this.#entries]
     const [first] = all.find(([, { state }]) => state !== 'stored') ?? all[0] ?? []
     if (first !== undefined) this.#entries.delete(first)
@@ -187,7 +186,7 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
 
 type Kept = readonly [uid: string, verdict: Entry['verdict']]
 
-/** `undefined` where there is no such file, or none that can be understood. */
+/** `undefined` where the file is absent or invalid. */
 function verdictsIn(file: string): readonly Kept[] | undefined {
   try {
     const entries: unknown = JSON.parse(String(readOwnFile(file)))

@@ -2,29 +2,28 @@ import type { GVR } from '../../../api/kube/gvk.ts'
 import { isList, isObject, type Json } from '../../../api/kube/json.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../../api/kube/node-pool.ts'
 import type { NodeFacts, PoolFacts } from '../inputs.ts'
-import { membersOf, textsIn } from './node.ts'
+import { membersOf, stringsIn } from './node.ts'
 
-/** What a NodePool says. */
-export interface PoolRead {
+/** The fields of a NodePool that the hub reads. */
+export interface ParsedNodePool {
   readonly type: string
   readonly hostNetwork: boolean
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
   /**
-   * As its status names them. `undefined`: it names none, which tells nothing, as Go leaves an
-   * empty list out: nobody has filled it in yet, or has not come to the node that asks.
+   * The nodes in its status. `undefined`: none are listed, which Go also writes for an empty list;
+   * the status may not be filled in yet, or not have reached the API server's replica.
    */
   readonly nodes: readonly string[] | undefined
 }
 
 /**
- * Reads a NodePool's JSON, in any of its versions. The older ones lose the field: API servers
- * convert it to the annotation, and v1alpha1 never had it (openyurt
- * pkg/apis/apps/v1beta1/nodepool_conversion.go).
+ * Parses a NodePool of any version. Older versions lack the field: API servers convert it to the
+ * annotation, and v1alpha1 never had it (openyurt pkg/apis/apps/v1beta1/nodepool_conversion.go).
  */
-export function poolReadOf({ version }: GVR, bytes: Uint8Array): PoolRead {
+export function parseNodePool({ version }: GVR, bytes: Uint8Array): ParsedNodePool {
   const { metadata, spec, status } = membersOf(bytes)
-  const annotations = textsIn(metadata, 'annotations')
+  const annotations = stringsIn(metadata, 'annotations')
   const field = member(spec, 'hostNetwork') === true
   const noted = version !== 'v1beta2' && annotations[hostNetworkLabel]?.toLowerCase() === 'true'
   const type = member(spec, 'type')
@@ -32,64 +31,63 @@ export function poolReadOf({ version }: GVR, bytes: Uint8Array): PoolRead {
   return {
     type: typeof type === 'string' ? type : '',
     hostNetwork: field || noted,
-    labels: textsIn(metadata, 'labels'),
+    labels: stringsIn(metadata, 'labels'),
     annotations,
     nodes: isList(nodes) ? sorted(textsOf(nodes)) : undefined,
   }
 }
 
-/** The nodes that a NodeBucket holds. */
-export const bucketNodesOf = (bytes: Uint8Array): readonly string[] => {
+/** The nodes in a NodeBucket. */
+export const nodesOfBucket = (bytes: Uint8Array): readonly string[] => {
   const { nodes } = membersOf(bytes)
   return isList(nodes) ? textsOf(nodes.map((node) => member(node, 'name') ?? null)) : []
 }
 
-/** What is known of a node's pool: by the operator, the Node, the NodePool, and from before. */
-export interface KnownOfPool {
-  /** As the operator has named it. */
-  readonly named: string | undefined
+/**
+ * What the hub knows of a node's pool, from the configuration, the Node, the NodePool and earlier.
+ */
+export interface PoolObservations {
+  /** The pool name in the configuration. */
+  readonly configuredName: string | undefined
   readonly node: NodeFacts | undefined
-  /** `undefined`: its NodePool was not read. */
-  readonly read: PoolRead | undefined
-  /** The API server has answered that there is no such NodePool. */
+  /** `undefined`: the NodePool was not read. */
+  readonly nodePool: ParsedNodePool | undefined
+  /** The API server answered that the NodePool does not exist. */
   readonly isAbsent: boolean
-  /** False: the operator does not want NodePools to be read. */
-  readonly isRead: boolean
-  /** What was known last, perhaps of another pool. */
-  readonly last: PoolFacts | null | undefined
+  /** Whether the configuration lets the hub read NodePools. */
+  readonly readsNodePools: boolean
+  /** The last known facts, perhaps of another pool. */
+  readonly lastFacts: PoolFacts | null | undefined
 }
 
 /**
- * The name of the pool; `null`: the node is in none; `undefined`: nobody knows yet. A pool that is
- * only wished for does not count.
+ * The name of the pool; `null`: the node is in none; `undefined`: not known yet. The annotation for
+ * a desired pool does not count.
  */
-export function poolNameOf({ named, node }: KnownOfPool): string | null | undefined {
-  return named ?? (node && (node.labels[nodePoolLabel] || null))
+export function poolNameOf({ configuredName, node }: PoolObservations): string | null | undefined {
+  return configuredName ?? (node && (node.labels[nodePoolLabel] || null))
 }
 
-/**
- * The facts of the pool. What cannot be read keeps the value it had, as long as it is the same
- * pool.
- */
-export function poolFactsOf(known: KnownOfPool): PoolFacts | null | undefined {
+/** The facts of the pool. What cannot be read keeps its last value while the pool is the same. */
+export function poolFactsOf(known: PoolObservations): PoolFacts | null | undefined {
   const name = poolNameOf(known)
-  const last = known.last?.name === name ? known.last : undefined
+  const last = known.lastFacts?.name === name ? known.lastFacts : undefined
   if (name === null) return null
-  // The operator's word counts from the start; the label is to be read first.
-  if (name === undefined) return known.last
-  const { node, read, isRead, isAbsent } = known
+  // A configured name applies from the start; the label has to be read first.
+  if (name === undefined) return known.lastFacts
+  const { node, nodePool, readsNodePools, isAbsent } = known
   const labelled = node?.labels[hostNetworkLabel] === 'true' ? true : undefined
-  // Where nothing but the label is to count, it says so by not being there.
-  const unlabelled = node && !isRead ? false : undefined
-  // A pool that does not exist, for one because its name is mistyped, asks for no host network: the
+  // Where only the label counts, its absence means false.
+  const unlabelled = node && !readsNodePools ? false : undefined
+  // A pool that does not exist, perhaps because its name is mistyped, has no host network: the
   // node's pods must not wait for it. A pool that existed before keeps its value.
   const absent = node && isAbsent ? false : undefined
   return {
     name,
-    type: read?.type ?? last?.type ?? '',
-    hostNetwork: labelled ?? read?.hostNetwork ?? unlabelled ?? last?.hostNetwork ?? absent,
-    labels: read?.labels ?? last?.labels ?? {},
-    annotations: read?.annotations ?? last?.annotations ?? {},
+    type: nodePool?.type ?? last?.type ?? '',
+    hostNetwork: labelled ?? nodePool?.hostNetwork ?? unlabelled ?? last?.hostNetwork ?? absent,
+    labels: nodePool?.labels ?? last?.labels ?? {},
+    annotations: nodePool?.annotations ?? last?.annotations ?? {},
   }
 }
 

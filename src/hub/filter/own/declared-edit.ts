@@ -2,11 +2,11 @@ import type { Cursor, Path } from '../../../api/codec/cursor.ts'
 import { applyEdits, type Edit, type EditValue } from '../../../api/codec/edit.ts'
 import { PathError } from '../../../api/codec/path-error.ts'
 import { isList, isObject, type Json } from '../../../api/kube/json.ts'
-import type { Known } from '../cel/evaluation.ts'
+import type { VariableValues } from '../cel/evaluation.ts'
 import type { Program } from '../cel/program.ts'
 import { fieldShape, type Shape } from '../cel/shape.ts'
 import { Failure, keysOf, listOf, memberOf, type Value } from '../cel/value.ts'
-import type { KnownObjects } from './resources.ts'
+import type { ResourceShapes } from './resources.ts'
 
 /** What a declared filter does to an object. */
 export type DeclaredEdit =
@@ -14,7 +14,7 @@ export type DeclaredEdit =
   | { readonly op: 'set'; readonly path: Path; readonly value: EditValue | Program }
 
 /** The edit for one object. Throws where its expression has no value. */
-export function editFor(edit: DeclaredEdit, cursor: Cursor, known: Known): Edit {
+export function editFor(edit: DeclaredEdit, cursor: Cursor, known: VariableValues): Edit {
   if (edit.op === 'remove') return edit
   const { path, value } = edit
   return isProgram(value)
@@ -29,8 +29,11 @@ const isProgram = (value: EditValue | Program): value is Program =>
  * Why an edit can be made in none of the versions that are known of a resource; `undefined`: it
  * can.
  */
-export function whyImpossible(edit: DeclaredEdit, { forms }: KnownObjects): string | undefined {
-  const reasons = forms.map(({ gvk, shape, inProtobuf }) => {
+export function whyImpossible(
+  edit: DeclaredEdit,
+  { versions }: ResourceShapes,
+): string | undefined {
+  const reasons = versions.map(({ gvk, shape, inProtobuf }) => {
     // Into a list of one, since what is in an empty one nobody can tell.
     const path = edit.path.map((step) => (step === '*' || typeof step === 'number' ? 0 : step))
     try {

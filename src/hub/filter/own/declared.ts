@@ -1,16 +1,16 @@
 import { isScalar, LineCounter, parseDocument, visit, type Document } from 'yaml'
 import type { Json } from '../../../api/kube/json.ts'
-import type { Root } from '../cel/compile.ts'
-import type { Known } from '../cel/evaluation.ts'
+import type { Variable } from '../cel/compile.ts'
+import type { VariableValues } from '../cel/evaluation.ts'
 import { compile, type Program } from '../cel/program.ts'
 import { Failure, typeOf } from '../cel/value.ts'
 import type { Cursor, Edit } from '../filter.ts'
 import type { Filter, FilterDefinition, FilterRule } from '../filter.ts'
 import { constantOf, editFor, whyImpossible, type DeclaredEdit } from './declared-edit.ts'
-import { checkKeys, checkName, checkOnError, checkRule, isFields, shown } from './definition.ts'
+import { checkKeys, checkName, checkOnError, checkRule, isFields, printed } from './definition.ts'
 import { parsePath } from './edit-path.ts'
 import type { Mistakes } from './mistakes.ts'
-import { aboutThem, knownObjects, type KnownObjects } from './resources.ts'
+import { isOfResources, resourceShapes, type ResourceShapes } from './resources.ts'
 
 /** In one file. */
 export const mostFilters = 100
@@ -49,7 +49,7 @@ export function filtersDeclaredIn(
     return []
   }
   return list.flatMap((fields: unknown, at) => {
-    const place = new Place(document, lines, mistakes, [at])
+    const place = new YamlLocation(document, lines, mistakes, [at])
     const filter = new Declaration(place).read(fields)
     return filter ? [{ ...filter, revision: hash }] : []
   })
@@ -64,7 +64,7 @@ function isAnyKeyTwice(document: Document, lines: LineCounter, mistakes: Mistake
         if (!isScalar(key)) continue
         const { line } = lines.linePos(key.range?.[0] ?? 0)
         if (keys.has(key.value)) {
-          mistakes.say(`line ${line}`, `${shown(key.value)} stands twice in one map`)
+          mistakes.say(`line ${line}`, `${printed(key.value)} stands twice in one map`)
           return visit.BREAK
         }
         keys.add(key.value)
@@ -86,7 +86,7 @@ function plain(document: Document, mistakes: Mistakes): unknown {
 }
 
 /** A place in the file, for saying what is wrong there. */
-class Place {
+class YamlLocation {
   readonly #document: Document
   readonly #lines: LineCounter
   readonly #mistakes: Mistakes
@@ -104,8 +104,8 @@ class Place {
     this.#path = path
   }
 
-  in(...path: readonly (string | number)[]): Place {
-    return new Place(this.#document, this.#lines, this.#mistakes, [...this.#path, ...path])
+  in(...path: readonly (string | number)[]): YamlLocation {
+    return new YamlLocation(this.#document, this.#lines, this.#mistakes, [...this.#path, ...path])
   }
 
   readonly wrong = (what: string): void => {
@@ -133,10 +133,10 @@ class Place {
 
 /** One filter of the file. */
 class Declaration {
-  readonly #place: Place
-  readonly #roots = new Set<Root>()
+  readonly #place: YamlLocation
+  readonly #roots = new Set<Variable>()
 
-  constructor(place: Place) {
+  constructor(place: YamlLocation) {
     this.#place = place
   }
 
@@ -144,7 +144,7 @@ class Declaration {
   read(fields: unknown): FilterDefinition | undefined {
     const { wrong, mistakes } = this.#place
     if (!isFields(fields)) {
-      wrong(`is no filter, but ${shown(fields)}`)
+      wrong(`is no filter, but ${printed(fields)}`)
       return undefined
     }
     checkKeys(fields, keys, wrong)
@@ -153,12 +153,12 @@ class Declaration {
     checkOnError(onError, wrong)
     const rule = { components: fields['components'], resources: fields['resources'], group, verbs }
     if (!checkRule(rule, wrong)) return undefined
-    const objects = knownObjects(rule)
+    const objects = resourceShapes(rule)
     const when = this.#expression(fields['when'], ['bool'], objects, this.#place.in('when'))
     const then = this.#then(fields['then'], objects)
     if (!when || !then || this.#place.mistakes > mistakes) return undefined
     return this.#definition(
-      aboutThem(objects),
+      isOfResources(objects),
       fields['name'] as string,
       rule,
       onError as 'pass' | 'withhold',
@@ -194,20 +194,20 @@ class Declaration {
   #expression(
     text: unknown,
     types: readonly string[] | undefined,
-    objects: readonly KnownObjects[],
-    place: Place,
+    objects: readonly ResourceShapes[],
+    place: YamlLocation,
   ): Program | undefined {
     if (typeof text !== 'string') {
-      place.wrong(`must be an expression in CEL, not ${shown(text)}`)
+      place.wrong(`must be an expression in CEL, not ${printed(text)}`)
       return undefined
     }
     let program: Program | undefined
     const said = new Set<string>()
-    for (const { resource, forms } of objects) {
+    for (const { resource, versions } of objects) {
       const compiled = compile(
         text,
         types,
-        forms.map(({ shape }) => shape),
+        versions.map(({ shape }) => shape),
       )
       if ('program' in compiled) program = compiled.program
       else
@@ -217,21 +217,28 @@ class Declaration {
           place.wrong(`character ${at + 1}: ${what} (${resource})`)
         }
     }
-    for (const root of program?.roots ?? []) this.#roots.add(root)
+    for (const root of program?.variables ?? []) this.#roots.add(root)
     return program
   }
 
-  #then(then: unknown, objects: readonly KnownObjects[]): 'withhold' | DeclaredEdit[] | undefined {
+  #then(
+    then: unknown,
+    objects: readonly ResourceShapes[],
+  ): 'withhold' | DeclaredEdit[] | undefined {
     const place = this.#place.in('then')
     if (then === 'withhold') return then
     if (!Array.isArray(then) || then.length === 0 || then.length > mostEdits) {
-      place.wrong(`must be withhold or a list of at most ${mostEdits} edits, not ${shown(then)}`)
+      place.wrong(`must be withhold or a list of at most ${mostEdits} edits, not ${printed(then)}`)
       return undefined
     }
     return then.flatMap((fields: unknown, at) => this.#edit(fields, objects, place.in(at)) ?? [])
   }
 
-  #edit(fields: unknown, objects: readonly KnownObjects[], place: Place): DeclaredEdit | undefined {
+  #edit(
+    fields: unknown,
+    objects: readonly ResourceShapes[],
+    place: YamlLocation,
+  ): DeclaredEdit | undefined {
     if (!isFields(fields) || 'set' in fields === 'remove' in fields) {
       place.wrong(
         'must be { set: PATH, value: CONSTANT }, { set: PATH, expression: CEL } or { remove: PATH }',
@@ -244,7 +251,7 @@ class Declaration {
     const path = typeof text === 'string' ? parsePath(text) : undefined
     if (!path) {
       place.wrong(
-        `${shown(text)} is no path such as spec.ports[*].name or metadata.labels['a.example/b']`,
+        `${printed(text)} is no path such as spec.ports[*].name or metadata.labels['a.example/b']`,
       )
       return undefined
     }
@@ -261,8 +268,8 @@ class Declaration {
   #set(
     path: DeclaredEdit['path'],
     fields: Fields,
-    objects: readonly KnownObjects[],
-    place: Place,
+    objects: readonly ResourceShapes[],
+    place: YamlLocation,
   ): DeclaredEdit | undefined {
     if ('value' in fields === 'expression' in fields) {
       place.wrong('a set takes either a value or an expression')
@@ -292,7 +299,7 @@ const failing =
 
 function judging(
   isMeant: (cursor: Cursor) => boolean,
-  known: Known,
+  known: VariableValues,
   when: Program,
   then: 'withhold' | readonly DeclaredEdit[],
 ): Filter {

@@ -84,12 +84,12 @@ export function checkKeys(
 
 export function checkName(name: unknown, wrong: (what: string) => void): void {
   if (typeof name !== 'string' || !nameForm.test(name))
-    wrong(`name must be lower-case letters, digits and dashes, at most 63, not ${shown(name)}`)
+    wrong(`name must be lower-case letters, digits and dashes, at most 63, not ${printed(name)}`)
 }
 
 export function checkOnError(onError: unknown, wrong: (what: string) => void): void {
   if (onError !== 'pass' && onError !== 'withhold')
-    wrong(`onError must be pass or withhold, not ${shown(onError)}`)
+    wrong(`onError must be pass or withhold, not ${printed(onError)}`)
 }
 
 function checkRules(rules: unknown, where: string, mistakes: Mistakes): void {
@@ -113,7 +113,7 @@ function checkOnly(only: unknown, wrong: (what: string) => void): void {
   if (only === undefined) return
   const names = isFields(only) ? [only['namespace'], only['name']] : []
   if (names.length === 0 || names.some((name) => typeof name !== 'string'))
-    wrong(`only must be a namespace and a name, not ${shown(only)}`)
+    wrong(`only must be a namespace and a name, not ${printed(only)}`)
 }
 
 /** What a rule is made of, whatever else stands beside it. */
@@ -129,7 +129,7 @@ export function checkRule(
   const { group } = rule
   const isGroup = typeof group === 'string' && groupForm.test(group) && !versionForm.test(group)
   if (!isGroup)
-    wrong(`group must be the name of an API group, empty for the core, not ${shown(group)}`)
+    wrong(`group must be the name of an API group, empty for the core, not ${printed(group)}`)
   const unknown = (lists[2] ? (rule['verbs'] as string[]) : []).filter(
     (verb) => !Object.hasOwn(verbs, verb),
   )
@@ -149,7 +149,7 @@ function checkWords(
     return false
   }
   const bad = value.filter((word) => typeof word !== 'string' || !form.test(word))
-  for (const word of bad) wrong(`${key}: ${shown(word)} is no name in lower case`)
+  for (const word of bad) wrong(`${key}: ${printed(word)} is no name in lower case`)
   return bad.length === 0
 }
 
@@ -166,12 +166,12 @@ function checkInputs(
   for (const name of value) {
     if (typeof name === 'string' && known.includes(name)) continue
     const of = key === 'needs' ? 'is nothing that the hub knows' : 'is not among its needs'
-    wrong(`${key}: ${shown(name)} ${of}${didYouMean(String(name), known)}`)
+    wrong(`${key}: ${printed(name)} ${of}${didYouMean(String(name), known)}`)
   }
 }
 
 /** A value in a message: short, whatever it is. */
-export function shown(value: unknown): string {
+export function printed(value: unknown): string {
   if (value === undefined) return 'absent'
   const text = typeof value === 'function' ? 'a function' : (jsonOf(value) ?? typeof value)
   return text.length > 60 ? `${text.slice(0, 57)}...` : text

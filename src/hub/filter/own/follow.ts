@@ -12,7 +12,7 @@ export interface FilterFollower extends Disposable {
   move(files: readonly string[], loaded?: readonly FilterDefinition[]): void
 }
 
-export interface Following {
+export interface FollowFiltersOptions {
   readonly intervalMs: number
   readonly load: (files: readonly string[]) => Promise<LoadedFilters>
   /** Filters that differ from those in force, in whole. */
@@ -33,7 +33,7 @@ export interface Following {
 export function followFilters(
   from: readonly string[],
   first: readonly FilterDefinition[],
-  { intervalMs, load, onLoaded, onSame, onUnusable }: Following,
+  { intervalMs, load, onLoaded, onSame, onUnusable }: FollowFiltersOptions,
 ): FilterFollower {
   let files = from
   let inForce = identityOf(first)

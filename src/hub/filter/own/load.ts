@@ -7,7 +7,7 @@ import { filtersOfModule } from './module.ts'
 import { whyUntrusted } from '../../../base/ownership.ts'
 
 /** Filters are written by hand: a larger file was named by mistake. */
-export const largest = 1024 * 1024
+export const maxFileBytes = 1024 * 1024
 
 export type LoadedFilters =
   { readonly filters: readonly FilterDefinition[] } | { readonly mistakes: readonly string[] }
@@ -55,7 +55,7 @@ function contentOf(path: string, mistakes: Mistakes): string | undefined {
   try {
     const untrusted = whyUntrusted(path)
     if (untrusted === undefined) {
-      if (statSync(path).size <= largest) return readFileSync(path, 'utf8')
+      if (statSync(path).size <= maxFileBytes) return readFileSync(path, 'utf8')
       mistakes.say('', 'is larger than 1 MiB')
     } else mistakes.say('', `is not to be trusted: ${untrusted}`)
   } catch (cause) {

@@ -1,13 +1,13 @@
 import { pathToFileURL } from 'node:url'
 import { after } from '../../../base/clock.ts'
 import type { FilterDefinition } from '../filter.ts'
-import { checkedDefinition, isFields, shown } from './definition.ts'
+import { checkedDefinition, isFields, printed } from './definition.ts'
 import { reasonOf, type Mistakes } from './mistakes.ts'
 import { whyUnusable } from './probe.ts'
 import { trustImportsOf } from './trusted-imports.ts'
 
 /** What a module may take until it has loaded; only one that waits for something takes longer. */
-export const patienceMs = 10_000
+export const loadTimeoutMs = 10_000
 
 /**
  * The filters that a module exports, by themselves or in lists, in the order of the exports' names;
@@ -44,7 +44,7 @@ export async function filtersOfModule(
 /** What is exported by a module that exports no definition, which may be one half of it. */
 function beside(exported: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(exported)
-  return names.length === 0 ? ', nor anything else' : `, only ${shown(names)}`
+  return names.length === 0 ? ', nor anything else' : `, only ${printed(names)}`
 }
 
 /** Taken out of what was exported, which may be an object of a class, and may change later. */
@@ -79,7 +79,7 @@ async function loaded(
   mistakes: Mistakes,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<'late'>()
-  using _ = after(patienceMs, () => resolve('late'))
+  using _ = after(loadTimeoutMs, () => resolve('late'))
   trustImportsOf(file)
   try {
     const loading: Promise<Record<string, unknown>> = import(`${pathToFileURL(file).href}?${hash}`)
@@ -89,7 +89,7 @@ async function loaded(
     // Node keeps these by their path: another content of the file would be the first one again.
     if (exported !== 'late')
       mistakes.say('', 'is a CommonJS module: filters are exported by `export`')
-    else mistakes.say('', `has not loaded after ${patienceMs / 1000} s: it waits for something`)
+    else mistakes.say('', `has not loaded after ${loadTimeoutMs / 1000} s: it waits for something`)
   } catch (cause) {
     mistakes.say('', `cannot be loaded: ${reasonOf(cause, file)}`)
   }

@@ -1,7 +1,7 @@
 import { cursorOf } from '../../../api/codec/cursor.ts'
 import type { Filter, FilterDefinition } from '../filter.ts'
 import type { Inputs } from '../inputs.ts'
-import { isFields, shown } from './definition.ts'
+import { isFields, printed } from './definition.ts'
 import { reasonOf } from './mistakes.ts'
 
 /** A node as there could be one, in a pool. */
@@ -30,14 +30,14 @@ export function whyUnusable(definition: FilterDefinition, file: string): string 
   if (made === undefined) return undefined
   const filter = filterIn(made)
   if (!filter)
-    return `create must return a function, { filter, before } or undefined, not ${shown(made)}`
+    return `create must return a function, { filter, before } or undefined, not ${printed(made)}`
   const judgement = judged(filter, definition)
   if (judgement === threw || isJudgement(judgement)) return undefined
   if (judgement instanceof Promise) {
     judgement.catch(() => undefined)
     return 'the filter is asynchronous: it must answer at once'
   }
-  return `the filter must answer 'leave', 'withhold' or a list of edits, not ${shown(judgement)}`
+  return `the filter must answer 'leave', 'withhold' or a list of edits, not ${printed(judgement)}`
 }
 
 function filterIn(made: unknown): Filter | undefined {

@@ -35,27 +35,27 @@ const builtInGroups = new Set([
 ])
 
 /** The objects of one resource, as far as they are known before there are any. */
-export interface KnownObjects {
+export interface ResourceShapes {
   /** `services`, `ingresses.networking.k8s.io`. */
   readonly resource: string
   /**
    * One for each version; a custom resource has one that knows nothing, since it comes in JSON
    * only.
    */
-  readonly forms: readonly {
+  readonly versions: readonly {
     readonly gvk: GVK
     readonly shape: Shape
     readonly inProtobuf: boolean
   }[]
 }
 
-export function knownObjects({
+export function resourceShapes({
   group,
   resources,
-}: Pick<FilterRule, 'group' | 'resources'>): KnownObjects[] {
+}: Pick<FilterRule, 'group' | 'resources'>): ResourceShapes[] {
   return resources.map((resource) => ({
     resource: group === '' ? resource : `${resource}.${group}`,
-    forms: formsOf(group, resource),
+    versions: versionsOf(group, resource),
   }))
 }
 
@@ -63,11 +63,15 @@ export function knownObjects({
  * Tells the objects that a filter of these resources is about from what else an answer may hold,
  * such as the Status of a deletion.
  */
-export function aboutThem(objects: readonly KnownObjects[]): (cursor: Cursor) => boolean {
+export function isOfResources(objects: readonly ResourceShapes[]): (cursor: Cursor) => boolean {
   const kinds = new Set(
-    objects.flatMap(({ forms }) => forms.map(({ gvk: { group, kind } }) => `${group} ${kind}`)),
+    objects.flatMap(({ versions }) =>
+      versions.map(({ gvk: { group, kind } }) => `${group} ${kind}`),
+    ),
   )
-  const others = objects.some(({ forms }) => forms.some(({ gvk }) => gvk.kind === unknownKind))
+  const others = objects.some(({ versions }) =>
+    versions.some(({ gvk }) => gvk.kind === unknownKind),
+  )
   return ({ kind, apiVersion }) => {
     const { group } = parseApiVersion(apiVersion)
     if (kind === 'PartialObjectMetadata' && group === 'meta.k8s.io') return true
@@ -77,7 +81,7 @@ export function aboutThem(objects: readonly KnownObjects[]): (cursor: Cursor) =>
 
 const unknownKind = 'Unknown'
 
-function formsOf(group: string, resource: string): KnownObjects['forms'] {
+function versionsOf(group: string, resource: string): ResourceShapes['versions'] {
   const known = kindsOf(group, resource).flatMap((gvk) => {
     const schema = schemaOf(gvk)
     return schema ? [{ gvk, shape: { kind: 'message' as const, schema }, inProtobuf: true }] : []

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { KeptVerdicts, type Judged } from '../../../../src/hub/filter/host-network/verdicts.ts'
+import { KeptVerdicts, type PodVerdict } from '../../../../src/hub/filter/host-network/verdicts.ts'
 
 interface Given {
   readonly shownBefore?: readonly string[]
@@ -189,7 +189,7 @@ void t.test(
 void t.test('there are never more than a node could run pods', async (t) => {
   const { open } = place(t)
   const verdicts = open()
-  const many = Array.from({ length: 4096 }, (_, at): Judged => [`pod-${at}`, 'propagated'])
+  const many = Array.from({ length: 4096 }, (_, at): PodVerdict => [`pod-${at}`, 'propagated'])
   await verdicts.settle(many)
   verdicts.retain(new Set(many.map(([uid]) => uid).filter((uid) => uid !== 'pod-7')), true)
   await verdicts.settle([['one-more', 'propagated']])

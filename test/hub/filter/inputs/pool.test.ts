@@ -1,12 +1,12 @@
 import t from 'tap'
 import type { NodeFacts, PoolFacts } from '../../../../src/hub/filter/inputs.ts'
 import {
-  bucketNodesOf,
+  nodesOfBucket,
   poolFactsOf,
   poolNameOf,
-  poolReadOf,
-  type KnownOfPool,
-  type PoolRead,
+  parseNodePool,
+  type PoolObservations,
+  type ParsedNodePool,
 } from '../../../../src/hub/filter/inputs/pool.ts'
 import { nodePools } from '../../../../src/api/kube/node-pool.ts'
 
@@ -21,7 +21,7 @@ const node = (labels: Record<string, string> = {}): NodeFacts => ({
 const inPool = { 'apps.openyurt.io/nodepool': 'hangzhou' }
 const onHostNetwork = { 'nodepool.openyurt.io/hostnetwork': 'true' }
 
-const read = (changes: Partial<PoolRead> = {}): PoolRead => ({
+const read = (changes: Partial<ParsedNodePool> = {}): ParsedNodePool => ({
   type: 'Edge',
   hostNetwork: false,
   labels: {},
@@ -30,17 +30,17 @@ const read = (changes: Partial<PoolRead> = {}): PoolRead => ({
   ...changes,
 })
 
-const known = (changes: Partial<KnownOfPool>): KnownOfPool => ({
-  named: undefined,
+const known = (changes: Partial<PoolObservations>): PoolObservations => ({
+  configuredName: undefined,
   node: undefined,
-  read: undefined,
-  isRead: true,
+  nodePool: undefined,
+  readsNodePools: true,
   isAbsent: false,
-  last: undefined,
+  lastFacts: undefined,
   ...changes,
 })
 
-const hostNetworkOf = (changes: Partial<KnownOfPool>): unknown =>
+const hostNetworkOf = (changes: Partial<PoolObservations>): unknown =>
   poolFactsOf(known(changes))?.hostNetwork
 
 void t.test(
@@ -51,7 +51,7 @@ void t.test(
       spec: { type: 'Edge', hostNetwork: true },
       status: { nodes: ['b', 'a', 'a'], readyNodeNum: 2 },
     }
-    t.strictSame(poolReadOf(nodePools, bytes(pool)), {
+    t.strictSame(parseNodePool(nodePools, bytes(pool)), {
       type: 'Edge',
       hostNetwork: true,
       labels: { a: 'b' },
@@ -60,9 +60,13 @@ void t.test(
     })
     const noted = { metadata: { annotations: { 'nodepool.openyurt.io/hostnetwork': 'True' } } }
     for (const version of ['v1beta1', 'v1alpha1']) {
-      t.equal(poolReadOf({ ...nodePools, version }, bytes(noted)).hostNetwork, true, version)
+      t.equal(parseNodePool({ ...nodePools, version }, bytes(noted)).hostNetwork, true, version)
     }
-    t.equal(poolReadOf(nodePools, bytes(noted)).hostNetwork, false, 'the field counts where it is')
+    t.equal(
+      parseNodePool(nodePools, bytes(noted)).hostNetwork,
+      false,
+      'the field counts where it is',
+    )
   },
 )
 
@@ -76,15 +80,15 @@ void t.test('what is no NodePool or NodeBucket says nothing', async (t) => {
     { status: { nodes: 7, readyNodeNum: 0, unreadyNodeNum: 0 } },
   ]) {
     t.strictSame(
-      poolReadOf(nodePools, bytes(odd)),
+      parseNodePool(nodePools, bytes(odd)),
       read({ type: '', nodes: undefined }),
       JSON.stringify(odd),
     )
-    t.strictSame(bucketNodesOf(bytes(odd)), [])
+    t.strictSame(nodesOfBucket(bytes(odd)), [])
   }
   const nameless = { status: { nodes: [1, '', {}] } }
-  t.strictSame(poolReadOf(nodePools, bytes(nameless)), read({ type: '', nodes: [] }))
-  t.strictSame(bucketNodesOf(bytes({ nodes: [{ name: 'a' }, {}, 7, { name: 'b' }] })), ['a', 'b'])
+  t.strictSame(parseNodePool(nodePools, bytes(nameless)), read({ type: '', nodes: [] }))
+  t.strictSame(nodesOfBucket(bytes({ nodes: [{ name: 'a' }, {}, 7, { name: 'b' }] })), ['a', 'b'])
 })
 
 void t.test('the pool is the one the operator names, else that of the node’s label', async (t) => {
@@ -93,7 +97,7 @@ void t.test('the pool is the one the operator names, else that of the node’s l
   t.equal(poolNameOf(known({ node: node({ 'apps.openyurt.io/nodepool': '' }) })), null)
   t.equal(poolNameOf(known({ node: node({ 'apps.openyurt.io/desired-nodepool': 'x' }) })), null)
   t.equal(poolNameOf(known({ node: node(inPool) })), 'hangzhou')
-  t.equal(poolNameOf(known({ node: node(inPool), named: 'beijing' })), 'beijing')
+  t.equal(poolNameOf(known({ node: node(inPool), configuredName: 'beijing' })), 'beijing')
 })
 
 void t.test(
@@ -102,21 +106,33 @@ void t.test(
     const labelled = node({ ...inPool, ...onHostNetwork })
     const plain = node(inPool)
     t.equal(hostNetworkOf({ node: labelled }), true)
-    t.equal(hostNetworkOf({ node: labelled, read: read() }), true)
-    t.equal(hostNetworkOf({ node: plain, read: read({ hostNetwork: true }) }), true)
-    t.equal(hostNetworkOf({ node: plain, read: read() }), false)
+    t.equal(hostNetworkOf({ node: labelled, nodePool: read() }), true)
+    t.equal(hostNetworkOf({ node: plain, nodePool: read({ hostNetwork: true }) }), true)
+    t.equal(hostNetworkOf({ node: plain, nodePool: read() }), false)
     t.equal(hostNetworkOf({ node: plain }), undefined, 'nobody has said')
-    t.equal(hostNetworkOf({ node: plain, isRead: false }), false, 'nobody is to be asked')
+    t.equal(hostNetworkOf({ node: plain, readsNodePools: false }), false, 'nobody is to be asked')
     const last = poolFactsOf(known({ node: labelled }))
-    t.equal(hostNetworkOf({ node: plain, last }), true)
-    const unread = hostNetworkOf({ node: plain, last, isRead: false })
+    t.equal(hostNetworkOf({ node: plain, lastFacts: last }), true)
+    const unread = hostNetworkOf({ node: plain, lastFacts: last, readsNodePools: false })
     t.equal(unread, false, 'where the label alone counts, it is known to be gone')
     const moved = node({ 'apps.openyurt.io/nodepool': 'beijing' })
-    t.equal(hostNetworkOf({ node: moved, last }), undefined, 'of another pool it says nothing')
+    t.equal(
+      hostNetworkOf({ node: moved, lastFacts: last }),
+      undefined,
+      'of another pool it says nothing',
+    )
     t.equal(hostNetworkOf({ node: plain, isAbsent: true }), false, 'there is no such pool')
     t.equal(hostNetworkOf({ node: labelled, isAbsent: true }), true, 'the label counts by itself')
-    t.equal(hostNetworkOf({ node: plain, isAbsent: true, last }), true, 'a deleted pool keeps it')
-    t.equal(hostNetworkOf({ named: 'x', isAbsent: true }), undefined, 'the label is not read yet')
+    t.equal(
+      hostNetworkOf({ node: plain, isAbsent: true, lastFacts: last }),
+      true,
+      'a deleted pool keeps it',
+    )
+    t.equal(
+      hostNetworkOf({ configuredName: 'x', isAbsent: true }),
+      undefined,
+      'the label is not read yet',
+    )
   },
 )
 
@@ -128,9 +144,9 @@ void t.test('while nothing is known what was known last counts', async (t) => {
     labels: { a: 'b' },
     annotations: {},
   }
-  t.strictSame(poolFactsOf(known({ last })), last)
-  t.strictSame(poolFactsOf(known({ last: null })), null)
-  t.strictSame(poolFactsOf(known({ last, node: node(inPool) })), last)
-  t.equal(poolFactsOf(known({ last, node: node() })), null)
+  t.strictSame(poolFactsOf(known({ lastFacts: last })), last)
+  t.strictSame(poolFactsOf(known({ lastFacts: null })), null)
+  t.strictSame(poolFactsOf(known({ lastFacts: last, node: node(inPool) })), last)
+  t.equal(poolFactsOf(known({ lastFacts: last, node: node() })), null)
   t.equal(poolFactsOf(known({})), undefined)
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { FilterDefinition, FilterRule } from '../../../src/hub/filter/filter.ts'
-import { Standing } from '../../../src/hub/filter/standing.ts'
+import { RuleMatcher } from '../../../src/hub/filter/rule-matcher.ts'
 import type { ResourceVerb } from '../../../src/api/request/request-info.ts'
 
 const services = { group: '', version: 'v1', resource: 'services' }
@@ -20,9 +20,9 @@ void t.test(
   'of one kind of request, each is told by its own name whose filters stand',
   async (t) => {
     const only = { namespace: 'default', name: 'kubernetes' }
-    const standing = new Standing([filter('all'), filter('one', { only })], new Map())
+    const standing = new RuleMatcher([filter('all'), filter('one', { only })], new Map())
     const namesFor = (name: string): string[] =>
-      standing.for('kube-proxy', services, 'get', named(name)).map((each) => each.name)
+      standing.match('kube-proxy', services, 'get', named(name)).map((each) => each.name)
     t.strictSame(namesFor('kubernetes'), ['all', 'one'])
     t.strictSame(namesFor('another'), ['all'])
     t.strictSame(namesFor('kubernetes'), ['all', 'one'], 'again')
@@ -30,19 +30,19 @@ void t.test(
 )
 
 void t.test('kinds of requests that are spelled alike are not taken for each other', async (t) => {
-  const standing = new Standing([filter('a')], new Map([['a', new Set(['kube-proxy get'])]]))
-  t.equal(standing.for('kube-proxy get', services, 'list', undefined).length, 1)
+  const standing = new RuleMatcher([filter('a')], new Map([['a', new Set(['kube-proxy get'])]]))
+  t.equal(standing.match('kube-proxy get', services, 'list', undefined).length, 1)
   const list = { ...services, resource: 'list services' }
-  t.equal(standing.for('kube-proxy', list, 'get', undefined).length, 0)
-  t.equal(standing.for('kube-proxy', services, 'get', undefined).length, 1)
-  t.equal(standing.for('kube-proxy', services, 'watch', undefined).length, 0)
-  t.equal(standing.for('kubelet', services, 'get', undefined).length, 0)
+  t.equal(standing.match('kube-proxy', list, 'get', undefined).length, 0)
+  t.equal(standing.match('kube-proxy', services, 'get', undefined).length, 1)
+  t.equal(standing.match('kube-proxy', services, 'watch', undefined).length, 0)
+  t.equal(standing.match('kubelet', services, 'get', undefined).length, 0)
   const group = { ...services, group: 'example.org' }
-  t.equal(standing.for('kube-proxy', group, 'get', undefined).length, 0)
+  t.equal(standing.match('kube-proxy', group, 'get', undefined).length, 0)
 })
 
 void t.test('however many names programs give themselves, the answer is right', async (t) => {
-  const standing = new Standing([filter('a')], new Map())
-  for (let i = 0; i < 2_000; i++) standing.for(`program-${i}`, services, 'get', undefined)
-  t.equal(standing.for('kube-proxy', services, 'get', undefined).length, 1)
+  const standing = new RuleMatcher([filter('a')], new Map())
+  for (let i = 0; i < 2_000; i++) standing.match(`program-${i}`, services, 'get', undefined)
+  t.equal(standing.match('kube-proxy', services, 'get', undefined).length, 1)
 })

@@ -3,11 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { ChainState } from '../../../src/hub/filter/chain-state.ts'
-import { mostAudiences, Shown, type Audience } from '../../../src/hub/filter/shown.ts'
+import {
+  mostCollections,
+  ChainStateHistory,
+  type ClientCollection,
+} from '../../../src/hub/filter/chain-state-history.ts'
 import { resourceVersion, type ResourceVersion } from '../../../src/api/kube/resource-version.ts'
 import { nodeIdentity } from '../../../src/api/request/identity.ts'
 
-const audience: Audience = {
+const audience: ClientCollection = {
   identity: nodeIdentity,
   component: 'kube-proxy',
   gvr: { group: '', version: 'v1', resource: 'services' },
@@ -25,8 +29,8 @@ const at = (version: number): ResourceVersion => {
   return known
 }
 
-const under = (shown: Shown, version: number): string[] | undefined =>
-  shown.under(audience, at(version))?.map(({ inputs }) => inputs)
+const under = (shown: ChainStateHistory, version: number): string[] | undefined =>
+  shown.statesAt(audience, at(version))?.map(({ inputs }) => inputs)
 
 function place(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'nodehub-shown-'))
@@ -35,87 +39,87 @@ function place(t: Test): string {
 }
 
 void t.test('a list settles what its client holds', async (t) => {
-  const shown = new Shown()
+  const shown = new ChainStateHistory()
   t.equal(under(shown, 10), undefined, 'of whom nothing is known')
-  await shown.show(audience, one)
-  shown.listed(audience, one, '10')
+  await shown.begin(audience, one)
+  shown.recordList(audience, one, '10')
   t.strictSame(under(shown, 10), ['1'])
   t.strictSame(under(shown, 12), ['1'], 'and what came later')
   t.equal(under(shown, 9), undefined, 'who is before it has it from elsewhere')
-  t.equal(shown.show(audience, one), undefined, 'nothing is to be written for more of the same')
+  t.equal(shown.begin(audience, one), undefined, 'nothing is to be written for more of the same')
 })
 
 void t.test('a difference may have been taken or not by who goes on from it', async (t) => {
-  const shown = new Shown()
-  await shown.show(audience, one)
-  shown.listed(audience, one, '10')
-  await shown.show(audience, two, at(15))
+  const shown = new ChainStateHistory()
+  await shown.begin(audience, one)
+  shown.recordList(audience, one, '10')
+  await shown.begin(audience, two, at(15))
   t.strictSame(under(shown, 12), ['2', '1'], 'events told again may have been of the new one')
   t.strictSame(under(shown, 15), ['2', '1'])
   t.strictSame(under(shown, 16), ['2'], 'whoever is further has taken it')
-  shown.taken(audience, two)
+  shown.recordDelivery(audience, two)
   t.strictSame(under(shown, 15), ['2'])
 })
 
 void t.test('a list of long ago settles nothing for who is further', async (t) => {
-  const shown = new Shown()
-  await shown.show(audience, one)
-  shown.listed(audience, one, '10')
-  await shown.show(audience, two, at(15))
-  shown.listed(audience, two, '12')
+  const shown = new ChainStateHistory()
+  await shown.begin(audience, one)
+  shown.recordList(audience, one, '10')
+  await shown.begin(audience, two, at(15))
+  shown.recordList(audience, two, '12')
   t.strictSame(under(shown, 14), ['2', '1'], 'another client may have come as far under the first')
   t.strictSame(under(shown, 15), ['2', '1'])
   t.strictSame(under(shown, 16), ['2'])
 })
 
 void t.test('a list that takes long settles nothing that was shown meanwhile', async (t) => {
-  const shown = new Shown()
-  await shown.show(audience, one)
-  await shown.show(audience, two, at(10))
-  shown.listed(audience, one, '10')
+  const shown = new ChainStateHistory()
+  await shown.begin(audience, one)
+  await shown.begin(audience, two, at(10))
+  shown.recordList(audience, one, '10')
   t.strictSame(under(shown, 10), ['1', '2'])
 })
 
 void t.test('a list of a restored cluster settles an earlier version', async (t) => {
-  const shown = new Shown()
-  await shown.show(audience, one)
-  shown.listed(audience, one, '100')
-  await shown.show(audience, one)
-  shown.listed(audience, one, '7')
+  const shown = new ChainStateHistory()
+  await shown.begin(audience, one)
+  shown.recordList(audience, one, '100')
+  await shown.begin(audience, one)
+  shown.recordList(audience, one, '7')
   t.strictSame(under(shown, 7), ['1'])
 })
 
 void t.test('only so many states are kept', async (t) => {
-  const shown = new Shown()
-  await shown.show(audience, one)
-  shown.listed(audience, one, '10')
+  const shown = new ChainStateHistory()
+  await shown.begin(audience, one)
+  shown.recordList(audience, one, '10')
   for (let version = 11; version < 20; version++) {
-    await shown.show(audience, state(String(version)), at(version))
+    await shown.begin(audience, state(String(version)), at(version))
   }
   t.equal(under(shown, 10), undefined)
   t.strictSame(under(shown, 17), ['19', '18', '17', '16'])
 })
 
 void t.test('who never lists is told to only once', async (t) => {
-  const shown = new Shown()
-  shown.toldToList(audience, one)
+  const shown = new ChainStateHistory()
+  shown.recordRelist(audience, one)
   t.strictSame(under(shown, 5), ['1'])
-  shown.toldToList(audience, two)
+  shown.recordRelist(audience, two)
   t.strictSame(under(shown, 5), ['2'])
-  shown.listed(audience, two, '10')
-  await shown.show(audience, three, at(12))
-  shown.toldToList(audience, three)
+  shown.recordList(audience, two, '10')
+  await shown.begin(audience, three, at(12))
+  shown.recordRelist(audience, three)
   t.strictSame(under(shown, 12), ['3', '2'], 'of who lists that tells nothing')
 })
 
 void t.test('what was shown is on the disk before it is shown', async (t) => {
   const file = place(t)
-  const shown = new Shown(file)
-  await shown.show(audience, one)
-  shown.listed(audience, one, '10')
-  await shown.show(audience, two, at(15))
+  const shown = new ChainStateHistory(file)
+  await shown.begin(audience, one)
+  shown.recordList(audience, one, '10')
+  await shown.begin(audience, two, at(15))
   // Nothing is closed: the process has just died.
-  const next = new Shown(file)
+  const next = new ChainStateHistory(file)
   t.strictSame(under(next, 15), ['2', '1'])
   t.strictSame(under(next, 16), ['2'])
   t.equal(readFileSync(file, 'utf8').split('"inputs"').length, 3, 'each state once')
@@ -123,32 +127,32 @@ void t.test('what was shown is on the disk before it is shown', async (t) => {
 
 void t.test('a file that is damaged tells nothing', async (t) => {
   const file = place(t)
-  await new Shown(file).show(audience, one, at(10))
+  await new ChainStateHistory(file).begin(audience, one, at(10))
   const kept = JSON.parse(readFileSync(file, 'utf8')) as unknown[]
   writeFileSync(file, JSON.stringify(kept.slice(1)))
-  t.equal(under(new Shown(file), 10), undefined)
+  t.equal(under(new ChainStateHistory(file), 10), undefined)
   writeFileSync(file, '[{]')
-  t.equal(under(new Shown(file), 10), undefined)
+  t.equal(under(new ChainStateHistory(file), 10), undefined)
 })
 
 void t.test('where it cannot be written it is shown all the same, and said', async (t) => {
   const failures: unknown[] = []
-  const shown = new Shown(join(place(t), '\0'), (cause) => failures.push(cause))
-  await shown.show(audience, one)
+  const shown = new ChainStateHistory(join(place(t), '\0'), (cause) => failures.push(cause))
+  await shown.begin(audience, one)
   t.equal(failures.length, 1)
 })
 
 void t.test(
   'of more audiences than are kept the one not seen for longest has to list',
   async (t) => {
-    const shown = new Shown()
-    const named = (component: string): Audience => ({ ...audience, component })
-    for (let i = 0; i <= mostAudiences; i++) {
-      await shown.show(named(String(i)), one)
-      shown.listed(named(String(i)), one, '10')
+    const shown = new ChainStateHistory()
+    const named = (component: string): ClientCollection => ({ ...audience, component })
+    for (let i = 0; i <= mostCollections; i++) {
+      await shown.begin(named(String(i)), one)
+      shown.recordList(named(String(i)), one, '10')
     }
     const known = (component: string): boolean =>
-      shown.under(named(component), at(12)) !== undefined
-    t.strictSame(['0', '1', String(mostAudiences)].map(known), [false, true, true])
+      shown.statesAt(named(component), at(12)) !== undefined
+    t.strictSame(['0', '1', String(mostCollections)].map(known), [false, true, true])
   },
 )
