@@ -7,7 +7,7 @@ import type { ClusterLookup } from './admission/lookup.ts'
 import { isDnsLabel } from './admission/names.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isNotFound } from './api/failure.ts'
-import type { Informer } from './api/informer.ts'
+import type { ApiInformer } from './api/informer.ts'
 import { poolsPath } from './pools.ts'
 
 /**
@@ -28,7 +28,7 @@ const metadataOnly = (kind: string): string =>
  * where they are not there: one may have been made a moment ago. Nodes are asked for, as only the
  * replica that leads follows them.
  */
-export function liveLookup(api: ApiServer, pools: Informer<NodePool>): ClusterLookup {
+export function liveLookup(api: ApiServer, pools: ApiInformer<NodePool>): ClusterLookup {
   const ask = async (path: string, accept: string): Promise<JsonObject | undefined | 'unknown'> => {
     try {
       // One that sheds load says for how long: longer than anybody waits for us.

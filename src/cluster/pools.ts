@@ -1,6 +1,6 @@
 import type { NodePool } from '../api/kube/node-pool.ts'
 import type { ApiServer } from './api/api-server.ts'
-import { Informer, type InformerOptions } from './api/informer.ts'
+import { ApiInformer, type ApiInformerOptions } from './api/informer.ts'
 
 /** Of the collection of pools, in the version they are stored in. */
 export const poolsPath = '/apis/apps.openyurt.io/v1beta2/nodepools'
@@ -8,12 +8,12 @@ export const poolsPath = '/apis/apps.openyurt.io/v1beta2/nodepools'
 /** Follows all NodePools, whole: there are hundreds where there are thousands of nodes. */
 export const poolInformer = (
   api: ApiServer,
-  options: Pick<InformerOptions<NodePool>, 'onChange' | 'onFailure'> = {},
-): Informer<NodePool> =>
-  new Informer(api, {
+  options: Pick<ApiInformerOptions<NodePool>, 'onChange' | 'onFailure'> = {},
+): ApiInformer<NodePool> =>
+  new ApiInformer(api, {
     path: poolsPath,
     // The API server keeps objects of this kind to their schema.
-    keep: (object) => withoutManagers(object as unknown as NodePool),
+    transform: (object) => withoutManagers(object as unknown as NodePool),
     ...options,
   })
 

@@ -128,7 +128,7 @@ void t.test(
         .map(({ metadata }) => `${metadata.namespace}/${metadata.name}@${metadata.resourceVersion}`)
         .sort()
     const held = (reflector: ClientInformer): string[] =>
-      [...reflector.objects].map(([key, object]) => `${key}@${object.resourceVersion}`).sort()
+      [...reflector.items].map(([key, object]) => `${key}@${object.resourceVersion}`).sort()
     const inStep = async (): Promise<void> => {
       const isSame = (): boolean =>
         reflectors.every((each) => held(each).join() === inTheCloud().join())

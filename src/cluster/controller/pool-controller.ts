@@ -3,7 +3,7 @@ import { isNewer } from '../../api/kube/resource-version.ts'
 import type { JsonObject } from '../../api/kube/json.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
-import { Informer } from '../api/informer.ts'
+import { ApiInformer } from '../api/informer.ts'
 import { recordEvent } from '../events.ts'
 import type { Term } from '../leadership.ts'
 import { poolInformer, poolsPath } from '../pools.ts'
@@ -41,8 +41,8 @@ class NoLongerWriting extends Error {
  */
 export class PoolController implements AsyncDisposable {
   readonly #options: PoolControllerOptions
-  readonly #pools: Informer<NodePool>
-  readonly #nodes: Informer<NodeFacts>
+  readonly #pools: ApiInformer<NodePool>
+  readonly #nodes: ApiInformer<NodeFacts>
   readonly #nodeQueue: WorkQueue
   readonly #poolQueue: WorkQueue
   /** Names of nodes by the pool that their label names. */
@@ -72,9 +72,9 @@ export class PoolController implements AsyncDisposable {
       onChange: (name, now, before) => this.#poolChanged(name, now, before),
       onFailure: (cause) => onFailure('nodepools', cause),
     })
-    this.#nodes = new Informer<NodeFacts>(api, {
+    this.#nodes = new ApiInformer<NodeFacts>(api, {
       path: '/api/v1/nodes',
-      keep: (node, before) => sinceBefore(nodeFacts(node), before),
+      transform: (node, before) => sinceBefore(nodeFacts(node), before),
       onChange: (name, now, before) => this.#nodeChanged(name, now, before),
       onFailure: (cause) => onFailure('nodes', cause),
     })

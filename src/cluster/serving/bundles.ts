@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
-import { Informer } from '../api/informer.ts'
+import { ApiInformer } from '../api/informer.ts'
 
 /** Where API servers find the webhooks: what leads elsewhere is somebody else's. */
 export interface OwnService {
@@ -76,7 +76,7 @@ export class CaBundles implements AsyncDisposable {
   readonly #options: CaBundlesOptions
   readonly #followed: readonly {
     readonly place: Target
-    readonly items: Informer<Configuration>
+    readonly items: ApiInformer<Configuration>
   }[]
   readonly #timer: Disposable
   #looking: Promise<void> | undefined
@@ -86,10 +86,10 @@ export class CaBundles implements AsyncDisposable {
     this.#options = options
     this.#followed = places(options.configurations).map((place) => ({
       place,
-      items: new Informer<Configuration>(options.api, {
+      items: new ApiInformer<Configuration>(options.api, {
         path: place.path,
         query: { fieldSelector: `metadata.name=${place.name}` },
-        keep: configurationOf,
+        transform: configurationOf,
         onChange: () => void this.look(),
         ...(options.onFailure && { onFailure: options.onFailure }),
       }),

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../api/kube/json.ts'
 import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
-import { Informer } from '../api/informer.ts'
+import { ApiInformer } from '../api/informer.ts'
 import { secretData, rotated, stateOfSecret, type ServingState } from './rotation.ts'
 
 export interface CertificateSecretOptions {
@@ -39,7 +39,7 @@ interface SecretState {
  */
 export class CertificateSecret implements AsyncDisposable {
   readonly #options: CertificateSecretOptions
-  readonly #secret: Informer<SecretState>
+  readonly #secret: ApiInformer<SecretState>
   readonly #stopped = new AbortController()
   readonly #first = Promise.withResolvers<void>()
   #timer: Disposable
@@ -49,10 +49,10 @@ export class CertificateSecret implements AsyncDisposable {
   constructor(options: CertificateSecretOptions) {
     this.#options = options
     const { api, namespace, name, onFailure } = options
-    this.#secret = new Informer<SecretState>(api, {
+    this.#secret = new ApiInformer<SecretState>(api, {
       path: `/api/v1/namespaces/${namespace}/secrets`,
       query: { fieldSelector: `metadata.name=${name}` },
-      keep: keptOf,
+      transform: keptOf,
       onChange: () => void this.look(),
       ...(onFailure && { onFailure }),
     })

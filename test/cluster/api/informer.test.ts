@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Informer } from '../../../src/cluster/api/informer.ts'
+import { ApiInformer } from '../../../src/cluster/api/informer.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { configMaps } from '../../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
@@ -20,9 +20,9 @@ const valueOf = (object: JsonObject): string => (object['data'] as { value: stri
 function follow(t: Tap, { api }: TestCluster) {
   const seen = new Condition()
   const changes: string[] = []
-  const followed = new Informer<string>(api, {
+  const followed = new ApiInformer<string>(api, {
     path,
-    keep: valueOf,
+    transform: valueOf,
     onChange: (key, now, before) => {
       changes.push(`${key} ${before ?? 'none'} ${now ?? 'none'}`)
       seen.changed()
