@@ -12,10 +12,10 @@ export function listenAddresses(
   config: StartConfig,
   listener: ListenerName,
 ): readonly ListenTarget[] {
-  const { address, port, setBy } = configured(config, listener)
+  const { address, port, portFlag } = configured(config, listener)
   const passed = config.sockets[listener] ?? []
   // The address of the other family comes by itself: a host without that family is none the worse.
-  const own = addressesOf(address).map((host, i) => ({ host, port, setBy, ifPresent: i > 0 }))
+  const own = addressesOf(address).map((host, i) => ({ host, port, portFlag, ifPresent: i > 0 }))
   const elsewhere = passed.some(({ at }) => !isAddressOf({ address, port }, at))
   const held = new Set(passed.map(({ at }) => canonical(at.address)))
   const missing = elsewhere ? [] : own.filter(({ host }) => !held.has(host))
@@ -25,10 +25,10 @@ export function listenAddresses(
 function configured({ ops, proxy }: StartConfig, listener: ListenerName) {
   switch (listener) {
     case 'ops':
-      return { ...ops, setBy: '--serve-port' }
+      return { ...ops, portFlag: '--serve-port' }
     case 'proxy':
-      return { address: proxy.address, port: proxy.port, setBy: '--proxy-port' }
+      return { address: proxy.address, port: proxy.port, portFlag: '--proxy-port' }
     case 'proxy-secure':
-      return { address: proxy.address, port: proxy.securePort, setBy: '--proxy-secure-port' }
+      return { address: proxy.address, port: proxy.securePort, portFlag: '--proxy-secure-port' }
   }
 }
