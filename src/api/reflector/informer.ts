@@ -7,7 +7,7 @@ import { ResourceExpired, Reflector, watchQuery, type WatchOptions } from './ref
 
 export interface InformerOptions<Item> {
   readonly encoding: Encoding
-  /** Opens a list or watch of the collection with these parameters. Throws `ResourceExpired` for a 410. */
+  /** Opens a list or watch with these parameters. Throws `ResourceExpired` for a 410. */
   readonly open: (
     query: Readonly<Record<string, string>>,
     signal: AbortSignal,

@@ -103,7 +103,7 @@ void t.test('a server that cannot have all of its places has none', async (t) =>
   const squatter = createServer()
   t.teardown(() => squatter.close())
   const { port } = await bindServer(squatter, [{ host: '::1', port: 0 }], ignore)
-  const places = pair.map((place) => ({ ...place, port, setBy: '--proxy-port' }))
+  const places = pair.map((place) => ({ ...place, port, portFlag: '--proxy-port' }))
   await t.rejects(bindServer(createServer(), places, ignore), {
     code: 'EADDRINUSE',
     message: new RegExp(`^\\[::1\\]:${port} is taken: .*; --proxy-port sets another port$`),

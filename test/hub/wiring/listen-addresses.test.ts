@@ -14,7 +14,7 @@ const placesWith = (port: number, passed: readonly ListenerSocket[]) =>
 const [ipv4, ipv6] = ['127.0.0.1', '::1'].map((host, i) => ({
   host,
   port: 10261,
-  setBy: '--proxy-port',
+  portFlag: '--proxy-port',
   ifPresent: i > 0,
 }))
 
