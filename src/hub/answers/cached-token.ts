@@ -14,22 +14,20 @@ import { neverCached } from './offline-reads.ts'
 import { requestObject } from './request-object.ts'
 
 /**
- * Answers a token request with the last token that the cloud gave this caller for the same, in the
- * bytes it came in, as long as that token has not expired by its own account: the answer may speak
- * of an hour where the token lives a year (kubernetes pkg/serviceaccount/claims.go, `warnafter`).
- * Throws 503 where there is none.
+ * Answers a token request with the last token that an API server issued to this caller for the same
+ * request, byte for byte, until the token's `exp` claim. The answer's expirationTimestamp does not
+ * count: it may be an hour where the token lasts a year (kubernetes pkg/serviceaccount/claims.go,
+ * `warnafter`). Throws 503 where no token is stored.
  *
- * On a node whose clock is behind, maybe by decades, a token seems to last that has expired. It is
- * given out all the same: whoever verifies it has a clock of its own, and without a token the pod
- * would not start.
+ * A node's clock may be behind by decades, so that an expired token is handed out. Its verifier has
+ * its own clock, and without a token the pod would not start.
  */
 export async function cachedToken(
   exchange: Exchange,
   info: ResourceRequest,
   { store }: { readonly store: ObjectStore },
 ): Promise<Reply> {
-  const { encoding: asked, gvk: kind, object: request } = await requestObject(exchange)
-  const spec = tokenSpec({ encoding: asked, gvk: kind, object: request })
+  const spec = tokenSpec(await requestObject(exchange))
   if (!spec) throw new StatusError(badRequest('the object provided is no TokenRequest'))
   for (const representation of exchange.representations) {
     if (representation.projection !== 'object') continue

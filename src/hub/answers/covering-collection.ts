@@ -11,23 +11,19 @@ import { collectionKey } from './keys.ts'
 import type { CollectionKey, StoredCollection, ObjectStore, StoredList } from '../store/store.ts'
 import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
-/**
- * What a list or watch is answered from: the collection it asks for, or a wider one and what of it
- * was asked for.
- */
+/** The stored collection that answers a list or watch: the requested one, or a wider one. */
 export interface CoveringCollection {
   readonly representation: Representation
   readonly key: CollectionKey
   readonly resourceVersion: string
-  /** Absent: all of it. */
+  /** What of a wider collection was requested; absent: all of it. */
   readonly selection?: Selection
 }
 
 /**
- * Where the answer to a list or watch comes from: the collection that was asked for, in the first
- * of the client's forms in which it is stored; where it never was listed, the newest of those of
- * the same caller that surely hold all of it. `undefined`: nothing that is stored tells what is in
- * it. Throws `MalformedSelector`.
+ * The requested collection, in the first of the client's representations in which it is stored;
+ * else the newest collection of the same caller that holds all of it. `undefined`: there is none.
+ * Throws `MalformedSelector`.
  */
 export function coveringCollection(
   exchange: Exchange,
@@ -50,34 +46,31 @@ export function coveringCollection(
   return undefined
 }
 
-/**
- * The newest stored collection of the same caller that surely holds all that is asked for, and what
- * of it that is.
- */
+/** The newest stored collection of the same partition that holds all of `requested`. */
 export function widerCollection(
-  asked: CollectionKey,
+  requested: CollectionKey,
   representation: Representation,
   store: ObjectStore,
 ): CoveringCollection | undefined {
   if (!namesObjects(representation)) return undefined
-  const selection = selectionOf(asked.gvr, asked, representation)
+  const selection = selectionOf(requested.gvr, requested, representation)
   if (!selection) return undefined
   const [newest] = store
-    .collections(asked.partition, asked.gvr, asked.namespace)
-    .filter(({ key }) => covers(key, asked))
+    .collections(requested.partition, requested.gvr, requested.namespace)
+    .filter(({ key }) => covers(key, requested))
     .toSorted(newestFirst)
   return newest && { representation, ...newest, selection }
 }
 
-/** Of versions that do not compare, none is the newer. */
+/** Versions that do not compare count as equal. */
 function newestFirst(a: StoredCollection, b: StoredCollection): number {
   const [x, y] = [resourceVersion(a.resourceVersion), resourceVersion(b.resourceVersion)]
   return x !== undefined && y !== undefined ? compareVersions(y, x) : 0
 }
 
 /**
- * What of the stored collection was asked for. `undefined` where it cannot be read, or may not be
- * shown (`wholeOrNothing`).
+ * The objects of a covering collection that were requested. `undefined` where they cannot be read,
+ * or are incomplete and `wholeOrNothing` withholds them.
  */
 export function storedList(
   { representation, key, selection }: Omit<CoveringCollection, 'resourceVersion'>,

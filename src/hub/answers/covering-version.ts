@@ -8,10 +8,7 @@ import { covers, selectorOfName } from '../../api/kube/selectors.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 
-/**
- * The newest version at which a caller was shown a collection that would have the object that it
- * asks for.
- */
+/** The newest version of the caller's stored collections that would hold the requested object. */
 export function newestCoveringVersion(
   { representations, identity }: Exchange,
   { gvr, namespace, name = '' }: ResourceRequest,
@@ -23,7 +20,7 @@ export function newestCoveringVersion(
       store.collections({ identity, representation: representation.key }, gvr, namespace),
     )
     .filter(({ key }) => covers(key, named))
-    .flatMap((told) => resourceVersion(told.resourceVersion) ?? [])
+    .flatMap((covering) => resourceVersion(covering.resourceVersion) ?? [])
     .toSorted(compareVersions)
     .at(-1)
 }

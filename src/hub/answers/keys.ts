@@ -9,7 +9,7 @@ import { tokenResource, tokenName } from '../store/token-name.ts'
 import type { Partition, CollectionKey, DocumentKey, ObjectKey } from '../store/store.ts'
 
 /**
- * The selectors of a list or watch, in one spelling for what means the same. Throws
+ * The selectors of a list or watch; selectors that mean the same are spelled the same. Throws
  * `MalformedSelector`.
  */
 export function selectorsOf({ query }: ResourceRequest): {
@@ -31,7 +31,7 @@ const partitionOf = (
   ...(component === 'kubectl' && { interactive: true }),
 })
 
-/** The key of what a list or watch covers. Throws `MalformedSelector`. */
+/** The key of the collection that a list or watch covers. Throws `MalformedSelector`. */
 export function collectionKey(
   exchange: Exchange,
   info: ResourceRequest,
@@ -45,7 +45,7 @@ export function collectionKey(
   }
 }
 
-/** The key of what lists in this form hold of the object that a get names. */
+/** The key under which lists in this representation hold the object that a get names. */
 export const memberKey = (
   exchange: Exchange,
   info: ResourceRequest,
@@ -58,8 +58,8 @@ export const memberKey = (
 })
 
 /**
- * The key of what a get names. A Table of one object is not a row of a Table of many: rows are kept
- * without the columns that say what they mean, so the two are kept apart.
+ * The key of the object that a get names. A Table of one object is stored apart from the rows of
+ * Tables of many, which are stored without the column definitions.
  */
 export function objectKey(
   exchange: Exchange,
@@ -86,13 +86,13 @@ export function tokenKey(
   }
 }
 
-/** Documents that API servers write in JSON, whatever their client takes. */
+/** Documents that API servers write in JSON, whatever the client accepts. */
 const writtenInJson = new Set(['/version', '/openapi/v3'])
 
 /**
- * The keys of a document in each representation that the client takes, most wanted first. The query
- * is no part of them: clients write a time-out into it, which changes nothing of the document, and
- * the hash of the document they expect (OpenAPI), which is theirs to choose.
+ * The keys of a document in each representation that the client accepts, most preferred first. The
+ * query is not part of the key: clients put a timeout into it, and the hash of the OpenAPI document
+ * they expect, and neither changes the document.
  */
 export function documentKeys({ identity, info, headers }: Exchange): readonly DocumentKey[] {
   const accept = writtenInJson.has(info.path) ? mediaType('json') : headers.get('accept')
@@ -100,8 +100,8 @@ export function documentKeys({ identity, info, headers }: Exchange): readonly Do
 }
 
 /**
- * The key of the document that an API server gave; `undefined` where it is in none that the client
- * takes and the hub knows.
+ * The key of the document that an API server sent; `undefined` where the client does not accept its
+ * content type, or the hub does not know it.
  */
 export function documentKey(exchange: Exchange, contentType: string): DocumentKey | undefined {
   const type = documentTypeOf(contentType)

@@ -1,9 +1,6 @@
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 
-/**
- * Labels a kubelet may set on its node although they are Kubernetes' own (kubelet
- * pkg/apis/well_known_labels.go).
- */
+/** Reserved labels that a kubelet may set on its node (kubelet pkg/apis/well_known_labels.go). */
 const kubeletLabels = new Set([
   'kubernetes.io/hostname',
   'topology.kubernetes.io/zone',
@@ -23,8 +20,9 @@ const reservedDomains = ['kubernetes.io', 'k8s.io']
 const restricted = 'node-restriction.kubernetes.io'
 
 /**
- * The labels as an API server lets a kubelet change them on its own node
- * (plugin/pkg/admission/noderestriction); others stay as they were.
+ * The labels of a node after its kubelet has changed them, as the NodeRestriction admission plug-in
+ * allows it (plugin/pkg/admission/noderestriction): labels that a kubelet may not set stay as they
+ * were.
  */
 export function labelsSetByNode(before: JsonObject, after: JsonObject): JsonObject {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]

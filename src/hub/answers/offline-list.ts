@@ -17,10 +17,10 @@ export type Overlay = (
 ) => StoredList
 
 /**
- * Answers a list while no API server can be asked: at the newest version that one gave for it,
- * whole whatever its limit. 504 where a newer version is asked for, 410 for exactly another or a
- * further page; what an API server refuses is refused in its words, whatever is stored. `undefined`
- * where `collection` is, or cannot be read whole.
+ * Answers a list while no API server is healthy: at the newest stored version, in one page whatever
+ * the limit. Throws 504 for a newer version, 410 for exactly another one or a further page, and
+ * what an API server throws for invalid options, whatever is stored. `overlay` replaces what is
+ * stored by what the client is to see. `undefined` where `collection` is, or cannot be read whole.
  */
 export function offlineList(
   exchange: Exchange,
@@ -31,7 +31,7 @@ export function offlineList(
 ): ListReply | undefined {
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
-  // The version of `collection` may be that of events which are still being written.
+  // `collection.resourceVersion` may include events that are not committed yet.
   const version = collection && store.committedVersion(collection.key)
   if (!collection || version === undefined) return undefined
   refuseInvalidVersion(options.resourceVersion, version, 'list')

@@ -15,31 +15,30 @@ import { coveringCollection } from './covering-collection.ts'
 import { storedTable } from './tables.ts'
 
 /**
- * The 503 for what the cache does not hold. It has no Retry-After: with one a client would repeat
- * the request every second while the hub is offline; without, it backs off.
+ * The 503 for what the cache does not hold. It has no Retry-After: client-go repeats a 503 with
+ * Retry-After after that time, and backs off without.
  */
 export const neverCached = (): StatusError =>
   new StatusError(
     serviceUnavailable('the cloud cannot be reached, and the answer is not in the cache'),
   )
 
-/** The 503 for what is not read but done: writes, exec, logs and all else asked of a node. */
+/** The 503 for what only an API server can do: writes, exec, logs. */
 export const needsTheCloud = (): StatusError =>
   new StatusError(
     serviceUnavailable('the cloud cannot be reached, and this cannot be done without it'),
   )
 
 /**
- * What a kubelet would act upon fatally if it were told that it is not there: it would make
- * another, which only the cloud can, and end itself when it cannot (kubernetes
- * pkg/volume/csi/csi_plugin.go). Whoever listed them may know better, and is told no more than
- * others.
+ * Resources for which a 404 is fatal to a kubelet: it then creates the object, which fails offline,
+ * and exits (kubernetes pkg/volume/csi/csi_plugin.go). They are answered 503 even where a stored
+ * list shows that the object is absent.
  */
 const neverAbsent = new Set(['csinodes.storage.k8s.io', 'leases.coordination.k8s.io'])
 
 /**
- * The newest state of an object that the caller was shown, in the first of its forms; throws 404
- * where it is known not to exist, else 503.
+ * The newest stored state of an object, in the first of the client's representations that has one.
+ * Throws 404 where the object is known not to exist, else 503.
  */
 export function storedObject(
   exchange: Exchange,
@@ -55,13 +54,13 @@ export function storedObject(
     else if (found) return { representation, stored: found }
   }
   if (!absent || neverAbsent.has(qualifiedResource(info.gvr))) throw neverCached()
-  // As of a version that has not come nobody knows whether it is there.
+  // Whether the object exists at a version newer than the stored lists is unknown.
   const known = newestCoveringVersion(exchange, info, store)
   if (known) refuseNewerGet(info, known)
   throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
 }
 
-/** Answers a get, with what the caller has written of the object's status meanwhile. */
+/** Answers a get, with the status that the caller has written offline. */
 export function localObject(
   exchange: Exchange,
   info: ResourceRequest,
@@ -75,7 +74,7 @@ export function localObject(
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
-/** The object that a request names, for its sender. */
+/** The key of the overlay of a request's object for its sender. */
 export const overlayKey = ({ identity }: Exchange, info: ResourceRequest): OverlayKey => ({
   identity,
   gvr: info.gvr,
@@ -83,7 +82,7 @@ export const overlayKey = ({ identity }: Exchange, info: ResourceRequest): Overl
   name: info.name ?? '',
 })
 
-/** Answers a list, with what the caller has written of its objects' status meanwhile. */
+/** Answers a list, with the statuses that the caller has written offline. */
 export function localList(
   exchange: Exchange,
   info: ResourceRequest,
@@ -100,8 +99,8 @@ export function localList(
 }
 
 /**
- * Discovery and the like, as they were last given to the same caller, in the representation it
- * wants most of those that it was given.
+ * Answers discovery, OpenAPI or the version, as the same caller was last answered, in its most
+ * preferred representation that is stored.
  */
 export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply {
   let found: StoredDocument | undefined
@@ -111,7 +110,7 @@ export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply
     kind: 'body',
     from: 'cache',
     status: 200,
-    // No warning: kubectl reads discovery before whatever it is asked for, which says it then.
+    // No Warning: kubectl reads discovery before its actual request, whose answer has one.
     headers: withAge(answerHeaders(found.contentType), found.confirmedAt),
     body: found.body,
   }

@@ -23,23 +23,23 @@ import type { StatusOverlays } from './status-overlays.ts'
 import { readPatch, statusChanges } from './status-patch.ts'
 import { cachedToken } from './cached-token.ts'
 
-/** How a write is answered offline, by resource, subresource and verb. Nothing is replayed yet. */
+/** Answers a write offline. There is no replay yet. */
 type Answer = (exchange: Exchange, info: ResourceRequest, facts: Facts) => Promise<Reply>
 
 interface Facts {
   readonly store: ObjectStore
   readonly nodeName: string
   readonly overlays: StatusOverlays
-  /** Aborts when the cloud is back for such a request. */
+  /** Aborts when an upstream that can take the request is healthy again. */
   readonly recovered: (exchange: Exchange) => AbortSignal
 }
 
 /**
- * The writes of a node that must not fail (protocol: kubelet start-up, leases, status, events);
- * anything else is refused.
+ * By verb, resource and subresource: the writes without which a kubelet does not start or run
+ * (registration, leases, status, events). All others are refused.
  */
 const answers: Record<string, Answer> = {
-  // A kubelet that starts registers itself: told that its node exists, it goes on with a get.
+  // A kubelet registers itself when it starts. After a 409 it goes on with a get.
   'create nodes': existing,
   'patch nodes/status': patchedStatus,
   'patch pods/status': patchedStatus,
@@ -47,17 +47,17 @@ const answers: Record<string, Answer> = {
   'update leases.coordination.k8s.io': heartbeat(200),
   'create events': echo(201),
   'create events.events.k8s.io': echo(201),
-  // Answered so, the recorder sends the whole event instead, which can be accepted.
+  // After a 404 the event recorder creates the whole event instead, which can be accepted.
   'patch events': async (_exchange, info) => unknownEvent(info),
   'patch events.events.k8s.io': async (_exchange, info) => unknownEvent(info),
-  // Made only by a kubelet that was told that there is none, which it is not told offline: a get
-  // will show it what there is.
+  // A kubelet creates its CSINode only after a 404, which it does not get offline. After a 409 it
+  // goes on with a get.
   'create csinodes.storage.k8s.io': existing,
-  // Fatal to a kubelet when refused for long; true only of what the cloud has confirmed before.
+  // A kubelet exits if this is refused for long. Accepted only for a stored CSINode.
   'update csinodes.storage.k8s.io': confirmed(echo(200)),
 }
 
-/** Answers a write, or throws the 503 that says that it cannot be done now. */
+/** Answers a write, or throws 503 for one that only an API server can do. */
 export async function localWrite(
   exchange: Exchange,
   info: ResourceRequest,
@@ -72,7 +72,7 @@ export async function localWrite(
   return answer(exchange, info, facts)
 }
 
-/** Throws 503 unless the cloud has shown the object before, in whatever form. */
+/** Throws 503 unless the object is stored, in any representation. */
 function requireConfirmed(
   exchange: Exchange,
   info: ResourceRequest,
@@ -96,7 +96,7 @@ function requireConfirmed(
   }
 }
 
-/** Throws 409 for an object that the cloud has shown before. */
+/** Throws 409 for an object that is stored. */
 async function existing(
   exchange: Exchange,
   info: ResourceRequest,
@@ -107,7 +107,7 @@ async function existing(
   throw new StatusError(alreadyExists({ ...info.gvr, name }))
 }
 
-/** The same answer, for an object that the cloud has shown before. */
+/** Gives `answer` only where the node's own object is stored. */
 function confirmed(answer: Answer): Answer {
   return async (exchange, info, facts) => {
     requireConfirmed(exchange, info, facts.store, facts.nodeName)
@@ -120,9 +120,9 @@ function unknownEvent(info: ResourceRequest): never {
 }
 
 /**
- * Makes the patch on the object as the cloud gave it, for its writer to see: the version stays the
- * cloud's. A kubelet sends the status of its node and pods again while the cloud's differs, so that
- * nothing has to be kept for it.
+ * Applies the patch to the stored object and keeps the result as an overlay for its writer; the
+ * resource version stays as stored. Nothing is persisted: a kubelet repeats the statuses of its
+ * node and pods until the API server has them.
  */
 async function patchedStatus(
   exchange: Exchange,
@@ -155,10 +155,7 @@ async function patchedStatus(
   }
 }
 
-/**
- * What was sent is what is stored, as far as its sender can tell; its resource version stays the
- * one it came with.
- */
+/** Answers with the object that was sent; its resource version stays the one it was sent with. */
 function echo(status: number): Answer {
   return async (exchange) => echoed(exchange, await requestObject(exchange), status)
 }
@@ -171,7 +168,7 @@ function echoed(
   if (!representations.some((representation) => representation.encoding === encoding)) {
     throw new StatusError(
       serviceUnavailable(
-        'the cloud cannot be reached, and this form cannot be answered without it',
+        'the cloud cannot be reached, and this representation cannot be answered without it',
       ),
     )
   }
@@ -179,7 +176,8 @@ function echoed(
 }
 
 /**
- * The lease by which this node says that it lives. Any other elects a leader, or is another node's.
+ * Accepts the heartbeat lease of this node. All other leases are refused: they elect leaders, or
+ * belong to other nodes.
  */
 function heartbeat(status: number): Answer {
   return async (exchange, info, { nodeName }) => {

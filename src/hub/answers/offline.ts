@@ -18,11 +18,11 @@ export interface LocalFacts {
   readonly store: ObjectStore
   readonly nodeName: string
   readonly overlays: StatusOverlays
-  /** Aborts when the cloud is back for such a request. */
+  /** Aborts when an upstream that can take the request is healthy again. */
   readonly recovered: (exchange: Exchange) => AbortSignal
   /**
-   * Answers a watch from what is stored; `undefined`: nothing stored tells what is in its
-   * collection. Throws what an API server refuses.
+   * Answers a watch from what is stored; `undefined`: no stored collection covers it. Throws the
+   * StatusError of an API server for invalid options.
    */
   readonly watch: (exchange: Exchange, info: ResourceRequest) => WatchReply | undefined
 }
@@ -30,7 +30,7 @@ export interface LocalFacts {
 /** Answers from the cache; throws a `StatusError` where it cannot. */
 export async function answerLocally(exchange: Exchange, facts: LocalFacts): Promise<Reply> {
   if (!isProven(exchange)) throw new StatusError(unauthorized())
-  // Only the cloud can say whether a caller may impersonate another.
+  // Only an API server can decide whether a caller may impersonate.
   if (impersonates(exchange.headers)) throw neverCached()
   const { info } = exchange
   const { store } = facts
@@ -63,6 +63,6 @@ function watched(exchange: Exchange, info: ResourceRequest, { watch }: LocalFact
   return reply
 }
 
-/** Whether a watch shows all objects first; those are as the cloud gave them. */
+/** Whether a watch begins with all objects, which it shows without overlays. */
 const beginsWithState = ({ query }: ResourceRequest): boolean =>
   isTrue(query.get('sendInitialEvents')) || ['', '0'].includes(query.get('resourceVersion') ?? '')

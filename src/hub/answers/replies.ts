@@ -7,11 +7,11 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ObjectOfKind, StoredList } from '../store/store.ts'
 
-/** Headers that the API server sends with every answer. */
+/** The headers that an API server sends with every answer. */
 export const answerHeaders = (contentType: string): HeaderList =>
   new HeaderList(['Cache-Control', 'no-cache, private', 'Content-Type', contentType])
 
-/** A stored object as the answer to a get. */
+/** The answer to a get, from a stored object. */
 export const objectReply = (
   representation: Representation,
   { gvk, object }: ObjectOfKind,
@@ -25,12 +25,12 @@ export const objectReply = (
   object,
 })
 
-/** A stored list as the answer to a list, at its version. */
+/** The answer to a list, from a stored list and at its version. */
 export function listReply(representation: Representation, stored: StoredList): ListReply {
   const meta = { resourceVersion: stored.resourceVersion, continue: '' }
   const { gvk, extra } = stored
-  // Protobuf says how long a list is before its first object, so it has to be whole here; JSON is
-  // read as it is sent.
+  // Protobuf has the length of a list before its first object, so all of it is read here. JSON is
+  // read while it is sent.
   const batches = representation.encoding === 'protobuf' ? [...stored.batches] : stored.batches
   const objects = Array.isArray(batches) ? batches.flat() : []
   return {
@@ -50,7 +50,7 @@ export function listReply(representation: Representation, stored: StoredList): L
   }
 }
 
-/** Lets other requests be served between two runs of a long list. */
+/** Serves other requests between two batches of a long list. */
 async function* inTurn(
   batches: Iterable<readonly ApiObject[]>,
 ): AsyncGenerator<{ objects: readonly ApiObject[] }> {

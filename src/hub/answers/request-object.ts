@@ -6,10 +6,10 @@ import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { badRequest, StatusError, unsupportedMediaType } from '../../api/kube/status.ts'
 
-/** The largest body of a write that is answered here: the API server's own limit. */
+/** The largest body of a write that is answered offline: the API server's own limit. */
 export const maxBodyBytes = 3 * 1024 * 1024
 
-/** An object that a request brought. */
+/** The object in the body of a request. */
 export interface RequestObject {
   readonly encoding: Encoding
   readonly body: Buffer
@@ -18,7 +18,7 @@ export interface RequestObject {
 }
 
 /**
- * The object in the body of a request. Throws what the API server answers to a body that is none.
+ * Reads the object in the body of a request. Throws the StatusError of an API server for others.
  */
 export async function requestObject(exchange: Exchange): Promise<RequestObject> {
   const encoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')

@@ -3,14 +3,14 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { HeaderList } from '../../http/exchange/headers.ts'
 
 /**
- * Programs that show a person the warnings they get. All others would write them to their log, once
- * a request.
+ * Components that print warnings for a person. Others would write one to their log for each
+ * request.
  */
-const shownToPeople = new Set(['kubectl', 'oc', 'k9s', 'helm'])
+const printingWarnings = new Set(['kubectl', 'oc', 'k9s', 'helm'])
 
 /**
- * How old what the cache answers is: `Age`, in seconds since the cloud last said it (RFC 9111
- * section 5.1). `confirmedAt` is in milliseconds since the epoch; 0, for not known, says nothing.
+ * Adds `Age`: seconds since an API server last confirmed the answer (RFC 9111 section 5.1).
+ * `confirmedAt` is in milliseconds since the epoch; 0: not known, no header.
  */
 export function withAge(headers: HeaderList, confirmedAt: number): HeaderList {
   if (confirmedAt === 0) return headers
@@ -19,8 +19,8 @@ export function withAge(headers: HeaderList, confirmedAt: number): HeaderList {
 }
 
 /**
- * The same, and for people a `Warning`, which kubectl prints. It names the time and not the age, so
- * that kubectl prints it once for all requests of one command that are as old.
+ * Adds `Age`, and for a person a `Warning`, which kubectl prints. The warning has the time and not
+ * the age, so that kubectl prints it once for all equally old answers of a command.
  */
 export function withStaleness(
   headers: HeaderList,
@@ -28,7 +28,7 @@ export function withStaleness(
   confirmedAt: number,
 ): HeaderList {
   const aged = withAge(headers, confirmedAt)
-  if (confirmedAt === 0 || !shownToPeople.has(component)) return aged
+  if (confirmedAt === 0 || !printingWarnings.has(component)) return aged
   const since = new Date(Math.floor(confirmedAt / 1000) * 1000).toISOString().replace('.000', '')
   return aged.with(
     'Warning',

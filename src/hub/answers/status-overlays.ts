@@ -9,11 +9,11 @@ import type { Representation } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 import type { ObjectOfKind, StoredList } from '../store/store.ts'
 
-/** Enough for a node and its pods, with what a kubelet says of their status. */
+/** Enough for the statuses of a node and its pods. */
 export const maxOverlays = 1_024
 export const maxBytes = 16 * 1024 * 1024
 
-/** Which object, for whom. */
+/** An object, and the identity that has written its status. */
 export interface OverlayKey {
   readonly identity: Identity
   readonly gvr: GVR
@@ -25,18 +25,18 @@ type Members = ReadonlyMap<string, MemberChange>
 
 interface StatusOverlay {
   readonly uid: string
-  /** What the writer has made of the object as the cloud gave it. */
+  /** What the writer has changed of the stored object. */
   readonly members: Members
-  /** As much of it as the writer was last shown: what its next patch is meant for. */
+  /** The changes that the writer was last shown: its next patch applies to these. */
   readonly shown: Members
 }
 
 const none: Members = new Map()
 
 /**
- * What clients have written of the status of objects while the cloud is gone, over the objects as
- * the cloud gave them. Each is shown to who wrote it, in gets and lists; a watch shows the object
- * as the cloud gave it. In memory only: whoever writes a status writes it again.
+ * Statuses that clients have written offline, as overlays on the stored objects. The writer alone
+ * sees its overlay, in gets and lists; watches show the stored object. In memory only: a writer of
+ * a status writes it again.
  */
 export class StatusOverlays {
   readonly #overlays = new LRUCache<string, StatusOverlay>({
@@ -47,12 +47,12 @@ export class StatusOverlays {
 
   #back: AbortSignal | undefined
 
-  /** The object as its writer was last shown it: what a patch of its is to be applied to. */
+  /** The object as its writer was last shown it: its next patch applies to this. */
   lastShown(of: OverlayKey, encoding: Encoding, { gvk, object }: ObjectOfKind): ApiObject {
     return overlaid(encoding, gvk, object, this.#of(of, object)?.shown ?? none)
   }
 
-  /** The object as its writer is shown it now; its next patch is meant for that. */
+  /** The object as its writer sees it now, which becomes what its next patch applies to. */
   show(
     of: OverlayKey,
     { encoding, projection }: Representation,
@@ -66,7 +66,7 @@ export class StatusOverlays {
     return overlaid(encoding, gvk, object, overlay.members)
   }
 
-  /** A list as `show` shows its objects; `gvk` is that of its objects. */
+  /** A list with each object as `show` returns it; `gvk` is the objects' kind. */
   showAll(
     of: Omit<OverlayKey, 'namespace' | 'name'>,
     representation: Representation,
@@ -81,9 +81,7 @@ export class StatusOverlays {
     return { ...stored, batches: mapBatches(stored.batches, (batch) => batch.map(show)) }
   }
 
-  /**
-   * The writer is shown these objects as the cloud gave them: its next patches are meant for those.
-   */
+  /** The writer is shown these objects without overlays: its next patches apply to those. */
   resetShown(of: Omit<OverlayKey, 'namespace' | 'name'>): void {
     const prefix = prefixOf(of)
     for (const [key, overlay] of this.#overlays.entries()) {
@@ -91,9 +89,7 @@ export class StatusOverlays {
     }
   }
 
-  /**
-   * Keeps what a patch makes of the object that `lastShown` gave, and returns the object with it.
-   */
+  /** Keeps the changes of a patch to the object that `lastShown` returned. Returns the result. */
   set(
     of: OverlayKey,
     encoding: Encoding,
@@ -108,7 +104,7 @@ export class StatusOverlays {
     return patched
   }
 
-  /** Forgets all of them when `back` aborts: the writers tell the cloud itself then. */
+  /** Drops all overlays when `back` aborts: their writers reach an API server again. */
   clearOn(back: AbortSignal): void {
     if (this.#back === back) return
     this.#back = back

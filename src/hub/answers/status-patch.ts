@@ -11,10 +11,7 @@ import {
 import { badRequest, conflict, StatusError, unsupportedMediaType } from '../../api/kube/status.ts'
 import { labelsSetByNode } from './node-labels.ts'
 
-/**
- * A patch that has been read: it makes an object of a kind from another. Throws 400 and 422 where
- * it does not fit.
- */
+/** Applies a patch to an object of a kind. Throws 400 or 422 where the patch does not fit. */
 export type Patch = (gvk: GVK, object: JsonObject) => JsonObject
 
 const readers: Record<string, (patch: Json) => Patch> = {
@@ -24,7 +21,7 @@ const readers: Record<string, (patch: Json) => Patch> = {
   'application/json-patch+json': (patch) => (_gvk, object) => jsonPatch(object, patch),
 }
 
-/** Throws 415 for a patch of another type, 400 for what is no JSON. */
+/** Throws 415 for an unsupported patch type, 400 for a body that is not JSON. */
 export function readPatch(contentType: string | undefined, body: Buffer): Patch {
   const reader = readers[(contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? '']
   if (!reader) {
@@ -37,19 +34,19 @@ export function readPatch(contentType: string | undefined, body: Buffer): Patch 
   }
 }
 
-/** What is patched. */
+/** The object that a patch applies to. */
 export interface PatchTarget {
   readonly gvr: GVR
   readonly gvk: GVK
-  /** As its writer was last shown it. */
+  /** As its writer was last shown the object. */
   readonly object: JsonObject
 }
 
 /**
- * What a patch of the status of an object changes: members of its status, and of a node also labels
- * and annotations; the rest of the object is not to be written this way (kubernetes
- * pkg/registry/core, the strategies of status). Throws what an API server answers to a patch that
- * does not fit, or is meant for another object or version.
+ * The changes that a patch of the status subresource makes: to members of the status, and for a
+ * node also to labels and annotations. Changes elsewhere are dropped (kubernetes pkg/registry/core,
+ * the status strategies). Throws the StatusError of an API server for a patch that does not fit, or
+ * that is meant for another UID or resource version.
  */
 export function statusChanges(patched: PatchTarget, patch: Patch): readonly MemberChange[] {
   const { gvr, gvk, object } = patched

@@ -8,9 +8,9 @@ import { memberKey } from './keys.ts'
 import type { StoredCollection, ObjectStore, StoredObject } from '../store/store.ts'
 
 /**
- * One object as a Table: as it was got so (`got`), or, where a Table of many is newer, what that
- * says of it: its row under the columns of that Table, which a server gives the same however many
- * rows there are, or that there is no such row.
+ * One object as a Table: as stored from a get (`got`) or, where a Table of many is newer, the
+ * object's row there under that Table's columns, or 'absent' where it has no such row. A server
+ * gives a Table the same columns whatever its number of rows.
  */
 export function storedTable(
   exchange: Exchange,
@@ -25,9 +25,9 @@ export function storedTable(
   const lists = (): StoredCollection[] => store.collections(key.partition, key.gvr, key.namespace)
   const known = typeof got === 'object' ? got : undefined
   if (row === 'absent') {
-    const asked = { labelSelector: '', fieldSelector: selectorOfName(key.name) }
+    const named = { labelSelector: '', fieldSelector: selectorOfName(key.name) }
     const isNewer = (list: StoredCollection): boolean =>
-      covers(list.key, asked) &&
+      covers(list.key, named) &&
       (!known || refusalOfNewer(list.resourceVersion, known.confirmedVersion) !== undefined)
     return lists().some(isNewer) ? 'absent' : got
   }
@@ -40,7 +40,7 @@ export function storedTable(
 /** The columns of any of these lists. */
 function columnsOf(lists: readonly StoredCollection[], store: ObjectStore): string | undefined {
   for (const { key } of lists) {
-    // Only what it says of itself is wanted.
+    // Disposed of unread: only its columns are needed.
     using list = store.list(key)
     if (list?.extra) return list.extra
   }
