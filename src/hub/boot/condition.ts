@@ -7,24 +7,25 @@ import type { BootVerdict } from './verdict.ts'
 /** The node condition that shows the boot verdict in the cluster. */
 const conditionType = 'OfflineReady'
 
-/** What a condition says, without its times. */
+/** A condition without its times. */
 export interface ConditionState {
   readonly status: 'True' | 'False'
   readonly reason: string
   readonly message: string
 }
 
-/** A condition as a node has it; times are in milliseconds since the epoch. */
+/** A condition of a node; times are in milliseconds since the epoch. */
 export interface Condition extends ConditionState {
   readonly lastHeartbeat: number
   readonly lastTransition: number
 }
 
-/** More names would be cut off by whoever shows a condition. */
+/** More names would be cut off by programs that show conditions. */
 const mostNames = 5
 
 /**
- * The verdict in the words of a condition. It tells no times, which would change it all the time.
+ * The boot verdict as a condition. Its message has no times, which would change it at every
+ * verdict.
  */
 export function conditionState({ ready, node, pods }: BootVerdict): ConditionState {
   if (ready) {
@@ -49,7 +50,7 @@ function listed(names: readonly string[]): string {
   return more > 0 ? `${shown} and ${more} more` : shown
 }
 
-/** The condition in a node as the cloud has it; `undefined` where it has none that can be read. */
+/** The condition of a node; `undefined` where it has none, or none that can be read. */
 export function conditionIn(node: Cursor): Condition | undefined {
   try {
     return find(node)
@@ -78,14 +79,12 @@ function find(node: Cursor): Condition | undefined {
 }
 
 /**
- * How long an unchanged condition goes without a heartbeat, as that of a kubelet whose status does
- * not change.
+ * How long an unchanged condition stays without a heartbeat: as long as a kubelet's whose status
+ * does not change.
  */
 const heartbeatMs = 5 * 60_000
 
-/**
- * The condition to be written now; `undefined`: what the node has is still true, and young enough.
- */
+/** The condition to write now; `undefined`: the node's is up to date and recent enough. */
 export function nextCondition(
   saying: ConditionState,
   before: Condition | undefined,
@@ -95,15 +94,15 @@ export function nextCondition(
     before?.status === saying.status &&
     before.reason === saying.reason &&
     before.message === saying.message
-  // A heartbeat that lies ahead is of a clock that was set back since.
+  // A heartbeat in the future is from before the clock was set back.
   if (same && Math.abs(now - before.lastHeartbeat) < heartbeatMs) return undefined
   const lastTransition = before?.status === saying.status ? before.lastTransition : now
   return { ...saying, lastHeartbeat: now, lastTransition }
 }
 
 /**
- * A strategic merge patch of a node's status: conditions are merged by their type, so that those of
- * the kubelet stay as they are, and it leaves this one as it is when it patches its own.
+ * A strategic merge patch of a node's status. Conditions are merged by type: the kubelet's stay as
+ * they are, and the kubelet's patches leave this one as it is.
  */
 export const conditionPatch = (condition: Condition): JsonObject => ({
   status: {

@@ -1,5 +1,5 @@
 import { objectKind } from '../../api/codec/list.ts'
-import { selectionOf } from '../../api/codec/selection.ts'
+import { selectionOf, type Selection } from '../../api/codec/selection.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
@@ -7,27 +7,25 @@ import { pods } from '../../api/kube/resources.ts'
 import { canonicalFieldSelector, covers } from '../../api/kube/selectors.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity, sharedIdentity } from '../../api/request/identity.ts'
-import type { CollectionKey, ObjectStore, StoredList } from '../store/store.ts'
+import type { CollectionKey, ObjectOfKind, ObjectStore, StoredList } from '../store/store.ts'
 import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
-/** An object in the form in which the kubelet was given it. */
-export interface CachedObject {
+/** An object in the encoding in which the kubelet read it. */
+export interface CachedObject extends ObjectOfKind {
   readonly encoding: Encoding
-  readonly gvk: GVK
-  readonly object: ApiObject
   /**
-   * When the cloud last confirmed it, to some minutes, in milliseconds since the epoch; 0 where
-   * that is not known.
+   * When an API server last confirmed it, accurate to some minutes, in milliseconds since the
+   * epoch; 0: not known.
    */
   readonly confirmedAt: number
 }
 
-/** To be read to its end, or disposed of. */
+/** Must be read to its end or disposed of. */
 export interface CachedCollection extends Disposable {
   readonly encoding: Encoding
   /** Of its objects. */
   readonly gvk: GVK
-  /** When the cloud last confirmed it, in milliseconds since the epoch. */
+  /** When an API server last confirmed it, in milliseconds since the epoch. */
   readonly confirmedAt: number
   /** Iterated once. Throws a `StoreFailure` where it cannot be read. */
   readonly objects: Iterable<ApiObject>
@@ -41,46 +39,46 @@ export interface CollectionQuery {
   readonly fieldSelector?: string
 }
 
-/** What the kubelet of this node would be told now without a link. */
+/** What this node's kubelet can read offline now. */
 export interface KubeletCache {
-  /** How the kubelet wants its answers, most wanted first. */
+  /** The encodings that the kubelet accepts, most preferred first. */
   readonly encodings: readonly Encoding[]
-  /** `undefined`: never listed, or unfit to be served. */
+  /** `undefined`: never listed, or not to be served. */
   collection(query: CollectionQuery): CachedCollection | undefined
-  /** 'absent': the cloud has said that there is none; `undefined`: nobody knows. */
+  /** 'absent': an API server has answered that it does not exist; `undefined`: not known. */
   object(gvr: GVR, namespace: string, name: string): CachedObject | 'absent' | undefined
-  /** Documents that the node was given: discovery and the like. */
+  /** Stored documents of the node: discovery and the like. */
   documents(): readonly CachedDocument[]
 }
 
-/** A document as it was asked for. */
+/** A document as it was requested. */
 export interface CachedDocument {
   readonly url: string
   readonly accept: string
-  /** When the cloud last gave it, to some minutes, in milliseconds since the epoch. */
+  /** When an API server last sent it, accurate to some minutes, in milliseconds since the epoch. */
   readonly confirmedAt: number
 }
 
-/** The pods of a node, as its kubelet asks for them. */
+/** The pods of a node, as its kubelet lists them. */
 export const podsOf = (nodeName: string): CollectionQuery => ({
   gvr: pods,
   fieldSelector: `spec.nodeName=${nodeName}`,
 })
 
-/** Discovery that is not aggregated has one for each group and version. */
+/** Discovery without aggregation has one for each group and version. */
 const mostDocuments = 64
 
 /**
- * For how long a list in JSON must have outlived the one in protobuf before the kubelet is taken to
- * have changed over to JSON.
+ * How much newer a list in JSON must be than the one in protobuf, so that the kubelet counts as
+ * reconfigured to JSON.
  */
 const changedOverMs = 10 * 60_000
 
 /**
- * What the store holds for the node. A kubelet takes protobuf unless it was told otherwise, and
- * JSON in any case; which one it is shows in what it was given when it asked for its pods, and
- * whoever else looks at them as the node for a moment changes nothing about that. `mayShare` says
- * of which resources it may be answered from what all callers share.
+ * A kubelet's view of the store. Kubelets accept protobuf and JSON, or JSON only if so configured:
+ * the representation of their pod list shows which. Another program that reads the pods as the node
+ * for a moment does not change that. `mayShare` says for which resources the cache may answer from
+ * the collections that all callers share.
  */
 export function kubeletCache(
   store: ObjectStore,
@@ -125,41 +123,40 @@ interface Search {
 }
 
 function listedItself({ query, encoding, store }: Search): CachedCollection | undefined {
-  const found = wholeOrNothing(query.gvr, store.list(keyOf(query, encoding)))
-  if (!found) return undefined
-  const { gvk, confirmedAt, batches } = found
-  return {
-    encoding,
-    gvk: objectKind(gvk),
-    confirmedAt,
-    objects: flat(batches),
-    [Symbol.dispose]: () => found[Symbol.dispose](),
-  }
+  const stored = wholeOrNothing(query.gvr, store.list(keyOf(query, encoding)))
+  return stored && collectionOf(stored, encoding)
 }
 
-/** What was never listed itself is answered from what surely holds all of it. */
+/** The newest stored collection that holds all of the one requested. */
 function wider({ query, encoding, store, shares }: Search): CachedCollection | undefined {
-  const asked = keyOf(query, encoding)
-  const { partition, gvr, namespace } = asked
-  const selection = selectionOf(gvr, asked, objectRepresentation(encoding))
+  const key = keyOf(query, encoding)
+  const { partition, gvr, namespace } = key
+  const selection = selectionOf(gvr, key, objectRepresentation(encoding))
   if (!selection) return undefined
   const partitions = shares ? [partition, { ...partition, identity: sharedIdentity }] : [partition]
   const [newest, ...others] = partitions
     .flatMap((each) => store.collections(each, gvr, namespace))
-    .filter(({ key }) => covers(key, asked))
-    .flatMap(({ key }) => wholeOrNothing(gvr, store.list(key)) ?? [])
+    .filter((each) => covers(each.key, key))
+    .flatMap((each) => wholeOrNothing(gvr, store.list(each.key)) ?? [])
     .toSorted((a, b) => b.confirmedAt - a.confirmedAt)
-  if (!newest) return undefined
   for (const other of others) other[Symbol.dispose]()
-  const gvk = objectKind(newest.gvk)
-  const selected = (object: ApiObject): boolean => selection.selects(gvk, encoding, object)
-  const { confirmedAt, batches } = newest
+  return newest && collectionOf(newest, encoding, selection)
+}
+
+function collectionOf(
+  stored: StoredList,
+  encoding: Encoding,
+  selection?: Selection,
+): CachedCollection {
+  const gvk = objectKind(stored.gvk)
+  const isSelected = (object: ApiObject): boolean =>
+    selection?.selects(gvk, encoding, object) ?? true
   return {
     encoding,
     gvk,
-    confirmedAt,
-    objects: flat(batches, selected),
-    [Symbol.dispose]: () => newest[Symbol.dispose](),
+    confirmedAt: stored.confirmedAt,
+    objects: selected(stored.batches, isSelected),
+    [Symbol.dispose]: () => stored[Symbol.dispose](),
   }
 }
 
@@ -174,9 +171,9 @@ const keyOf = (
   fieldSelector: canonicalFieldSelector(fieldSelector),
 })
 
-function* flat(
+function* selected(
   batches: StoredList['batches'],
-  selected: (object: ApiObject) => boolean = () => true,
+  isSelected: (object: ApiObject) => boolean,
 ): Generator<ApiObject> {
-  for (const batch of batches) yield* batch.filter(selected)
+  for (const batch of batches) yield* batch.filter(isSelected)
 }

@@ -1,14 +1,12 @@
-import { cursorOf } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { StoreFailure } from '../store/store.ts'
 import { podsOf, type KubeletCache } from './kubelet-cache.ts'
 import { podDependencies, type ResolvedReference } from './pod-dependencies.ts'
-import { referencesOf, whyNotForBoot } from './references.ts'
+import { bootReferences } from './references.ts'
 
 /**
- * What the pods that start again with the node refer to, and what that leads to. `undefined` where
- * the pods were never listed, or one of them cannot be understood: then nobody knows what is not
- * referred to.
+ * All dependencies of the pods that start again with the node. `undefined` where the pods were
+ * never listed, or a pod is malformed: then any object may be one.
  */
 export function nodeDependencies(
   cache: KubeletCache,
@@ -19,9 +17,8 @@ export function nodeDependencies(
   try {
     const found: ResolvedReference[] = []
     for (const object of listed.objects) {
-      const pod = cursorOf(listed.encoding, listed.gvk, object)
-      if (whyNotForBoot(pod) !== undefined) continue
-      found.push(...podDependencies(referencesOf(pod), object, cache, nodeName).objects)
+      const references = bootReferences(object, listed)
+      if (references) found.push(...podDependencies(references, object, cache, nodeName).objects)
     }
     return found
   } catch (cause) {

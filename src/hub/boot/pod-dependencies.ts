@@ -10,7 +10,7 @@ import {
   type TokenReference,
 } from './references.ts'
 
-/** What a pod needs of the API server before its containers start, and what is known of it. */
+/** What a pod needs from the API server before its containers start. */
 export interface PodDependencies {
   readonly objects: readonly ResolvedReference[]
   readonly tokens: readonly TokenReference[]
@@ -18,19 +18,19 @@ export interface PodDependencies {
 
 export interface ResolvedReference extends ObjectReference {
   /**
-   * 'absent': the cloud has said that there is none, or a list of all is known; `undefined`: nobody
-   * knows.
+   * 'absent': an API server has answered that it does not exist, or a list of all is stored;
+   * `undefined`: not known.
    */
   readonly found: CachedObject | 'absent' | undefined
-  /** When the cloud last confirmed it, where that is known from the store. */
+  /** When an API server last confirmed it, where the store has that. */
   readonly confirmedAt?: number
-  /** What is stored cannot be read. */
+  /** The stored object cannot be read. */
   readonly damaged?: true
 }
 
 /**
- * The references of a pod, and what they lead to as far as that is known: the volume to which a
- * claim is bound, its attachment to the node, its secrets, the tokens that its driver wants.
+ * Resolves the references of a pod, and what the objects they name lead to: the volume that a claim
+ * is bound to, its attachment to the node, its secrets, the tokens that its driver wants.
  */
 export function podDependencies(
   { objects, tokens, serviceAccount, inlineDrivers }: PodReferences,
@@ -54,14 +54,14 @@ export function podDependencies(
   }
 }
 
-/** Where a kubelet keeps a list and watch for one object. */
+/** The collection that a kubelet lists and watches for one object. */
 const queryFor = ({ gvr, namespace, name }: ObjectReference): CollectionQuery => ({
   gvr,
   ...(namespace !== '' && { namespace }),
   fieldSelector: `metadata.name=${name}`,
 })
 
-/** What is known of a referenced object, asked for as the kubelet asks. */
+/** Looks a referenced object up as the kubelet would request it. */
 export function resolveReference(
   reference: ObjectReference,
   cache: KubeletCache,
@@ -103,8 +103,8 @@ const withFound = (
 })
 
 /**
- * Kubelets before 1.34 ask for claims of devices in other versions; what one was told in its own is
- * what it will ask for again.
+ * Kubelets before 1.34 read resource claims in older versions. The version that a kubelet has read
+ * before is the one it reads again.
  */
 function olderClaim(
   reference: ObjectReference,
@@ -130,7 +130,7 @@ function volumeOf({ found }: ResolvedReference, cache: KubeletCache): ResolvedRe
   ]
 }
 
-/** The secrets that a kubelet reads itself; those for attaching are the controller's. */
+/** Secrets that a kubelet reads itself; those for attaching are read by the controller. */
 const secretsOfVolumes: readonly { readonly name: Path; readonly namespace: Path }[] = [
   ...[
     ...['nodeStageSecretRef', 'nodePublishSecretRef'].map((secret) => ['csi', secret]),
@@ -153,7 +153,7 @@ function leadsTo(
   const secrets = secretsOfVolumes.flatMap((path) => {
     const name = stringAt(volume, ['spec', ...path.name])
     if (name === '') return []
-    // Where the volume does not say, it is the pod's own.
+    // The pod's own where the volume names none.
     const namespace = stringAt(volume, ['spec', ...path.namespace]) || pod.namespace
     return [
       resolveReference(
@@ -177,23 +177,20 @@ function leadsTo(
 }
 
 /**
- * Whether volumes of a driver are attached before they are mounted: always, unless the driver has
- * said that its are not.
+ * Whether volumes of a driver are attached before they are mounted: yes, unless its CSIDriver has
+ * `attachRequired: false`.
  */
 const isAttached = (driver: string, cache: KubeletCache): boolean =>
   read(cache.object(resources.csiDrivers, '', driver), (found) =>
     found.value(['spec', 'attachRequired']),
   ) !== false
 
-/**
- * The name that attach controller and kubelet give an attachment (k/k
- * pkg/volume/csi/csi_attacher.go, getAttachmentName).
- */
+/** The name of a VolumeAttachment (k/k pkg/volume/csi/csi_attacher.go, getAttachmentName). */
 export const attachmentName = (volumeHandle: string, driver: string, nodeName: string): string =>
   `csi-${createHash('sha256').update(`${volumeHandle}${driver}${nodeName}`).digest('hex')}`
 
 /**
- * The tokens of the pod that a driver wants handed to it (k/k pkg/volume/csi/csi_plugin.go,
+ * The tokens of the pod that a driver requests (k/k pkg/volume/csi/csi_plugin.go,
  * podServiceAccountTokenAttrs).
  */
 function tokensFor(
@@ -224,7 +221,7 @@ function read<T>(
   return object && of(object)
 }
 
-/** Whether nothing is about to happen to it: a claim is bound, a volume attached. */
+/** Whether its state is final: a claim is bound, a volume attached. */
 export function isSettled({ gvr, found }: ResolvedReference): boolean {
   const object = cursorOfFound(found)
   if (gvr === resources.volumeClaims)

@@ -1,8 +1,6 @@
-import { cursorOf } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import type { CachedCollection } from './kubelet-cache.ts'
-import { referencesOf, whyNotForBoot, type PodReferences } from './references.ts'
+import { bootReferences, type PodKind, type PodReferences } from './references.ts'
 
 interface ParsedPod {
   readonly resourceVersion: string
@@ -10,44 +8,40 @@ interface ParsedPod {
 }
 
 /**
- * What the pods of a node refer to, each read once for each of its versions: nearly every change is
- * of one pod's status, and going through the others again is most of the work of a look at all.
+ * What the pods of a node refer to, each pod parsed once per resource version: nearly every change
+ * is one pod's status, and parsing the others again would be most of the work of a scan.
  */
 export class PodReferencesByVersion {
   #present = new Map<string, ParsedPod>()
   #before = new Map<string, ParsedPod>()
 
-  /** A look at all pods begins: what is not asked for until the next one is let go of then. */
+  /** Begins a scan of all pods. Pods that the scan does not request are dropped at the next one. */
   begin(): void {
     this.#before = this.#present
     this.#present = new Map()
   }
 
   /**
-   * `undefined` for a pod that does not start again with the node, or that cannot be understood:
-   * the boot verdict says so.
+   * `undefined` for a pod that does not start again with the node, or that is malformed, which the
+   * boot verdict reports.
    */
-  of(pod: ApiObject, kind: Pick<CachedCollection, 'encoding' | 'gvk'>): PodReferences | undefined {
+  of(pod: ApiObject, kind: PodKind): PodReferences | undefined {
     const { uid, resourceVersion } = pod
-    if (uid === '' || resourceVersion === '') return read(pod, kind)
+    if (uid === '' || resourceVersion === '') return parsed(pod, kind)
     const id = `${kind.encoding} ${uid}`
     const known = this.#before.get(id)
     const current =
       known?.resourceVersion === resourceVersion
         ? known
-        : { resourceVersion, references: read(pod, kind) }
+        : { resourceVersion, references: parsed(pod, kind) }
     this.#present.set(id, current)
     return current.references
   }
 }
 
-function read(
-  object: ApiObject,
-  { encoding, gvk }: Pick<CachedCollection, 'encoding' | 'gvk'>,
-): PodReferences | undefined {
+function parsed(pod: ApiObject, kind: PodKind): PodReferences | undefined {
   try {
-    const pod = cursorOf(encoding, gvk, object)
-    return whyNotForBoot(pod) === undefined ? referencesOf(pod) : undefined
+    return bootReferences(pod, kind)
   } catch (cause) {
     if (cause instanceof MalformedBody) return undefined
     throw cause

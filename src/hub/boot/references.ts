@@ -1,36 +1,40 @@
-import type { Cursor, Path } from '../../api/codec/cursor.ts'
+import { cursorOf, type Cursor, type Path } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { ValueTooLarge } from '../../api/codec/decode-limit.ts'
-import type { GVR } from '../../api/kube/gvk.ts'
+import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Json } from '../../api/kube/json.ts'
+import type { Encoding } from '../../api/kube/media-type.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
 import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import * as resources from '../../api/kube/resources.ts'
 
 /**
- * What it means for a pod that an object is not there. `required`: the pod does not start.
- * `optional`: it starts if the cloud has said that there is no such object, and not while nobody
- * knows. `if-asked`: only some kubelets ask, and those that do not need no answer.
+ * What a missing object means for a pod. `required`: the pod does not start. `optional`: it starts
+ * if an API server has answered that the object does not exist, and not while that is unknown.
+ * `if-requested`: only some kubelets read it, and the others do not need it.
  */
-export type Need = 'required' | 'optional' | 'if-asked'
+export type Need = 'required' | 'optional' | 'if-requested'
 
-/** An object that a kubelet asks for before it starts the containers of a pod. */
+/** An object that a kubelet reads before it starts the containers of a pod. */
 export interface ObjectReference {
   readonly gvr: GVR
   /** Empty for what is cluster-scoped. */
   readonly namespace: string
-  /** Empty for whatever there is of it (`listed`): what of that counts is the kubelet's to say. */
+  /**
+   * Empty for all objects of the resource (`listed`): which of them count is the kubelet's
+   * decision.
+   */
   readonly name: string
   /**
-   * How the kubelet asks: `list`, a list and watch of its own for the one object, which is what it
-   * does by default for what containers use; `get`, by name; `listed`, in a list of all of them,
-   * which it keeps anyway.
+   * How the kubelet reads it: `list`, a list and watch for the one object, its default for what
+   * containers use; `get`, by name; `listed`, in a list of all, which it keeps anyway.
    */
   readonly by: 'list' | 'get' | 'listed'
   readonly need: Need
 }
 
 /**
- * A token that a kubelet asks for in the name of a pod, as its TokenRequest says it (k/k
+ * A token that a kubelet requests for a pod, as in its TokenRequest (k/k
  * pkg/volume/projected/projected.go).
  */
 export interface TokenReference {
@@ -39,8 +43,8 @@ export interface TokenReference {
   /** Empty: those of the API server. */
   readonly audiences: readonly string[]
   /**
-   * Absent: the API server's default, an hour. What admission adds to each pod asks for 3607, which
-   * it prolongs to a year.
+   * Absent: the API server's default of an hour. The projected volume that admission adds to each
+   * pod has 3607, which the API server extends to a year.
    */
   readonly expirationSeconds: number | undefined
 }
@@ -49,13 +53,10 @@ export interface PodReferences {
   readonly serviceAccount: string
   readonly objects: readonly ObjectReference[]
   readonly tokens: readonly TokenReference[]
-  /**
-   * Drivers whose volumes the pod itself describes; those of claims are found in the volumes they
-   * are bound to.
-   */
+  /** Drivers of inline volumes. Those of claims are named in the bound volumes. */
   readonly inlineDrivers: readonly string[]
   /**
-   * Who signs certificates for the pod: a kubelet keeps them in memory, and has them issued anew
+   * Signers of the pod's certificates: a kubelet keeps these in memory, and has them issued again
    * when it starts (k/k pkg/kubelet/podcertificate).
    */
   readonly signers: readonly string[]
@@ -63,19 +64,37 @@ export interface PodReferences {
 
 const mirror = 'kubernetes.io/config.mirror'
 
-/** Why a pod of the node does not start again with it; `undefined` where it does. */
-export function whyNotForBoot(pod: Cursor): 'mirror' | 'ended' | undefined {
-  // Of a file on the node: the kubelet runs it whatever any API server says.
-  if (pod.mentions(mirror) && pod.annotation(mirror) !== undefined) return 'mirror'
-  const phase = pod.value(['status', 'phase'])
-  const over = phase === 'Succeeded' || phase === 'Failed'
-  return over || pod.value(['metadata', 'deletionTimestamp']) !== undefined ? 'ended' : undefined
+/** How the pods of a list are encoded. */
+export interface PodKind {
+  readonly encoding: Encoding
+  readonly gvk: GVK
 }
 
 /**
- * All that a pod refers to by name, each once. The claims' volumes, and what those lead to, are not
- * in the pod. What it says is decoded for that: by path, all that stands before a variable would be
- * gone through again for each of them. Throws a `MalformedBody`.
+ * What a pod refers to; `undefined`: it does not start again with the node. Throws a
+ * `MalformedBody`.
+ */
+export function bootReferences(
+  object: ApiObject,
+  { encoding, gvk }: PodKind,
+): PodReferences | undefined {
+  const pod = cursorOf(encoding, gvk, object)
+  return startsAtBoot(pod) ? referencesOf(pod) : undefined
+}
+
+/** Whether the kubelet starts the pod again with the node because an API server has it. */
+export function startsAtBoot(pod: Cursor): boolean {
+  // A static pod: the kubelet runs it from a file on the node.
+  if (pod.mentions(mirror) && pod.annotation(mirror) !== undefined) return false
+  const phase = pod.value(['status', 'phase'])
+  const hasEnded = phase === 'Succeeded' || phase === 'Failed'
+  return !hasEnded && pod.value(['metadata', 'deletionTimestamp']) === undefined
+}
+
+/**
+ * All objects that a pod refers to by name, each once, without the claims' volumes and what those
+ * lead to. Decodes the whole spec at once: reads by path would scan all of it for each variable.
+ * Throws a `MalformedBody`.
  */
 export function referencesOf(pod: Cursor): PodReferences {
   const spec = decoded(pod, ['spec'])
@@ -85,8 +104,8 @@ export function referencesOf(pod: Cursor): PodReferences {
   }
   for (const volume of listAt(spec, 'volumes')) found.volume(volume)
   for (const secret of listAt(spec, 'imagePullSecrets')) {
-    // A kubelet goes on without, where the image is there; since 1.35 it wants to see that the pod
-    // may still use it.
+    // A kubelet goes on without it if it has the image. Since 1.35 it verifies that the pod may
+    // still use the image.
     found.watched(resources.secrets, textAt(secret, 'name'), 'optional')
   }
   const made = decoded(pod, ['status', 'resourceClaimStatuses'])
@@ -106,7 +125,7 @@ export function referencesOf(pod: Cursor): PodReferences {
 
 const containerLists = ['initContainers', 'containers', 'ephemeralContainers'] as const
 
-/** Larger than an API server keeps a pod, what is there counts as what nobody can read. */
+/** A value larger than an API server stores counts as malformed. */
 function decoded(pod: Cursor, path: Path): Json | undefined {
   try {
     return pod.json(path)
@@ -117,8 +136,8 @@ function decoded(pod: Cursor, path: Path): Json | undefined {
 }
 
 /**
- * The secret of a volume that a kubelet mounts itself: read by name, in the pod's namespace (k/k
- * pkg/volume/util, GetSecretForPod).
+ * The secret of a volume that a kubelet mounts itself, in the pod's namespace (k/k pkg/volume/util,
+ * GetSecretForPod).
  */
 const secretsOfMounts: readonly (readonly string[])[] = [
   ...['flexVolume', 'cephfs', 'rbd', 'iscsi', 'cinder', 'scaleIO', 'storageos'].map(
@@ -144,7 +163,7 @@ class ReferenceCollector {
   }
 
   all(): PodReferences {
-    this.#named(resources.serviceAccounts, this.#serviceAccount, 'if-asked')
+    this.#named(resources.serviceAccounts, this.#serviceAccount, 'if-requested')
     return {
       serviceAccount: this.#serviceAccount,
       objects: [...this.#objects.values()],
@@ -154,7 +173,7 @@ class ReferenceCollector {
     }
   }
 
-  /** Of two references to one object the stricter counts. */
+  /** Of two references to one object the stricter one counts. */
   add(reference: ObjectReference): void {
     const { gvr, namespace, name, by, need } = reference
     if (name === '' && by !== 'listed') return
@@ -179,7 +198,7 @@ class ReferenceCollector {
     }
   }
 
-  /** A secret and a config map, by the names of their fields in `of`. */
+  /** A secret and a config map, in the fields of `of` with these names. */
   #source(of: Json | undefined, secret: string, configMap: string, nameOfSecret = 'name'): void {
     this.watched(resources.secrets, textAt(of, secret, nameOfSecret), needAt(of, secret))
     this.watched(resources.configMaps, textAt(of, configMap, 'name'), needAt(of, configMap))
@@ -218,7 +237,7 @@ class ReferenceCollector {
     this.#tokens.set(JSON.stringify([audience, seconds]), reference)
   }
 
-  /** One by its name, or all of a signer: of these there may be none. */
+  /** One by its name, or all of a signer, of which there may be none. */
   #trustBundle(source: Json | undefined): void {
     if (textAt(source, 'path') === '') return
     const name = textAt(source, 'name')
@@ -236,8 +255,8 @@ class ReferenceCollector {
   }
 
   /**
-   * Of devices: by its name, or by the one that was made for the pod from a template, which its
-   * status tells in `made`.
+   * A claim of devices, by its name, or by that of the claim made from a template, which the pod's
+   * status has in `made`.
    */
   resourceClaim(claim: Json, made: Json | undefined): void {
     const own = textAt(claim, 'name')

@@ -17,7 +17,7 @@ import { PodReferencesByVersion } from './pod-references.ts'
 import type { ObjectReference, PodReferences } from './references.ts'
 import type { RefreshResult } from './verdict.ts'
 
-/** A question to the cloud, as the kubelet puts it. */
+/** A GET as the kubelet sends it. */
 export interface RefreshRequest {
   /** Path and query. */
   readonly url: string
@@ -25,7 +25,7 @@ export interface RefreshRequest {
 }
 
 /**
- * What came of a question. `confirmed`: what the cloud said is in the store, an empty list
+ * The result of a refresh. `confirmed`: the store holds what the API server answered, an empty list
  * included.
  */
 export type RefreshOutcome = RefreshResult['outcome']
@@ -33,30 +33,33 @@ export type RefreshOutcome = RefreshResult['outcome']
 export interface RefreshParts {
   readonly nodeName: string
   readonly cache: () => KubeletCache
-  /** What of the pods' list changes when any of them does; read often. */
+  /** Differs after every change of the pods. Called often. */
   readonly podsVersion: () => string | undefined
-  /** Asks as the node, and keeps the answer as if the kubelet had asked. Does not reject. */
+  /**
+   * Sends the request as the node and records the answer as one to the kubelet. Does not reject.
+   */
   readonly request: (question: RefreshRequest) => Promise<RefreshOutcome>
   readonly online: () => boolean
-  /** How often each is asked again, in milliseconds; 0: nothing is ever asked. */
+  /** Interval between two refreshes of an object, in milliseconds; 0: no refreshes. */
   readonly everyMs: () => number
-  /** The API server refuses to tell this node of an object that a pod needs: told once for each. */
+  /**
+   * The API server forbids the node an object that one of its pods needs. Called once for each
+   * object.
+   */
   readonly onForbidden: (of: ObjectReference) => void
-  /** A round failed unforeseen; there will be a next one. */
+  /** A pass failed unexpectedly; another one follows. */
   readonly onFailure: (cause: unknown) => void
 }
 
-/**
- * A collection that was confirmed so recently has a watch: its bookmarks come about once a minute.
- */
+/** A collection confirmed within this time is being watched: bookmarks come about once a minute. */
 const watchedMs = 150_000
 
-/** Pods rarely come alone. */
+/** Pods rarely come alone: several changes share one pass. */
 const settleMs = 500
 
 /**
- * Where pods change all the time, going through them may take this part of it: nearly every change
- * is of a status, and refers to nothing new.
+ * The share of the time that scans of the pods may take. Nearly every change is one of a status,
+ * which adds no reference.
  */
 const scanShare = 0.02
 
@@ -64,33 +67,33 @@ const maxConcurrent = 2
 const firstRetryMs = 10_000
 const lastRetryMs = 60 * 60_000
 
-/** More than any node has pods for; what is beyond waits until others are confirmed. */
+/** More than the pods of a node refer to; further objects wait until others are confirmed. */
 const maxTargets = 5_000
 
 /**
- * Documents change with the API server's release and with definitions of custom resources, and are
- * larger than most objects.
+ * Documents change only with API server releases and custom resource definitions, and are larger
+ * than most objects: their interval is this many times as long.
  */
 const documentFactor = 12
 
-/** What is known of one question. */
+/** What is known of the refreshes of one object or document. */
 interface RefreshState extends RefreshResult {
   /**
-   * When this was noted: what was noted later than now tells times of a clock that was set back
-   * since.
+   * When this was written. A time in the future means that the clock was set back since: the state
+   * does not count then.
    */
   readonly notedAt: number
   readonly dueAt: number
-  readonly askedAt: number
-  /** In a row; an answer that was not kept is one. */
+  readonly requestedAt: number
+  /** In a row. An answer that the store did not keep counts as one. */
   readonly failures: number
 }
 
 /**
- * Keeps fresh what a kubelet reads once, or by name: claims, volumes, attachments, its CSINode, and
- * what it has no watch open for. Asks gently: few at a time, each after a time of its own, never
- * while offline, and only for what a pod of the node refers to or the kubelet has asked for itself.
- * What is not known at all is asked for as soon as a pod refers to it.
+ * Refreshes in the store what a kubelet reads once or by name: claims, volumes, attachments, its
+ * CSINode, and whatever it does not watch. Refreshes only what a pod of the node refers to or the
+ * kubelet has read itself, a few objects at a time, each at a time of its own, never while offline.
+ * An object that is not stored is requested as soon as a pod refers to it.
  */
 export class Refresher implements Disposable {
   readonly #parts: RefreshParts
@@ -101,9 +104,9 @@ export class Refresher implements Disposable {
   #running = false
   #closed = false
   #seen: string | undefined
-  /** When the next of those that were not due will be. */
+  /** When the next of the targets that were not due becomes due. */
   #soonest = Infinity
-  /** How long it took to go through the pods, the last time and the time before. */
+  /** Duration of the last two scans of the pods. */
   #tookMs: readonly [number, number] = [0, 0]
 
   constructor(parts: RefreshParts) {
@@ -111,20 +114,19 @@ export class Refresher implements Disposable {
   }
 
   /**
-   * What asking for an object came to last; `undefined` where it was not asked for since the hub
-   * started.
+   * The result of the last refresh of an object; `undefined`: there was none since the hub started.
    */
   lastResult(of: ObjectReference): RefreshResult | undefined {
     const found = this.#states.get(keyOf(of))
-    return found && found.askedAt > 0 ? found : undefined
+    return found && found.requestedAt > 0 ? found : undefined
   }
 
   /**
-   * Something was written to the store: perhaps a pod has come. Cheap, and may be called as often
-   * as that happens.
+   * Something was committed to the store: perhaps a pod has come. Cheap, and may be called for
+   * every commit.
    */
   storeChanged(): void {
-    // Once something else may have had the processor.
+    // Scans take at most `scanShare` of the time.
     const wait = Math.max(settleMs, Math.min(...this.#tookMs) / scanShare)
     if (this.#closed || this.#running || this.#timerAt <= now() + wait) return
     if (this.#parts.podsVersion() === this.#seen) return
@@ -132,8 +134,8 @@ export class Refresher implements Disposable {
   }
 
   /**
-   * The cloud is back: what has become due meanwhile is asked for over a while, since every other
-   * node does the same.
+   * An API server is healthy again. What has become due offline is spread over a while, as all
+   * other nodes refresh at the same time.
    */
   cameOnline(): void {
     const spread = this.#parts.everyMs() / 10
@@ -162,37 +164,37 @@ export class Refresher implements Disposable {
   }
 
   async #pass(): Promise<void> {
-    if (this.#running || !this.#mayAsk()) return
+    if (this.#running || !this.#mayRequest()) return
     this.#running = true
     try {
-      // A claim tells of a volume, a volume of its attachment and secrets: three steps, and one to
+      // A claim leads to a volume, a volume to its attachment and secrets: three steps, and one to
       // see that there is no more.
       for (let step = 0; step < 4; step++) {
         this.#seen = this.#parts.podsVersion()
         const due = await this.#due()
         if (due.length === 0) break
         const turns = due.values()
-        await Promise.all(Array.from({ length: maxConcurrent }, () => this.#inTurn(turns)))
+        await Promise.all(Array.from({ length: maxConcurrent }, () => this.#refreshInTurn(turns)))
       }
     } catch (cause) {
       this.#parts.onFailure(cause)
     } finally {
       this.#running = false
     }
-    // A pod may have come while others were asked for.
+    // A pod may have come during the pass.
     this.#schedule(this.#parts.podsVersion() === this.#seen ? this.#untilNext() : settleMs)
   }
 
-  /** What comes online later calls again. */
-  #mayAsk(): boolean {
+  /** Going online later schedules another pass. */
+  #mayRequest(): boolean {
     return !this.#closed && this.#parts.online() && this.#parts.everyMs() > 0
   }
 
-  async #inTurn(due: Iterator<RefreshTarget>): Promise<void> {
-    for (let next = due.next(); !next.done && this.#mayAsk(); next = due.next()) {
+  async #refreshInTurn(due: Iterator<RefreshTarget>): Promise<void> {
+    for (let next = due.next(); !next.done && this.#mayRequest(); next = due.next()) {
       const outcome = await this.#parts.request(next.value.request)
-      // The link may have gone meanwhile, which says nothing of the object.
-      if (!this.#mayAsk() && outcome === 'failed') return
+      // The link may have failed, which says nothing of the object.
+      if (!this.#mayRequest() && outcome === 'failed') return
       this.#note(next.value, outcome)
       await pause(jitter(5, 50))
     }
@@ -202,32 +204,26 @@ export class Refresher implements Disposable {
     const before = this.#states.get(key)
     if (reference && outcome === 'forbidden' && before?.outcome !== outcome)
       this.#parts.onForbidden(reference)
-    const askedAt = now()
-    const more = (before?.failures ?? 0) + 1
-    if (outcome === 'confirmed' || outcome === 'absent') {
-      const dueAt = askedAt + this.#parts.everyMs() * intervalFactor * jitter(0.8, 1.2)
-      // A disk that keeps nothing is no reason to ask the cloud all the time.
-      const failures = known ? 0 : more
-      const asked = { outcome, askedAt, confirmedAt: askedAt }
-      this.#states.set(key, { ...asked, notedAt: askedAt, dueAt, failures })
-      return
-    }
-    const failures = more
-    // An API server may refuse at first, since it has not heard of the pod itself.
-    const retryMs = Math.min(waitAfter(failures, firstRetryMs), lastRetryMs)
-    const dueAt = askedAt + retryMs * jitter(0.8, 1.2)
-    const confirmedAt = before?.confirmedAt
+    const requestedAt = now()
+    const isAnswered = outcome === 'confirmed' || outcome === 'absent'
+    // An answer that the disk does not keep is a failure: the API server is not asked all the time.
+    const failures = isAnswered && known ? 0 : (before?.failures ?? 0) + 1
+    // An API server may refuse at first, until its authorizer has seen the pod.
+    const waitMs = isAnswered
+      ? this.#parts.everyMs() * intervalFactor
+      : Math.min(waitAfter(failures, firstRetryMs), lastRetryMs)
+    const confirmedAt = isAnswered ? requestedAt : before?.confirmedAt
     this.#states.set(key, {
       outcome,
-      askedAt,
-      notedAt: askedAt,
-      dueAt,
+      requestedAt,
+      notedAt: requestedAt,
+      dueAt: requestedAt + waitMs * jitter(0.8, 1.2),
       failures,
       ...(confirmedAt !== undefined && { confirmedAt }),
     })
   }
 
-  /** Those to be asked now. Forgets what no pod refers to any more. */
+  /** The targets to refresh now. Drops the states of objects that no pod refers to any more. */
   async #due(): Promise<RefreshTarget[]> {
     const { cache, nodeName } = this.#parts
     const { targets, tookMs } = await refreshTargets(cache(), {
@@ -251,30 +247,32 @@ export class Refresher implements Disposable {
     })
   }
 
-  /** What is known has been asked for by the kubelet, or by the hub before it was started again. */
+  /**
+   * An object that is stored was read by the kubelet, or refreshed by the hub before it restarted.
+   */
   #first({ key, known }: RefreshTarget): RefreshState {
     const wait = known ? jitter(0, this.#parts.everyMs() / 10) : 0
     const notedAt = now()
     const dueAt = notedAt + wait
-    const state = { outcome: 'confirmed', notedAt, dueAt, askedAt: 0, failures: 0 } as const
+    const state = { outcome: 'confirmed', notedAt, dueAt, requestedAt: 0, failures: 0 } as const
     this.#states.set(key, state)
     return state
   }
 
   /**
-   * When it is to be asked for again: as noted when it was asked for last, but sooner or later by
-   * what the store says by now.
+   * When a target is due: as computed after its last refresh, but sooner or later by what the store
+   * has now.
    */
-  #dueAt(targets: RefreshTarget, state: RefreshState): number {
+  #dueAt(target: RefreshTarget, state: RefreshState): number {
     const everyMs = this.#parts.everyMs()
-    const { dueAt, askedAt, failures } = state
-    if (isUnfinished(targets, state)) {
+    const { dueAt, requestedAt, failures } = state
+    if (isUnfinished(target, state)) {
       const firstMs = Math.min(firstRetryMs, everyMs / 10)
-      return Math.min(dueAt, askedAt + waitAfter(failures, firstMs))
+      return Math.min(dueAt, requestedAt + waitAfter(failures, firstMs))
     }
-    // The kubelet may have asked itself since, or have it watched.
-    const freshUntil = targets.confirmedAt + targets.intervalFactor * everyMs * 0.8
-    return Math.max(dueAt, freshUntil, targets.watchedUntil)
+    // The kubelet may have read it since, or watch it.
+    const freshUntil = target.confirmedAt + target.intervalFactor * everyMs * 0.8
+    return Math.max(dueAt, freshUntil, target.watchedUntil)
   }
 
   #untilNext(): number {
@@ -283,40 +281,40 @@ export class Refresher implements Disposable {
   }
 }
 
-/** What is to be kept fresh. */
+/** An object or document to keep fresh. */
 interface RefreshTarget {
   readonly key: string
   readonly request: RefreshRequest
-  /** Whether anything is known of it, if only that there is none. */
+  /** Whether anything of it is stored, if only that it does not exist. */
   readonly known: boolean
-  /** Nothing is about to happen to it. */
+  /** Its state is final: see `isSettled`. */
   readonly settled: boolean
   /**
-   * When the cloud last confirmed it, as the store knows, in milliseconds since the epoch; 0:
-   * never, or nobody knows.
+   * When an API server last confirmed it according to the store, in milliseconds since the epoch;
+   * 0: never, or not known.
    */
   readonly confirmedAt: number
-  /** Somebody else keeps it fresh until then. */
+  /** A watch keeps it fresh until then. */
   readonly watchedUntil: number
-  /** How many times as long as other things it stays fresh. */
+  /** Multiple of the refresh interval. */
   readonly intervalFactor: number
   /** Absent for a document. */
   readonly reference?: ObjectReference
 }
 
 /**
- * Whether the cloud has told it and there is more to come: it is in motion, or it is not in the
- * store, which did not keep it or cannot read it any more. So is what was not asked for yet and is
- * not there.
+ * Whether a confirmed object is to be requested again soon: its state is not final, or it is not in
+ * the store, which did not keep it or cannot read it. The same for an object that was not requested
+ * yet and is not stored.
  */
 const isUnfinished = ({ known, settled }: RefreshTarget, { outcome }: RefreshState): boolean =>
   outcome === 'confirmed' && !(known && settled)
 
-/** Twice as long after each failure in a row. */
+/** Doubles with each failure in a row. */
 const waitAfter = (failures: number, firstMs: number): number =>
   firstMs * 2 ** Math.max(failures - 1, 0)
 
-/** A wait that ends with the process. */
+/** Does not keep the process running. */
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void after(ms, resolve))
 
 const keyOf = ({ gvr, namespace, name }: ObjectReference): string =>
@@ -329,7 +327,7 @@ function urlOf({ gvr, namespace, name, by }: ObjectReference): string {
   return `${resources.pathOf(gvr, namespace)}${selector}`
 }
 
-/** What lies ahead was said by a clock that was set back since, and tells nothing. */
+/** A time in the future was recorded before the clock was set back, and does not count. */
 const plausible = (confirmedAt: number): number => (confirmedAt > now() ? 0 : confirmedAt)
 
 function targetOf(needed: ResolvedReference, accept: string): RefreshTarget {
@@ -341,18 +339,14 @@ function targetOf(needed: ResolvedReference, accept: string): RefreshTarget {
     known: found !== undefined,
     settled: isSettled(needed),
     confirmedAt,
-    // Whoever watches it has it fresher than any question would, and a list would only take the
-    // watch's history away.
+    // A watch has it fresher than a refresh, and a list would drop the watch's event log.
     watchedUntil: by === 'get' ? 0 : confirmedAt + watchedMs,
     intervalFactor: 1,
     reference: needed,
   }
 }
 
-/**
- * What `kubectl` and others ask before they ask anything; descriptions of all kinds (OpenAPI) are
- * too large for a thin link.
- */
+/** What kubectl and others read first. OpenAPI is too large for a thin link. */
 const isSmall = ({ url }: CachedDocument): boolean => /^\/(?:api|apis|version)(?:[/?]|$)/.test(url)
 
 const documentTarget = ({ url, accept, confirmedAt }: CachedDocument): RefreshTarget => ({
@@ -372,8 +366,8 @@ interface Scan {
 }
 
 /**
- * All that is to be kept fresh, nothing before a kubelet has asked for its pods; and how long it
- * took to find, others' turns not counted. Stops early where it is over.
+ * All targets, none before a kubelet has listed its pods; and how long the scan took, without the
+ * turns of other work. Stops early when `isOver`.
  */
 async function refreshTargets(
   cache: KubeletCache,
@@ -384,16 +378,16 @@ async function refreshTargets(
   references.begin()
   const accept = cache.encodings.map((encoding) => mediaType(encoding)).join(',')
   const add = (needed: ResolvedReference): void => {
-    const unasked = needed.need === 'if-asked' && needed.found === undefined
-    // What is in a list of all of them is fresh with that list.
-    if (unasked || (needed.by === 'listed' && needed.name !== '')) return
+    const isUnread = needed.need === 'if-requested' && needed.found === undefined
+    // An object in a list of all is as fresh as that list.
+    if (isUnread || (needed.by === 'listed' && needed.name !== '')) return
     if (targets.size < maxTargets) targets.set(keyOf(needed), targetOf(needed, accept))
   }
   const listed = cache.collection(podsOf(nodeName))
   if (!listed) return { targets, tookMs: slices.tookMs }
   for (const document of cache.documents().filter(isSmall)) {
-    const asked = documentTarget(document)
-    targets.set(asked.key, asked)
+    const target = documentTarget(document)
+    targets.set(target.key, target)
   }
   add(resolveReference(csiNodeOf(nodeName), cache))
   for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(listOfAll(gvr, cache))
@@ -405,13 +399,13 @@ async function refreshTargets(
       if (isOver()) break
     }
   } catch (cause) {
-    // The verdict says so; the next answer of the cloud heals it.
+    // The boot verdict reports it; the next answer of an API server repairs it.
     if (!(cause instanceof StoreFailure)) throw cause
   }
   return { targets, tookMs: slices.tookMs }
 }
 
-/** Nothing where an object that the pod leads to cannot be understood: the verdict says so. */
+/** Nothing where an object that the pod leads to is malformed: the boot verdict reports it. */
 function dependenciesOf(
   referred: PodReferences,
   pod: ApiObject,
@@ -435,7 +429,8 @@ const csiNodeOf = (nodeName: string): ObjectReference => ({
 })
 
 /**
- * A list that the kubelet keeps of all there are, asked for again only where it has asked itself.
+ * A list that the kubelet keeps of all objects of a resource, refreshed only if the kubelet has
+ * read it.
  */
 const listOfAll = (gvr: ObjectReference['gvr'], cache: KubeletCache): ResolvedReference =>
-  resolveReference({ gvr, namespace: '', name: '', by: 'listed', need: 'if-asked' }, cache)
+  resolveReference({ gvr, namespace: '', name: '', by: 'listed', need: 'if-requested' }, cache)

@@ -1,10 +1,8 @@
 import { TimeSlices } from '../../base/time-slices.ts'
-import { cursorOf } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { tokenIn } from '../../api/codec/token-request.ts'
-import type { GVK, GVR } from '../../api/kube/gvk.ts'
+import type { GVR } from '../../api/kube/gvk.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
-import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
@@ -13,14 +11,19 @@ import { StoreFailure } from '../store/store.ts'
 import { tokenResource, tokenName } from '../store/token-name.ts'
 import { podsOf, type KubeletCache, type CollectionQuery } from './kubelet-cache.ts'
 import { cursorOfFound, podDependencies, type ResolvedReference } from './pod-dependencies.ts'
-import { referencesOf, stringAt, whyNotForBoot, type ObjectReference } from './references.ts'
-import type { TokenReference } from './references.ts'
+import {
+  bootReferences,
+  stringAt,
+  type ObjectReference,
+  type PodKind,
+  type TokenReference,
+} from './references.ts'
 
 /**
- * Why something would not be there after a power cut. `missing`: nobody has been told of it;
- * `absent`: the cloud says that there is none; `damaged`: it is stored and cannot be read;
- * `forbidden`: the cloud refuses to tell; `expired`: of a token; `unbound`: a claim without a
- * volume; `unattached`: a volume that is not attached to the node.
+ * Why an object would be missing after a power cut. `missing`: it was never read; `absent`: an API
+ * server has answered that it does not exist; `damaged`: it is stored and cannot be read;
+ * `forbidden`: the API server does not let the node read it; `expired`: a token has; `unbound`: a
+ * claim has no volume; `unattached`: a volume is not attached to the node.
  */
 export const reasons = [
   'missing',
@@ -34,7 +37,7 @@ export const reasons = [
 
 export type Reason = (typeof reasons)[number]
 
-/** One thing that is in the way. It names objects and says nothing of what is in them. */
+/** One reason against a boot. It names objects and shows nothing of their contents. */
 export interface Problem {
   readonly reason: Reason
   /** `secrets`, `volumeattachments.storage.k8s.io`. */
@@ -46,12 +49,12 @@ export interface Problem {
   readonly message: string
 }
 
-/** Something known that the cloud has not confirmed for long, though it could have. */
+/** A stored object that no API server has confirmed for long, though one could have been asked. */
 export interface StaleObject {
   readonly resource: string
   readonly namespace: string
   readonly name: string
-  /** As times are in the API. */
+  /** RFC 3339. */
   readonly confirmedAt: string
 }
 
@@ -61,7 +64,7 @@ export interface PodVerdict {
   readonly ready: boolean
   readonly problems: readonly Problem[]
   readonly old: readonly StaleObject[]
-  /** When the first of its tokens expires; absent where it has none. */
+  /** When the first of its tokens expires; absent where the pod has none. */
   readonly tokensUntil?: string
 }
 
@@ -71,23 +74,23 @@ export interface NodeVerdict {
   readonly problems: readonly Problem[]
 }
 
-/** Whether a node, and each of its pods, would come back now without a link. */
+/** Whether a node and each of its pods would come back now without a link. */
 export interface BootVerdict {
   /** The node as such, and every pod. */
   readonly ready: boolean
-  /** When it was judged. */
+  /** When the verdict was made. */
   readonly at: string
   readonly node: NodeVerdict
   /** Without mirror pods, which need nothing, and those that have ended or are being deleted. */
   readonly pods: readonly PodVerdict[]
-  /** When the first token of a pod expires: from then on this pod would not come back. */
+  /** When the first token of a pod expires: from then on that pod would not come back. */
   readonly tokensUntil?: string
 }
 
-/** What asking for an object, as the hub does to keep it fresh, came to last. */
+/** The result of the last refresh of an object. */
 export interface RefreshResult {
   readonly outcome: 'confirmed' | 'absent' | 'forbidden' | 'failed'
-  /** When the cloud last showed it, in milliseconds since the epoch. */
+  /** When an API server last confirmed the object, in milliseconds since the epoch. */
   readonly confirmedAt?: number
 }
 
@@ -97,24 +100,24 @@ export interface VerdictInputs {
   /** In milliseconds since the epoch. */
   readonly now: number
   readonly lastRefresh: (of: ObjectReference) => RefreshResult | undefined
-  /** Before this moment is old; nothing is where nobody could be asked. */
+  /** Objects confirmed before this are stale; 0 while no API server can be asked. */
   readonly oldBefore: number
 }
 
 /**
- * Judges by what is stored what a kubelet would find that starts now, with the cloud gone (k/k
- * pkg/kubelet: node, pods, services, drivers and runtime classes before any pod; then, for each
- * pod, all that it refers to). Pods are judged in slices, each by what is stored by then.
+ * Decides by the store alone what a kubelet that starts now would find offline (k/k pkg/kubelet:
+ * node, pods, services, drivers and runtime classes before any pod; then, for each pod, all that it
+ * refers to). Goes through the pods in slices of time, each pod by what is stored at that moment.
  */
-export async function bootVerdict(facts: VerdictInputs): Promise<BootVerdict> {
+export async function bootVerdict(inputs: VerdictInputs): Promise<BootVerdict> {
   const slices = new TimeSlices()
-  const problems = problemsOfNode(facts)
+  const problems = problemsOfNode(inputs)
   const pods: PodVerdict[] = []
   try {
-    using listed = facts.cache.collection(podsOf(facts.nodeName))
+    using listed = inputs.cache.collection(podsOf(inputs.nodeName))
     if (listed) {
       for (const pod of listed.objects) {
-        const verdict = podVerdictSafely(pod, listed, facts)
+        const verdict = podVerdictSafely(pod, listed, inputs)
         if (verdict) pods.push(verdict)
         await slices.pause()
       }
@@ -123,17 +126,17 @@ export async function bootVerdict(facts: VerdictInputs): Promise<BootVerdict> {
     if (!(cause instanceof StoreFailure)) throw cause
     problems.push(problem('damaged', listOf(resources.pods), 'the list of pods cannot be read'))
   }
-  const node = { name: facts.nodeName, ready: problems.length === 0, problems }
+  const node = { name: inputs.nodeName, ready: problems.length === 0, problems }
   return {
     ready: node.ready && pods.every(({ ready }) => ready),
-    at: time(facts.now),
+    at: time(inputs.now),
     node,
     pods,
     ...earliest(pods.map(({ tokensUntil }) => tokensUntil)),
   }
 }
 
-/** The verdict where there can be none. */
+/** The verdict when the store cannot be read. */
 export const unknownVerdict = (name: string, now: number): BootVerdict => ({
   ready: false,
   at: time(now),
@@ -146,8 +149,8 @@ export const unknownVerdict = (name: string, now: number): BootVerdict => ({
 })
 
 /**
- * What a kubelet waits for before it looks at any pod (k/k pkg/kubelet/kubelet.go), each with why
- * it does.
+ * The lists that a kubelet waits for before it starts any pod (k/k pkg/kubelet/kubelet.go), each
+ * with the consequence of its absence.
  */
 const nodeLists = (
   nodeName: string,
@@ -158,7 +161,7 @@ const nodeLists = (
   },
   { queries: [podsOf(nodeName)], without: 'the kubelet starts no pod of the API server' },
   {
-    // Kubelets since 1.31 leave out services without an address.
+    // Kubelets since 1.31 list only services with an address.
     queries: [
       { gvr: resources.services },
       { gvr: resources.services, fieldSelector: 'spec.clusterIP!=None' },
@@ -203,11 +206,11 @@ function problemsOfNode({ cache, nodeName }: VerdictInputs): Problem[] {
 /** `undefined` for a pod that does not start again. */
 function podVerdictSafely(
   object: ApiObject,
-  kind: { readonly encoding: Encoding; readonly gvk: GVK },
-  facts: VerdictInputs,
+  kind: PodKind,
+  inputs: VerdictInputs,
 ): PodVerdict | undefined {
   try {
-    return podVerdict(object, kind, facts)
+    return podVerdict(object, kind, inputs)
   } catch (cause) {
     if (!(cause instanceof MalformedBody)) throw cause
     const { namespace, name } = object
@@ -222,16 +225,15 @@ function podVerdictSafely(
 
 function podVerdict(
   object: ApiObject,
-  { encoding, gvk }: { readonly encoding: Encoding; readonly gvk: GVK },
-  facts: VerdictInputs,
+  kind: PodKind,
+  inputs: VerdictInputs,
 ): PodVerdict | undefined {
-  const pod = cursorOf(encoding, gvk, object)
-  if (whyNotForBoot(pod) !== undefined) return undefined
-  const references = referencesOf(pod)
-  const needs = podDependencies(references, object, facts.cache, facts.nodeName)
-  const tokens = needs.tokens.map((token) => tokenVerdict(token, object, facts))
+  const references = bootReferences(object, kind)
+  if (!references) return undefined
+  const needs = podDependencies(references, object, inputs.cache, inputs.nodeName)
+  const tokens = needs.tokens.map((token) => tokenVerdict(token, object, inputs))
   const problems = [
-    ...needs.objects.flatMap((needed) => problemOf(needed, facts.lastRefresh(needed)) ?? []),
+    ...needs.objects.flatMap((needed) => problemOf(needed, inputs.lastRefresh(needed)) ?? []),
     ...tokens.flatMap((token) => token.problem ?? []),
     ...references.signers.map((signer) => missingCertificate(object, signer)),
   ]
@@ -240,22 +242,22 @@ function podVerdict(
     name: object.name,
     ready: problems.length === 0,
     problems,
-    old: needs.objects.flatMap((needed) => oldIn(needed, facts)),
+    old: needs.objects.flatMap((needed) => oldIn(needed, inputs)),
     ...earliest(tokens.map(({ until }) => until)),
   }
 }
 
 function problemOf(
   needed: ResolvedReference,
-  asked: RefreshResult | undefined,
+  refresh: RefreshResult | undefined,
 ): Problem | undefined {
   const { found, need, gvr } = needed
   if (needed.damaged) return problem('damaged', needed, 'what is stored of it cannot be read')
-  if (need === 'if-asked') return undefined
-  if (found === undefined && asked?.outcome === 'forbidden') {
+  if (need === 'if-requested') return undefined
+  if (found === undefined && refresh?.outcome === 'forbidden') {
     return problem('forbidden', needed, 'the API server does not let this node read it')
   }
-  const absent = found === 'absent' || (found === undefined && asked?.outcome === 'absent')
+  const absent = found === 'absent' || (found === undefined && refresh?.outcome === 'absent')
   if (absent) {
     return need === 'optional'
       ? undefined
@@ -284,16 +286,14 @@ function oldIn(
   needed: ResolvedReference,
   { lastRefresh, oldBefore }: VerdictInputs,
 ): StaleObject[] {
-  if (typeof needed.found !== 'object' || needed.need === 'if-asked') return []
+  if (typeof needed.found !== 'object' || needed.need === 'if-requested') return []
   const confirmedAt = Math.max(needed.confirmedAt ?? 0, lastRefresh(needed)?.confirmedAt ?? 0)
   if (confirmedAt === 0 || confirmedAt >= oldBefore) return []
   const { gvr, namespace, name } = needed
   return [{ resource: qualifiedResource(gvr), namespace, name, confirmedAt: time(confirmedAt) }]
 }
 
-/**
- * Until when a token lasts that the cloud has given the kubelet for a pod, or why there is none.
- */
+/** When a token that the kubelet was issued for a pod expires, or why there is none. */
 function tokenVerdict(
   { namespace, serviceAccount, audiences, expirationSeconds }: TokenReference,
   pod: ApiObject,
@@ -344,7 +344,7 @@ const problem = (
 
 const time = (ms: number): string => new Date(ms).toISOString()
 
-/** Of times in one spelling. */
+/** The earliest of times in the same format. */
 function earliest(times: readonly (string | undefined)[]): { readonly tokensUntil?: string } {
   const [first] = times.flatMap((each) => each ?? []).toSorted()
   return first === undefined ? {} : { tokensUntil: first }

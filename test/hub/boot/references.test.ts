@@ -1,5 +1,5 @@
 import t from 'tap'
-import { referencesOf, whyNotForBoot } from '../../../src/hub/boot/references.ts'
+import { referencesOf, startsAtBoot } from '../../../src/hub/boot/references.ts'
 import { cursorOf } from '../../../src/api/codec/cursor.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
@@ -39,7 +39,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       'secrets plant/spare list optional',
       'secrets plant/tls list required',
       'secrets plant/twice list required',
-      'serviceaccounts plant/operator get if-asked',
+      'serviceaccounts plant/operator get if-requested',
     ])
     const account = { namespace: 'plant', serviceAccount: 'operator' }
     t.strictSame(tokens, [
@@ -52,16 +52,16 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`which pods in ${encoding} start again with the node`, async (t) => {
     const { metadata } = richPod
-    const why = (changes: JsonObject): string | undefined =>
-      whyNotForBoot(podIn(encoding, { ...richPod, ...changes }))
-    t.equal(why({}), undefined)
-    t.equal(why({ status: { phase: 'Pending' } }), undefined)
-    t.equal(why({ status: { phase: 'Succeeded' } }), 'ended')
-    t.equal(why({ status: { phase: 'Failed' } }), 'ended')
+    const starts = (changes: JsonObject): boolean =>
+      startsAtBoot(podIn(encoding, { ...richPod, ...changes }))
+    t.ok(starts({}))
+    t.ok(starts({ status: { phase: 'Pending' } }))
+    t.notOk(starts({ status: { phase: 'Succeeded' } }))
+    t.notOk(starts({ status: { phase: 'Failed' } }))
     const deleted = { deletionTimestamp: '2026-11-21T10:16:51Z', deletionGracePeriodSeconds: 30 }
-    t.equal(why({ metadata: { ...(metadata as JsonObject), ...deleted } }), 'ended')
+    t.notOk(starts({ metadata: { ...(metadata as JsonObject), ...deleted } }))
     const annotations = { 'kubernetes.io/config.mirror': 'a-hash' }
-    t.equal(why({ metadata: { ...(metadata as JsonObject), annotations } }), 'mirror')
+    t.notOk(starts({ metadata: { ...(metadata as JsonObject), annotations } }))
   })
 }
 
