@@ -209,11 +209,11 @@ export class CollectionState {
    * list. Returns whether the collection missed a write before it; `undefined`: it is not to be
    * sent.
    */
-  sending(generation: number): { readonly afresh: boolean } | undefined {
+  sending(generation: number): { readonly afterMissedWrite: boolean } | undefined {
     if (generation !== this.generation) return undefined
-    const afresh = this.missedWrite
+    const afterMissedWrite = this.missedWrite
     this.missedWrite = false
-    return { afresh }
+    return { afterMissedWrite }
   }
 
   failed(): void {
