@@ -29,8 +29,10 @@ export function mergeParts(stream: Readable): void {
     if (used + part.byteLength > blockBytes) flush()
     if (!block) block = part
     else {
-      if (block.byteLength < blockBytes) {
-        const larger = Buffer.allocUnsafeSlow(blockBytes)
+      const bytes = used + part.byteLength
+      if (block.byteLength < bytes) {
+        // A whole block for two bytes would take more than both of their buffers.
+        const larger = Buffer.allocUnsafeSlow(Math.min(blockBytes, 2 * bytes))
         larger.set(block)
         block = larger
       }
