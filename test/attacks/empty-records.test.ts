@@ -4,6 +4,8 @@
  * the hub for a second, a hundred for as long as they went on.
  */
 import { once } from 'node:events'
+import { connect as connectPlain, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import { connect, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
@@ -17,13 +19,16 @@ import { inTime, until } from '../kit/until.ts'
 
 const hubs = new CertificateAuthority('hub')
 
-/** With 22 bytes around each they have more than 16 KiB. */
-const records = 1_000
+/** With 22 bytes around each they have more than 32 KiB. */
+const records = 2_000
 /** These have less. */
-const fewRecords = 500
+const fewRecords = 1_000
+/** What a record has at most. */
+const wholeRecord = Buffer.alloc(16 * 1024, 'x')
 
 interface Listening {
-  readonly dial: () => Promise<TLSSocket>
+  /** `over`: instead of a connection of its own. */
+  readonly dial: (over?: (port: number) => Duplex) => Promise<TLSSocket>
   readonly cuts: readonly string[]
 }
 
@@ -43,8 +48,10 @@ async function listening(t: Test, options: Partial<ListenerOptions> = {}): Promi
     ...options,
   })
   t.teardown(() => listener.close(0))
-  const dial = async (): Promise<TLSSocket> => {
-    const socket = connect({ port: listener.port, host: '127.0.0.1', ca: hubs.certificate })
+  const { port } = listener
+  const dial = async (over?: (port: number) => Duplex): Promise<TLSSocket> => {
+    const at = over ? { socket: over(port) } : { port }
+    const socket = connect({ ...at, host: '127.0.0.1', ca: hubs.certificate })
     t.teardown(() => socket.destroy())
     socket.on('error', () => undefined).setNoDelay()
     await once(socket, 'secureConnect')
@@ -61,24 +68,96 @@ async function sendByBytes(socket: TLSSocket, text: string): Promise<void> {
   }
 }
 
+/** The cut may come as a reset, which is an error before. */
+const closing = (socket: TLSSocket): Promise<void> =>
+  new Promise((resolve) => void socket.once('close', () => resolve()))
+
 const head = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n`
+const longBody = 'POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10000000\r\n\r\n'
+
+/** A link that lets go on all but the last bytes of what is as long as the longest record. */
+class Link extends Duplex {
+  readonly #to: Socket
+  #waiting = Buffer.alloc(0)
+  isHolding = false
+
+  constructor(port: number) {
+    super()
+    this.#to = connectPlain(port, '127.0.0.1').on('error', () => undefined)
+    this.#to.on('data', (part) => this.push(part)).on('close', () => this.destroy())
+  }
+
+  override _read(): void {}
+
+  override _write(part: Buffer, _encoding: string, done: () => void): void {
+    this.#waiting = Buffer.concat([this.#waiting, part])
+    const isLong = this.#waiting.byteLength > wholeRecord.byteLength
+    if (!this.isHolding || isLong) this.#letGo(this.isHolding ? 10 : 0)
+    done()
+  }
+
+  #letGo(butLast: number): void {
+    const end = this.#waiting.byteLength - butLast
+    this.#to.write(this.#waiting.subarray(0, end))
+    this.#waiting = this.#waiting.subarray(end)
+  }
+
+  override _destroy(_cause: Error | null, done: () => void): void {
+    this.#to.destroy()
+    done()
+  }
+
+  letGo(): void {
+    this.isHolding = false
+    this.#letGo(0)
+  }
+}
 
 void t.test('a connection of records that carry next to nothing is cut', async (t) => {
   const { dial, cuts } = await listening(t)
   const socket = await dial()
-  const closed = once(socket, 'close')
+  const closed = closing(socket)
   await sendByBytes(socket, `${head('/')}Filler: ${'x'.repeat(records)}`)
   await inTime('the cut', closed)
   t.strictSame(cuts, ['records'])
 })
 
-void t.test('less than 16 KiB around content are not too much', async (t) => {
+void t.test('less than 32 KiB around content are not too much', async (t) => {
   const { dial, cuts } = await listening(t)
   const socket = await dial()
   await sendByBytes(socket, `${head('/')}Filler: ${'x'.repeat(fewRecords)}\r\n\r\n`)
   const [answer] = (await once(socket, 'data')) as [Buffer]
   t.match(answer.toString(), /^HTTP\/1.1 200/)
   t.strictSame(cuts, [])
+})
+
+void t.test('neither is a record of which the end has not come', async (t) => {
+  const { dial, cuts } = await listening(t)
+  let link: Link | undefined
+  const slow = await dial((port) => (link = new Link(port)))
+  slow.write(longBody)
+  await once(slow, 'data')
+  if (link) link.isHolding = true
+  slow.write(wholeRecord)
+  const flooding = await dial()
+  const closed = closing(flooding)
+  await sendByBytes(flooding, `${head('/')}Filler: ${'x'.repeat(records)}`)
+  await inTime('a look at the connections', closed)
+  t.strictSame(cuts, ['records'])
+  t.notOk(slow.closed)
+})
+
+void t.test('content makes up for what every record has around it, and no more', async (t) => {
+  const { dial, cuts } = await listening(t)
+  const socket = await dial()
+  const closed = closing(socket)
+  socket.write(longBody)
+  for (let i = 0; i < records / 5 && !socket.destroyed; i++) {
+    socket.write('x'.repeat(500))
+    await sendByBytes(socket, 'xxxxx')
+  }
+  await inTime('the cut', closed)
+  t.strictSame(cuts, ['records'])
 })
 
 void t.test('a caller that is proven may send what it likes', async (t) => {

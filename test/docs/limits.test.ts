@@ -82,6 +82,7 @@ function time(ms: number): string {
 
 const parts = new Map([
   [1 / 64, 'a 64th'],
+  [1 / 32, 'a 32nd'],
   [1 / 10, 'a tenth'],
   [1 / 8, 'an eighth'],
   [1 / 4, 'a quarter'],

@@ -19,9 +19,9 @@ export const limits = {
   unprovenTls: 128,
   /**
    * What may come around the content of TLS records after the handshake until a caller is proven:
-   * at once, and a second.
+   * at once, and a second. One record of 16 KiB may be on its way, whose content has not come yet.
    */
-  recordBytes: 16 * 1024,
+  recordBytes: 32 * 1024,
   recordBytesPerSecond: 1024,
   /** From the connection to the end of the TLS handshake. */
   handshakeMs: 10_000,

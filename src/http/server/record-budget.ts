@@ -6,8 +6,11 @@ import { limits } from './limits.ts'
 /** How often connections are looked at. */
 const checkMs = 100
 
-/** Of what records carry so large a part may be around it: more than a head of a request needs. */
-export const overheadShare = 1 / 4
+/**
+ * Of what records carry so large a part may be around it: Go's smallest records, with which it
+ * begins to send much, need a 54th. With more, KeyUpdates beside a body cost most of the processor.
+ */
+export const overheadShare = 1 / 32
 
 const refill = (limits.recordBytesPerSecond * checkMs) / 1_000
 
