@@ -9,7 +9,9 @@ import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { plainNode } from '../../kit/cluster/plain-node.ts'
 
-const parts = pathToFileURL(join(import.meta.dirname, '..', '..', 'src', 'client', 'undici.ts'))
+const parts = pathToFileURL(
+  join(import.meta.dirname, '..', '..', '..', 'src', 'http', 'client', 'undici.ts'),
+)
 
 void t.test('a process that never loads undici as a whole asks all the same', async (t) => {
   const server = createServer((_request, response) => response.end('yes')).listen(0, '127.0.0.1')

@@ -86,7 +86,7 @@ export const watch = (
   { credential = 'node', headers = [] }: { credential?: Credential; headers?: string[] } = {},
 ): Watch => {
   const watch = new Watch()
-  const request = { method: 'GET', path: '/watch?a=b', headers, body: null, long: true } as const
+  const request = { method: 'GET', path: '/watch?a=b', headers, body: null, isWatch: true } as const
   connections.dispatch(credential, origin, request, watch)
   return watch
 }
