@@ -1,7 +1,10 @@
 // npm run outages -- ROUNDS: two real API servers, one of which is always in trouble, for as long
-// as one likes. README.md says more.
+// as one likes; then a kubelet and informers behind two that fail in turn or both at once.
+// README.md says more.
 import { sufferMisfortunes } from '../test/control-plane/two-servers.ts'
+import { endureOutages } from '../test/control-plane/outages.ts'
 import { noControlPlane } from '../test/kit/control-plane.ts'
+import { noKubelet } from '../test/kit/kubelet.ts'
 import { Lifetime } from './lifetime.ts'
 import { percentile } from './measure/statistics.ts'
 
@@ -14,6 +17,12 @@ async function main(): Promise<number> {
     console.error(`outages: ${reason ?? 'say how many rounds'}`)
     return 2
   }
+  const isWell = [await underLoad(rounds), await watched(rounds)]
+  return isWell.every(Boolean) ? 0 : 1
+}
+
+/** Whether reads, writes and a watch fare as they must. */
+async function underLoad(rounds: number): Promise<boolean> {
   await using lifetime = new Lifetime(say)
   const suffered = await sufferMisfortunes(lifetime, rounds)
   const { readErrors, writeErrors, lost, anomalies, unseen } = suffered
@@ -26,7 +35,29 @@ async function main(): Promise<number> {
   say(`first answer after ${figures(suffered.nextMs)}`)
   say(`slowest answer meanwhile ${figures(suffered.slowestMs)}`)
   lifetime.failed = [readErrors, lost, anomalies, unseen].some(({ length }) => length > 0)
-  return lifetime.failed ? 1 : 0
+  return !lifetime.failed
+}
+
+/** Whether no client lists, and none begins a watch but after one that has lasted its time. */
+async function watched(rounds: number): Promise<boolean> {
+  const reason = noKubelet()
+  if (reason !== undefined) {
+    say(`not run with a kubelet and informers: ${reason}`)
+    return true
+  }
+  await using lifetime = new Lifetime(say)
+  const endured = await endureOutages(lifetime, rounds, { slowly: true })
+  if ('missing' in endured) {
+    say(`not run with a kubelet and informers: ${endured.missing}`)
+    return true
+  }
+  const { begun, differences, events } = endured
+  for (const line of [...begun, ...differences]) say(`! ${line}`)
+  say(`${rounds} outages, ${events} events for each informer`)
+  say(`lists and early watches of kubelet and informers: ${begun.length}`)
+  say(`events out of order, missing or told twice: ${differences.length}`)
+  lifetime.failed = begun.length > 0 || differences.length > 0
+  return !lifetime.failed
 }
 
 const figures = (values: readonly number[]): string =>

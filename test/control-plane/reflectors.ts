@@ -20,6 +20,8 @@ export interface Held {
   readonly watchLists: number
   /** Watches that went on from a version. */
   readonly watches: number
+  /** How many watches began before the one before had lasted its time. */
+  readonly early: number
 }
 
 /**
@@ -91,19 +93,25 @@ export class Reflectors {
   }
 
   /** What each holds now, by resource as it was named. */
-  async show(): Promise<Readonly<Record<string, Held>>> {
-    this.#child.stdin?.write('show\n')
-    const line = await this.#lines.next()
-    if (line.done === true) throw new Error('the reflectors have ended')
-    return JSON.parse(line.value) as Record<string, Held>
+  show(): Promise<Readonly<Record<string, Held>>> {
+    return this.#ask('show')
   }
 
   /** All objects that each holds now, as client-go's types know them. */
-  async print(): Promise<Readonly<Record<string, readonly KubeObject[]>>> {
-    this.#child.stdin?.write('print\n')
+  print(): Promise<Readonly<Record<string, readonly KubeObject[]>>> {
+    return this.#ask('print')
+  }
+
+  /** The events of each one's watches so far, as `ADDED namespace/name 12`. */
+  events(): Promise<Readonly<Record<string, readonly string[]>>> {
+    return this.#ask('events')
+  }
+
+  async #ask<Answer>(order: string): Promise<Answer> {
+    this.#child.stdin?.write(`${order}\n`)
     const line = await this.#lines.next()
     if (line.done === true) throw new Error('the reflectors have ended')
-    return JSON.parse(line.value) as Record<string, KubeObject[]>
+    return JSON.parse(line.value) as Answer
   }
 
   async stop(): Promise<void> {

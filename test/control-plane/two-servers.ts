@@ -156,7 +156,7 @@ async function makePods(plane: ControlPlane): Promise<void> {
 }
 
 /** Waits until the hub takes as many API servers for healthy. */
-async function healthyUpstreams({ opsUrl }: HubProcess, wanted: number): Promise<void> {
+export async function healthyUpstreams({ opsUrl }: HubProcess, wanted: number): Promise<void> {
   const ops = new ApiClient(opsUrl)
   await until(`${wanted} healthy upstreams`, async () => {
     const metrics = (await ops.get('/metrics')).body.toString()

@@ -105,6 +105,15 @@ export class ControlPlane {
       user: plain ? {} : { 'client-certificate': certificate, 'client-key': key },
     })
   }
+
+  /** A kubeconfig file for who brings a token to `server`, whom `authority` vouches for. */
+  tokenKubeconfig(name: string, token: string, server: string, authority: string): string {
+    return writeKubeconfig(this.workspace, name, {
+      server,
+      cluster: { 'certificate-authority': authority },
+      user: { token },
+    })
+  }
 }
 
 export const administrator: Subject = { commonName: 'admin', organizations: ['system:masters'] }

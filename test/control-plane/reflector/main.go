@@ -1,6 +1,6 @@
 // Reflectors of client-go against whatever API server a kubeconfig names: what informers of kubelets, kube-proxies and controllers
-// hold, and how they came by it. Told "show" on standard input, it writes one line of JSON, and told "print" one with all that it holds, as its types
-// know it; told "stop", or at its end, it goes.
+// hold, and how they came by it. At "show" on standard input it writes one line of JSON, at "print" one with all that it holds, as its types
+// know it, at "events" one with all events of its watches; at "stop", or at the end of its input, it exits.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,35 @@ type followed struct {
 	// Requests for a whole collection (a list, or a WatchList), and watches that went on from a version.
 	lists, watchLists, watches atomic.Int64
 	reflector                  *cache.Reflector
+	// What watches have told, and how many of them began before the one before had lasted its time.
+	mutex  sync.Mutex
+	events []string
+	early  int64
+	due    time.Time
+}
+
+// told keeps what an event said, as "ADDED default/name 12".
+func (one *followed) told(event watch.Event) (watch.Event, bool) {
+	if object, err := meta.Accessor(event.Object); err == nil && event.Type != watch.Bookmark {
+		one.mutex.Lock()
+		defer one.mutex.Unlock()
+		one.events = append(one.events, fmt.Sprintf("%s %s/%s %s",
+			event.Type, object.GetNamespace(), object.GetName(), object.GetResourceVersion()))
+	}
+	return event, true
+}
+
+// begins counts a watch: early where the one before was to last for longer.
+func (one *followed) begins(options metav1.ListOptions) {
+	one.mutex.Lock()
+	defer one.mutex.Unlock()
+	now := time.Now()
+	if now.Before(one.due) {
+		one.early++
+	}
+	if options.TimeoutSeconds != nil {
+		one.due = now.Add(time.Duration(*options.TimeoutSeconds) * time.Second)
+	}
 }
 
 type shown struct {
@@ -44,6 +74,7 @@ type shown struct {
 	Lists           int64             `json:"lists"`
 	WatchLists      int64             `json:"watchLists"`
 	Watches         int64             `json:"watches"`
+	Early           int64             `json:"early"`
 }
 
 func main() {
@@ -116,7 +147,12 @@ func follow(clients *kubernetes.Clientset, resource string, selector fields.Sele
 			} else {
 				one.watches.Add(1)
 			}
-			return source.Watch(options)
+			one.begins(options)
+			watched, err := source.Watch(options)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(watched, one.told), nil
 		},
 	}
 	one.reflector = cache.NewReflectorWithOptions(
@@ -156,6 +192,10 @@ func obey(all map[string]*followed) error {
 			if err := print(all); err != nil {
 				return err
 			}
+		case "events":
+			if err := events(all); err != nil {
+				return err
+			}
 		case "stop":
 			return nil
 		}
@@ -174,12 +214,16 @@ func show(all map[string]*followed) error {
 			}
 			objects[object.GetNamespace()+"/"+object.GetName()] = object.GetResourceVersion()
 		}
+		one.mutex.Lock()
+		early := one.early
+		one.mutex.Unlock()
 		line[name] = shown{
 			Objects:         objects,
 			ResourceVersion: one.reflector.LastSyncResourceVersion(),
 			Lists:           one.lists.Load(),
 			WatchLists:      one.watchLists.Load(),
 			Watches:         one.watches.Load(),
+			Early:           early,
 		}
 	}
 	return json.NewEncoder(os.Stdout).Encode(line)
@@ -190,6 +234,16 @@ func print(all map[string]*followed) error {
 	for name, one := range all {
 		// Not null where there are none.
 		line[name] = append([]any{}, one.store.List()...)
+	}
+	return json.NewEncoder(os.Stdout).Encode(line)
+}
+
+func events(all map[string]*followed) error {
+	line := map[string][]string{}
+	for name, one := range all {
+		one.mutex.Lock()
+		line[name] = append([]string{}, one.events...)
+		one.mutex.Unlock()
 	}
 	return json.NewEncoder(os.Stdout).Encode(line)
 }
