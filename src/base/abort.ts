@@ -1,4 +1,4 @@
-/** What is asked of an AbortSignal here: a `LightAbort` has it too. */
+/** The part of AbortSignal that the hub uses; `LightAbort` implements it too. */
 export interface AbortSignalLike {
   readonly aborted: boolean
   readonly reason: unknown
@@ -8,9 +8,9 @@ export interface AbortSignalLike {
 }
 
 /**
- * An AbortController and its signal in one, for what every request has. Node's own makes an event
- * of each abort and a record of each listener: with two of them a short request paid more for its
- * end than for its answer.
+ * An AbortController and its signal in one, for every request. Node's own creates an event per
+ * abort and a record per listener: with two of them the end of a short request cost more than its
+ * answer.
  */
 export class LightAbort implements AbortSignalLike {
   readonly #acts: ((() => void) | undefined)[] = []
@@ -30,8 +30,8 @@ export class LightAbort implements AbortSignalLike {
   }
 
   /**
-   * The first time counts. An act that fails keeps no other from being done, and is an uncaught
-   * exception, as with an event.
+   * Only the first call has an effect. A listener that throws does not stop the others; its error
+   * becomes an uncaught exception, as with an event.
    */
   abort(reason: unknown): void {
     if (this.#aborted) return
@@ -60,7 +60,7 @@ export class LightAbort implements AbortSignalLike {
   removeEventListener(_type: 'abort', act: () => void): void {
     const at = this.#acts.indexOf(act)
     if (at < 0) return
-    // While the acts are done, none is to move to the place of another.
+    // While `abort` iterates, the other listeners keep their index.
     if (this.#aborted) this.#acts[at] = undefined
     else this.#acts.splice(at, 1)
   }
@@ -70,14 +70,14 @@ const once = { once: true }
 
 /**
  * Aborts `child` when `parent` aborts, until disposed. `AbortSignal.any` would leave a record on a
- * parent that lives on (nodejs/node#54614); this leaves nothing once let go of.
+ * long-lived parent (nodejs/node#54614); this leaves nothing after disposal.
  */
 export const follow = (
   parent: AbortSignalLike,
   child: Pick<AbortController, 'abort'>,
 ): Disposable => onAbort(parent, () => child.abort(parent.reason))
 
-/** Calls `act` when `signal` aborts (at once if it has), until disposed. */
+/** Calls `act` when `signal` aborts, at once if it has aborted, until disposed. */
 export function onAbort(signal: AbortSignalLike, act: () => void): Disposable {
   if (signal.aborted) act()
   else signal.addEventListener('abort', act, once)

@@ -1,7 +1,7 @@
 /**
- * What `change` makes of each batch, which may be nothing; iterated once. Whoever leaves early lets
- * go of the rest, also of what was never begun: that a generator would not pass on. Where `change`
- * throws the rest is let go of, too.
+ * Maps each batch, possibly to an empty one. Iterated once. Leaving the iteration early closes the
+ * source, even one that was never started, which a generator would not do. So does an error in
+ * `change`.
  */
 export function mapBatches<From, To>(
   batches: Iterable<readonly From[]>,

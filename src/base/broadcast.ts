@@ -1,13 +1,13 @@
 /**
- * Something that happens again and again, and those who are to hear of it. It is made before the
- * parts that announce it and the parts that listen, so that none of these has to know another.
+ * An event source that is created before its emitters and listeners, so that neither has to know
+ * the other.
  */
 export class Broadcast<Said extends readonly unknown[] = []> {
   readonly #listeners = new Set<(...said: Said) => void>()
 
   /**
-   * Calls `listener` each time, after those that listen already, until disposed of; one that is
-   * given twice is called twice.
+   * Calls `listener` for each event, after earlier listeners, until disposed. A listener that is
+   * added twice is called twice.
    */
   listen(listener: (...said: Said) => void): Disposable {
     const own = (...said: Said): void => listener(...said)

@@ -5,8 +5,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 export const now = (): number => Date.now()
 
 /**
- * The latest of `times` that has come: what lies ahead was told by a clock that was set back since.
- * Where all lie ahead, the latest of them.
+ * The latest of `times` that is not in the future; a future one was recorded before the clock was
+ * set back. If all are in the future, the latest of them.
  */
 export function latest(...times: readonly number[]): number {
   const [only] = times
@@ -16,23 +16,23 @@ export function latest(...times: readonly number[]): number {
   return Math.max(...(come.length > 0 ? come : times))
 }
 
-/** Milliseconds from a clock that never goes back: for measuring, not for telling the time. */
+/** Milliseconds of a monotonic clock, for measuring durations. */
 export const elapsed = (): number => performance.now()
 
-/** Calls `act` once after `ms`; disposing cancels it. Keeps no process alive by itself. */
+/** Calls `act` once after `ms`; disposing cancels it. Does not keep the process alive. */
 export function after(ms: number, act: () => void): Disposable {
   const timer = setTimeout(act, ms)
   timer.unref()
   return { [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
-/** In how many parts waking time is counted. */
+/** The number of intervals of a wait in waking time. */
 const parts = 4
 
 /**
- * Calls `act` once this process has been awake for `ms`, for whoever judges others by their
- * silence: a time in which it had no turn itself (starved, stopped, the machine asleep) counts as a
- * quarter of `ms` at most. Disposing cancels it. Keeps no process alive by itself.
+ * Calls `act` once this process has been awake for `ms`, to measure the silence of a peer: time
+ * without a turn of the event loop (starved, stopped, the machine asleep) counts as a quarter of
+ * `ms` at most. Disposing cancels it. Does not keep the process alive.
  */
 export function afterAwake(ms: number, act: () => void): Disposable {
   let left = parts
@@ -52,38 +52,33 @@ export function afterUnlessClosed(stream: EventEmitter, ms: number, act: () => v
   stream.once('close', () => waiting[Symbol.dispose]())
 }
 
-/** Calls `act` every `ms` until disposed. Keeps no process alive by itself. */
+/** Calls `act` every `ms` until disposed. Does not keep the process alive. */
 export function every(ms: number, act: () => void): Disposable {
   const timer = setInterval(act, ms)
   timer.unref()
   return { [Symbol.dispose]: () => clearInterval(timer) }
 }
 
-/**
- * Resolves after `ms`, or at once when `signal` aborts (it does not reject: callers look at their
- * signal).
- */
+/** Resolves after `ms`, or when `signal` aborts. It does not reject: callers check their signal. */
 export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await wait(ms, undefined, { ...(signal && { signal }), ref: false }).catch(() => undefined)
 }
 
 /**
- * Resolves after `ms`; unlike `sleep` it keeps the process alive: for a command that has nothing
- * else to wait for.
+ * Resolves after `ms`; unlike `sleep` it keeps the process alive, for a command that waits for
+ * nothing else.
  */
 export const pause = (ms: number): Promise<void> => wait(ms)
 
-/** Resolves when everything that waits for the loop has had its turn. */
+/** Resolves in the next turn of the event loop, after everything that is due now. */
 export const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-/**
- * A number drawn evenly from [low, high): to spread what would otherwise happen everywhere at once.
- */
+/** A random number from [low, high), to spread actions that many hubs would do at the same time. */
 export const jitter = (low: number, high: number): number => low + Math.random() * (high - low)
 
 /**
- * Keeps the process alive until disposed, as no timer here does by itself: for a command that waits
- * for something far away.
+ * Keeps the process alive until disposed, which no timer here does: for a command that waits for a
+ * remote event.
  */
 export function keepProcessAlive(): Disposable {
   const timer = setInterval(() => undefined, 60_000)

@@ -3,17 +3,14 @@ import { open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeFolder } from './folder.ts'
 
-/**
- * A file that was not there, and no other: a link of its name is neither followed nor written
- * through.
- */
+/** Creates the file: fails if it exists, and follows no link. */
 const anew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
 /**
- * Writes a file whole or not at all, open to nobody else from its first byte, and on the disk when
- * this resolves. Where a link has its name, the file takes the link's place. Folders that are
- * missing are made, closed to others too. No two may write one file at a time: `KeptFile` sees to
- * it.
+ * Replaces a file atomically, readable by its owner only from the first byte; it is on the disk
+ * when this resolves. A link with its name is replaced, not followed. Missing folders are created,
+ * closed to others too. Callers must not write the same file concurrently: `StateFile` prevents
+ * that.
  */
 export async function writeDurably(file: string, content: string | Uint8Array): Promise<void> {
   const folder = dirname(file)
@@ -24,14 +21,14 @@ export async function writeDurably(file: string, content: string | Uint8Array): 
     await handle.sync()
   }
   await rename(beside, file)
-  // A new name is on the disk when the folder is.
+  // The new name is durable when the folder is synced.
   await using handle = await open(folder, 'r')
   await handle.sync()
 }
 
 /**
- * The same, on the disk when this returns: for what the process cannot begin without, as nobody is
- * answered meanwhile.
+ * The same, synchronously: for files without which the process cannot start, when it serves no
+ * request yet.
  */
 export function writeDurablySync(file: string, content: string | Uint8Array): void {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content
@@ -46,10 +43,7 @@ export function writeDurablySync(file: string, content: string | Uint8Array): vo
   synced(folder, constants.O_RDONLY, () => undefined)
 }
 
-/**
- * What a write that was broken off left there is removed. Its folder is there, unless somebody has
- * removed it.
- */
+/** Removes the remains of an interrupted write. Creates the folder if it was removed. */
 async function begun(path: string): Promise<FileHandle> {
   await rm(path, { force: true })
   try {

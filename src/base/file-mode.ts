@@ -1,11 +1,10 @@
 import { chmodSync, lstatSync } from 'node:fs'
 
 /**
- * Sees to it that the file or folder is open as `mode` says and no further. Throws where it is a
- * link: the hub never makes one, and what it leads to may be another's. What is so already is left
- * alone, so that a disk that takes no writes is none the worse; one that is read-only as a whole
- * keeps what it has. By its path, as closing a database that was opened for this would let go of
- * this process's locks on it.
+ * Restricts a file or folder to `mode`. Throws for a link: the hub creates none, and its target may
+ * belong to another user. Leaves a correct mode alone, as the disk may take no writes; a file on a
+ * read-only file system keeps its mode. Works by path: closing a descriptor of a database would
+ * release this process's locks on it.
  */
 export function restrictMode(path: string, mode: number): void {
   const stat = lstatSync(path)
@@ -14,7 +13,7 @@ export function restrictMode(path: string, mode: number): void {
   if ((stat.mode & 0o777) !== mode) ignoringReadOnly(() => chmodSync(path, mode))
 }
 
-/** Does what a file system that is read-only as a whole does not take. */
+/** Calls `act`, and ignores that the file system is read-only. */
 export function ignoringReadOnly(act: () => void): void {
   try {
     act()

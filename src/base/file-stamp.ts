@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs'
 
 /**
- * Changes when any of the files does, or comes or goes. By inode too: certificates are rotated by
- * renaming a link, and a mounted ConfigMap by exchanging the folder that its files are links into.
+ * A text that changes when any of the files changes, appears or disappears. It includes the inode:
+ * certificates are rotated by replacing a link, and a mounted ConfigMap by exchanging the folder
+ * that its files link into.
  */
 export const stampOf = (files: readonly string[]): string => files.map(stampOfOne).join('|')
 
@@ -15,9 +16,7 @@ function stampOfOne(file: string): string {
   }
 }
 
-/**
- * Tells from now on whether the file that stands at `path` is still the one that stands there now.
- */
+/** A check whether the file at `path` is still the one that is there now. */
 export function sameFileCheck(path: string): () => boolean {
   const found = identityOf(path)
   return () => identityOf(path) === found

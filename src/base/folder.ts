@@ -2,10 +2,9 @@ import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Makes a folder and those above it that are missing, each with `mode`; they outlive a power cut,
- * as what is synced in them is to. Throws what the first one met with that cannot be made. Not left
- * to mkdir's own `recursive`, which goes round for ever where a file system says of a folder it
- * will not make that it is not there (/proc).
+ * Creates a folder and its missing parents, each with `mode`, durably. Throws the error of the
+ * first that cannot be created. mkdir's own `recursive` would loop for ever on a file system that
+ * answers ENOENT for a folder it refuses to create (/proc).
  */
 export function makeFolder(path: string, mode: number): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
@@ -20,9 +19,8 @@ export function makeFolder(path: string, mode: number): void {
 }
 
 /**
- * The same, for a folder that a process before this one may have made: it may have ended between
- * giving a name and syncing it, and what builds on that name from now on is not to outlast it. To
- * be called before anything is read there.
+ * The same, for a folder that an earlier process may have created without syncing its name: what is
+ * stored by that name must not survive the folder. Called before anything is read there.
  */
 export function makeSyncedFolder(path: string, mode: number): void {
   makeFolder(path, mode)
@@ -30,8 +28,8 @@ export function makeSyncedFolder(path: string, mode: number): void {
 }
 
 /**
- * A new name is on the disk when its folder is. Where a folder may not be opened, or its file
- * system syncs none, that is as good as it gets.
+ * A new name is durable when its folder is synced. Best effort: some folders may not be opened, and
+ * some file systems do not sync them.
  */
 function syncFolder(path: string): void {
   let handle: number | undefined
@@ -39,7 +37,7 @@ function syncFolder(path: string): void {
     handle = openSync(path, 'r')
     fsyncSync(handle)
   } catch {
-    // It is there, whoever made it.
+    // The folder exists.
   } finally {
     if (handle !== undefined) closeSync(handle)
   }

@@ -4,14 +4,13 @@ import { after, elapsed, turn } from './clock.ts'
 const restShare = 2
 
 /**
- * Reads something costly for many at once: each is given a read that began no earlier than it
- * asked, and those who ask while one is under way share the one after it. That begins in the next
- * turn: so do those share it who ask because of what the one before has found, and wait for no
- * third one while others keep asking.
+ * Shares an expensive read among callers: each gets a read that began no earlier than its call, and
+ * callers during a read share the one after it. That begins in the next turn of the event loop, so
+ * that callers who react to the previous result share it too and wait for no third one.
  *
  * A read that took `longMs` or longer is followed by a rest of `restShare` times as long, so that a
- * flood of callers who make it long does not keep a processor busy with it. An urgent read does not
- * wait for the end of the rest, and serves those who do.
+ * flood of callers who make it long does not keep a processor busy. An urgent read ends the rest,
+ * for all who wait.
  */
 export class FreshRead<T> {
   readonly #read: () => Promise<T>

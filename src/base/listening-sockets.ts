@@ -8,7 +8,7 @@ export interface ListenAddress {
   readonly port: number
 }
 
-/** A TCP socket of this network namespace that listens, from the kernel's table (proc(5)). */
+/** A listening TCP socket of this network namespace, from the kernel's table (proc(5)). */
 export interface ListeningSocket extends ListenAddress {
   readonly uid: number
   readonly inode: string
@@ -17,11 +17,11 @@ export interface ListeningSocket extends ListenAddress {
 /** A process that has a socket open. */
 interface SocketHolder {
   readonly pid: number
-  /** The file it runs; where that may not be read, the name the process gives itself. */
+  /** Its executable; if that is not readable, the name that the process gives itself. */
   readonly program: string
 }
 
-/** Every TCP socket that listens; none where there is no /proc. */
+/** Every listening TCP socket; none without /proc. */
 export function listeningSockets(): readonly ListeningSocket[] {
   return [table('tcp'), table('tcp6')].flatMap((text) =>
     [...socketsIn(text)]
@@ -33,9 +33,7 @@ export function listeningSockets(): readonly ListeningSocket[] {
   )
 }
 
-/**
- * The sockets that keep another one from listening at `place`; the one at the very address first.
- */
+/** The sockets that prevent another one from listening at `place`; an exact match first. */
 export function socketsAt(
   place: ListenAddress,
   among = listeningSockets(),
@@ -47,12 +45,12 @@ export function socketsAt(
 }
 
 /**
- * The process with the lowest number that has a socket open, one of the socket's own user if there
- * is any; `undefined` where none is seen: it may be another user's while this process is not
- * root's, or outside the container.
+ * The process with the lowest pid that has a socket open, preferably of the socket's user;
+ * `undefined` if none is visible: it may be another user's and this process not root's, or outside
+ * the container.
  */
 function holderOf({ uid, inode }: ListeningSocket): SocketHolder | undefined {
-  // Its user's processes first: to look through all of a busy node takes long.
+  // The user's processes first: a scan of all processes of a busy node is slow.
   const { theirs = [], others = [] } = Object.groupBy(pids(), (pid) =>
     ownerOf(pid) === uid ? 'theirs' : 'others',
   )
@@ -60,7 +58,10 @@ function holderOf({ uid, inode }: ListeningSocket): SocketHolder | undefined {
   return pid === undefined ? undefined : { pid, program: programOf(pid) }
 }
 
-/** Who listens, in words for an operator. Names come from the program itself, and are quoted. */
+/**
+ * Describes the process that listens, for an operator. Names come from the program itself, and are
+ * quoted.
+ */
 export function describeListener(socket: ListeningSocket): string {
   const holder = holderOf(socket)
   const who = holder
@@ -73,20 +74,20 @@ export function describeListener(socket: ListeningSocket): string {
 export const joinHostPort = ({ address, port }: ListenAddress): string =>
   `${isIPv6(address) ? `[${address}]` : address}:${port}`
 
-/** An address in its canonical spelling; the zone of a link-local one stays. */
+/** An address in its canonical spelling, with the zone of a link-local one. */
 export function canonical(address: string): string {
   const [plain = '', ...zone] = address.split('%')
   const family = isIPv4(plain) ? 'ipv4' : 'ipv6'
   return [new SocketAddress({ address: plain, family }).address, ...zone].join('%')
 }
 
-/** `::` takes IPv4 as well, unless its socket says otherwise, which the table does not show. */
+/** `::` accepts IPv4 as well, unless its socket is IPv6-only, which the table does not show. */
 function overlap(a: string, b: string): boolean {
   if (a === b || a === '::' || b === '::') return true
   return (a === '0.0.0.0' || b === '0.0.0.0') && isIPv4(a) && isIPv4(b)
 }
 
-/** A kernel without a family has no table of it. */
+/** A kernel without the family has no such table. */
 function table(family: 'tcp' | 'tcp6'): string {
   try {
     return readFileSync(`/proc/self/net/${family}`, 'latin1')
@@ -117,7 +118,7 @@ function pids(): readonly number[] {
 const ownerOf = (pid: number): number | undefined =>
   statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid
 
-/** Whether a process has the socket open; not so where it has ended, or may not be looked at. */
+/** Whether a process has the socket open; `false` if it has ended or may not be inspected. */
 function holds(pid: number, inode: string): boolean {
   const folder = `/proc/${pid}/fd`
   try {

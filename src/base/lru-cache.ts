@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * Keeps the `most` entries that were used last. It takes room as it fills: a bound on the number of
- * entries alone makes the library take it all at once, half a millisecond and 200 KB for 4,096.
+ * Keeps the `most` recently used entries. Memory grows with the entries: with a bound on their
+ * number alone the library allocates everything at once, half a millisecond and 200 KB for 4,096.
  */
 export const lruCache = <Key extends NonNullable<unknown>, Value extends NonNullable<unknown>>(
   most: number,

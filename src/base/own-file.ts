@@ -3,9 +3,9 @@ import { ignoringReadOnly } from './file-mode.ts'
 import { regularFile } from './regular-file.ts'
 
 /**
- * What a file of the hub's own holds; `undefined` where there is none. `secret`: it is this
- * process's user's and closed to others from then on, whatever it was. Throws where it cannot be
- * read, and where a link or anything else but a file has its name.
+ * The content of a file of the hub; `undefined` if there is none. `secret`: changes its owner to
+ * this process's user, and its mode to 0600. Throws if it cannot be read, or is a link or anything
+ * but a regular file.
  */
 export function readOwnFile(path: string, secret?: 'secret'): Buffer | undefined {
   using file = regularFile(path)

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** From the package's own package.json. */
+/** From package.json. */
 export const ownVersion = (): string => ownPackage().version ?? 'unknown'
 
-/** The oldest major version of Node that this program runs on, from the same. */
+/** The oldest supported major version of Node, from package.json. */
 export const oldestNode = (): number =>
   Number(/\d+/.exec(ownPackage().engines?.node ?? '')?.[0] ?? 0)
 
@@ -13,7 +13,7 @@ interface Package {
   readonly engines?: { readonly node?: string }
 }
 
-/** It stands above the sources and above what was built of them. */
+/** package.json is above the sources, and above the built files. */
 function ownPackage(): Package {
   let folder = import.meta.dirname
   while (!existsSync(join(folder, 'package.json'))) {

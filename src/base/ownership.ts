@@ -3,17 +3,17 @@ import { isAbsolute, join, parse, resolve, sep } from 'node:path'
 
 /** Group and others. */
 const writableByOthers = 0o022
-/** Whoever may write into such a folder may not touch what is another's there. */
+/** In such a folder a user may not rename or remove another's files. */
 const sticky = 0o1000
 
-/** As many links in a path as the kernel follows (path_resolution(7)). */
+/** The kernel's limit of links in a path (path_resolution(7)). */
 const mostLinks = 40
 
 /**
- * Why a file or folder of code is not to be run: others than root and the hub's own user may write
- * it, or put another in its place. As ssh looks at what it reads (OpenSSH misc.c, safe_path): at
- * itself and each folder and link on the way to it. `undefined`: only they may. Throws where it
- * cannot be looked at. `root`: where an image of a node is mounted, whose paths these are.
+ * Why a file or folder of code must not be run: another user than root and the hub's own may write
+ * or replace it. Checks it and each folder and link on its path, as ssh does for the files that it
+ * reads (OpenSSH misc.c, safe_path). `undefined`: it is trusted. Throws if it cannot be inspected.
+ * `root`: the mount point of a node's image, whose paths these are.
  */
 export function whyUntrusted(path: string, root = '/'): string | undefined {
   const trusted = new Set([0, process.getuid?.() ?? 0])
@@ -28,8 +28,8 @@ export function whyUntrusted(path: string, root = '/'): string | undefined {
 }
 
 /**
- * The same of a folder and all that is in it, links and what they lead to included, as the node
- * itself has it: each place is looked at once, however many links lead there.
+ * The same for a folder with all its content, following links as the node itself does; each path is
+ * checked once.
  */
 export function whyTreeUntrusted(folder: string, root = '/'): string | undefined {
   const seen = new Set<string>()
@@ -45,7 +45,7 @@ export function whyTreeUntrusted(folder: string, root = '/'): string | undefined
   return undefined
 }
 
-/** What a path leads to. */
+/** The target of a path. */
 function endOf(path: string, root: string): { readonly place: string; readonly isFolder: boolean } {
   const { place = path } = [...wayTo(path, root)].at(-1) ?? {}
   return { place, isFolder: lstatSync(join(root, place)).isDirectory() }
@@ -59,8 +59,8 @@ interface PathComponent {
 }
 
 /**
- * What the kernel goes through on the way to an absolute path of the node at `root`, links
- * included, itself last.
+ * The folders and links that the kernel resolves for an absolute path of the node at `root`, the
+ * target last.
  */
 function* wayTo(path: string, root: string): Generator<PathComponent> {
   const left = [parse(path).root, ...namesIn(path)]
@@ -86,7 +86,7 @@ function* wayTo(path: string, root: string): Generator<PathComponent> {
 
 const namesIn = (path: string): string[] => path.split(sep).filter((name) => name !== '')
 
-/** A mounted ConfigMap is a folder that everybody may write, in a file system where nobody can. */
+/** A mounted ConfigMap is a world-writable folder on a read-only file system. */
 function isReadOnly(path: string): boolean {
   try {
     accessSync(path, constants.W_OK)

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs'
 
-/** Linux's O_PATH, which Node does not name. */
+/** Linux's O_PATH, which Node does not export. */
 const pathOnly = 0o10000000
 
 export interface RegularFile extends Disposable {
@@ -9,10 +9,10 @@ export interface RegularFile extends Disposable {
 }
 
 /**
- * Opens a file for reading; `undefined` where there is none. It is looked at before it is opened:
- * to open a device acts on it, and the other end of a pipe hears of it. Throws where a link or
- * anything else but a file has its name, which the hub never makes: what it leads to may be
- * another's. `shown` is its name for an operator.
+ * Opens a file for reading; `undefined` if there is none. Its type is checked before: opening a
+ * device has effects, and the other end of a pipe notices. Throws for a link or anything but a
+ * regular file: the hub creates none, and a link's target may belong to another user. `shown` is
+ * its name in messages.
  */
 export function regularFile(path: string, shown = path): RegularFile | undefined {
   const seen = opened(path, pathOnly | constants.O_NOFOLLOW)
@@ -25,7 +25,7 @@ export function regularFile(path: string, shown = path): RegularFile | undefined
       )
     }
     if (!stat.isFile()) throw new Error(`${shown} is no file`)
-    // What was looked at, whatever has its name by now.
+    // Opens the checked file, even if the name was replaced meanwhile.
     const handle = openSync(`/proc/self/fd/${seen}`, constants.O_RDONLY)
     return { handle, stat, [Symbol.dispose]: () => closeSync(handle) }
   } finally {

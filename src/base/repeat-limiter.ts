@@ -2,27 +2,27 @@ import { after } from './clock.ts'
 
 interface Repeating<T> {
   latest: T | undefined
-  /** How often it has happened since it was last told. */
+  /** Occurrences since the last report. */
   times: number
   readonly over: Disposable
 }
 
 /**
- * What happens again and again is told at once, and then no more than once in a time, with how
- * often it has happened meanwhile.
+ * Reports a repeated event at once, and then at most once per interval with the number of
+ * occurrences.
  */
 export class RepeatLimiter<T> implements Disposable {
   readonly #tell: (latest: T, times: number) => void
   readonly #ms: number
   readonly #repeating = new Map<string, Repeating<T>>()
 
-  /** `ms`: what comes within it is told together. */
+  /** `ms`: the interval whose occurrences are reported together. */
   constructor(ms: number, tell: (latest: T, times: number) => void) {
     this.#ms = ms
     this.#tell = tell
   }
 
-  /** `key`: what counts as the same. */
+  /** `key` identifies equal events. */
   add(key: string, what: T): void {
     const before = this.#repeating.get(key)
     if (before) {
@@ -38,12 +38,12 @@ export class RepeatLimiter<T> implements Disposable {
     return this.#repeating.has(key)
   }
 
-  /** Of all that is told no more than once in a time at present. */
+  /** The keys whose reports are limited now. */
   keys(): string[] {
     return [...this.#repeating.keys()]
   }
 
-  /** What was not told yet is. */
+  /** Reports what is pending. */
   [Symbol.dispose](): void {
     for (const [key, repeating] of this.#repeating) {
       repeating.over[Symbol.dispose]()

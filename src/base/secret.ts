@@ -2,9 +2,7 @@ import { inspect } from 'node:util'
 
 const redacted = '[redacted]'
 
-/**
- * A value that no log, error message or inspection shows; whoever needs it says so with `reveal`.
- */
+/** A value that logs, error messages and inspections print as `[redacted]`; `reveal` returns it. */
 export class Secret<T> {
   readonly #value: T
   constructor(value: T) {

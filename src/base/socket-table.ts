@@ -1,12 +1,12 @@
 import { readlinkSync } from 'node:fs'
 
-/** A line of the kernel's table of TCP sockets; its ends as the kernel prints them. */
+/** A line of the kernel's table of TCP sockets; the ends are as the kernel prints them. */
 export interface SocketLine {
   readonly local: string
   readonly remote: string
   readonly state: string
   readonly uid: number
-  /** `0`: its owner has closed it. */
+  /** `0`: the owner has closed the socket. */
   readonly inode: string
 }
 
@@ -19,22 +19,22 @@ export function* socketsIn(table: string): Generator<SocketLine> {
   for (const line of table.split('\n')) {
     const columns = line.trim().split(/\s+/)
     const [slot = '', local = '', remote = '', state = '', , , , uid, , inode] = columns
-    // The heads of the columns stand above.
+    // The first line has the column headings.
     const isSocket = /^\d+:$/.test(slot) && inode !== undefined
     if (isSocket) yield { local, remote, state, uid: Number(uid), inode }
   }
 }
 
-/** How much of a table is looked through at a time; the kernel gives a page at most. */
+/** How much of a table is read at a time; the kernel returns a page at most. */
 const chunkBytes = 64 << 10
 
 const [newline, colon] = [0x0a, 0x3a]
 
 /**
- * For each of `ends` (local, a space, remote) the first line of a table that is an established
- * socket's with them. `read` puts more of the table into a buffer, from a place on, and returns how
- * much, 0 at the end; it is called until all are found. Goes by the local port and makes nothing of
- * the other lines: any user can have tens of thousands of them there.
+ * For each of `ends` (local, a space, remote) the first line of an established socket with these
+ * ends. `read` copies more of the table into a buffer, from an offset on, and returns how much, 0
+ * at the end; it is called until all are found. Compares the local port only and decodes no other
+ * line: any user can create tens of thousands of them.
  */
 export function establishedWith(
   ends: Iterable<string>,
@@ -60,15 +60,14 @@ export function establishedWith(
       start = stop + 1
       stop = chunk.indexOf(newline, start)
     }
-    // What fills the chunk without a line's end is no socket.
+    // A chunk without a line's end holds no socket.
     held = end - start < chunkBytes ? chunk.copy(chunk, 0, start, end) : 0
   }
   return found
 }
 
 /**
- * Where the port of the local end begins in a line that begins at `start`: behind the slot and the
- * address.
+ * The position of the local port in a line that begins at `start`: after the slot and the address.
  */
 const localPortAt = (chunk: Buffer, start: number): number =>
   chunk.indexOf(colon, chunk.indexOf(colon, start) + 1) + 1
@@ -87,7 +86,7 @@ function hexadecimal(bytes: Uint8Array, at: number): number {
 
 /**
  * The inode of a socket of this process by its file descriptor; `undefined` for any other file, or
- * where proc(5) is not there.
+ * without /proc.
  */
 export function inodeOf(fd: number): string | undefined {
   try {
@@ -97,8 +96,5 @@ export function inodeOf(fd: number): string | undefined {
   }
 }
 
-/**
- * The inode of a socket by what the link of its file descriptor says; `undefined` for any other
- * file.
- */
+/** The inode of a socket by the link of its file descriptor; `undefined` for any other file. */
 export const inodeIn = (link: string): string | undefined => /^socket:\[(\d+)\]$/.exec(link)?.[1]

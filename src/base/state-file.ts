@@ -2,29 +2,27 @@ import { writeDurably } from './durable-file.ts'
 import { readOwnFile } from './own-file.ts'
 
 /**
- * A file with the newest state of something, written while the process goes on. One write is under
- * way at a time, and at most one more waits, for however many asked for it. Disposing waits for
- * what was asked for; what is asked for later is not written, as the file may be another process's
- * by then.
+ * A file with the latest state, written while the process runs. One write runs at a time, and at
+ * most one more is pending for all requests. Disposing waits for requested writes; later requests
+ * are ignored, as the file may belong to another process by then.
  */
 export class StateFile implements AsyncDisposable {
   readonly #file: string
   readonly #content: () => string
-  /** Resolves when everything asked for so far has been written, or could not be. */
+  /** Resolves when all requested writes have finished or failed. */
   #settled: Promise<void> = Promise.resolve()
-  /** The write that waits, and has not taken its content yet. */
+  /** The pending write, which has not read its content yet. */
   #next: Promise<void> | undefined
   #closed = false
 
-  /** `content` gives the state when it is about to be written. */
+  /** `content` returns the state; it is called just before the write. */
   constructor(file: string, content: () => string) {
     this.#file = file
     this.#content = content
   }
 
   /**
-   * Resolves when the state of now, or a later one, is on the disk. Rejects where it could not be
-   * written.
+   * Resolves when the current state, or a later one, is on the disk. Rejects if the write fails.
    */
   write(): Promise<void> {
     if (this.#closed) return Promise.resolve()
@@ -45,8 +43,7 @@ export class StateFile implements AsyncDisposable {
 }
 
 /**
- * The entries of a list that was kept in JSON; what is none of them is left out. A file that cannot
- * be read is as good as none.
+ * The entries of a list that was stored in JSON, without invalid ones. An unreadable file has none.
  */
 export function storedEntries<T>(file: string, isEntry: (entry: unknown) => entry is T): T[] {
   try {

@@ -1,12 +1,12 @@
 import { elapsed } from './clock.ts'
 
-/** The part of the time that computing may take. */
+/** The share of the time that the computation may take. */
 export const maxComputingShare = 0.1
 
 /**
- * A costly value for many callers, who can do with one that is a little old. It is computed at most
- * once in `leastMs`, and takes a tenth of the time at most. Callers during a computation share it;
- * callers between two are given the result of the last one, a failure included.
+ * An expensive value for many callers that may be a little old. It is computed at most once per
+ * `leastMs` and for a tenth of the time at most. Callers during a computation share it; later
+ * callers get the last result, a failure included.
  */
 export class Throttled<T> {
   readonly #compute: () => Promise<T>

@@ -1,21 +1,23 @@
 import { elapsed, turn } from './clock.ts'
 
-/** Events of watches and answers wait no longer than this for the work. */
+/** Other work of the event loop waits no longer than this. */
 export const sliceMs = 5
 
-/** Work that would block the event loop for long: it is done in slices of a few milliseconds. */
+/**
+ * Divides long work into slices of a few milliseconds, between which the event loop runs other
+ * work.
+ */
 export class TimeSlices {
   #began = elapsed()
   #tookMs = 0
 
-  /** How long the work has taken, others' turns not counted. */
+  /** The duration of the work, without the turns of others. */
   get tookMs(): number {
     return this.#tookMs + elapsed() - this.#began
   }
 
   /**
-   * To be awaited after each step. At the end of a slice it resolves once all that waits has had
-   * its turn.
+   * Awaited after each step. At the end of a slice it resolves in the next turn of the event loop.
    */
   async pause(): Promise<void> {
     const slice = elapsed() - this.#began

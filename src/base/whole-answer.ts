@@ -1,18 +1,18 @@
 import type { ClientRequest } from 'node:http'
 import { afterUnlessClosed } from './clock.ts'
 
-/** An answer that was read to its end. */
+/** A complete answer. */
 interface WholeAnswer {
   readonly status: number
   readonly text: string
 }
 
-/** More than a node or a pool has to tell of. */
+/** More than any answer about a node or a pool. */
 const usualMost = 64 * 1024 * 1024
 
 /**
- * The answer to a request that has a connection of its own, as text. Rejects where there is none
- * within `patienceMs`, or it is longer than it may be: with a message for people.
+ * The answer to a request on a connection of its own, as text. Rejects, with a message for people,
+ * if none comes within `patienceMs` or it is too long.
  */
 export function wholeAnswer(
   asking: ClientRequest,

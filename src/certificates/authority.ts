@@ -12,7 +12,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { now } from '../base/clock.ts'
 import * as der from './der.ts'
 
-/** What a certificate is issued for. */
+/** The subject and usage of a certificate. */
 export interface CertificateRequest {
   readonly commonName: string
   readonly organizations?: readonly string[]
@@ -31,7 +31,7 @@ export interface IssuedCertificate {
 
 const year = 365 * 24 * 3600 * 1000
 
-/** Clocks differ: a certificate is good a little before it was made. */
+/** Clocks differ: a certificate is valid from a little before its creation. */
 const backdatedMs = 5 * 60 * 1000
 
 /** In milliseconds since the epoch. */
@@ -41,8 +41,8 @@ interface Validity {
 }
 
 /**
- * RFC 5280 section 4.1.2.5: the last second there is stands for no end. From the first one a clock
- * without a battery shows.
+ * RFC 5280 section 4.1.2.5: this end means no expiry. The start is the time of a clock without a
+ * battery.
  */
 const always: Validity = { from: 0, to: Date.UTC(9999, 11, 31, 23, 59, 59) }
 
@@ -67,16 +67,13 @@ const oid = {
 export class CertificateAuthority {
   /** Its own certificate, PEM. */
   readonly certificate: string
-  /** Its key, PEM: whoever has it can issue too. */
+  /** Its private key, PEM. */
   readonly key: string
   readonly #key: KeyObject
   readonly #subject: Buffer
   readonly #keyId: Buffer
 
-  /**
-   * `from`: an authority there is already; else one is made, that has no end unless it is given a
-   * lifetime.
-   */
+  /** `from`: an existing authority; else a new one, without expiry unless `lifetimeMs` is given. */
   constructor(commonName: string, from?: IssuedCertificate, lifetimeMs?: number) {
     const pair = from ? undefined : generateKeyPairSync('ec', { namedCurve: 'P-256' })
     this.#key = pair?.privateKey ?? createPrivateKey(from?.key ?? '')
@@ -96,7 +93,7 @@ export class CertificateAuthority {
     return { certificate: this.certify(publicKey, request), key: pemOfKey(privateKey) }
   }
 
-  /** A certificate, PEM, for a key somebody else holds. */
+  /** A certificate, PEM, for the key of a requester. */
   certify(publicKey: KeyObject, request: CertificateRequest): string {
     const purposes = [
       ...(request.usage === 'client' ? [] : [oid.serverAuth]),
@@ -165,7 +162,7 @@ function keyIdOf(publicKey: KeyObject): Buffer {
   return createHash('sha1').update(Buffer.concat(point)).digest()
 }
 
-/** Organizations first: some readers take the last common name for the whole. */
+/** Organizations first: some parsers take the last common name for the whole. */
 const nameOf = (commonName: string, organizations: readonly string[]): Buffer =>
   der.sequence(
     ...organizations.map((name) => attribute(oid.organization, name)),

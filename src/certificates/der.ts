@@ -1,4 +1,4 @@
-// The part of ASN.1's Distinguished Encoding Rules (X.690) that certificates are written with.
+// The part of ASN.1's Distinguished Encoding Rules (X.690) that certificates use.
 
 /** One element: its tag, its length, its content. */
 function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
@@ -15,7 +15,7 @@ function lengthOf(length: number): Buffer {
 
 export const sequence = (...contents: readonly Uint8Array[]): Buffer => element(0x30, ...contents)
 
-/** Of one element, as names are made of. */
+/** A SET of one element, as in names. */
 export const set = (content: Uint8Array): Buffer => element(0x31, content)
 
 export const octets = (content: Uint8Array): Buffer => element(0x04, content)
@@ -23,7 +23,7 @@ export const octets = (content: Uint8Array): Buffer => element(0x04, content)
 /** Whole bytes. */
 export const bits = (content: Uint8Array): Buffer => element(0x03, Buffer.from([0]), content)
 
-/** Bits by their number, without trailing zeros as the rules want it. */
+/** Named bits by their number, without trailing zeros as DER requires. */
 export function namedBits(numbers: readonly number[]): Buffer {
   const last = Math.max(...numbers)
   const bytes = Buffer.alloc(Math.floor(last / 8) + 1)
@@ -59,7 +59,7 @@ function base128(number: number): number[] {
   return digits
 }
 
-/** UTCTime until 2049, GeneralizedTime after, as RFC 5280 section 4.1.2.5 wants it. */
+/** UTCTime until 2049, GeneralizedTime after (RFC 5280 section 4.1.2.5). */
 export function time(ms: number): Buffer {
   const digits = new Date(ms).toISOString().replace(/[-:T]|\..*/g, '')
   return Number(digits.slice(0, 4)) < 2050
@@ -67,10 +67,10 @@ export function time(ms: number): Buffer {
     : element(0x18, Buffer.from(`${digits}Z`))
 }
 
-/** An element of the context it stands in, that holds others. */
+/** A context-specific constructed element. */
 export const explicit = (number: number, content: Uint8Array): Buffer =>
   element(0xa0 | number, content)
 
-/** An element of the context it stands in, whose content is plain bytes. */
+/** A context-specific primitive element. */
 export const implicit = (number: number, content: Uint8Array): Buffer =>
   element(0x80 | number, content)

@@ -4,22 +4,19 @@ import type { CertificateAuthority, IssuedCertificate } from './authority.ts'
 
 const dayMs = 24 * 3_600_000
 
-/**
- * How long a serving certificate is good, and how much of that may pass before the next one takes
- * its place.
- */
+/** The lifetime of a serving certificate, and its age at rotation. */
 const lifetimeMs = 30 * dayMs
 const renewedAfterMs = 20 * dayMs
 
 /**
- * How often it is looked at; a clock that is set right after the start may make it one of the past,
- * or of the future.
+ * The interval of checks: a clock that is corrected after the start may put the certificate in the
+ * past or the future.
  */
 const lookMs = 60_000
 
 /**
- * A serving certificate for `names` (addresses or DNS names) from `authority`, made anew long
- * before it ends. Its key is never written anywhere. `onRenewed` is told of each certificate after
+ * A serving certificate for `names` (addresses or DNS names) from `authority`, rotated long before
+ * it expires. Its key is never written to disk. `onRenewed` is called for each certificate after
  * the first.
  */
 export class ServingCertificate implements Disposable {
@@ -47,7 +44,7 @@ export class ServingCertificate implements Disposable {
     return this.#pair
   }
 
-  /** Renews the certificate if it should be by `time`. */
+  /** Rotates the certificate if it is due at `time`. */
   renewIfDue(time: number): void {
     const age = time - this.#madeAt
     if (age >= 0 && age < renewedAfterMs) return

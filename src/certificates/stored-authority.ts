@@ -5,17 +5,14 @@ import { makeSyncedFolder } from '../base/folder.ts'
 import { readOwnFile } from '../base/own-file.ts'
 import { CertificateAuthority } from './authority.ts'
 
-/**
- * The name of a hub's own authority. Not its node's: names in certificates are shorter than a
- * node's may be.
- */
+/** The common name of a hub's own authority. Node names may exceed the limit of a common name. */
 const commonName = 'nodehub-ca'
 
 /**
- * The authority whose certificate and key are kept in `folder`; where there are none, or none that
- * can be used, one is made, and `onMade` is told. It ends only with its files: a node that was
- * switched off for years, or starts with its clock at 1970, serves the same clients. Throws where
- * the folder cannot be read or written.
+ * The authority whose certificate and key are stored in `folder`. If there is none, or an unusable
+ * one, creates one and calls `onMade`. It does not expire: a node that was switched off for years,
+ * or starts with its clock at 1970, serves the same clients. Throws if the folder cannot be read or
+ * written.
  */
 export function storedAuthority(folder: string, onMade: () => void): CertificateAuthority {
   makeSyncedFolder(folder, 0o700)

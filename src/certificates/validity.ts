@@ -1,8 +1,8 @@
 import type { X509Certificate } from 'node:crypto'
 
 /**
- * When the certificate was not valid at `at`, in milliseconds since 1970, as a sentence goes on
- * with it; `undefined`: it was.
+ * Why the certificate is not valid at `at` (milliseconds since 1970), as the rest of a sentence;
+ * `undefined` if it is.
  */
 export function outsideValidity(certificate: X509Certificate, at: number): string | undefined {
   const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
@@ -14,14 +14,14 @@ export function outsideValidity(certificate: X509Certificate, at: number): strin
 /** To the second, in UTC. */
 export const timeText = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 
-/** Its subject on one line, the most specific part first. */
+/** The subject on one line, the most specific part first. */
 export const subjectText = ({ subject }: Pick<X509Certificate, 'subject'>): string =>
   nameText(subject)
 
-/** Who signed it, on one line. */
+/** The issuer on one line. */
 export const issuerText = ({ issuer }: Pick<X509Certificate, 'issuer'>): string => nameText(issuer)
 
-/** Node writes each part of a name on a line of its own, the most general first. */
+/** Node separates the parts of a name by newlines, the most general first. */
 function nameText(name: string | undefined): string {
   const parts = (name ?? '').split('\n').filter(Boolean)
   return parts.length === 0 ? 'without a name' : parts.toReversed().join(', ')

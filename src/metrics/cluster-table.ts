@@ -1,8 +1,7 @@
 import type { MetricRow } from './table.ts'
 
 /**
- * The metrics of `nodehub cluster`. Those of the process itself (`process_`, `nodejs_`) come beside
- * them.
+ * The metrics of `nodehub cluster`. prom-client adds those of the process (`process_`, `nodejs_`).
  */
 export const clusterMetricTable = {
   leading: {

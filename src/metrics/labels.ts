@@ -1,8 +1,8 @@
 import type { Label } from './table.ts'
 
 /**
- * Stands for whatever is not known: a client chooses its name and its paths, and must not choose
- * how many series there are.
+ * Replaces unknown values: a client chooses its name and its paths, and must not choose the number
+ * of series.
  */
 const other = 'other'
 
@@ -15,7 +15,7 @@ const verbs = new Set(
 `),
 )
 
-/** Programs seen on nodes and at their consoles. */
+/** Programs that run on nodes and consoles. */
 const knownComponents = words(`
   kubelet kube-proxy kubectl coredns flanneld kube-router cilium-agent
   calico-node felix multus raven-agent-ds yurttunnel-agent yurthub curl
@@ -65,8 +65,8 @@ const any: Bound = (value) => value
 export type Bounds = Readonly<Record<Label, Bound>>
 
 /**
- * What each label's value is brought down to. `components` are known besides those known to
- * everyone, and may change.
+ * Bounds the values of each label. `components` are known in addition to the well-known ones, and
+ * may change.
  */
 export function labelBounds(components: () => ReadonlySet<string>): Bounds {
   const known = oneOf(new Set(knownComponents))
@@ -76,11 +76,11 @@ export function labelBounds(components: () => ReadonlySet<string>): Bounds {
     resource: oneOf(resources),
     subresources: oneOf(subresources),
     component,
-    // yurthub has the whole User-Agent here, with its versions.
+    // yurthub has the whole User-Agent here, with versions.
     client: component,
     code: (value) => (/^(?:0|[1-5]\d\d)$/.test(value) ? value : other),
     source: oneOf(new Set(['cloud', 'cache', 'hub'])),
-    // As many as the configuration names, and words of our own.
+    // Bounded by the configuration, or constants of the code.
     upstream: any,
     protocol: any,
     server: any,

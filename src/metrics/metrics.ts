@@ -14,13 +14,13 @@ type Arguments<Row extends MetricRow, Rest extends unknown[]> = Row['labels'] ex
   : [labels: LabelsOf<Row>, ...rest: Rest]
 
 interface CounterOf<Row extends MetricRow> {
-  /** By one, or by as many as are said. */
+  /** By one, or by `amount`. */
   add(...args: Arguments<Row, [amount?: number]>): void
 }
 
 interface GaugeOf<Row extends MetricRow> {
   set(...args: Arguments<Row, [value: number]>): void
-  /** Forgets every series. */
+  /** Removes every series. */
   clear(): void
   /** By a difference, which may be negative. */
   add(...args: Arguments<Row, [difference: number]>): void
@@ -42,37 +42,30 @@ type MetricsOf<Table extends Readonly<Record<string, MetricRow>>> = {
 
 type Metrics = MetricsOf<MetricTable>
 
-/**
- * One metric for each row of the table. Values of labels a client can choose are bounded here, so
- * callers need not.
- */
+/** One metric for each row of the table. Label values that a client chooses are bounded here. */
 export type HubMetrics = Metrics & {
   /**
-   * What requests of this kind amount to, to be counted by plain additions; bounded as all labels
-   * are.
+   * The counters of requests with these labels, which the caller increments; labels are bounded.
    */
   traffic(labels: TrafficLabels): Traffic
-  /** What is called each time before metrics are read: for values that somebody else keeps. */
+  /** Calls `update` before metrics are read, to set values that another part holds. */
   onRead(update: () => void): void
-  /** All of them, and those of the process, as Prometheus reads them. */
+  /** All metrics, and those of the process, in Prometheus' text format. */
   exposition(): Promise<{ readonly contentType: string; readonly body: string }>
 }
 
 export interface MetricsOptions {
-  /**
-   * Components with series of their own, besides the well-known ones; any further one counts as
-   * `other`.
-   */
+  /** Components with series of their own, besides the well-known ones; others count as `other`. */
   readonly components?: () => ReadonlySet<string>
 }
 
 const empty: ReadonlySet<string> = new Set()
 const none = (): ReadonlySet<string> => empty
 
-/** From a millisecond to the minute after which an API server gives up on a request. */
+/** From a millisecond to the minute after which an API server times out a request. */
 const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** Metrics of one hub in a registry of their own: two hubs in a process do not add up. */
+/** The metrics of one hub, in a registry of their own: two hubs in a process do not add up. */
 export function createMetrics({ components = none }: MetricsOptions = {}): HubMetrics {
   const shelf = newRegistry()
   const bounds = labelBounds(components)
@@ -96,7 +89,7 @@ export function createMetrics({ components = none }: MetricsOptions = {}): HubMe
 export type ClusterMetrics = MetricsOf<ClusterMetricTable> &
   Pick<HubMetrics, 'onRead' | 'exposition'>
 
-/** Metrics of one replica of the cluster's side, in a registry of their own. */
+/** The metrics of one replica of `nodehub cluster`, in a registry of their own. */
 export function createClusterMetrics(): ClusterMetrics {
   const shelf = newRegistry()
   const named = metricsIn(clusterMetricTable, shelf, labelBounds(none))
@@ -112,7 +105,7 @@ export function createClusterMetrics(): ClusterMetrics {
   }
 }
 
-/** Metrics, and what of them is added up elsewhere until they are read. */
+/** A registry, and the functions that add buffered counts to its counters. */
 interface MetricRegistry {
   readonly registry: Registry
   readonly flushCounters: (() => void)[]
@@ -125,7 +118,7 @@ async function expositionOf({ registry, flushCounters: tellCounts }: MetricRegis
 
 function newRegistry(): MetricRegistry {
   const registry = new Registry()
-  // Sampled twice a second: the default, a hundred times, would wake an idle node for nothing.
+  // Sampled twice a second: the default of a hundred times would wake an idle node.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 500 })
   return { registry, flushCounters: [] }
 }
@@ -142,7 +135,7 @@ const metricsIn = <Table extends Readonly<Record<string, MetricRow>>>(
     ]),
   ) as unknown as MetricsOf<Table>
 
-/** Brings the metrics up to the traffic. */
+/** Updates the metrics from the traffic. */
 function trafficReport(traffic: TrafficTable, metrics: Metrics): () => void {
   const reported = new Map<Labels, number>()
   return () => {
@@ -158,7 +151,7 @@ function trafficReport(traffic: TrafficTable, metrics: Metrics): () => void {
   }
 }
 
-/** What the three types of metric are called with, once labels that are not there are left out. */
+/** The calls of the three metric types; labels are optional. */
 type Call = (first?: Labels | number, second?: number) => void
 
 const unlabelled: Labels = {}
@@ -177,8 +170,7 @@ function metricOf(
   switch (row.type) {
     case 'counter': {
       const counter = new Counter(shape)
-      // Counters look for the series anew each time; here the labels are the same object for the
-      // same series.
+      // A counter searches for its series on each call; here equal labels are the same object.
       const counts = new Map<Labels, number>()
       for (const labels of combined(Object.entries(initialValues))) counter.inc(series(labels), 0)
       tellCounts.push(() => {
@@ -204,7 +196,7 @@ function metricOf(
   }
 }
 
-/** Every combination of the values of labels; none where there are no labels. */
+/** Every combination of label values; none without labels. */
 function combined([first, ...rest]: readonly [
   label: string,
   values: readonly string[],

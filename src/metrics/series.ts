@@ -1,15 +1,14 @@
 import type { Bounds } from './labels.ts'
 import type { Label } from './table.ts'
 
-/** Several times what a busy node shows of one metric. */
+/** Several times the series of a busy node. */
 export const mostSeries = 2_000
 
 export type Labels = Readonly<Record<string, string>>
 
 /**
- * What a metric with these labels may tell apart: each value is bounded, and where known words are
- * combined in more ways than a node has use for, the rest counts together, `other` in every label.
- * The same object for the same labels.
+ * The bounded labels of a metric, the same object for equal labels. Beyond the limit of
+ * combinations every label is `other`.
  */
 export function seriesWith(
   names: readonly Label[],

@@ -1,16 +1,16 @@
-/** One metric: what it is called, what it says, and by what it is told apart. */
+/** One metric. */
 export interface MetricRow {
   readonly name: `nodehub_${string}` | `node_yurthub_${string}`
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels: readonly Label[]
-  /** Values of labels whose series are there from the start, at 0. */
+  /** Label values whose series exist from the start, at 0. */
   readonly initialValues?: Readonly<Partial<Record<Label, readonly string[]>>>
 }
 
 const outcomes = { result: ['success', 'failure'] } as const
 
-/** Every label there is; what values each may take stands in labels.ts. */
+/** Every label; labels.ts bounds their values. */
 export type Label =
   | 'verb'
   | 'resource'
@@ -35,9 +35,8 @@ export type Label =
   | 'address'
 
 /**
- * The hub's own metrics, and yurthub's under the names and labels it has for them
- * (pkg/yurthub/metrics/metrics.go). Those of the process itself (`process_`, `nodejs_`) come beside
- * them.
+ * The hub's own metrics, and yurthub's under its names and labels (pkg/yurthub/metrics/metrics.go).
+ * prom-client adds those of the process (`process_`, `nodejs_`).
  */
 export const metricTable = {
   requests: {

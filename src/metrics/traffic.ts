@@ -1,26 +1,26 @@
 import type { Labels } from './series.ts'
 
 /**
- * What requests of one kind, by one component, amount to: plain numbers, since they change with
- * every request and every chunk.
+ * The traffic of one kind of request by one component, in plain numbers, as they change with every
+ * request and chunk.
  */
 export interface Traffic {
-  /** Being served now. */
+  /** In flight now. */
   inFlight: number
-  /** Of the bodies that API servers answered, as they came. */
+  /** Body bytes received from API servers, before inflating. */
   receivedBytes: number
 }
 
-/** What tells one kind of request from another. */
+/** The labels of one kind of request. */
 export type TrafficLabels = Readonly<
   Record<'verb' | 'resource' | 'subresources' | 'client', string>
 >
 
-/** The traffic of one hub, kept until somebody reads it. */
+/** The traffic of one hub between two readings. */
 export class TrafficTable {
   readonly #series = new Map<Labels, Traffic>()
 
-  /** `series` is an object of its own for each kind of request, and always the same. */
+  /** `series` is the same object for each kind of request. */
   of(series: Labels): Traffic {
     const known = this.#series.get(series)
     if (known) return known

@@ -1,18 +1,20 @@
-/** group-version-kind: the schema an object says it has. The core group is the empty string. */
+/** group-version-kind: the schema that an object names. The core group is the empty string. */
 export interface GVK {
   readonly group: string
   readonly version: string
   readonly kind: string
 }
 
-/** group-version-resource: the place in the URL space an object is found at. */
+/**
+ * group-version-resource: the path of a resource in the API. The core group is the empty string.
+ */
 export interface GVR {
   readonly group: string
   readonly version: string
   readonly resource: string
 }
 
-/** `v1`, `apps/v1`: how objects write group and version. */
+/** `v1`, `apps/v1`: the `apiVersion` of objects. */
 export const apiVersionOf = ({ group, version }: { group: string; version: string }): string =>
   group === '' ? version : `${group}/${version}`
 
@@ -24,7 +26,7 @@ export function parseApiVersion(apiVersion: string): { group: string; version: s
     : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) }
 }
 
-/** `pods`, `deployments.apps`: how messages and `details.kind` write a resource. */
+/** `pods`, `deployments.apps`: a resource in messages and in `details.kind`. */
 export const qualifiedResource = ({
   group,
   resource,

@@ -1,6 +1,6 @@
 import { isList, isObject, type Json, type JsonObject } from './json.ts'
 
-/** What is at `path`; `undefined` where the way there ends. */
+/** The value at `path`; `undefined` if there is none. */
 export function valueAt(value: Json | undefined, ...path: readonly string[]): Json | undefined {
   let here = value
   for (const step of path) {
@@ -10,7 +10,7 @@ export function valueAt(value: Json | undefined, ...path: readonly string[]): Js
   return here
 }
 
-/** The text at `path`; `undefined` where there is none. */
+/** The string at `path`; `undefined` if there is none. */
 export function optionalTextAt(
   value: Json | undefined,
   ...path: readonly string[]
@@ -19,11 +19,11 @@ export function optionalTextAt(
   return typeof found === 'string' ? found : undefined
 }
 
-/** The text at `path`; empty where there is none. */
+/** The string at `path`; '' if there is none. */
 export const textAt = (value: Json | undefined, ...path: readonly string[]): string =>
   optionalTextAt(value, ...path) ?? ''
 
-/** The object at `path`; `undefined` where there is none. */
+/** The object at `path`; `undefined` if there is none. */
 export function optionalObjectAt(
   value: Json | undefined,
   ...path: readonly string[]
@@ -32,26 +32,24 @@ export function optionalObjectAt(
   return isObject(found) ? found : undefined
 }
 
-/** The object at `path`; an empty one where there is none. */
+/** The object at `path`; an empty one if there is none. */
 export const objectAt = (value: Json | undefined, ...path: readonly string[]): JsonObject =>
   optionalObjectAt(value, ...path) ?? {}
 
-/** The list at `path`; an empty one where there is none. */
+/** The list at `path`; an empty one if there is none. */
 export function listAt(value: Json | undefined, ...path: readonly string[]): readonly Json[] {
   const found = valueAt(value, ...path)
   return isList(found) ? found : []
 }
 
-/**
- * A copy with `member` at `path`, which is made where it ends; `undefined` takes out what is there.
- */
+/** A copy with `member` at `path`; missing parents are created. `undefined` removes the member. */
 export function withAt(
   object: JsonObject,
   [first = '', ...rest]: readonly string[],
   member: Json | undefined,
 ): JsonObject {
   if (rest.length === 0) return withMember(object, first, member)
-  // Nothing is made for what is only to be taken out.
+  // A removal creates no parents.
   if (member === undefined && !isObject(valueAt(object, first))) return object
   return withMember(object, first, withAt(objectAt(object, first), rest, member))
 }

@@ -1,22 +1,19 @@
-/** The encodings this product reads. Others pass through and are never recorded. */
+/** The encodings that the hub reads. Answers in others pass through unrecorded. */
 export type Encoding = 'json' | 'protobuf'
 
 /**
- * The whole object in an answer, its metadata only (PartialObjectMetadata), or rows for people to
- * read (Table).
+ * The part of an object that an answer shows: all of it, its metadata (PartialObjectMetadata), or a
+ * row for people (Table).
  */
 export type Projection = 'object' | 'metadata' | 'table'
 
-/** The media type of bytes in an encoding; watches of protobuf add `;stream=watch`. */
+/** The media type of an encoding; watches in protobuf add `;stream=watch`. */
 export const mediaType = (encoding: Encoding, stream = false): string =>
   encoding === 'json'
     ? 'application/json'
     : `application/vnd.kubernetes.protobuf${stream ? ';stream=watch' : ''}`
 
-/**
- * The reverse: the encoding of a body by its Content-Type, whatever its parameters; `undefined`
- * where it is none that is read here.
- */
+/** The encoding of a body by its Content-Type, ignoring parameters; `undefined` for others. */
 export function encodingOf(contentType: string | undefined): Encoding | undefined {
   const [type] = (contentType ?? '').split(';')
   if (type === 'application/json') return 'json'

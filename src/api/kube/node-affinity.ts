@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from './json.ts'
 import { listAt } from './json-at.ts'
 
-/** Where a pod says to which nodes it may go at all. */
+/** The path of a pod's required node affinity. */
 export const requiredNodeAffinity = [
   'spec',
   'affinity',
@@ -10,12 +10,15 @@ export const requiredNodeAffinity = [
 ] as const
 
 /**
- * A term without any condition matches no node
+ * A term without conditions matches no node
  * (k8s.io/component-helpers/scheduling/corev1/nodeaffinity).
  */
 export const isEmptyTerm = (term: Json): boolean =>
   listAt(term, 'matchExpressions').length === 0 && listAt(term, 'matchFields').length === 0
 
-/** The terms of which one has to match; those that match nothing are left out. */
+/**
+ * The terms of required node affinity, of which one has to match; terms that match no node are left
+ * out.
+ */
 export const alternativesOf = (pod: JsonObject): readonly Json[] =>
   listAt(pod, ...requiredNodeAffinity, 'nodeSelectorTerms').filter((term) => !isEmptyTerm(term))

@@ -2,24 +2,22 @@ import type { GVR } from './gvk.ts'
 import type { JsonObject } from './json.ts'
 import { endpointSlices, services } from './resources.ts'
 
-// The words of OpenYurt's pools of nodes (openyurt pkg/apis/apps/well_known_labels_annotations.go,
-// pkg/apis/apps/v1beta2).
+// Labels, annotations and resources of OpenYurt's NodePools (openyurt
+// pkg/apis/apps/well_known_labels_annotations.go, pkg/apis/apps/v1beta2).
 
-/** On a Node: the pool it is in. */
+/** On a Node: its pool. */
 export const nodePoolLabel = 'apps.openyurt.io/nodepool'
 
-/** On a Node: the pool it wishes to be in, as older installations write it. */
+/** On a Node: the pool to join, as older installations write it. */
 export const desiredNodePoolLabel = 'apps.openyurt.io/desired-nodepool'
 
-/**
- * On a Node, `true`: its pods share the host's network, and nothing of the pod network runs there.
- */
+/** On a Node, `true`: the node is in a host-network pool; its pods share the host's network. */
 export const hostNetworkLabel = 'nodepool.openyurt.io/hostnetwork'
 
-/** On a Node: whether it is one at the edge, with a hub. */
+/** On a Node: whether it is an edge node, with a hub. */
 export const isEdgeWorkerLabel = 'openyurt.io/is-edge-worker'
 
-/** On a Pod, `true` and nothing else: it is kept off the nodes of host-network pools. */
+/** On a Pod, exactly `true`: keeps the pod off nodes of host-network pools. */
 export const excludeAnnotation = 'apps.openyurt.io/exclude-host-network-pool'
 
 /** On a NodePool: its type in lower case. */
@@ -28,7 +26,7 @@ export const poolTypeLabel = 'nodepool.openyurt.io/type'
 /** On a NodeBucket: the pool of its nodes. */
 export const poolNameLabel = 'openyurt.io/pool-name'
 
-/** On a Service: by what the endpoints that a node is shown are chosen. */
+/** On a Service: the topology by which a node's endpoints are selected. */
 export const topologyKeysAnnotation = 'openyurt.io/topologyKeys'
 
 export const nodePools: GVR = {
@@ -37,7 +35,7 @@ export const nodePools: GVR = {
   resource: 'nodepools',
 }
 
-/** The nodes of a pool, at most a hundred in each, so that one more is no change of all. */
+/** The nodes of a pool, at most a hundred per bucket: a new node changes only one bucket. */
 export const nodeBuckets: GVR = {
   group: 'apps.openyurt.io',
   version: 'v1alpha1',
@@ -51,13 +49,10 @@ export interface SharedResource {
   readonly resource: string
 }
 
-/**
- * What the nodes of each pool share, whatever else is named (openyurt
- * pkg/yurtmanager/webhook/nodepool/v1beta2).
- */
+/** Resources that every pool shares (openyurt pkg/yurtmanager/webhook/nodepool/v1beta2). */
 export const alwaysShared: readonly SharedResource[] = [services, endpointSlices]
 
-/** What is put on each node of a pool. */
+/** A taint for each node of a pool. */
 export interface PoolTaint {
   readonly key: string
   readonly value?: string
@@ -91,7 +86,7 @@ export interface NodePoolStatus {
   readonly conditions?: readonly JsonObject[]
 }
 
-/** A NodePool in the version it is stored in, apps.openyurt.io/v1beta2; cluster-scoped. */
+/** A NodePool in its storage version, apps.openyurt.io/v1beta2; cluster-scoped. */
 export interface NodePool {
   readonly apiVersion: string
   readonly kind: string

@@ -1,4 +1,4 @@
-/** A port that something on a node itself is likely to have, and what that is. */
+/** A port that a program of the node itself usually uses. */
 export interface ReservedPort {
   readonly port: number
   readonly protocol: string
@@ -8,8 +8,8 @@ export interface ReservedPort {
 const tcp = (port: number, use: string): ReservedPort => ({ port, protocol: 'TCP', use })
 
 /**
- * Ports of a node that are taken, or soon may be, whatever pods declare: the hub's own are the
- * configuration's to tell.
+ * Ports that a node usually uses, whatever its pods declare. The hub's own ports come from its
+ * configuration.
  */
 const reserved: readonly ReservedPort[] = [
   tcp(22, 'ssh'),
@@ -30,8 +30,8 @@ const reserved: readonly ReservedPort[] = [
 const nodePorts = { first: 30_000, last: 32_767, use: 'services of type NodePort' }
 
 /**
- * What on the node is likely to have a port; `undefined`: nothing that is known. `more`: those of
- * the hub itself.
+ * The usual user of a port on a node; `undefined` if none is known. `more` are the ports of the
+ * hub.
  */
 export function reservedFor(
   port: number,

@@ -1,21 +1,21 @@
-/** One object as a list, watch or get showed it: what is known of it, and its bytes. */
+/** One object of a list, watch or get: its identity and its bytes. */
 export interface ApiObject {
-  /** Empty for what is cluster-scoped. */
+  /** Empty for a cluster-scoped object. */
   readonly namespace: string
   readonly name: string
   readonly uid: string
-  /** As the cloud wrote it. A Table row without an object, and nothing else, has none: ''. */
+  /** As the API server wrote it. Only a Table row without an object has none: ''. */
   readonly resourceVersion: string
   /**
-   * The object as a list holds it: in JSON the value (a Table's row; kind and apiVersion only where
-   * the list's items carry them), in protobuf the message without envelope. Never written to: an
+   * The object as a list holds it: in JSON the value (a Table's row; kind and apiVersion only if
+   * the list's items have them), in protobuf the message without envelope. Never modified: an
    * edited object is a new one.
    */
   readonly bytes: Uint8Array
 }
 
 /**
- * `namespace/name`, or the name of what is cluster-scoped, as client-go's MetaNamespaceKeyFunc.
+ * `namespace/name`, or the name of a cluster-scoped object, as client-go's MetaNamespaceKeyFunc.
  */
 export const namespacedName = ({
   namespace,
@@ -25,14 +25,14 @@ export const namespacedName = ({
   readonly name: string
 }): string => (namespace ? `${namespace}/${name}` : name)
 
-/** `metadata` of a list, as it came. An empty string is a field that was not there. */
+/** `metadata` of a list. An empty string is a missing field. */
 export interface ListMeta {
   readonly resourceVersion: string
   readonly continue: string
 }
 
 /**
- * A bookmark's annotation that closes the initial events of a WatchList (apimachinery
+ * The annotation of the bookmark that ends the initial events of a WatchList (apimachinery
  * pkg/apis/meta/v1/types.go).
  */
 export const initialEventsEndAnnotation = 'k8s.io/initial-events-end'

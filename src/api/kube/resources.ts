@@ -1,6 +1,6 @@
 import type { GVR } from './gvk.ts'
 
-// What the hub asks for itself, or knows by name.
+// Resources that the hub requests itself or treats by name.
 
 const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
 const storage = (resource: string): GVR => ({ group: 'storage.k8s.io', version: 'v1', resource })
@@ -28,27 +28,24 @@ export const endpointSlices: GVR = {
   resource: 'endpointslices',
 }
 
-/** The version that kubelets ask for since 1.33, where they ask at all. */
+/** The version that kubelets request since 1.33, with their feature gate on. */
 export const trustBundles: GVR = {
   group: 'certificates.k8s.io',
   version: 'v1beta1',
   resource: 'clustertrustbundles',
 }
 
-/** The version that kubelets ask for since 1.34. */
+/** The version that kubelets request since 1.34. */
 export const resourceClaims: GVR = {
   group: 'resource.k8s.io',
   version: 'v1',
   resource: 'resourceclaims',
 }
 
-/** Those that older kubelets ask for, newest first. */
+/** The versions that older kubelets request, newest first. */
 export const olderResourceClaimVersions = ['v1beta1', 'v1alpha3', 'v1alpha2'] as const
 
-/**
- * The path at which all of them are listed, or one is read; of those in namespaces `''` is all of
- * them.
- */
+/** The path of a list, or of one object. For namespaced resources `''` is all namespaces. */
 export function pathOf({ group, version, resource }: GVR, namespace = '', name = ''): string {
   const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`

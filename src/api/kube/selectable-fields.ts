@@ -1,23 +1,23 @@
 import { qualifiedResource, type GVR } from './gvk.ts'
 
-/** How the API server makes the text it compares with of what stands at `path`. */
+/** How the API server derives the text that it compares with a selector. */
 export interface SelectableField {
   readonly path: readonly string[]
   /**
-   * `text`: as it stands, nothing for what is not there. `truth` and `number`: of what is not there
-   * `false` and `0`. `nothing`: the server takes the field and never fills it, so that it always
-   * reads as empty.
+   * `text`: the value, empty if missing. `truth` and `number`: `false` and `0` if missing.
+   * `nothing`: the server accepts the field and never fills it: it is always empty.
    */
   readonly reads: 'text' | 'truth' | 'number' | 'nothing'
-  /** Where it is read while `path` is empty. */
+  /** The path to read if the value at `path` is empty. */
   readonly otherwise?: readonly string[]
 }
 
-/** What a kind can be selected by besides its name. */
+/** The selectable fields of a kind besides its name. */
 export interface SelectableKind {
   readonly kind: string
   /**
-   * Whether `metadata.namespace` is taken, too. Most kinds of the cluster take it, and have none.
+   * Whether `metadata.namespace` is accepted. Most cluster-scoped kinds accept it, although they
+   * have none.
    */
   readonly byNamespace: boolean
   readonly fields: ReadonlyMap<string, SelectableField>
@@ -48,10 +48,10 @@ const ofTheObject = [
 ]
 
 /**
- * The kinds that can be selected by fields of their own, by group and resource: as their
- * conversions take the names (k8s.io/kubernetes pkg/apis, `AddFieldLabelConversionFunc`) and their
- * registries the values (pkg/registry, `ToSelectableFields`). A kube-apiserver 1.36 was asked for
- * each.
+ * The kinds with selectable fields of their own, by group and resource: the names are those of
+ * their conversions (k8s.io/kubernetes pkg/apis, `AddFieldLabelConversionFunc`), the values those
+ * of their registries (pkg/registry, `ToSelectableFields`). Each was checked with a kube-apiserver
+ * 1.36.
  */
 const kinds: Readonly<Record<string, SelectableKind>> = {
   pods: kind('Pod', [
@@ -98,15 +98,15 @@ const kinds: Readonly<Record<string, SelectableKind>> = {
 }
 
 /**
- * `undefined`: the API server selects by name and namespace alone, or the resource is a custom one,
- * whose definition says more.
+ * `undefined`: the API server selects by name and namespace only, or the resource is a custom one
+ * with fields in its definition.
  */
 export const selectableKind = (gvr: GVR): SelectableKind | undefined =>
   kinds[qualifiedResource(gvr)]
 
 /**
- * The text that a selector's value is compared with. `read` gives the scalar at a path, `undefined`
- * where there is none.
+ * The text that is compared with the selector's value. `read` returns the scalar at a path,
+ * `undefined` if there is none.
  */
 export function selectableValue(
   { path, reads, otherwise }: SelectableField,

@@ -1,4 +1,4 @@
-/** A selector that cannot be read; the message is the API server's own. */
+/** A selector that cannot be parsed; the message is the API server's. */
 export class MalformedSelector extends Error {
   readonly code = 'MALFORMED_SELECTOR'
 }
@@ -42,7 +42,7 @@ export function parseLabelSelector(text: string): LabelSelector {
   return requirements.toSorted((a, b) => order(a.key, b.key))
 }
 
-/** Whether an object is selected whose labels `read` looks up by key. */
+/** Whether the selector matches an object; `read` returns a label by key. */
 export const matchesLabels = (
   selector: LabelSelector,
   read: (key: string) => string | undefined,
@@ -94,7 +94,7 @@ function spellRequirement({ key, operator, values }: LabelRequirement): string {
 }
 
 /**
- * As apimachinery pkg/fields/selector.go reads it: commas are "and", empty terms are none. Throws
+ * Parses as apimachinery pkg/fields/selector.go: commas are "and", empty terms are ignored. Throws
  * `MalformedSelector`.
  */
 export function parseFieldSelector(text: string): FieldSelector {
@@ -114,10 +114,7 @@ export function parseFieldSelector(text: string): FieldSelector {
     })
 }
 
-/**
- * Whether an object is selected whose fields `read` looks up; a field that is not there reads as
- * empty.
- */
+/** Whether the selector matches an object; `read` returns a field, and a missing one is empty. */
 export const matchesFields = (
   selector: FieldSelector,
   read: (path: string) => string | undefined,
@@ -144,14 +141,14 @@ export interface SelectorPair {
 }
 
 /**
- * Whether `wider` surely selects whatever `narrower` selects: each of its requirements is one of
- * the other's. Throws `MalformedSelector`.
+ * Whether `wider` certainly selects everything that `narrower` selects: each of its requirements is
+ * one of `narrower`. Throws `MalformedSelector`.
  */
 export const covers = (wider: SelectorPair, narrower: SelectorPair): boolean =>
   labelTerms(wider.labelSelector).isSubsetOf(labelTerms(narrower.labelSelector)) &&
   fieldTerms(wider.fieldSelector).isSubsetOf(fieldTerms(narrower.fieldSelector))
 
-/** The field selector of the object of this name, whatever characters a client writes in it. */
+/** The field selector for an object by name, with the name escaped. */
 export const selectorOfName = (name: string): string =>
   `metadata.name=${name.replaceAll(/[\\,=]/g, '\\$&')}`
 
@@ -171,7 +168,7 @@ function splitTerms(text: string): string[] {
 function unescapeValue(text: string): string {
   return text.replace(/\\(.?)|[,=]/gsu, (found, escaped: string | undefined) => {
     if (escaped === undefined) {
-      // The server prints the character's number.
+      // The server prints the character code.
       throw new MalformedSelector(
         `invalid field selector: unescaped character in value: ${found.charCodeAt(0)}`,
       )
@@ -264,7 +261,7 @@ function parseValue(tokens: Tokens): string {
   return tokens.next()
 }
 
-/** `(a,b)`; nothing at all, and a comma with nothing at a side of it, stand for the empty value. */
+/** `(a,b)`. Empty parentheses, and a comma without a value on one side, mean the empty value. */
 function parseValues(tokens: Tokens): string[] {
   if (!tokens.accept('(')) throw new MalformedSelector(`found '${tokens.peek()}' expected: '('`)
   const values = new Set<string>()
@@ -302,7 +299,7 @@ function refuse(field: string, value: string, flaws: readonly string[]): void {
   )
 }
 
-// What is wrong with a key or value, as apimachinery pkg/util/validation/validation.go words it.
+// Errors of keys and values, worded as in apimachinery pkg/util/validation/validation.go.
 
 const allowed =
   "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"

@@ -1,7 +1,7 @@
 import { qualifiedResource } from './gvk.ts'
 
 /**
- * The machine-readable causes of a Status that this product sends or looks for (apimachinery
+ * The machine-readable reasons of a Status that the hub sends or checks (apimachinery
  * pkg/apis/meta/v1/types.go).
  */
 export type StatusReason =
@@ -50,8 +50,8 @@ export interface Status {
 }
 
 /**
- * A failure the client is meant to see. Rescue turns it into its Status in the media type asked
- * for.
+ * A failure to send to the client. The rescue layer encodes its Status in the representation that
+ * the client accepts.
  */
 export class StatusError extends Error {
   readonly status: Status
@@ -92,7 +92,7 @@ const detailsOf = ({ group, resource, name }: Named): StatusDetails => ({
   kind: resource,
 })
 
-// One constructor a reason, worded as apimachinery pkg/api/errors/errors.go words it.
+// One constructor per reason, worded as in apimachinery pkg/api/errors/errors.go.
 
 export const badRequest = (message: string): Status => failure(400, 'BadRequest', message)
 
@@ -129,7 +129,7 @@ export const notAcceptable = (offered: readonly string[]): Status =>
   )
 
 /**
- * For custom resources, and for conversions nothing offers (apiserver
+ * For custom resources, and for conversions that are not offered (apiserver
  * pkg/endpoints/handlers/negotiation/errors.go).
  */
 export const onlyAcceptable = (offered: readonly string[]): Status =>
@@ -173,7 +173,7 @@ export const internalError = (message: string): Status =>
   failure(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
 
 /**
- * Without Retry-After unless said: client-go repeats a 503 with it ten times, and backs off without
+ * Without Retry-After by default: client-go retries a 503 with it ten times, and backs off without
  * it.
  */
 export const serviceUnavailable = (message: string, retryAfterSeconds?: number): Status =>
@@ -187,7 +187,8 @@ export const serviceUnavailable = (message: string, retryAfterSeconds?: number):
 export const timeout = (message: string): Status => failure(504, 'Timeout', message, {})
 
 /**
- * What a server says of a resource version it has not reached (apiserver pkg/storage/errors.go).
+ * The answer to a request for a version that the server has not reached (apiserver
+ * pkg/storage/errors.go).
  */
 export const tooLargeResourceVersion = (asked: string, current: string): Status =>
   failure(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {

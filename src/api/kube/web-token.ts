@@ -1,8 +1,8 @@
 import { isObject, type Json, type JsonObject } from './json.ts'
 
 /**
- * Header and claims of a JSON web token (RFC 7519), nothing of it verified; `undefined` for a token
- * of another kind.
+ * Header and claims of a JSON web token (RFC 7519), unverified; `undefined` for another kind of
+ * token.
  */
 export function claimsOf(
   token: string,
@@ -22,6 +22,6 @@ function objectIn(part: string): JsonObject | undefined {
   }
 }
 
-/** A claim that is a moment, in milliseconds since the epoch. */
+/** A time claim in milliseconds since the epoch. */
 export const claimTimeMs = (claim: Json | undefined): number | undefined =>
   typeof claim === 'number' ? claim * 1000 : undefined

@@ -3,8 +3,8 @@ import { elapsed, jitter, sleep } from '../../base/clock.ts'
 import type { ErrorEvent, WatchEvent } from '../codec/watch.ts'
 
 /**
- * The API server's answer is a refusal: who may not read a collection, and what is not served, is
- * not asked for again soon. `status` is its HTTP status.
+ * The API server refuses the collection: it is not served, or the identity may not read it. The
+ * reflector does not retry soon. `status` is the HTTP status.
  */
 export class RequestRefused extends Error {
   readonly code = 'REFUSED'
@@ -15,7 +15,7 @@ export class RequestRefused extends Error {
   }
 }
 
-/** A watch cannot follow the version that is held: the collection has to be listed. */
+/** A watch cannot continue from the held version: the reflector has to list the collection. */
 export class ResourceExpired extends Error {
   readonly code = 'EXPIRED'
   constructor() {
@@ -29,7 +29,7 @@ export interface WatchOptions {
   readonly timeoutSeconds: number
 }
 
-/** What a request for such a watch says, with bookmarks. */
+/** The query of a watch with bookmarks. */
 export const watchQuery = ({ resourceVersion, timeoutSeconds }: WatchOptions) => ({
   allowWatchBookmarks: 'true',
   resourceVersion,
@@ -38,88 +38,85 @@ export const watchQuery = ({ resourceVersion, timeoutSeconds }: WatchOptions) =>
 })
 
 /**
- * How a reflector reads one collection, as client-go's ListerWatcher. All throw `Refused` and
- * `Expired` for what these say, and any other error for what is to be tried again.
+ * How a reflector reads one collection, as client-go's ListerWatcher. All methods throw
+ * `RequestRefused` and `ResourceExpired`, and any other error for a failure to retry.
  */
 export interface ListerWatcher {
   /**
-   * Lists the collection and takes all of it in. `resourceVersion` is '0' for a list of any age and
-   * '' for a consistent read.
+   * Lists the collection and replaces the held state. `resourceVersion` is '0' for a list of any
+   * age and '' for a consistent read.
    */
   list(resourceVersion: '' | '0', signal: AbortSignal): Promise<void>
   /** Opens a watch with bookmarks. */
   watch(options: WatchOptions, signal: AbortSignal): Promise<AsyncIterable<readonly WatchEvent[]>>
   /**
-   * Whether the API server's state is older than what is held, so that the cluster was restored
-   * from a backup: a watch would wait for a version that comes much later, or never.
+   * Whether the API server's state is older than the held one because the cluster was restored from
+   * a backup: a watch would wait for a version that comes much later, or never.
    */
   isRestored?(signal: AbortSignal): Promise<boolean>
 }
 
 export interface ReflectorParts {
   readonly listerWatcher: ListerWatcher
-  /** The version that is held now; `undefined`: nothing is, and it has to be listed. */
+  /** The held version; `undefined` if nothing is held and the collection has to be listed. */
   readonly version: () => string | undefined
   /**
-   * Resolves when an API server can be asked, to whether that had to be waited for: the cluster may
-   * be another one since. Absent: one can always be asked.
+   * Resolves when an API server is healthy. `true` if it had to wait: the cluster may have been
+   * restored since. Absent: an API server is always healthy.
    */
   readonly waitUntilReachable?: (signal: AbortSignal) => Promise<boolean>
-  /**
-   * Calls back, until disposed, when a failure may have been overcome: where that was during a try
-   * that fails or since, the next one is due at once.
-   */
+  /** Calls back, until disposed, when a failure may be over: the reflector then retries at once. */
   readonly onRecovery?: (act: () => void) => Disposable
 }
 
-/** What hears how it goes. */
+/** Receives what the reflector reads. */
 export interface ReflectorHandler {
-  /** What is held is whole, at the version that is held; a watch from there is opened next. */
+  /** The held state is complete at the held version; a watch from there is opened next. */
   onSynced(): void
   onOpen(): void
-  /** Takes events in. Throws `Expired` where that leaves a hole. No ERROR is among them. */
+  /** Applies events, without ERROR. Throws `ResourceExpired` if one is missing. */
   onEvents(events: readonly WatchEvent[]): void
-  /** The watch that was open is over. */
+  /** The open watch has ended. */
   onClosed(): void
-  /** It failed. A `Refused` ends the reflector; after anything else it tries again. */
+  /** A try failed. A `RequestRefused` ends the reflector; it retries after any other error. */
   onFailed(cause: unknown): void
 }
 
-/** After a failure the next try is made so much later, twice as late after each further one. */
+/** The backoff after a failure, doubled after each further one. */
 const firstPauseMs = 250
 const longestPauseMs = 30_000
 
-/** How long a list may take, on however thin a link. */
+/** A list may take this long, even on a slow link. */
 const listMs = 10 * 60_000
 
-/** A watch that lasted so long was no failure, even without an event. */
+/** A watch that lasted this long is no failure, even without an event. */
 const soundMs = 1_000
 
 /**
- * Keeps up with one collection, as client-go's reflector: watches it from the version that is held,
- * and lists it where nothing is held or the version has expired. By list and not by WatchList, as
+ * Keeps up with one collection, as client-go's reflector: watches it from the held version, and
+ * lists it if nothing is held or the version has expired. It lists rather than uses WatchList, as
  * API servers compress lists.
  */
 export class Reflector {
   readonly #parts: ReflectorParts
   readonly #handler: ReflectorHandler
   #hasExpired = false
-  /** Set while it is possible that the cluster was restored from a backup. */
+  /** The cluster may have been restored from a backup. */
   mayBeRestored: boolean
 
-  /** `inDoubt`: what is held is from before the API server could be asked. */
+  /** `inDoubt`: the held state may be older than a restore of the cluster. */
   constructor(parts: ReflectorParts, handler: ReflectorHandler, inDoubt = true) {
     this.#parts = parts
     this.#handler = handler
     this.mayBeRestored = inDoubt
   }
 
-  /** Returns when `signal` aborts, and when the API server refuses. */
+  /** Returns when `signal` aborts or the API server refuses. */
   async run(signal: AbortSignal): Promise<void> {
     let pause = firstPauseMs
     while (!signal.aborted) {
-      const hurry = new AbortController()
-      using _hurry = this.#parts.onRecovery?.(() => hurry.abort())
+      const retry = new AbortController()
+      using _recovery = this.#parts.onRecovery?.(() => retry.abort())
       try {
         if (await this.#parts.waitUntilReachable?.(signal)) this.mayBeRestored = true
         signal.throwIfAborted()
@@ -135,20 +132,20 @@ export class Reflector {
         if (error instanceof ResourceExpired) this.#hasExpired = true
         else this.mayBeRestored = true
       }
-      using _ending = follow(signal, hurry)
-      await sleep(jitter(pause / 2, pause), hurry.signal)
-      pause = hurry.signal.aborted ? firstPauseMs : Math.min(2 * pause, longestPauseMs)
+      using _ending = follow(signal, retry)
+      await sleep(jitter(pause / 2, pause), retry.signal)
+      pause = retry.signal.aborted ? firstPauseMs : Math.min(2 * pause, longestPauseMs)
     }
   }
 
-  /** Lists, unless a watch can follow what is held. */
+  /** Lists, unless a watch can continue from the held version. */
   async #sync(signal: AbortSignal): Promise<void> {
     const { version, listerWatcher } = this.#parts
     if (this.#hasExpired || version() === undefined) await this.#list('0', signal)
     else if (this.mayBeRestored && (await listerWatcher.isRestored?.(signal)))
       await this.#list('', signal)
     this.#hasExpired = this.mayBeRestored = false
-    // It was listed, and is not held: there is nothing that a watch can follow.
+    // The list is not held: no watch can continue from it.
     if (version() === undefined) throw new ResourceExpired()
     this.#handler.onSynced()
   }
@@ -161,7 +158,7 @@ export class Reflector {
     await this.#parts.listerWatcher.list(resourceVersion, ending.signal)
   }
 
-  /** Whether that went well, so that the next watch may follow at once. */
+  /** Whether the watch succeeded, so that the next one may follow at once. */
   async #watch(parent: AbortSignal): Promise<boolean> {
     const ending = new AbortController()
     using _parent = follow(parent, ending)
@@ -185,7 +182,7 @@ export class Reflector {
       this.#handler.onClosed()
     }
     const lasted = elapsed() - began
-    // What ended it before its time may be another cluster when it can be asked again.
+    // A watch that ended early may be due to a restore of the cluster.
     if (lasted < timeoutSeconds * 1000) this.mayBeRestored = true
     return gotEvents || lasted >= soundMs
   }

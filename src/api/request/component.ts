@@ -1,22 +1,21 @@
 declare const brand: unique symbol
 
 /**
- * The program behind a request, as it names itself: it selects filters and what is recorded, never
- * a credential.
+ * The program behind a request by its User-Agent. It selects filters and recording, and is never a
+ * credential.
  */
 export type Component = string & { readonly [brand]: 'Component' }
 
-/** The hub, where it asks for something itself. */
+/** The component of the hub's own requests. */
 export const ownComponent = 'nodehub'
 
-/** Characters of a program's name: what programs were shown is remembered by it. */
+/** In characters: last observed versions are kept by component. */
 const longestName = 128
 
 /**
- * The part of a User-Agent before the first slash, lower-cased: `kubelet/v1.35.0 (linux/amd64)` is
- * `kubelet`; none is ''. Programs go by the name of their file, and several kubectls lie side by
- * side as `kubectl.1.33` or `kubectl-1.33`: each is `kubectl`. What is longer than any name is
- * none.
+ * The part of a User-Agent before the first slash, in lower case: `kubelet/v1.35.0 (linux/amd64)`
+ * is `kubelet`; a missing one is ''. Programs use their file name, and several kubectls are
+ * installed as `kubectl.1.33` or `kubectl-1.33`: each is `kubectl`. A name that is too long is ''.
  */
 export function componentOf(userAgent: string | undefined): Component {
   const end = userAgent?.search(/[/\s]/) ?? -1

@@ -4,8 +4,8 @@ import { parseAccept, type AcceptClause } from './representation.ts'
 declare const brand: unique symbol
 
 /**
- * A representation of a document (discovery, OpenAPI, version), spelled as a client asks for it.
- * There are few of them, so that no client can fill the store with spellings of the same answer.
+ * The representation of a document (discovery, OpenAPI, version), as clients spell it. The set is
+ * small, so that no client can fill the store with spellings of the same answer.
  */
 export type DocumentType = string & { readonly [brand]: 'DocumentType' }
 
@@ -16,24 +16,18 @@ const encodings: Record<string, Encoding> = {
   'application/vnd.kubernetes.protobuf': 'protobuf',
 }
 
-/**
- * OpenAPI in protobuf. API servers answer the deprecated spelling, which has an `@`, with the other
- * one.
- */
+/** OpenAPI in protobuf. API servers answer the deprecated spelling, with an `@`, with the other. */
 const openApi = /^application\/com\.github\.proto-openapi\.spec\.(v[23])[.@]v1\.0\+protobuf$/
 
 /** Versions of aggregated discovery. */
 const aggregated = new Set(['v2', 'v2beta1'])
 
-/**
- * The representations that an Accept header names, most wanted first; those that the hub does not
- * know are left out.
- */
+/** The representations in an Accept header, the preferred one first, without unknown ones. */
 export const documentTypesOf = (accept: string | undefined): readonly DocumentType[] => [
   ...new Set(parseAccept(accept).flatMap((clause) => typeOf(clause) ?? [])),
 ]
 
-/** The representation of an answer; `undefined` where the hub does not know it. */
+/** The representation of an answer; `undefined` if it is unknown. */
 export function documentTypeOf(contentType: string | undefined): DocumentType | undefined {
   const [clause, ...others] = contentType === undefined ? [] : parseAccept(contentType)
   return clause && others.length === 0 ? typeOf(clause) : undefined

@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net'
 
-/** The host and origin that a request names, and the address where it came in. */
+/** The Host and Origin of a request, and the address that received it. */
 export interface RequestHost {
   readonly localAddress: string
   readonly host: string | undefined
@@ -8,10 +8,10 @@ export interface RequestHost {
 }
 
 /**
- * Why a request is not served on loopback: a web page sent it (any Origin), or it was led here by a
- * name that is not this host's (DNS rebinding). A browser of root's would otherwise act for its
- * pages. Elsewhere names are the operator's to give. The name is not repeated: a refusal would
- * otherwise be as long as its sender likes.
+ * Why a request on loopback is refused: a web page sent it (it has an Origin), or its Host is not a
+ * name of this host (DNS rebinding). Otherwise a web page in a browser of root could act as the
+ * node. Other addresses may have any name. The message does not quote the name, whose length the
+ * sender chooses.
  */
 export function rebindingFault(
   ownHosts: ReadonlySet<string>,
@@ -25,7 +25,7 @@ export function rebindingFault(
     : 'the Host of the request is not a name of this host'
 }
 
-/** Without port and brackets, in lower case. */
+/** The host without port and brackets, in lower case. */
 const nameIn = (field: string): string =>
   field
     .trim()
@@ -33,7 +33,7 @@ const nameIn = (field: string): string =>
     .replace(/:\d*$/, '')
     .replace(/^\[(.*)\]$/, '$1')
 
-/** Whether only this host itself can be at that end. */
+/** Whether only this host can use the address. */
 export function isLoopback(address: string): boolean {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
   return plain === '::1' || (isIPv4(plain) && plain.startsWith('127.'))

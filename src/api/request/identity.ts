@@ -1,32 +1,32 @@
 declare const brand: unique symbol
 
 /**
- * Who a caller is; part of every key of the store. `node`: the hub's own certificate answers for
- * it; `account:...`: a service account, whatever token it has at the moment; `token:<keyed hash>`:
- * the holder of one bearer token, of which only the hash is kept and whose account, if it names
- * one, nothing has confirmed; `shared`: nobody but the hub.
+ * The identity of a caller, part of every key of the store. `node`: the hub's own certificate
+ * authenticates it. `account:...`: a service account, with any of its tokens. `token:<keyed hash>`:
+ * the holder of one bearer token whose account, if it names one, is unconfirmed. `shared`: the hub
+ * only.
  */
 export type Identity = string & { readonly [brand]: 'Identity' }
 
 export const nodeIdentity = 'node' as Identity
 
 /**
- * The hub itself, where it reads collections that it shares among those who may read them whole.
- * Its requests go up as the node's.
+ * The hub's identity for collections that it shares among callers who may read all of them. Its
+ * requests are sent with the node's credentials.
  */
 export const sharedIdentity = 'shared' as Identity
 
-/** A caller who has proved no identity: what is recorded for it is read by no one. */
+/** A caller without a proven identity. Records for it are never read. */
 export const unprovenIdentity = 'nobody' as Identity
 
 /**
- * A client of `nodehub cluster` with a certificate of `--client-ca`. It is no part of a key of the
- * store: its reviews are not recorded.
+ * A client of `nodehub cluster` with a certificate of `--client-ca`. It is never part of a store
+ * key: reviews are not recorded.
  */
 export const certificateHolder = (commonName: string): Identity =>
   `certificate:${commonName}` as Identity
 
-/** With its uid: an account that was deleted and made again under its name is another. */
+/** With its uid: an account that is deleted and created again under its name is another one. */
 export const serviceAccount = (account: {
   readonly namespace: string
   readonly name: string
@@ -35,6 +35,6 @@ export const serviceAccount = (account: {
   `account:${[account.namespace, account.name, account.uid].map(encodeURIComponent).join('/')}` as Identity
 
 /**
- * `hash` is a keyed hash, never the token: an identity is written to disk and shown in inspection.
+ * `hash` is a keyed hash, never the token: identities are written to disk and shown by inspections.
  */
 export const tokenHolder = (hash: string): Identity => `token:${hash}` as Identity

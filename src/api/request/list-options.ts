@@ -1,7 +1,7 @@
 import { badRequest, invalid, StatusError, type StatusCause } from '../kube/status.ts'
 import { isTrue } from './request-info.ts'
 
-/** What a list or watch asks of versions, selectors apart. */
+/** The options of a list or watch, without selectors. */
 export interface ListOptions {
   readonly resourceVersion: string
   readonly match: string
@@ -13,7 +13,7 @@ export interface ListOptions {
 }
 
 /**
- * Reads and checks the options of a list or watch as apimachinery
+ * Parses and validates the options of a list or watch as apimachinery
  * pkg/apis/meta/internalversion/validation does. Throws a StatusError.
  */
 export function listOptionsOf(
@@ -37,10 +37,7 @@ export function listOptionsOf(
   return options
 }
 
-/**
- * Whether an API server that serves WatchLists takes the options of a list or watch, as
- * `listOptionsOf` checks them.
- */
+/** Whether an API server with WatchList accepts the options, as `listOptionsOf` validates them. */
 export function areValidListOptions(query: URLSearchParams, watch: boolean): boolean {
   try {
     listOptionsOf(query, watch, true)
@@ -51,7 +48,7 @@ export function areValidListOptions(query: URLSearchParams, watch: boolean): boo
   }
 }
 
-/** Throws a StatusError 400 for what is no number. */
+/** Throws a StatusError 400 for a text that is no number. */
 function wholeNumber(text: string | null): number | undefined {
   if (text === null || text === '') return undefined
   if (/^[+-]?[0-9]{1,15}$/.test(text)) return Number(text)
@@ -105,8 +102,7 @@ function watchFlaws(
     }
   }
   if (match === '') {
-    // Where WatchLists are served a watch from any version is taken for one
-    // (`SetListOptionsDefaults`).
+    // With WatchList, a watch from any version is treated as one (`SetListOptionsDefaults`).
     const isAny = options.resourceVersion === '' || options.resourceVersion === '0'
     const isTaken = watchListServed && sendInitialEvents === undefined && isAny
     if (isTaken && options.continue !== '') flaws.push(continued)
@@ -152,8 +148,8 @@ function invalidOptions(causes: readonly StatusCause[]): ReturnType<typeof inval
 }
 
 /**
- * The version a request names as a number; zero for "any" and for none. Throws a StatusError for
- * what is no version: 400 for a list; a get and a watch fail without a reason.
+ * The requested version as a number; zero for "any" and for none. Throws a StatusError for an
+ * invalid one: 400 for a list; 500 without a reason for a get and a watch, as API servers do.
  */
 export function versionNumber(text: string, verb: 'get' | 'list' | 'watch'): number {
   if (text === '') return 0
@@ -165,8 +161,8 @@ export function versionNumber(text: string, verb: 'get' | 'list' | 'watch'): num
 }
 
 /**
- * A page and a version cannot be asked for together: the page says which version it is of. Throws a
- * StatusError 400.
+ * Throws a StatusError 400 for a request with both a continue token and a version: the token
+ * implies the version.
  */
 export function refuseVersionWithContinue({ continue: page, resourceVersion }: ListOptions): void {
   if (page === '' || resourceVersion === '' || resourceVersion === '0') return
@@ -176,8 +172,8 @@ export function refuseVersionWithContinue({ continue: page, resourceVersion }: L
 }
 
 /**
- * Whether a list is of exactly the version it names: where it says so, and where pages are to
- * follow one another.
+ * Whether a list is at exactly the requested version: by its match, or because pages follow one
+ * another.
  */
 export const isExactList = ({ match, limit }: ListOptions): boolean =>
   match === 'Exact' || (match === '' && limit > 0)

@@ -4,7 +4,7 @@ import { selectorOfName } from '../kube/selectors.ts'
 export type ResourceVerb =
   'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
 
-/** What a request asks for, as apiserver pkg/endpoints/request/requestinfo.go understands it. */
+/** The meaning of a request, as apiserver pkg/endpoints/request/requestinfo.go derives it. */
 export type RequestInfo = ResourceRequest | NonResourceRequest
 
 export interface NonResourceRequest {
@@ -14,8 +14,8 @@ export interface NonResourceRequest {
   readonly verb: string
   readonly query: URLSearchParams
   /**
-   * The path could mean two things to two readers: it may be passed on as it came, and nothing may
-   * be concluded from it.
+   * Two parsers could read the path differently: it passes unchanged, and the hub derives nothing
+   * from it.
    */
   readonly ambiguous?: true
 }
@@ -27,14 +27,14 @@ export interface ResourceRequest {
   readonly gvr: GVR
   readonly namespace?: string
   /**
-   * From the path only: a `metadata.name` field selector stays a selector here (see
-   * `namedBySelector`). Of a watch only where the query has a field selector of its own.
+   * From the path only; a `metadata.name` field selector stays a selector (see `namedBySelector`).
+   * For a watch only if the query has another field selector.
    */
   readonly name?: string
   readonly subresource?: string
   /**
-   * As it was sent; but a name in the path of a watch (deprecated) is the field selector that an
-   * API server makes of it.
+   * As sent; but a name in the path of a watch (deprecated) becomes the field selector that an API
+   * server makes of it.
    */
   readonly query: URLSearchParams
 }
@@ -48,9 +48,7 @@ const verbOfMethod: Record<string, ResourceVerb> = {
   DELETE: 'delete',
 }
 
-/**
- * Subresources of a namespace object; any other second word under a namespace is a resource in it.
- */
+/** Subresources of a namespace; any other second segment under a namespace is a resource in it. */
 const namespaceSubresources = new Set(['status', 'finalize'])
 
 export class MalformedPath extends Error {
@@ -58,12 +56,12 @@ export class MalformedPath extends Error {
 }
 
 /**
- * Splits path and query. Paths that are not under `/api/<version>/` or `/apis/<group>/<version>/`
- * with at least a resource are non-resource requests. So are those that could mean two things to
- * two readers, and they are marked as such: NUL, `.` and `..` as a segment, what is no UTF-8, an
- * encoded slash or an empty segment in what is read here (what follows a subresource is its own).
- * Throws `MalformedPath` for what no API server reads either: a bad escape, and a target that is no
- * path (RFC 9112 section 3.2 has three more forms).
+ * Parses path and query. A path that is not under `/api/<version>/` or `/apis/<group>/<version>/`
+ * with at least a resource is a non-resource request. So is one that two parsers could read
+ * differently, marked as ambiguous: with NUL, a `.` or `..` segment, invalid UTF-8, or an encoded
+ * slash or empty segment before the end of a subresource. Throws `MalformedPath` if API servers
+ * reject the target too: a bad escape, or no path (RFC 9112 section 3.2 has three more kinds of
+ * targets).
  */
 export function parseRequestInfo(method: string, url: string): RequestInfo {
   const mark = url.indexOf('?')
@@ -115,8 +113,8 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
 }
 
 /**
- * The segments between slashes, without escapes; a slash at the end stands before nothing.
- * `undefined` where one has two readings.
+ * The unescaped segments between slashes, without an empty last one. `undefined` if one is
+ * ambiguous.
  */
 function split(path: string): string[] | undefined {
   if (!path.startsWith('/')) throw new MalformedPath('the target of the request is not a path')
@@ -139,7 +137,7 @@ function split(path: string): string[] | undefined {
 const areClear = (segments: readonly string[]): boolean =>
   segments.every((segment) => segment !== '' && !segment.includes('/'))
 
-/** `undefined` for escapes that are no UTF-8. */
+/** `undefined` for escapes that are not UTF-8. */
 function decode(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment)
@@ -162,17 +160,13 @@ function refine(
 }
 
 /**
- * Whatever is said but `0` and `false`, an empty value too (apimachinery
- * pkg/runtime/conversion.go).
+ * Any value but `0` and `false`, including an empty one (apimachinery pkg/runtime/conversion.go).
  */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== '0' && value.toLowerCase() !== 'false'
 }
 
-/**
- * The one name a list or watch is limited to by its field selector, as the API server authorizes
- * it.
- */
+/** The name in the field selector of a list or watch, by which the API server authorizes it. */
 export function namedBySelector(info: Pick<ResourceRequest, 'query'>): string | undefined {
   const match = /(?:^|,)metadata\.name=?=([^,]+)/.exec(info.query.get('fieldSelector') ?? '')
   return match?.[1]
@@ -181,8 +175,7 @@ export function namedBySelector(info: Pick<ResourceRequest, 'query'>): string | 
 type TokenPost = ResourceRequest & { readonly verb: 'create'; readonly subresource: 'token' }
 
 /**
- * A request for a token of a service account: a write by its verb, of which nothing stays but the
- * answer.
+ * A request for a service account token: a write by its verb, which stores nothing but its answer.
  */
 export const isTokenRequest = (info: RequestInfo): info is TokenPost =>
   info.isResource &&
@@ -192,8 +185,8 @@ export const isTokenRequest = (info: RequestInfo): info is TokenPost =>
   info.subresource === 'token'
 
 /**
- * Whether a request changes nothing at an API server, so that it may be sent and answered a second
- * time: a read, or one for a token.
+ * Whether a request changes nothing at an API server and may be sent twice: a read, or a token
+ * request.
  */
 export const changesNothing = ({
   method,
@@ -204,15 +197,15 @@ export const changesNothing = ({
 }): boolean => method === 'GET' || method === 'HEAD' || isTokenRequest(info)
 
 /**
- * A request to watch a resource; the verb alone does not say it, since that of another request is
- * its method, whatever word that is.
+ * Whether a request watches a resource. The verb alone does not tell: that of a non-resource
+ * request is its method, which may be any word.
  */
 export const isWatch = (info: RequestInfo): boolean => info.isResource && info.verb === 'watch'
 
 const longRunning = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
 
 /**
- * Requests that may last: watches, and what streams to a person (k/k
+ * Long-running requests: watches, and streams for a person (k/k
  * pkg/controlplane/apiserver/config.go).
  */
 export const isLongRunning = (info: RequestInfo): boolean =>
@@ -221,7 +214,7 @@ export const isLongRunning = (info: RequestInfo): boolean =>
 
 /**
  * Whether the API server relays the request to a pod, a service or a kubelet: a 401 may then be
- * theirs, and says nothing of the credentials that were shown to the API server.
+ * theirs, and does not concern the credentials for the API server.
  */
 export const isRelayed = (info: RequestInfo): boolean =>
   info.isResource && info.subresource !== undefined && isLongRunning(info)

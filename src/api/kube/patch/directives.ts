@@ -1,20 +1,20 @@
 import { isList, isObject, type Json, type JsonObject } from '../json.ts'
 import { badRequest, StatusError } from '../status.ts'
 
-// Members of a strategic merge patch that say how, not what (apimachinery pkg/util/strategicpatch).
+// Directives of a strategic merge patch (apimachinery pkg/util/strategicpatch).
 export const patchDirective = '$patch'
 const retainKeys = '$retainKeys'
 const elementOrder = '$setElementOrder/'
 const primitiveDeletion = '$deleteFromPrimitiveList/'
 
-/** A patch of one object, taken apart. */
+/** A patch of one object, parsed. */
 export interface Directives {
   readonly retain?: readonly Json[]
-  /** By the member they order. */
+  /** By the member to order. */
   readonly orders: ReadonlyMap<string, readonly Json[]>
-  /** By the member they delete from. */
+  /** By the member to delete from. */
   readonly deletions: ReadonlyMap<string, readonly Json[]>
-  /** What is left. */
+  /** The members without directives. */
   readonly members: ReadonlyMap<string, Json>
 }
 
@@ -42,7 +42,9 @@ function asList(value: Json, what: string): readonly Json[] {
   return value
 }
 
-/** Keeps of `members` what the patch retains; what it sets must be among that. */
+/**
+ * Removes the members that the patch does not retain. Throws a StatusError if it sets one of them.
+ */
 export function retained(members: Map<string, Json>, { retain, members: set }: Directives): void {
   if (!retain) return
   const kept = new Set(retain)
@@ -52,8 +54,8 @@ export function retained(members: Map<string, Json>, { retain, members: set }: D
 }
 
 /**
- * A part of a patch that meets nothing to merge with: without nulls and directives; `undefined` if
- * it is itself a directive.
+ * A part of a patch without a counterpart to merge with: without nulls and directives; `undefined`
+ * if it is itself a directive.
  */
 export function withoutDirectives(value: Json): Json | undefined {
   if (isList(value)) return value.flatMap((item) => withoutDirectives(item) ?? [])
@@ -62,7 +64,7 @@ export function withoutDirectives(value: Json): Json | undefined {
   return plainMembers(value)
 }
 
-/** The members an object would have if the patch created it. */
+/** The members of an object that the patch creates. */
 export function plainMembers(patch: JsonObject): JsonObject {
   const kept: [string, Json][] = []
   for (const [name, value] of directivesOf(patch).members) {

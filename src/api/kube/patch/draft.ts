@@ -1,12 +1,10 @@
 import { isList, type Json } from '../json.ts'
 import { maxDepth, tooDeep } from './limits.ts'
 
-/**
- * JSON that operations may write to. Objects are maps, so that no key means anything but itself.
- */
+/** Mutable JSON. Objects are maps, so that no key is special. */
 export type Draft = null | boolean | number | string | Draft[] | Map<string, Draft>
 
-/** A copy that shares nothing with `value`. Throws a StatusError when it nests too deep. */
+/** A deep copy. Throws a StatusError if it nests too deep. */
 export function draftOf(value: Json, depth = maxDepth): Draft {
   if (typeof value !== 'object' || value === null) return value
   if (depth === 0) throw tooDeep()
@@ -14,7 +12,7 @@ export function draftOf(value: Json, depth = maxDepth): Draft {
   return new Map(Object.entries(value).map(([key, member]) => [key, draftOf(member, depth - 1)]))
 }
 
-/** What the draft says now. Throws a StatusError when operations made it nest too deep. */
+/** The JSON of the draft. Throws a StatusError if operations made it nest too deep. */
 export function jsonOf(draft: Draft, depth = maxDepth): Json {
   if (typeof draft !== 'object' || draft === null) return draft
   if (depth === 0) throw tooDeep()
@@ -22,7 +20,7 @@ export function jsonOf(draft: Draft, depth = maxDepth): Json {
   return Object.fromEntries([...draft].map(([key, member]) => [key, jsonOf(member, depth - 1)]))
 }
 
-/** Whether both say the same; the order of members says nothing. */
+/** Whether both are equal; the order of members does not matter. */
 export function sameDraft(a: Draft, b: Draft): boolean {
   if (a instanceof Map && b instanceof Map)
     return a.size === b.size && [...a].every(([key, value]) => sameMember(value, b.get(key)))

@@ -1,12 +1,15 @@
 import { isObject, type Json } from '../json.ts'
 
-/** What an element of a merging list is known by: its merge key, or itself where the key is ''. */
+/**
+ * The identity of an element of a merging list: its merge key, or the element itself if the key is
+ * ''.
+ */
 export const identityOf = (item: Json | undefined, key: string): Json | undefined => {
   if (key === '') return item
   return isObject(item) && Object.hasOwn(item, key) ? item[key] : undefined
 }
 
-/** Where each identity occurs first. */
+/** The first position of each identity. */
 export function positions(items: readonly Json[], key: string): Map<Json | undefined, number> {
   const found = new Map<Json | undefined, number>()
   for (const [at, item] of items.entries()) {
@@ -17,9 +20,9 @@ export function positions(items: readonly Json[], key: string): Map<Json | undef
 }
 
 /**
- * Orders a merged list: elements in `wanted` stand as there, the others as they stood `before`, and
- * one of the others comes before one that is wanted only where it did so before. Elements that are
- * new to the list therefore come first.
+ * Orders a merged list: elements in `wanted` have its order, the others the order of `before`, and
+ * one of the others precedes a wanted one only if it did so in `before`. New elements therefore
+ * come first.
  */
 export function inOrder(
   items: readonly Json[],

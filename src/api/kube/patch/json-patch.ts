@@ -6,9 +6,9 @@ import { add, parsePointer, PatchFailure, read, remove, replace } from './pointe
 
 /**
  * Applies RFC 6902 operations, all or none, as the API server does, which is laxer than the RFC:
- * replacing a member that is not there adds it, a missing value is null, and lists may be counted
- * from their end. Throws a StatusError: 400 for what is no list of operations, 413 for too many,
- * and 422 with the server's one sentence for any that fails; the cause says which.
+ * replacing a missing member adds it, a missing value is null, and negative indices count from the
+ * end. Throws a StatusError: 400 if `operations` is no list of operations, 413 for too many, and
+ * 422 with the server's sentence if one fails; the cause says which.
  */
 export function jsonPatch(doc: JsonObject, operations: Json): JsonObject {
   if (!isList(operations) || !operations.every(isObject))
@@ -63,7 +63,7 @@ function apply(target: Target, operation: JsonObject): void {
   }
 }
 
-/** Copies of copies double: what they add up to is bounded. */
+/** Copies of copies grow exponentially: their sum is bounded. */
 function copied(target: Target, from: readonly string[]): Draft {
   const value = jsonOf(read(target.draft, from) ?? null)
   target.copied += JSON.stringify(value).length

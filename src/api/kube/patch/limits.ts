@@ -2,12 +2,12 @@ import type { Json } from '../json.ts'
 import { badRequest, StatusError } from '../status.ts'
 
 /**
- * Objects of the API nest by a dozen or two; deeper ones are refused before anything recurses into
+ * API objects nest a dozen levels or two; deeper patches are refused before anything recurses into
  * them.
  */
 export const maxDepth = 256
 
-/** The server's own limit, with its words (apiserver pkg/endpoints/handlers/patch.go). */
+/** The server's own limit (apiserver pkg/endpoints/handlers/patch.go). */
 export const maxOperations = 10_000
 
 /** How many bytes of JSON all copy operations of a patch may add: the server's limit for a body. */

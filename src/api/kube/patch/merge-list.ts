@@ -6,7 +6,7 @@ import { identityOf, inOrder, positions } from './element-order.ts'
 type MergeObject = (original: JsonObject, patch: JsonObject) => JsonObject
 
 /**
- * Merges a list whose elements are told apart by `key` ('' for plain values). Throws a StatusError
+ * Merges a list whose elements are identified by `key` ('' for plain values). Throws a StatusError
  * for mixed lists and lists of lists.
  */
 export function mergeList(
@@ -37,8 +37,7 @@ function kindOf(items: readonly Json[]): 'none' | 'plain' | 'objects' {
 }
 
 /**
- * Obeys the elements of a patch that are directives: what they keep of the list, and the elements
- * that remain.
+ * Applies the directives among the elements of a patch: the elements to keep, and those to merge.
  */
 function special(
   original: readonly Json[],
@@ -87,9 +86,7 @@ function keyed(item: Json, key: string): Json {
   return identity
 }
 
-/**
- * Throws a StatusError unless the elements that `patch` sets stand in the order that it asks for.
- */
+/** Throws a StatusError unless the elements that `patch` sets are in the order that it requests. */
 export function checkOrder(patch: readonly Json[], order: readonly Json[], key: string): void {
   if (order.length === 0) return
   const places = positions(order, key)

@@ -1,7 +1,7 @@
 import type { GVK } from '../gvk.ts'
 
 /**
- * How a strategic merge patch goes through an object: members that are not listed merge as objects
+ * How a strategic merge patch treats the members of an object: unlisted members merge as objects
  * and replace as lists.
  */
 export interface MergeSchema {
@@ -9,14 +9,14 @@ export interface MergeSchema {
 }
 
 export interface MergeField {
-  /** For lists that merge: the member that tells elements apart, '' for lists of plain values. */
+  /** For lists that merge: the member that identifies elements, '' for lists of plain values. */
   readonly key?: string
   /** Of the object, or of the elements. */
   readonly members?: MergeSchema
 }
 
-// What `patchStrategy` and `patchMergeKey` say in the API's Go types. Taints, tolerations and most
-// other lists have neither.
+// `patchStrategy` and `patchMergeKey` of the API's Go types. Taints, tolerations and most other
+// lists have neither.
 
 const by = (key: string, members?: MergeSchema): MergeField => ({
   key,
@@ -81,10 +81,7 @@ const kinds: Readonly<Record<string, MergeSchema>> = {
   'batch Job': workload,
 }
 
-/**
- * The schema of a kind that is part of Kubernetes; kinds that are not listed merge their metadata
- * only.
- */
+/** The schema of a kind of Kubernetes; of unlisted kinds only metadata merges by key. */
 export const mergeSchemaOf = ({ group, kind }: Pick<GVK, 'group' | 'kind'>): MergeSchema => {
   const name = `${group} ${kind}`
   return { metadata, ...(Object.hasOwn(kinds, name) && kinds[name]) }

@@ -1,5 +1,4 @@
-// The three ways to patch that the API server offers for every object; server-side apply is not
-// among them.
+// The three patch types that the API server offers for every object, without server-side apply.
 export { jsonPatch } from './json-patch.ts'
 export { mergePatch } from './merge-patch.ts'
 export { mergeSchemaOf } from './merge-schema.ts'

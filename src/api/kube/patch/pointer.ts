@@ -1,6 +1,6 @@
 import type { Draft } from './draft.ts'
 
-/** An operation that does not apply; whoever runs it says so to the client. */
+/** An operation that cannot be applied. */
 export class PatchFailure extends Error {
   readonly code: 'ERR_PATCH_FAILED'
   constructor(message: string) {
@@ -21,8 +21,8 @@ export function parsePointer(pointer: string): readonly string[] {
 }
 
 /**
- * What is at `path`; `undefined` for a member that is not there. Throws a PatchFailure where the
- * way to it, or the list, ends.
+ * The value at `path`; `undefined` for a missing member. Throws a PatchFailure if a parent or list
+ * element is missing.
  */
 export function read(root: Draft, path: readonly string[]): Draft | undefined {
   const last = path.at(-1)
@@ -32,7 +32,7 @@ export function read(root: Draft, path: readonly string[]): Draft | undefined {
 }
 
 /**
- * Sets a member, or puts `value` before an element of a list; `-` stands for the end. Throws a
+ * Sets a member, or inserts `value` before an element of a list; `-` is the end. Throws a
  * PatchFailure.
  */
 export function add(root: Draft, path: readonly string[], value: Draft): void {
@@ -43,7 +43,7 @@ export function add(root: Draft, path: readonly string[], value: Draft): void {
   else parent.splice(index(last, parent.length, parent.length + 1), 0, value)
 }
 
-/** Takes out what is at `path` and returns it. Throws a PatchFailure when there is nothing. */
+/** Removes and returns the value at `path`. Throws a PatchFailure if there is none. */
 export function remove(root: Draft, path: readonly string[]): Draft {
   const parent = parentOf(root, path)
   const last = path.at(-1) ?? ''
@@ -55,8 +55,8 @@ export function remove(root: Draft, path: readonly string[]): Draft {
 }
 
 /**
- * Sets what is at `path`, which in a list must be there; returns the root, which may be the
- * replaced value.
+ * Sets the value at `path`, which must exist in a list. Returns the root, which may be the new
+ * value.
  */
 export function replace(root: Draft, path: readonly string[], value: Draft): Draft {
   const last = path.at(-1)
@@ -82,7 +82,7 @@ function parentOf(root: Draft, path: readonly string[]): Draft[] | Map<string, D
 const existing = (list: readonly Draft[], step: string): number =>
   index(step, list.length, list.length)
 
-/** A position below `end`; negative ones count from there. */
+/** A position below `end`; negative ones count from it. */
 function index(step: string, length: number, end: number): number {
   const at = /^[+-]?\d{1,9}$/.test(step) ? Number(step) : Number.NaN
   const position = at < 0 ? at + end : at

@@ -87,7 +87,7 @@ function mergeInOrder(
   return isList(merged) ? inOrder(merged, order, original ?? [], key) : merged
 }
 
-/** An order may be asked for without a change to the list. */
+/** An order may be requested without a change to the list. */
 function orderUnpatched(
   schema: MergeSchema,
   members: Map<string, Json>,
