@@ -12,8 +12,8 @@ import { StoreFailure } from '../../store/store.ts'
 import type { EventLog } from './event-log.ts'
 
 /**
- * Which objects a reader is shown, and by what it is told from other selections: what is made of an
- * event for one is made once.
+ * The objects that a watch selects. What a selection makes of an event is computed once for all
+ * watches with the same `key`.
  */
 export interface WatchSelection {
   readonly selection: Selection
@@ -21,8 +21,8 @@ export interface WatchSelection {
 }
 
 /**
- * What comes before the log: the state of a collection, or changes to it that the log does not have
- * any more.
+ * What a watch sends before it reads the log: the state of a collection, or changes that the log no
+ * longer has.
  */
 export type Backfill =
   | {
@@ -33,13 +33,13 @@ export type Backfill =
   | {
       readonly kind: 'changes'
       readonly batches: Iterable<readonly ObjectEvent[]>
-      /** What a client is answered with 410 where one of them cannot be read. */
+      /** The message of the 410 where a change cannot be read. */
       readonly tooOld: string
     }
 
 export interface CacheWatcherParts {
   readonly log: EventLog
-  /** Where in the log it begins, and the version up to which it is told already. */
+  /** The cursor in the log to begin at, and the version that the client has observed. */
   readonly cursor: number
   readonly from: string
   readonly backfill?: Backfill
@@ -50,40 +50,43 @@ export interface CacheWatcherParts {
   readonly lastsMs: number
   readonly signal: AbortSignalLike
   /**
-   * Aborts when no event follows in the log: with the reason 'expired' where its client has to
+   * Aborts when no event follows in the log; with the reason 'expired' where the client has to
    * list.
    */
   readonly logEnded: AbortSignal
   /**
-   * After how many ms it ends then that has lasted for `lastedMs`; absent: within a second or so.
+   * In how many ms a watch that has lasted for `lastedMs` ends after that; absent: within a second
+   * or so.
    */
   readonly endsAfter?: (lastedMs: number) => number
 }
 
-/** Why a reader is over. */
+/** Why a cache watcher ended. */
 export type WatcherEnd = 'done' | 'slow' | 'over' | 'expired'
 
-/** Over how long readers are ended together, so that they do not all come back at once. */
+/**
+ * Cache watchers end at random times within this, so that their clients do not all return at once.
+ */
 const spreadMs = 1_000
 
-/** How much of what waits leaves in one write. */
+/** The most bytes of one batch. */
 const writeBytes = 64 * 1024
 
 /**
- * One client's way through the log of a collection, at its own pace. What it does not read in time
- * is gone, and then it is over.
+ * One client's watch on the log of a collection. It reads at the client's pace, and ends when the
+ * log has dropped events that the client has not read.
  */
 export class CacheWatcher {
   readonly #parts: CacheWatcherParts
   readonly #began = elapsed()
   #cursor: number
-  /** What is not newer was told, or is in the opening. */
+  /** The version that the client has observed, or that the backfill has reached. */
   #from: string
   #ended = false
   #bookmarkDue = false
   /**
-   * The log may have come further without an event: what a list showed to be gone again has none.
-   * Then a bookmark says so, where one is taken.
+   * The log may be ahead without an event for the client, as after a list in which objects were
+   * missing. Then a bookmark gives the version, to clients that accept them.
    */
   #positionDue = true
   #wake: () => void = () => undefined
@@ -94,17 +97,17 @@ export class CacheWatcher {
     this.#from = parts.from
   }
 
-  /** Whether its client is shown only some of the objects. */
+  /** Whether its client selects only some of the objects. */
   get selects(): boolean {
     return !this.#parts.selection.selection.everything
   }
 
-  /** There is something new. */
+  /** To be called when the log has grown. */
   wake(): void {
     this.#wake()
   }
 
-  /** The events, in groups; ends cleanly. `onEnd` is called once, whoever ends it. */
+  /** The events, in groups; ends cleanly. `onEnd` is called once, whatever the reason. */
   async *events(onEnd: (end: WatcherEnd) => void): AsyncGenerator<readonly WatchEvent[]> {
     let end = 'done' as WatcherEnd
     using timers = new DisposableStack()
@@ -115,7 +118,7 @@ export class CacheWatcher {
       yield* this.#backfill()
       while (!this.#ended) {
         const events = this.#next()
-        if (events === 'gone') {
+        if (events === 'dropped') {
           end = 'slow'
           return
         }
@@ -163,8 +166,8 @@ export class CacheWatcher {
   }
 
   /**
-   * Where one of them cannot be read its client has to list. A list may have shown more since, with
-   * no event for it: then a bookmark says how far its client is.
+   * Where a change cannot be read the client has to list. A list may have brought a newer version
+   * without an event for it: then a bookmark gives the client's version.
    */
   *#changes({
     batches,
@@ -186,13 +189,13 @@ export class CacheWatcher {
     if (this.#parts.bookmarks && last !== this.#from) yield [bookmarkAt(this.#from, false)]
   }
 
-  /** What the log has for it, a bookmark that is due, or nothing. */
-  #next(): readonly WatchEvent[] | 'gone' {
+  /** The next events of the log, a bookmark that is due, or nothing. */
+  #next(): readonly WatchEvent[] | 'dropped' {
     const { log } = this.#parts
     const events: WatchEvent[] = []
     for (let bytes = 0; bytes < writeBytes;) {
       const group = log.at(this.#cursor)
-      if (group === 'gone') return 'gone'
+      if (group === 'dropped') return 'dropped'
       if (group === undefined) return events.length > 0 ? events : this.#bookmark()
       this.#cursor += 1
       if (!isNewer(group.version, this.#from)) continue
@@ -207,14 +210,14 @@ export class CacheWatcher {
     return events
   }
 
-  /** All up to the version of the log has been told. */
+  /** The client has observed everything up to the version of the log. */
   #bookmark(): readonly WatchEvent[] {
     const { log, bookmarks } = this.#parts
     const { version } = log
     const isAhead = isNewer(version, this.#from)
     const isDue = this.#bookmarkDue || (this.#positionDue && isAhead && bookmarks)
     this.#bookmarkDue = this.#positionDue = false
-    // A client that was sent more elsewhere is sent no version before that.
+    // A client that is ahead of the log is sent no older version.
     if (!isDue || (!isAhead && version !== this.#from)) return []
     this.#from = version
     return [bookmarkAt(version, false)]
@@ -243,7 +246,7 @@ const soon = (lastedMs: number): number => Math.max(minWatchMs - lastedMs, 0) + 
 
 const errorOf = (why: string): WatchEvent => ({ type: 'ERROR', status: expired(why) })
 
-/** What selections have made of events, by the selections' keys; gone with the event. */
+/** What selections have made of events, by the selections' keys; collected with the event. */
 const selectedEvents = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
 
 export const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({

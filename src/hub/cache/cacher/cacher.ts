@@ -34,20 +34,20 @@ import {
 } from './stored-lister-watcher.ts'
 import { endDelayMs, resumeDelayMs, type ReconnectRank } from './reconnect-order.ts'
 
-/** Whether API servers can be asked in the name of a cacher. */
+/** Whether the hub can reach API servers with a cacher's credential. */
 export interface Connectivity {
   readonly online: () => boolean | undefined
   /** Aborts when `online` changes. */
   readonly changed: () => AbortSignal
-  /** Since when `online` is what it is, in ms since the epoch. */
+  /** When `online` changed last, in ms since the epoch. */
   readonly since: () => number
 }
 
 export interface CacherHooks {
-  /** By how many the watches of API servers have become more, or fewer. */
+  /** The change in the number of upstream watches. */
   readonly onUpstreamWatches: (difference: number) => void
   readonly onWatchers: (difference: number) => void
-  /** The hub ended a cache watcher before its time, whose client is still there. */
+  /** The hub ended a cache watcher whose client is still connected. */
   readonly onWatcherEnded: (reason: Exclude<WatcherEnd, 'done'>) => void
   /** The upstream watch failed. `refused`: it is not tried again before a client comes. */
   readonly onFailed: (gvr: GVR, cause: unknown, refused: boolean) => void
@@ -60,59 +60,56 @@ export interface CacherParts {
   readonly upstream: UpstreamHandlers
   readonly connectivity: Connectivity
   readonly bounds: LogBounds
-  /** How soon its upstream watch resumes, of all that do when API servers can be asked again. */
+  /** The priority with which its upstream watch resumes after an outage. */
   readonly rank: ReconnectRank
   /**
    * Whether it has an upstream watch. Where it has none (a Table, versions that do not compare),
-   * its cache watchers end when an API server can be asked.
+   * its cache watchers end when an API server can be reached.
    */
   readonly reflects: boolean
   /**
-   * Whether it lists a collection of which nothing is stored, or whose cluster was restored. Where
-   * it does not, its clients are answered 410, list the collection themselves, and their list is
-   * what is stored then.
+   * Whether it lists a collection that is not stored, or whose cluster was restored. Where it does
+   * not, its clients are answered 410 and list the collection themselves, and their list is stored.
    */
   readonly lists: boolean
-  /** For how long its upstream watch stays open without cache watchers. */
+  /** How long its upstream watch stays open without cache watchers. */
   readonly idleMs: number
   readonly hooks: CacherHooks
-  /** Called with how much more its events take in memory. */
+  /** Called with the growth of its events in memory. */
   readonly onGrown?: (bytes: number) => void
   /** Called when it has had no cache watcher for `idleMs`. */
   readonly onIdle?: () => void
 }
 
-/** How a client watches. */
 export interface CacheWatchOptions {
-  /** The state first; absent: what comes after `from`. */
+  /** With the state first; absent: the events after `from`. */
   readonly state?: 'with-end' | 'without-end'
   readonly from?: string
   readonly selected: WatchSelection
   readonly bookmarks: boolean
   readonly lastsMs: number
   readonly signal: AbortSignalLike
-  /** Called when the cache watcher begins; disposed of when it is over. */
+  /** Called when the cache watcher begins; disposed of when it ends. */
   readonly onBegin?: () => Disposable
 }
 
 /**
- * How long an upstream watch that was lost while API servers can be asked may be missing before new
- * clients are not left to it.
+ * How long the upstream watch may be lost while the hub is online before new clients are forwarded.
  */
 const missingMs = 10_000
 
-/** After how long a collection is asked for again that was refused. */
+/** The hub retries a refused collection after so long. */
 const refusedMs = 30_000
 
 /**
- * The watch cache of one collection of one identity in one form, as apiserver's
- * pkg/storage/cacher: what is stored of it, the log of its latest events and, while there are cache
- * watchers, one upstream watch. When that watch is cut, the cache watchers stay, and it resumes
- * from the version that they are at. Where the API server has forgotten that version, as it does
- * when it is restarted, the cacher lists the collection, and the cache watchers stay if nothing has
- * changed. They end where it cannot resume: with 410 where something has, or the cluster was
- * restored from a backup; cleanly where the API server refuses, or the store does not take the
- * events: then the API server answers their clients.
+ * The watch cache of one collection of one identity in one representation, as apiserver's
+ * pkg/storage/cacher: the stored objects, a log of the latest events and, while there are cache
+ * watchers, one upstream watch. When that watch is cut, the cache watchers stay, and it resumes at
+ * their version. Where the API server has forgotten that version, as after its restart, the cacher
+ * lists the collection, and the cache watchers stay if nothing has changed. They end where it
+ * cannot resume: with 410 where something has changed, or the cluster was restored from a backup;
+ * cleanly where the API server refuses, or the store does not take the events: then the API server
+ * answers their clients.
  */
 export class Cacher implements AsyncDisposable {
   readonly key: CollectionKey
@@ -123,15 +120,15 @@ export class Cacher implements AsyncDisposable {
   #log: EventLog | undefined
   #gvk: GVK = { group: '', version: '', kind: '' }
   #extra = ''
-  /** The collection was listed since the log began. */
+  /** The collection was listed after the log began. */
   #wasListed = false
-  /** Aborts with the reason when no event follows in the log. */
+  /** Aborts with a reason when no event follows in the log. */
   #logEnded = new AbortController()
   #running: { readonly ending: AbortController; readonly done: Promise<void> } | undefined
   #refusedAt = Number.NEGATIVE_INFINITY
   #isWatched = false
   #lostAt = Number.NEGATIVE_INFINITY
-  /** Resolves when the upstream watch is open, or is not going to be. */
+  /** Resolves when the upstream watch is open, or has failed to open. */
   #opened = Promise.withResolvers<void>()
   #idle: Disposable | undefined
   #closed = false
@@ -144,30 +141,30 @@ export class Cacher implements AsyncDisposable {
   }
 
   /**
-   * The version of what clients are answered; `undefined`: nothing is stored. What is still being
-   * written does not count: an answer that was promised by its version would be older.
+   * The version of the committed state; `undefined`: none is stored. A write in progress does not
+   * count: an answer that names its version would be older.
    */
   get version(): string | undefined {
     return this.#parts.store.committedVersion(this.key)
   }
 
-  /** What its events in memory take. */
+  /** The memory of its events. */
   get bytes(): number {
     return this.#log?.bytes ?? 0
   }
 
-  /** Whether what is stored is being kept up with what happens. */
+  /** Whether an upstream watch keeps the stored state up to date. */
   get isLive(): boolean {
     const lost = elapsed() - this.#lostAt
     return this.#log !== undefined && (this.#isWatched || lost < missingMs)
   }
 
-  /** Whether its upstream watch was opened, or would be, with the credential of `exchange`. */
+  /** Whether its upstream watch uses the credential of this client. */
   usesCredentialOf({ authorization }: ReflectorClient): boolean {
     return this.#client.authorization === authorization
   }
 
-  /** For whom it asks from the next request on: the newest credential of an identity counts. */
+  /** Sets the client for the next requests: the newest credential of an identity counts. */
   readAs(reading: ReflectorClient): void {
     this.#client = reading
   }
@@ -178,26 +175,28 @@ export class Cacher implements AsyncDisposable {
     return storedList({ key, representation, ...(selection && { selection }) }, store)
   }
 
-  /** When an API server last confirmed what is stored, in ms since the epoch; 0: nothing is. */
+  /**
+   * When an API server last confirmed the stored state, in ms since the epoch; 0: none is stored.
+   */
   get confirmedAt(): number {
     return this.#parts.store.confirmedAt(this.key) ?? 0
   }
 
-  /** Whether each event after `from` is in memory, so that none between is left out. */
+  /** Whether memory has every event after `from`. */
   hasEventsAfter(from: string): boolean {
     return this.#log?.after(from) !== undefined
   }
 
-  /** Lets go of the oldest events in memory until they take `bytes` at most. */
+  /** Drops the oldest events in memory until the rest takes `bytes` at most. */
   shrink(bytes: number): void {
     this.#log?.shrink(bytes)
   }
 
   /**
-   * Opens the upstream watch, unless it is open, and resolves when it is or is not going to be,
-   * after `patienceMs` at the latest. Where nothing is stored yet, it begins with what is stored
-   * under `like`, if anything: the same collection, as another identity was given it that may read
-   * all of it.
+   * Opens the upstream watch, unless it is open. Resolves when it is open or has failed to open,
+   * after `patienceMs` at the latest. Where nothing is stored yet, it begins with a copy of `like`,
+   * if that is stored: the same collection, recorded under another identity that may read all of
+   * it.
    */
   async open(patienceMs: number, like?: CollectionKey): Promise<void> {
     this.resume(like)
@@ -216,7 +215,7 @@ export class Cacher implements AsyncDisposable {
     const done = this.#reflect(ending.signal, like).finally(() => {
       this.#running = undefined
       this.#opened.resolve()
-      // After 410 its clients list the collection, and come back at once.
+      // After a 410 its clients list the collection, and watch again at once.
       if (ending.signal.aborted || this.#log === undefined) return
       this.#refusedAt = elapsed()
       this.#end('over')
@@ -258,7 +257,7 @@ export class Cacher implements AsyncDisposable {
         onFailed: (cause) =>
           this.#parts.hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused),
       },
-      // What was stored before may be of a cluster that was restored from a backup since.
+      // The stored state may be that of a cluster that was restored from a backup since.
       this.confirmedAt < this.#parts.connectivity.since(),
     )
     await reflector.run(signal)
@@ -270,7 +269,7 @@ export class Cacher implements AsyncDisposable {
     if (stored) await copyCollection(store, this.key, stored)
   }
 
-  /** Waits for an API server that can be asked, and for the turn of its rank then. */
+  /** Waits until the hub can reach an API server, and then for the delay of its rank. */
   async #reachable(signal: AbortSignal): Promise<boolean> {
     const { connectivity, rank } = this.#parts
     let waited = false
@@ -293,15 +292,15 @@ export class Cacher implements AsyncDisposable {
     if (is) for (const act of this.#ready) act()
   }
 
-  /** Calls `act` when the upstream watch has been opened, until disposed. */
+  /** Calls `act` whenever the upstream watch opens, until disposed. */
   onReady(act: () => void): Disposable {
     this.#ready.add(act)
     return { [Symbol.dispose]: () => this.#ready.delete(act) }
   }
 
   /**
-   * The log goes on where the upstream watch resumes, and after a list that has confirmed what was
-   * stored. After one that brought changes, whose events are not known, another log begins.
+   * The log continues where the upstream watch resumes, and after a list that confirms the stored
+   * state. After a list that brings changes, whose events are unknown, a new log begins.
    */
   #synced(): void {
     const log = this.#log
@@ -310,7 +309,7 @@ export class Cacher implements AsyncDisposable {
     if (!this.#log) this.#begin()
   }
 
-  /** Takes up what is stored. Whether anything is. */
+  /** Begins a log at the stored version. False where nothing is stored. */
   #begin(): boolean {
     using stored = this.stored()
     if (stored === undefined) return false
@@ -321,10 +320,10 @@ export class Cacher implements AsyncDisposable {
   }
 
   /**
-   * The version from which the upstream watch resumes. The store may have more than the log. What a
-   * watch committed before it was cut comes from the disk, where each event has the state before
-   * it; the API server's repetition of what is stored already has not. What a list brought is no
-   * event: the API server has those between.
+   * The version at which the upstream watch resumes. The store may be ahead of the log. Events that
+   * a watch committed before it was cut come from the store, each with the previous state of its
+   * object, which the API server's repetition of them lacks. The changes of a list have no events
+   * there: the API server has those.
    */
   #resumeVersion(): string | undefined {
     const log = this.#log
@@ -341,7 +340,7 @@ export class Cacher implements AsyncDisposable {
     }
     const isWhole = !isNewer(stored, log.version)
     if (!isWhole && [...this.#watchers].some((watcher) => watcher.selects)) {
-      // Whether an object leaves a selection is told by the state before.
+      // Only the previous state shows whether an object leaves a selection.
       this.#end('over')
       return stored
     }
@@ -356,8 +355,7 @@ export class Cacher implements AsyncDisposable {
     if (stored === undefined || isNewer(version, stored)) {
       throw new RequestRefused(0, 'the store does not take its events')
     }
-    // Nothing that follows the log can be older: whether the cluster was restored is found out
-    // next.
+    // No event that follows the log can be older. Whether the cluster was restored is checked next.
     if (isNewer(log.version, version)) throw new Error('the upstream watch sent a past version')
     this.#publish(log, events)
   }
@@ -370,7 +368,7 @@ export class Cacher implements AsyncDisposable {
     if (log.bytes > bytes) this.#parts.onGrown?.(log.bytes - bytes)
   }
 
-  /** Ends all cache watchers, not all at once. */
+  /** Ends all cache watchers, at random times. */
   #end(reason: 'over' | 'expired'): void {
     this.#log = undefined
     const over = this.#logEnded
@@ -378,13 +376,13 @@ export class Cacher implements AsyncDisposable {
     over.abort(reason)
   }
 
-  /** `undefined`: what follows the version that is watched from is not known here. */
+  /** `undefined`: the events after the client's version are not known here. */
   watch(options: CacheWatchOptions): WatchReply | undefined {
     const events = this.events(options)
     return events && { ...this.#reply(events), snapshot: () => this.snapshot(options) }
   }
 
-  /** What of the collection a client is shown that watches so. */
+  /** The stored objects that such a watch selects. */
   snapshot({ selected }: Pick<CacheWatchOptions, 'selected'>): StoredList | undefined {
     const { selection } = selected
     return this.stored(selection.everything ? undefined : selection)
@@ -469,7 +467,7 @@ export class Cacher implements AsyncDisposable {
     return cursor === undefined ? this.#fromStore(log, from) : { cursor, from }
   }
 
-  /** What the log has not any more may be on the disk. */
+  /** Events that the log has dropped may be in the store. */
   #fromStore(
     log: EventLog,
     from: string,
@@ -484,14 +482,14 @@ export class Cacher implements AsyncDisposable {
     }
   }
 
-  /** A watch from a version that is not known any more: its client has to list. */
+  /** The answer to a watch from a version that is no longer known: its client has to list. */
   expired(from: string): WatchReply {
     if (!this.#log) this.#begin()
     const status = expired(tooOld(from, this.version ?? ''))
     return this.#reply(once([{ type: 'ERROR', status }]))
   }
 
-  /** Closes the upstream watch when there has been no cache watcher for long. */
+  /** Closes the upstream watch after `idleMs` without cache watchers. */
   #scheduleIdle(): void {
     if (this.#watchers.size > 0 || this.#idle || this.#closed) return
     this.#idle = after(this.#parts.idleMs, () => {
@@ -519,7 +517,7 @@ export class Cacher implements AsyncDisposable {
 const tooOld = (from: string, version: string): string =>
   `too old resource version: ${from} (${version})`
 
-/** Aborts when an API server can be asked: at once where one can. */
+/** Aborts when an API server can be reached: at once where one can. */
 const reachableAgain = (link: Connectivity): AbortSignal =>
   link.online() === true ? AbortSignal.abort('over') : link.changed()
 

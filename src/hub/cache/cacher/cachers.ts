@@ -25,24 +25,24 @@ export interface CachersParts {
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
   readonly recorder: Pick<Recorder, 'recordsWatch' | 'comparesEvents'>
-  /** Whether API servers can be asked with a credential. */
+  /** Whether the hub can reach API servers with a credential. */
   readonly connectivity: (credential: Credential) => Connectivity
-  /** How long a watch lasts at least whose client named no timeout. */
+  /** The shortest lifetime of a watch whose client set no timeout. */
   readonly leastMs: number
-  /** Of the events of one collection that are kept in memory. */
+  /** The bounds of each collection's events in memory. */
   readonly bounds: LogBounds
-  /** What the events of all collections may take together, in bytes. */
+  /** The most memory for all collections' events, in bytes. */
   readonly mostBytes: number
   readonly hooks: CacherHooks
 }
 
 /**
- * How long the upstream watch of a collection stays open without clients: one whose watch has timed
- * out comes back at once.
+ * How long the upstream watch of a collection stays open without clients: a client whose watch has
+ * timed out returns at once.
  */
 const idleMs = 2_000
 
-/** How long a client waits for the upstream watch to open before its own goes up. */
+/** How long a client waits for the upstream watch to open before its own watch is forwarded. */
 const patienceMs = 1_000
 
 interface RecordedWatchRequest {
@@ -50,36 +50,36 @@ interface RecordedWatchRequest {
   readonly info: ResourceRequest
 }
 
-/** A cacher, and the exchanges of its clients by component. */
+/** A cacher, and its clients by component. */
 interface ServedCacher {
   readonly cacher: Cacher
   readonly clients: Map<string, { readonly exchange: Exchange; open: number }>
 }
 
 /**
- * The cachers of all recorded collections that are request: one for each identity, form and
- * collection. All clients of an identity that watch the same are served by one upstream watch, and
- * a client's watch outlives that one.
+ * The cachers of all watched collections that are recorded: one for each identity, representation
+ * and collection. One upstream watch serves all clients of an identity that watch the same
+ * collection, and a client's watch outlives it.
  */
 export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
   readonly #served = new Map<string, ServedCacher>()
-  /** No fewer than the events take: what logs have let go of since may be among them. */
+  /** An upper bound of the events' memory: logs may have dropped some since. */
   #bytesAtMost = 0
 
   constructor(parts: CachersParts) {
     this.#parts = parts
   }
 
-  /** What the events of all collections take in memory. */
+  /** The memory of all collections' events. */
   get bytes(): number {
     return [...this.#served.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)
   }
 
   /**
-   * Answers while an API server can be asked: from a cacher that follows what the client knows, or
-   * by `passThrough`. A watch that passes through goes over to the cacher at a bookmark, and when
-   * it is cut.
+   * Answers while the hub is online: from a cacher that has the events after the client's version,
+   * or by `passThrough`. A watch that passes through continues from the cacher at a bookmark, and
+   * when it is cut.
    */
   async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
     const request = this.#request(exchange)
@@ -88,9 +88,9 @@ export class Cachers implements AsyncDisposable {
   }
 
   /**
-   * Answers a watch from what is stored, and with what follows once an API server can be asked;
-   * `undefined`: nothing stored tells what is in the collection. Throws what an API server refuses
-   * before a watch start.
+   * Answers a watch from the stored state, and with the events that follow once the hub is online;
+   * `undefined`: the collection is not stored. Throws what an API server refuses before a watch
+   * begins.
    */
   offline(exchange: Exchange, info: ResourceRequest): WatchReply | undefined {
     const { resourceVersion: asked, sendInitialEvents } = listOptionsOf(info.query, true, true)
@@ -107,9 +107,9 @@ export class Cachers implements AsyncDisposable {
     const isAny = asked === '' || asked === '0'
     const newer = refusalOfNewer(asked, version)
     if (sendInitialEvents === true && newer) throw new StatusError(newer)
-    // An API server that serves WatchLists takes a watch from any version for one, unless it says
-    // otherwise. A client that knows a newer version waits, as at an API server: to send it back to
-    // a list would show it an older state.
+    // An API server that serves WatchLists treats a watch from any version as one, unless it says
+    // otherwise. A client that knows a newer version waits, as at an API server: a list would show
+    // it an older state.
     const start =
       (sendInitialEvents ?? isAny)
         ? ({ state: 'with-end' } as const)
@@ -126,7 +126,7 @@ export class Cachers implements AsyncDisposable {
     return { ...reply, headers: withStaleness(reply.headers, exchange, cacher.confirmedAt) }
   }
 
-  /** A watch of whole objects that is recorded. */
+  /** The exchange, where it is a watch of whole objects that is recorded. */
   #request(exchange: Exchange): RecordedWatchRequest | undefined {
     const { info } = exchange
     if (!info.isResource || info.verb !== 'watch') return undefined
@@ -138,7 +138,7 @@ export class Cachers implements AsyncDisposable {
     return this.#parts.recorder.recordsWatch(exchange) ? { exchange, info } : undefined
   }
 
-  /** The answer of a cacher that is kept up with the cloud. */
+  /** The answer of a cacher whose upstream watch is open. */
   async #live(request: RecordedWatchRequest): Promise<WatchReply | undefined> {
     const { exchange, info } = request
     const { store } = this.#parts
@@ -152,7 +152,7 @@ export class Cachers implements AsyncDisposable {
     const served = this.#of(request, key, representation)
     const { cacher } = served
     const reading = this.#clientOf(exchange, served.clients)
-    // The API server has not seen this token for this collection: it answers first.
+    // The API server has to accept this token for this collection first.
     if (cacher.isLive && !cacher.usesCredentialOf(reading)) return undefined
     const options = this.#watchOptions(request, served)
     if (start.kind === 'state') {
@@ -164,25 +164,26 @@ export class Cachers implements AsyncDisposable {
     cacher.readAs(reading)
     await cacher.open(patienceMs)
     if (exchange.signal.aborted || !cacher.isLive) return undefined
-    // What is on the disk may leave out what came and went between two lists; the API server knows.
+    // The store may lack objects that came and went between two lists; the API server has their
+    // events.
     if (!cacher.hasEventsAfter(start.version)) return undefined
     return cacher.watch({ ...options, from: start.version })
   }
 
-  /** The client's own watch, until it goes over to the cacher. */
+  /** The client's own upstream watch, until it continues from the cacher. */
   async #continued(request: RecordedWatchRequest, passThrough: PassThrough): Promise<Reply> {
     const { exchange, info } = request
     const began = elapsed()
     const own = ownUpstream(exchange.signal)
     const reply = await passThrough(own.signal)
-    // A cacher's own answers go on by themselves.
+    // A cacher's own answer needs no continuation.
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
     const start = watchStart(info)
     let { snapshot } = reply
     let key: CollectionKey | undefined
     const follow = (version: string, isCut: boolean) => {
       const representation = reply.representation()
-      // The first event has shown the form, or none is to come.
+      // The first event determines the representation, or there is none.
       key ??= collectionKey(exchange, info, representation)
       const isStored = this.#parts.store.version(key) !== undefined
       if (!isWhole(representation) || !isStored || !onBehalfOf(exchange)) return undefined
@@ -278,8 +279,8 @@ export class Cachers implements AsyncDisposable {
   }
 
   /**
-   * Those with the most events give up half of them, until all fit. They are measured only where
-   * they may not: with hundreds of cachers that would be most of the work of an event.
+   * Halves the largest logs until all fit. It measures them only where they may not fit: with
+   * hundreds of cachers that would be most of the work of an event.
    */
   #bound(grownBy: number): void {
     const { mostBytes } = this.#parts

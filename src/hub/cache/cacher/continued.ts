@@ -4,22 +4,22 @@ import type { Reply } from '../../../http/exchange/exchange.ts'
 import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
 
 export interface Continuation {
-  /** The version the client watches from; absent: it is shown the state first. */
+  /** The version the client watches from; absent: the watch begins with the state. */
   readonly from: ResourceVersion | undefined
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignalLike
   /**
-   * The rest of the watch from `version` on, from a cacher; `undefined`: not yet, or `isCut`, not
+   * The rest of the watch after `version`, from a cacher; `undefined`: not yet, or with `isCut` not
    * at all.
    */
   readonly follow: (version: ResourceVersion, isCut: boolean) => Rest | undefined
-  /** Calls back when a cacher can follow that could not before; absent: the next event tells. */
+  /** Calls back when a cacher becomes able to follow; absent: it is tried at the next event. */
   readonly onReady?: (act: () => void) => Disposable
   /** Closes the upstream watch, which may be waiting for its next event. */
   readonly close: () => void
 }
 
-/** The way to the API server, until `signal` aborts. */
+/** Forwards the request to an API server, until `signal` aborts. */
 export type PassThrough = (signal: AbortSignalLike) => Promise<Reply>
 
 type Rest = AsyncIterable<readonly WatchEvent[]>
@@ -32,9 +32,9 @@ export function ownUpstream(client: AbortSignalLike): { signal: AbortSignal; clo
 }
 
 /**
- * The client's own upstream watch, until a cacher follows it: as soon as that can be, so that the
- * upstream watch can be closed, or when it is cut. Among initial events, whose versions are in no
- * order, and after an ERROR nothing follows.
+ * The client's own upstream watch, until a cacher follows it: as soon as possible, so that the
+ * upstream watch can be closed, or when it is cut. Nothing follows among initial events, whose
+ * versions are unordered, nor after an ERROR.
  */
 export async function* continued(
   events: AsyncIterable<readonly WatchEvent[]>,
@@ -79,7 +79,7 @@ export async function* continued(
   if (rest) yield* rest
 }
 
-/** Where the client is after a group of events; `undefined`: among initial events. */
+/** The client's version after a group of events; `undefined`: among initial events. */
 function positionAfter(
   group: readonly WatchEvent[],
   before: ResourceVersion | undefined,

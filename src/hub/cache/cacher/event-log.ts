@@ -1,10 +1,10 @@
 import { versionOf, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 
-/** What arrived together, and was committed together. */
+/** Events that arrived together, and were committed together. */
 export interface EventGroup {
   readonly events: readonly ObjectEvent[]
-  /** Of its last event. */
+  /** The version of the last event. */
   readonly version: string
   readonly bytes: number
 }
@@ -14,43 +14,40 @@ export interface LogBounds {
   readonly bytes: number
 }
 
-/** What an event takes besides its bytes. */
+/** The memory of an event besides its bytes. */
 const overhead = 256
 
 /**
- * The latest events of one collection, oldest first, for any number of readers, none of which it
- * knows: each has a cursor, and reads when it likes what is still there.
+ * The latest events of one collection, oldest first, for any number of cache watchers. Each has a
+ * cursor, and reads at its own pace what the log still has.
  */
 export class EventLog {
   readonly #bounds: LogBounds
   readonly #groups: EventGroup[] = []
-  /** How many groups were let go. */
+  /** The number of groups dropped. */
   #dropped = 0
   #bytes = 0
   #tail: string
   #version: string
 
-  /**
-   * Begins at `version`, of which everything is known. What cannot be compared with it follows in
-   * no log: it stays empty then.
-   */
+  /** Begins at `version`. A log whose version does not compare stays empty. */
   constructor(version: string, bounds: LogBounds) {
     this.#bounds = bounds
     this.#tail = version
     this.#version = version
   }
 
-  /** The version up to which all is known. */
+  /** The version of the newest event or bookmark. */
   get version(): string {
     return this.#version
   }
 
-  /** The version after which all events are here. */
+  /** The version before the oldest event: the log has all events after it. */
   get tail(): string {
     return this.#tail
   }
 
-  /** The cursor of what comes next. */
+  /** The cursor of the next group. */
   get end(): number {
     return this.#dropped + this.#groups.length
   }
@@ -60,7 +57,7 @@ export class EventLog {
   }
 
   /**
-   * Adds what is newer than all that is here, each event with its bytes copied out of the chunk it
+   * Adds the events that are newer than the log, each with its bytes copied out of the chunk it
    * came in.
    */
   append(events: readonly WatchEvent[]): boolean {
@@ -93,7 +90,7 @@ export class EventLog {
     }
   }
 
-  /** Lets go of the oldest events until they take `bytes` at most. */
+  /** Drops the oldest events until the rest takes `bytes` at most. */
   shrink(bytes: number): void {
     while (this.#groups.length > 0 && this.#bytes > bytes) this.#dropOldest()
   }
@@ -106,14 +103,16 @@ export class EventLog {
     this.#tail = oldest.version
   }
 
-  /** What is at a cursor; `gone`: it was let go; `undefined`: it has not come yet. */
-  at(cursor: number): EventGroup | 'gone' | undefined {
-    return cursor < this.#dropped ? 'gone' : this.#groups[cursor - this.#dropped]
+  /**
+   * The group at a cursor; `dropped`: the log no longer has it; `undefined`: it has not come yet.
+   */
+  at(cursor: number): EventGroup | 'dropped' | undefined {
+    return cursor < this.#dropped ? 'dropped' : this.#groups[cursor - this.#dropped]
   }
 
   /**
-   * Where to begin to read all events after `version`, which may be among others; `undefined`: they
-   * are not all here any more.
+   * The cursor from which to read all events after `version`; `undefined`: the log no longer has
+   * them all. The first group may have older events as well.
    */
   after(version: string): number | undefined {
     if (version === this.#version) return this.end
@@ -129,7 +128,7 @@ export class EventLog {
   }
 }
 
-/** The same event in memory of its own: what it came in may be far larger. */
+/** The same event in its own memory: the chunk that it came in may be far larger. */
 function copied(event: ObjectEvent): ObjectEvent {
   const { frame, object } = event
   if (!frame) return { ...event, object: { ...object, bytes: Buffer.from(object.bytes) } }

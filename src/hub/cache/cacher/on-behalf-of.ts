@@ -3,8 +3,8 @@ import type { RequestCredentials } from '../../../http/exchange/own-request.ts'
 import { isProven } from '../../../http/exchange/proven.ts'
 
 /**
- * In whose name the hub asks an API server for what the caller reads; `undefined`: the caller has
- * not proved its identity.
+ * The caller's credentials for requests that the hub makes on its behalf; `undefined`: the caller
+ * is not proven.
  */
 export function onBehalfOf(exchange: Exchange): RequestCredentials | undefined {
   if (!isProven(exchange)) return undefined

@@ -1,27 +1,27 @@
 import { resourceVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 
-/** How a list or watch begins. */
+/** Where a list or watch begins. */
 export type ReadStart =
-  /** The state, no older than `least`; with `ends`, told of its end. */
+  /** With the state, not older than a version; with `bookmarkAtEnd`, a bookmark follows it. */
   | {
       readonly kind: 'state'
       readonly notOlderThan: ResourceVersion | undefined
       readonly bookmarkAtEnd: boolean
     }
-  /** The most recent state, which online only an API server knows. */
+  /** With a consistent read, which online only an API server can answer. */
   | { readonly kind: 'consistent'; readonly bookmarkAtEnd: boolean }
-  /** What comes after a version. */
+  /** With the events after a version. */
   | { readonly kind: 'after'; readonly version: ResourceVersion }
   /**
-   * Exactly one version, a further page, or what is refused: left to the API server, and offline to
-   * what the caller itself was shown.
+   * One exact version, a further page, or invalid options: online the API server answers, and
+   * offline the caller's own records.
    */
   | { readonly kind: 'delegated' }
 
 const delegated = { kind: 'delegated' } as const
 
-/** As apiserver pkg/storage/cacher understands what is asked for. */
+/** As apiserver pkg/storage/cacher reads the options. */
 export function watchStart({ query }: ResourceRequest): ReadStart {
   const asked = query.get('resourceVersion') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
@@ -34,8 +34,8 @@ export function watchStart({ query }: ResourceRequest): ReadStart {
   }
   if (match !== '' || query.has('sendInitialEvents')) return delegated
   if (version !== undefined) return { kind: 'after', version }
-  // An API server answers a watch without a version from its cache, like one from version 0, and
-  // takes both for WatchLists.
+  // An API server answers a watch without a version from its watch cache, as one from version 0,
+  // and treats both as WatchLists.
   return { kind: 'state', notOlderThan: undefined, bookmarkAtEnd: true }
 }
 
@@ -46,7 +46,7 @@ export function listStart({ query }: ResourceRequest): ReadStart {
   if (query.get('continue') || (match !== '' && match !== 'NotOlderThan')) return delegated
   if (asked === '') return { kind: 'consistent', bookmarkAtEnd: false }
   if (asked === '0') return { kind: 'state', notOlderThan: undefined, bookmarkAtEnd: false }
-  // With a limit it is that version exactly, page by page.
+  // With a limit it is a read of that exact version, page by page.
   const isPaged = Number(query.get('limit') ?? 0) !== 0
   if (version === undefined || isPaged) return delegated
   return { kind: 'state', notOlderThan: version, bookmarkAtEnd: false }

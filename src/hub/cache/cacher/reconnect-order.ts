@@ -5,8 +5,8 @@ import { nodeIdentity } from '../../../api/request/identity.ts'
 import type { ResourceRequest } from '../../../api/request/request-info.ts'
 
 /**
- * The ranks in which watches go back to the cloud, each with the time that is between its beginning
- * and the next one's.
+ * The ranks in which watches reconnect after an outage; each takes `spreadMs` before the next
+ * begins.
  */
 const ranks = [
   { name: 'node', spreadMs: 200 },
@@ -23,9 +23,8 @@ const references = new Set(['secrets', 'configmaps'])
 const endpoints = new Set(['services', 'endpointslices', 'endpoints'])
 
 /**
- * How soon a watch is to learn what the cloud has changed: first the node's own node and pods, then
- * what its pods refer to, then where their traffic goes, then all else, and at last people, who can
- * ask again.
+ * The rank of a watch: first the node's own Node and pods, then what its pods refer to, then where
+ * their traffic goes, then the rest, and last people, who can retry by hand.
  */
 export function reconnectRank(
   { component, identity }: Exchange,
@@ -40,14 +39,14 @@ export function reconnectRank(
 }
 
 /**
- * After how many milliseconds a watch ends that has lasted for `lastedMs` when the cloud is back:
- * in the order of its rank and at random within it, so that they do not all come to the cloud at
- * once; but none so soon that its client takes it for a failure and lists again.
+ * The delay in ms after which a watch that has lasted for `lastedMs` ends when the hub is online
+ * again: in the order of ranks and at random within one, so that the watches do not all reconnect
+ * at once; but never so soon that the client takes it for a failure and lists again.
  */
 export const endDelayMs = (rank: ReconnectRank, lastedMs: number): number =>
   Math.max(resumeDelayMs(rank), minWatchMs - lastedMs)
 
-/** After how many milliseconds an upstream watch resumes then, in the same order. */
+/** The delay in ms after which an upstream watch resumes then, in the same order. */
 export function resumeDelayMs(rank: ReconnectRank): number {
   let from = 0
   for (const { name, spreadMs } of ranks) {

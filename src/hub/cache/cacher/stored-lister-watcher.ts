@@ -13,18 +13,18 @@ import {
 import type { Representation } from '../../../api/request/representation.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 
-/** The way to the API servers. */
+/** The handlers that reach the API servers. */
 export interface UpstreamHandlers {
-  /** The answer is recorded before it is passed on: what it says is committed when it is read. */
+  /** Records each answer before it returns it: what is read from it has been committed. */
   readonly recorded: Handler<Exchange, Reply>
   readonly unrecorded: Handler<Exchange, BytesReply>
 }
 
-/** For whom a cacher asks the API server. */
+/** The client in whose place a cacher reads from the API server. */
 export interface ReflectorClient extends RequestCredentials {
-  /** The User-Agent of the component that the answers are recorded for; absent: the hub's own. */
+  /** The User-Agent of the component under which answers are recorded; absent: the hub's own. */
   readonly userAgent?: string
-  /** Whether one that reads the events compares them with what was held before. */
+  /** Whether a watcher of the events needs the previous state of the objects. */
   readonly comparesEvents?: () => boolean
 }
 
@@ -33,13 +33,13 @@ export interface ReflectedCollection {
   readonly representation: Representation
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
-  /** Asked for each request: the newest credential counts. */
+  /** Called for each request: the newest credential counts. */
   readonly client: () => ReflectorClient
 }
 
 const refusals = new Set([401, 403, 404, 405, 406])
 
-/** More than one object takes (etcd takes 1.5 MiB). */
+/** Larger than any single object (etcd takes 1.5 MiB). */
 const peekBytes = 4 * 1024 * 1024
 
 interface ListMeta {
@@ -83,7 +83,7 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
       if (reply.kind !== 'watch') throw refusalOf(reply)
       return inForm(reply.events, () => reply.representation().key === representation.key)
     },
-    // One object is read consistently, which no server that lags answers from what it has.
+    // A consistent read of one object, which no lagging server answers from its watch cache.
     isRestored: async (signal) => {
       const asked = { method: 'GET', ...of.client(), accept: mediaType('json'), signal } as const
       const reply = await upstream.unrecorded(ownRequest({ ...asked, url: url({ limit: '1' }) }))

@@ -63,7 +63,7 @@ for (const [what, bounds] of [
     const log = logAt(10, bounds)
     const cursor = log.end
     for (const version of [11, 12, 13, 14]) log.append([event(version)])
-    t.equal(log.at(cursor), 'gone')
+    t.equal(log.at(cursor), 'dropped')
     t.equal(after(log, 11), undefined)
     t.strictSame(after(log, 12), ['13', '14'])
     t.ok(log.bytes <= 1_000)
