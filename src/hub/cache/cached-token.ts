@@ -9,7 +9,7 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { tokenKey } from '../answers/keys.ts'
 import type { ObjectKey } from '../store/store.ts'
 
-/** An answer with a token, as it is put into the store. */
+/** A token as the store has it. */
 export interface CachedToken {
   readonly key: ObjectKey
   readonly gvk: GVK
@@ -17,8 +17,8 @@ export interface CachedToken {
 }
 
 /**
- * What is kept of the answer to a token request; `undefined` where request or answer is of another
- * kind, and for callers who have proved no identity. Throws `MalformedBody`.
+ * The token to store from the answer to a token request; `undefined` where request or answer is of
+ * another kind, and for unproven callers. Throws `MalformedBody`.
  */
 export function cachedTokenOf(
   exchange: Exchange,
@@ -37,7 +37,7 @@ export function cachedTokenOf(
   if (spec === undefined || token === '') return undefined
   const key = tokenKey(exchange, info, representation, spec)
   const { namespace, name } = key
-  // An answer has no version of its own: the last one counts.
+  // A TokenRequest has no version: the last answer counts.
   const { bytes } = answered.object
   return {
     key,

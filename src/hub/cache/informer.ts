@@ -19,12 +19,9 @@ import {
   type WatchOptions,
 } from '../../api/reflector/reflector.ts'
 
-/** A collection that the hub itself reads. */
+/** The collection that an informer lists and watches. */
 export interface InformerTarget {
-  /**
-   * In the API versions it is read in, most wanted first: where one is not served, the next one is
-   * tried.
-   */
+  /** Its API versions in order of preference: where one is not served, the next one is tried. */
   readonly versions: readonly [GVR, ...GVR[]]
   readonly namespace?: string
   readonly labelSelector?: string
@@ -34,37 +31,39 @@ export interface InformerTarget {
   readonly onlyMetadata?: boolean
 }
 
-/** An object of it, to be read at once. */
+/** An object of the collection, valid only during the call. */
 export interface InformerObject {
   readonly gvr: GVR
   readonly cursor: Cursor
-  /** In JSON its text; of metadata only, it has `metadata`. */
+  /** In JSON its text; with `onlyMetadata` it has only `metadata`. */
   readonly bytes: Uint8Array
 }
 
-/** `code` is that of an API server's answer that is no list. */
+/** `code`: the status code of an answer that is no list. */
 export type InformerState =
   | { readonly kind: 'syncing' }
   | { readonly kind: 'synced' }
   | { readonly kind: 'refused'; readonly code: number }
-  /** Nothing was answered, or the cache has nothing either. */
+  /** No answer came, or the cache has none either. */
   | { readonly kind: 'failed' }
 
 export interface InformerParts<T> {
   readonly of: InformerTarget
   readonly onBehalf: Pick<RequestCredentials, 'identity' | 'credential'>
-  /** Asks the cloud or, offline, the cache; the answer is recorded under `onBehalf`. */
+  /**
+   * Reads from an API server or, offline, from the cache; the answer is recorded under `onBehalf`.
+   */
   readonly ask: Handler<Exchange>
   /** Aborts when the hub goes offline or online. */
   readonly linkChanged: () => AbortSignal
   /**
-   * What is wanted of an object; `undefined`: nothing. Throws where it cannot be read, which counts
-   * as a failure.
+   * Reads the value of an object; `undefined`: it has none. To throw counts as a failure of the
+   * list or watch.
    */
   readonly read: (object: InformerObject) => T | undefined
   /**
-   * All that is wanted of the collection, by `namespace/name` or the name of what is
-   * cluster-scoped: first, and when it has changed.
+   * Called with all values, by `namespace/name` or the name of cluster-scoped objects: after the
+   * first list, and after each change.
    */
   readonly onValues: (values: ReadonlyMap<string, T>) => void
   readonly onState: (state: InformerState) => void
@@ -72,23 +71,22 @@ export interface InformerParts<T> {
 }
 
 /**
- * What is refused is asked for again when it may have been granted, or installed: ever more rarely,
- * since every node of the cluster does so; at once where that is said (`retry`), or the link was
- * gone.
+ * The hub retries a refused read, which may have been granted or installed since: with exponential
+ * backoff, as every node of the cluster does so; at once after `retry` or an outage.
  */
 const firstRefusedMs = 60_000
 const longestRefusedMs = 15 * 60_000
 
-/** Over how long hubs come back to an API server that is there again. */
+/** Hubs return to an API server at random times within this. */
 const spreadMs = 500
 
 const refusals = new Set([400, 401, 403, 404, 405, 406])
 
 /**
- * A reflector of a collection in the hub's own name and the values read of its objects, for as long
- * as it lives. It reads through the hub's own way to the cloud and its cache, so that offline it
- * has what the cache knows. After a watch that was cut and had no events it lists the collection,
- * which also finds out a cluster that was restored from a backup.
+ * An informer of the hub itself: a reflector of a collection, and the values read of its objects.
+ * It reads through the hub's own path to API servers and cache, so that offline it has the cached
+ * state. After a watch that was cut and had no events it lists the collection, which also detects a
+ * cluster that was restored from a backup.
  */
 export class Informer<T> implements AsyncDisposable {
   readonly #parts: InformerParts<T>
@@ -109,7 +107,7 @@ export class Informer<T> implements AsyncDisposable {
     this.#done = this.#run(this.#ending.signal)
   }
 
-  /** Tries at once where it waits to try again, or where the request that is under way fails. */
+  /** Retries at once where it backs off, or where the running request fails. */
   retry(): void {
     const due = this.#retry
     this.#retry = new AbortController()
@@ -158,7 +156,7 @@ export class Informer<T> implements AsyncDisposable {
     }
   }
 
-  /** Whether there is one; after the last it is the first one's turn again, later. */
+  /** False after the last version: then the first one is tried again, later. */
   #tryNextVersion(): boolean {
     this.#at = (this.#at + 1) % this.#parts.of.versions.length
     return this.#at > 0
@@ -169,7 +167,7 @@ export class Informer<T> implements AsyncDisposable {
     return versions[this.#at] ?? versions[0]
   }
 
-  /** Waits as long as for what was refused; less where the link changes, or `due` aborts. */
+  /** Backs off; less where the link changes, or `due` aborts. */
   async #backOff(due: AbortSignal, signal: AbortSignal): Promise<void> {
     const ms = this.#refusedMs
     this.#refusedMs = Math.min(2 * ms, longestRefusedMs)
@@ -181,7 +179,7 @@ export class Informer<T> implements AsyncDisposable {
     if (!due.aborted && over.signal.aborted) await sleep(jitter(0, spreadMs), signal)
   }
 
-  /** Calls back when it is to be tried again at once, or soon after the link has changed. */
+  /** Calls back on `retry`, and soon after the link has changed. */
   #onRetryDue(signal: AbortSignal, act: () => void): Disposable {
     const both = new DisposableStack()
     both.use(onAbort(this.#retry.signal, act))

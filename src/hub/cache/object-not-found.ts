@@ -8,8 +8,8 @@ import type { Encoding } from '../../api/kube/media-type.ts'
 import type { Status } from '../../api/kube/status.ts'
 
 /**
- * Whether the body of a 404 says that the object of this name does not exist. A server answers 404
- * as well while it does not know the resource (yet), which says nothing of its objects.
+ * Whether the body of a 404 states that the object of this name does not exist. A server also
+ * answers 404 for a resource that it does not serve (yet), which states nothing about its objects.
  */
 export function isObjectNotFound(encoding: Encoding, body: Uint8Array, name: string): boolean {
   const status = readAnswer(encoding, asBuffer(body))

@@ -4,19 +4,18 @@ import { isNewer, resourceVersion, type ResourceVersion } from '../../api/kube/r
 import type { Identity } from '../../api/request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 
-/** Identities and resources remembered at a time; of the others the store knows what it has. */
+/** How many identities and resources are held in memory; for the rest the store is read. */
 const mostKnown = 4_096
 
-/** Who is shown what. */
 interface ObservedResource {
   readonly identity: Identity
   readonly gvr: GVR
 }
 
 /**
- * The newest resource version at which each identity was shown anything of a resource, by gets,
- * lists and watches alike: while a newer state of it can be had, it is not given an older one. What
- * is recorded was committed before it was noted, so that after a restart the store tells it.
+ * The last observed resource version of each identity and resource, by gets, lists and watches
+ * alike: while a newer state is available, the hub answers with none that is older. A recorded
+ * answer is committed before it is noted, so that the store has the version after a restart.
  */
 export class ObservedVersions {
   readonly #store: Pick<ObjectStore, 'observedVersion'>
@@ -33,7 +32,10 @@ export class ObservedVersions {
     return known
   }
 
-  /** It is about to be shown something of this version; what is no version changes nothing. */
+  /**
+   * To be called before an answer of this version is passed on; a string that is no version is
+   * ignored.
+   */
   note(of: ObservedResource, version: string): void {
     const shown = resourceVersion(version)
     if (shown === undefined) return
@@ -45,7 +47,7 @@ export class ObservedVersions {
 
   /**
    * The same for a consistent read, before which `of` was `before`. It cannot be older, unless the
-   * cluster was restored from a backup: then that is what counts from now on.
+   * cluster was restored from a backup: then its version replaces the last observed one.
    */
   noteConsistent(of: ObservedResource, version: string, before: ResourceVersion | undefined): void {
     const shown = resourceVersion(version)
@@ -55,6 +57,6 @@ export class ObservedVersions {
   }
 }
 
-/** Whatever the API version, an object has one resource version. */
+/** An object has one resource version in all API versions. */
 const keyOf = (identity: Identity, { group, resource }: GVR): string =>
   JSON.stringify([identity, group, resource])

@@ -10,8 +10,8 @@ import {
 import { selectorsOf } from '../answers/keys.ts'
 
 /**
- * What can be kept of an exchange: an object, a collection by list or watch, a document, or a token
- * by the request for it.
+ * What can be recorded of an exchange: an object, a collection by list or watch, a document, or a
+ * token with its request.
  */
 export type Recordable =
   | { readonly kind: 'object' | 'list' | 'watch'; readonly info: ResourceRequest }
@@ -19,9 +19,8 @@ export type Recordable =
   | { readonly kind: 'token'; readonly info: ResourceRequest; readonly content: Buffer }
 
 /**
- * Writes whose answer is kept as if it had been read: a kubelet makes these objects once and asks
- * for them when it starts again, when there may be no link. Leases are renewed all the time, and
- * are wanted only to be there.
+ * Writes whose answer is recorded like a read: a kubelet creates these objects once and reads them
+ * when it restarts, perhaps offline. Leases are renewed all the time, and only have to exist.
  */
 const writesKept = new Set([
   'create nodes',
@@ -31,24 +30,24 @@ const writesKept = new Set([
 ])
 
 /**
- * Resources that only the cloud may answer for: a stored certificate signing request is of no use
- * to a kubelet that waits for its certificate.
+ * Resources that the hub never records: a stored certificate signing request is of no use to a
+ * kubelet that waits for its certificate.
  */
 const neverKept = new Set(['certificatesigningrequests.certificates.k8s.io'])
 
-/** Without escapes, of which a caller could write many for the same path. */
+/** Without escapes, by which a caller could spell one path in many ways. */
 const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/[\w.-]+){0,6}$/
 
 /**
- * Characters of what a caller chooses of a key: a path of a document, a name, a namespace, both
- * selectors together. An answer to more passes unrecorded; the API server's own names and paths are
- * shorter.
+ * The most characters of the parts of a key that a caller chooses: the path of a document, a name,
+ * a namespace, both selectors together. Answers to longer ones are not recorded; the API server's
+ * own names and paths are shorter.
  */
 export const longestPath = 512
 export const longestName = 512
 export const longestSelectors = 4_096
 
-/** What can be kept of the answer to `exchange`; `undefined`: nothing. */
+/** What can be recorded of the answer to `exchange`; `undefined`: nothing. */
 export function recordable(exchange: Exchange): Recordable | undefined {
   if (exchange.upgrade || impersonates(exchange.headers)) return undefined
   const { info, content } = exchange
@@ -74,7 +73,7 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       return { kind: 'object', info }
     case 'list':
     case 'watch':
-      // A name in the path of a watch that has a field selector, too, is no part of a collection's
+      // A name in the path of a watch that also has a field selector is not part of a collection's
       // key.
       if (info.name !== undefined) return undefined
       return selectorsCanBeKept(info) ? { kind: info.verb, info } : undefined
@@ -89,18 +88,15 @@ export function recordable(exchange: Exchange): Recordable | undefined {
 }
 
 /**
- * Indented answers are for people, and for some programs without being asked for (apiserver
- * pkg/endpoints/handlers/negotiation): they pass as they are.
+ * API servers indent answers for people, and for some programs by default (apiserver
+ * pkg/endpoints/handlers/negotiation): these pass unchanged.
  */
 const isIndented = ({ info, headers }: Exchange): boolean =>
   info.query.has('pretty') ||
   /;\s*pretty/i.test(headers.get('accept') ?? '') ||
   /^(curl|wget|mozilla\/5\.0)/i.test(headers.get('user-agent') ?? '')
 
-/**
- * Documents are asked for with these parameters, which are no part of their keys; others may change
- * what is answered.
- */
+/** Parameters of documents that are not part of their keys; others may change the answer. */
 const documentParameters = new Set(['timeout', 'hash'])
 
 const isDocument = ({ path, query, ambiguous }: NonResourceRequest): boolean =>
@@ -112,7 +108,7 @@ const isDocument = ({ path, query, ambiguous }: NonResourceRequest): boolean =>
 const isTooLong = ({ name = '', namespace = '' }: ResourceRequest): boolean =>
   name.length > longestName || namespace.length > longestName
 
-/** False where they are malformed, or too long. */
+/** False where the selectors are malformed or too long. */
 function selectorsCanBeKept(info: ResourceRequest): boolean {
   try {
     const { labelSelector, fieldSelector } = selectorsOf(info)

@@ -14,9 +14,9 @@ import type { RecorderHooks } from './recorder-hooks.ts'
 interface RecordedListParts {
   readonly head: NonNullable<Cut['head']>
   readonly cutter: ListCutter
-  /** What was cut while the head was looked for. */
+  /** The batches that were decoded before the head was complete. */
   readonly started: readonly ListBatch[]
-  readonly arriving: ReplayableBody
+  readonly replayable: ReplayableBody
   readonly key: CollectionKey
   readonly info: ResourceRequest
   readonly baseline: RequestBaseline
@@ -28,9 +28,8 @@ interface RecordedListParts {
 }
 
 /**
- * A list on its way to the client, staged batch by batch before it is passed on. Its close is given
- * out only when it is committed whole. A list in pages is committed with its last page, or not at
- * all.
+ * A list that is staged batch by batch as it passes to the client. Its end is released only after
+ * the commit. A paged list is committed with its last page, or not at all.
  */
 export class RecordedList implements ListStream {
   readonly gvk: GVK
@@ -52,30 +51,30 @@ export class RecordedList implements ListStream {
   }
 
   /**
-   * The body in the bytes it came in, in the place of `head`, `batches` and `end`. It leaves while
-   * it is staged, and its last bytes when the list is committed.
+   * The body in its own bytes, in place of `head`, `batches` and `end`. It is passed on as it is
+   * staged, and its last bytes after the commit.
    */
   async *asItCame(): AsyncGenerator<readonly Uint8Array[]> {
     this.#passedOn = true
-    const { arriving } = this.#parts
+    const { replayable } = this.#parts
     for await (const _ of this.batches) {
-      const taken = arriving.takeBytes()
+      const taken = replayable.takeBytes()
       if (taken.length > 0) yield taken
     }
     await this.end()
-    yield arriving.keptBytes()
+    yield replayable.keptBytes()
   }
 
   async *#cutting(): AsyncGenerator<ListBatch> {
-    const { cutter, arriving, started } = this.#parts
-    if (!this.#passedOn) arriving.stopKeeping()
+    const { cutter, replayable, started } = this.#parts
+    if (!this.#passedOn) replayable.stopKeeping()
     this.#replacement = this.#begin()
     try {
       for (const batch of started) {
         await this.#stage(batch)
         yield batch
       }
-      for await (const group of arriving.chunks) {
+      for await (const group of replayable.chunks) {
         for (const chunk of group) {
           const { batch } = cutter.push(chunk)
           if (!batch) continue
@@ -88,14 +87,14 @@ export class RecordedList implements ListStream {
       if (error instanceof MalformedBody) this.#parts.hooks.onMalformed(error, this.#parts.exchange)
       throw error
     } finally {
-      // A list that was broken off, by the cloud or by the client, must not replace a whole one.
+      // A list that breaks off, at the API server or the client, must not replace a whole one.
       if (this.#cut === undefined) await this.#drop()
     }
   }
 
   /**
-   * A further page continues the replacement that its predecessor began; without that it is not
-   * stored.
+   * A further page continues the staged list of the pages before it; without that it is not
+   * recorded.
    */
   #begin(): Replacement | undefined {
     const { info, pages, store, key } = this.#parts
@@ -121,7 +120,7 @@ export class RecordedList implements ListStream {
     await dropped?.[Symbol.asyncDispose]()
   }
 
-  /** The same whoever asks for it again. */
+  /** Every call returns the same end. */
   end(): Promise<ListEnd> {
     return (this.#ended ??= this.#end())
   }
@@ -163,22 +162,22 @@ export class RecordedList implements ListStream {
 }
 
 /**
- * How many lists may wait for their next page, and for how long: a client that stops paging is not
- * told apart from a slow one.
+ * How many paged lists are staged, and how long each waits for its next page: a client that stops
+ * paging looks like a slow one.
  */
 export const mostPagedLists = 64
 export const nextPageMs = 5 * 60_000
 
-/** A list of which there are more pages to come. */
+/** A paged list before its last page. */
 export interface StagedPages {
   readonly replacement: Replacement
-  /** What its first page was asked for with; further ones name no version. */
+  /** The baseline of the first page; the requests for further pages name no version. */
   readonly asked: RequestBaseline
 }
 
 /**
- * What the pages so far of lists in pages have staged, by collection and the token that asks for
- * the next: a token says where a list goes on, not whose it is nor in which form.
+ * The staged pages of paged lists, by collection and continue token: a token identifies a position
+ * in a list, but neither its caller nor its representation.
  */
 export class PagedLists {
   readonly #waiting = new Map<
@@ -187,7 +186,7 @@ export class PagedLists {
   >()
   readonly #ms: number
 
-  /** `ms`: for how long a list waits for its next page. */
+  /** `ms`: how long a list waits for its next page. */
   constructor(ms = nextPageMs) {
     this.#ms = ms
   }
@@ -200,7 +199,9 @@ export class PagedLists {
     if (this.#waiting.size > mostPagedLists) this.#drop(this.#oldestOfMost())
   }
 
-  /** So that a caller which begins many lists takes nothing from others. */
+  /**
+   * The oldest list of the caller with the most, so that a caller with many displaces only its own.
+   */
   #oldestOfMost(): string {
     const byIdentity = new Map<string, string[]>()
     for (const [place, { identity }] of this.#waiting) {

@@ -25,11 +25,13 @@ import type { ReplayableBody } from './replayable-body.ts'
 import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
 import type { ObservedVersions } from './observed.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
-import { shapeOf, tellsShapeOfEvents } from './shape.ts'
+import { projectionOf, showsEventProjection } from './projection.ts'
 
 interface RecordedWatchParts {
-  readonly arriving: ReplayableBody
-  /** Those of the answer's encoding that the client takes, most wanted first. */
+  readonly replayable: ReplayableBody
+  /**
+   * The representations in the answer's encoding that the client accepts, in order of preference.
+   */
   readonly representations: readonly [Representation, ...Representation[]]
   readonly info: ResourceRequest
   readonly baseline: (representation: Representation) => RequestBaseline
@@ -38,13 +40,13 @@ interface RecordedWatchParts {
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
-  /** Whether somebody asks what the store held before each event. */
+  /** Whether a reader needs the previous state of each object. */
   readonly tellsPrevious: () => boolean
 }
 
 /**
  * A watch whose events are committed before they are passed on, those that arrived together in one
- * commit. Where the upstream's stream breaks, the watch ends cleanly: clients then watch again from
+ * commit. Where the upstream stream breaks, the watch ends cleanly, and clients watch again from
  * their last version.
  */
 export class RecordedWatch {
@@ -62,7 +64,7 @@ export class RecordedWatch {
     this.events = this.#recorded()
   }
 
-  /** The form of the answer; before the first event, the one that the client wants most. */
+  /** The representation of the answer; before the first event, the client's preferred one. */
   get representation(): Representation {
     return this.#representation
   }
@@ -72,7 +74,7 @@ export class RecordedWatch {
   }
 
   async *#recorded(): AsyncGenerator<readonly WatchEvent[]> {
-    const { arriving, representations, hooks, exchange } = this.#parts
+    const { replayable, representations, hooks, exchange } = this.#parts
     try {
       const opening = representations.some(({ projection }) => projection !== 'object')
         ? await this.#detectRepresentation()
@@ -80,7 +82,7 @@ export class RecordedWatch {
       await using keeper = await this.#eventRecorder()
       const begun = this.#cut(opening)
       if (begun.length > 0) yield this.#noteObserved(await keeper.keep(begun))
-      for await (const group of arriving.chunks) {
+      for await (const group of replayable.chunks) {
         const events = this.#cut(group)
         if (events.length > 0) yield this.#noteObserved(await keeper.keep(events))
       }
@@ -89,19 +91,19 @@ export class RecordedWatch {
       if (error instanceof MalformedBody) hooks.onMalformed(error, exchange)
       throw error
     } finally {
-      await arriving.chunks.return(undefined)
+      await replayable.chunks.return(undefined)
     }
   }
 
   /**
-   * A client that wants a conversion may be given whole objects, as only the events show. A form
-   * that it did not ask for passes unrecorded.
+   * A client that accepts a conversion may be answered with whole objects, as only the events show.
+   * A representation that it does not accept passes unrecorded.
    */
   async #detectRepresentation(): Promise<readonly Uint8Array[]> {
-    const { arriving, representations } = this.#parts
+    const { replayable, representations } = this.#parts
     const { encoding } = this.#representation
-    const opening = await arriving.prefix((bytes) => tellsShapeOfEvents(encoding, bytes))
-    const projection = shapeOf(joined(opening))
+    const opening = await replayable.prefix((bytes) => showsEventProjection(encoding, bytes))
+    const projection = projectionOf(joined(opening))
     const answered = representations.find(
       (representation) => representation.projection === projection,
     )
@@ -111,7 +113,7 @@ export class RecordedWatch {
     return opening
   }
 
-  /** The same events, which are about to be shown. */
+  /** Notes the version of the events before they are passed on. */
   #noteObserved(events: readonly WatchEvent[]): readonly WatchEvent[] {
     const { observed, baseline, exchange, info } = this.#parts
     const of = { identity: exchange.identity, gvr: info.gvr }
@@ -120,8 +122,8 @@ export class RecordedWatch {
       const { isConsistent, lastObserved: before } = baseline(this.#representation)
       if (isConsistent) observed.noteConsistent(of, versionOf(end) ?? '', before)
     }
-    // Those after initial events are in the order of their versions; before the end of these
-    // nothing is known whole.
+    // Events after the initial ones are in the order of their versions; before the end of these the
+    // collection is incomplete.
     observed.note(of, versionOf(events.at(-1)) ?? '')
     return events
   }
@@ -143,7 +145,7 @@ export class RecordedWatch {
     }
     const { query } = info
     const isWatchList = isTrue(query.get('sendInitialEvents'))
-    // Nobody would say where its initial events end.
+    // Without bookmarks the end of its initial events is not marked.
     if (isWatchList && !isTrue(query.get('allowWatchBookmarks'))) return unrecorded
     if (isWatchList) return new RecordedInitialEvents(parts, () => this.gvk)
     const from = resourceVersion(query.get('resourceVersion') ?? undefined)
@@ -162,10 +164,10 @@ interface ResumedFrom {
 }
 
 /**
- * Begins the collection of a watch that goes on from a version with what another collection has:
- * with that of the watch's token, where the service account of it has become known since, as
- * programs do not list again then; or with a part of a wider one, where the caller was answered
- * offline from that, or the next answer offline would be older than what this watch has told.
+ * Copies another collection as the base of a watch that continues from a version: that of the
+ * watch's token, where its service account has become known since and the client does not list
+ * again; or the part of a wider one, where an offline answer came from that, or the next offline
+ * answer would be older than this watch.
  */
 async function seedFromOther(
   key: CollectionKey,
@@ -195,8 +197,8 @@ function ofToken(
 }
 
 /**
- * Records events; resolves to the same events, where `tellsPrevious` with what the store held
- * before each.
+ * Records events; resolves to the same events, with the previous state of each object where
+ * `tellsPrevious`.
  */
 interface EventRecorder extends AsyncDisposable {
   keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]>
@@ -217,8 +219,8 @@ interface EventRecorderParts {
 
 /**
  * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and
- * one that names no version tells of no deletions before it: both pass unrecorded. Of one that
- * starts earlier the events that are stored already are skipped.
+ * one without a version reports no earlier deletions: neither is recorded. Of one that starts
+ * earlier the events up to the stored version are skipped.
  */
 class RecordedChanges implements EventRecorder {
   readonly #parts: EventRecorderParts
@@ -250,7 +252,7 @@ class RecordedChanges implements EventRecorder {
     }
   }
 
-  /** A bookmark at the version that is known says that it is still the newest. */
+  /** A bookmark at the stored version confirms that it is still the newest. */
   #isNews(event: WatchEvent): boolean {
     const version = versionOf(event)
     if (this.#known === undefined || version === undefined) return false
@@ -259,7 +261,7 @@ class RecordedChanges implements EventRecorder {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Nothing is held between groups.
+    // No state to release.
   }
 }
 
@@ -269,8 +271,8 @@ function withPrevious(event: WatchEvent, previous: ApiObject | undefined): Watch
 }
 
 /**
- * A WatchList: its initial events replace the collection when their bookmark comes, and are not
- * visible before.
+ * A WatchList: its initial events replace the collection at their bookmark, and are invisible
+ * before.
  */
 class RecordedInitialEvents implements EventRecorder {
   readonly #parts: EventRecorderParts
@@ -304,7 +306,7 @@ class RecordedInitialEvents implements EventRecorder {
     ]
   }
 
-  /** Servers send changes that happen meanwhile among the initial objects. */
+  /** API servers send concurrent changes among the initial objects. */
   async #stage(events: readonly WatchEvent[]): Promise<void> {
     let objects: ApiObject[] = []
     for (const event of events) {
@@ -323,7 +325,7 @@ class RecordedInitialEvents implements EventRecorder {
 
   async #commit(version: string): Promise<void> {
     const { store, key, baseline } = this.#parts
-    // What is kept is newer, and its changes are told apart from what this watch repeats.
+    // The stored collection is newer, and the changes after it are told apart from repetitions.
     if (!replacesStored(version, baseline, store.version(key))) return this[Symbol.asyncDispose]()
     const gvk = listKind(this.#gvk())
     await this.#replacement?.commit({ gvk, resourceVersion: version, extra: '' })

@@ -2,12 +2,12 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { Recordable } from './policy.ts'
 
-/** What the recorder reports. None of it keeps an answer from its client. */
+/** What the recorder reports. No failure keeps an answer from its client. */
 export interface RecorderHooks {
   readonly onRecorded: (kind: Recordable['kind']) => void
-  /** The store would not take it; the client was answered all the same. */
+  /** The store failed; the client was answered all the same. */
   readonly onStoreFailure: (cause: unknown) => void
-  /** An answer that could not be understood. */
+  /** An answer could not be parsed. */
   readonly onMalformed: (cause: unknown, exchange: Exchange) => void
   readonly onUnpacked: OnUnpacked
 }

@@ -32,41 +32,35 @@ import { requestBaseline } from './replaces-stored.ts'
 import { ObservedVersions } from './observed.ts'
 import { recordable, type Recordable } from './policy.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
-import { shapeOf, tellsShape } from './shape.ts'
+import { projectionOf, showsProjection } from './projection.ts'
 import { TokenCache } from './token-cache.ts'
 import { cachedTokenOf, type CachedToken } from './cached-token.ts'
 import { RecordedWatch } from './recorded-watch.ts'
 
-/**
- * What is to be recorded, with the versions at which collections it may replace were kept when it
- * was asked for.
- */
+/** What to record of an answer, with the stored versions at the time of the request. */
 export type RecordingPlan = Recordable & {
   readonly storedVersions?: ReadonlyMap<RepresentationKey, string | undefined>
-  /**
-   * The newest version at which the caller had been shown anything of a resource of which it wants
-   * a collection.
-   */
+  /** The last observed version of the caller for the resource of a collection. */
   readonly lastObserved?: ResourceVersion | undefined
-  /** What was known of the object that was asked for by its name, in each form. */
+  /** What was stored of the named object, in each representation. */
   readonly storedStates?: ReadonlyMap<RepresentationKey, StoredState>
-  /** The server was asked for the most recent, though the client did not insist on it. */
+  /** The hub made it a consistent read, though the client did not require that. */
   readonly isConsistent?: true
 }
 
-/** What was stored of an object when a request went up. */
+/** What was stored of an object at the time of the request. */
 interface StoredState {
-  /** '' where it was known not to exist. */
+  /** '' where the object was known not to exist. */
   readonly version: string
-  /** The version up to which that held. */
+  /** The version up to which that is confirmed. */
   readonly confirmed: string
 }
 
 type ObjectsPlan = Extract<RecordingPlan, { readonly kind: 'list' | 'watch' | 'object' }>
 
 /**
- * An answer broke off before anything of it was passed on: it may be asked for again, or given from
- * elsewhere.
+ * An answer broke off before any of it was passed on: the request may be retried, or answered from
+ * the cache.
  */
 export class BrokenAnswer extends Error {
   readonly code = 'BROKEN_ANSWER'
@@ -76,29 +70,27 @@ export class BrokenAnswer extends Error {
 }
 
 /**
- * For what fails while nothing of an answer was passed on: a `BrokenAnswer` where it could not be
- * read to its end.
+ * Rethrows a failure before any of an answer was passed on: as `BrokenAnswer` where the answer
+ * could not be read to its end.
  */
 export function brokenAnswer(cause: unknown): never {
   const broken = [BrokenStream, MalformedBody, StoreFailure].some((kind) => cause instanceof kind)
   throw broken ? new BrokenAnswer(cause) : cause
 }
 
-/** Which exchanges are recorded, as far as they can be. */
+/** Which exchanges are recorded where possible. */
 export interface RecordingRules {
   isRecorded(exchange: Exchange): boolean
-  /** Whether the events of a watch are compared with what was held before. */
+  /** Whether a reader of the events needs the previous state of each object. */
   comparesEvents(exchange: Exchange): boolean
 }
 
-/**
- * A single object or document above this size passes unrecorded: API servers take 3 MiB, etcd 1.5.
- */
+/** A larger object or document is not recorded: API servers accept 3 MiB, etcd 1.5. */
 const wholeBodyBytes = 16 * 1024 * 1024
 
 /**
- * Stores answers before they are passed on. A recorded answer is returned as what it means (object,
- * list, watch), any other as it came.
+ * Records answers before they are passed on. It returns a recorded answer decoded (object, list,
+ * watch), any other unchanged.
  */
 export class Recorder {
   readonly #store: ObjectStore
@@ -116,21 +108,21 @@ export class Recorder {
     this.#hooks = hooks
   }
 
-  /** Whether the events of a watch are recorded, as far as they can be. */
+  /** Whether the events of a watch are recorded where possible. */
   recordsWatch(exchange: Exchange): boolean {
     return this.#rules.isRecorded(exchange) && recordable(exchange)?.kind === 'watch'
   }
 
-  /** Whether the events of a watch are compared with what was held before each. */
+  /** Whether a reader of the events needs the previous state of each object. */
   comparesEvents(exchange: Exchange): boolean {
     return this.#rules.comparesEvents(exchange)
   }
 
-  /** To be asked before the exchange is forwarded. */
+  /** To be called before the exchange is forwarded. */
   plan(exchange: Exchange): RecordingPlan | undefined {
     const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
     if (what?.kind === 'object') {
-      // What is created is not asked for by its name.
+      // A create names its object only in its body.
       const isNamed = what.info.name !== undefined
       return isNamed ? { ...what, storedStates: this.#storedStates(exchange, what.info) } : what
     }
@@ -146,15 +138,12 @@ export class Recorder {
     return { ...what, storedVersions: new Map(kept), lastObserved: this.lastObserved(exchange) }
   }
 
-  /**
-   * The newest version at which the caller was shown anything of the resource that it asks for,
-   * through here.
-   */
+  /** The last observed version of the caller for the resource of the request. */
   lastObserved({ identity, info }: Exchange): ResourceVersion | undefined {
     return info.isResource ? this.#observed.of({ identity, gvr: info.gvr }) : undefined
   }
 
-  /** Throws a `BrokenAnswer`. */
+  /** Records an answer by its plan. Throws a `BrokenAnswer`. */
   async record(what: RecordingPlan, exchange: Exchange, reply: BytesReply): Promise<Reply> {
     if (reply.headers.get('content-encoding') !== undefined && !isGzip(reply.headers)) return reply
     if (reply.status === 404 && what.kind === 'object' && exchange.method === 'GET') {
@@ -188,7 +177,7 @@ export class Recorder {
     const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
     const { body, asItCame } = whole
-    const representation = formAnswered(exchange, encoding, body)
+    const representation = answeredRepresentation(exchange, encoding, body)
     if (representation === undefined) return asItCame
     let read: Pick<ObjectReply, 'gvk' | 'object'>
     try {
@@ -199,7 +188,7 @@ export class Recorder {
       return asItCame
     }
     const { name } = read.object
-    // What is created is named in its body only, and what is read by the answer, too.
+    // The name of a created object is in its body, and in the answer.
     const key = { ...objectKey(exchange, info, representation), name: info.name ?? name }
     const isRestored = isConsistentRead(what) && this.#isRestored(key, what, read.object)
     const written = isRestored
@@ -232,10 +221,10 @@ export class Recorder {
   }
 
   /**
-   * Whether a consistent read contradicts what was known when it was asked: the object is another
-   * than it was up to a version that is not older than this one. That is so only where the cluster
-   * was restored from a backup. Not where something else has been stored meanwhile, which may be
-   * newer.
+   * Whether a consistent read contradicts the state stored at its request: the object differs,
+   * though that state was confirmed up to a version that is not older than this one. Only a cluster
+   * that was restored from a backup does so. False where another state has been stored meanwhile,
+   * which may be newer.
    */
   #isRestored(key: ObjectKey, { storedStates }: ObjectsPlan, object: ApiObject): boolean {
     const before = storedStates?.get(key.partition.representation)
@@ -248,9 +237,7 @@ export class Recorder {
     return found !== undefined && version === before.version
   }
 
-  /**
-   * Forgets an object that does not exist any more, in every form. The answer itself is not stored.
-   */
+  /** Removes a deleted object in every representation. The answer itself is not stored. */
   async #absence(exchange: Exchange, info: ResourceRequest, reply: BytesReply): Promise<Reply> {
     const encoding = encodingOf(reply.headers.get('content-type'))
     if (encoding === undefined) return reply
@@ -258,7 +245,7 @@ export class Recorder {
     if ('rest' in whole) return whole.rest
     const { body, asItCame } = whole
     if (isObjectNotFound(encoding, body, info.name ?? '')) {
-      // What all programs share was told by another watch, which may not have heard of it yet.
+      // Shared collections have their own watch, which may not have seen the deletion yet.
       const keys = [exchange, { ...exchange, identity: sharedIdentity }].flatMap((each) =>
         exchange.representations.map((representation) => objectKey(each, info, representation)),
       )
@@ -304,24 +291,24 @@ export class Recorder {
   }
 
   /**
-   * The whole body, and the answer with it as the client is given it; or, where it is longer than
-   * is kept, the reply as it would have been. Throws a `BrokenAnswer`.
+   * The whole body, and the answer with it as the client accepts it; or, where it is too long, the
+   * reply as it would have been. Throws a `BrokenAnswer`.
    */
   async #whole(
     exchange: Exchange,
     reply: BytesReply,
   ): Promise<{ body: Buffer; asItCame: BodyReply } | { rest: BytesReply }> {
     if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
-    const arriving = new ReplayableBody(reply, this.#hooks.onUnpacked)
-    const body = await arriving.whole(wholeBodyBytes).catch(brokenAnswer)
-    if (body === undefined) return { rest: arriving.replay() }
+    const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
+    const body = await replayable.whole(wholeBodyBytes).catch(brokenAnswer)
+    if (body === undefined) return { rest: replayable.replay() }
     const asItCame: BodyReply =
-      arriving.isCompressed && !acceptsGzip(exchange.headers)
+      replayable.isCompressed && !acceptsGzip(exchange.headers)
         ? { ...reply, kind: 'body', headers: withLength(reply.headers, body), body }
         : {
             ...reply,
             kind: 'body',
-            body: arriving.isCompressed ? joined(arriving.keptBytes()) : body,
+            body: replayable.isCompressed ? joined(replayable.keptBytes()) : body,
           }
     return { body, asItCame }
   }
@@ -341,11 +328,11 @@ export class Recorder {
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
-    const arriving = new ReplayableBody(reply, this.#hooks.onUnpacked)
+    const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
     try {
-      const opening = await arriving.prefix(tellsShape)
-      const representation = formAnswered(exchange, encoding, joined(opening))
-      if (representation === undefined) return arriving.replay()
+      const opening = await replayable.prefix(showsProjection)
+      const representation = answeredRepresentation(exchange, encoding, joined(opening))
+      if (representation === undefined) return replayable.replay()
       const cutter = listDecoder(encoding, representation.projection)
       const pieces = opening.map((chunk) => cutter.push(chunk))
       for (;;) {
@@ -355,7 +342,7 @@ export class Recorder {
             head,
             cutter,
             started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
-            arriving,
+            replayable,
             key: collectionKey(exchange, info, representation),
             info,
             baseline: requestBaseline(
@@ -370,7 +357,7 @@ export class Recorder {
             hooks: this.#hooks,
             exchange,
           })
-          const passedOn = arriving.isCompressed && acceptsGzip(exchange.headers)
+          const passedOn = replayable.isCompressed && acceptsGzip(exchange.headers)
           return {
             ...reply,
             kind: 'list',
@@ -379,14 +366,14 @@ export class Recorder {
             ...(passedOn && { upstreamBody: list.asItCame() }),
           }
         }
-        const next = await arriving.chunks.next()
+        const next = await replayable.chunks.next()
         if (next.done === true) throw new MalformedBody('a list ended before its objects began')
         pieces.push(...next.value.map((chunk) => cutter.push(chunk)))
       }
     } catch (error) {
       if (!(error instanceof MalformedBody)) return brokenAnswer(error)
       this.#hooks.onMalformed(error, exchange)
-      return arriving.replay()
+      return replayable.replay()
     }
   }
 
@@ -396,10 +383,10 @@ export class Recorder {
     reply: BytesReply,
     representations: readonly [Representation, ...Representation[]],
   ): Reply {
-    const arriving = new ReplayableBody(reply, this.#hooks.onUnpacked)
-    arriving.stopKeeping()
+    const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
+    replayable.stopKeeping()
     const watch = new RecordedWatch({
-      arriving,
+      replayable,
       representations,
       info,
       baseline: (representation) =>
@@ -422,17 +409,17 @@ export class Recorder {
   }
 }
 
-/** Whether the answer is no older than its request: a write's, and that of a plain get. */
+/** Whether the answer is not older than its request: to a write, and to a get without a version. */
 const isConsistentRead = ({ info: { verb, query }, isConsistent }: ObjectsPlan): boolean =>
   isConsistent === true || verb !== 'get' || !query.get('resourceVersion')
 
-/** The client's own form that fits what was answered. */
-function formAnswered(
+/** The client's accepted representation that the answer has. */
+function answeredRepresentation(
   exchange: Exchange,
   encoding: Encoding,
   start: Buffer,
 ): Representation | undefined {
-  const projection = shapeOf(start)
+  const projection = projectionOf(start)
   return exchange.representations.find(
     (representation) =>
       representation.encoding === encoding && representation.projection === projection,

@@ -5,13 +5,13 @@ import {
 } from '../../api/kube/resource-version.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 
-/** How a whole collection was asked for, as far as `isNews` depends on it. */
+/** What was known when a collection was requested. */
 export interface RequestBaseline {
-  /** The version of what was kept when the request went up. */
+  /** The version of the stored collection at the time of the request. */
   readonly storedVersion: ResourceVersion | undefined
-  /** The newest version at which the caller had been shown anything of the resource by then. */
+  /** The last observed version of the caller at that time. */
   readonly lastObserved?: ResourceVersion | undefined
-  /** The server was asked for nothing less than the most recent: no version was named. */
+  /** The request named no version: a consistent read. */
   readonly isConsistent: boolean
 }
 
@@ -23,10 +23,10 @@ export const requestBaseline = (
 ): RequestBaseline => ({ storedVersion: resourceVersion(kept), lastObserved, isConsistent })
 
 /**
- * Whether a whole collection at `version` replaces the one in the store, which is at `kept` by now.
- * An older one may come from a lagging server, or may have come late: then it does not. But a
- * consistent read cannot be older than what was stored before it was asked, unless the cluster was
- * restored from a backup: then it replaces, if nothing restored has been stored meanwhile.
+ * Whether a whole collection at `version` replaces the stored one, which is at `kept` by now. An
+ * older one may come from a lagging server, or late, and does not. But a consistent read cannot be
+ * older than the collection stored before its request, unless the cluster was restored from a
+ * backup: then it replaces, if the restored state has not been stored meanwhile.
  */
 export function replacesStored(
   version: string,

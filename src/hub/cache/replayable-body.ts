@@ -4,25 +4,22 @@ import type { BytesReply } from '../../http/exchange/exchange.ts'
 import { isGzip, unpacked, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 
 /**
- * How much is kept back at the end: the eight bytes of gzip's trailer (RFC 1952 section 2.3.1) and
+ * The bytes held back at the end: the eight bytes of gzip's trailer (RFC 1952 section 2.3.1) and
  * the end of the last block.
  */
 const withheldBytes = 64
 
 /**
- * An answer as it arrives: read for what it says, compressed or not, while its own bytes are kept
- * for whoever passes them on. They are kept until `letGo`, so that an answer that turns out to be
- * nothing to record can be replayed.
+ * The body of an answer as it arrives: decompressed for its reader, while its own bytes are kept to
+ * be passed on. They are kept until `stopKeeping`, so that an answer that is not recorded can be
+ * replayed.
  */
 export class ReplayableBody {
-  /**
-   * What the body says, inflated where it came compressed. Throws a `BrokenStream` where it breaks
-   * off.
-   */
+  /** The decompressed body. Throws a `BrokenStream` where it breaks off. */
   readonly chunks: AsyncGenerator<readonly Uint8Array[]>
   readonly isCompressed: boolean
   readonly #reply: BytesReply
-  readonly #arrived: Chunks
+  readonly #source: Chunks
   readonly #raw: AsyncGenerator<readonly Uint8Array[]>
   #seen: (readonly Uint8Array[])[] = []
   #keeps = true
@@ -30,8 +27,8 @@ export class ReplayableBody {
 
   constructor(reply: BytesReply, onUnpacked: OnUnpacked) {
     this.#reply = reply
-    this.#arrived = new Chunks(reply.source)
-    this.#raw = this.#arrived[Symbol.asyncIterator]()
+    this.#source = new Chunks(reply.source)
+    this.#raw = this.#source[Symbol.asyncIterator]()
     this.isCompressed = isGzip(reply.headers)
     this.chunks = this.isCompressed ? unpacked(this.#noting(), onUnpacked) : this.#noting()
   }
@@ -51,7 +48,7 @@ export class ReplayableBody {
     }
   }
 
-  /** The first of what the body says: as much as `isEnough`, or all of it. */
+  /** The beginning of the decompressed body: as much as `isEnough`, or all of it. */
   async prefix(isEnough: (bytes: Buffer) => boolean): Promise<Uint8Array[]> {
     const parts: Uint8Array[] = []
     while (!isEnough(joined(parts))) {
@@ -63,11 +60,11 @@ export class ReplayableBody {
   }
 
   /**
-   * All that the body says; `undefined` where that is more than `most` bytes, from when on it can
-   * only be replayed.
+   * The decompressed body; `undefined` where it is longer than `most` bytes: then it can only be
+   * replayed.
    */
   async whole(most: number): Promise<Buffer | undefined> {
-    const present = this.isCompressed ? undefined : this.#arrived.takeWhole()
+    const present = this.isCompressed ? undefined : this.#source.takeWhole()
     if (present) {
       if (this.#keeps) this.#seen.push(present)
       return lengthOf(present) > most ? undefined : joined(present)
@@ -82,18 +79,18 @@ export class ReplayableBody {
     return joined(parts)
   }
 
-  /** Neither the bytes that came so far nor those to come are going to be asked for. */
+  /** Drops the kept bytes, and keeps no more. */
   stopKeeping(): void {
     this.#keeps = false
     this.#seen = []
   }
 
-  /** The bytes that came so far, as they came, but for those that were `taken`. */
+  /** The bytes kept so far, except those taken by `takeBytes`. */
   keptBytes(): readonly Uint8Array[] {
     return this.#seen.flat()
   }
 
-  /** The answer as it would have been, in the bytes it came in; it is read no more here. */
+  /** The answer with its own bytes from the beginning; ends the reading here. */
   replay(): BytesReply {
     this.#replayed = true
     void this.chunks.return(undefined)
@@ -101,8 +98,8 @@ export class ReplayableBody {
   }
 
   /**
-   * The bytes as they came, each once, until `letGo`: all but the last few, without which nobody
-   * takes a compressed body for whole.
+   * The kept bytes, each once, until `stopKeeping`: all but the last few, without which no client
+   * takes a compressed body for complete.
    */
   takeBytes(): readonly Uint8Array[] {
     const bytes = joined(this.keptBytes())

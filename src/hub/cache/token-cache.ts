@@ -8,16 +8,13 @@ import type { Partition, ObjectKey, ObjectStore } from '../store/store.ts'
 import { tokenResource, podOfToken } from '../store/token-name.ts'
 import type { CachedToken } from './cached-token.ts'
 
-/** How many tokens are kept for one caller: some for each pod of a full node. */
+/** The most tokens of one caller: some for each pod of a full node. */
 export const mostTokens = 1_024
 
-/** How often those of a caller are looked through for what is of no use any more, at most. */
+/** The tokens of a caller are swept at most so often. */
 export const sweepMs = 10 * 60_000
 
-/**
- * Keeps tokens, and forgets those that have expired and those of pods that are gone: no more are
- * kept than are of use.
- */
+/** Stores tokens, and removes expired ones and those of deleted pods. */
 export class TokenCache {
   readonly #store: ObjectStore
   readonly #swept = new LRUCache<string, number>({ max: 256 })
@@ -26,7 +23,7 @@ export class TokenCache {
     this.#store = store
   }
 
-  /** Resolves when it is committed; `undefined` where there is no room for it. */
+  /** Resolves after the commit; `undefined` where the caller has too many. */
   put({ key, gvk, object }: CachedToken, encoding: Encoding): Promise<void> | undefined {
     this.#sweep(key.partition, encoding)
     const names = this.#store.names(key.partition, tokenResource)
@@ -38,8 +35,8 @@ export class TokenCache {
   }
 
   /**
-   * Forgets what is of no use, before the next write is committed. What cannot be forgotten is next
-   * time.
+   * Removes useless tokens before the next write is committed. A failed removal is repeated at the
+   * next sweep.
    */
   #sweep(partition: Partition, encoding: Encoding): void {
     const place = JSON.stringify(partition)
@@ -55,7 +52,7 @@ export class TokenCache {
     }
   }
 
-  /** A pod is gone if the caller lists pods, as a kubelet does, and knows of none with this uid. */
+  /** A pod is deleted if the caller lists pods, as a kubelet does, and has none with this uid. */
   #isOfUse(key: ObjectKey, encoding: Encoding, listsPods: boolean): boolean {
     const { partition, namespace } = key
     const pod = podOfToken(key.name)
@@ -70,5 +67,5 @@ export class TokenCache {
   }
 }
 
-/** All pods, or all of a node: a list that would have the pod if it were there. */
+/** All pods, or all of a node: a list that contains the pod if it exists. */
 const isOfNode = /^(spec\.nodeName=[^,]*)?$/

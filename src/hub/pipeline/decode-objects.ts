@@ -65,12 +65,12 @@ export async function decodeObjects(
   if ((status !== 200 && status !== 201) || !representation || !(isPlain || isGzip(headers)))
     return reply
   if (Number(headers.get('content-length') ?? 0) > mostBytes) return reply
-  const arriving = new ReplayableBody(reply, () => undefined)
-  const body = await arriving.whole(mostBytes).catch(brokenAnswer)
-  if (body === undefined) return arriving.replay()
+  const replayable = new ReplayableBody(reply, () => undefined)
+  const body = await replayable.whole(mostBytes).catch(brokenAnswer)
+  if (body === undefined) return replayable.replay()
   const asItCame: BodyReply =
     !isPlain && acceptsGzip(exchange.headers)
-      ? { ...reply, kind: 'body', body: joined(arriving.keptBytes()) }
+      ? { ...reply, kind: 'body', body: joined(replayable.keptBytes()) }
       : { ...reply, kind: 'body', headers: isPlain ? headers : withLength(headers, body), body }
   try {
     if (ofSeveral.has(exchange.info.verb)) {

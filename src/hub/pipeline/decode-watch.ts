@@ -21,12 +21,12 @@ export function decodeWatch(
   const isOfForm = encodingOf(headers.get('content-type')) === representation.encoding
   if (status !== 200 || !isReadable || !isOfForm || representation.projection !== 'object')
     return reply
-  const arriving = new ReplayableBody(reply, () => undefined)
-  arriving.stopKeeping()
+  const replayable = new ReplayableBody(reply, () => undefined)
+  replayable.stopKeeping()
   const cutter = watchDecoder(representation.encoding, representation.projection)
   const events = async function* (): AsyncGenerator<readonly WatchEvent[]> {
     try {
-      for await (const group of arriving.chunks) {
+      for await (const group of replayable.chunks) {
         const cut = group.flatMap((chunk) => cutter.push(chunk))
         if (cut.length > 0) yield cut
       }

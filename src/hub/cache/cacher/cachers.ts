@@ -17,7 +17,7 @@ import { watchStart } from './read-start.ts'
 import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } from './cacher.ts'
 import { continued, ownUpstream, type PassThrough } from './continued.ts'
 import type { LogBounds } from './event-log.ts'
-import { onBehalfOf } from './on-behalf-of.ts'
+import { requestCredentialsOf } from './request-credentials.ts'
 import type { ReflectorClient, UpstreamHandlers } from './stored-lister-watcher.ts'
 import { reconnectRank } from './reconnect-order.ts'
 
@@ -147,7 +147,7 @@ export class Cachers implements AsyncDisposable {
     const representation = exchange.representations.find(
       (each) => isWhole(each) && store.version(collectionKey(exchange, info, each)) !== undefined,
     )
-    if (!representation || !onBehalfOf(exchange)) return undefined
+    if (!representation || !requestCredentialsOf(exchange)) return undefined
     const key = collectionKey(exchange, info, representation)
     const served = this.#of(request, key, representation)
     const { cacher } = served
@@ -186,7 +186,7 @@ export class Cachers implements AsyncDisposable {
       // The first event determines the representation, or there is none.
       key ??= collectionKey(exchange, info, representation)
       const isStored = this.#parts.store.version(key) !== undefined
-      if (!isWhole(representation) || !isStored || !onBehalfOf(exchange)) return undefined
+      if (!isWhole(representation) || !isStored || !requestCredentialsOf(exchange)) return undefined
       const served = this.#of(request, key, representation)
       served.cacher.readAs(this.#clientOf(exchange, served.clients))
       if (!isCut && !served.cacher.isLive) {
@@ -269,7 +269,7 @@ export class Cachers implements AsyncDisposable {
     const { identity, credential } = exchange
     const userAgent = exchange.headers.get('user-agent')
     return {
-      ...(onBehalfOf(exchange) ?? { identity, credential }),
+      ...(requestCredentialsOf(exchange) ?? { identity, credential }),
       ...(userAgent !== undefined && { userAgent }),
       comparesEvents: () =>
         [...clients.values()].some((client) =>

@@ -4,14 +4,14 @@ import { StateFile, storedEntries } from '../../../base/state-file.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import type { Identity } from '../../../api/request/identity.ts'
 
-/** How long a verdict is believed without asking again, while an API server can be asked. */
+/** How long a verdict counts without another review while the hub is online. */
 const allowedForMs = 5 * 60_000
 const refusedForMs = 30_000
 
-/** How soon one that did not give a verdict is asked again. */
+/** The hub retries a review without a verdict after so long. */
 const retryMs = 5_000
 
-/** More than the accounts of a node's pods have collections in common. */
+/** More than the number of a node's accounts times their shared collections. */
 const mostVerdicts = 4_096
 
 interface ReviewResult {
@@ -20,49 +20,49 @@ interface ReviewResult {
   readonly at: number
 }
 
-/** Asks an API server; `undefined` where it gave no verdict. */
+/** Makes a review; `undefined` where it gave no verdict. */
 export type Review = () => Promise<boolean | undefined>
 
 export interface AccessReviewHooks {
-  /** An API server was asked. */
+  /** Called after each review. */
   readonly onReviewed: (verdict: boolean | undefined) => void
   /** The file could not be written. */
   readonly onFailure: (cause: unknown) => void
 }
 
 /**
- * Who may list and watch whole collections, as API servers last said, kept in `file` for when none
- * can be asked: on the disk before anybody acts on it. The file names identities, of a token no
- * more than its keyed hash. Disposing waits until what was said is written.
+ * Which identities may list and watch whole collections, by the last access reviews. A verdict is
+ * on the disk, in `file`, before it takes effect, and stays valid while the hub is offline. The
+ * file has identities, of a token no more than its keyed hash. Disposing waits until it is written.
  */
 export class AccessReviews implements AsyncDisposable {
   readonly #file: StateFile
   readonly #hooks: AccessReviewHooks
   readonly #verdicts = lruCache<string, ReviewResult>(mostVerdicts)
-  /** Verdicts that are not on the disk yet, and do not count until they are. */
+  /** Verdicts that are not on the disk yet, and have no effect until they are. */
   readonly #unwritten = new Map<string, ReviewResult>()
   readonly #running = new Map<string, Promise<boolean | undefined>>()
-  /** When an API server gave no verdict, by the clock that never goes back. */
+  /** When a review gave no verdict, by the monotonic clock. */
   readonly #unanswered = lruCache<string, number>(mostVerdicts)
 
   constructor(file: string, hooks: AccessReviewHooks) {
-    // Least used first, which is the order in which they are to be set again.
+    // Least recently used first, so that loading restores the order.
     this.#file = new StateFile(file, () =>
       JSON.stringify([...this.#verdicts.rentries(), ...this.#unwritten]),
     )
     this.#hooks = hooks
-    // Without it API servers are asked anew.
+    // Without the file every review is made again.
     for (const [key, verdict] of storedEntries(file, isEntry)) this.#verdicts.set(key, verdict)
   }
 
-  /** The last verdict, however old: for when no API server can be asked. */
+  /** The last verdict, whatever its age: for use while the hub is offline. */
   last(who: Identity, gvr: GVR): boolean | undefined {
     return this.#verdicts.get(keyOf(who, gvr))?.allowed
   }
 
   /**
-   * The verdict in force: the last one where it is young enough, else what `ask` finds. Asked for
-   * by many, it is found once.
+   * The current verdict: the last one while it is fresh, else that of `ask`. Concurrent callers
+   * share one review.
    */
   async of(who: Identity, gvr: GVR, ask: Review): Promise<boolean | undefined> {
     const key = keyOf(who, gvr)
@@ -89,15 +89,15 @@ export class AccessReviews implements AsyncDisposable {
   }
 
   async #set(key: string, verdict: ReviewResult): Promise<void> {
-    // What is shown because of it has to be shown again after a crash. That it was said again is
-    // not worth a write.
+    // The answers that a verdict allows must stay allowed after a crash. A verdict that only
+    // repeats the last one is not worth a write.
     if (verdict.allowed !== this.#verdicts.get(key)?.allowed) await this.#write(key, verdict)
     this.#unanswered.delete(key)
     this.#verdicts.set(key, verdict)
     this.#unwritten.delete(key)
   }
 
-  /** A verdict that could not be written counts all the same: the API server has given it. */
+  /** A verdict counts even if the write fails: the API server has given it. */
   async #write(key: string, verdict: ReviewResult): Promise<void> {
     this.#unwritten.set(key, verdict)
     try {
@@ -114,7 +114,7 @@ export class AccessReviews implements AsyncDisposable {
 
 function isFresh({ allowed, at }: ReviewResult): boolean {
   const age = now() - at
-  // A clock that was set back makes a verdict look as if it were still to come.
+  // After the clock was set back a verdict may date from the future.
   return age >= 0 && age < (allowed ? allowedForMs : refusedForMs)
 }
 

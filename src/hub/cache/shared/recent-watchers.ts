@@ -2,17 +2,20 @@ import { elapsed } from '../../../base/clock.ts'
 
 interface Watcher {
   open: number
-  /** When it last had a watch, by the clock that never goes back. */
+  /** When its last watch ended, by the monotonic clock. */
   at: number
 }
 
 /**
- * Readers choose what they call themselves: beyond so many, those that are long gone are forgotten
- * with each that comes.
+ * Clients choose their own names: beyond so many, each new one removes those without a recent
+ * watch.
  */
 const mostReaders = 256
 
-/** Which readers watch a collection, here or by watches of their own, and which did so lately. */
+/**
+ * Which clients watch a collection, here or by upstream watches of their own, and which did so
+ * lately.
+ */
 export class RecentWatchers {
   readonly #rememberedMs: number
   readonly #readers = new Map<string, Watcher>()
@@ -21,7 +24,7 @@ export class RecentWatchers {
     this.#rememberedMs = rememberedMs
   }
 
-  /** A watch of `reader` is open until this is disposed of. */
+  /** Counts a watch of `reader` until disposed. */
   join(reader: string): Disposable {
     if (this.#readers.size >= mostReaders) this.hasOthers(reader)
     const known = this.#readers.get(reader) ?? { open: 0, at: 0 }
@@ -38,7 +41,7 @@ export class RecentWatchers {
     }
   }
 
-  /** Whether anybody but `reader` watches the collection, or has done so lately. */
+  /** Whether a client other than `reader` watches the collection, or did so lately. */
   hasOthers(reader: string): boolean {
     let others = false
     for (const [each, { open, at }] of this.#readers) {

@@ -6,16 +6,15 @@ import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-
 import type { GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 
-/** How long an API server may take to say what somebody may do. */
+/** How long a review may take. */
 const patienceMs = 10_000
 const mostBytes = 64 * 1024
 
 const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 
 /**
- * Whether `who` may list and watch all of a resource, as an API server says to that very credential
- * (SelfSubjectAccessReview, which everybody who is authenticated may create). `undefined`: it gave
- * no verdict.
+ * Whether these credentials may list and watch all of a resource, by SelfSubjectAccessReviews,
+ * which every authenticated user may create. `undefined`: no verdict.
  */
 export async function mayListAndWatch(
   ask: Handler<Exchange, BytesReply>,
@@ -50,13 +49,13 @@ async function may(
     const reply = await ask(ownRequest({ ...asked, signal: giveUp.signal }))
     const text = await wholeText(reply.source, mostBytes)
     if (!isFromApiServer(reply.headers)) return undefined
-    // Who may not even ask is shown nothing that others read.
+    // Credentials that may not create a review may read nothing.
     if (reply.status === 401 || reply.status === 403) return false
     if (reply.status !== 201) return undefined
     const { status } = JSON.parse(text) as { status?: { allowed?: unknown; denied?: unknown } }
     return status?.allowed === true && status.denied !== true
   } catch {
-    // Whatever went wrong, no verdict was given.
+    // After any failure there is no verdict.
     return undefined
   }
 }

@@ -211,10 +211,10 @@ export class SharedCachers implements AsyncDisposable {
     return collection
   }
 
-  async #isAllowed({ onBehalf, gvr }: SharedRead): Promise<boolean> {
+  async #isAllowed({ credentials, gvr }: SharedRead): Promise<boolean> {
     const hub = { identity: nodeIdentity, credential: 'node' } as const
     const verdicts = await Promise.all(
-      (onBehalf.credential === 'node' ? [hub] : [hub, onBehalf]).map((each) =>
+      (credentials.credential === 'node' ? [hub] : [hub, credentials]).map((each) =>
         this.#parts.access.of(each.identity, gvr, () =>
           mayListAndWatch(this.#parts.upstream.unrecorded, each, gvr),
         ),
@@ -224,9 +224,11 @@ export class SharedCachers implements AsyncDisposable {
   }
 
   /** Whether the last reviews allowed it. */
-  #wasAllowed({ onBehalf, gvr }: SharedRead): boolean {
+  #wasAllowed({ credentials, gvr }: SharedRead): boolean {
     const { access } = this.#parts
-    return access.last(nodeIdentity, gvr) === true && access.last(onBehalf.identity, gvr) === true
+    return (
+      access.last(nodeIdentity, gvr) === true && access.last(credentials.identity, gvr) === true
+    )
   }
 
   /** False where the verdict comes too late. */

@@ -13,7 +13,7 @@ import { areValidListOptions } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { collectionKey, selectorsOf } from '../../answers/keys.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
-import { onBehalfOf } from '../cacher/on-behalf-of.ts'
+import { requestCredentialsOf } from '../cacher/request-credentials.ts'
 import { recordable } from '../policy.ts'
 import type { WatchSelection } from '../cacher/cache-watcher.ts'
 
@@ -26,7 +26,7 @@ export interface SharedRead {
   readonly representation: Representation
   readonly selection: WatchSelection
   /** The caller's credentials, for access reviews. */
-  readonly onBehalf: RequestCredentials
+  readonly credentials: RequestCredentials
   /** Identifies the watcher: by identity, component and selection. */
   readonly watcher: string
 }
@@ -43,8 +43,8 @@ export function sharedRead(exchange: Exchange, scope: readonly GVR[]): SharedRea
   if (!scope.some((each) => isSame(each, gvr))) return undefined
   const what = recordable(exchange)
   const [representation] = exchange.representations
-  const onBehalf = onBehalfOf(exchange)
-  if (what === undefined || representation?.projection !== 'object' || onBehalf === undefined)
+  const credentials = requestCredentialsOf(exchange)
+  if (what === undefined || representation?.projection !== 'object' || credentials === undefined)
     return undefined
   if (what.kind !== 'object' && what.kind !== 'list' && what.kind !== 'watch') return undefined
   const { info } = what
@@ -63,7 +63,7 @@ export function sharedRead(exchange: Exchange, scope: readonly GVR[]): SharedRea
     gvr,
     representation,
     selection: { selection, key },
-    onBehalf,
+    credentials,
     watcher: JSON.stringify([exchange.identity, exchange.component, key]),
   }
 }

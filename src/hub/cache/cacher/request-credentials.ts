@@ -6,7 +6,7 @@ import { isProven } from '../../../http/exchange/proven.ts'
  * The caller's credentials for requests that the hub makes on its behalf; `undefined`: the caller
  * is not proven.
  */
-export function onBehalfOf(exchange: Exchange): RequestCredentials | undefined {
+export function requestCredentialsOf(exchange: Exchange): RequestCredentials | undefined {
   if (!isProven(exchange)) return undefined
   const { identity, credential, headers, claim } = exchange
   if (credential === 'node') return { identity, credential }
