@@ -71,7 +71,7 @@ async function judgeAll(
     if (config.action !== 'apply' || !isMeant(config, component)) continue
     if (owner && config.only.length === 0) {
       terminal.out(`  left to ${owner.name}; --only changes it all the same\n`)
-    } else if (stopped) terminal.out('  left: what was changed before it has not rolledOut\n')
+    } else if (stopped) terminal.out('  left: what was changed before it has not settled\n')
     else if (await changed(api, config, component, terminal)) left--
     else stopped = true
   }
@@ -98,8 +98,8 @@ async function changed(
   const done = await rolledOut(api, component, config.settleMs)
   terminal.out(
     done
-      ? '  changed, and its pods have rolledOut\n'
-      : '  changed, but its pods have not rolledOut in time: see its rollout, and check again\n',
+      ? '  changed, and its pods have settled\n'
+      : '  changed, but its pods have not settled in time: see its rollout, and check again\n',
   )
   return done
 }
@@ -123,7 +123,7 @@ async function revertAll(
     }
     const done = await rolledOut(api, component, config.settleMs)
     terminal.out(
-      `${nameOf(component)}: has the affinity that it had before${done ? '' : '; its pods have not rolledOut in time'}\n`,
+      `${nameOf(component)}: has the affinity that it had before${done ? '' : '; its pods have not settled in time'}\n`,
     )
     if (done) continue
     left++

@@ -5,6 +5,10 @@ import { ApiInformer, type ApiInformerOptions } from './api/informer.ts'
 /** Of the collection of pools, in the version they are stored in. */
 export const poolsPath = '/apis/apps.openyurt.io/v1beta2/nodepools'
 
+/** Of their definition. */
+export const poolDefinitionPath =
+  '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io'
+
 /** Follows all NodePools, whole: there are hundreds where there are thousands of nodes. */
 export const poolInformer = (
   api: ApiServer,

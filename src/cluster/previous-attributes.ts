@@ -1,4 +1,4 @@
-import { isList, isObject, type Json } from '../api/kube/json.ts'
+import { isList, isObject, parseJson, type Json } from '../api/kube/json.ts'
 import type { PoolTaint } from '../api/kube/node-pool.ts'
 
 /** On a Node: what its pool has put on it. */
@@ -35,7 +35,7 @@ const nothingRemembered: PreviousAttributes = { labels: {}, annotations: {}, tai
  * removed for its sake.
  */
 export function readPrevious(annotation: string | undefined): PreviousAttributes {
-  const read = parsed(annotation)
+  const read = parseJson(annotation ?? '')
   if (!isObject(read)) return nothingRemembered
   const { nodePool, hostNetwork, labelled, taints } = read
   return {
@@ -63,16 +63,8 @@ export function writePrevious(previous: PreviousAttributes): string {
   })
 }
 
-function parsed(annotation: string | undefined): Json | undefined {
-  if (annotation === undefined) return undefined
-  try {
-    return JSON.parse(annotation) as Json
-  } catch {
-    return undefined
-  }
-}
-
-const texts = (value: Json | undefined): Record<string, string> =>
+/** The members of an object that are texts. */
+export const texts = (value: Json | undefined): Record<string, string> =>
   isObject(value)
     ? Object.fromEntries(
         Object.entries(value).filter(

@@ -1,11 +1,9 @@
+import type { JsonObject } from '../api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../api/kube/json-at.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isConflict, isNotFound } from './api/failure.ts'
 import { storageVersion } from './crd/schema.ts'
-import { poolsPath } from './pools.ts'
-
-const definitionPath =
-  '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io'
+import { poolDefinitionPath, poolsPath } from './pools.ts'
 
 /** What was done: how many pools were rewritten, or why nothing was. */
 export type MigrationResult =
@@ -22,7 +20,7 @@ export async function migrateStorage(
   holds: () => boolean,
   signal: AbortSignal,
 ): Promise<MigrationResult> {
-  const definition = await api.get(definitionPath, signal)
+  const definition = await api.get(poolDefinitionPath, signal)
   if (definition === undefined) return { left: 'no definition' }
   const stored = listAt(definition, 'status', 'storedVersions')
   if (stored.length === 1 && stored[0] === storageVersion) return { left: 'up to date' }
@@ -31,29 +29,19 @@ export async function migrateStorage(
   )
   if (textAt(current, 'name') !== storageVersion) return { left: 'another version is stored' }
   let rewritten = 0
-  let next = ''
-  do {
-    const query = new URLSearchParams({ limit: '200', ...(next !== '' && { continue: next }) })
-    const list = await api.get(`${poolsPath}?${query}`, signal)
-    for (const pool of listAt(list, 'items')) {
-      if (!holds()) throw new Error('another process may lead by now')
-      if (await rewrite(api, pool, signal)) rewritten++
-    }
-    next = textAt(list, 'metadata', 'continue')
-  } while (next !== '')
+  for await (const pool of api.list(poolsPath, {}, signal)) {
+    if (!holds()) throw new Error('another process may lead by now')
+    if (await rewrite(api, pool, signal)) rewritten++
+  }
   const resourceVersion = textAt(definition, 'metadata', 'resourceVersion')
   const patch = { metadata: { resourceVersion }, status: { storedVersions: [storageVersion] } }
   if (!holds()) throw new Error('another process may lead by now')
-  await api.patch(`${definitionPath}/status`, 'merge', patch, signal)
+  await api.patch(`${poolDefinitionPath}/status`, 'merge', patch, signal)
   return { rewritten }
 }
 
 /** A patch that says nothing: what is stored in another version is written all the same. */
-async function rewrite(
-  api: ApiServer,
-  pool: Parameters<typeof textAt>[0],
-  signal: AbortSignal,
-): Promise<boolean> {
+async function rewrite(api: ApiServer, pool: JsonObject, signal: AbortSignal): Promise<boolean> {
   const name = textAt(pool, 'metadata', 'name')
   const resourceVersion = textAt(pool, 'metadata', 'resourceVersion')
   try {

@@ -1,9 +1,10 @@
-import { isList, isObject, type Json, type JsonObject } from '../api/kube/json.ts'
+import { isList, isObject, parseJson, type Json, type JsonObject } from '../api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt } from '../api/kube/json-at.ts'
+import { ofVersion } from './admission/json-patch.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isConflict } from './api/failure.ts'
 import { nodesFinalizer } from './controller/reconcile.ts'
-import { poolsPath } from './pools.ts'
+import { poolDefinitionPath, poolsPath } from './pools.ts'
 
 /** yurt-manager's own names (charts/yurt-manager, pkg/yurtmanager/webhook/util/util.go). */
 const yurtManager = 'yurt-manager'
@@ -19,9 +20,6 @@ const templateAnnotation = 'yurt-manager-template'
 const nodePoolController = 'nodepool-controller'
 /** Its short name, too (cmd/yurt-manager/names/controller_names.go). */
 const controllerNames = [nodePoolController, 'nodepool']
-
-const definitionPath =
-  '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io'
 
 /** Where what was taken is recorded. */
 const recordName = 'nodehub-cluster-taken-over'
@@ -65,9 +63,9 @@ export async function conflictsIn(api: ApiServer): Promise<readonly YurtManagerC
       found.push({ kind: 'webhooks', path, resourceVersion, webhooks, template })
   }
   found.push(...(await controllersIn(api)))
-  const conversion = objectAt(await api.get(definitionPath), 'spec', 'conversion')
+  const conversion = objectAt(await api.get(poolDefinitionPath), 'spec', 'conversion')
   if (textAt(conversion, 'webhook', 'clientConfig', 'service', 'name') === webhookService)
-    found.push({ kind: 'conversion', path: definitionPath, conversion })
+    found.push({ kind: 'conversion', path: poolDefinitionPath, conversion })
   return found
 }
 
@@ -114,13 +112,8 @@ function isAboutPools(webhook: JsonObject): boolean {
 
 function templateOf(configuration: JsonObject): readonly JsonObject[] | undefined {
   const text = textAt(configuration, 'metadata', 'annotations', templateAnnotation)
-  if (text === '') return undefined
-  try {
-    const parsed = JSON.parse(text) as Json
-    return isList(parsed) ? parsed.filter(isObject) : undefined
-  } catch {
-    return undefined
-  }
+  const template = parseJson(text)
+  return isList(template) ? template.filter(isObject) : undefined
 }
 
 /**
@@ -230,11 +223,7 @@ async function ignoringConflict(act: () => Promise<unknown>): Promise<void> {
 async function take(api: ApiServer, conflict: YurtManagerConflict): Promise<void> {
   if (conflict.kind === 'conversion') return
   const { path } = conflict
-  const version = {
-    op: 'replace',
-    path: '/metadata/resourceVersion',
-    value: conflict.resourceVersion,
-  }
+  const version = ofVersion(conflict.resourceVersion)
   if (conflict.kind === 'controller') {
     const pointer = `/spec/template/spec/containers/${conflict.container}/args`
     const value = withoutNodePools(conflict.args ?? [])
@@ -339,11 +328,7 @@ async function returned(api: ApiServer, original: Original): Promise<string[]> {
   const { path } = original
   const object = await api.get(path)
   if (object === undefined) return [`${nameIn(path)} is gone: nothing to give back to`]
-  const version = {
-    op: 'replace',
-    path: '/metadata/resourceVersion',
-    value: textAt(object, 'metadata', 'resourceVersion'),
-  }
+  const version = ofVersion(textAt(object, 'metadata', 'resourceVersion'))
   if (original.webhooks !== undefined) {
     const webhooks = withMissing(listAt(object, 'webhooks').filter(isObject), original.webhooks)
     const template = templateOf(object)

@@ -6,6 +6,15 @@ export interface JsonObject {
   readonly [name: string]: Json
 }
 
+/** The value of a JSON text; `undefined` where it is not JSON. */
+export function parseJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether `value` is an object, not a list or null. */
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

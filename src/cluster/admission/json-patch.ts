@@ -11,9 +11,12 @@ export function jsonPatchBetween(before: Json, after: Json, path = ''): PatchOpe
   if (isObject(before) && isObject(after)) {
     const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name))
     return [
-      ...gone.map((name): PatchOperation => ({ op: 'remove', path: `${path}/${escaped(name)}` })),
+      ...gone.map((name): PatchOperation => ({
+        op: 'remove',
+        path: `${path}/${escapeToken(name)}`,
+      })),
       ...Object.entries(after).flatMap(([name, value]) => {
-        const place = `${path}/${escaped(name)}`
+        const place = `${path}/${escapeToken(name)}`
         const was = Object.hasOwn(before, name) ? before[name] : undefined
         return was === undefined
           ? [{ op: 'add', path: place, value } as const]
@@ -32,4 +35,13 @@ export function jsonPatchBetween(before: Json, after: Json, path = ''): PatchOpe
   return [{ op: 'replace', path, value: after }]
 }
 
-const escaped = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+/** A member's name as a token of a JSON pointer (RFC 6901). */
+export const escapeToken = (name: string): string =>
+  name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+/** Makes a patch apply to this version of an object alone: the API server answers 409 otherwise. */
+export const ofVersion = (resourceVersion: string): PatchOperation => ({
+  op: 'replace',
+  path: '/metadata/resourceVersion',
+  value: resourceVersion,
+})

@@ -8,6 +8,7 @@ import {
 import type { Installation } from '../install/installation.ts'
 import { fieldsOf, poolVersions, storageVersion } from '../crd/schema.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
+import { escapeToken } from './json-patch.ts'
 import { all, any, isCreate, labelOf, quoted } from './cel.ts'
 import { excludedPodConditions, nodeConditions, poolDefaultConditions } from './conditions.ts'
 import type { Actors } from './node.ts'
@@ -43,9 +44,7 @@ const put = (path: string, value: string): string =>
 
 const drop = (path: string): string => `JSONPatch{op: "remove", path: ${path}}`
 
-const label = (name: string): string => quoted(`/metadata/labels/${pointer(name)}`)
-
-const pointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+const label = (name: string): string => quoted(`/metadata/labels/${escapeToken(name)}`)
 
 const either = (condition: string, then: string, otherwise: string): string =>
   `(${condition}) ? (${then}) : (${otherwise})`
@@ -56,7 +55,7 @@ const list = (...items: readonly string[]): string => `[${items.join(', ')}]`
 const putInMap = (parent: string, map: string, name: string, value: string): string =>
   either(
     `has(${parent}.${map})`,
-    list(put(quoted(`/metadata/${map}/${pointer(name)}`), value)),
+    list(put(quoted(`/metadata/${map}/${escapeToken(name)}`), value)),
     list(put(quoted(`/metadata/${map}`), `{${quoted(name)}: ${value}}`)),
   )
 

@@ -1,7 +1,8 @@
 import type { Dispatcher } from 'undici'
 import { follow } from '../../base/abort.ts'
 import { after, sleep } from '../../base/clock.ts'
-import type { Json, JsonObject } from '../../api/kube/json.ts'
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { listAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiAccess } from './access.ts'
 import { ApiFailure, isNotFound } from './failure.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -164,6 +165,21 @@ export class ApiServer {
       if (isNotFound(error)) return undefined
       throw error
     }
+  }
+
+  /** The objects of a collection, read in pages. */
+  async *list(
+    path: string,
+    selectors: Readonly<Record<string, string>> = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<JsonObject> {
+    let next = ''
+    do {
+      const query = { ...selectors, limit: '500', ...(next !== '' && { continue: next }) }
+      const page = await this.get(`${path}?${new URLSearchParams(query)}`, signal)
+      yield* listAt(page, 'items').filter(isObject)
+      next = textAt(page, 'metadata', 'continue')
+    } while (next !== '')
   }
 
   create(path: string, object: JsonObject): Promise<JsonObject> {

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util'
 import { elapsed, sleep } from '../../base/clock.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import { escapeToken, ofVersion } from '../admission/json-patch.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
 import { affinityKeptOff } from './placement.ts'
@@ -8,6 +10,8 @@ import type { Component } from './workload.ts'
 
 /** On the workload: its template's affinity before it was changed; `null` where it had none. */
 const originalAnnotation = 'nodehub.io/affinity-before'
+
+const annotationPath = `/metadata/annotations/${escapeToken(originalAnnotation)}`
 
 const pathOf = ({
   kind,
@@ -42,28 +46,15 @@ export const revert = (api: ApiServer, component: Component): Promise<ChangeOutc
     const template = objectAt(workload, 'spec', 'template')
     const spec = objectAt(template, 'spec')
     const original = { ...template, spec: { ...spec, affinity: before ?? {} } }
-    if (
-      JSON.stringify(sorted(affinityKeptOff(original))) !== JSON.stringify(sorted(spec['affinity']))
-    )
+    if (!isDeepStrictEqual(affinityKeptOff(original), spec['affinity']))
       return 'changed by somebody else since'
     return [
       before === null
         ? { op: 'remove', path: '/spec/template/spec/affinity' }
         : { op: 'replace', path: '/spec/template/spec/affinity', value: before },
-      { op: 'remove', path: `/metadata/annotations/${originalAnnotation.replace('/', '~1')}` },
+      { op: 'remove', path: annotationPath },
     ]
   })
-
-/** Members in one order: the API server writes them in its own. */
-function sorted(value: Json | undefined): Json | undefined {
-  if (Array.isArray(value)) return value.map((each: Json) => sorted(each) ?? null)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, member]) => [name, sorted(member as Json) ?? null]),
-  )
-}
 
 /** What was there before the first change is what is given back. */
 function annotated(workload: JsonObject, before: string): JsonObject[] {
@@ -71,8 +62,7 @@ function annotated(workload: JsonObject, before: string): JsonObject[] {
   if (annotations === undefined)
     return [{ op: 'add', path: '/metadata/annotations', value: { [originalAnnotation]: before } }]
   if (valueAt(annotations, originalAnnotation) !== undefined) return []
-  const path = `/metadata/annotations/${originalAnnotation.replace('/', '~1')}`
-  return [{ op: 'add', path, value: before }]
+  return [{ op: 'add', path: annotationPath, value: before }]
 }
 
 async function written(
@@ -85,10 +75,11 @@ async function written(
     const workload = await api.get(path)
     const patch = workload === undefined ? 'nothing to change' : patchOf(workload)
     if (typeof patch === 'string') return patch
-    const value = textAt(workload, 'metadata', 'resourceVersion')
-    const version = { op: 'replace', path: '/metadata/resourceVersion', value }
     try {
-      await api.patch(path, 'json', [version, ...patch])
+      await api.patch(path, 'json', [
+        ofVersion(textAt(workload, 'metadata', 'resourceVersion')),
+        ...patch,
+      ])
       return 'changed'
     } catch (cause) {
       if (!isConflict(cause) || tries >= 5) throw cause

@@ -2,17 +2,14 @@ import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import { alternativesOf } from '../../api/kube/node-affinity.ts'
 import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
+import { oldLabels } from '../../node/lint/rules/old-names.ts'
 import { keptOffHostNetwork } from '../admission/pod.ts'
 
 /**
  * Names of the label in the proposals: an affinity on them keeps nobody off, as no node carries
  * them.
  */
-const oldLabels = [
-  'nodepool.openyurt.io/host-network',
-  'nodepool.openyurt.io/network-mode',
-  'node-network-mode',
-]
+const oldKeys = [...oldLabels, 'node-network-mode']
 
 /** Where the pods of a workload may go. */
 export interface WorkloadPlacement {
@@ -40,7 +37,7 @@ export function workloadPlacement(pod: JsonObject): WorkloadPlacement {
     keptOff:
       (wanted !== undefined && wanted !== 'true') ||
       (terms.length > 0 && terms.every((term) => conditionsOf(term).some(keepsOff))),
-    oldLabels: oldLabels.filter((label) => keys.has(label)),
+    oldLabels: oldKeys.filter((label) => keys.has(label)),
   }
 }
 

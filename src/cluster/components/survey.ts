@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../api/kube/json.ts'
-import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
+import { valueAt, textAt } from '../../api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel, type NodePool } from '../../api/kube/node-pool.ts'
 import { isExcluded, isMirror } from '../admission/pod.ts'
 import type { ApiServer } from '../api/api-server.ts'
@@ -30,36 +30,21 @@ export interface Survey {
   readonly nodes: readonly NodeFinding[]
 }
 
-/** Every object of a collection, in pages. */
-async function* each(
-  api: ApiServer,
-  path: string,
-  query: Readonly<Record<string, string>> = {},
-): AsyncGenerator<JsonObject> {
-  let next = ''
-  do {
-    const given = { ...query, limit: '500', ...(next !== '' && { continue: next }) }
-    const list = await api.get(`${path}?${new URLSearchParams(given)}`)
-    yield* listAt(list, 'items').filter(isObject)
-    next = textAt(list, 'metadata', 'continue')
-  } while (next !== '')
-}
-
 /** Looks at components, nodes of pools and excluded pods. Reads only. */
 export async function survey(api: ApiServer): Promise<Survey> {
   const components: Component[] = []
   for (const kind of ['DaemonSet', 'Deployment'] as const satisfies readonly WorkloadKind[]) {
-    for await (const workload of each(api, `/apis/apps/v1/${kind.toLowerCase()}s`)) {
+    for await (const workload of api.list(`/apis/apps/v1/${kind.toLowerCase()}s`)) {
       const found = componentOf(kind, workload)
       if (found) components.push(found)
     }
   }
   const pools = new Map<string, NodePool>()
-  for await (const pool of each(api, poolsPath))
+  for await (const pool of api.list(poolsPath))
     pools.set(textAt(pool, 'metadata', 'name'), pool as unknown as NodePool)
   const onHostNetwork = new Set<string>()
   const nodes: NodeFinding[] = []
-  for await (const node of each(api, '/api/v1/nodes')) {
+  for await (const node of api.list('/api/v1/nodes')) {
     const name = textAt(node, 'metadata', 'name')
     if (valueAt(node, 'metadata', 'labels', hostNetworkLabel) === 'true') onHostNetwork.add(name)
     const remarks = await remarksOn(api, node, pools)
@@ -99,7 +84,7 @@ async function excludedOn(
 ): Promise<readonly ScheduledPod[]> {
   const found: ScheduledPod[] = []
   if (onHostNetwork.size === 0) return found
-  for await (const pod of each(api, '/api/v1/pods', { fieldSelector: 'spec.nodeName!=' })) {
+  for await (const pod of api.list('/api/v1/pods', { fieldSelector: 'spec.nodeName!=' })) {
     const node = textAt(pod, 'spec', 'nodeName')
     const ended = ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'))
     if (!onHostNetwork.has(node) || ended || !isExcluded(pod) || isMirror(pod)) continue

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
-import { listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
 import type { PoolTaint } from '../../api/kube/node-pool.ts'
-import { previousAttributesAnnotation } from '../previous-attributes.ts'
+import { previousAttributesAnnotation, texts } from '../previous-attributes.ts'
 
 /**
  * What the controller keeps of a Node: images, conditions and addresses, most of the object, are
@@ -38,9 +38,9 @@ export function nodeFacts(node: JsonObject): NodeFacts {
     name: textAt(node, 'metadata', 'name'),
     uid: textAt(node, 'metadata', 'uid'),
     resourceVersion: textAt(node, 'metadata', 'resourceVersion'),
-    labels: textsAt(node, 'metadata', 'labels'),
+    labels: texts(valueAt(node, 'metadata', 'labels')),
     annotations: Object.fromEntries(
-      Object.entries(textsAt(node, 'metadata', 'annotations')).map(([key, text]) => [
+      Object.entries(texts(valueAt(node, 'metadata', 'annotations'))).map(([key, text]) => [
         key,
         key === previousAttributesAnnotation ? text : textOrDigest(text),
       ]),
@@ -51,10 +51,3 @@ export function nodeFacts(node: JsonObject): NodeFacts {
     ),
   }
 }
-
-const textsAt = (value: JsonObject, ...path: readonly string[]): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(objectAt(value, ...path)).filter(
-      (entry): entry is [string, string] => typeof entry[1] === 'string',
-    ),
-  )

@@ -1,5 +1,5 @@
-import type { Json } from '../../api/kube/json.ts'
-import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
+import { valueAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 
 /** Enough to say that there are some. */
@@ -9,7 +9,7 @@ const most = 50
  * Whether a pod has not ended and has a network of its own: what the CNI gave it would be gone with
  * the CNI.
  */
-const onPodNetwork = (pod: Json): boolean =>
+const onPodNetwork = (pod: JsonObject): boolean =>
   valueAt(pod, 'spec', 'hostNetwork') !== true &&
   !['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'))
 
@@ -24,19 +24,11 @@ export async function podNetworkPods(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const found: string[] = []
-  let next = ''
-  do {
-    const query = new URLSearchParams({
-      fieldSelector: `spec.nodeName=${nodeName}`,
-      limit: '250',
-      ...(next !== '' && { continue: next }),
-    })
-    const list = (await api.get(`/api/v1/pods?${query}`, signal)) ?? {}
-    for (const pod of listAt(list, 'items')) {
-      if (onPodNetwork(pod))
-        found.push(`${textAt(pod, 'metadata', 'namespace')}/${textAt(pod, 'metadata', 'name')}`)
-    }
-    next = textAt(list, 'metadata', 'continue')
-  } while (next !== '' && found.length < most)
-  return found.slice(0, most)
+  const selector = { fieldSelector: `spec.nodeName=${nodeName}` }
+  for await (const pod of api.list('/api/v1/pods', selector, signal)) {
+    if (!onPodNetwork(pod)) continue
+    found.push(`${textAt(pod, 'metadata', 'namespace')}/${textAt(pod, 'metadata', 'name')}`)
+    if (found.length === most) break
+  }
+  return found
 }

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { isObject, parseJson, type JsonObject } from '../../api/kube/json.ts'
 import { valueAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
 import { fits } from './fits.ts'
@@ -146,7 +146,7 @@ function carriedSections(whole: Whole, to: PoolVersion): JsonObject {
  * have written it.
  */
 function carriedBy(pool: JsonObject, version: PoolVersion): Carried | undefined {
-  const said = parsed(textAt(pool, 'metadata', 'annotations', carriedAnnotation))
+  const said = parseJson(textAt(pool, 'metadata', 'annotations', carriedAnnotation))
   if (!isObject(said)) return undefined
   const before = said['hostNetworkAnnotation']
   return {
@@ -173,15 +173,6 @@ const understood = (
       return schema !== undefined && fits(schema, value)
     }),
   )
-
-function parsed(text: string): Json | undefined {
-  if (text === '') return undefined
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
-}
 
 /** Annotations set, or taken out where `undefined`; without any left there is no map of them. */
 function withAnnotations(

@@ -1,6 +1,7 @@
 import { every } from '../../base/clock.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
+import { ofVersion } from '../admission/json-patch.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
 import { ApiInformer } from '../api/informer.ts'
@@ -140,9 +141,8 @@ export class CaBundles implements AsyncDisposable {
     const wrong = this.#wrong(configuration, bundle)
     if (wrong.length === 0) return
     const value = Buffer.from(bundle).toString('base64')
-    const { resourceVersion } = configuration
     const patch = [
-      { op: 'replace', path: '/metadata/resourceVersion', value: resourceVersion },
+      ofVersion(configuration.resourceVersion),
       ...wrong.map(({ at }) => ({ op: 'add', path: `${at}/caBundle`, value })),
     ]
     try {

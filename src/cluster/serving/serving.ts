@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { X509Certificate } from 'node:crypto'
-import { every, now } from '../../base/clock.ts'
-import { stampOf } from '../../base/file-stamp.ts'
+import { now } from '../../base/clock.ts'
 import type { ClusterServing } from '../../config/cluster-config.ts'
-import { readCredentials } from '../../config/credentials.ts'
+import type { Credentials } from '../../config/credentials.ts'
+import { followCredentials, loadCredentials } from '../../http/client/credential-follower.ts'
 import type { ServingPair } from '../serve.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import type { OwnService } from './bundles.ts'
@@ -71,36 +70,27 @@ function fromFiles(
   { certificate, key, ca }: ClusterServing & { kind: 'files' },
   { onFailure }: ServingOptions,
 ): Serving {
-  const files = [certificate, key, ...(ca === undefined ? [] : [ca])]
-  const read = () => {
-    const where = { kind: 'files' as const, certificate, key, ...(ca !== undefined && { ca }) }
-    const found = readCredentials(where, (path) => readFileSync(path, 'utf8'))
-    const { chain = '', key: secret } = found.certificate ?? {}
-    return { pair: { cert: chain, key: secret?.reveal() ?? '' }, bundle: found.ca }
-  }
-  let current = read()
-  let stamp = stampOf(files)
+  const where = { kind: 'files' as const, certificate, key, ...(ca !== undefined && { ca }) }
+  let current = loadCredentials(where)
   let changed = (): void => undefined
-  const timer = every(lookMs, () => {
-    const latest = stampOf(files)
-    if (latest === stamp) return
-    stamp = latest
-    try {
-      current = read()
-      changed()
-    } catch (cause) {
-      onFailure(cause)
-    }
-  })
+  const adopt = (credentials: Credentials): void => {
+    current = credentials
+    changed()
+  }
+  const follower = followCredentials(where, current, lookMs, adopt, onFailure)
+  const pair = (): ServingPair => {
+    const { chain = '', key: secret } = current.certificate ?? {}
+    return { cert: chain, key: secret?.reveal() ?? '' }
+  }
   return {
-    pair: () => current.pair,
-    bundle: () => current.bundle,
+    pair,
+    bundle: () => current.ca,
     onChange: (act) => {
       changed = act
     },
-    wrong: () => ended(current.pair.cert),
+    wrong: () => ended(pair().cert),
     [Symbol.asyncDispose]: () => {
-      timer[Symbol.dispose]()
+      follower[Symbol.dispose]()
       return Promise.resolve()
     },
   }

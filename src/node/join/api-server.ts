@@ -5,7 +5,7 @@ import { wholeAnswer } from '../../base/whole-answer.ts'
 import { explainTlsFailure } from '../../http/client/tls-failure.ts'
 import { readCredentials, type Credentials } from '../../config/credentials.ts'
 import { parseKubeconfig, type Kubeconfig, type Part } from '../../config/kubeconfig.ts'
-import type { Json } from '../../api/kube/json.ts'
+import { parseJson, type Json } from '../../api/kube/json.ts'
 import type { NodeFiles } from './node-files.ts'
 
 /** What an API server answered. */
@@ -69,17 +69,9 @@ export class ApiServer {
     const { status, text } = await wholeAnswer(asking, patienceMs).catch(async (cause: unknown) => {
       throw await explainTlsFailure(cause, server.origin, this.#credentials, patienceMs)
     })
-    return { status, body: jsonOf(text) }
+    return { status, body: parseJson(text) }
   }
 }
 
 const fileOf = (part: Part<unknown> | undefined): string | undefined =>
   part && 'file' in part ? part.file : undefined
-
-function jsonOf(text: string): Json | undefined {
-  try {
-    return JSON.parse(text) as Json
-  } catch {
-    return undefined
-  }
-}

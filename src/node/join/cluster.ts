@@ -1,5 +1,6 @@
 import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
-import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { isList, isObject, type Json } from '../../api/kube/json.ts'
+import { optionalObjectAt } from '../../api/kube/json-at.ts'
 import type { ApiResponse, ApiServer } from './api-server.ts'
 
 /** What could not be asked, or was refused: a sentence for people. */
@@ -18,11 +19,11 @@ export async function kindOfPool(
     const answered = await asked(api, 'GET', path)
     if ('unknown' in answered) return answered
     const { status, body } = answered
-    if (status === 200 && (memberOf(body, 'metadata') ?? memberOf(body, 'spec'))) {
-      return { hostNetwork: memberOf(body, 'spec')?.['hostNetwork'] === true }
+    if (status === 200 && (optionalObjectAt(body, 'metadata') ?? optionalObjectAt(body, 'spec'))) {
+      return { hostNetwork: optionalObjectAt(body, 'spec')?.['hostNetwork'] === true }
     }
     if (status !== 404) return { unknown: refusalOf(api, answered) }
-    if (memberOf(body, 'details')?.['name'] === name) {
+    if (optionalObjectAt(body, 'details')?.['name'] === name) {
       return { unknown: `there is no NodePool ${name} at ${api.address}` }
     }
   }
@@ -46,11 +47,11 @@ export async function membershipOf(
   const answered = await asked(api, 'GET', `/api/v1/nodes/${node}`)
   if ('unknown' in answered) return answered
   if (answered.status === 404) return { registered: false, hostNetwork: false }
-  const metadata = memberOf(answered.body, 'metadata')
+  const metadata = optionalObjectAt(answered.body, 'metadata')
   if (answered.status !== 200 || metadata === undefined) {
     return { unknown: refusalOf(api, answered) }
   }
-  const labels = memberOf(metadata, 'labels') ?? {}
+  const labels = optionalObjectAt(metadata, 'labels') ?? {}
   const pool = labels[nodePoolLabel]
   return {
     registered: true,
@@ -91,13 +92,13 @@ export async function propagatedPods(
   // none.
   if (answered.status !== 200 || !isList(items)) return { unknown: refusalOf(api, answered) }
   return items.filter(isPropagated).map((pod) => {
-    const { namespace, name } = memberOf(pod, 'metadata') ?? {}
+    const { namespace, name } = optionalObjectAt(pod, 'metadata') ?? {}
     return `${String(namespace as string)}/${String(name as string)}`
   })
 }
 
 function isPropagated(pod: Json): boolean {
-  const [spec, status] = [memberOf(pod, 'spec'), memberOf(pod, 'status')]
+  const [spec, status] = [optionalObjectAt(pod, 'spec'), optionalObjectAt(pod, 'status')]
   const address = status?.['podIP']
   const runs = status?.['phase'] === 'Running' || status?.['phase'] === 'Pending'
   return (
@@ -107,11 +108,6 @@ function isPropagated(pod: Json): boolean {
     address !== '' &&
     address === status?.['hostIP']
   )
-}
-
-const memberOf = (value: Json | undefined, name: string): JsonObject | undefined => {
-  const found = isObject(value) ? value[name] : undefined
-  return isObject(found) ? found : undefined
 }
 
 async function asked(
