@@ -451,16 +451,16 @@ export class Cacher implements AsyncDisposable {
   #start(
     log: EventLog,
     { state, from }: CacheWatchOptions,
-  ): { cursor: number; from: string; opening?: Backfill } | undefined {
+  ): { cursor: number; from: string; backfill?: Backfill } | undefined {
     if (state !== undefined) {
       const stored = this.stored()
       if (stored === undefined) return undefined
-      const opening = {
+      const backfill = {
         kind: 'state',
         batches: stored.batches,
         bookmarkAtEnd: state === 'with-end',
       } as const
-      return { cursor: log.end, from: stored.resourceVersion, opening }
+      return { cursor: log.end, from: stored.resourceVersion, backfill }
     }
     if (from === undefined) return undefined
     const cursor = log.after(from)
@@ -471,14 +471,14 @@ export class Cacher implements AsyncDisposable {
   #fromStore(
     log: EventLog,
     from: string,
-  ): { cursor: number; from: string; opening: Backfill } | undefined {
+  ): { cursor: number; from: string; backfill: Backfill } | undefined {
     const changes = this.#parts.store.changes(this.key, from)
     if (changes === undefined || changes === 'expired') return undefined
     const batches: Iterable<readonly ObjectEvent[]> = changes.batches
     return {
       cursor: log.end,
       from: changes.resourceVersion,
-      opening: { kind: 'changes', batches, tooOld: tooOld(from, changes.resourceVersion) },
+      backfill: { kind: 'changes', batches, tooOld: tooOld(from, changes.resourceVersion) },
     }
   }
 
