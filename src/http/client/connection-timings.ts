@@ -1,20 +1,20 @@
-/** How long connections live, and how their silence is judged; in milliseconds. */
+/** Lifetimes and timeouts of connections, in milliseconds. */
 export interface ConnectionTimings {
-  /** How often a session is pinged: below the minute after which NATs forget. */
+  /** The interval of HTTP/2 pings: below the minute after which NATs drop a connection. */
   readonly pingMs: number
-  /** How long after a ping a session may be silent. */
+  /** How long a session may be silent after a ping. */
   readonly pongMs: number
   /**
-   * How old a connection gets before new requests go to another: one drawn from here, so that nodes
-   * do not all do it at once.
+   * The age after which a connection takes no new requests, drawn from this range so that the nodes
+   * of a cluster do not reconnect at once.
    */
   readonly maxAgeMs: readonly [low: number, high: number]
   /**
-   * How long an unused connection is kept: below the 90 s and more of API servers, so that the hub
-   * closes first.
+   * How long an idle connection stays open: below the 90 s and more of API servers, so that the hub
+   * closes it first.
    */
   readonly idleMs: number
-  /** How long a server that did not offer HTTP/2 is not asked for it again. */
+  /** How long the hub uses HTTP/1.1 only after a server did not offer HTTP/2. */
   readonly http1Ms: number
 }
 

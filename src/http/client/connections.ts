@@ -20,8 +20,8 @@ class NoAnswerInTime extends Error {
 
 /**
  * The hub's connections to its upstreams, in two sets: with the node's certificate, and without
- * any, for callers who bring a token of their own. An API server believes a certificate before it
- * looks at a token, so the two must never meet on one connection.
+ * one, for callers that send a token of their own. An API server uses a certificate before a token,
+ * so the two must never share a connection.
  */
 export class Connections implements AsyncDisposable {
   #node: CredentialSet
@@ -35,7 +35,7 @@ export class Connections implements AsyncDisposable {
     this.#caller = this.#build(withoutIdentity(credentials))
   }
 
-  /** Sends new requests with other credentials; requests under way keep their connections. */
+  /** Sends new requests with these credentials; requests in flight keep their connections. */
   replaceCredentials(credentials: Credentials): void {
     for (const old of [this.#node, this.#caller]) {
       this.#retired.add(old)
@@ -46,8 +46,8 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Sends a request, and tells `handler` of its answer. One that is `long` goes over HTTP/2 where
-   * the server offers it.
+   * Sends a request, and calls `handler` with its answer. A watch uses HTTP/2 where the server
+   * offers it.
    */
   dispatch(
     credential: Credential,
@@ -58,15 +58,12 @@ export class Connections implements AsyncDisposable {
     this.#credentialSet(credential).server(origin).dispatch(request, handler)
   }
 
-  /** The hub's own. */
+  /** The node's credentials. */
   get credentials(): Credentials {
     return this.#node.credentials
   }
 
-  /**
-   * How many connections to an upstream are open; those that serve an upgrade or a probe are not
-   * among them.
-   */
+  /** The number of open connections to an upstream, without those of upgrades and probes. */
   open(origin: string, protocol?: Protocol): number {
     return [this.#node, this.#caller, ...this.#retired].reduce(
       (sum, set) => sum + set.open(origin, protocol),
@@ -74,23 +71,20 @@ export class Connections implements AsyncDisposable {
     )
   }
 
-  /** The node's own bearer token, where it has one instead of a certificate. */
+  /** The node's bearer token, where it has one instead of a certificate. */
   authorization(credential: Credential): string | undefined {
     const token = this.#credentialSet(credential).credentials.token?.reveal()
     return token === undefined ? undefined : `Bearer ${token}`
   }
 
-  /**
-   * A connection for one upgrade, which nothing else will use. Rejects where it is not made in
-   * time.
-   */
+  /** Opens a connection for one upgrade only. Rejects after `connectMs`. */
   connect(credential: Credential, origin: string): Promise<Socket> {
     const { protocol, hostname, port } = new URL(origin)
     const host = hostname.replace(/^\[|\]$/g, '')
     const options = {
       host,
       port: Number(port || (protocol === 'https:' ? 443 : 80)),
-      // Either end of a tunnel may be the first to have no more to say.
+      // Either end of a tunnel may close its half first.
       allowHalfOpen: true,
     }
     const socket =
@@ -119,17 +113,16 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Status of a GET over a connection made for it alone, with the node's credentials. Settles
-   * within `withinMs` of waking time, however little of an answer comes at a time; rejects where
-   * there is no head by then, with a message for people where TLS failed.
+   * Sends a GET over a new connection with the node's credentials, and resolves to its status.
+   * Settles within `withinMs` of waking time, however slowly an answer arrives; rejects where no
+   * head has arrived by then, with a message for the operator where TLS failed.
    */
   async probe(origin: string, path: string, withinMs: number): Promise<number> {
     const { credentials } = this.#node
     const began = elapsed()
     const client = new undici.Client(origin, {
       ...http1Options,
-      // For a socket that is left behind: the patience below is what counts, and this one counts
-      // all time.
+      // Bounds an abandoned socket, in wall time; the timeout below is in waking time.
       connect: dialer(credentials, 'http/1.1', 2 * withinMs),
     })
     const authorization = this.authorization('node')
@@ -152,8 +145,8 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Closes what connections there are to an upstream that failed or is no longer asked; what is
-   * under way on them breaks off, but for watches, which end.
+   * Closes the connections to an upstream that failed or was removed. Requests on them fail, and
+   * watches end.
    */
   drop(origin: string): void {
     for (const set of [this.#node, this.#caller, ...this.#retired]) set.drop(origin)
@@ -168,7 +161,7 @@ export class Connections implements AsyncDisposable {
   }
 }
 
-/** Of an answer that has come to its end, or has been broken off behind its head. */
+/** The status of an answer, once its end or an error after its head has arrived. */
 const statusOf = (client: Dispatcher, request: Dispatcher.DispatchOptions): Promise<number> =>
   new Promise((resolve, reject) => {
     let status: number | undefined
@@ -186,10 +179,7 @@ const statusOf = (client: Dispatcher, request: Dispatcher.DispatchOptions): Prom
     })
   })
 
-/**
- * What a caller's connection needs to trust the upstream, and nothing that would speak for the
- * node.
- */
+/** What a caller's connection needs to verify the upstream, without the node's identity. */
 const withoutIdentity = ({ ca, serverName }: Credentials): Credentials => ({
   ...(ca !== undefined && { ca }),
   ...(serverName !== undefined && { serverName }),

@@ -8,24 +8,24 @@ import {
 } from '../../config/credentials.ts'
 
 /**
- * Reads the credentials where the configuration says they are. Throws `UnusableCredentials` or
+ * Reads the credentials that the configuration names. Throws `UnusableCredentials` or
  * `MalformedKubeconfig`.
  */
 export const loadCredentials = (where: CredentialFiles): Credentials =>
   readCredentials(where, (path) => readFileSync(path, 'utf8'))
 
 export interface CredentialFollower extends Disposable {
-  /** Looks at the files now. */
+  /** Checks the files now. */
   check(): void
-  /** Reads the credentials elsewhere from now on, and at once. */
+  /** Reads the credentials from elsewhere from now on, and at once. */
   move(where: CredentialFiles): void
 }
 
 /**
- * Looks at the files every `intervalMs` and calls `onChange` with credentials that differ from
- * those in force, `first` to begin with; touching a file is no change. While files are unusable (a
- * key already written, its certificate not yet) the last good credentials stay in force and the
- * files are read again at each look; `onUnusable` is called once for each change of such files.
+ * Checks the files every `intervalMs`, and calls `onChange` with credentials that differ from those
+ * in force, initially `first`; touching a file is no change. While files are unusable (a key is
+ * written, its certificate not yet) the last good credentials stay in force, and each check reads
+ * the files again; `onUnusable` is called once for each change of such files.
  */
 export function followCredentials(
   from: CredentialFiles,
@@ -38,7 +38,7 @@ export function followCredentials(
   let where = from
   let inForce = first
   let { files } = first
-  // What `first` was read from may have changed since.
+  // The files of `first` may have changed since.
   let read: string | undefined
   let unusable: string | undefined
   const check = (): void => {
@@ -47,7 +47,7 @@ export function followCredentials(
     const credentials = usable(current)
     if (credentials === undefined) return
     unusable = undefined
-    // Files that were named only now may have changed between being read and being looked at.
+    // Files that this read named first may have changed between the read and the stamp.
     read = credentials.files.join('\0') === files.join('\0') ? current : undefined
     files = credentials.files
     if (isSame(credentials, inForce)) return

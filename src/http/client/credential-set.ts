@@ -5,8 +5,8 @@ import { ServerConnections, type Protocol } from './server-connections.ts'
 import type { ConnectionTimings } from './connection-timings.ts'
 
 /**
- * The connections that show one set of credentials. They share neither a connection nor a TLS
- * session with any other set.
+ * The connections that use one set of credentials. They share neither connections nor TLS sessions
+ * with other sets.
  */
 export class CredentialSet {
   readonly credentials: Credentials
@@ -31,8 +31,8 @@ export class CredentialSet {
   }
 
   /**
-   * No more requests; resolves when those under way have come to their end. Watches among them are
-   * ended when the certificate they were opened with has expired, after a day at the latest.
+   * Takes no more requests; resolves when those in flight are over. Ends watches when the
+   * certificate of their connection expires, after a day at the latest.
    */
   async retire(): Promise<void> {
     const left = Math.max(0, Math.min(expiryOf(this.credentials) - now(), dayMs))
@@ -54,7 +54,7 @@ export class CredentialSet {
 
 const dayMs = 24 * 60 * 60_000
 
-/** The certificate that a connection was opened with is no longer valid. */
+/** The certificate of a connection has expired. */
 class CertificateExpired extends Error {
   readonly code = 'CERTIFICATE_EXPIRED'
   constructor() {

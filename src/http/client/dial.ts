@@ -4,15 +4,13 @@ import type { buildConnector } from 'undici'
 import type { Credentials } from '../../config/credentials.ts'
 import { undici } from './undici.ts'
 
-/**
- * TCP's own probes, below the time after which NATs forget an idle connection (a minute and up).
- */
+/** TCP keep-alive, below the time after which NATs drop an idle connection (a minute and more). */
 export const keepAliveProbeMs = 30_000
 
-/** How long making a connection may take. */
+/** The timeout for opening a connection. */
 export const connectMs = 5_000
 
-/** The part of TLS options that credentials decide. */
+/** The TLS options that depend on the credentials. */
 export const tlsOf = ({ ca, certificate, serverName }: Credentials): TlsOptions => ({
   ...(ca !== undefined && { ca }),
   ...(certificate && { cert: certificate.chain, key: certificate.key.reveal() }),
@@ -27,8 +25,8 @@ interface TlsOptions {
 }
 
 /**
- * Made once for all connections: to parse the authorities and the key for each took a tenth of what
- * a resumed connection costs. `undefined` where OpenSSL refuses them: then each connection says so.
+ * Created once for all connections: parsing the authorities and the key took a tenth of the cost of
+ * a resumed connection. `undefined` where OpenSSL rejects them: each connection then reports that.
  */
 function contextOf(credentials: Credentials): SecureContext | undefined {
   try {
@@ -38,12 +36,12 @@ function contextOf(credentials: Credentials): SecureContext | undefined {
   }
 }
 
-/** The protocols offered to the server, the preferred one first. */
+/** The ALPN protocols offered to the server, the preferred one first. */
 export type AlpnOffer = 'http/1.1' | 'h2 or http/1.1'
 
 /**
- * Makes connections that show these credentials, and resumes TLS sessions among them alone. Each is
- * probed by TCP while it is idle.
+ * Makes a connector that uses these credentials, and resumes TLS sessions among its own connections
+ * only. TCP probes each connection while it is idle.
  */
 export function dialer(
   credentials: Credentials,
@@ -61,12 +59,12 @@ export function dialer(
     keepAliveInitialDelay: keepAliveProbeMs,
   })
   const { serverName } = credentials
-  // Set for each connection: undici would take the name from the Host field otherwise.
+  // Set for each connection: otherwise undici takes the name from the Host field.
   return (options, callback) =>
     connect({ ...options, ...(serverName !== undefined && { servername: serverName }) }, callback)
 }
 
-/** A TLS connection to `origin`; its `alpnProtocol` says what was agreed on. */
+/** Opens a TLS connection to `origin`; its `alpnProtocol` is the agreed protocol. */
 export function dial(connect: buildConnector.connector, origin: string): Promise<TLSSocket> {
   const { protocol, hostname, host, port } = new URL(origin)
   return new Promise((resolve, reject) => {

@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici'
 
 /**
- * A long-running request that the hub can end: its handler sees a clean end, as if the server had
- * ended the answer. Before the answer has begun, the request fails instead.
+ * A watch that the hub can end: its handler gets a clean end, as if the server had ended the
+ * answer. Before the answer has begun, the request fails instead.
  */
 export class EndableRequest implements Dispatcher.DispatchHandler {
   readonly #handler: Dispatcher.DispatchHandler
@@ -47,7 +47,7 @@ export class EndableRequest implements Dispatcher.DispatchHandler {
     this.#handler.onResponseError?.(controller, error)
   }
 
-  /** False where it was over before. */
+  /** False where the request was already over. */
   #finish(): boolean {
     if (this.#over) return false
     this.#over = true

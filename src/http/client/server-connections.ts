@@ -10,25 +10,24 @@ import { undici } from './undici.ts'
 
 export type Protocol = 'http/1.1' | 'h2'
 
-/** A request as undici takes it; `isWatch` where its answer is a watch. */
+/** A request as undici takes it. */
 export type UpstreamRequest = Omit<Dispatcher.DispatchOptions, 'origin'> & {
   readonly isWatch?: boolean
 }
 
-/** undici's options for every connection over HTTP/1.1. */
+/** undici's options for all connections over HTTP/1.1. */
 export const http1Options = {
   allowH2: false,
   pipelining: 1,
-  // Silence is judged by probes, not by a timer: a slow answer is not a dead server, and a watch
-  // may be silent for long.
+  // Probes detect dead servers, not timers: an answer may be slow, and a watch silent for long.
   headersTimeout: 0,
   bodyTimeout: 0,
   maxHeaderSize: 64 * 1024,
 } as const
 
 /**
- * All connections to one server that show the same credentials: a pool over HTTP/1.1, on which
- * short requests are faster, and HTTP/2 sessions for watches, of which a node has hundreds.
+ * All connections to one server with the same credentials: an HTTP/1.1 pool, which is faster for
+ * short requests, and HTTP/2 sessions for watches, of which a node has hundreds.
  */
 export class ServerConnections {
   readonly #pool: Pool
@@ -67,8 +66,8 @@ export class ServerConnections {
   }
 
   /**
-   * Offers a connection that came without HTTP/2 to the pool, which is about to make one; closes it
-   * if the pool does not.
+   * Offers a connection without HTTP/2 to the pool, which is about to open one; closes it where the
+   * pool does not take it.
    */
   #offerToPool(socket: TLSSocket): void {
     this.#spare = socket
@@ -87,7 +86,7 @@ export class ServerConnections {
     }
   }
 
-  /** How many connections are open, of one protocol or of both. */
+  /** The number of open connections, of one protocol or both. */
   open(protocol?: Protocol): number {
     const plain = protocol === 'h2' ? 0 : this.#pool.stats.connected
     const sessions = protocol === 'http/1.1' ? 0 : (this.#sessions?.size ?? 0)
@@ -98,9 +97,7 @@ export class ServerConnections {
     for (const watch of this.#watches) watch.end(reason)
   }
 
-  /**
-   * No more requests; resolves when those under way, watches among them, have come to their end.
-   */
+  /** Takes no more requests; resolves when those in flight, watches included, are over. */
   async retire(): Promise<void> {
     await Promise.all([this.#sessions?.retire(), this.#pool.close()])
   }

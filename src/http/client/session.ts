@@ -8,30 +8,28 @@ import type { StreamOpener, Stream } from './stream.ts'
 import { SessionSilent } from './wire-error.ts'
 
 /**
- * How many streams one connection takes at most, whatever the server allows: when it breaks, all of
- * them are opened anew at once.
+ * The limit of streams on one connection, whatever the server allows: when the connection breaks,
+ * all of them are opened again at once.
  */
 const mostStreams = 250
 
 /**
- * How many unread bytes one stream may have: enough for a long list over a slow link, little when
- * hundreds of clients do not read.
+ * The unread bytes of one stream: enough for a long list over a slow link, little when hundreds of
+ * clients do not read.
  */
 const streamWindowBytes = 128 * 1024
 
 const sessionWindowBytes = 1024 * 1024
 
-/**
- * How much node:http2 lets a session hold, in MB: more than all of its streams may leave unread.
- */
+/** The memory limit of node:http2 for a session, in MB: more than its streams may leave unread. */
 const sessionMemoryMb = 64
 
 /**
  * One HTTP/2 connection for watches.
  *
- *   open -> draining -> closed    no new streams once it is old, retired, or the server sent
- *   GOAWAY; closed with its last stream open | draining -> closed     where the connection breaks,
- *   or the server answers no ping
+ *   open -> draining              it is old or retired, or the server sent GOAWAY: no new streams
+ *   draining -> closed            its last stream has ended
+ *   open or draining -> closed    the connection breaks, or the server answers no ping
  */
 export class Session implements StreamOpener {
   readonly #origin: string
@@ -63,7 +61,7 @@ export class Session implements StreamOpener {
       maxSessionMemory: sessionMemoryMb,
     })
     this.#http = http
-    // Each stream is told the cause by an event of its own.
+    // Each stream gets the cause by an event of its own.
     http.on('error', () => undefined)
     http.on('goaway', (_code, last) => {
       this.#lastStreamId = Math.min(this.#lastStreamId, last)
@@ -76,7 +74,7 @@ export class Session implements StreamOpener {
     ]
   }
 
-  /** Resolves once the server has said how many streams it allows. */
+  /** Resolves once the server has sent its limit of streams. */
   static open(
     origin: string,
     socket: TLSSocket,
@@ -107,8 +105,8 @@ export class Session implements StreamOpener {
   }
 
   /**
-   * How many more streams it takes. A tenth of what the server allows is left free: it may still
-   * count streams that have closed here.
+   * The number of further streams that it accepts. Leaves a tenth of the server's limit free: the
+   * server may still count streams that have closed here.
    */
   get room(): number {
     if (this.#draining || this.#http.closed || this.#http.destroyed) return 0
@@ -140,7 +138,7 @@ export class Session implements StreamOpener {
     return id === undefined || id > this.#lastStreamId
   }
 
-  /** Takes no more streams; those under way come to their end. */
+  /** Takes no more streams; streams in flight complete. */
   drain(): void {
     this.#draining = true
     if (this.#streams === 0) this.destroy()
@@ -150,7 +148,7 @@ export class Session implements StreamOpener {
     this.#http.destroy(cause, cause && constants.NGHTTP2_CANCEL)
   }
 
-  /** A session without streams is closed before the server closes it. */
+  /** Closes a session without streams before the server does. */
   #closeWhenIdle(): void {
     if (this.#streams > 0) return
     if (this.#draining) this.destroy()
@@ -168,14 +166,14 @@ export class Session implements StreamOpener {
   }
 
   /**
-   * Over a thin link the answer to a ping may be queued behind other bytes: as long as any come,
+   * Over a slow link the answer to a ping may be queued behind other bytes: while any bytes arrive,
    * the server is alive.
    */
   #awaitPong(): void {
     const heard = this.#socket.bytesRead
     const { pongMs } = this.#timings
     this.#deadline = after(pongMs, () => {
-      // The answer may have arrived and this process had no time to read it.
+      // The answer may have arrived while this process had no time to read it.
       void turn().then(() => {
         if (!this.#deadline) return
         if (this.#socket.bytesRead > heard) this.#awaitPong()

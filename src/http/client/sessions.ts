@@ -10,19 +10,19 @@ export interface SessionsOptions {
   readonly origin: string
   readonly connect: buildConnector.connector
   readonly timings: ConnectionTimings
-  /** Where requests go when the server does not offer HTTP/2. */
+  /** Sends requests when the server does not offer HTTP/2. */
   readonly http1: StreamFallbacks['http1']
-  /** Takes a connection over which HTTP/1.1 was agreed on. */
+  /** Takes a connection that agreed on HTTP/1.1. */
   readonly onHttp1Socket: (socket: TLSSocket) => void
 }
 
 /**
- * HTTP/2 sessions to one server, as many as its limit of streams asks for: a further one is opened
+ * HTTP/2 sessions to one server, as many as its limit of streams requires: another one is opened
  * before the limit is reached.
  *
- * They are node:http2's own, not undici's. undici's pool fills a client up to a number of its own,
- * whatever the server allows; it repeats by itself what GOAWAY cut off; and it gives header fields
- * as an object, which has lost their order and number.
+ * They use node:http2, not undici. undici's pool fills a client up to a number of its own, whatever
+ * the server allows; it repeats by itself what a GOAWAY cut off; and it returns header fields as an
+ * object, which loses their order and number.
  */
 export class Sessions {
   readonly #options: SessionsOptions
@@ -60,7 +60,7 @@ export class Sessions {
     return undefined
   }
 
-  /** One at a time: many that wait together need few sessions, not one each. */
+  /** One at a time: many waiting requests need few sessions, not one each. */
   async #open(): Promise<void> {
     if (this.#opening) return
     this.#opening = true
@@ -121,7 +121,9 @@ export class Sessions {
     return waiting
   }
 
-  /** No more requests come; sessions close with their last stream. Resolves when all have. */
+  /**
+   * Takes no more requests; sessions close with their last stream. Resolves when all have closed.
+   */
   retire(): Promise<void> {
     if (this.#state === 'open') this.#state = 'retired'
     for (const session of this.#sessions) session.drain()

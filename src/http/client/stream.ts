@@ -6,11 +6,11 @@ import { NotConnected, StreamBroken, StreamRefused } from './wire-error.ts'
 export interface StreamRequest {
   readonly method: string
   readonly path: string
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: readonly string[]
 }
 
-/** Where a request goes that does not stay on the stream it was opened on. */
+/** Where a request goes that cannot stay on its stream. */
 export interface StreamFallbacks {
   /** To another session; called once at most. */
   readonly retry: (stream: Stream) => void
@@ -18,23 +18,24 @@ export interface StreamFallbacks {
   readonly http1: (request: StreamRequest, handler: Dispatcher.DispatchHandler) => void
 }
 
-/** What a stream is opened on. */
+/** A session that opens streams. */
 export interface StreamOpener {
   /** Opens a stream for a request without a body. */
   open(headers: string[]): ClientHttp2Stream
   /**
-   * Whether the server provably did not process a stream that is over: its GOAWAY named an earlier
-   * one as the last.
+   * Whether the server provably did not process a closed stream: its GOAWAY named an earlier stream
+   * as the last.
    */
   readonly isUnprocessed: (stream: ClientHttp2Stream) => boolean
 }
 
 /**
- * One request over HTTP/2. Its handler is called as undici calls it for HTTP/1.1, so that a caller
- * need not know which of the two it was.
+ * One request over HTTP/2. Calls its handler as undici does for HTTP/1.1, so that callers need not
+ * distinguish the two.
  *
- *   waiting -> open -> over     no session has room yet; a stream is open; the handler was told the
- *   end open -> waiting             the first time that the server refuses the stream
+ *   waiting -> open     a session has room, and a stream is open
+ *   open -> waiting     the server refuses the stream for the first time
+ *   open -> over        the handler got the end
  */
 export class Stream implements Dispatcher.DispatchController {
   readonly #origin: URL
@@ -81,7 +82,7 @@ export class Stream implements Dispatcher.DispatchController {
     this.#stream?.resume()
   }
 
-  /** Ends this stream alone: the session and its other streams go on. */
+  /** Ends this stream only: the session and its other streams continue. */
   abort(reason: Error): void {
     if (this.#over) return
     this.#reason = reason
@@ -89,22 +90,19 @@ export class Stream implements Dispatcher.DispatchController {
     this.#fail(reason)
   }
 
-  /** There is no session to be had. */
+  /** Fails the request because no session could be opened. */
   failUnconnected(cause: unknown): void {
     this.#fail(new NotConnected(this.#origin.origin, cause))
   }
 
-  /** Goes over HTTP/1.1 instead, where the request is still wanted. */
+  /** Sends the request over HTTP/1.1 instead, unless it is over. */
   fallBack(): void {
     if (this.#over) return
     this.#over = true
     this.#fallbacks.http1(this.#request, this.#handler)
   }
 
-  /**
-   * Returns the stream to be counted until it closes; `undefined` where the request is no longer
-   * wanted.
-   */
+  /** Returns the stream, which counts until it closes; `undefined` where the request is over. */
   start(session: StreamOpener): ClientHttp2Stream | undefined {
     if (this.#refusals === 0) this.#handler.onRequestStart?.(this, {})
     if (this.#over) return undefined
@@ -143,8 +141,7 @@ export class Stream implements Dispatcher.DispatchController {
   }
 
   /**
-   * `undefined` where the head is one that HTTP/2 cannot carry, such as a field said twice that may
-   * be said once.
+   * `undefined` where HTTP/2 cannot carry the head, such as a repeated field that must be unique.
    */
   #opened(session: StreamOpener): ClientHttp2Stream | undefined {
     try {
@@ -175,8 +172,8 @@ export class Stream implements Dispatcher.DispatchController {
 }
 
 /**
- * A request's head as HTTP/2 has it: lower-case names, no fields that concern a connection, and the
- * authority from the upstream's address, never from a Host field.
+ * A request's head for HTTP/2: lower-case names, no hop-by-hop fields, and the authority from the
+ * upstream's address, never from the Host field.
  */
 function http2Head({ host, protocol }: URL, { method, path, headers }: StreamRequest): string[] {
   const passed = endToEnd(new HeaderList(headers)).without(
@@ -187,7 +184,7 @@ function http2Head({ host, protocol }: URL, { method, path, headers }: StreamReq
   return [...head, ...passed.raw.map((part, i) => (i % 2 === 0 ? part.toLowerCase() : part))]
 }
 
-/** Without the pseudo-fields. */
+/** The fields without pseudo-fields. */
 const fields = (raw: unknown): string[] =>
   Array.isArray(raw)
     ? [...new HeaderList(raw.map(String)).without((name) => name.startsWith(':')).raw]

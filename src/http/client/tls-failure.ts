@@ -5,7 +5,7 @@ import { after, now } from '../../base/clock.ts'
 import { issuerText, outsideValidity, subjectText, timeText } from '../../certificates/validity.ts'
 import type { Credentials } from '../../config/credentials.ts'
 
-/** TLS with a server failed. The message is for people, the code that of the cause. */
+/** TLS with a server failed. The message is for the operator; the code is that of the cause. */
 class TlsFailure extends Error {
   readonly code: string
   constructor(message: string, code: string, cause: unknown) {
@@ -25,7 +25,7 @@ const untrusted = new Set([
 ])
 const otherName = 'ERR_TLS_CERT_ALTNAME_INVALID'
 
-/** What a client of TLS makes of bytes that are none. */
+/** OpenSSL's errors for bytes that are not TLS. */
 const notTls = new Set([
   'ERR_SSL_WRONG_VERSION_NUMBER',
   'ERR_SSL_PACKET_LENGTH_TOO_LONG',
@@ -39,9 +39,9 @@ interface OpenSslError {
 }
 
 /**
- * Why a connection to `origin` with these credentials failed, in words for people where TLS is why;
- * else `cause` itself. Node gives away no certificate that it refuses: it is looked at on a
- * connection of its own, on which nothing is sent, and for `withinMs` at most.
+ * Why a connection to `origin` with these credentials failed, for the operator, where TLS is the
+ * reason; otherwise `cause` itself. Node does not return a certificate that it rejects: this opens
+ * another connection to read it, sends nothing on it, and takes at most `withinMs`.
  */
 export async function explainTlsFailure(
   cause: unknown,
@@ -107,7 +107,7 @@ function whyRefused(
 const namesOf = (certificate: X509Certificate): string =>
   `${subjectText(certificate)}, issued by ${issuerText(certificate)}`
 
-/** Of a chain that the server has sent; `undefined` at its end. */
+/** The issuer in the chain that the server sent; `undefined` at its end. */
 function issuerOf(certificate: X509Certificate): X509Certificate | undefined {
   const { issuerCertificate } = certificate
   return issuerCertificate === undefined ||
@@ -116,9 +116,7 @@ function issuerOf(certificate: X509Certificate): X509Certificate | undefined {
     : issuerCertificate
 }
 
-/**
- * What the server shows; `undefined` where that cannot be seen in time. Nothing is believed of it.
- */
+/** The server's certificate, unverified; `undefined` where it cannot be read in time. */
 function certificateOf(
   origin: string,
   { serverName }: Credentials,

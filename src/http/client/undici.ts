@@ -4,9 +4,9 @@ import type * as Whole from 'undici'
 const part = createRequire(import.meta.url)
 
 /**
- * undici by those of its parts that the hub uses. As a whole it brings fetch, WebSocket, caches and
- * mocks: 8 MB of memory, and 55 ms of a start. The paths are of the release that the lock file
- * pins; without the whole, dispatchers have `dispatch` and neither `request` nor `fetch`.
+ * The parts of undici that the hub uses. The whole package includes fetch, WebSocket, caches and
+ * mocks: 8 MB of memory, and 55 ms at startup. The paths are those of the release in the lock file;
+ * without the whole, dispatchers have `dispatch` but neither `request` nor `fetch`.
  */
 export const undici = {
   Client: part('undici/lib/dispatcher/client.js') as typeof Whole.Client,

@@ -1,4 +1,4 @@
-/** The server provably never saw the request: there was no connection to it. */
+/** The server provably did not receive the request: there was no connection to it. */
 export class NotConnected extends Error {
   readonly code = 'NOT_CONNECTED'
   constructor(origin: string, cause: unknown) {
@@ -7,8 +7,8 @@ export class NotConnected extends Error {
 }
 
 /**
- * The server provably did nothing about the request: it refused the stream, or ended the session
- * before it came to it (RFC 9113, section 8.7).
+ * The server provably did not process the request: it refused the stream, or its GOAWAY excluded it
+ * (RFC 9113, section 8.7).
  */
 export class StreamRefused extends Error {
   readonly code = 'STREAM_REFUSED'
@@ -25,7 +25,7 @@ export class StreamBroken extends Error {
   }
 }
 
-/** The server answers no ping: the connection is half open, or the server frozen. */
+/** The server answers no ping: the connection is half open, or the server is unresponsive. */
 export class SessionSilent extends Error {
   readonly code = 'SESSION_SILENT'
   constructor(origin: string, ms: number) {

@@ -2,7 +2,7 @@ import type { HeaderList } from './headers.ts'
 
 const acceptEncoding = 'accept-encoding'
 
-/** The codings of Accept-Encoding that can be read here, as they were written. */
+/** The codings in Accept-Encoding that the hub can decode, as written. */
 const readable = (headers: HeaderList): string[] =>
   headers
     .all(acceptEncoding)
@@ -10,15 +10,15 @@ const readable = (headers: HeaderList): string[] =>
     .filter((coding) => /^(gzip|identity)\s*(;|$)/i.test(coding))
 
 /**
- * Whether a client takes answers compressed with gzip: where it says so by name, as API servers
- * read it.
+ * Whether a client accepts answers compressed with gzip: where it names gzip, as API servers read
+ * the field.
  */
 export const acceptsGzip = (headers: HeaderList): boolean =>
   readable(headers).some(
     (coding) => /^gzip/i.test(coding) && !/;\s*q=0(\.0*)?\s*(;|$)/i.test(coding),
   )
 
-/** The same fields, asking for no coding but those a client takes and the hub can read. */
+/** The same fields, with only the codings that the client accepts and the hub can decode. */
 export function withReadableEncodings(headers: HeaderList): HeaderList {
   if (headers.get(acceptEncoding) === undefined) return headers
   const codings = readable(headers)
@@ -26,6 +26,6 @@ export function withReadableEncodings(headers: HeaderList): HeaderList {
   return codings.length === 0 ? others : others.with('Accept-Encoding', codings.join(', '))
 }
 
-/** The same fields, asking for gzip whatever else the client takes. */
+/** The same fields, with gzip as the only coding, whatever the client accepts. */
 export const withGzipOnly = (headers: HeaderList): HeaderList =>
   headers.without((name) => name === acceptEncoding).with('Accept-Encoding', 'gzip')

@@ -2,9 +2,7 @@ import { joined, lengthOf } from '../../base/bytes.ts'
 import { isProgrammingError } from '../../base/expected-fault.ts'
 import type { ByteSource } from './exchange.ts'
 
-/**
- * A body ended before it was whole: its sender, the link, or the request's own end broke it off.
- */
+/** A body ended early: its sender, the connection, or the end of the request broke it off. */
 export class BrokenStream extends Error {
   readonly code: string = 'BROKEN_STREAM'
   constructor(cause: unknown, message = 'an answer broke off') {
@@ -13,18 +11,19 @@ export class BrokenStream extends Error {
 }
 
 /**
- * What a body failed with, as those see it who read it: a mistake in a program stays what it is.
+ * The error that readers of a body get: programming errors pass unchanged, other causes become a
+ * `BrokenStream`.
  */
 export const asBrokenStream = (cause: unknown): unknown =>
   isProgrammingError(cause) || cause instanceof BrokenStream ? cause : new BrokenStream(cause)
 
-/** How much may wait to be read before the source is told to stop. */
+/** How many bytes may wait for the reader before the source has to stop. */
 export const bufferedBytes = 1024 * 1024
 
 /**
- * A pushed source made into one to be pulled: each step yields all that has arrived since the last.
- * Throws the cause where the source failed; leaving the loop early gives up the rest. `trailers`
- * are those of the source, once the iteration is over.
+ * Turns a pushed source into an iterable: each step yields all that has arrived since the last.
+ * Throws the cause where the source fails; leaving the loop early stops the source. `trailers` are
+ * set when the iteration is over.
  */
 export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
   trailers: readonly string[] | undefined
@@ -61,10 +60,7 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
     })
   }
 
-  /**
-   * All that has arrived, where that is all there is: it need not be waited for, and is not yielded
-   * any more.
-   */
+  /** The whole body, where all of it has arrived: it is then not yielded again. */
   takeWhole(): readonly Uint8Array[] | undefined {
     return this.#over && this.#cause === undefined ? this.#take() : undefined
   }
@@ -104,8 +100,8 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
 }
 
 /**
- * All of a body, as text. Throws where it is longer than `mostBytes`, and the cause where the
- * source failed.
+ * Reads a whole body as text. Throws where it is longer than `mostBytes`, and the cause where the
+ * source fails.
  */
 export async function wholeText(source: ByteSource, mostBytes: number): Promise<string> {
   const received: Uint8Array[] = []
@@ -118,8 +114,8 @@ export async function wholeText(source: ByteSource, mostBytes: number): Promise<
 }
 
 /**
- * The reverse: a source that pulls what it writes, no faster than its sink takes it. Given up, it
- * takes no more and lets go of `chunks`; failed by them, it fails its sink.
+ * The reverse of `Chunks`: a source that pulls from `chunks`, no faster than its sink accepts.
+ * Stopping it returns from `chunks`; an error in them fails the sink.
  */
 export function sourceOf(chunks: AsyncGenerator<readonly Uint8Array[]>): ByteSource {
   return (sink) => {

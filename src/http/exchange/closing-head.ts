@@ -1,8 +1,8 @@
 import type { HeaderList } from './headers.ts'
 
 /**
- * The head of an answer on a bare socket, whose end is the end of the answer; to be written as
- * latin1.
+ * The head of an answer on a raw socket, where the end of the connection ends the answer. Has to be
+ * written as latin1.
  */
 export function closingHead(status: number, phrase: string, headers: HeaderList): string {
   const lines = [`HTTP/1.1 ${status} ${phrase}`]

@@ -10,26 +10,26 @@ import type { Identity } from '../../api/request/identity.ts'
 import type { RequestInfo } from '../../api/request/request-info.ts'
 import type { HeaderList } from './headers.ts'
 
-/** The other end of a client's connection; the same object for each of its requests. */
+/** The other end of a client's connection: one object for all of its requests. */
 export interface Peer {
   readonly address: string
   readonly port: number
   readonly localAddress: string
   readonly localPort: number
   /**
-   * The inode of the hub's own end, as the kernel's socket table names it; absent with TLS, and
-   * where it cannot be known.
+   * The inode of the hub's own end, as in the kernel's socket table; absent with TLS, and where it
+   * is unknown.
    */
   readonly inode?: string
   /**
-   * Absent where the connection has no TLS. The certificate is absent where the client showed none
-   * that the listener's authorities vouched for when the connection was made.
+   * Absent where the connection has no TLS. The certificate is absent where the client sent none
+   * that the listener's authorities had signed when the connection was made.
    */
   readonly tls?: { readonly certificate?: ClientCertificate }
 }
 
 /**
- * Whom a certificate names, and when; its key was proved in the handshake. Times are in
+ * The subject and validity of a client certificate; the handshake proved its key. Times are in
  * milliseconds since the epoch.
  */
 export interface ClientCertificate {
@@ -39,34 +39,36 @@ export interface ClientCertificate {
   readonly validTo: number
 }
 
-/** A request as a listener took it. */
+/** A request as a listener received it. */
 export interface Incoming {
   readonly id: string
   readonly method: string
-  /** Path and query as they were sent. */
+  /** Path and query as sent. */
   readonly url: string
   readonly headers: HeaderList
   readonly peer: Peer
   /** Absent where the request has no body. */
   readonly body?: Readable
-  /** Whether the client asks to change the protocol of its connection (WebSocket, SPDY). */
+  /** Whether the client requests another protocol for its connection (WebSocket, SPDY). */
   readonly upgrade: boolean
-  /** Aborts when the client has gone: whatever works for it stops. */
+  /** Aborts when the client has disconnected, so that work for it stops. */
   readonly signal: AbortSignalLike
   /**
-   * To be called, any number of times, once it is known that the caller is who it says: the
-   * listener is more patient with the connections of such callers. Absent where no client is at the
-   * other end.
+   * Has to be called, any number of times, once the caller's identity is proven: the listener
+   * tolerates more from the connections of such callers. Absent where the request has no client.
    */
   readonly onProven?: (identity: Identity) => void
-  /** To be called, before the answer goes out, where that turns out not to be so any more. */
+  /** Has to be called before the answer is sent where the proof no longer holds. */
   readonly onDisproven?: () => void
 }
 
-/** Whose credentials go upstream: the node's certificate, or nothing but what the caller sent. */
+/**
+ * Whose credentials a request carries upstream: the node's certificate, or only what the caller
+ * sent.
+ */
 export type Credential = 'node' | 'caller'
 
-/** The part of an answer that tells whether the caller was authenticated. */
+/** The part of an upstream's answer that shows whether the caller was authenticated. */
 export interface UpstreamAnswer {
   readonly method: string
   readonly status: number
@@ -80,34 +82,30 @@ export interface User {
 }
 
 /**
- * A caller's claim to an identity. Only while it holds may anything be recorded or answered from
- * the cache under that identity.
+ * A caller's claim to an identity. Only while it holds may the cache record or answer under that
+ * identity.
  */
 export interface Claim {
-  /** Whether it holds, as far as can be told without asking an API server. */
+  /** Whether it holds, by what is known without another request to an API server. */
   holds(): boolean
-  /**
-   * The caller's identity as far as it is known now: it can become known while a request is under
-   * way.
-   */
+  /** The caller's identity as known now, which can change during a request. */
   identity(): Identity
   /**
-   * The identity of the token alone, under which its holder's answers are kept while its account is
-   * not known.
+   * The identity of the token itself, under which answers are cached while its account is unknown.
    */
   readonly tokenIdentity: Identity
-  /** To be called when an upstream has answered a request that made the claim. */
+  /** Has to be called when an upstream answers a request that made the claim. */
   onUpstreamAnswer(answer: UpstreamAnswer): void
   /**
-   * The id of the key with which the cluster has signed the token, as the token says; `undefined`
-   * where it names no service account.
+   * The id of the key that signed the token, as the token names it; `undefined` where the token
+   * names no service account.
    */
   readonly keyId: string | undefined
   /**
-   * Finds out whether the caller is the service account that its token names: `ask` has an API
-   * server say who the token's holder is, and resolves to `undefined` where none says it. Resolves
-   * to the caller's identity, as far as it can be told then. `ask` is called once for a token where
-   * it is answered, and else not again for some time. Absent where there is nothing to find out.
+   * Verifies that the caller is the service account that its token names. `ask` sends a
+   * TokenReview, and resolves to `undefined` where no API server answers it. Resolves to the
+   * caller's identity as known then. A token is reviewed once, or again after some time where the
+   * review failed. Absent where there is nothing to verify.
    */
   readonly confirm?: (ask: () => Promise<User | undefined>) => Promise<Identity>
 }
@@ -120,23 +118,26 @@ export interface Exchange extends Incoming {
   readonly credential: Credential
   /** Absent where the connection itself has proved the identity. */
   readonly claim?: Claim
-  /** The forms the client takes, most wanted first; empty where none is read here. */
+  /**
+   * The representations that the client accepts, most preferred first; empty where the hub can
+   * decode none.
+   */
   readonly representations: readonly Representation[]
   /**
-   * The whole body, where the answer is kept or given by what it says; `body` has been read then,
-   * and this is sent in its place.
+   * The whole body, where the hub had to read it to answer or record the request: `body` has been
+   * read then, and the hub sends this instead.
    */
   readonly content?: Buffer
   /**
-   * Whether one of those who read the events of a watch compares them with what was held before;
-   * may change while it lasts. Absent: its component's filters tell.
+   * Whether a reader of a watch's events compares them with the objects before, which may change
+   * during the watch. Absent: the component's filters decide.
    */
   readonly comparesEvents?: () => boolean
-  /** Called when an upstream may have seen the first bytes of the request. */
+  /** Called when an upstream may have received the first bytes of the request. */
   readonly onSent?: () => void
 }
 
-/** Where an answer came from: for traces and metrics. */
+/** The origin of an answer, for traces and metrics. */
 export type ReplySource = 'cloud' | 'cache' | 'hub'
 
 interface ReplyHead {
@@ -146,40 +147,39 @@ interface ReplyHead {
 }
 
 /**
- * A body that is pushed into a sink: returns at once, and afterwards writes until it ends or fails
- * the sink. To be called once. The function that it returns gives up the rest: nothing is written
- * after that.
+ * A body that is pushed into a sink: returns at once, and writes until it ends or fails the sink.
+ * May be called once. The returned function stops it: nothing is written afterwards.
  */
 export type ByteSource = (sink: Sink) => () => void
 
 export type Reply = BytesReply | BodyReply | ObjectReply | ListReply | WatchReply | UpgradeReply
 
-/** Bytes nobody looks at, as they come. */
+/** Bytes that pass unread. */
 export interface BytesReply extends ReplyHead {
   readonly kind: 'bytes'
   readonly source: ByteSource
   /**
-   * The answer lasts as long as its client reads, and needs nothing of the hub but the two
-   * connections. Every `UpgradeReply` lasts.
+   * The answer continues for as long as its client reads, and needs only the two connections. Every
+   * `UpgradeReply` is long-running.
    */
   readonly longRunning?: true
 }
 
-/** A whole body at hand that is no API object to be filtered: a Status, a document. */
+/** A whole body that filters do not apply to: a Status, a document. */
 export interface BodyReply extends ReplyHead {
   readonly kind: 'body'
   readonly body: Uint8Array
 }
 
-/** One object: the answer to a get, and to writes. */
+/** One object: the answer to a get or a write. */
 export interface ObjectReply extends ReplyHead {
   readonly kind: 'object'
   readonly representation: Representation
   readonly gvk: GVK
   readonly object: ApiObject
   /**
-   * The body as it came, compressed where the headers say so. A layer that changes the object
-   * leaves it out.
+   * The upstream's body, compressed where the headers say so. A layer that changes the object has
+   * to remove it.
    */
   readonly body?: Uint8Array
 }
@@ -189,9 +189,9 @@ export interface ListReply extends ReplyHead {
   readonly representation: Representation
   readonly list: ListStream
   /**
-   * The body as it came, compressed as the headers say, for clients that take it so: to be read
-   * instead of `list`. A layer that changes the list leaves it out; the list is then sent
-   * uncompressed, whatever the headers say.
+   * The upstream's body, compressed as the headers say, for clients that accept it so; read instead
+   * of `list`. A layer that changes the list has to remove it; the list is then sent uncompressed,
+   * whatever the headers say.
    */
   readonly upstreamBody?: AsyncGenerator<readonly Uint8Array[]>
 }
@@ -199,33 +199,33 @@ export interface ListReply extends ReplyHead {
 export interface WatchReply extends ReplyHead {
   readonly kind: 'watch'
   /**
-   * The form of the events. Before the first one, the form that the client wants most: only events
-   * show whether the server makes it.
+   * The representation of the events. Before the first event it is the one that the client prefers:
+   * only events show whether the server supports it.
    */
   readonly representation: () => Representation
   /**
    * Groups of events that arrived together. Ends where the watch ends cleanly; throws where it
-   * broke.
+   * breaks.
    */
   readonly events: AsyncIterable<readonly WatchEvent[]>
   /**
-   * Kind of the objects watched, for frames that have to be made here; all empty before the first
+   * The kind of the watched objects, for frames that the hub makes; all empty before the first
    * event.
    */
   readonly gvk: () => GVK
-  /** A Table's column definitions, for the first such frame (see `ListEnd.extra`). */
+  /** A Table's column definitions, for the first frame that the hub makes (see `ListEnd.extra`). */
   readonly extra?: string
-  /** The same events are given to others: what a layer makes of one is to be made once. */
+  /** Other clients get the same events, so layers should cache what they make of one. */
   readonly isShared?: true
   /**
-   * What is stored of the watched collection now, which may be further than the events that were
-   * read; `undefined`: that cannot be told.
+   * A snapshot of the watched collection, perhaps newer than the events read so far; `undefined`:
+   * none is available.
    */
   readonly snapshot?: () => CollectionSnapshot | undefined
 }
 
 /**
- * The objects of a collection as they were stored at a version, in the form of the watch's events
+ * The objects of a collection as stored at one version, in the representation of the watch's events
  * (see `StoredList`).
  */
 export interface CollectionSnapshot extends Disposable {
@@ -236,33 +236,33 @@ export interface CollectionSnapshot extends Disposable {
 }
 
 /**
- * The connection may change its protocol: whoever answers takes the client's socket, with what was
- * read of it already, and writes the answer's head too, a refusal included.
+ * The connection changes its protocol: `take` gets the client's socket, with the bytes already read
+ * from it, and writes the head of the answer as well, a refusal included.
  */
 export interface UpgradeReply {
   readonly kind: 'upgrade'
   readonly from: ReplySource
   readonly take: (socket: Duplex, head: Buffer) => void
   /**
-   * The code of the answer once it is known, 0 where the connection ended before; absent where it
-   * is 101 in any case.
+   * The status of the answer once known, 0 where the connection ended before; absent where it is
+   * always 101.
    */
   readonly finalStatus?: Promise<number>
 }
 
-/** The way to one client. Only `server/` implements it. */
+/** A client's connection as a destination for bytes. Only `server/` implements it. */
 export interface Sink {
-  /** False: stop until `drained` resolves. */
+  /** False: the caller has to stop until `drained` resolves. */
   write(chunk: Uint8Array): boolean
-  /** Resolves when there is room again, or the client has gone. */
+  /** Resolves when more can be written, or the client has disconnected. */
   drained(): Promise<void>
-  /** Trailers are raw name and value pairs, as in `HeaderList`. */
+  /** Trailers are name and value pairs, as in `HeaderList`. */
   end(trailers?: readonly string[]): void
-  /** The client sees the break as a break: its connection is destroyed. */
+  /** Destroys the connection, so that the client detects the truncation. */
   fail(cause: Error): void
 }
 
 export type Handler<In, Out = Reply> = (exchange: In) => Promise<Out>
 
-/** What is left when every object has become bytes: what a listener can send. */
+/** A reply whose objects have been encoded: what a listener can send. */
 export type WireReply = BytesReply | BodyReply | UpgradeReply

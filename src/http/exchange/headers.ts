@@ -1,6 +1,6 @@
 /**
- * Header fields in the order, case and number in which they came: a flat list of names and values,
- * as node:http and undici have it. Immutable.
+ * Header fields in their order, case and number: a flat list of names and values, as in node:http
+ * and undici. Immutable.
  */
 export class HeaderList {
   readonly raw: readonly string[]
@@ -29,7 +29,7 @@ export class HeaderList {
     return values
   }
 
-  /** Without the fields that `drop` names, given lower-case names. */
+  /** Without the fields for whose lower-case name `drop` returns true. */
   without(drop: (name: string) => boolean): HeaderList {
     const kept: string[] = []
     for (let i = 0; i < this.raw.length; i += 2) {
@@ -57,9 +57,9 @@ const hopByHop = new Set([
 ])
 
 /**
- * Without what concerns one connection only (RFC 9110 section 7.6.1): the known fields, and those
- * that Connection names. Authorization is for the API server whatever Connection says: left out,
- * what the API server says of anybody would be taken for what it says of a token.
+ * Without hop-by-hop fields (RFC 9110 section 7.6.1): the known ones, and those that Connection
+ * names. Authorization always stays: without it, the API server's answer to an anonymous caller
+ * would be taken for its answer to a token.
  */
 export function endToEnd(headers: HeaderList): HeaderList {
   const connection = headers.all('connection')
@@ -72,12 +72,12 @@ export function endToEnd(headers: HeaderList): HeaderList {
 }
 
 /**
- * Whether they came from an API server, which gives each of its answers an Audit-Id (apiserver
- * pkg/endpoints/filters/audit_init.go); gateways do not.
+ * Whether an API server sent these fields: each of its answers has an Audit-Id (apiserver
+ * pkg/endpoints/filters/audit_init.go), which gateways do not add.
  */
 export const isFromApiServer = (headers: HeaderList): boolean =>
   headers.get('audit-id') !== undefined
 
-/** Whether a caller asks to be taken for somebody else, which only the API server can grant. */
+/** Whether a caller requests impersonation, which only the API server can authorize. */
 export const impersonates = (headers: HeaderList): boolean =>
   headers.raw.some((field, i) => i % 2 === 0 && /^impersonate-/i.test(field))

@@ -6,13 +6,13 @@ import { parseRequestInfo } from '../../api/request/request-info.ts'
 import type { Claim, Credential, Exchange } from './exchange.ts'
 import { HeaderList } from './headers.ts'
 
-/** In whose name the hub asks. */
+/** The identity and credentials of a request that the hub makes. */
 export interface RequestCredentials {
   readonly identity: Identity
   readonly credential: Credential
-  /** What proves the caller to an API server; absent where the hub's own credentials do. */
+  /** The Authorization value of the caller; absent where the hub's own credentials authenticate. */
   readonly authorization?: string
-  /** Told what is answered to it. */
+  /** Gets the upstream's answer. */
   readonly claim?: Claim
 }
 
@@ -22,20 +22,20 @@ export interface OwnRequest extends RequestCredentials {
   readonly url: string
   readonly accept: string
   readonly content?: { readonly type: string; readonly bytes: Buffer }
-  /** Whether the answer may come compressed: API servers compress long lists. */
+  /** Whether the answer may be compressed: API servers compress long lists. */
   readonly gzip?: boolean
-  /** Whose answers it is recorded among, where that is not the hub itself. */
+  /** The component under which the answer is recorded, if not the hub itself. */
   readonly component?: string
-  /** The User-Agent that an API server's audit log shows; absent: the hub's own. */
+  /** The User-Agent in an API server's audit log; absent: the hub's own. */
   readonly userAgent?: string
-  /** As an `Exchange` has it. */
+  /** See `Exchange`. */
   readonly comparesEvents?: () => boolean
   readonly signal: AbortSignal
 }
 
 const ownUserAgent = `${ownComponent}/v${ownVersion()}`
 
-/** No client is at its other end. */
+/** The hub's own requests have no client connection. */
 const noPeer = { address: '', port: 0, localAddress: '', localPort: 0 }
 
 let ownRequests = 0

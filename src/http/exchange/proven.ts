@@ -2,12 +2,12 @@ import { unprovenIdentity, type Identity } from '../../api/request/identity.ts'
 import type { Exchange } from './exchange.ts'
 
 /**
- * Whether the caller has proved who it is: by its connection, or by a token that the cluster has
- * signed or an API server has accepted. A caller can become proven while its first request is under
- * way: an API server's answer proves the token.
+ * Whether the caller's identity is proven: by its connection, or by a token that the cluster has
+ * signed or an API server has accepted. It can become proven during its first request, by the API
+ * server's answer.
  */
 export const isProven = ({ claim }: Pick<Exchange, 'claim'>): boolean => claim?.holds() !== false
 
-/** Who the caller has proved to be; `nobody` where it has not. */
+/** The proven identity of the caller; `nobody` where it is unproven. */
 export const provenIdentity = (exchange: Pick<Exchange, 'claim' | 'identity'>): Identity =>
   isProven(exchange) ? exchange.identity : unprovenIdentity

@@ -3,23 +3,24 @@ import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
 import { requestEntityTooLarge, StatusError } from '../../api/kube/status.ts'
 
 interface Reading {
-  /** Its reason is what the reading fails with; what has arrived by then is let go of. */
+  /** Reading fails with its reason; what has arrived is released. */
   readonly signal?: AbortSignalLike
   /** Called with each part as it arrives. */
   readonly onPart?: () => void
 }
 
 /**
- * All of a request's body. Throws 413 where it is longer than `most` bytes, whatever length was
- * announced: in HTTP/2 it may be another. The stream is left to the listener where this throws: it
- * drops the rest, and can still send an answer.
+ * Reads the whole body of a request. Throws 413 where it is longer than `most` bytes, whatever its
+ * Content-Length: in HTTP/2 they may differ. Where this throws, the listener keeps the stream: it
+ * discards the rest, and can still send an answer.
  */
 export async function wholeRequestBody(
   body: Readable,
   most: number,
   { signal, onPart = () => undefined }: Reading = {},
 ): Promise<Buffer> {
-  // Grows by doubling: a buffer for each part would take hundreds of times the bytes of small ones.
+  // Grows by doubling: small chunks kept as separate buffers would take hundreds of times their
+  // size.
   let held = Buffer.alloc(0)
   let bytes = 0
   const whole = Promise.withResolvers<void>()

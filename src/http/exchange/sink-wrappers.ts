@@ -1,13 +1,13 @@
 import type { ByteSource, Sink } from './exchange.ts'
 
-/** The rest of a sink, for a layer that puts its own `write` before that of `sink`. */
+/** The methods of a sink besides `write`, for a layer that replaces `write`. */
 export const delegateTo = (sink: Sink): Omit<Sink, 'write'> => ({
   drained: () => sink.drained(),
   end: (trailers) => sink.end(trailers),
   fail: (cause) => sink.fail(cause),
 })
 
-/** The same bytes; `count` is told how many each chunk has, before the chunk is written on. */
+/** The same bytes; calls `count` with the length of each chunk before it is written. */
 export const metered =
   (source: ByteSource, count: (bytes: number) => void): ByteSource =>
   (sink) =>

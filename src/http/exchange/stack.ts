@@ -1,9 +1,9 @@
 import type { Handler } from './exchange.ts'
 
 /**
- * Layers over one handler, outermost first: the way a request travels. A layer that needs facts
- * which the layers above it do not supply, or that is given replies it cannot turn into its own,
- * does not compile.
+ * Layers over one handler, outermost first, in the order in which a request passes them. A layer
+ * does not compile if the layers above do not supply the facts that it needs, or if it gets replies
+ * that it cannot convert to its own.
  */
 export interface Stack<OuterIn, OuterOut, InnerIn, InnerOut> {
   through<In, Out>(
@@ -12,10 +12,7 @@ export interface Stack<OuterIn, OuterOut, InnerIn, InnerOut> {
   to(handler: Handler<InnerIn, InnerOut>): Handler<OuterIn, OuterOut>
 }
 
-/**
- * The rule that all handlers keep: what fails is a rejected promise, never thrown where the handler
- * is called.
- */
+/** Handlers reject, and never throw synchronously. */
 const rejecting =
   <In, Out>(handler: Handler<In, Out>): Handler<In, Out> =>
   (request) => {
@@ -26,10 +23,7 @@ const rejecting =
     }
   }
 
-/**
- * Each layer, and the handler at the end, rejects where it throws: layers above need not tell the
- * two apart.
- */
+/** Converts what each layer and the handler throw into rejections. */
 export function stack<In, Out>(): Stack<In, Out, In, Out> {
   return stackOver<In, Out, In, Out>((handler) => handler)
 }

@@ -3,10 +3,10 @@ import { joined } from '../../base/bytes.ts'
 import { BrokenStream } from './chunks.ts'
 import type { HeaderList } from './headers.ts'
 
-/** Told of what was read of compressed bodies, and what it held, as it goes. */
+/** Called with the bytes read from compressed bodies, and the bytes that they contain. */
 export type OnUnpacked = (packedBytes: number, unpackedBytes: number) => void
 
-/** A compressed body that cannot be read to its end. `cause` says why. */
+/** A compressed body that cannot be decompressed to its end, with the cause. */
 class CorruptCompression extends BrokenStream {
   override readonly code = 'CORRUPT_COMPRESSION'
   constructor(cause: unknown) {
@@ -18,28 +18,27 @@ export const isGzip = (headers: HeaderList): boolean =>
   headers.get('content-encoding')?.toLowerCase() === 'gzip'
 
 /**
- * The fields of an answer whose body is no longer compressed. Vary stays: others may be answered
- * otherwise.
+ * The fields of an answer after decompression. Vary stays: other clients may get another coding.
  */
 export const unpackedHeaders = (headers: HeaderList): HeaderList =>
   isGzip(headers)
     ? headers.without((name) => name === 'content-encoding' || name === 'content-length')
     : headers
 
-/** The fields of an answer whose body was made here: not compressed, and as long as it is. */
+/** The fields of an answer with this uncompressed body. */
 export const withLength = (headers: HeaderList, body: Uint8Array): HeaderList =>
   unpackedHeaders(headers)
     .without((name) => name === 'content-length')
     .with('Content-Length', String(body.byteLength))
 
-/** How much is read ahead of who takes it. */
+/** How many bytes are decompressed ahead of the reader. */
 export const unpackedBytes = 64 * 1024
 
 /**
- * What a body compressed with gzip holds. Whatever can be read of one group is handed out before
- * the next one is asked for, so that a stream that its sender flushes is as prompt as a plain one.
- * Never more than 64 KB are read ahead of whoever takes them, however much a little may hold.
- * Throws a `CorruptCompression`, and whatever `packed` throws.
+ * Decompresses a gzip body. Yields all that one group contains before it reads the next one, so
+ * that a stream that its sender flushes arrives as promptly as an uncompressed one. Decompresses at
+ * most 64 KB ahead of the reader, however much a few bytes may contain. Throws a
+ * `CorruptCompression`, and whatever `packed` throws.
  */
 export async function* unpacked(
   packed: AsyncIterable<readonly Uint8Array[]>,
@@ -61,8 +60,8 @@ export async function* unpacked(
 }
 
 /**
- * node:zlib's stream, seen as a function of what is put in. It works off the main thread, where the
- * 4 MB of a list of 500 pods take some 10 to 20 ms.
+ * node:zlib's stream as a function of its input. It works off the main thread, where the 4 MB of a
+ * list of 500 pods take 10 to 20 ms.
  */
 class Gunzip implements Disposable {
   readonly #stream = createGunzip({ chunkSize: unpackedBytes, rejectGarbageAfterEnd: true })
@@ -79,7 +78,7 @@ class Gunzip implements Disposable {
     this.#wake()
   }
 
-  /** Everything that came with `bytes`; without, what is left at the end. */
+  /** All output for `bytes`; without argument, the rest of the output at the end. */
   async *read(bytes?: Uint8Array): AsyncGenerator<Buffer> {
     let over = false
     const end = (cause?: Error | null): void => {
