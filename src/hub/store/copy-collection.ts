@@ -1,6 +1,6 @@
 import type { CollectionKey, ObjectStore, StoredList } from './store.ts'
 
-/** Replaces the collection of `key` by what is stored of another, at that one's version. */
+/** Replaces the collection of `key` by a stored list, at that list's version. */
 export async function copyCollection(
   store: ObjectStore,
   key: CollectionKey,

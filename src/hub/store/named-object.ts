@@ -1,18 +1,17 @@
 import type { GVR } from '../../api/kube/gvk.ts'
 import type { ObjectStore } from './store.ts'
 
-/** An object by its place in the API; the version of its resource does not matter. */
+/** The resource, namespace and name of an object; the API version does not matter. */
 export interface NamedObject {
   readonly gvr: GVR
-  /** Empty for what is cluster-scoped. */
+  /** Empty for cluster-scoped objects. */
   readonly namespace: string
   readonly name: string
 }
 
 /**
- * Which objects the node's pods refer to, by what a store holds at the moment: all of them, and
- * more does no harm. `undefined`: that is not known, and then nothing is taken for not needed. Does
- * not throw.
+ * Returns the objects that the node's pods refer to, by what a store holds at the moment; more does
+ * no harm. `undefined`: not known; then none is evicted as unreferenced. Does not throw.
  */
 export type FindReferencedObjects = (store: ObjectStore) => readonly NamedObject[] | undefined
 

@@ -7,15 +7,15 @@ import type { RepresentationKey } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 
 /**
- * Who asked, and in which form: an answer is never given to another identity nor turned into
- * another form.
+ * A part of the store: what one identity was given in one representation. An answer never leaves
+ * its partition, nor is it converted.
  */
 export interface Partition {
   readonly identity: Identity
   readonly representation: RepresentationKey
   /**
-   * A person at a console asks: what was recorded for nobody else is the first to go where room is
-   * needed. No part of the key.
+   * The component is kubectl. What was recorded for kubectl only is evicted first. Not part of the
+   * key.
    */
   readonly interactive?: boolean
 }
@@ -23,32 +23,32 @@ export interface Partition {
 export interface ObjectKey {
   readonly partition: Partition
   readonly gvr: GVR
-  /** Empty for what is cluster-scoped. */
+  /** Empty for cluster-scoped objects. */
   readonly namespace: string
   readonly name: string
 }
 
 /**
- * What one list or watch covers. The component decides whether to record and which filters act, not
- * the key.
+ * What a list or watch covers. The component decides whether it is recorded and which filters
+ * apply; it is not part of the key.
  */
 export interface CollectionKey {
   readonly partition: Partition
   readonly gvr: GVR
   /** Absent: all namespaces, or a cluster-scoped resource. */
   readonly namespace?: string
-  /** In canonical spelling (see `canonicalSelector`); '' selects everything. */
+  /** As `canonicalLabelSelector` and `canonicalFieldSelector` spell it; '' selects everything. */
   readonly labelSelector: string
   readonly fieldSelector: string
 }
 
-/** A collection that could be answered from, without its objects. */
+/** A collection that can be served, without its objects. */
 export interface StoredCollection {
   readonly key: CollectionKey
   readonly resourceVersion: string
 }
 
-/** A document that is no API object: discovery, OpenAPI, version. */
+/** Discovery, OpenAPI or the version: not an API object. */
 export interface DocumentKey {
   readonly identity: Identity
   /** A path, without a query. */
@@ -62,16 +62,16 @@ export interface DocumentContent {
   readonly body: Uint8Array
 }
 
-/** A document as it was put. */
+/** A document, and when it was confirmed. */
 export interface StoredDocument extends DocumentContent {
   /**
-   * When the cloud last gave it, to some minutes, in milliseconds since the epoch; 0 where that is
+   * When an API server last sent it, accurate to some minutes, in milliseconds since the epoch; 0:
    * not known.
    */
   readonly confirmedAt: number
 }
 
-/** An object, and of what kind it is. */
+/** An object and its kind. */
 export interface ObjectOfKind {
   readonly gvk: GVK
   readonly object: ApiObject
@@ -79,60 +79,56 @@ export interface ObjectOfKind {
 
 export interface StoredObject extends ObjectOfKind {
   /**
-   * The version up to which it is known not to have changed: its own, or that of a collection that
-   * holds it.
+   * The version up to which the object is known not to have changed: its own, or that of a
+   * collection that holds it.
    */
   readonly confirmedVersion: string
   /**
-   * When the cloud last confirmed it, to some minutes: as a record, or in a collection that holds
-   * it. As `KnownDocument` has it.
+   * When an API server last confirmed it, in a get or in a collection that holds it, as in
+   * `StoredDocument`.
    */
   readonly confirmedAt: number
 }
 
-/** To be read to its end, or disposed of: until then what it holds is kept on the disk for it. */
+/** Must be read to its end or disposed of: until then the store keeps its bodies. */
 export interface StoredList extends Disposable {
-  /** Kind of the list (`PodList`) as it was given. */
+  /** The kind of the list (`PodList`) as the API server sent it. */
   readonly gvk: GVK
-  /** The newest of the list's own version and those of later events and bookmarks. */
+  /** The newest of the versions of the list and of later events and bookmarks. */
   readonly resourceVersion: string
   readonly extra: string
   /**
-   * When the cloud last confirmed it (list, event or bookmark), in milliseconds since the epoch.
+   * When an API server last confirmed it by a list, event or bookmark, in milliseconds since the
+   * epoch.
    */
   readonly confirmedAt: number
   /**
-   * In the order of namespace and name, read in runs, so that a long list holds nobody up. Iterated
-   * once; as the collection was when it was asked for, whatever is written meanwhile. Throws a
-   * `StoreFailure` where it cannot be read to its end. Without objects that are damaged.
+   * Ordered by namespace and name. Read in batches, so that a long list does not block other
+   * requests. Iterated once: the collection as of the call of `list`, whatever is written later,
+   * without damaged objects. Throws a `StoreFailure` where it cannot be read to its end.
    */
   readonly batches: Iterable<readonly ApiObject[]>
-  /**
-   * Whether nothing that belongs to it is damaged, as far as is known: what is read may show more.
-   */
+  /** Whether none of its objects is known to be damaged. Reading may find more. */
   readonly isWhole: () => boolean
 }
 
-/** What happened to a stored collection after a version. */
+/** The events of a stored collection after a version. */
 export interface StoredChanges {
   /** As `StoredList`. */
   readonly gvk: GVK
   readonly extra: string
-  /**
-   * Up to where they go: what the list is at. Where it was asked for what comes after a newer one,
-   * there is nothing.
-   */
+  /** The version of the list, up to which the events go. There are none where `since` is newer. */
   readonly resourceVersion: string
   /**
-   * Oldest first, each with what the collection held before, where that is known; DELETED with the
-   * last state, at the version of the deletion. Read in runs and iterated once, as the events were
-   * when they were asked for. Throws a `StoreFailure` where they cannot be read to their end:
-   * whoever was told of those before has to list.
+   * Oldest first, each with the object's previous state in the collection where that is known;
+   * DELETED with the last state, at the version of the deletion. Read in batches and iterated once:
+   * the events as of the call. Throws a `StoreFailure` where they cannot be read to their end: a
+   * client that was sent the first ones must list.
    */
   readonly batches: Iterable<readonly ObjectEvent[]>
 }
 
-/** What a list says of itself once it is whole. */
+/** The metadata of a list that was read to its end. */
 export interface CollectionHead {
   readonly gvk: GVK
   readonly resourceVersion: string
@@ -140,15 +136,16 @@ export interface CollectionHead {
 }
 
 /**
- * A collection being replaced: staged in batches, then committed whole; disposed before, nothing
- * has changed.
+ * An atomic replace of a collection: staged in batches, then committed. Disposed of before, it
+ * changes nothing.
  */
 export interface Replacement extends AsyncDisposable {
   /**
-   * Resolves when the store can take more; what is unchanged by resource version costs no write.
+   * Resolves when the store can take more. Objects with an unchanged resource version are not
+   * written.
    */
   add(batch: ListBatch): Promise<void>
-  /** What was added under this name is gone again before the list is whole; may be added anew. */
+  /** Removes the object of this name from what was added; it may be added again. */
   remove(of: { readonly namespace: string; readonly name: string }): void
   /** Resolves when it is durable. */
   commit(head: CollectionHead): Promise<void>
@@ -156,63 +153,58 @@ export interface Replacement extends AsyncDisposable {
 
 export interface ApplyOptions {
   /**
-   * The version at which the watch takes the collection to be: one that is older, as a list of a
-   * restored cluster makes it, does not follow such a watch, which would leave a hole in it.
+   * The version that the watch started from or has reached. A stored collection that is older, as
+   * after a list of a restored cluster, does not take its events in, because some would be missing.
    */
   readonly since?: string | undefined
-  /** False: nobody asks what was held before, which then is not read. */
+  /** False: the previous states are not needed, and not read. */
   readonly previous?: boolean
 }
 
 /**
- * Keeps what components were told. Reads are synchronous and see all that was committed before;
+ * Stores what components were sent. Reads are synchronous and see everything committed before;
  * writes resolve when they are committed, and reject with a `StoreFailure` when they are not:
- * nothing is half applied. A collection whose write failed is unfit: `list` and what relies on it
- * answer `undefined` until its next commit.
+ * nothing is half applied. A collection whose write failed is unfit: `list` and what depends on it
+ * return `undefined` until its next commit.
  */
 export interface ObjectStore extends AsyncDisposable {
   /**
-   * The newest of the object's own record and what the collections of its partition hold of it,
-   * unless something later contradicts it. 'absent': a collection that would have it (no selector,
-   * or its name) is stored and has it not, at a version newer than the one at which that newest was
-   * last confirmed: its own for a record, the collection's for a member. `undefined`: nothing is
-   * known, or the cloud said that there is no such object (`forget`) and no such collection tells.
+   * The newest of the object's own record and its states in the collections of its partition,
+   * unless something later contradicts it. 'absent': a collection that would hold it (no selector,
+   * or its name) is stored without it, at a version newer than the one at which that newest state
+   * was last confirmed. `undefined`: not known; or an API server has answered that the object does
+   * not exist (`forget`), and no collection shows it.
    */
   get(key: ObjectKey): StoredObject | 'absent' | undefined
-  /** `undefined`: never listed, which is not the same as listed and empty. */
+  /** `undefined`: never listed, which is not the same as an empty list. */
   list(key: CollectionKey): StoredList | undefined
   /**
-   * When the cloud last confirmed what `list` would answer, as `StoredList` has it; `undefined`: as
-   * `list`. Keeps nothing for a reader.
+   * The `confirmedAt` of what `list` would return; `undefined`: as `list`. Keeps no bodies for a
+   * reader.
    */
   confirmedAt(key: CollectionKey): number | undefined
   /**
-   * The events of a stored collection after version `since`. 'expired': not all of them are known
-   * (any more). `undefined`: as `list`. How many are kept is the store's to say; they outlast it.
+   * The events of a stored collection after version `since`. 'expired': some of them are not
+   * stored. `undefined`: as `list`. The store decides how many it keeps; they outlast the process.
    */
   changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined
-  /** What the list is at, with what is accepted and still being written. Reads no object. */
+  /** The version of the list, with writes that are not committed yet. Reads no object. */
   version(key: CollectionKey): string | undefined
-  /**
-   * What `list` is at now: an answer made of it is no newer than this, while `version` may be.
-   * Reads no object.
-   */
+  /** The version that `list` would return now; `version` may be newer. Reads no object. */
   committedVersion(key: CollectionKey): string | undefined
   /**
-   * The newest version that is stored of a resource for an identity, in whichever form and API
-   * version: of objects that have a record of their own, and of collections. `undefined`: none that
-   * compares.
+   * The newest stored version of a resource for an identity, in any representation and API version:
+   * of object records and of collections. `undefined`: none that compares.
    */
   observedVersion(identity: Identity, gvr: GVR): ResourceVersion | undefined
   /**
-   * Whether the cloud has said since of an object that the collection holds that there is none
+   * Whether an API server has answered since that one of the collection's objects does not exist
    * (`forget`).
    */
   isContradicted(key: CollectionKey): boolean
   /**
-   * The collections of a partition and resource that `list` would answer and that lack nothing:
-   * those that have to do with `namespace`, its own and those of all namespaces; with `undefined`
-   * only these.
+   * The collections of a partition and resource that `list` would return and that are complete:
+   * those of `namespace` and of all namespaces; for `undefined` only the latter.
    */
   collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[]
   /**
@@ -223,33 +215,34 @@ export interface ObjectStore extends AsyncDisposable {
     partition: Partition,
     gvr: GVR,
   ): readonly { readonly namespace: string; readonly name: string }[]
-  /** An older version than what is stored changes nothing. */
+  /** Records an object. An older version than the stored one changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**
-   * The cluster was restored from a backup: this is the object's state, whatever is stored. What
-   * collections say of it is no longer answered by `get`, until one of them is listed anew or an
-   * event tells of it. Lists stay what the cloud gave at their version.
+   * Records an object of a cluster that was restored from a backup, whatever version is stored.
+   * `get` ignores the object's states in collections until one of these is listed again or has an
+   * event of it. Lists stay as the API server sent them at their version.
    */
   putRestored(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**
-   * The cloud said that there is no such object: its own record goes, and what collections hold of
-   * it is no longer answered by `get`, until a put, an event or a changed list brings the object
-   * again. Lists stay what the cloud gave at their version.
+   * An API server has answered that the object does not exist: removes its record, and `get`
+   * ignores its states in collections until a put, an event or a changed list brings the object
+   * again. Lists stay as the API server sent them at their version.
    */
   forget(key: ObjectKey): Promise<void>
   /**
-   * Begins a list. What it drops loses its own record too, if that is not newer than the list: with
-   * selectors it may only no longer match, so that it is unknown then and not absent.
+   * Begins an atomic replace. An object that the new list lacks loses its own record too, unless
+   * that is newer than the list. Under a selector the object may only no longer match: it is
+   * unknown then, not absent.
    */
   replace(key: CollectionKey): Replacement
   /**
-   * In the order the watch gave them, one commit; resolves to what the collection held of each
-   * object before (`undefined` for bookmarks and errors, where nothing was held, and where nobody
-   * asks). What is not newer than the collection was before the first of them was told by a faster
-   * watch, and changes nothing in it. Bookmarks advance the collection's version; errors change
-   * nothing. DELETED removes the object from the collection and its own record. Under a selector it
-   * may only no longer match: then it is unknown, and what other collections hold of it from before
-   * is no longer answered by `get`.
+   * Applies events in the order of the watch, in one commit. Resolves to the previous state of each
+   * object in the collection: `undefined` for bookmarks and errors, for new objects, and where
+   * `previous` is false. An event that is not newer than the collection came from a faster watch
+   * before, and changes nothing in it. Bookmarks advance the collection's version; errors change
+   * nothing. DELETED removes the object from the collection, and its record. Under a selector the
+   * object may only no longer match: then it is unknown, and `get` ignores its earlier states in
+   * other collections.
    */
   apply(
     key: CollectionKey,
@@ -259,8 +252,8 @@ export interface ObjectStore extends AsyncDisposable {
   putDocument(key: DocumentKey, document: DocumentContent): Promise<void>
   document(key: DocumentKey): StoredDocument | undefined
   /**
-   * Which documents are kept for an identity, at most `most` of them, with `confirmedAt` as
-   * `KnownDocument` has it. Reads no document.
+   * The keys of the documents of an identity, at most `most`, with `confirmedAt` as in
+   * `StoredDocument`. Reads no document.
    */
   documents(
     identity: Identity,
@@ -268,7 +261,7 @@ export interface ObjectStore extends AsyncDisposable {
   ): readonly (DocumentKey & Pick<StoredDocument, 'confirmedAt'>)[]
 }
 
-/** The disk, or the file, would not take a write. `cause` says why. */
+/** The disk or the file refused a write, or could not be read. `cause` has the reason. */
 export class StoreFailure extends Error {
   readonly code = 'STORE_FAILURE'
 }

@@ -2,12 +2,12 @@ import type { TokenSpec } from '../../api/codec/token-request.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
 
 /**
- * Under which the answers to token requests are kept, in the namespace of the service account;
- * sealed (`sqlite/seal.ts`).
+ * The resource under which answers to token requests are stored, in the namespace of the service
+ * account. Their bodies are sealed (`sqlite/seal.ts`).
  */
 export const tokenResource: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
 
-/** All that the answer to a token request depends on, but the namespace. */
+/** What the answer to a token request depends on, without the namespace. */
 export interface NamedTokenSpec extends TokenSpec {
   readonly serviceAccount: string
 }
@@ -15,8 +15,8 @@ export interface NamedTokenSpec extends TokenSpec {
 const defaultSeconds = 3600
 
 /**
- * The name under which the answer to a token request is kept: the same for requests that mean the
- * same. It says nothing of the token, and may be shown.
+ * The name under which the answer to a token request is stored: the same for requests that mean the
+ * same. It contains nothing secret.
  */
 export function tokenName({
   serviceAccount,
@@ -33,7 +33,7 @@ export function tokenName({
   ])
 }
 
-/** The pod that the token of this name lives with; `undefined` where it lives with none. */
+/** The pod that the token of this name is bound to; `undefined`: it is bound to none. */
 export function podOfToken(
   name: string,
 ): { readonly name: string; readonly uid: string } | undefined {

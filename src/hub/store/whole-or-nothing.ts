@@ -3,15 +3,16 @@ import type { GVR } from '../../api/kube/gvk.ts'
 import { StoreFailure, type StoredList } from './store.ts'
 
 /**
- * What a kubelet lists and acts upon fatally: a pod that is missing is ended and its volumes are
- * cleaned up, without its node pods are refused for good (kubernetes pkg/kubelet/config,
- * pkg/kubelet/lifecycle). Of other lists those objects that can be read are better than none.
+ * Resources of which an incomplete list is fatal: a kubelet ends a missing pod and cleans up its
+ * volumes, and refuses pods for good without its node (kubernetes pkg/kubelet/config,
+ * pkg/kubelet/lifecycle). Of other resources an incomplete list is better than none.
  */
 const fatal = new Set(['pods', 'nodes'])
 
 /**
- * The list, if it may be shown: where a hole would be fatal, `undefined` if there is one, and
- * iterating throws a `StoreFailure` as soon as one is found, so that its reader sees a break.
+ * The list, unless an incomplete one would be fatal. Then: `undefined` where an object is known to
+ * be damaged, and iterating throws a `StoreFailure` as soon as one is found, so that the client
+ * sees a break.
  */
 export function wholeOrNothing(
   { group, resource }: GVR,

@@ -1,10 +1,10 @@
 import type { GVR } from '../../../api/kube/gvk.ts'
 import type { Partition, CollectionKey } from '../store.ts'
 
-/** Audience and GVR: identity, form, group, version, resource. */
+/** Partition and GVR: identity, representation, group, version, resource. */
 export type ScopeKey = readonly [string, string, string, string, string]
 
-/** A collection as the tables know it; `namespace` is '' for all. */
+/** The key of a collection in the tables; `namespace` is '' for all. */
 export interface CollectionAddress {
   readonly scope: ScopeKey
   readonly namespace: string

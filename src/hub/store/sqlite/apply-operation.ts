@@ -5,7 +5,7 @@ import type { CollectionAddress } from './address.ts'
 import { pack, unpack, type Apply, type Displaced } from './messages.ts'
 import { newest } from './versions.ts'
 
-/** The newest version that events name; '' for none. */
+/** The newest version of the events; '' for none. */
 export function newestVersionIn(events: readonly WatchEvent[]): string {
   let version = ''
   for (const event of events) {
@@ -15,7 +15,7 @@ export function newestVersionIn(events: readonly WatchEvent[]): string {
   return version
 }
 
-/** Events as the writer is told of them: without those that are of no object. */
+/** The operation that applies events, without bookmarks and errors. */
 export function toApply(
   collection: CollectionAddress,
   events: readonly WatchEvent[],
@@ -34,7 +34,9 @@ export function toApply(
   }
 }
 
-/** What each of the events displaced: positions among objects become positions among events. */
+/**
+ * The previous state for each event: converts positions among objects to positions among events.
+ */
 export function toPrevious(
   events: readonly WatchEvent[],
   displaced: Displaced | undefined,

@@ -6,7 +6,7 @@ import type { ScopeKey } from './address.ts'
 import type { Reads } from './reads.ts'
 import type { ObjectRow } from './object-row.ts'
 
-/** Reads the bytes of what is stored; what is damaged is left out, and set apart. */
+/** Reads the bodies of objects. Leaves damaged ones out, and reports them. */
 export class Bodies {
   readonly #connection: Connection
   readonly #damage: Damage
@@ -22,8 +22,8 @@ export class Bodies {
   }
 
   /**
-   * The same of a list that is being read, which cannot be answered otherwise than by breaking off:
-   * throws a `StoreFailure`.
+   * Reads a batch of a list whose first batches were sent already: throws a `StoreFailure` where it
+   * cannot be read.
    */
   batch(scope: ScopeKey, batch: readonly ObjectRow[]): readonly ApiObject[] {
     const objects = this.#connection.read((reads) => this.of(reads, scope, batch))

@@ -5,15 +5,15 @@ import { isSealed, type Seal } from './seal.ts'
 
 type Named = Omit<ApiObject, 'bytes'> & { readonly size: number }
 
-/** How a body lies in its row. The checksum of a sealed one is its seal. */
+/** The contents of a row of `body`. A sealed body is checked by its seal; its checksum is 0. */
 export interface Body {
   readonly checksum: number
   readonly bytes: Uint8Array
 }
 
 /**
- * Whose body it is, and of how many bytes: rows are used again for other objects, and others than
- * the row tell its size.
+ * What the checksum covers besides the bytes: the object and the size, because rows are used again
+ * for other objects.
  */
 const fieldsOf = ({ namespace, name, uid, resourceVersion, size }: Named): readonly Field[] => [
   namespace,
@@ -24,19 +24,19 @@ const fieldsOf = ({ namespace, name, uid, resourceVersion, size }: Named): reado
 ]
 type Field = string | number
 
-/** As the first release wrote bodies, which said nothing of the size. */
+/** The fields of the first release, without the size. */
 const oldFieldsOf = (named: Named): readonly Field[] => fieldsOf(named).slice(0, -1)
 
 const placeOf = (scope: ScopeKey, fields: readonly Field[]): string =>
   JSON.stringify([...scope, ...fields])
 
 const checksumOf = (bytes: Uint8Array, fields: readonly Field[]): number =>
-  // As a number with a sign it takes four bytes of its row, whatever it is.
+  // A signed number takes four bytes of its row.
   crc32(bytes, crc32(fields.join('\0'))) | 0
 
 /**
- * Bytes that a body of `size` is given, at most an eighth more: where the next version of an object
- * has the same room, its row is overwritten where it lies, and no page is freed or taken.
+ * The bytes reserved for a body of `size`, at most an eighth more: the next version of an object
+ * then mostly fits into the same row, and no page is freed or allocated.
  */
 export function roomFor(size: number): number {
   const granule = Math.max(32, 1 << Math.max(0, 28 - Math.clz32(size)))
@@ -53,7 +53,7 @@ export function toBody(seal: Seal, scope: ScopeKey, object: ApiObject): Body {
     : { checksum: checksumOf(bytes, fields), bytes }
 }
 
-/** The bytes as they were given; `undefined` when the row does not hold them any more. */
+/** The object's bytes; `undefined`: the row does not hold them any more. */
 export function fromBody(
   seal: Seal,
   scope: ScopeKey,

@@ -7,17 +7,12 @@ import type { Objects } from './objects.ts'
 import type { LoggedCollection } from './event-logs.ts'
 import { prepare } from './statements.ts'
 
-/**
- * A collection as its row has it; not `whole` where it missed a write, or its version is not what
- * was written.
- */
+/** The row of a collection. Not `whole`: it missed a write, or its version is damaged. */
 export interface CollectionRow extends LoggedCollection {
   readonly whole: boolean
 }
 
-/**
- * The writer's view of collections themselves: what they are at, and whether they are to be served.
- */
+/** The writer's access to the rows of collections: versions, and whether they may be served. */
 export class CollectionRows {
   readonly #objects: Objects
   readonly #sql
@@ -65,7 +60,7 @@ export class CollectionRows {
     return { id: Number(row[0]), scope, version, whole }
   }
 
-  /** A whole list makes it what the list says. Returns the row's number. */
+  /** Writes the row for a complete list. Returns the row's id. */
   listed({ collection, gvk, version, confirmedAt, extra }: CommitList): number {
     const { namespace, labelSelector, fieldSelector } = collection
     const row = this.#sql.set.get(
@@ -84,7 +79,7 @@ export class CollectionRows {
     return Number(row?.[0])
   }
 
-  /** Events, or a bookmark, have brought it to `version`. */
+  /** Events or a bookmark have advanced it to `version`. */
   confirm(id: number, address: CollectionAddress, version: string, at: number): void {
     this.#sql.confirm.run(version, at, headChecksum(address, version), id)
   }
@@ -94,7 +89,7 @@ export class CollectionRows {
     this.#sql.invalidate.run(id)
   }
 
-  /** Those that hold the object lack something. */
+  /** Marks the collections that hold the object as incomplete. */
   markDamaged(damaged: DamagedParameters): void {
     this.#sql.markDamaged.run(...damaged)
   }

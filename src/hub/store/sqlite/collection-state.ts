@@ -7,7 +7,7 @@ import type { NamePair } from './messages.ts'
 import type { Reads } from './reads.ts'
 import { isPast, mayFollow, newest } from './versions.ts'
 
-/** What a collection holds of one object, as far as telling a change needs it. */
+/** What comparing needs of an object in a collection. */
 export interface Entry {
   readonly namespace: string
   readonly name: string
@@ -15,7 +15,7 @@ export interface Entry {
   readonly version: string
 }
 
-/** An entry that came, or one that went at the version named. */
+/** An entry that was added or changed, or that was deleted at its `version`. */
 export interface Change extends Entry {
   readonly deleted: boolean
 }
@@ -26,72 +26,70 @@ export interface CollectionVersion {
   readonly extra: string
 }
 
-/** What one `apply` brings. */
+/** The events of one `apply`. */
 export interface EventBatch {
   readonly changes: readonly Change[]
-  /** The newest that it names; '' for none. */
+  /** The newest version of the events; '' for none. */
   readonly version: string
-  /** At which its watch takes the collection to be; '' where it does not say. */
+  /** As `ApplyOptions.since`; '' where not given. */
   readonly since: string
 }
 
-/** Names may hold any character, so that a separator would not do. */
+/** Names may contain any character, also a separator. */
 export const entryKey = ({ namespace, name }: { namespace: string; name: string }): string =>
   `${namespace.length}/${namespace}${name}`
 
 export const pairOf = ({ namespace, name }: Entry): NamePair => [namespace, name]
 
-/** Who is told what happens to the collection while a list of it is being staged. */
+/** Follows the changes of a collection while a list of it is being staged. */
 export interface ChangeListener {
   changed(key: string, change: Change): void
   replacedAt(version: string): void
 }
 
 /**
- * What is known of one collection in use, as it will be once everything accepted is committed: what
- * a new list is compared with, so that unchanged objects need not be written. When a write fails,
- * that expectation is void and the collection unfit until a list heals it:
+ * The state of a collection in use as of the last accepted write, committed or not. A new list is
+ * compared with it, so that unchanged objects are not written. When a write fails, this expectation
+ * is void, and the collection is unfit until a list repairs it:
  *
  * ```
- *            unfit  misses  lists under way
- * fit         no     no      any              served as committed; what it is told follows that, or
- * the list under way unfit       yes    yes     none             not served; what it is told
- * reaches only the records of single objects relisted    yes    yes     accepted         not
- * served; what it is told counts as told to the list healing     yes    no      sent
- * the same, and the writer, who has the list by then, takes it in
+ *            unfit  missedWrite  lists in progress  reads, and where events are applied
+ * fit        no     no           any                served; to the collection, or to the new list
+ * unfit      yes    yes          none               not served; only to records of single objects
+ * relisted   yes    yes          accepted           not served; to the new list
+ * healing    yes    no           sent               not served; to the new list, by the writer too
  *
  * fit --failed--> unfit --replaced--> relisted --sending--> healing --committed--> fit
  *                   ^----------failed----'---------failed------'
  * ```
  *
- * What was worked out from what is stored holds within one `generation`, which a failure ends, and
- * whatever else makes what is stored another (`damaged`, `interrupt`, `reload`). A list of an
- * earlier one is not sent any more, which is a failure too. If it was sent before, it counts as
- * under way until it is answered, and its commit makes nothing fit: the collection is unfit then
- * though the writer follows.
+ * A `generation` ends with a failure, and with anything else that changes what is stored (`damaged`,
+ * `interrupt`, `reload`). Conclusions from what is stored hold within one generation. A list of an
+ * earlier generation is not sent any more, which is a failure too. If it was sent before, it stays
+ * in progress until it is answered, and its commit does not make the collection fit, though the
+ * writer applies events to it.
  *
- * Beside this stand `holes`, from the finding of damage to the commit of the next list of the same
- * generation, and `loose`, from events that delete nothing to the next that do, or to a list.
+ * Independent of this are `hasDamage`, from the discovery of damage to the commit of the next list
+ * of the same generation, and `unsynced`, from events without a deletion to the next with one, or to
+ * a list.
  */
 export class CollectionState {
   readonly address: CollectionAddress
   readonly listeners = new Set<ChangeListener>()
-  /** See above: what was worked out in an earlier one does not hold. */
+  /** See above. Conclusions from an earlier generation do not hold. */
   generation = 0
-  /**
-   * A write failed, and no whole list has been committed since: what is stored is not to be served.
-   */
+  /** A write failed, and no complete list has been committed since: it must not be served. */
   unfit = false
   /**
-   * The same for the writer, to whom a list counts as soon as it is sent: what follows it goes to
-   * the new one.
+   * The same from the writer's view, for which a list counts as soon as it is sent: later events
+   * apply to that list.
    */
   missedWrite = false
-  /** Something it should hold was found damaged; the next list heals it. */
+  /** One of its objects is damaged; the next list repairs it. */
   hasDamage = false
   /**
-   * A power cut may take the newest of what it was told: a list that says the same is to be written
-   * for it to stay.
+   * A power cut may lose its newest changes: a list without changes is written to make them
+   * durable.
    */
   unsynced: boolean
   #confirmedAt = 0
@@ -103,12 +101,15 @@ export class CollectionState {
   #underWay = 0
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(address: CollectionAddress, loose: boolean) {
+  constructor(address: CollectionAddress, unsynced: boolean) {
     this.address = address
-    this.unsynced = loose
+    this.unsynced = unsynced
   }
 
-  /** When the cloud last confirmed it in this run, in milliseconds since the epoch; 0: not yet. */
+  /**
+   * When an API server last confirmed it since the start, in milliseconds since the epoch; 0: not
+   * yet.
+   */
   get confirmedAt(): number {
     return this.#confirmedAt
   }
@@ -121,12 +122,12 @@ export class CollectionState {
     return this.#entries?.size ?? 0
   }
 
-  /** Whether there is nothing to know of it that the tables do not say. */
+  /** Whether the tables say all there is to know of it. */
   get idle(): boolean {
     return this.forgettable && this.#accepted.size === 0 && !this.unfit && !this.hasDamage
   }
 
-  /** Whether its entries may be forgotten: they can be read again. */
+  /** Whether its entries may be dropped: they can be read again. */
   get forgettable(): boolean {
     return this.listeners.size === 0 && this.#underWay === 0
   }
@@ -136,13 +137,13 @@ export class CollectionState {
     this.#head = undefined
   }
 
-  /** `undefined`: no whole list is stored, or it missed something since. */
+  /** `undefined`: no complete list is stored, or it missed a write since. */
   head(reads: Reads): CollectionVersion | undefined {
     this.entries(reads)
     return this.#follows ? this.#head : undefined
   }
 
-  /** The version of what `head` tells, found without reading the entries. */
+  /** The version of `head`, without reading the entries. */
   version(reads: Reads): string | undefined {
     if (this.#entries) return this.#follows ? this.#head?.version : undefined
     const head = this.unfit ? undefined : reads.head(this.address)
@@ -154,23 +155,23 @@ export class CollectionState {
     return version
   }
 
-  /** What it holds, read when first needed and brought up to what was accepted since. */
+  /** Its entries, read at first use, with the writes accepted since. */
   entries(reads: Reads): ReadonlyMap<string, Entry> {
     return this.#entries ?? this.#load(reads)
   }
 
-  /** Resolves when the write `promise` stands for, and all before it, have been answered. */
+  /** Makes `settled` wait for a write. */
   track<T>(promise: Promise<T>): Promise<T> {
     this.#last = promise.catch(() => undefined)
     return promise
   }
 
-  /** Resolves when everything accepted has been answered; see `generation` for how. */
+  /** Resolves when all accepted writes have been answered; `generation` shows with what result. */
   async settled(): Promise<void> {
     await this.#last
   }
 
-  /** Events were accepted; the result is to be called when it is known how that went. */
+  /** Events were accepted. The returned function must be called with their outcome. */
   accepted(batch: EventBatch): (failed: boolean) => void {
     if (this.#takesIn) this.#accepted.add(batch)
     this.unsynced = !batch.changes.some(({ deleted }) => deleted)
@@ -183,7 +184,7 @@ export class CollectionState {
     }
   }
 
-  /** A whole list was accepted in place of the old one, which differs from it by `changes`. */
+  /** A complete list was accepted that differs from the old one by `changes`. */
   replaced(changes: readonly Change[], head: CollectionVersion): (failed: boolean) => void {
     for (const { deleted, ...entry } of changes) {
       if (deleted) this.#entries?.delete(entryKey(entry))
@@ -205,9 +206,8 @@ export class CollectionState {
   }
 
   /**
-   * A list worked out in `generation` is about to be sent; what is sent after it is of the new
-   * list. Returns whether the collection missed a write before it; `undefined`: it is not to be
-   * sent.
+   * A list of `generation` is about to be sent; later events apply to it. Returns whether the
+   * collection missed a write before; `undefined`: the list must not be sent.
    */
   sending(generation: number): { readonly afterMissedWrite: boolean } | undefined {
     if (generation !== this.generation) return undefined
@@ -222,34 +222,34 @@ export class CollectionState {
     this.reload()
   }
 
-  /** Objects that were found damaged are not to be taken for unchanged. */
+  /** Damaged objects must not count as unchanged. */
   damaged(): void {
     this.hasDamage = true
     this.reload()
   }
 
-  /** What was staged is lost; what is stored stands. */
+  /** Staged objects are lost; what is stored is not. */
   interrupt(): void {
     if (this.listeners.size > 0) this.reload()
   }
 
-  /** What is stored is not what it was: what was worked out from it does not hold. */
+  /** What is stored has changed otherwise. */
   reload(): void {
     this.generation += 1
     this.forget()
   }
 
-  /** Whether it is fit, or a list is under way that will make it so. */
+  /** Whether it is fit, or a list in progress will make it so. */
   get #takesIn(): boolean {
     return !this.unfit || this.#underWay > 0
   }
 
-  /** Whether events reach what is stored. */
+  /** Whether events apply to what is stored. */
   get #follows(): boolean {
     return this.#head !== undefined && this.#takesIn
   }
 
-  /** As the writer does it: returns what changed. */
+  /** Applies events as the writer does. Returns the changes. */
   #follow({ changes, version, since }: EventBatch): readonly Change[] {
     if (this.#head && isNewer(since, this.#head.version)) return []
     const followed = changes.filter((change) => this.#note(change))
@@ -259,7 +259,7 @@ export class CollectionState {
     return followed
   }
 
-  /** Returns false for what the collection was told before, or what is older than what it holds. */
+  /** False: the collection has this change already, or a newer state of the object. */
   #note({ deleted, ...entry }: Change): boolean {
     if (!this.#entries || !this.#head) return true
     if (isPast(entry.version, this.#head.version)) return false
@@ -283,13 +283,13 @@ export class CollectionState {
     this.#entries = entries
     this.#head = head?.whole ? head : undefined
     this.hasDamage ||= head?.hasDamage ?? false
-    // Committed already or not: to go through them again leads to the same.
+    // Applying a committed batch again changes nothing.
     for (const batch of this.#head ? this.#accepted : []) this.#follow(batch)
     return entries
   }
 }
 
-/** What events say of entries; bookmarks and errors say nothing. */
+/** The changes of entries that events bring; bookmarks and errors bring none. */
 export const changesOf = (events: readonly WatchEvent[]): Change[] =>
   events.flatMap((event) => {
     if (event.type === 'BOOKMARK' || event.type === 'ERROR') return []

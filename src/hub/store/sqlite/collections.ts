@@ -1,22 +1,20 @@
 import { CollectionState } from './collection-state.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
 
-/**
- * Entries kept over all collections; those least lately used are read again when they are needed.
- */
+/** Entries cached over all collections, least recently used first out: they can be read again. */
 const keptEntries = 100_000
-/** States kept; there is one for each token and selector that was ever used. */
+/** States cached: there is one for each token and selector ever used. */
 const keptStates = 2_000
 
 /** The states of the collections that were written to in this run. */
 export class Collections {
   readonly #states = new Map<string, CollectionState>()
-  /** Of what nothing is known. */
+  /** For collections without a state. */
   #unsynced: boolean
 
-  /** `loose`: what an earlier run wrote may not be on the disk yet. */
-  constructor(loose: boolean) {
-    this.#unsynced = loose
+  /** `unsynced`: what an earlier process wrote may not be on the disk yet. */
+  constructor(unsynced: boolean) {
+    this.#unsynced = unsynced
   }
 
   known(address: CollectionAddress): CollectionState | undefined {
@@ -37,12 +35,12 @@ export class Collections {
     return [...this.#states.values()].filter(({ address }) => isScope(address.scope, scope))
   }
 
-  /** What is staged is lost: lists that are coming in cannot be committed. */
+  /** Staged objects are lost: lists in progress cannot be committed. */
   interrupt(): void {
     for (const state of this.#states.values()) state.interrupt()
   }
 
-  /** What is stored for `identity` is not what it was. */
+  /** What is stored for `identity` has changed otherwise than by its writes. */
   reload(identity: string): void {
     for (const state of this.#states.values())
       if (state.address.scope[0] === identity) state.reload()
@@ -52,7 +50,7 @@ export class Collections {
     return this.known(address)?.unfit !== true
   }
 
-  /** Collections to which a write failed and of which no whole list has been committed since. */
+  /** The number of collections with a failed write and no complete list since. */
   get unfit(): number {
     let count = 0
     for (const state of this.#states.values()) if (state.unfit) count++
@@ -63,7 +61,7 @@ export class Collections {
     return this.known(address)?.hasDamage === true
   }
 
-  /** Forgets what can be read again, least lately used first, where there is too much of it. */
+  /** Evicts entries and states beyond the limits, least recently used first. */
   trim(): void {
     let entries = 0
     for (const state of this.#states.values()) entries += state.size

@@ -5,23 +5,23 @@ import type { ReportFault } from './faults.ts'
 
 export interface ConnectionParts {
   readonly path: string
-  /** What is read until there is a writer, and with it. */
+  /** The connection until a writer starts, and with that writer. */
   readonly reads: Reads
   /**
-   * The same anew, as long as there was no writer yet: one that tried and failed may have changed
-   * what lies there.
+   * Opens the connection again while there was no writer yet: one that tried and failed may have
+   * changed the file.
    */
   readonly readAlone: (() => Reads | undefined) | undefined
   readonly report: ReportFault
 }
 
-/** What this thread reads through, as the writer comes and goes. */
+/** The read connection of this thread, while writers start and end. */
 export class Connection {
   readonly #path: string
   readonly #report: ReportFault
   #reads: Reads
   #readAlone: (() => Reads | undefined) | undefined
-  /** What was read through before there was a writer: lists go on with it. */
+  /** The connection from before the first writer: lists still read from it. */
   #before: Reads | undefined
   #isInPlace: () => boolean
   #isOver = false
@@ -34,17 +34,17 @@ export class Connection {
     this.#isInPlace = sameFileCheck(path)
   }
 
-  /** As it is now; for what handles by itself that it cannot be read. */
+  /** The current connection, for callers that handle read errors themselves. */
   get reads(): Reads {
     return this.#reads
   }
 
-  /** False where its file was removed or replaced under it. */
+  /** False: the file was removed or replaced. */
   isInPlace(): boolean {
     return this.#isInPlace()
   }
 
-  /** What cannot be read, which is reported, is not known. */
+  /** `undefined` where SQLite throws, which is reported. */
   read<T>(read: (reads: Reads) => T): T | undefined {
     if (this.#isOver) return undefined
     try {
@@ -55,10 +55,10 @@ export class Connection {
     }
   }
 
-  /** `reads`: what is read through from now on; absent: as before. */
+  /** `reads`: the connection from now on; absent: as before. */
   writerStarted(reads: Reads | undefined): void {
     if (!reads || reads === this.#reads) return
-    // Not closed before the writer is: see `openReadsAlone`.
+    // Closed only after the writer: see `openReadsAlone`.
     this.#before = this.#reads
     this.#readAlone = undefined
     this.#reads = reads
@@ -72,17 +72,17 @@ export class Connection {
     this.#reads = alone
   }
 
-  /** From now on nothing is known. */
+  /** From now on `read` returns `undefined`. */
   end(): void {
     this.#isOver = true
   }
 
-  /** Nobody reads any more. To be called before the writer is closed. */
+  /** Must be called before the writer is closed. */
   close(): void {
     this.#reads.close()
   }
 
-  /** To be called after the writer is closed. */
+  /** Must be called after the writer is closed. */
   closeBefore(): void {
     this.#before?.close()
   }

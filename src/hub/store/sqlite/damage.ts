@@ -5,8 +5,8 @@ import type { DamagedObject, Operation, PutDocument } from './messages.ts'
 import type { ReportFault } from './faults.ts'
 
 /**
- * What is remembered as damaged, so that it is reported once; a disk that forgets everything is not
- * to fill the memory.
+ * Objects remembered as damaged, so that each is reported once. Bounded for a disk that loses
+ * everything.
  */
 const maxMarks = 10_000
 
@@ -16,10 +16,7 @@ export interface DamageParts {
   readonly report: ReportFault
 }
 
-/**
- * What was found damaged in this run: reported once, and set apart, so that it is known to nobody
- * any more.
- */
+/** Damage found by this process: each reported once, and quarantined. */
 export class Damage {
   readonly #parts: DamageParts
   readonly #marks = new Set<string>()
@@ -28,12 +25,12 @@ export class Damage {
     this.#parts = parts
   }
 
-  /** Whether one of them is; it may not be set apart on the disk yet. */
+  /** Whether one of them is damaged; it may not be quarantined on the disk yet. */
   isAmong(objects: readonly DamagedObject[]): boolean {
     return this.#marks.size > 0 && objects.some((object) => this.#marks.has(markOf(object)))
   }
 
-  /** The collections that held it know from now on that they lack something. */
+  /** Quarantines an object, and marks its collections as incomplete. */
   object(scope: ScopeKey, { id, namespace, name, resourceVersion }: DamagedObject): void {
     const { collections, write } = this.#parts
     const object = { id, namespace, name, resourceVersion }
@@ -42,12 +39,12 @@ export class Damage {
     write({ kind: 'quarantine', scope, object }).catch(() => undefined)
   }
 
-  /** What it is at; the next list heals it. */
+  /** A collection's version is damaged; the next list repairs it. */
   head(collection: CollectionAddress): void {
     this.#isNew(JSON.stringify(collection), { collection })
   }
 
-  /** What it was told last. */
+  /** A collection's event log is damaged. */
   eventLog(eventLog: CollectionAddress): void {
     this.#isNew(JSON.stringify(eventLog), { eventLog })
   }
@@ -56,7 +53,7 @@ export class Damage {
     this.#isNew(JSON.stringify(document), { document })
   }
 
-  /** It was written anew. */
+  /** The document was written again. */
   documentHealed(document: PutDocument['key']): void {
     this.#marks.delete(JSON.stringify(document))
   }

@@ -1,23 +1,20 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 
-/** What the store has done to the disk since it was opened. */
+/** What the store has written since it was opened. */
 export interface DiskWork {
   /**
-   * Written to the database, its log and what else SQLite keeps beside them; checkpoints included.
-   * 0 where Linux does not tell.
+   * Bytes written to the database, its WAL and SQLite's other files, with checkpoints. 0 where the
+   * kernel does not count them.
    */
   readonly bytes: number
-  /** Times that it waited until the disk had what was written. */
+  /** Syncs. */
   readonly syncs: number
 }
 
 const fields = { bytes: 0, syncs: 1 } as const
 type Field = keyof typeof fields
 
-/**
- * Counted by the thread that writes, read by the other: they share this memory, which outlives a
- * writer.
- */
+/** Counted by the writer thread and read by the main one. The shared memory outlives a writer. */
 export type SharedDiskWork = BigInt64Array<SharedArrayBuffer>
 
 export const sharedDiskWork = (): SharedDiskWork =>
@@ -31,17 +28,16 @@ export const diskWorkOf = (shared: SharedDiskWork): DiskWork => ({
   syncs: told(shared, 'syncs'),
 })
 
-/** A log that is begun anew gets its head of so many bytes first, and is synced after it. */
+/** The WAL header in bytes: written and synced when the WAL is restarted. */
 const logHead = 32
-/** What stands before each page in the log. */
+/** The header of each frame in the WAL. */
 const frameHead = 24
 
 /**
- * Counts in the thread that writes. The bytes are those that Linux counts for this thread
- * (`wchar`): SQLite writes by system calls only, and nothing else runs here meanwhile. Syncs are
- * worked out from when SQLite asks for them in WAL mode (https://sqlite.org/wal.html): after a
- * commit that is to outlive a power cut, after the head of a log, before and after pages are copied
- * from the log to the database. What `sync` does is beside that.
+ * Counts in the writer thread. The bytes are those that Linux counts for this thread (`wchar`):
+ * SQLite writes by system calls only, and nothing else runs in the thread. Syncs follow from when
+ * SQLite issues them in WAL mode (https://sqlite.org/wal.html): after a durable commit, after the
+ * header of a WAL, before and after pages are copied to the database. `sync` counts its own.
  */
 export class DiskMeter {
   readonly #shared: SharedDiskWork
@@ -55,12 +51,12 @@ export class DiskMeter {
     this.#file = openedForThisThread()
   }
 
-  /** What is put right when a file is opened; how often it is synced then nobody knows. */
+  /** Counts the work of opening the database; its syncs are not known. */
   opening<T>(act: () => T): T {
     return this.#measured(act, () => 0)
   }
 
-  /** Counts what a transaction does, also where it fails: what it wrote is on the disk then. */
+  /** Counts a transaction, also one that fails: its writes are on the disk. */
   transaction<T>(durable: boolean, act: () => T): T {
     const begun = (bytes: number): number => (bytes % this.#frame === logHead ? 1 : 0)
     return this.#measured(act, (bytes) => (durable ? 1 : 0) + begun(bytes))
@@ -70,7 +66,7 @@ export class DiskMeter {
     this.#measured(act, () => 2)
   }
 
-  /** Counts a sync of what was written before; also where it fails. */
+  /** Counts a sync, also one that fails. */
   sync(act: () => void): void {
     this.#add('syncs', 1)
     act()
@@ -87,7 +83,7 @@ export class DiskMeter {
     } finally {
       const bytes = this.#written() - before
       this.#add('bytes', bytes)
-      // What writes nothing is not synced either.
+      // SQLite does not sync where nothing was written.
       if (bytes > 0) this.#add('syncs', syncsOf(bytes))
     }
   }
@@ -103,7 +99,7 @@ export class DiskMeter {
   }
 }
 
-/** `undefined`: not Linux, or a kernel that does not count. */
+/** `undefined`: not Linux, or a kernel without these counters. */
 function openedForThisThread(): number | undefined {
   try {
     return openSync('/proc/thread-self/io', 'r')

@@ -1,11 +1,11 @@
 import type { Operation } from './messages.ts'
 
 /**
- * Whether a commit has to wait until the disk has it. What is committed outlives this process in
- * any case; a power cut takes what the disk has not: the changes of the last seconds may go so,
- * which the cloud tells again, but nobody is to come back to life and no list is to be another than
- * was told. What is only staged is synced by the commit that makes it part of a list, as everything
- * before it; what no such commit follows is synced within some five seconds (`LateSync`).
+ * Whether a commit waits for a sync. Every commit outlives the process. A power cut loses what is
+ * not synced, which may be changes of the last seconds, as an API server sends them again; but no
+ * deleted object may return, and no list may differ from what was sent. Staged objects are synced
+ * with the commit of their list; anything without such a commit is synced within five seconds
+ * (`LateSync`).
  */
 export function outlivesPowerCut(operation: Operation): boolean {
   switch (operation.kind) {

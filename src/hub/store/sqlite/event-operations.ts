@@ -10,20 +10,20 @@ import { isSelective } from './tombstones.ts'
 import type { Tables } from './tables.ts'
 import { isPast, mayFollow, newest } from './versions.ts'
 
-/** One event, and whom it meets. */
+/** An event with the rows that it applies to. */
 interface AppliedEvent {
   readonly type: ObjectEvent['type']
   readonly object: ApiObject
   /**
-   * Takes it in. Absent where it missed a write, or knew this before: then only what is recorded of
-   * the object itself follows.
+   * The collection that takes the event in. Absent where it missed a write or has the event
+   * already: then the event updates only the object's record.
    */
   readonly collection: CollectionRow | undefined
-  /** What the collection holds of the object, whether it takes this in or not. */
+  /** The object's row in the collection, whether that takes the event in or not. */
   readonly member: ObjectRow | undefined
 }
 
-/** Carries out what a watch told of a collection. */
+/** Applies the events of a watch to a collection. */
 export class EventOperations {
   readonly #tables: Tables
 
@@ -60,7 +60,7 @@ export class EventOperations {
   #applyOne(apply: Apply, met: AppliedEvent): void {
     const { objects, eventLogs } = this.#tables
     const { type, object, collection, member } = met
-    // Its ring keeps the last state of what is gone, too.
+    // The event log keeps the last state of a deleted object, too.
     const held = collection && objects.acquire(apply.collection.scope, object)
     if (collection && held) eventLogs.add(collection, type, held, member, apply.confirmedAt)
     if (type === 'DELETED') this.#deleted(apply, met)
@@ -97,8 +97,8 @@ export class EventOperations {
   }
 
   /**
-   * After what was added to it. Events that do not come in their order cannot be told from a
-   * version on.
+   * Completes the log entry of this apply. A log whose events are out of order cannot be read from
+   * a version on, and is restarted.
    */
   #endAt(version: string, collection: CollectionRow, told: readonly ApiObject[], at: number): void {
     const { eventLogs } = this.#tables
@@ -109,7 +109,7 @@ export class EventOperations {
   }
 }
 
-/** What a collection held of the objects that events are about, as far as it can be read. */
+/** The previous states of the objects that events are about, where they can be read. */
 class Previous {
   readonly #objects: Objects
   readonly #scope: ScopeKey
@@ -138,7 +138,7 @@ class Previous {
   }
 }
 
-/** Whether the collection is where the watch takes it to be, or further, and missed nothing. */
+/** Whether the collection is at the watch's version or newer, and complete. */
 const isFollowedBy = ({ since }: Apply, { whole, version }: CollectionRow): boolean =>
   whole && !isNewer(since, version)
 

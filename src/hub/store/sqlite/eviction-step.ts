@@ -1,29 +1,28 @@
 import type { CollectionAddress } from './address.ts'
 
 /**
- * What is least needed, first: `passing` is what a person at a console looked at, `idle` that of
- * callers who have not been seen for a day, `gone` what only pods that are gone have referred to.
- * `quota` is what an identity itself used longest ago that has too much, whether there is room or
- * not.
+ * In the order of eviction. `passing`: recorded for kubectl only; `idle`: of callers not seen for a
+ * day; `gone`: referred to only by pods that are gone. `quota`: least recently used of an identity
+ * beyond its quota, whatever the size of the database.
  */
 export type EvictedKind =
   'passing' | 'idle' | 'document' | 'object' | 'collection' | 'gone' | 'quota'
 
-/** What one step took away. */
+/** What one step has evicted. */
 export interface Evicted {
   readonly kind: EvictedKind
   /** Objects and documents. */
   readonly count: number
-  /** Are not there any more, or will not be after further steps. */
+  /** Removed, or removed by further steps. */
   readonly collections?: readonly CollectionAddress[]
 }
 
-/** Whether something was taken away, and whether another step may give more room. */
+/** The result of one step, and whether another one may free more. */
 export interface EvictionStep {
   readonly evicted?: Evicted
   readonly more: boolean
-  /** There is not enough room, and nothing left that may go. */
+  /** The database is too large, and nothing else may be evicted. */
   readonly exhausted?: true
-  /** There is not enough room, and enough would be given back if no list were being read. */
+  /** The database is too large, and ending list reads would free enough. */
   readonly pinned?: true
 }

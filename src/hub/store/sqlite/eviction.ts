@@ -16,27 +16,24 @@ import type { EventLogs } from './event-logs.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
 
 /**
- * Rows taken in one step: others that write meanwhile wait for no more than that. Where more was
- * written since the last step, twice as much is taken, rows and bytes, so that no flood outruns it.
+ * Rows evicted in one step, which other writes wait for. If more was written since the last step, a
+ * step evicts twice as much, in rows and bytes, so that no flood outruns it.
  */
 export const stepRows = 250
-/** Documents are large: each counts as so many rows. */
+/** Documents are large: each counts as this many rows. */
 const rowsOfDocument = 25
 const stepGone = 25
 
 /**
- * Of the bytes that the database may have: above the first room is made, until the second is
- * reached.
+ * Shares of the maximal size of the database: eviction starts above the first and stops at the
+ * second.
  */
 export const evictAbove = 0.9
 export const evictDownTo = 0.8
 
 const quoted = (texts: readonly string[]): string => texts.map((each) => `'${each}'`).join(', ')
 
-/**
- * What a kubelet needs to run its pods again after a boot without a link: they, what they refer to,
- * and how their volumes are attached.
- */
+/** What a kubelet needs to run its pods again after a boot without a link. */
 const bootResources = [
   '/nodes',
   '/pods',
@@ -57,8 +54,8 @@ const bootResources = [
 ]
 
 /**
- * What a kubelet asks for one by one because a pod refers to it, so that of a pod that is gone it
- * stays. Not attachments: how those of volumes are called that are not of CSI is not ours to know.
+ * Objects that a kubelet reads one by one because a pod refers to them, so that they stay behind
+ * when the pod is gone. Not attachments: the names of those that are not of CSI are unknown here.
  */
 const podResources = [
   '/secrets',
@@ -69,7 +66,7 @@ const podResources = [
   'resource.k8s.io/resourceclaims',
 ]
 
-/** Those that are `?`, a list in JSON, name them all, as `placeNameOf` has it. */
+/** Not among the names in `?`, a JSON array as `qualifiedName` spells them. */
 const isUnreferenced = (name: string, namespace: string): string =>
   `identity = '${nodeIdentity}' AND passing = 0 AND api_group || '/' || resource IN (${quoted(podResources)})
    AND api_group || '/' || resource || '/' || ${namespace} || '/' || ${name} NOT IN (SELECT value FROM json_each(?))`
@@ -79,12 +76,12 @@ const byName = 'metadata.name='
 const ofNode = `identity = '${nodeIdentity}' AND api_group || '/' || resource IN (${quoted(bootResources)})`
 const neededScopes = `SELECT id FROM scope WHERE passing = 0 AND (identity = '${sharedIdentity}' OR ${ofNode})`
 const passingScopes = 'SELECT id FROM scope WHERE passing = 1'
-/** Discovery, which programs read before they do anything; OpenAPI is for people. */
+/** Discovery, which programs read first. OpenAPI is for people. */
 const neededDocuments = `identity = '${nodeIdentity}' AND (${['/api', '/apis', '/version']
   .map((path) => `url = '${path}' OR url GLOB '${path}[/?]*'`)
   .join(' OR ')})`
 
-/** What was written since the last step. */
+/** Writes since the last step. */
 interface WriteLoad {
   readonly rows: number
   readonly bytes: number
@@ -92,18 +89,18 @@ interface WriteLoad {
 
 const none: WriteLoad = { rows: 0, bytes: 0 }
 
-/** What one step takes, until it has taken enough. */
+/** The budget of one step. */
 class StepBudget {
   readonly #kind: EvictedKind
   readonly #collections: CollectionAddress[] = []
   #count = 0
   #rowsLeft: number
-  /** That are to be taken at least, whatever rows it takes. */
+  /** Bytes that the step must evict at least, whatever the number of rows. */
   #bytesDue: number
   #bytesLeft: number
   #isEmpty = true
 
-  /** At most about so many bytes. */
+  /** `bytes`: evict at most about this much. */
   constructor(kind: EvictedKind, written: WriteLoad, bytes = Infinity) {
     this.#kind = kind
     this.#rowsLeft = Math.max(stepRows, 2 * written.rows)
@@ -117,7 +114,7 @@ class StepBudget {
     return this.#bytesDue > 0 ? stepRows : 0
   }
 
-  /** Objects or documents, and what they weigh. */
+  /** Objects or documents were evicted. */
   took(count: number, bytes: number, rows = count): void {
     this.#count += count
     this.#bytesLeft -= bytes
@@ -127,8 +124,7 @@ class StepBudget {
   }
 
   /**
-   * A part of a collection, or what was left of it: an event, or a collection without members,
-   * costs as much as an object.
+   * Part of a collection was evicted. An event, and a collection's row, count as much as an object.
    */
   tookOf(collection: CollectionAddress, count: number, bytes: number, rows: number): void {
     this.took(count, bytes, rows)
@@ -141,24 +137,22 @@ class StepBudget {
   }
 }
 
-/**
- * Takes a part of what an identity has, and says how much that was; `undefined`: it has nothing.
- */
+/** Evicts part of what an identity has. `undefined`: it has nothing. */
 type EvictOldest = (identity: string, taking: StepBudget) => Usage | undefined
 
-/** A kind of which the heaviest identity gives first. */
+/** A kind of which the heaviest identity is evicted first. */
 interface EvictionClass {
   readonly kind: EvictedKind
-  /** Identities that have something of it, with its weight. */
+  /** Identities that have something of this kind, and its weight. */
   readonly weights: Statement
   readonly take: EvictOldest
 }
 
 /**
- * The writer's view of a database that comes near to what it may take, and of identities that have
- * too much of it: step by step the least needed goes, and what a node needs to boot never; what
- * pods refer to goes last, and only where somebody says what of it is needed. A collection goes as
- * a whole: from its first step on it was never listed.
+ * Evicts from a database that is nearly full, and from identities beyond their quota: step by step,
+ * least needed first. What a node boots with is never evicted; what pods refer to only last, and
+ * only with a list of what is still referenced. A collection is evicted as a whole: from the first
+ * step on it counts as never listed.
  */
 export class Eviction {
   readonly #objects: Objects
@@ -168,11 +162,11 @@ export class Eviction {
   readonly #pageSize: number
   readonly #classes: readonly [passing: EvictionClass, ...EvictionClass[]]
   /**
-   * Of equal ones the one that was used longest ago comes first. As they were read when a kind's
-   * turn came, less what was taken since; read again when it comes anew, or when they are used up.
+   * Per kind, ordered by least recent use. Read when a kind's turn comes, and reduced by what is
+   * evicted; read again at its next turn, or when used up.
    */
   readonly #weights = new Map<EvictedKind, Map<string, number>>()
-  /** Since the last step, where others are to follow. */
+  /** Since the last step of an eviction in progress. */
   #written: WriteLoad | undefined
   readonly #sql
 
@@ -281,7 +275,7 @@ export class Eviction {
              OR EXISTS (SELECT 1 FROM single WHERE scope = scope.id))))
          ORDER BY idle_days DESC LIMIT 1`,
       ),
-      // Few at a time: somebody may still follow the latest.
+      // Few at a time: a client may still watch the latest.
       unreferencedCollections: collections(
         `label_selector = '' AND field_selector GLOB '${byName}*' AND instr(field_selector, ',') = 0
          AND ${isUnreferenced(`substr(field_selector, ${byName.length + 1})`, 'collection.namespace')}`,
@@ -326,29 +320,26 @@ export class Eviction {
     }
   }
 
-  /**
-   * Asked after each commit: mostly all pages together, whether they hold anything or not, tell
-   * that it is not.
-   */
+  /** Called after each commit: mostly the page count alone shows that it is not. */
   get isNear(): boolean {
     const limit = evictAbove * this.#maxBytes
     return this.#bytesOf(this.#sql.pages) > limit && this.#used() > limit
   }
 
-  /** So many objects and documents were written, of so many bytes. */
+  /** Objects and documents were written. */
   wrote({ rows, bytes }: WriteLoad): void {
     if (!this.#written) return
     this.#written = { rows: this.#written.rows + rows, bytes: this.#written.bytes + bytes }
   }
 
-  /** The transaction that ran did nothing. */
+  /** The transaction was rolled back. */
   rolledBack(): void {
     this.#weights.clear()
   }
 
   /**
-   * Somebody is about to be told what lies in the scope; `passing` where a person asked, and nobody
-   * else ever did.
+   * A scope is about to be recorded to; `interactive`: for kubectl, and for no other component
+   * before.
    */
   markScope(scope: ScopeKey, interactive: boolean): void {
     const known = this.#objects.knownScope(scope)
@@ -357,10 +348,7 @@ export class Eviction {
     } else if (known === undefined) this.#sql.setInteractive.run(this.#objects.scope(scope))
   }
 
-  /**
-   * Gives back rows that are kept for later, and takes away some of what is least needed, if that
-   * is not enough.
-   */
+  /** Deletes free rows, and evicts some of what is least needed if that is not enough. */
   step(needed?: readonly string[]): EvictionStep {
     const given = this.#objects.giveBack(stepRows)
     const excess = this.#used() - this.#objects.keptBytes - evictDownTo * this.#maxBytes
@@ -375,7 +363,7 @@ export class Eviction {
     return given > 0 ? { more: true } : { more: false, exhausted: true }
   }
 
-  /** Takes away some of what an identity used longest ago, if it has too much. */
+  /** Evicts what an identity used least recently, if it is beyond its quota. */
   stepOf(identity: string): EvictionStep {
     let excess = this.#quotas.excess(identity)
     if (!excess) {
@@ -402,7 +390,7 @@ export class Eviction {
     return kind as 'collection' | 'object' | 'document' | undefined
   }
 
-  /** Bytes of pages that hold something. */
+  /** Bytes of the pages in use. */
   #used(): number {
     return this.#bytesOf(this.#sql.pages) - this.#bytesOf(this.#sql.free)
   }
@@ -411,14 +399,14 @@ export class Eviction {
     return Number(pages.get()?.[0]) * this.#pageSize
   }
 
-  /** What this step is to keep up with. */
+  /** The writes that this step must keep up with. */
   #takeWritten(): WriteLoad {
     const written = this.#written ?? none
     this.#written = none
     return written
   }
 
-  /** About so many bytes, if a step may take as much. */
+  /** Evicts about this many bytes, if one step may. */
   #evict(bytes: number): Evicted | undefined {
     const written = this.#takeWritten()
     const begin = (kind: EvictedKind): StepBudget => new StepBudget(kind, written, bytes)
@@ -443,7 +431,8 @@ export class Eviction {
     taking: StepBudget,
   ): Evicted | undefined {
     while (taking.rowsLeft > 0) {
-      // What others have is what a node's network may be made of: the node's own rest goes first.
+      // Other identities' collections may run the node's network: the node's own unneeded ones are
+      // evicted first.
       const identity =
         kind === 'collection' && weights.has(nodeIdentity) ? nodeIdentity : heaviest(weights)
       if (identity === undefined) break

@@ -6,28 +6,22 @@ import type { Evict } from './messages.ts'
 import type { Write } from './write-queue.ts'
 
 /**
- * How many objects and documents went of each kind to make room for others; `of`: the identity that
- * had more than its quota.
+ * Called with the number of evicted objects and documents of each kind; `of`: the identity that was
+ * beyond its quota.
  */
 export type OnEvicted = (counts: ReadonlyMap<EvictedKind, number>, of?: string) => void
 
-/**
- * Until it is tried again where nothing was left that may go: it costs a look at every commit else.
- */
+/** How long the evictor rests where nothing may be evicted: each try costs a step. */
 const restMs = 10_000
-/**
- * Of a step or two for each collection: more than a cache can need, so that no mistake makes this
- * endless.
- */
+/** More than a cache can need, at a step or two for each collection: a bound for mistakes. */
 const mostSteps = 200_000
 
 export interface EvictorParts {
   readonly push: (write: Write) => Promise<unknown>
-  /** The collection is not there any more. */
+  /** The collection was evicted. */
   readonly gone: (collection: CollectionAddress) => void
   /**
-   * Lists that have been read for longest are given up, for the room that their bodies take; false:
-   * none is being read.
+   * Ends the longest list read, for the room that its bodies take; false: no list is being read.
    */
   readonly giveUpReader: () => boolean
   readonly onEvicted: OnEvicted
@@ -36,21 +30,21 @@ export interface EvictorParts {
 }
 
 /**
- * Makes room in a database that is nearly full, or that an identity fills, a step at a time, each
- * before what waits to be written and in a commit of its own.
+ * Evicts from a database that is nearly full, or for an identity beyond its quota, a step at a
+ * time: each step before the writes that wait, in its own commit.
  */
 export class Evictor {
   readonly #parts: EvictorParts
   #isMaking = false
   #notBefore = 0
-  /** Identities of whose own room is made. */
+  /** Identities whose eviction is in progress. */
   readonly #beyondQuota = new Set<string>()
 
   constructor(parts: EvictorParts) {
     this.#parts = parts
   }
 
-  /** To be called after each commit that leaves little of it. */
+  /** Must be called after each commit that leaves the database nearly full. */
   nearFull(): void {
     if (this.#isMaking || elapsed() < this.#notBefore) return
     this.#isMaking = true
@@ -59,7 +53,7 @@ export class Evictor {
       .finally(() => (this.#isMaking = false))
   }
 
-  /** To be called after each commit that leaves an identity with more than its quota. */
+  /** Must be called after each commit that leaves an identity beyond its quota. */
   overQuota(identity: string): void {
     if (this.#beyondQuota.has(identity)) return
     this.#beyondQuota.add(identity)
@@ -101,10 +95,7 @@ export class Evictor {
     }
   }
 
-  /**
-   * `last`: what pods that are gone have left may go, too. What is needed is asked for when nothing
-   * can be written in between.
-   */
+  /** `last`: unreferenced objects may be evicted, too. Called when no write can come in between. */
   #least(last: boolean): Evict {
     const referenced = last ? this.#parts.referencedObjects()?.map(qualifiedName) : undefined
     return { kind: 'evict', ...(referenced && { referenced }) }
