@@ -1,16 +1,15 @@
 import { StoreFailure } from '../store.ts'
 import type { Reading } from './snapshots.ts'
 
-/** Bytes read at once: what the loop may be held up for. */
+/** Bytes read at once: they block the event loop. */
 export const batchBytes = 256 << 10
 
-/** Rows of one run: many small ones are work too. */
+/** Rows of a batch: many small ones are work, too. */
 const batchRows = 512
 
 /**
- * What rows stood for when they were asked for: members of a collection, events of its ring. Bodies
- * are read a run at a time when they are wanted; they are never rewritten, and kept until this is
- * done or given up. Iterated once.
+ * Reads the objects or events of rows as they were at construction, a batch at a time. Bodies are
+ * never rewritten, and kept until this is done or returned. Iterated once.
  */
 export class BatchReader<Row extends { readonly size: number }, Read> implements IterableIterator<
   readonly Read[]
@@ -39,7 +38,7 @@ export class BatchReader<Row extends { readonly size: number }, Read> implements
     return this
   }
 
-  /** Reads the first run now, so that whoever asked learns here if it cannot be read. */
+  /** Reads the first batch now, so that the caller learns here if it cannot be read. */
   readAhead(): this {
     const { value } = this.next()
     this.#ahead = value

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import type { ObjectRow } from './object-row.ts'
 
-/** Enough for what the programs of a node list, read again and again while the cloud is gone. */
+/** Enough for what the components of a node list again and again offline. */
 const maxBytes = 16 * 1024 * 1024
 
-/** What an entry takes beside its bytes. */
+/** The size of an entry beside its bytes. */
 const overhead = 256
 
 interface CachedBody {
@@ -13,9 +13,9 @@ interface CachedBody {
 }
 
 /**
- * Bytes of objects that were read and found to be whole. A row may be written anew, for another
- * version or another object, so they count only for the very version that they were read as; one
- * version of an object in one scope has the same bytes for ever.
+ * Verified bodies. A row may be used again for another version or object, so an entry counts only
+ * for the version that it was read as: one version of an object in a scope always has the same
+ * bytes.
  */
 export class BodyCache {
   readonly #kept = new LRUCache<string, CachedBody>({
@@ -30,7 +30,7 @@ export class BodyCache {
   }
 
   set(scope: number, stored: ObjectRow, bytes: Uint8Array): void {
-    // Without a version nothing tells one state of an object from another.
+    // Without a version, states of an object cannot be told apart.
     if (stored.resourceVersion === '') return
     this.#kept.set(`${scope}/${stored.id}`, { stored, bytes })
   }

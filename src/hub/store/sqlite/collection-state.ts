@@ -63,15 +63,15 @@ export interface ChangeListener {
  *                   ^----------failed----'---------failed------'
  * ```
  *
- * A `generation` ends with a failure, and with anything else that changes what is stored (`damaged`,
- * `interrupt`, `reload`). Conclusions from what is stored hold within one generation. A list of an
- * earlier generation is not sent any more, which is a failure too. If it was sent before, it stays
- * in progress until it is answered, and its commit does not make the collection fit, though the
- * writer applies events to it.
+ * A `generation` ends with a failure, and with anything else that changes what is stored
+ * (`damaged`, `interrupt`, `reload`). Conclusions from what is stored hold within one generation. A
+ * list of an earlier generation is not sent any more, which is a failure too. If it was sent
+ * before, it stays in progress until it is answered, and its commit does not make the collection
+ * fit, though the writer applies events to it.
  *
  * Independent of this are `hasDamage`, from the discovery of damage to the commit of the next list
- * of the same generation, and `unsynced`, from events without a deletion to the next with one, or to
- * a list.
+ * of the same generation, and `unsynced`, from events without a deletion to the next with one, or
+ * to a list.
  */
 export class CollectionState {
   readonly address: CollectionAddress

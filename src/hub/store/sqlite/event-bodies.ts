@@ -1,13 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /**
- * How many events refer to each body: they are not found by name as others who refer are, as an
- * index of them would be one more page to write for each event. What a transaction changed is
- * undone when it is rolled back.
+ * Counts the events that refer to each body. Other references are found by name; an index of these
+ * would be one more page to write for each event. A rollback undoes the changes of its transaction.
  */
 export class EventBodies {
   readonly #counts = new Map<number, number>()
-  /** Bodies referred to (true) or not any more by the transaction that runs, in order. */
+  /** References added (true) or removed by the current transaction, in order. */
   #changes: (readonly [id: number, added: boolean])[] = []
 
   constructor(db: DatabaseSync) {
@@ -27,7 +26,7 @@ export class EventBodies {
     this.#changes.push([id, true])
   }
 
-  /** Whether that was the last event to refer to it. */
+  /** Returns whether that was the last reference of an event. */
   remove(id: number): boolean {
     this.#count(id, -1)
     this.#changes.push([id, false])

@@ -7,36 +7,36 @@ import type { Objects } from './objects.ts'
 import { prepare, type Row } from './statements.ts'
 
 /**
- * How much a ring holds. As an API server's watch cache (apiserver
- * pkg/storage/cacher/watch_cache.go) it grows while the oldest of its events is younger than 75
- * seconds, so that a reader who has only bookmarks to go by, once a minute, finds its version; and
- * shrinks again to the last hundred. An API server goes to 102,400 events; here a body that is kept
- * for longer is written once more by a checkpoint, and a row that is used again soon is not.
+ * The bounds of an event log. As an API server's watch cache (apiserver
+ * pkg/storage/cacher/watch_cache.go), it grows while its oldest event is younger than 75 seconds,
+ * so that a client that gets only bookmarks, once a minute, finds its version; and it shrinks to
+ * the last hundred. An API server goes up to 102,400 events. Here a body that is kept longer is
+ * written once more by a checkpoint, and a row that is used again soon is not.
  */
 export const freshEventMs = 75_000
 export const minEvents = 100
 export const maxEvents = 2_000
 export const maxEventBytes = 1 << 20
 
-/** Events are let go of so many at a time, as each time writes more pages. */
+/** Events are removed this many at a time, as each removal writes more pages. */
 const slack = 32
 
 /**
- * Characters of the newest events that are kept in the row of the collection, which fits on one
- * page with them: each event writes that page anyway, and they write one of their own together.
+ * Characters of the newest events that are kept in the collection's row, which then still fits on
+ * one page. Each event writes that page anyway; together they then write a page of their own.
  */
 const tailLength = 1_200
 
-/** Beyond so many, the oldest two gaps count as one. */
+/** Beyond this number, the two oldest gaps are merged. */
 const maxGaps = 8
 
-/** As `event.type`: what was released is not renumbered. */
+/** The values of `event.type`: their order must not change. */
 export const eventTypes = ['ADDED', 'MODIFIED', 'DELETED'] as const
 
-/** Versions between which a ring knows nothing, both of them exclusive. */
+/** Versions between which events are missing, both exclusive. */
 type Gap = readonly [from: string, to: string]
 
-/** A collection as its row has it. */
+/** The parts of a collection's row that its event log needs. */
 export interface LoggedCollection {
   readonly id: number
   readonly scope: number
@@ -44,7 +44,7 @@ export interface LoggedCollection {
 }
 
 /**
- * Of what the row of an event says, but for its bodies, whose own checksums are of their names and
+ * Covers the row of an event without its bodies, which have their own checksums over names and
  * versions.
  */
 export const checksumOf = (
@@ -58,27 +58,27 @@ interface EventLog {
   first: number
   next: number
   bytes: number
-  /** How many events there are before it is looked which of them may go. */
+  /** The number of events at which the oldest are checked for removal. */
   due: number
-  /** As `collection.ring_tail` is to be. */
+  /** The next value of `collection.ring_tail`. */
   tail: EventColumns[]
 }
 
-/** The columns of `event` in their order, but for the collection. */
+/** The columns of `event` in order, without the collection. */
 type EventColumns = readonly (string | number | null)[]
 
-/** Where in it the columns are that `release` and `sum` need. */
+/** The positions of the columns that `#release` needs. */
 const referenceColumns = [4, 5, 6, 9, 10, 13] as const
 const sizeAt = 9
 
 /**
- * The writer's view of rings: the events of each whole collection since `ring_from`, each written
- * in the transaction that applies it. A ring that cannot be continued starts anew, and who is
- * behind has to list: a hole is never passed over.
+ * The writer's access to the persisted event logs: the events of each complete collection since
+ * `ring_from`, each written in the transaction that applies it. A log that cannot be continued is
+ * restarted, so that a client behind it has to list: it never skips an event.
  *
- * A list that shows what was held already takes nothing away from who is at the version before it,
- * or at its own. But a client that was told of something in between, which is gone again, would
- * never hear of that: in between there is a gap.
+ * A list without changes keeps the log readable for clients at the version before it, and at its
+ * own. A client at a version in between was sent an event that has been undone since, and which the
+ * log does not have: that is a gap.
  */
 export class EventLogs {
   readonly #objects: Objects
@@ -124,7 +124,7 @@ export class EventLogs {
     }
   }
 
-  /** Takes an event in, which is newer than all before it. */
+  /** Adds an event, which must be newer than all before it. */
   add(
     of: LoggedCollection,
     type: ObjectEvent['type'],
@@ -157,8 +157,8 @@ export class EventLogs {
   }
 
   /**
-   * To be called after what was added at the time `at`; lets go of the oldest events where there
-   * are too many.
+   * Must be called after the adds of one apply at the time `at`. Removes the oldest events beyond
+   * the bounds.
    */
   added(of: LoggedCollection, at: number): void {
     const log = this.#log(of)
@@ -184,7 +184,7 @@ export class EventLogs {
     this.#sql.begin.run(begin, JSON.stringify(gaps), of.id)
   }
 
-  /** The version of the last event that went; `undefined` where none did. */
+  /** The version of the last removed event; `undefined`: none was. */
   #trimOnce({ id, scope }: LoggedCollection, log: EventLog, at: number): string | undefined {
     let last: Row | undefined
     for (const row of this.#sql.oldest.all(id)) {
@@ -199,7 +199,7 @@ export class EventLogs {
     return String(last[8])
   }
 
-  /** From now on the ring knows what happens after `version`, and nothing else. */
+  /** From now on the log has what happens after `version`, and nothing before. */
   restart({ id, scope }: Omit<LoggedCollection, 'version'>, version: string): void {
     const tail = this.#logs.get(id)?.tail ?? tailIn(this.#sql.find.get(id)?.[2])
     for (const event of tail)
@@ -213,7 +213,7 @@ export class EventLogs {
     this.#sql.begin.run(version, '[]', id)
   }
 
-  /** A list at `version`, newer than the collection, showed what was held already. */
+  /** A list at `version`, newer than the collection, brought no change. */
   unchanged({ id, version: before }: LoggedCollection, version: string): void {
     const gaps = [...this.#gaps(id), [before, version] as const]
     const [[from] = [''], [, to] = ['', ''], ...rest] = gaps
@@ -221,14 +221,14 @@ export class EventLogs {
     this.#sql.setGaps.run(JSON.stringify(kept), id)
   }
 
-  /** What cannot be read any more is in none of them. */
+  /** Restarts the logs that refer to a damaged object. */
   quarantine(scope: number, namespace: string, name: string, version: string, body: number): void {
     for (const [id, at] of this.#sql.damaged.all(scope, namespace, name, version, body)) {
       this.restart({ id: Number(id), scope }, String(at))
     }
   }
 
-  /** What is known of the tables may not be so. */
+  /** The tables may have changed: drops what was read of them. */
   forget(): void {
     this.#logs.clear()
   }
@@ -239,7 +239,7 @@ export class EventLogs {
     const [first = 1, next = 1, text = '[]', rows = 0, sum = 0] = this.#sql.find.get(of.id) ?? []
     const numbered = { first: Number(first), next: Number(next) }
     const tail = tailIn(text)
-    // Some of it may be lost, where a page was damaged.
+    // Events may be missing if a page is damaged.
     const isWhole = Number(rows) + tail.length === countOf(numbered)
     if (!isWhole) this.restart(of, of.version)
     const bytes = tail.reduce((total, event) => total + Number(event[sizeAt]), Number(sum))
@@ -273,10 +273,10 @@ const isDue = (log: EventLog, toldAt: number, at: number): boolean =>
   log.bytes > maxEventBytes - maxEventBytes / 8 ||
   (countOf(log) > minEvents && toldAt < at - freshEventMs)
 
-/** As `collection.ring_gaps` has them. */
+/** Parses `collection.ring_gaps`. */
 export const gapsIn = (text: unknown): readonly Gap[] => JSON.parse(String(text)) as readonly Gap[]
 
-/** As `collection.ring_tail` has it; nothing where that is damaged. */
+/** Parses `collection.ring_tail`; empty where that is damaged. */
 function tailIn(text: unknown): EventColumns[] {
   try {
     const tail: unknown = JSON.parse(String(text))

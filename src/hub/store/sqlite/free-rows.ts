@@ -1,17 +1,17 @@
-/** A row of `body` that nobody refers to any more. */
+/** An unreferenced row of `body`. */
 export interface FreeRow {
   readonly id: number
   readonly room: number
 }
 
-/** Rows kept for the next bodies of their size; what is more is deleted. */
+/** Rows kept for later bodies of their size; further ones are deleted. */
 const kept = 128
 /** Rows deleted in one transaction. */
 const deletedAtOnce = 256
 
 /**
- * Rows of `body` to be used again, by how much they hold. What a transaction takes from here comes
- * back when it is rolled back.
+ * Unreferenced rows of `body` by size, to be used again. A rollback returns what its transaction
+ * took.
  */
 export class FreeRows {
   readonly #byRoom = new Map<number, number[]>()
@@ -35,7 +35,7 @@ export class FreeRows {
     return id
   }
 
-  /** Those that are too many; or so many of all. */
+  /** Takes the rows beyond the limit; or `of` rows. */
   *takeSurplus(of?: number): Generator<number> {
     const most =
       of === undefined ? Math.min(this.#count - kept, deletedAtOnce) : Math.min(of, this.#count)

@@ -6,10 +6,10 @@ import type { ObjectRow } from './object-row.ts'
 import { BatchReader } from './batch-reader.ts'
 import type { ViewParts } from './view.ts'
 
-/** A body that an event refers to is damaged: without it there would be a hole. */
+/** A body of an event is damaged: the event cannot be skipped. */
 class Incomplete extends StoreFailure {}
 
-/** What happened to collections, as their rings tell it. */
+/** Reads the persisted event logs of collections. */
 export class History {
   readonly #parts: ViewParts
 

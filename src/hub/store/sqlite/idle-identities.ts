@@ -4,22 +4,22 @@ import type { Objects } from './objects.ts'
 import type { EventLogs } from './event-logs.ts'
 import { prepare, type Row } from './statements.ts'
 
-/** Days of running after which the audiences of a caller that did not come back are forgotten. */
+/** Days of running after which the data of a caller that did not come back is deleted. */
 export const maxIdleDays = 30
 
-/** Before this was written: a clock that says so was never set. */
+/** Before the first release: a clock that shows less was never set. */
 const firstDay = Math.floor(Date.UTC(2026, 0, 1) / (24 * 60 * 60_000))
 
-/** Rows taken in one step: whoever writes meanwhile waits for no more than that. */
+/** Rows deleted in one step, which other writers wait for. */
 const stepRows = 500
 /** Documents are few and large. */
 const stepDocuments = 10
 
 /**
- * The writer's view of audiences nobody uses any more: tokens that tell nothing of themselves are
- * replaced by new ones, and service accounts go with what ran under them; the node's own audience
- * stays. Counted are days on which the hub ran, as the clock of a node without a battery jumps, and
- * a node that was stored away for a year is to know all that it knew.
+ * Deletes the data of identities that are not used any more: opaque tokens are replaced by new
+ * ones, and service accounts are removed with their pods; the node's own identity stays. Counts
+ * days on which the hub ran: the clock of a node without a battery jumps, and a node that was
+ * stored for a year must have all its data.
  */
 export class IdleIdentities {
   readonly #objects: Objects
@@ -85,9 +85,8 @@ export class IdleIdentities {
   }
 
   /**
-   * `day` has begun. A day counts once, and none that lies before one which has been counted; but
-   * where that was told by a clock that was ahead, it is counted on from the day on which that was
-   * put right.
+   * `day` has begun. Each day counts once, and none before the last counted one. If a fast clock
+   * counted a day in the future, counting goes on from the day on which the clock was corrected.
    */
   countDay(day: number): void {
     const last = this.#sql.day.get()?.[0]
@@ -101,10 +100,10 @@ export class IdleIdentities {
     this.#sql.used.run(identity)
   }
 
-  /** One step of forgetting all that is kept for `identity`, unless it was used meanwhile. */
+  /** One step of deleting the data of `identity`, unless it was used again. */
   forget(identity: string): void {
     if (!this.#sql.idle.get(identity, maxIdleDays)) return
-    // What is forgotten in part is no list.
+    // A partly deleted collection must not be served.
     this.#sql.invalidate.run(identity)
     if (this.#forgetEvents(identity)) return
     if (this.#forgetMembers(identity) || this.#forgetRecords(identity)) return

@@ -3,20 +3,25 @@ import { nodeIdentity, unprovenIdentity, type Identity } from '../../../api/requ
 import type { Operation } from './messages.ts'
 
 const dayMs = 24 * 60 * 60_000
-/** After opening: components show that they are still there first, and a start is not held up. */
+/**
+ * After opening: components show first that they are still in use, and the start is not slowed
+ * down.
+ */
 const firstMs = 60_000
-/** Callers remembered as used; whoever sends ever new tokens is not to fill the memory. */
+/** Identities remembered as used; bounded for a caller that sends ever new tokens. */
 const maxRemembered = 10_000
 
 export interface IdleSweepParts {
   readonly write: (operation: Operation) => Promise<void>
-  /** Identities that were not used for so long that they are to be forgotten. */
+  /** Identities that were not used for so long that their data is to be deleted. */
   readonly idle: () => readonly string[]
-  /** Forgets a step of what is kept for it. */
+  /** Deletes one step of the data of an identity. */
   readonly forget: (identity: string) => Promise<void>
 }
 
-/** Notes which callers come back, once a day each, and forgets those that do not any more. */
+/**
+ * Notes once a day which identities are in use, and deletes the data of the others after a while.
+ */
 export class IdleSweep implements Disposable {
   readonly #parts: IdleSweepParts
   readonly #used = new Set<Identity>()
@@ -29,9 +34,9 @@ export class IdleSweep implements Disposable {
     this.#timers.use(every(dayMs, run))
   }
 
-  /** To be called whenever something is read or written for `identity`. */
+  /** Must be called for each read and write of `identity`. */
   used(identity: Identity): void {
-    // The node's is never swept, and what nobody has proved to be its own always.
+    // The node's data is never deleted, and unauthenticated data always.
     if (identity === nodeIdentity || identity === unprovenIdentity || this.#used.has(identity))
       return
     if (this.#used.size >= maxRemembered) this.#used.clear()
@@ -40,8 +45,8 @@ export class IdleSweep implements Disposable {
   }
 
   /**
-   * Resolves when what is idle on `day`, counted from the epoch, is forgotten; rejects with a
-   * `StoreFailure`.
+   * Resolves when the data that is idle on `day`, counted from the epoch, is deleted; rejects with
+   * a `StoreFailure`.
    */
   async run(day = Math.floor(now() / dayMs)): Promise<void> {
     this.#used.clear()

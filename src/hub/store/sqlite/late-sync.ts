@@ -1,20 +1,19 @@
 import { closeSync, fdatasyncSync, openSync } from 'node:fs'
 import { after } from '../../../base/clock.ts'
 
-/** How long what was committed without waiting for the disk may be without it. */
+/** How long a commit may stay unsynced. */
 export const unsyncedMs = 5000
 
 /**
- * Sees to it that what was committed without a sync has one soon: one for all of a while, and none
- * where a later commit was synced in the meantime, which takes with it all that stands before it in
- * the log.
+ * Syncs commits that did not wait for a sync: once for all of a while, and not at all after a later
+ * synced commit, which takes everything before it in the WAL along.
  *
- * The log is synced through a descriptor of its own. The kernel syncs files, not what was written
- * through a descriptor; and where closing one would take SQLite's locks away
- * (https://sqlite.org/howtocorrupt.html, 2.2), these are on the database and its shared memory,
- * never on the log. No page is written for it, and no reader has to look again. The name of the log
- * has the disk already: SQLite syncs the head of a new one, and its folder with that, before
- * anything that follows it.
+ * The WAL is synced through a descriptor of its own: the kernel syncs files, not what was written
+ * through one descriptor. Closing a descriptor releases SQLite's locks on the file
+ * (https://sqlite.org/howtocorrupt.html, 2.2), but SQLite locks the database and its shared memory,
+ * never the WAL. The sync writes no page, and makes no reader look again. The name of the WAL is
+ * durable already: SQLite syncs the header of a new WAL, and its folder, before anything that
+ * follows.
  */
 export class LateSync implements Disposable {
   readonly #log: string
@@ -24,8 +23,8 @@ export class LateSync implements Disposable {
   #timer: Disposable | undefined
 
   /**
-   * `sync` is called when it is time, with what makes the log be synced, which throws what the disk
-   * says; it does not throw itself.
+   * `sync` is called when a sync is due, with a function that syncs the WAL and throws what the
+   * disk reports. `sync` does not throw.
    */
   constructor(log: string, withinMs: number, sync: (log: () => void) => void) {
     this.#log = log
@@ -33,7 +32,7 @@ export class LateSync implements Disposable {
     this.#sync = sync
   }
 
-  /** Something was committed that the disk may not have. */
+  /** An unsynced commit was made. */
   committed(): void {
     this.#timer ??= after(this.#withinMs, () => {
       this.#timer = undefined
@@ -41,7 +40,7 @@ export class LateSync implements Disposable {
     })
   }
 
-  /** The disk has all that was committed. */
+  /** All commits are synced. */
   synced(): void {
     this.#timer?.[Symbol.dispose]()
     this.#timer = undefined

@@ -6,7 +6,7 @@ import { isSelective } from './tombstones.ts'
 import type { Tables } from './tables.ts'
 import { nextVersion, isAtLeast } from './versions.ts'
 
-/** Carries out what a list brings: staged as it comes in, then made what the collection holds. */
+/** Stages the objects of a list, and makes them the members of its collection. */
 export class ListOperations {
   readonly #tables: Tables
 
@@ -38,7 +38,7 @@ export class ListOperations {
     this.#logList(commitList, { id, scope }, isSame ? before : undefined)
   }
 
-  /** What the list has no longer. Returns whether there was any. */
+  /** Removes what the list does not have. Returns whether there was any. */
   #remove(scope: number, collection: number, commitList: CommitList): boolean {
     let changed = false
     for (const [namespace, name] of commitList.removed) {
@@ -68,7 +68,7 @@ export class ListOperations {
     return member !== undefined
   }
 
-  /** What was staged. Returns whether any member is another than before. */
+  /** Makes the staged objects members. Returns whether any member has changed. */
   #join(scope: number, collection: number, { replacement, overtaken }: CommitList): boolean {
     const { members, staged } = this.#tables
     for (const [namespace, name] of overtaken) staged.drop(scope, replacement, { namespace, name })
@@ -78,8 +78,8 @@ export class ListOperations {
   }
 
   /**
-   * `same`: what the collection was before, where it held just this. What happened in between is
-   * not known otherwise.
+   * `same`: the collection's row before, if the list brought no change. Otherwise the events that
+   * led to it are unknown.
    */
   #logList(
     commitList: CommitList,

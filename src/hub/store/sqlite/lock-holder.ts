@@ -1,9 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 
 /**
- * The process that holds a lock on the file, as the kernel lists it (proc(5), /proc/locks);
- * `undefined` where that cannot be told: not Linux, a process of another PID namespace, a file
- * system whose devices are named otherwise.
+ * The process that holds a lock on the file according to /proc/locks (proc(5)); `undefined` where
+ * that is not known: not Linux, another PID namespace, a file system with other device numbers.
  */
 export function lockHolder(path: string): number | undefined {
   try {

@@ -4,11 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { restrictMode } from '../../../base/file-mode.ts'
 import { lockHolder } from './lock-holder.ts'
 
-/** SQLite's codes for a file that another holds, and for one that is no database. */
+/** SQLite's codes for a locked file, and for one that is no database. */
 const busy = 5
 const noDatabase = 26
 
-/** The directory is another's. */
+/** Another store uses the directory. */
 export class DirectoryInUse extends Error {
   readonly code = 'TAKEN'
   constructor(lock: string, cause: unknown) {
@@ -21,9 +21,9 @@ export class DirectoryInUse extends Error {
 }
 
 /**
- * Holds `path` against other processes, and other stores of this one, until it is disposed or the
- * process ends, however it ends: a transaction that stays open on a database of its own, to which
- * nothing is ever written. Throws `Taken`.
+ * Locks `path` against other processes, and other stores of this one, until it is disposed of or
+ * the process ends in whatever way: an exclusive transaction on a database of its own, which stays
+ * empty. Throws `DirectoryInUse`.
  */
 export function lock(path: string): Disposable {
   try {
@@ -49,7 +49,7 @@ function take(path: string): Disposable {
   }
 }
 
-/** Not opened if it is there: closing it would let go of the locks that this process has on it. */
+/** Not opened if it exists: closing it would release the locks that this process has on it. */
 function createClosed(path: string): void {
   try {
     closeSync(openSync(path, 'ax', 0o600))

@@ -1,5 +1,5 @@
 /**
- * Bytes of the log at which it is copied into the database and begun anew. The longer it waits, the
- * more often a page has been written again meanwhile, which then is copied only once.
+ * Size of the WAL at which it is checkpointed and restarted. A later checkpoint copies a page that
+ * was written several times only once.
  */
 export const checkpointBytes = 16 << 20

@@ -11,7 +11,9 @@ import {
 import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 
-/** The writer's view of what collections hold. Who is replaced or removed lets go of its body. */
+/**
+ * The writer's access to the members of collections. A replaced or removed row releases its body.
+ */
 export class Members {
   readonly #objects: Objects
   readonly #sql
@@ -59,7 +61,7 @@ export class Members {
     return optionalObjectRow(this.#sql.find.get(collection, namespace, name))
   }
 
-  /** In place of `before`, which is what it held of the object. */
+  /** Replaces `before`, the object's row in the collection. */
   set(scope: number, collection: number, held: ObjectRow, before: ObjectRow | undefined): void {
     const { id, namespace, name, uid, resourceVersion, size } = held
     if (before?.id === id) return
@@ -73,8 +75,8 @@ export class Members {
   }
 
   /**
-   * What is staged of a list becomes members, all at once: row by row, others would wait several
-   * times as long. Returns whether any is another than before.
+   * Makes the staged objects members in one statement, which is several times as fast as row by
+   * row. Returns whether any member has changed.
    */
   join(scope: number, collection: number, replacement: number): boolean {
     const displaced = this.#sql.displaced.all(scope, replacement, collection).map(objectRow)
@@ -84,7 +86,7 @@ export class Members {
     return changed
   }
 
-  /** Returns whether any collection held it. */
+  /** Returns whether any collection had it. */
   forgetDamaged(damaged: DamagedParameters): boolean {
     return this.#sql.forgetDamaged.all(...damaged).length > 0
   }

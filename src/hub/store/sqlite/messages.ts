@@ -9,8 +9,8 @@ import type { SharedDiskWork } from './disk-work.ts'
 import type { ObjectRow } from './object-row.ts'
 
 /**
- * Objects on their way to the other thread: one buffer that is handed over instead of copied, and
- * flat arrays, as cloning a buffer for each object costs more than storing it.
+ * Objects for the other thread: one buffer that is transferred, and flat arrays, as cloning a
+ * buffer for each object costs more than storing it.
  */
 export interface PackedObjects {
   /** Namespace, name, uid and resource version of each, one after the other. */
@@ -38,7 +38,7 @@ export function pack(objects: readonly ApiObject[]): PackedObjects {
   }
 }
 
-/** The objects again; their bytes are slices of the one buffer. */
+/** The objects; their bytes are slices of the one buffer. */
 export function unpack({ fields, lengths, bytes }: PackedObjects): ApiObject[] {
   let at = 0
   return lengths.map((length, index) => {
@@ -54,7 +54,7 @@ export function unpack({ fields, lengths, bytes }: PackedObjects): ApiObject[] {
 /** Namespace and name. */
 export type NamePair = readonly [string, string]
 
-/** Objects of a list that is not whole yet. */
+/** Objects of a list that is still being read. */
 export interface Stage {
   readonly kind: 'stage'
   readonly collection: CollectionAddress
@@ -62,21 +62,21 @@ export interface Stage {
   readonly objects: PackedObjects
 }
 
-/** Turns what was staged into members, and takes out what the list no longer has. */
+/** Makes the staged objects the members of the collection, and removes the others. */
 export interface CommitList {
   readonly kind: 'commit-list'
   readonly collection: CollectionAddress
   readonly replacement: number
-  /** Staged, but overtaken by events meanwhile, or gone again. */
+  /** Staged, but replaced or removed by later events. */
   readonly overtaken: readonly NamePair[]
   readonly removed: readonly NamePair[]
   readonly gvk: GVK
   readonly version: string
-  /** What the list itself said; events meanwhile may have moved the collection beyond. */
+  /** The list's own version; later events may have advanced the collection. */
   readonly listed: string
   readonly extra: string
   readonly confirmedAt: number
-  /** The collection missed a write: what happened up to this list is not known whole. */
+  /** The collection missed a write: the events up to this list are not complete. */
   readonly afterMissedWrite: boolean
 }
 
@@ -90,17 +90,17 @@ export interface Apply {
   readonly kind: 'apply'
   readonly collection: CollectionAddress
   /**
-   * False: only records of single objects follow, the collection holds nothing that could be kept
-   * up to date.
+   * False: events apply only to records of single objects, as the collection cannot be kept up to
+   * date.
    */
   readonly whole: boolean
   readonly types: readonly ObjectEvent['type'][]
   readonly objects: PackedObjects
-  /** Whether to answer with what is displaced. */
+  /** Whether to return the previous states. */
   readonly previous: boolean
-  /** The version at which their watch takes the collection to be; '' where it does not say. */
+  /** As `ApplyOptions.since`; '' where not given. */
   readonly since: string
-  /** The newest version that the events name; '' for none. */
+  /** The newest version of the events and bookmarks; '' for none. */
   readonly version: string
   readonly confirmedAt: number
 }
@@ -111,11 +111,11 @@ export interface Put {
   readonly scope: ScopeKey
   readonly gvk: GVK
   readonly objects: PackedObjects
-  /** Whether they take the place of newer ones, as `ObjectStore.putRestored` has it. */
+  /** Whether they replace newer ones, as `ObjectStore.putRestored` does. */
   readonly restored: boolean
 }
 
-/** The cloud said that there is no such object. */
+/** An API server has answered that the object does not exist. */
 export interface Forget {
   readonly kind: 'forget'
   readonly scope: ScopeKey
@@ -137,22 +137,20 @@ export interface PutDocument extends DocumentContent {
  */
 export type DamagedObject = Pick<ObjectRow, 'id' | 'namespace' | 'name' | 'resourceVersion'>
 
-/**
- * An object is damaged: nobody holds it any more, and collections that did are known to have holes.
- */
+/** Removes a damaged object, and marks its collections as incomplete. */
 export interface Quarantine {
   readonly kind: 'quarantine'
   readonly scope: ScopeKey
   readonly object: DamagedObject
 }
 
-/** A collection that missed a write is not to be served after a restart either. */
+/** Keeps a collection that missed a write from being served after a restart. */
 export interface Invalidate {
   readonly kind: 'invalidate'
   readonly collection: CollectionAddress
 }
 
-/** A day has begun, counted from the epoch: what nobody used is one day older. */
+/** A day has begun, counted from the epoch: unused identities are one day older. */
 export interface CountDay {
   readonly kind: 'count-day'
   readonly day: number
@@ -163,33 +161,33 @@ export interface MarkUsed {
   readonly identity: string
 }
 
-/** One step of forgetting everything kept for an identity that nobody used for long. */
+/** One step of deleting the data of an idle identity. */
 export interface ForgetIdentity {
   readonly kind: 'forget-identity'
   readonly identity: string
 }
 
-/** So many bytes are written and left to be written over: whether the disk takes them. */
+/** Writes bytes that are free at once: a test whether the disk takes writes. */
 export interface TrialWrite {
   readonly kind: 'trial'
   readonly bytes: number
 }
 
-/** What lies in the scope is about to be recorded: for a person at a console, or for a program. */
+/** The scope is about to be written to: for kubectl, or for another component. */
 export interface MarkScope {
   readonly kind: 'mark-scope'
   readonly scope: ScopeKey
   readonly interactive: boolean
 }
 
-/** One step of making room. */
+/** One step of eviction. */
 export interface Evict {
   readonly kind: 'evict'
-  /** Of what this identity has, which is more than its quota; absent: of what is least needed. */
+  /** Evict from this identity, which is beyond its quota; absent: what is least needed. */
   readonly of?: string
   /**
-   * Of what pods refer to, all that is needed, as `placeNameOf` has it: the rest may go, too.
-   * Absent: none of it.
+   * All objects that pods refer to, as `qualifiedName` spells them: others may be evicted as
+   * unreferenced. Absent: none of these may.
    */
   readonly referenced?: readonly string[]
 }
@@ -213,11 +211,11 @@ export type Operation =
 
 export interface OperationGroup {
   readonly operations: readonly Operation[]
-  /** Bodies that became unreferenced up to this group are no longer read by anyone. */
+  /** Bodies that became unreferenced up to this group are not being read. */
   readonly sweepUpTo: number
 }
 
-/** What `apply` displaced: positions among its objects, and the objects. */
+/** The previous states of an `apply`: positions among its objects, and the objects. */
 export interface Displaced {
   readonly positions: readonly number[]
   readonly objects: PackedObjects
@@ -228,13 +226,13 @@ export type OperationOutcome =
   | { readonly ok: true; readonly displaced?: Displaced; readonly step?: EvictionStep }
   | { readonly ok: false; readonly message: string; readonly errcode?: number }
 
-/** Answer to one group. */
+/** The result of one group. */
 export interface GroupDone {
   readonly outcomes: readonly OperationOutcome[]
-  /** Number of this group, and how many unreferenced bodies wait to be swept. */
+  /** The number of this group, and of the unreferenced bodies that wait to be swept. */
   readonly group: number
   readonly unreferenced: number
-  /** The database takes nearly as much as it may. */
+  /** The database is nearly full. */
   readonly isNearFull: boolean
   /** Identities that have more than their quota. */
   readonly overQuota: readonly string[]
@@ -244,13 +242,13 @@ export interface WriterOptions {
   readonly path: string
   readonly sealingKey: Uint8Array
   readonly maxBytes: number | undefined
-  /** Where the writer counts what it does to the disk. */
+  /** Counters of what the writer does to the disk. */
   readonly diskWork: SharedDiskWork
-  /** How long what was committed may be without a sync. */
+  /** How long a commit may stay unsynced. */
   readonly syncWithinMs: number
 }
 
-/** What the writer says first. */
+/** The first message of the writer. */
 export type WriterOpened =
   | { readonly ok: true; readonly resealed: boolean }
   | {

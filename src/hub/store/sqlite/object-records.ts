@@ -13,8 +13,7 @@ import { prepare } from './statements.ts'
 import { mayFollow } from './versions.ts'
 
 /**
- * The writer's view of objects that have a record of their own. Who is replaced or removed lets go
- * of its body.
+ * The writer's access to records of single objects. A replaced or removed row releases its body.
  */
 export class ObjectRecords {
   readonly #objects: Objects
@@ -57,7 +56,7 @@ export class ObjectRecords {
     return optionalObjectRow(this.#sql.find.get(scope, namespace, name))
   }
 
-  /** In place of `before`, which is what was recorded. */
+  /** Replaces `before`, the object's record. */
   set(
     scope: number,
     gvk: GVK,
@@ -83,22 +82,19 @@ export class ObjectRecords {
     if (before) this.#objects.release(scope, before)
   }
 
-  /** Told again as it is recorded. */
+  /** An API server has sent the recorded state again. */
   confirm(scope: number, { namespace, name }: ObjectName, at: number): void {
     this.#sql.confirm.run(at, scope, namespace, name)
   }
 
-  /**
-   * A watch has told of a newer state than `before`, which is what was recorded; the kind stays
-   * what it was.
-   */
+  /** An event has a newer state than the record `before`; the kind stays. */
   move(scope: number, held: ObjectRow, before: ObjectRow, at: number): void {
     const { id, namespace, name, uid, resourceVersion, size } = held
     this.#sql.move.run(id, uid, resourceVersion, size, at, scope, namespace, name)
     this.#objects.release(scope, before)
   }
 
-  /** Not if it is newer than `upTo`. */
+  /** Does nothing where the record is newer than `upTo`. */
   remove(scope: number, named: ObjectName, upTo?: string): void {
     const record = this.find(scope, named)
     if (!record || (upTo !== undefined && !mayFollow(upTo, record.resourceVersion))) return

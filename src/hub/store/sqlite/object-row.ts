@@ -26,12 +26,12 @@ export const objectRow = ([body, namespace, name, uid, version, size]: Row): Obj
 export const optionalObjectRow = (row: Row | undefined): ObjectRow | undefined =>
   row && objectRow(row)
 
-/** Whether it is neither what is held already nor older. */
+/** Whether the object is neither the stored state nor older. */
 export const isChange = ({ resourceVersion, uid }: ApiObject, held: ObjectRow): boolean =>
   mayFollow(resourceVersion, held.resourceVersion) &&
   (resourceVersion === '' || resourceVersion !== held.resourceVersion || uid !== held.uid)
 
-/** A damaged object as statements have it: its scope and `?2` to `?5`, which `isDamaged` names. */
+/** The parameters of `isDamaged` for a damaged object: its scope, and `?2` to `?5`. */
 export type DamagedParameters = readonly [
   scope: number,
   namespace: string,
@@ -41,7 +41,7 @@ export type DamagedParameters = readonly [
 ]
 
 /**
- * Of the row that refers to a damaged body. Rows of bodies are used again: then it is another
- * object's, or version's.
+ * Matches the rows that refer to a damaged body. A row of `body` is used again: with another
+ * version or name it is another object's.
  */
 export const isDamaged = 'namespace = ?2 AND name = ?3 AND version = ?4 AND body = ?5'

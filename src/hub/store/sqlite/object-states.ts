@@ -7,10 +7,7 @@ import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { ObjectRow } from './object-row.ts'
 import { prepare, type Row } from './statements.ts'
 
-/**
- * What a whole collection says of one object: that it holds it, or, where it would have it, that it
- * has not.
- */
+/** A complete collection with respect to one object: it has it, or it would and does not. */
 export interface CollectionMembership {
   readonly address: CollectionAddress
   readonly version: string
@@ -18,27 +15,27 @@ export interface CollectionMembership {
   readonly member: ObjectState | undefined
 }
 
-/** One version of the object that could be answered. */
+/** One stored version of the object. */
 export interface ObjectState {
   readonly row: ObjectRow
   readonly gvk: GVK
   /** The version up to which it is known not to have changed. */
   readonly confirmedVersion: string
-  /** When that was said. */
+  /** When that was confirmed. */
   readonly confirmedAt: number
 }
 
-/** All that is stored about one object, but its bytes. */
+/** All stored versions of one object, without their bytes. */
 export interface ObjectStates {
   readonly record: ObjectState | undefined
-  /** The cloud has contradicted since what collections say of it: only its own record counts. */
+  /** An API server has contradicted the collections since: only the object's record counts. */
   readonly forgotten: boolean
-  /** States from before this version are out of date; '' for none. */
+  /** States older than this version are out of date; '' for none. */
   readonly below: string
   readonly memberships: readonly CollectionMembership[]
 }
 
-/** Reads what is stored about single objects. */
+/** Reads all stored versions of an object. */
 export class ObjectStatesReader {
   readonly #sql
 
@@ -52,8 +49,8 @@ export class ObjectStatesReader {
          SELECT NULL, '', '', 0, '', '', '', 0, below
          FROM forgotten WHERE scope = ?1 AND namespace = ?2 AND name = ?3`,
       ),
-      // Collections of other names are many where each object is watched by itself, and need no
-      // look.
+      // Collections of single names are many where a kubelet watches object by object: they are
+      // skipped.
       memberships: prepare(
         db,
         `SELECT member.body, member.uid, member.version, member.size,
@@ -109,7 +106,7 @@ function objectStateOf(
       resourceVersion: String(version),
       size: Number(size),
     },
-    // Members are of the kind that their list is named for; a Table stays one.
+    // Members have the kind that their list is named for; a Table stays one.
     gvk: {
       group: String(group),
       version: String(kindVersion),
@@ -120,7 +117,7 @@ function objectStateOf(
   }
 }
 
-/** When the cloud last said that the object is in this state. */
+/** When an API server last confirmed this state of the object. */
 export function confirmedAtOf({ record, memberships }: ObjectStates, { row }: ObjectState): number {
   const same: number[] = []
   const add = (candidate: ObjectState | undefined): void => {
@@ -134,7 +131,7 @@ export function confirmedAtOf({ record, memberships }: ObjectStates, { row }: Ob
 }
 
 /**
- * Newest first; of versions that do not compare, the one written last. Of one version, the one
+ * The newest state. Of versions that do not compare, the one written last; of one version, the one
  * confirmed last.
  */
 export function newestState({ record, memberships }: ObjectStates): ObjectState | undefined {
@@ -167,9 +164,9 @@ export function withoutOutdated(states: ObjectStates): ObjectStates {
 }
 
 /**
- * What is to be answered: the newest there is, unless something later contradicts it. A collection
- * that would have the object and has it not was told at its version that there is none. `unsure`
- * tells of collections that lack what they should hold.
+ * The state to answer with: the newest one, unless something later contradicts it. 'absent': a
+ * collection that would have the object does not, at a newer version. `unsure` selects collections
+ * that may lack objects they should have.
  */
 export function currentState(
   states: ObjectStates,

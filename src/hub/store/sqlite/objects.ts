@@ -9,28 +9,28 @@ import { secureDelete } from './secure-delete.ts'
 import { FreeRows, type FreeRow } from './free-rows.ts'
 import { prepare } from './statements.ts'
 
-/** As much of it as tells where its body is, and who else may refer to that. */
+/** Enough of a row to find its body and other references to it. */
 export type BodyReference = Omit<ObjectRow, 'uid' | 'resourceVersion'>
 
-/** A row that was left to nobody. */
+/** A row of `body` without references. */
 interface UnreferencedBody extends FreeRow {
   readonly isSealed: boolean
 }
 
 /**
- * The writer's view of scopes and bodies: a body is kept once for all who refer to it, and its row
- * is used again when nobody does and no list that is being read may still come to it. The row of a
- * sealed one is overwritten instead: the key that opens it may lie on the same disk.
+ * The writer's access to scopes and bodies. A body is stored once for all rows of its scope that
+ * refer to it. An unreferenced row is used again as soon as no list that is being read can need it.
+ * The row of a sealed body is overwritten instead: the key that opens it may be on the same disk.
  */
 export class Objects {
   readonly #db: DatabaseSync
   readonly #seal: Seal
   readonly #scopes = new Map<string, number>()
-  /** By the id of the scope. */
+  /** By scope id. */
   readonly #sealed = new Map<number, boolean>()
   /**
-   * Bodies left by committed groups, in order of the group; `#left` are those of the transaction
-   * that runs, and `#erased` what it deletes of the former.
+   * Bodies that committed groups have left unreferenced, in order of the group. `#left` has those
+   * of the current transaction, and `#erased` those that it deletes.
    */
   #unreferenced: (UnreferencedBody & { readonly group: number })[] = []
   #left: UnreferencedBody[] = []
@@ -45,7 +45,8 @@ export class Objects {
     this.#seal = seal
     this.#eventBodies = new EventBodies(db)
     this.#nextId = Number(prepare(db, 'SELECT coalesce(max(id), 0) + 1 FROM body').get()?.[0])
-    // Collections of other names are many where each object is watched by itself, and need no look.
+    // Collections of single names are many where a kubelet watches object by object: they are
+    // skipped.
     const anyoneWith = (condition: (table: string) => string): string => `
       SELECT member.body FROM collection JOIN member ON member.collection = collection.id
       WHERE collection.scope = ?1 AND collection.namespace IN ('', ?2)
@@ -109,14 +110,14 @@ export class Objects {
     return Number(row[0])
   }
 
-  /** Some are gone. */
+  /** Scopes were deleted. */
   forgetScopes(): void {
     this.#scopes.clear()
     this.#sealed.clear()
   }
 
   /**
-   * Stores the body, or finds it stored for someone else. The caller is to refer to it before the
+   * Stores the body, or finds it stored for another row. The caller must refer to it before the
    * transaction ends.
    */
   acquire(key: ScopeKey, object: ApiObject): ObjectRow {
@@ -137,7 +138,7 @@ export class Objects {
     return id
   }
 
-  /** Writes a body that nobody refers to. */
+  /** Writes an unreferenced body. */
   leave(bytes: number): void {
     const id = this.#nextId++
     this.#sql.setBody.run(id, 0, new Uint8Array(bytes))
@@ -145,7 +146,7 @@ export class Objects {
   }
 
   /**
-   * To be called when a row that referred to it does so no longer; after the last one its body is
+   * Must be called when a row does not refer to the body any more. After the last one the body is
    * left to `sweep`.
    */
   release(scope: number, { id, namespace, name, size }: BodyReference): void {
@@ -154,7 +155,7 @@ export class Objects {
     this.#left.push({ id, room: roomFor(size), isSealed: this.#isSealed(scope) })
   }
 
-  /** What is in a scope that is known no more counts as sealed. */
+  /** A deleted scope counts as sealed. */
   #isSealed(scope: number): boolean {
     const known = this.#sealed.get(scope)
     if (known !== undefined) return known
@@ -164,12 +165,12 @@ export class Objects {
     return sealed
   }
 
-  /** An event refers to it from now on. */
+  /** Adds the reference of an event. */
   addEvent({ id }: ObjectRow): void {
     this.#eventBodies.add(id)
   }
 
-  /** The same as `release`, for what an event referred to. */
+  /** Removes the reference of an event. */
   releaseEvent(scope: number, held: BodyReference): void {
     if (this.#eventBodies.remove(held.id)) this.release(scope, held)
   }
@@ -189,8 +190,8 @@ export class Objects {
   }
 
   /**
-   * What groups up to `group` left may be used again; what is too much is deleted, and what is
-   * sealed. Within a transaction.
+   * Frees what groups up to `group` have left unreferenced: surplus and sealed rows are deleted.
+   * Within a transaction.
    */
   sweep(group: number): void {
     const swept = this.#unreferenced.findIndex((left) => left.group > group)
@@ -207,10 +208,7 @@ export class Objects {
     for (const id of this.#freeRows.takeSurplus()) this.#sql.removeBody.run(id)
   }
 
-  /**
-   * Gives back room that is kept for later, at most so many rows of it; returns how many. Within a
-   * transaction.
-   */
+  /** Deletes at most this many free rows; returns how many. Within a transaction. */
   giveBack(rows: number): number {
     let given = 0
     for (const id of this.#freeRows.takeSurplus(rows)) {
@@ -220,15 +218,13 @@ export class Objects {
     return given
   }
 
-  /**
-   * What lies in rows that nobody refers to any more, in bytes: it is given back, or used again.
-   */
+  /** Bytes of unreferenced rows, which are deleted or used again. */
   get keptBytes(): number {
     const waiting = [...this.#unreferenced, ...this.#left]
     return this.#freeRows.bytes + waiting.reduce((sum, { room }) => sum + room, 0)
   }
 
-  /** Gives back all room that is kept for later. Within a transaction. */
+  /** Deletes all free rows. Within a transaction. */
   shrink(): void {
     for (const id of this.#freeRows.takeSurplus(Infinity)) this.#sql.removeBody.run(id)
   }

@@ -5,17 +5,16 @@ import { Reads } from './reads.ts'
 import { isLater, isOlder, migrate, versionOf } from './schema.ts'
 import type { Seal } from './seal.ts'
 
-/** Beside a writer. Throws what SQLite throws. */
+/** Opens a read connection beside a writer. Throws what SQLite throws. */
 export const openReads = (path: string, seal: Seal): Reads =>
   readsOf(new DatabaseSync(path, { readOnly: true, timeout: 2000 }), seal)
 
 /**
- * Of a database that nobody can write to at present, as its disk is full or takes no writes at all:
- * without the file beside it that SQLite would share with a writer, which could not be made, or
- * would keep a later writer of this process from writing. What a writer adds meanwhile is not seen.
- * As it locks nothing, and its end would undo locks that a writer of this process has on the file,
- * it is to be closed before there is one or after. `undefined`: there is nothing to read, or no way
- * to.
+ * Opens a read connection to a database without a writer, on a disk that is full or refuses writes.
+ * It does without the shared memory file of SQLite, which could not be created, or would keep a
+ * later writer of this process from writing; so it does not see later writes. It takes no locks,
+ * and closing it would release those of a writer of this process: it must be closed before there is
+ * a writer, or after. `undefined`: there is nothing to read, or no way to.
  */
 export function openReadsAlone(path: string, seal: Seal): Reads | undefined {
   const of = (name: string, value: string): URL => {
@@ -23,7 +22,7 @@ export function openReadsAlone(path: string, seal: Seal): Reads | undefined {
     url.searchParams.set(name, value)
     return url
   }
-  // Where there is no log, and none can be made, there is nothing but the file.
+  // Without a WAL, and where none can be created, there is only the database file.
   const ways = [of('vfs', 'unix-none'), ...(isEmpty(`${path}-wal`) ? [of('immutable', '1')] : [])]
   for (const way of ways) {
     try {
@@ -37,15 +36,15 @@ export function openReadsAlone(path: string, seal: Seal): Reads | undefined {
       db.close()
       return readsOfOlder(way, seal)
     } catch {
-      // Then the next.
+      // The next way may work.
     }
   }
   return undefined
 }
 
 /**
- * Of what an earlier release left, which cannot be brought to the present one in its place: all but
- * the bodies, which have been the same since the first, is copied into memory and brought there.
+ * Opens a database of an earlier release that cannot be migrated in place: copies all but the
+ * bodies, whose format has never changed, into memory and migrates the copy.
  */
 function readsOfOlder(way: URL, seal: Seal): Reads {
   const db = new DatabaseSync(':memory:')
@@ -73,7 +72,7 @@ function readsOfOlder(way: URL, seal: Seal): Reads {
   return readsOf(db, seal)
 }
 
-/** Of a store in which nothing was ever written. */
+/** An empty store. */
 export function emptyReads(seal: Seal): Reads {
   const db = new DatabaseSync(':memory:')
   migrate(db)

@@ -18,40 +18,38 @@ import { SqliteStore } from './sqlite-store.ts'
 import { isOfDisk, type ReportFault } from './faults.ts'
 
 export interface StoreOptions {
-  /** Made if missing, and closed to others. */
+  /** Created if missing, with access for its owner only. */
   readonly directory: string
   /** The key that secrets are sealed with: 32 bytes. */
   readonly sealingKey: Uint8Array
   /**
-   * Bytes the database may grow to: what is least needed goes before; what no room can be made for
-   * is refused.
+   * The maximal size of the database in bytes. What is least needed is evicted before; a write that
+   * still does not fit is refused.
    */
   readonly maxBytes?: number
-  /**
-   * How long a change that waits for no disk may be lost in a power cut, in milliseconds; absent:
-   * some seconds.
-   */
+  /** How long a commit may stay unsynced, in milliseconds; absent: some seconds. */
   readonly syncWithinMs?: number
-  /** How long to wait for another process that has the directory open; absent: not at all. */
+  /** How long to wait while another process uses the directory; absent: not at all. */
   readonly patienceMs?: number
-  /** Told of everything that went wrong, for logs and metrics. */
+  /** Called for each fault, for logs and metrics. */
   readonly report: ReportFault
-  /** Told when the store takes writes again, after it did not. */
+  /** Called when the store takes writes again after it did not. */
   readonly onRecovered?: () => void
-  /** Told when something went to make room. */
+  /** Called after an eviction. */
   readonly onEvicted?: OnEvicted
-  /** Asked where there is no room otherwise; absent: nothing that pods may refer to ever goes. */
+  /**
+   * Called before unreferenced objects are evicted; absent: objects that pods may refer to are
+   * never evicted.
+   */
   readonly referencedObjects?: FindReferencedObjects
   /**
-   * Told of each commit of what was written, with its bytes of objects and documents; not of one
-   * that only keeps house.
+   * Called after each commit of callers' writes, with their bytes of objects and documents; not
+   * after the store's own.
    */
   readonly onCommitted?: (bytes: number) => void
 }
 
-/**
- * What the database takes on the disk, with what is written ahead of it and not yet in its place.
- */
+/** The size of the database and its WAL on the disk. */
 export const bytesOnDisk = (directory: string): number =>
   ['', '-wal'].reduce((sum, suffix) => {
     const found = statSync(join(directory, databaseFile + suffix), { throwIfNoEntry: false })
@@ -59,11 +57,11 @@ export const bytesOnDisk = (directory: string): number =>
   }, 0)
 
 /**
- * Opens the store, as it was left or as a crash left it. A database that cannot be used is set
- * aside under another name, which is reported, and a new one begun. On a disk that takes no writes
- * it is opened all the same: what is there is read, writes are refused, and a writer is started as
- * soon as the disk lets it. Rejects with a `StoreFailure` where there is nothing to read and never
- * will be, and where another store, of this process or another, has the directory open.
+ * Opens the store, also after a crash. Sets a database that cannot be used aside under another
+ * name, which is reported, and begins a new one. On a disk that refuses writes the store opens,
+ * too: it reads what is there, refuses writes, and starts a writer as soon as the disk allows it.
+ * Rejects with a `StoreFailure` where there is nothing to read and the fault is permanent, and
+ * where another store, of this process or another, uses the directory.
  */
 export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   const { directory, sealingKey, maxBytes, patienceMs = 0, report } = options
@@ -105,7 +103,7 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   })
 }
 
-/** Whether an earlier run has left its log, which it does not where it ends by itself. */
+/** Whether the last process has left its WAL, which it does not at a regular end. */
 const logLeft = (path: string): boolean =>
   (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
 
@@ -113,7 +111,7 @@ const nothing = () => undefined
 
 const isTaken = ({ cause }: StoreFailure): boolean => cause instanceof DirectoryInUse
 
-/** How often a directory that another process is about to let go of is tried. */
+/** How often a directory is tried that another process is about to release. */
 const retryMs = 20
 
 async function startedWriter(

@@ -24,10 +24,7 @@ import { prepare, type Statement } from './statements.ts'
 import { tablesOf, type Tables } from './tables.ts'
 import { mayFollow } from './versions.ts'
 
-/**
- * Carries out operations, each within a transaction that others may share; throws what SQLite
- * throws.
- */
+/** Carries out operations within the caller's transaction. Throws what SQLite throws. */
 export class Operations {
   readonly #tables: Tables
   readonly #lists: ListOperations
@@ -53,7 +50,7 @@ export class Operations {
     )
   }
 
-  /** The transaction that ran did nothing. */
+  /** The transaction was rolled back. */
   rolledBack(): void {
     this.#tables.eventLogs.forget()
     this.#quotas.rolledBack()
@@ -64,10 +61,7 @@ export class Operations {
     return this.#eviction.isNear
   }
 
-  /**
-   * Identities that have more than their quota, of those that were written for since this was last
-   * called.
-   */
+  /** The identities beyond their quota, of those written for since the last call. */
   beyondQuota(): string[] {
     return this.#quotas.exceeded()
   }
@@ -131,8 +125,8 @@ export class Operations {
   }
 
   /**
-   * Members stay, as the list is still what the cloud gave at its version; that they are not to be
-   * answered by name is noted.
+   * Members stay: the list is still what an API server sent at its version. A tombstone keeps them
+   * from being found by name.
    */
   #forget({ scope: key, namespace, name }: Forget): void {
     const { objects, records, tombstones } = this.#tables
@@ -146,7 +140,7 @@ export class Operations {
     this.#setDocument.run(...key, contentType, crc32(body), body, confirmedAt)
   }
 
-  /** Nothing, if the row of the body has been left to another object meanwhile. */
+  /** Does nothing where the row of the body belongs to another object by now. */
   #quarantine({ scope: key, object }: Quarantine): void {
     const { objects, collections, eventLogs, members, records, staged } = this.#tables
     const scope = objects.knownScope(key)

@@ -2,13 +2,12 @@ import type { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
 import { prepare } from './statements.ts'
 
-/** What is remembered weighs one for each row, at a few hundred bytes. */
+/** The weight of an entry is its number of rows, at a few hundred bytes each. */
 const maxRows = 20_000
 
 /**
- * What was read of a file, remembered for as long as nobody has written to it: SQLite tells a
- * connection by a number whether any other has (`PRAGMA data_version`), so that what is remembered
- * is what would be read.
+ * Results of queries, valid until the database is written to: `PRAGMA data_version` changes with
+ * each commit of another connection, so that an entry equals what the query would return.
  */
 export class QueryCache {
   readonly #dataVersion

@@ -3,7 +3,7 @@ import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
 import type { Operation } from './messages.ts'
 import { prepare } from './statements.ts'
 
-/** What is kept for one identity. */
+/** What is stored for one identity. */
 export interface Usage {
   readonly bytes: number
   readonly collections: number
@@ -16,35 +16,30 @@ export interface Excess {
 }
 
 /**
- * What one identity may have, as a share of what the database may take and by number: no component
- * of a node comes near. Beyond it goes what that identity used longest ago, until an eighth is free
- * again.
+ * The quota of one identity, as a share of the maximal size of the database and by number; no
+ * component of a node comes near. Beyond it, what the identity used least recently is evicted until
+ * an eighth of the quota is free.
  */
 export const quotaShare = 1 / 4
 export const quotaCounts = { collections: 2_000, documents: 1_000 }
 export const quotaTarget = 7 / 8
 
-/**
- * Bytes that one identity may have; of lists on their way, which are beside that, as many again.
- */
+/** Bytes that one identity may have stored; lists in progress may have as many again. */
 export const quotaBytes = (maxBytes: number): number => quotaShare * maxBytes
 
-/** Exempt: what the node boots with, and what the hub itself chose to read. */
+/** Without a quota: what the node boots with, and what the hub itself reads for all. */
 const exempt = new Set<string>([nodeIdentity, sharedIdentity])
 export const hasQuota = (identity: string): boolean => !exempt.has(identity)
 
-/**
- * Identities of which something is noted; a caller that sends ever new tokens is not to fill the
- * memory.
- */
+/** Bounded for a caller that sends ever new tokens. */
 const maxMeasured = 10_000
 
-/** Bytes that a row takes beside its body, in round numbers. */
+/** The size of a row beside its body, roughly. */
 export const rowBytes = 200
 
 /**
- * Weights in SQL, in bytes: of rows of `member` and `single`, of `document`, and of `collection`
- * with its ring and without.
+ * SQL expressions for bytes: of rows of `member` and `single`, of `document`, and of `collection`
+ * with its event log and without.
  */
 export const objectWeight = `size + ${rowBytes}`
 export const documentWeight = `length(body) + ${rowBytes}`
@@ -57,13 +52,13 @@ export const collectionWeight = `${headWeight} + ${eventLogWeight} +
   (SELECT coalesce(sum(${objectWeight}), 0) FROM member WHERE member.collection = collection.id)`
 
 /**
- * What each identity has, so that none can fill the cache and have what others need evicted.
- * Measuring reads all rows of an identity; so what is written is added up, as if nothing of it took
- * the place of something older, and an identity is measured when that sum passes its quota.
+ * Measures what each identity has stored, so that none can fill the cache and have others' data
+ * evicted. A measurement reads all rows of an identity. Therefore writes are added up, as if they
+ * replaced nothing, and an identity is measured again only when that sum exceeds its quota.
  */
 export class Quotas {
   readonly #quota: Usage
-  /** At least what is kept for each. */
+  /** An upper bound of what each identity has stored. */
   readonly #measured = new Map<string, Usage>()
   readonly #written = new Set<string>()
   readonly #released = new Set<string>()
@@ -85,7 +80,7 @@ export class Quotas {
     }
   }
 
-  /** An operation is carried out. */
+  /** Adds up an operation. */
   wrote(operation: Operation): void {
     const written = addedBy(operation)
     if (!written || !hasQuota(written.identity)) return
@@ -95,9 +90,7 @@ export class Quotas {
     this.#written.add(identity)
   }
 
-  /**
-   * Those beyond their quota, of the identities that were written for since this was last called.
-   */
+  /** The identities beyond their quota, of those written for since the last call. */
   exceeded(): string[] {
     const identities = [...this.#written]
     this.#written.clear()
@@ -108,10 +101,7 @@ export class Quotas {
     })
   }
 
-  /**
-   * Of what an identity has too much, until it has an eighth less than its quota; `undefined`: of
-   * nothing.
-   */
+  /** What an identity has beyond seven eighths of its quota; `undefined`: nothing. */
   excess(identity: string): Excess | undefined {
     const noted = this.#measured.get(identity)
     return (
@@ -120,7 +110,7 @@ export class Quotas {
     )
   }
 
-  /** Something of it is gone. */
+  /** Part of what the identity has was evicted. */
   released(identity: string, less: Usage): void {
     const noted = this.#measured.get(identity)
     if (!noted) return
@@ -132,7 +122,7 @@ export class Quotas {
     )
   }
 
-  /** The transaction that ran did nothing, and what it seemed to release is there. */
+  /** The transaction was rolled back, and its evictions with it. */
   rolledBack(): void {
     for (const identity of this.#released) this.#measured.delete(identity)
     this.#released.clear()
@@ -169,7 +159,10 @@ const sum = (a: Usage, b: Usage): Usage => ({
 
 const nothing: Usage = { bytes: 0, collections: 0, documents: 0 }
 
-/** For whom an operation adds what, at most; what is staged counts, as it becomes members. */
+/**
+ * What an operation adds at most, and for which identity. Staged objects count, as they become
+ * members.
+ */
 function addedBy(operation: Operation): (Usage & { readonly identity: string }) | undefined {
   switch (operation.kind) {
     case 'put':
@@ -182,7 +175,7 @@ function addedBy(operation: Operation): (Usage & { readonly identity: string }) 
       }
     }
     case 'apply': {
-      // As a member, and as two bodies of the ring.
+      // As a member, and as two bodies of the event log.
       const bytes = 3 * bytesOf(operation) + 2 * rowsOf(operation) * rowBytes
       return { ...nothing, identity: operation.collection.scope[0], bytes }
     }
@@ -204,7 +197,7 @@ type WithObjects = Extract<Operation, { readonly kind: 'put' | 'stage' | 'apply'
 const rowsOf = ({ objects }: WithObjects): number => objects.lengths.length
 const bytesOf = ({ objects }: WithObjects): number => objects.bytes.byteLength
 
-/** Objects and documents that an operation writes. */
+/** The objects and documents that an operation writes. */
 export function writeSize(operation: Operation): { readonly rows: number; readonly bytes: number } {
   switch (operation.kind) {
     case 'put':

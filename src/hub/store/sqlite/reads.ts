@@ -28,28 +28,28 @@ export interface StoredHead {
   readonly version: string
   readonly extra: string
   readonly confirmedAt: number
-  /** Nothing that is damaged is. */
+  /** A damaged row is not whole. */
   readonly whole: boolean
   readonly isDamaged: boolean
   readonly hasDamage: boolean
 }
 
-/** An event of a ring without its bytes. */
+/** A row of an event log, without bodies. */
 export interface StoredEvent {
   readonly seq: number
-  /** Whether it is what was written. */
+  /** Whether its checksum matches. */
   readonly isWhole: boolean
   readonly type: ObjectEvent['type']
   readonly object: ObjectRow
   readonly previous: ObjectRow | undefined
-  /** Of both. */
+  /** The bytes of both bodies. */
   readonly size: number
 }
 
-/** How recent what is stored of a resource is. */
+/** When a resource was last confirmed. */
 export interface Confirmation {
   readonly resource: string
-  /** When the cloud last confirmed any collection of it, in milliseconds since the epoch. */
+  /** When an API server last confirmed any collection of it, in milliseconds since the epoch. */
   readonly confirmedAt: number
 }
 
@@ -94,7 +94,7 @@ export class Reads {
         `SELECT namespace, label_selector, field_selector, version FROM collection
          WHERE scope = ? AND namespace IN ('', ?) AND whole = 1 AND holes = 0`,
       ),
-      // Of decimal numbers the longer one is the larger.
+      // A longer decimal number is larger.
       observed: prepare(
         db,
         `SELECT version FROM (
@@ -157,7 +157,7 @@ export class Reads {
     this.#db.close()
   }
 
-  /** Everything that `read` reads is of one moment. */
+  /** Makes all reads of `read` see the same state. */
   atOnce<T>(read: () => T): T {
     this.#db.exec('BEGIN')
     try {
@@ -167,7 +167,7 @@ export class Reads {
     }
   }
 
-  /** Not whole where its version is not what was written. */
+  /** A collection's row; not whole where its version is damaged. */
   head(address: CollectionAddress): StoredHead | undefined {
     const { scope, namespace, labelSelector, fieldSelector } = address
     const id = this.#scope(scope)
@@ -202,7 +202,7 @@ export class Reads {
     return this.#sql.contradicted.get(head.id, scope) !== undefined
   }
 
-  /** Of single records. */
+  /** The objects that have a record of their own. */
   names(scope: ScopeKey): { namespace: string; name: string }[] {
     const id = this.#scope(scope)
     if (id === undefined) return []
@@ -211,7 +211,7 @@ export class Reads {
       .map(([namespace, name]) => ({ namespace: String(namespace), name: String(name) }))
   }
 
-  /** Those of `namespace` ('' for none) and of all, which are whole and lack nothing. */
+  /** The complete collections of `namespace` ('' for none) and of all namespaces. */
   collections(
     scope: ScopeKey,
     namespace: string,
@@ -238,8 +238,8 @@ export class Reads {
   }
 
   /**
-   * What a collection that is at `version` was told after `since`; `undefined` where that is not
-   * known whole, 'damaged' where what is written of it is not what was.
+   * The events after `since` of a collection at `version`; `undefined`: not all are stored;
+   * 'damaged': the log is.
    */
   events(
     { id, version }: Pick<StoredHead, 'id' | 'version'>,
@@ -252,7 +252,7 @@ export class Reads {
       return undefined
     }
     const events = this.#queries.get(`events ${id}`, () => this.#sql.events.all(id).map(toEvent))
-    // One that was lost, or that is another now, would be a hole.
+    // A missing or changed event would be a gap.
     if (events.length !== Number(next) - Number(first)) return 'damaged'
     if (!events.every(({ isWhole }, at) => isWhole && events[at]?.seq === Number(first) + at)) {
       return 'damaged'
@@ -270,8 +270,7 @@ export class Reads {
   }
 
   /**
-   * The objects in the order given, without those whose bytes are damaged or gone, of which
-   * `damaged` is told.
+   * The objects in the given order, without damaged or missing ones, for which `damaged` is called.
    */
   bodies(
     scope: ScopeKey,
@@ -295,9 +294,9 @@ export class Reads {
     })
   }
 
-  /** `undefined` where it is damaged or gone. */
+  /** `undefined`: damaged or missing. */
   #read(scope: ScopeKey, stored: ObjectRow, row: Row | undefined): Uint8Array | undefined {
-    // Of a damaged row not even the types are what they were.
+    // In a damaged row even the types may have changed.
     if (!(row?.[2] instanceof Uint8Array)) return undefined
     return fromBody(this.#seal, scope, stored, { checksum: Number(row[1]), bytes: row[2] })
   }
@@ -311,7 +310,7 @@ export class Reads {
       : 'damaged'
   }
 
-  /** When the cloud last confirmed a collection of each resource, oldest first. */
+  /** When an API server last confirmed a collection of each resource, oldest first. */
   confirmations(): Confirmation[] {
     return this.#sql.confirmations
       .all()
@@ -329,21 +328,18 @@ export class Reads {
     }))
   }
 
-  /** Identities nobody used for so long that they are to be forgotten. */
+  /** Identities that were not used for so long that their data is to be deleted. */
   idleIdentities(): string[] {
     return this.#sql.idle.all(maxIdleDays).map(([identity]) => String(identity))
   }
 
-  /**
-   * Whether what lies in the scope was only ever recorded for a person at a console; `undefined`:
-   * nothing lies there.
-   */
+  /** Whether the scope was only recorded for kubectl; `undefined`: nothing is stored in it. */
   isInteractive(scope: ScopeKey): boolean | undefined {
     const row = this.#sql.passing.get(...scope)
     return row && row[0] === 1
   }
 
-  /** Some are gone. */
+  /** Scopes were deleted. */
   forgetScopes(): void {
     this.#scopes.clear()
     this.#queries.clear()
@@ -351,8 +347,7 @@ export class Reads {
   }
 
   #scope(key: ScopeKey): number | undefined {
-    // Of what stands in a path or a header nothing has a NUL, and how long the identity is says
-    // where it ends.
+    // No part of a path or header contains a NUL, and the length of the identity marks its end.
     const text = `${key[0].length}\0${key.join('\0')}`
     const known = this.#scopes.get(text)
     if (known !== undefined) return known
@@ -363,8 +358,7 @@ export class Reads {
   }
 
   /**
-   * Together where that goes; one by one where a page between them is damaged, so that the others
-   * are found.
+   * In one query; one by one where a page between them is damaged, so that the others are found.
    */
   #bodyRows(ids: readonly number[]): Map<number, Row> {
     const [only] = ids
@@ -390,7 +384,7 @@ export class Reads {
   }
 }
 
-/** SQLITE_CORRUPT, in all its shades: the file is read, and what it says cannot be. */
+/** SQLITE_CORRUPT and its extended codes. */
 const isCorruption = (cause: unknown): boolean =>
   cause instanceof Error && 'errcode' in cause && (Number(cause.errcode) & 0xff) === 11
 

@@ -1,14 +1,14 @@
 import { after } from '../../../base/clock.ts'
 import type { Write } from './write-queue.ts'
 
-/** Between two trials. */
+/** Between two test writes. */
 const trialMs = 2_000
-/** As much as most answers have: a disk that takes a few bytes more is as good as full. */
+/** The size of most answers: a disk that takes only a few bytes is as good as full. */
 const trialBytes = 64 << 10
 
 /**
- * Finds out when a store that refused a write takes writes again, though nobody may have any for
- * long: by a write of its own, until that is taken.
+ * Finds out when a store that refused a write takes writes again, even if no caller writes: by a
+ * test write, repeated until it is taken.
  */
 export class Recovery implements Disposable {
   readonly #push: (write: Write) => Promise<unknown>
@@ -22,13 +22,13 @@ export class Recovery implements Disposable {
     this.#onRecovered = onRecovered
   }
 
-  /** A write was not taken. */
+  /** A write failed. */
   failed(): void {
     this.#isFailing = true
     if (!this.#isOver) this.#next ??= after(trialMs, () => void this.#try())
   }
 
-  /** Something has changed: another writer. */
+  /** Another writer has started. */
   tryNow(): void {
     if (this.#isFailing) void this.#try()
   }
@@ -43,7 +43,7 @@ export class Recovery implements Disposable {
       this.failed()
       return
     }
-    // What failed meanwhile calls for another.
+    // A write that failed during the test calls for another one.
     if (!this.#isFailing) this.#onRecovered()
   }
 

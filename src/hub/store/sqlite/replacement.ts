@@ -27,15 +27,16 @@ export interface ReplacementParts {
   readonly queue: WriteQueue
   readonly reads: Reads
   readonly staging: Staging
-  /** Tells this list from others that are being staged. */
+  /** Identifies the list among others in progress. */
   readonly replacement: number
-  /** Told of every write that was not taken. */
+  /** Called for every failed write. */
   readonly missed: (failure: StoreFailure) => void
 }
 
 /**
- * A list on its way in: only what differs from what the collection holds is staged, and at the end
- * one small commit makes it the list. Events applied meanwhile that are newer than the list stand.
+ * A list in progress. Only objects that differ from the collection's are staged; one small commit
+ * at the end makes the list the collection. Events that are newer than the list and were applied
+ * before that commit survive it.
  */
 export class StagedReplacement implements Replacement {
   readonly #state: CollectionState
@@ -45,7 +46,7 @@ export class StagedReplacement implements Replacement {
   readonly #replacement: number
   readonly #missed: (failure: StoreFailure) => void
   readonly #generation: number
-  /** What the list has; of these, what was staged. */
+  /** The objects of the list, and those of them that were staged. */
   readonly #listed = new Map<string, Entry>()
   readonly #staged = new Map<string, Entry>()
   readonly #meanwhile = new Map<string, Change>()
@@ -65,11 +66,10 @@ export class StagedReplacement implements Replacement {
     state.listeners.add(this)
     this.#generation = state.generation
     try {
-      // What happens from now on can only be told from what happened before when it is known what
-      // there was.
+      // The entries at the start tell later changes from earlier ones.
       this.#entries()
     } catch {
-      // Whoever adds is told.
+      // `add` throws this, too.
     }
   }
 
@@ -117,8 +117,7 @@ export class StagedReplacement implements Replacement {
     const entries = this.#entries()
     this.#end()
     const confirmedAt = now()
-    // A newer list became whole while this one came in: it stands, and says all that this one
-    // could.
+    // A newer list was committed meanwhile and says all that this one could.
     if (isNewer(this.#replacedAt, head.resourceVersion)) return this.#discard()
     const before = this.#state.head(this.#reads)
     const newer = this.#newer(head)
@@ -155,7 +154,7 @@ export class StagedReplacement implements Replacement {
     )
   }
 
-  /** Events, and what another list brought, that this list is too old to know. */
+  /** Changes by events and other lists that are newer than this list. */
   #newer(head: CollectionHead): ReadonlyMap<string, Change> {
     return new Map(
       [...this.#meanwhile].filter(([key, change]) => {
@@ -167,10 +166,7 @@ export class StagedReplacement implements Replacement {
     )
   }
 
-  /**
-   * What is to be done to what the collection holds, so that it holds the list and what is newer
-   * than it.
-   */
+  /** The operation after which the collection holds the list, and what is newer than it. */
   #commitList(
     head: CollectionHead,
     entries: ReadonlyMap<string, Entry>,
@@ -222,7 +218,7 @@ export class StagedReplacement implements Replacement {
     }
   }
 
-  /** As the disk has it, for whoever opens it next. */
+  /** As on the disk, for the next process. */
   #confirmedAt(): number {
     try {
       return this.#reads.head(this.#state.address)?.confirmedAt ?? 0
@@ -254,7 +250,7 @@ export class StagedReplacement implements Replacement {
     return this.#state.address.scope[0]
   }
 
-  /** Throws a `StoreFailure` where there is too much of it. */
+  /** Throws a `StoreFailure` where the identity has too much staged. */
   #stage(objects: readonly ApiObject[], bytes: number): void {
     const weight = bytes + objects.length * rowBytes
     this.#staging.add(this.#identity, weight)
@@ -272,7 +268,7 @@ export class StagedReplacement implements Replacement {
       this.#state.failed()
       this.#missed(failure)
     }
-    // Whoever adds or commits next is told.
+    // `add` or `commit` throws this, too.
     this.#queue.push({ operation: () => operation, bytes, settled }).catch(() => undefined)
   }
 
@@ -283,7 +279,7 @@ export class StagedReplacement implements Replacement {
       collection: this.#state.address,
       replacement: this.#replacement,
     }
-    // What stays staged is dropped when the store is opened again.
+    // What stays staged is deleted when the store is opened again.
     await this.#queue.push({ operation: () => operation, bytes: 0 }).catch(() => undefined)
   }
 }

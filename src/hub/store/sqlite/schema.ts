@@ -1,31 +1,31 @@
 import type { DatabaseSync } from 'node:sqlite'
 
 /**
- * One script a version, oldest first; `user_version` counts those that have run. A script that was
- * ever released is not edited.
+ * One migration a version, oldest first; `user_version` counts the applied ones. A released
+ * migration is never edited.
  *
- * `body` holds the bytes of one version of one object, once for everyone in a scope who refers to
- * it: members of collections, single records, and what is staged, each with all that is known of
- * the object, so that an event writes few pages. Nobody counts those who refer: they are found by
- * name. A row of `body` that nobody refers to is used again, but not while a list that is being
- * read may come to it. `forgotten` names objects that members stand for and of which the cloud has
- * said since that there are none; nothing in it is in `single`. Where `below` names a version, only
- * states before it are out of date: a selector's watch or list showed the object no longer, which
- * may only have ceased to match. `audience` counts the days for which a token was not used, up to
- * the day in `aged`; as scopes go with it, their ids are given once only.
+ * `body` holds the bytes of one version of one object, once for all rows of its scope that refer to
+ * it: members of collections, records of single objects (`single`) and staged objects. Each of
+ * these rows repeats the object's metadata, so that an event writes few pages. References are not
+ * counted: they are found by name. An unreferenced row of `body` is used again, unless a list that
+ * is being read may need it. `forgotten` has the tombstones: objects of which an API server has
+ * answered, later than the members say, that they do not exist; no object in it has a record. Where
+ * `below` has a version, only states before it are out of date: a watch or list with a selector has
+ * shown the object no longer, which may only have ceased to match. `audience` counts for each
+ * identity the days without use, up to the day in `aged`; as scopes are deleted with it, their ids
+ * are used only once.
  *
- * `event` is the ring of each collection: what its watches said, in their order, with references to
- * the body that each brought and to the one that was held before it, whose uid is NULL where it is
- * the same. A collection is told whole from `ring_from` on, but not from within one of its
- * `ring_gaps` (see `Rings`); its events are numbered from `ring_first` up to before `ring_next`,
- * each number once. The newest are in `ring_tail`, whose row each event writes anyway, until there
- * are enough for a page of their own; `told` has all.
+ * `event` is the persisted event log of each collection: the events of its watches in order, with
+ * references to the body of each and to the previous one, whose uid is NULL where it is the same.
+ * The events are complete from `ring_from` on, except within one of `ring_gaps` (see `EventLogs`).
+ * They are numbered from `ring_first` up to but excluding `ring_next`, each number once. The newest
+ * are in `ring_tail`, whose row each event writes anyway, until they fill a page of their own; the
+ * view `told` has all.
  *
  * `document` has each document once in each representation: `url` is its path, `accept` the media
  * type of the answer.
  *
- * `scope.passing` marks what only a person at a console ever asked for: it goes first where room is
- * needed (see `Eviction`).
+ * `scope.passing` marks what was recorded for kubectl only: it is evicted first (see `Eviction`).
  */
 const migrations = [
   `
@@ -158,12 +158,12 @@ const migrations = [
   `,
 ]
 
-/** The file is not ours. */
+/** The file is no database of a hub. */
 export class UnknownSchema extends Error {
   readonly code = 'UNKNOWN_SCHEMA'
 }
 
-/** The file was written by a later release: what it holds is whole, and of use to that release. */
+/** The file was written by a later release, which can still use it. */
 export class LaterSchema extends Error {
   readonly code = 'LATER_SCHEMA'
   constructor(found: number) {
@@ -173,20 +173,20 @@ export class LaterSchema extends Error {
   }
 }
 
-/** Of the tables of `schema`, a database that is attached or the connection's own. */
+/** The schema version of `schema`, an attached database or the main one. */
 export const versionOf = (db: DatabaseSync, schema = 'main'): number =>
   Number(db.prepare(`PRAGMA ${schema}.user_version`).get()?.['user_version'])
 
-/** Whether an earlier release has left it so. */
+/** Whether an earlier release wrote it. */
 export const isOlder = (db: DatabaseSync): boolean => {
   const found = versionOf(db)
   return found > 0 && found < migrations.length
 }
 
-/** Whether a later release has left it so: what is in it cannot be understood. */
+/** Whether a later release wrote it, so that this one cannot read it. */
 export const isLater = (db: DatabaseSync): boolean => versionOf(db) > migrations.length
 
-/** Brings the tables to the newest version, each step whole or not at all. */
+/** Migrates to the newest version, each step in a transaction. */
 export function migrate(db: DatabaseSync): void {
   const found = versionOf(db)
   if (!(found >= 0)) throw new UnknownSchema(`schema version ${found}`)

@@ -3,18 +3,17 @@ import type { Connection } from './connection.ts'
 import type { ScopeKey } from './address.ts'
 import type { Operation } from './messages.ts'
 
-/** Scopes remembered as noted; whoever sends ever new tokens is not to fill the memory. */
+/** Scopes remembered; bounded for a caller that sends ever new tokens. */
 const maxNoted = 10_000
 
 /**
- * Notes for whom a scope is recorded, before the first write to it: where nobody else has anything,
- * what a person at a console asked for is marked, and goes first where room is needed; it is not
- * marked any more once a program asks.
+ * Marks a scope before the first write to it: one that is recorded for kubectl only is evicted
+ * first. The mark is removed once another component reads.
  */
 export class ScopeMarks {
   readonly #connection: Connection
   readonly #write: (operation: Operation) => Promise<void>
-  /** Scopes written to in this run, and whether only for a person. */
+  /** Scopes written to by this process, and whether for kubectl only. */
   readonly #noted = new Map<string, boolean>()
 
   constructor(connection: Connection, write: (operation: Operation) => Promise<void>) {
@@ -22,7 +21,7 @@ export class ScopeMarks {
     this.#write = write
   }
 
-  /** To be called before anything is written to the scope. */
+  /** Must be called before each write to the scope. */
   note(scope: ScopeKey, { interactive = false }: Partition): void {
     const text = JSON.stringify(scope)
     const noted = this.#noted.get(text)
@@ -36,7 +35,7 @@ export class ScopeMarks {
     )
   }
 
-  /** Scopes are gone. */
+  /** Scopes were deleted. */
   forget(): void {
     this.#noted.clear()
   }

@@ -6,8 +6,8 @@ const nonceLength = 12
 const tagLength = 16
 
 /**
- * Seals what must not lie on a disk in the clear. Sealed bytes open only in the place they were
- * sealed for: moved to another row, or changed, they do not open.
+ * Encrypts what must not be on a disk in the clear. Sealed bytes open only in the place they were
+ * sealed for: not in another row, and not changed.
  */
 export class Seal {
   readonly #key: Uint8Array
@@ -25,7 +25,7 @@ export class Seal {
     return Buffer.concat([nonce, sealed, cipher.final(), cipher.getAuthTag()])
   }
 
-  /** `undefined`: not sealed with this key, not for this place, or damaged. */
+  /** `undefined`: sealed with another key or for another place, or damaged. */
   open(sealed: Uint8Array, place: string): Buffer | undefined {
     if (sealed.byteLength < nonceLength + tagLength) return undefined
     const end = sealed.byteLength - tagLength
@@ -39,12 +39,12 @@ export class Seal {
     }
   }
 
-  /** Tells keys apart without telling anything of the key. */
+  /** Identifies the key without revealing anything of it. */
   fingerprint(): string {
     return createHmac('sha256', this.#key).update('nodehub store').digest('hex').slice(0, 16)
   }
 }
 
-/** Secrets in every shape, and tokens handed out for service accounts. */
+/** Secrets in every representation, and tokens of service accounts. */
 export const isSealed = ([, , group, , resource]: ScopeKey): boolean =>
   group === '' && (resource === 'secrets' || resource === 'serviceaccounts/token')

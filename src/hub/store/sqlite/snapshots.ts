@@ -1,9 +1,9 @@
-/** Bodies that may be kept for lists still being read, before the slowest reader loses its own. */
+/** Unreferenced bodies kept for list reads, before the slowest read is ended. */
 const keptForReaders = 20_000
 
-/** A list being read: bodies that were its members when it began are kept until it is done. */
+/** A list that is being read. Its bodies are kept until it is disposed of. */
 export interface Reading extends Disposable {
-  /** False: it took too long, its bodies may be gone. */
+  /** False: it took too long, and its bodies may be gone. */
   readonly valid: boolean
 }
 
@@ -13,9 +13,9 @@ interface Reader {
 }
 
 /**
- * Knows which bodies are still needed by lists that are being read. A list is read body by body
- * over many turns of the loop; a read transaction held for as long would keep the log from being
- * checkpointed, so instead the writer is told how far it may sweep.
+ * Knows which bodies list reads still need. A list is read over many turns of the event loop. A
+ * read transaction for as long would keep the WAL from being restarted; instead the writer is given
+ * the last group that it may sweep.
  */
 export class Snapshots {
   readonly #readers = new Set<Reader>()
@@ -28,20 +28,20 @@ export class Snapshots {
     if (unreferenced > keptForReaders) this.#giveUp(this.sweepable())
   }
 
-  /** Another writer begins, which counts its groups anew and drops what nobody refers to. */
+  /** Another writer starts: it counts groups from zero, and deletes unreferenced bodies. */
   restart(): void {
     this.#giveUp(this.#group)
     this.#group = 0
   }
 
-  /** The room is needed: those that began first lose theirs. False: nobody reads. */
+  /** Ends the oldest reads, for their room. False: there is none. */
   giveUpFirst(): boolean {
     if (this.#readers.size === 0) return false
     this.#giveUp(this.sweepable())
     return true
   }
 
-  /** On those that began up to `group`. */
+  /** Ends the reads that began up to `group`. */
   #giveUp(group: number): void {
     for (const reader of this.#readers) {
       if (reader.since > group) continue
@@ -50,14 +50,14 @@ export class Snapshots {
     }
   }
 
-  /** Bodies that became unreferenced in groups up to this one are read by nobody. */
+  /** The last group whose unreferenced bodies no read needs. */
   sweepable(): number {
     let upTo = this.#group
     for (const { since } of this.#readers) upTo = Math.min(upTo, since)
     return upTo
   }
 
-  /** To be called in the turn in which the members were collected. */
+  /** Must be called in the turn in which the rows were read. */
   read(): Reading {
     const reader: Reader = { since: this.#group, valid: true }
     const reading: Reading = {

@@ -45,13 +45,13 @@ export interface Parts
     Omit<WritePathParts, 'connection' | 'collections' | 'referencedObjects'> {
   readonly referencedObjects: FindReferencedObjects
   readonly diskWork: SharedDiskWork
-  /** Bytes that lists on their way may have staged for one identity. */
+  /** Bytes that lists in progress may have staged for one identity. */
   readonly stagedBytes: number
-  /** What is stored may not be on the disk yet. */
+  /** The last process did not end regularly: its last commits may not be synced. */
   readonly crashed: boolean
 }
 
-/** Reads on this thread, writes through the queue to the other. */
+/** Reads on this thread; writes go through the queue to the writer thread. */
 export class SqliteStore implements ObjectStore {
   readonly #parts: Parts
   readonly #connection: Connection
@@ -64,7 +64,10 @@ export class SqliteStore implements ObjectStore {
   readonly #sweep: IdleSweep
   readonly #staging: Staging
   #replacements = 0
-  /** Not committed yet: until then what is stored does not tell what a put has to write. */
+  /**
+   * Removals in progress: until they are committed, what is stored does not show what a put must
+   * write.
+   */
   #forgetting = 0
   #closed: Promise<void> | undefined
 
@@ -97,26 +100,23 @@ export class SqliteStore implements ObjectStore {
     })
   }
 
-  /**
-   * False where its file was removed or replaced under it: what is written then is gone with the
-   * process.
-   */
+  /** False: the file was removed or replaced, and what is written now ends with the process. */
   isInPlace(): boolean {
     return this.#connection.isInPlace()
   }
 
-  /** What this store has done to the disk in this run. */
+  /** What this process has written. */
   get diskWork(): DiskWork {
     return diskWorkOf(this.#parts.diskWork)
   }
 
-  /** How many collections are unfit because of a write in this run. */
+  /** The number of unfit collections, which failed writes of this process have left. */
   get incompleteCollections(): number {
     return this.#collections.unfit
   }
 
   /**
-   * When the cloud last confirmed a collection of each resource, oldest first; of none where that
+   * When an API server last confirmed a collection of each resource, oldest first; empty where that
    * cannot be read.
    */
   confirmations(): readonly Confirmation[] {
@@ -299,8 +299,8 @@ export class SqliteStore implements ObjectStore {
   }
 
   /**
-   * Forgets what was kept for tokens that nobody used for long; runs by itself once a day. `day` is
-   * counted from the epoch.
+   * Deletes the data of identities that were not used for long; runs once a day. `day` is counted
+   * from the epoch.
    */
   sweep(day?: number): Promise<void> {
     return this.#sweep.run(day)
@@ -316,10 +316,7 @@ export class SqliteStore implements ObjectStore {
     this.#parts.storeDirectory[Symbol.dispose]()
   }
 
-  /**
-   * Whether bookmarks only confirm a collection at its version, which was written down not long
-   * ago.
-   */
+  /** Whether bookmarks only confirm a collection at its version, which was written recently. */
   #saysTheSame(state: CollectionState, version: string): boolean {
     const isSame = this.#connection.read(
       (reads) =>
@@ -330,14 +327,16 @@ export class SqliteStore implements ObjectStore {
     return true
   }
 
-  /** Of a collection that is about to be written to. */
+  /** The state of a collection that is about to be written to. */
   #stateOf(key: CollectionKey): CollectionState {
     const state = this.#collections.of(addressOf(key))
     this.#scopeMarks.note(state.address.scope, key.partition)
     return state
   }
 
-  /** One step. What was worked out from what it takes away must not be written after it. */
+  /**
+   * One step. It commits alone: no operation that was prepared from the deleted rows may follow it.
+   */
   async #forgetIdentity(identity: string): Promise<void> {
     await this.#writing.write(
       { kind: 'forget-identity', identity },

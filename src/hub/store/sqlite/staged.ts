@@ -13,8 +13,7 @@ import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 
 /**
- * The writer's view of lists that are not whole yet: a replacement's objects, whose bodies pass to
- * members without being written again.
+ * The writer's access to staged objects. Their bodies pass to members without being written again.
  */
 export class Staged {
   readonly #objects: Objects
@@ -52,7 +51,7 @@ export class Staged {
     }
   }
 
-  /** One that was staged before under this name goes. */
+  /** Replaces an object staged before under this name. */
   add(key: ScopeKey, replacement: number, object: ApiObject): void {
     const scope = this.#objects.scope(key)
     const { namespace, name } = object
@@ -62,26 +61,26 @@ export class Staged {
     if (before && before.id !== id) this.#objects.release(scope, before)
   }
 
-  /** It is not to become a member. */
+  /** Removes a staged object. */
   drop(scope: number, replacement: number, { namespace, name }: ObjectName): void {
     for (const row of this.#sql.drop.all(scope, namespace, name, replacement)) {
       this.#objects.release(scope, objectRow(row))
     }
   }
 
-  /** The list is given up. */
+  /** The list was given up. */
   discard(scope: number, replacement: number): void {
     const staged = this.#sql.of.all(scope, replacement).map(objectRow)
     this.joined(scope, replacement)
     for (const held of staged) this.#objects.release(scope, held)
   }
 
-  /** All that was staged has become members. */
+  /** All staged objects have become members. */
   joined(scope: number, replacement: number): void {
     this.#sql.clear.run(scope, replacement)
   }
 
-  /** Returns whether any list held it. */
+  /** Returns whether any list had it. */
   forgetDamaged(damaged: DamagedParameters): boolean {
     return this.#sql.forgetDamaged.all(...damaged).length > 0
   }

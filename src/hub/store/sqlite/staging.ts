@@ -2,19 +2,19 @@ import { StoreFailure } from '../store.ts'
 import { hasQuota } from './quotas.ts'
 
 /**
- * What lists on their way have staged for each identity. Nothing of it can go to make room, and a
- * caller that reads many lists slowly is not to fill the store with them.
+ * Counts the staged bytes of each identity. Staged objects cannot be evicted, and a caller that
+ * reads many lists slowly must not fill the store with them.
  */
 export class Staging {
   readonly #maxBytes: number
   readonly #bytes = new Map<string, number>()
 
-  /** Of one identity. */
+  /** `maxBytes`: of one identity. */
   constructor(mostBytes: number) {
     this.#maxBytes = mostBytes
   }
 
-  /** Throws a `StoreFailure` where the identity has staged too much. */
+  /** Throws a `StoreFailure` where the identity has too much staged. */
   add(identity: string, bytes: number): void {
     const staged = (this.#bytes.get(identity) ?? 0) + bytes
     if (hasQuota(identity) && staged > this.#maxBytes) {
@@ -25,7 +25,7 @@ export class Staging {
     this.#bytes.set(identity, staged)
   }
 
-  /** They have become members, or were given up. */
+  /** They became members, or were given up. */
   remove(identity: string, bytes: number): void {
     const left = (this.#bytes.get(identity) ?? 0) - bytes
     if (left > 0) this.#bytes.set(identity, left)

@@ -3,10 +3,9 @@ import { isSealed, type Seal } from './seal.ts'
 import type { ScopeKey } from './address.ts'
 
 /**
- * Puts right what an earlier run left: lists that were being staged are dropped, bodies nobody
- * refers to are deleted. Returns whether the key is another one than what sealed bodies were sealed
- * with; these are then forgotten, with the collections they belonged to, so that nothing looks
- * empty that is only unreadable.
+ * Deletes staged objects and unreferenced bodies of the last process. Returns whether the key
+ * differs from the one that sealed the stored secrets: these are then deleted with their
+ * collections, so that nothing looks empty that only cannot be opened.
  */
 export function cleanUp(db: DatabaseSync, seal: Seal): boolean {
   db.exec('BEGIN IMMEDIATE')
@@ -22,10 +21,7 @@ export function cleanUp(db: DatabaseSync, seal: Seal): boolean {
   }
 }
 
-/**
- * Looks only between the ids that are referred to, as bodies lie on many pages and references on
- * few.
- */
+/** Deletes by gaps between the referenced ids: bodies are on many pages and references on few. */
 function dropUnreferenced(db: DatabaseSync): void {
   const drop = db.prepare('DELETE FROM body WHERE id > ? AND id < ?')
   let last = 0

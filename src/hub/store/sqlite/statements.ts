@@ -2,10 +2,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite'
 
 export type Row = readonly SQLOutputValue[]
 
-/**
- * A prepared statement whose rows are arrays: naming each column of each row costs as much as
- * reading it.
- */
+/** A prepared statement whose rows are arrays: objects cost as much again as the read. */
 export interface Statement {
   run(...values: SQLInputValue[]): number
   get(...values: SQLInputValue[]): Row | undefined
@@ -15,7 +12,7 @@ export interface Statement {
 export function prepare(db: DatabaseSync, sql: string): Statement {
   const statement = db.prepare(sql)
   statement.setReturnArrays(true)
-  // The typings know rows as records only.
+  // The types of node:sqlite have rows as records only.
   return {
     run: (...values) => Number(statement.run(...values).lastInsertRowid),
     get: (...values) => statement.get(...values) as unknown as Row | undefined,

@@ -26,23 +26,20 @@ import { startWriter } from './writer-thread.ts'
 export const databaseFile = 'objects.db'
 const lockFile = 'lock.db'
 
-/** What there is once the database is open to a writer. */
+/** A writer that has the database open. */
 export interface OpenWriter {
   readonly worker: Worker
-  /** What this thread reads through from now on; `undefined`: as before. */
+  /** The read connection from now on; `undefined`: as before. */
   readonly reads?: Reads
 }
 
 export interface DirectoryHooks {
   readonly report: ReportFault
-  /** Another writer is about to be started, which puts right what the last one left. */
+  /** Called before a writer is started, which cleans up after the last one. */
   readonly onStarting: () => void
 }
 
-/**
- * The store's folder: held against other processes, and its database put in order for the first
- * writer.
- */
+/** The directory of the store: locks it, and prepares the database for the first writer. */
 export class StoreDirectory implements Disposable {
   readonly #directory: string
   readonly #options: WriterOptions
@@ -57,9 +54,10 @@ export class StoreDirectory implements Disposable {
   }
 
   /**
-   * Starts a writer; on the first success also sets aside a database that cannot be used, which is
-   * reported, and opens it for reading. Rejects with a `StoreFailure` where there is no writing,
-   * and where another store has the folder (`Taken` is the cause then); may be called again.
+   * Starts a writer. The first one also sets a database aside that cannot be used, which is
+   * reported, and opens the database for reading. Rejects with a `StoreFailure` where there is no
+   * writing, and where another store has the directory (the cause is a `DirectoryInUse` then); may
+   * be called again.
    */
   async openWriter(): Promise<OpenWriter> {
     this.#hold()
@@ -71,7 +69,7 @@ export class StoreDirectory implements Disposable {
       this.#isInOrder = true
       return { worker, reads }
     } catch (cause) {
-      // A writer without a reader is of no use, and would keep what the next attempt needs.
+      // Without a reader the writer is of no use, and would block the next attempt.
       await worker.terminate()
       throw failed(cause)
     }
@@ -101,11 +99,11 @@ export class StoreDirectory implements Disposable {
     return opened.worker
   }
 
-  /** Before anything else is touched: what lies there may be in use. */
+  /** Locks the directory before it touches anything: another process may use it. */
   #hold(): void {
     this.#held ??= attempt(() => {
       makeFolder(this.#directory, 0o700)
-      // The folder itself may be a link, to a larger disk.
+      // The directory may be a symbolic link, to a larger disk.
       restrictMode(realpathSync(this.#directory), 0o700)
       return lock(join(this.#directory, lockFile))
     })
@@ -119,7 +117,7 @@ export class StoreDirectory implements Disposable {
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
 
-/** What was written by a later release is left to it. */
+/** The message for a database of a later release. */
 const written = (path: string, { message }: { readonly message: string }): string =>
   `${path} was written by a later release: ${message}. It is left as it is. Start the release that wrote it; or move the file away, and this one begins with an empty cache`
 
@@ -138,14 +136,14 @@ function attempt<T>(act: () => T): T {
   }
 }
 
-/** SQLite gives its other files the mode that the database has. */
+/** SQLite gives its other files the mode of the database. */
 function createClosed(path: string): void {
   closeSync(openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600))
   for (const each of [path, `${path}-wal`, `${path}-shm`])
     if (lstatSync(each, { throwIfNoEntry: false })) restrictMode(each, 0o600)
 }
 
-/** The last one set aside is kept, for whoever wants to look. Returns its path. */
+/** Keeps only the last database set aside. Returns its path. */
 function setAside(directory: string): string {
   for (const name of readdirSync(directory)) {
     if (name.startsWith(`${databaseFile}.unusable-`)) rmSync(join(directory, name), { force: true })

@@ -7,7 +7,7 @@ import { EventLogs } from './event-logs.ts'
 import { ObjectRecords } from './object-records.ts'
 import { Staged } from './staged.ts'
 
-/** The writer's view of what is stored, a table in each. */
+/** The writer's access to the tables. */
 export interface Tables {
   readonly objects: Objects
   readonly eventLogs: EventLogs

@@ -7,17 +7,17 @@ import type { CollectionAddress } from './address.ts'
 import { prepare } from './statements.ts'
 
 /**
- * Whether an object may leave a collection without being deleted. Names and namespaces do not
- * change.
+ * Whether an object may leave a collection without being deleted, which a name or namespace in a
+ * selector cannot cause.
  */
 export const isSelective = ({ labelSelector, fieldSelector }: CollectionAddress): boolean =>
   labelSelector !== '' || !/^(metadata\.name(space)?=[^,]*(,|$))*$/.test(fieldSelector)
 
 /**
- * The writer's view of objects of which collections are not to be believed: a list stays what the
- * cloud gave at its version, though something later has contradicted it. Such an object is answered
- * from the record of its own, if it has one. Nothing is noted of what no collection holds, unless a
- * cluster that was restored has it again.
+ * Objects whose states in collections are out of date. A list stays as an API server sent it at its
+ * version, though a later answer contradicts it; such an object is answered from its record only,
+ * if it has one. There are tombstones only for objects that a collection holds, and for those of a
+ * restored cluster.
  */
 export class Tombstones {
   readonly #sql
@@ -64,29 +64,28 @@ export class Tombstones {
     }
   }
 
-  /** The cloud said that there is no such object: no state of it holds. */
+  /** An API server has answered that the object does not exist: no stored state is valid. */
   add(scope: number, named: ObjectName): void {
     if (this.#isHeld(scope, named)) this.#sql.set.run(scope, named.namespace, named.name, '')
     else this.#recall(scope, named)
   }
 
   /**
-   * The cloud has an older state of it than collections hold, or has it though they say that there
-   * is none.
+   * After a restore: the API server has an older state than collections, or has an object that they
+   * lack.
    */
   restored(scope: number, { namespace, name }: ObjectName): void {
     this.#sql.set.run(scope, namespace, name, '')
   }
 
-  /** It has a record of its own from now on, which alone counts where collections do not. */
+  /** The object has a new record, which counts where collections do not. */
   recorded(scope: number, object: ApiObject): void {
     if (this.#find(scope, object) !== '') this.confirmed(scope, object)
   }
 
   /**
-   * A selector showed the object no longer: it is gone, or only does not match any more. Either way
-   * what other collections hold of it from before that, at versions older than `below`, is not its
-   * state.
+   * An object has left a collection with a selector: it is deleted, or only does not match any
+   * more. States in other collections older than `below` are out of date.
    */
   unselected(scope: number, named: ObjectName, below: string): void {
     if (resourceVersion(below) === undefined || !this.#isHeld(scope, named)) return
@@ -95,7 +94,10 @@ export class Tombstones {
     this.#sql.set.run(scope, named.namespace, named.name, below)
   }
 
-  /** The cloud has told it again, unless that is older than what is known to be out of date. */
+  /**
+   * An API server has sent the object again, which ends a tombstone unless the state is older than
+   * that.
+   */
   confirmed(scope: number, object: ApiObject): void {
     const below = this.#find(scope, object)
     if (below === undefined || isNewer(below, object.resourceVersion)) return
@@ -103,8 +105,8 @@ export class Tombstones {
   }
 
   /**
-   * The same for all that a list at `version` brought to a collection, or held already, and for
-   * what has a record of its own that the list lacks.
+   * Ends the tombstones of all members of a list at `version`, and of objects that have a record
+   * and that the list lacks.
    */
   listed(scope: number, collection: number, version: string): void {
     this.#sql.recallMembers.run(scope, collection, version)
@@ -112,14 +114,14 @@ export class Tombstones {
   }
 
   /**
-   * A restored cluster counts again from where it was: what was out of date before may be the
-   * truth.
+   * A restored cluster counts versions again from an older one: states that were out of date may be
+   * valid.
    */
   versionsReset(scope: number): void {
     this.#sql.recallBelow.run(scope)
   }
 
-  /** A collection has let go of it. */
+  /** A collection does not hold the object any more. */
   released(scope: number, named: ObjectName): void {
     if (this.#find(scope, named) === undefined) return
     if (!this.#isHeld(scope, named)) this.#recall(scope, named)
@@ -129,7 +131,7 @@ export class Tombstones {
     return this.#sql.held.get(scope, namespace, name) !== undefined
   }
 
-  /** '' where no state holds; otherwise those below this version do not. */
+  /** '': no state is valid; else states before this version are not. */
   #find(scope: number, { namespace, name }: ObjectName): string | undefined {
     const row = this.#sql.find.get(scope, namespace, name)
     return row && String(row[0])

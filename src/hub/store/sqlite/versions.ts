@@ -1,22 +1,22 @@
 import { compareVersions, isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 
 /**
- * Whether what has version `next` may take the place of what has version `stored`: not if both are
- * decimal and it is older. Versions that do not compare (aggregated servers may issue what they
- * like) leave the word to the later write.
+ * Whether a state at version `next` may replace one at `stored`: not if both are decimal and `next`
+ * is older. Versions that do not compare, as aggregated API servers may issue them, leave the
+ * decision to the later write.
  */
 export function mayFollow(next: string, stored: string): boolean {
   const [a, b] = [resourceVersion(next), resourceVersion(stored)]
   return a === undefined || b === undefined || compareVersions(a, b) >= 0
 }
 
-/** Whether they are the same, or both compare and `version` is the newer. */
+/** Whether they are equal, or both compare and `version` is newer. */
 export const isAtLeast = (version: string, other: string): boolean =>
   version === other || isNewer(version, other)
 
 /**
- * Whether a collection at `at` knows already what happened at `version`; of versions that do not
- * compare it never does.
+ * Whether a collection at `at` has an event at `version` already; false for versions that do not
+ * compare.
  */
 export function isPast(version: string, at: string): boolean {
   const [a, b] = [resourceVersion(version), resourceVersion(at)]
@@ -24,14 +24,11 @@ export function isPast(version: string, at: string): boolean {
 }
 
 /**
- * The newer of the two for a collection to be at; what no server issues ('' and '0') moves nothing.
+ * The newer version, as a collection's; '' and '0', which no API server issues, do not advance it.
  */
 export const newest = (stored: string, next: string): string =>
   next !== '' && next !== '0' && mayFollow(next, stored) ? next : stored
 
-/**
- * The least version after this one, to compare with and never to be shown; '' for what does not
- * compare.
- */
+/** The next version, for comparisons only; '' where it does not compare. */
 export const nextVersion = (version: string): string =>
   resourceVersion(version) === undefined ? '' : String(BigInt(version) + 1n)

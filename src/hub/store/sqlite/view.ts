@@ -34,8 +34,8 @@ export interface ViewParts {
 }
 
 /**
- * What is stored, as it may be answered: without what collections say that missed a write, and
- * without what is damaged. All of it as `ObjectStore` says; throws what SQLite throws.
+ * What may be served of the store: without collections that missed a write, and without what is
+ * damaged. As `ObjectStore` documents it; throws what SQLite throws.
  */
 export class View {
   readonly #parts: ViewParts
@@ -131,10 +131,7 @@ export class View {
     })
   }
 
-  /**
-   * Whether there is nothing to record: the record is at this version already, or something newer
-   * is known.
-   */
+  /** Whether a put changes nothing: the record is at this version, or something newer is stored. */
   hasRecorded(reads: Reads, scope: ScopeKey, object: ApiObject): boolean {
     const { namespace, name, uid, resourceVersion } = object
     const states = this.#objectStates(reads, scope, namespace, name)
@@ -150,7 +147,7 @@ export class View {
     )
   }
 
-  /** Without what collections say that missed a write. */
+  /** Without collections that missed a write. */
   #objectStates(
     reads: Reads,
     scope: ScopeKey,
@@ -174,6 +171,6 @@ function wholeVersion(reads: Reads, address: CollectionAddress): string | undefi
   return head?.whole ? head.version : undefined
 }
 
-/** What is written down of a confirmation is some minutes old. */
+/** The time on the disk is some minutes old. */
 const latestOf = (written: number, state: { readonly confirmedAt: number } | undefined): number =>
   state?.confirmedAt ? latest(written, state.confirmedAt) : written

@@ -28,17 +28,17 @@ export interface WritePathParts {
 }
 
 /**
- * The way of writes to the disk, through all that may become of it. A writer that has ended is
- * started again, and what it had not answered is refused; a disk that took no write is tried until
- * it takes one; a collection that missed one is not to be served after a restart either, and that
- * is written down as soon as anything is.
+ * Takes writes to the disk through all failures. A writer that has ended is started again, and its
+ * unanswered writes are refused. A disk that refuses writes is tried until it takes one. A
+ * collection that missed a write must not be served after a restart either: that is written as soon
+ * as anything can be.
  */
 export class WritePath implements AsyncDisposable {
   readonly queue: WriteQueue
   readonly #parts: WritePathParts
   readonly #recovery: Recovery
   readonly #writer: WriterThread<OpenWriter>
-  /** Missed a write, and this could not be written down either. */
+  /** Collections that missed a write, where marking them failed, too. */
   readonly #notInvalidated = new Set<CollectionState>()
 
   constructor(parts: WritePathParts) {
@@ -63,7 +63,8 @@ export class WritePath implements AsyncDisposable {
   }
 
   /**
-   * What is not of one collection. Resolves when it is committed, rejects with a `StoreFailure`.
+   * Writes what does not belong to one collection. Resolves when it is committed, rejects with a
+   * `StoreFailure`.
    */
   async write(
     operation: Operation,
@@ -81,8 +82,8 @@ export class WritePath implements AsyncDisposable {
   }
 
   /**
-   * To be called with what came of a write; `state` where it is one that a collection needs to be
-   * whole.
+   * Must be called with the outcome of each write; `state`: its collection, if that needs the write
+   * to be complete.
    */
   settled(failure: StoreFailure | undefined, state?: CollectionState): void {
     if (!failure) {
@@ -93,16 +94,13 @@ export class WritePath implements AsyncDisposable {
     if (state) this.#invalidate(state)
   }
 
-  /** Nothing more is taken; resolves when everything taken before has been answered. */
+  /** Refuses further writes; resolves when all accepted ones have been answered. */
   async drain(): Promise<void> {
     this.#recovery[Symbol.dispose]()
     await this.queue.close()
   }
 
-  /**
-   * Resolves when everything is written down and the writer has ended; `drain` is to be called
-   * before.
-   */
+  /** Resolves when the writer has ended; `drain` must be called before. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.#writer[Symbol.asyncDispose]()
   }
@@ -114,7 +112,7 @@ export class WritePath implements AsyncDisposable {
     this.#recovery.tryNow()
   }
 
-  /** What was being written is not, and what is staged will be dropped. */
+  /** The writes in progress are lost, and staged objects will be deleted. */
   #ended(failure: StoreFailure): void {
     this.#failed('writer', failure)
     this.queue.refuse(failure)
@@ -127,7 +125,7 @@ export class WritePath implements AsyncDisposable {
     this.#recovery.failed()
   }
 
-  /** It missed a write: after a restart it must not be served either. */
+  /** Marks a collection that missed a write. */
   #invalidate(state: CollectionState): void {
     const operation: Operation = { kind: 'invalidate', collection: state.address }
     this.queue
@@ -135,7 +133,7 @@ export class WritePath implements AsyncDisposable {
       .catch(() => this.#notInvalidated.add(state))
   }
 
-  /** The disk takes writes again. A list that was committed since needs no more. */
+  /** The disk takes writes again. A collection that was listed since needs no mark. */
   #invalidateAgain(): void {
     for (const state of this.#notInvalidated) if (state.missedWrite) this.#invalidate(state)
     this.#notInvalidated.clear()

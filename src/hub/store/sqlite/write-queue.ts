@@ -4,39 +4,37 @@ import type { EvictionStep } from './eviction-step.ts'
 import type { Displaced, GroupDone, OperationGroup, Operation } from './messages.ts'
 import type { Snapshots } from './snapshots.ts'
 
-/** Bytes that may wait for the writer before those who bring more have to wait too. */
+/** Bytes that may wait for the writer before further list batches have to wait, too. */
 export const highWater = 4 << 20
-/** Bytes that go into one commit at most: a commit holds up those behind it. */
+/** Bytes in one commit, which later writes wait for. */
 export const groupBytes = 1 << 20
 
 export interface Write {
   /**
-   * Asked when its turn comes, as what is to be written may depend on how earlier writes went;
-   * `undefined`: they went wrong.
+   * Called when the write is sent, as it may depend on earlier writes; `undefined`: those failed.
    */
   readonly operation: () => Operation | undefined
   readonly bytes: number
-  /** Called before anything later is sent. */
+  /** Called before any later write is sent. */
   readonly settled?: (failure?: StoreFailure) => void
-  /** The same for a step of making room, where it was taken. */
+  /** Called with the result of an eviction step. */
   readonly stepped?: (step: EvictionStep) => void
   /**
-   * In a commit of its own: it takes something away, and what is sent with it could still build on
-   * that. `first`: before what waits.
+   * Commits alone: it deletes rows that other operations of the commit could refer to. `first`:
+   * before all waiting writes.
    */
   readonly alone?: true | 'first'
 }
 
 /**
- * Told of what has been committed together: how many bytes of objects and documents. Not of the
- * store's own housekeeping.
+ * Called with the bytes of objects and documents of each commit; not for the store's own writes.
  */
 export type OnCommitted = (bytes: number) => void
 
 export interface EvictionHooks {
-  /** After a commit that left the database near to what it may take. */
+  /** Called after a commit that leaves the database nearly full. */
   readonly onNearFull: () => void
-  /** After a commit that left an identity with more than its quota. */
+  /** Called after a commit that leaves an identity beyond its quota. */
   readonly onOverQuota: (identity: string) => void
 }
 
@@ -45,8 +43,8 @@ interface Waiting extends Write {
 }
 
 /**
- * Operations on their way to the writer, in order. While a group is being committed all that comes
- * waits, and goes together in the next: the slower the disk, the larger the groups.
+ * Sends operations to the writer in order. While a group is being committed, others wait and form
+ * the next group: the slower the disk, the larger the groups.
  */
 export class WriteQueue {
   #worker: Worker | undefined
@@ -62,14 +60,14 @@ export class WriteQueue {
   #refusal: StoreFailure | undefined = new StoreFailure('there is no writer')
   #closed = false
 
-  /** Refuses all until there is a writer. */
+  /** Refuses all writes until there is a writer. */
   constructor(snapshots: Snapshots, onCommitted: OnCommitted, hooks: EvictionHooks) {
     this.#onCommitted = onCommitted
     this.#hooks = hooks
     this.#snapshots = snapshots
   }
 
-  /** From now on this one writes. */
+  /** Sends writes to this writer from now on. */
   attach(worker: Worker): void {
     this.#worker = worker
     worker.on('message', (done: GroupDone) => this.#answered(done))
@@ -99,7 +97,7 @@ export class WriteQueue {
     }
   }
 
-  /** Nothing more is taken; resolves when everything taken before has been answered. */
+  /** Refuses further writes; resolves when all accepted ones have been answered. */
   async close(): Promise<void> {
     this.#closed = true
     this.#refusal ??= new StoreFailure('the store is closed')
@@ -108,9 +106,7 @@ export class WriteQueue {
     await this.#drained.promise
   }
 
-  /**
-   * The writer is gone: everything that waits is refused, and what comes, until there is another.
-   */
+  /** The writer has ended: refuses waiting and further writes until there is another. */
   refuse(failure: StoreFailure): void {
     this.#refusal ??= failure
     for (const write of [...this.#committing.splice(0), ...this.#waiting.splice(0)]) {
@@ -119,7 +115,7 @@ export class WriteQueue {
     this.#rest()
   }
 
-  /** What is pushed in one turn of the loop goes in one group. */
+  /** Writes of one turn of the event loop form one group. */
   #schedule(): void {
     if (this.#scheduled || this.#committing.length > 0) return
     this.#scheduled = true
@@ -159,7 +155,7 @@ export class WriteQueue {
     this.#snapshots.committed(group, unreferenced)
     const taken = committed.filter(({ kind }, index) => outcomes[index]?.ok && !isOwn(kind))
     if (taken.length > 0) this.#onCommitted(taken.reduce((sum, { bytes }) => sum + bytes, 0))
-    // Failures come after, as the last word.
+    // After `onCommitted`, so that a failure is reported last.
     committed.forEach((write, index) => {
       const outcome = outcomes[index]
       if (outcome?.ok && outcome.step) write.stepped?.(outcome.step)
@@ -188,7 +184,7 @@ export class WriteQueue {
   }
 }
 
-/** What the store does for itself, and may be able to do on a disk that takes nothing else. */
+/** The store's own writes, which may succeed on a disk that refuses all others. */
 function isOwn(kind: Operation['kind']): boolean {
   switch (kind) {
     case 'stage':

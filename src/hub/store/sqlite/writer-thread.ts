@@ -8,13 +8,10 @@ export type Started =
   | Exclude<WriterOpened, { ok: true }>
   | (Extract<WriterOpened, { ok: true }> & { readonly worker: Worker })
 
-/**
- * Resolves when the database is open to it, or is known not to open; a writer that said no has
- * ended.
- */
+/** Resolves when the writer has opened the database, or has failed to and ended. */
 export function startWriter(options: WriterOptions): Promise<Started> {
   const writer = new URL(`./writer${extname(import.meta.url)}`, import.meta.url)
-  // What the process preloads is not for this thread, and would be loaded once more.
+  // The process's preloaded modules are not for this thread.
   const worker = new Worker(writer, { workerData: options, name: 'store-writer', execArgv: [] })
   return new Promise((resolve) => {
     let said: WriterOpened | undefined
@@ -33,24 +30,21 @@ export function startWriter(options: WriterOptions): Promise<Started> {
   })
 }
 
-/**
- * How long after a writer has ended, or would not start, the next one is started: four times as
- * long each time.
- */
+/** Delay before the next writer is started: four times as long after each failure in a row. */
 const firstDelayMs = 100
 const longestDelayMs = 30_000
-/** One that has lived for so long has not ended for the reason its predecessor did. */
+/** A writer that lived this long has not ended for its predecessor's reason. */
 const calmMs = 10 * 60_000
 
 export interface WriterHooks<OpenWriter> {
-  /** It ended by itself, or would not start. Everything it had not answered is lost. */
+  /** It ended unexpectedly, or failed to start. Its unanswered writes are lost. */
   readonly onEnded: (failure: StoreFailure) => void
   readonly onStarted: (writer: OpenWriter) => void
 }
 
 /**
- * The thread that writes: started again when it ends by itself, ever less often, but for ever, as
- * the disk may be what is to blame.
+ * The writer thread. It is started again whenever it ends, ever less often but without end, as the
+ * disk may be the cause.
  */
 export class WriterThread<
   OpenWriter extends { readonly worker: Worker },
@@ -117,7 +111,7 @@ export class WriterThread<
   }
 
   /**
-   * Resolves when everything is written down and closed. Nothing may be sent to the writer any
+   * Resolves when the writer has committed everything and ended. Nothing may be sent to it any
    * more.
    */
   async [Symbol.asyncDispose](): Promise<void> {

@@ -23,32 +23,31 @@ import { prepare, type Statement } from './statements.ts'
 import { Operations } from './operations.ts'
 
 /**
- * The one thread that writes. Some commits wait for the disk to have them, which on a memory card
- * takes longer than the other thread may stand still; checkpoints are made here too, between
- * groups.
+ * The writer thread. A commit that waits for a sync may take longer on a memory card than the main
+ * thread may be blocked. Checkpoints run here, too, between groups.
  */
 
-/** Those worth copying when nothing else is to be done. */
+/** Bytes of the WAL that are worth a checkpoint in an idle moment. */
 const idleCheckpointBytes = 4 << 20
 /**
- * A log that is being read cannot be begun anew, and grows. Reads of this process are short: they
- * are waited for, and no new ones come to the log when all of it is copied. What another process
- * reads for longer is waited for again after so many bytes more.
+ * A WAL that is being read cannot be restarted, and grows. Reads of this process are short: the
+ * writer waits for them, and no new ones use the WAL once it is copied. For longer reads of another
+ * process it waits again after this many bytes more.
  */
 const readersMs = 500
 const retryBytes = 4 << 20
 const idleAfter = 2000
-/** How long a lock of another connection is waited for otherwise. */
+/** How long other locks are waited for. */
 const busyMs = 2000
 /**
- * Small, as an event writes few bytes to most pages it touches; smaller still, a list is slow to
+ * Small, as an event writes few bytes to most of its pages; with smaller ones a list is slow to
  * write.
  */
 const pageSize = 2048
-/** A page in the log, with its head. */
+/** A frame in the WAL: a page and its header. */
 const frameBytes = pageSize + 24
 
-/** SQLite's codes for a file that is no database, or not a whole one. */
+/** SQLite's codes for a file that is no database, or is damaged. */
 const unusable = new Set([1, 11, 26])
 
 class Writer {
@@ -60,14 +59,14 @@ class Writer {
   readonly #changes: Statement
   readonly #log: Statement
   #group = 0
-  /** Bytes of the log at which it is tried again to begin it anew. */
+  /** Size of the WAL at which a restart is tried again. */
   #retryAt = 0
   #durable = true
   /**
-   * The log may have holes that nothing tells of: what Linux could not write when it was asked to
-   * sync, it takes for written from then on (https://lwn.net/Articles/752063/), and a process
-   * before this one may have been told so. What would be added to it could be lost with it, synced
-   * or not, until all of it is in the database and it is begun anew.
+   * The WAL may have gaps that cannot be detected: what Linux fails to write in a sync counts as
+   * written afterwards (https://lwn.net/Articles/752063/), and an earlier process may have had such
+   * a failure. Further commits could be lost with it, synced or not, until the whole WAL is in the
+   * database and restarted.
    */
   #doubtful: boolean
   #idle: Disposable | undefined
@@ -99,8 +98,8 @@ class Writer {
   }
 
   /**
-   * All in one commit; when that fails, each by itself, so that one which cannot be stored takes no
-   * other down.
+   * Commits all operations together; when that fails, each alone, so that one that cannot be stored
+   * affects no other.
    */
   run({ operations, sweepUpTo }: OperationGroup): GroupDone {
     this.#idle?.[Symbol.dispose]()
@@ -125,12 +124,12 @@ class Writer {
     try {
       return this.#writes.beyondQuota()
     } catch {
-      // What cannot be read cannot be measured: the next write says what is wrong.
+      // An unreadable database cannot be measured: the next write reports the fault.
       return []
     }
   }
 
-  /** The disk may be full: room kept for later is given back first. */
+  /** The disk may be full: deletes free rows first. */
   #giveRoom(sweepUpTo: number): void {
     try {
       this.#inTransaction(() => {
@@ -138,14 +137,11 @@ class Writer {
         this.#objects.shrink()
       })
     } catch {
-      // Then each write says what is wrong.
+      // Each write reports the fault.
     }
   }
 
-  /**
-   * What comes later for a collection or a list that missed a write would build on what is not
-   * there.
-   */
+  /** Refuses operations that depend on a failed one. */
   #alone(operation: Operation, failed: Set<string>): OperationOutcome {
     const dependsOn = dependencies(operation)
     if (dependsOn.some((text) => failed.has(text))) {
@@ -191,7 +187,7 @@ class Writer {
       try {
         const result = act()
         this.#db.exec('COMMIT')
-        // What changes nothing is not synced either.
+        // SQLite does not sync a commit without changes.
         if (this.#changes.get()?.[0] !== before) {
           if (this.#durable) this.#lateSync.synced()
           else this.#lateSync.committed()
@@ -214,7 +210,7 @@ class Writer {
     this.#durable = durable
   }
 
-  /** To be called when the answer has been sent. */
+  /** Must be called after the answer was sent. */
   settle(): void {
     const { size, waiting } = this.#logged()
     if (size < checkpointBytes) this.#retryAt = 0
@@ -224,14 +220,14 @@ class Writer {
     }
   }
 
-  /** Bytes of the log, and of those that are not in the database yet. */
+  /** Bytes of the WAL, and of its part that is not in the database yet. */
   #logged(): { readonly size: number; readonly waiting: number } {
     try {
       const [, frames, copied] = this.#log.get() ?? []
       const size = Number(frames) * frameBytes
       return { size, waiting: size - Number(copied) * frameBytes }
     } catch {
-      // What cannot be read now is looked at after the next write.
+      // It is tried again after the next write.
       return { size: 0, waiting: 0 }
     }
   }
@@ -249,12 +245,12 @@ class Writer {
       this.#setDurable(true)
       this.#disk.checkpoint(() => this.#db.exec(`PRAGMA wal_checkpoint(${mode})`))
     } catch (cause) {
-      // The log still has everything; the next one tries again.
+      // The WAL still has everything; the next checkpoint tries again.
       this.#doubtful ||= isOfDisk(cause)
     }
   }
 
-  /** Tries again later, for as long as the disk will not. */
+  /** Tries again later for as long as the disk refuses. */
   #syncLate(log: () => void): void {
     try {
       if (this.#doubtful) this.#beginLogAnew()
@@ -265,7 +261,7 @@ class Writer {
     }
   }
 
-  /** Throws where it cannot be done: then nothing is to be written. */
+  /** Throws where it cannot be restarted: then nothing may be written. */
   #beginLogAnew(): void {
     this.#setDurable(true)
     const checkpoint = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -301,7 +297,7 @@ function refused(cause: unknown): OperationOutcome {
   return { ok: false, message, ...(errcode !== undefined && { errcode }) }
 }
 
-/** SQLITE_IOERR, in all its shades. */
+/** SQLITE_IOERR and its extended codes. */
 const isOfDisk = (cause: unknown): boolean => ((errcodeOf(cause) ?? 0) & 0xff) === 10
 
 const errcodeOf = (cause: unknown): number | undefined =>
