@@ -8,28 +8,24 @@ import { publishedKeys } from './published-keys.ts'
 export interface KeyLearningOptions {
   readonly keys: ClusterKeys
   readonly onLearned: () => void
-  /** Called with the reason when the keys could not be fetched; they are asked for again later. */
+  /** Called where the keys could not be fetched; the hub retries later. */
   readonly onFailure: (cause: unknown) => void
 }
 
-/** How long fetched keys are believed to be all: clusters change theirs once in years. */
+/** How long fetched keys count as complete: clusters change theirs once in years. */
 const learnedForMs = 12 * 3_600_000
 const retryMs = 60_000
 
-/** A forwarder that heeds what answers say of their callers. */
 export interface AuthenticationForward {
   readonly forward: Forward
-  /**
-   * Resolves when the keys that are being fetched are known, or could not be had; at once where
-   * none are.
-   */
+  /** Resolves when a running fetch of the keys is over; at once where none runs. */
   readonly keysFetched: () => Promise<void>
 }
 
 /**
- * The same forwarder; it tells the caller's claim what was answered, and fetches the cluster's keys
- * when they are due. It fetches them with the token of a service account that an API server has
- * just accepted: service accounts may read the keys, nodes may not
+ * The same forwarder; it reports each answer to the caller's claim, and fetches the cluster's keys
+ * when they are due. It fetches them with a service account's token that an API server has just
+ * accepted: service accounts may read the keys, nodes may not
  * (system:service-account-issuer-discovery).
  */
 export function withAuthenticationOutcome(

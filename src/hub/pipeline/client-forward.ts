@@ -8,17 +8,14 @@ import type { OnShed } from './in-flight.ts'
 import { MemoryBudget } from './memory.ts'
 
 export interface ClientForwardOptions {
-  /**
-   * Where the keys that sign service accounts' tokens are kept, and who hears how fetching them
-   * went.
-   */
+  /** Where the keys that sign service accounts' tokens are kept, and the hooks of fetching them. */
   readonly learning: KeyLearningOptions
-  /** Roughly how much memory the process may use. */
+  /** The memory that the process may use, about. */
   readonly memoryLimitBytes: number
   readonly onShed: OnShed
 }
 
-/** How what clients ask is forwarded, and what the pipeline above has to know of that. */
+/** The forwarder for clients' requests, and the state that layers above it use. */
 export interface ClientForward {
   readonly forward: Forward
   readonly authentication: AuthenticationForward
@@ -26,8 +23,8 @@ export interface ClientForward {
 }
 
 /**
- * Forwards for clients: what an answer says of its caller is heeded, and what comes from the cloud
- * counts as held from its arrival on.
+ * Forwards clients' requests: answers update the caller's authentication, and their bytes count as
+ * held from their arrival on.
  */
 export function clientForward(
   forward: Forward,

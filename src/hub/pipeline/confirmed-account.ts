@@ -8,14 +8,14 @@ import type { Cloud } from '../upstream/cloud.ts'
 import type { AuthenticationForward } from './authentication-outcome.ts'
 import type { DispatchParts } from './dispatch.ts'
 
-/** How long the first request with a token may wait until it is known whose it is. */
+/** How long the first request with a token waits for the review of the token. */
 export const reviewTimeoutMs = 5_000
 const mostBytes = 64 * 1024
 
 /**
- * How many tokens are asked about at a time. A review outlasts the client that it is made for, as
- * others may wait for it, and so is bounded by no seat of the in-flight limit: without this,
- * anybody could have hundreds open at an API server with made-up tokens.
+ * The most concurrent reviews. A review may outlast its client, as other requests may wait for it,
+ * and so holds no seat of the in-flight limit: without this bound a caller with made-up tokens
+ * could have hundreds of them open at an API server.
  */
 export const mostReviews = 50
 
@@ -23,11 +23,10 @@ export const mostReviews = 50
 const versions = ['v1', 'v1beta1'] as const
 
 /**
- * Finds out whose a token is that names a service account, where the cluster's keys do not tell:
- * what is recorded for the account is read with each of its tokens, and with no other. It is found
- * out before the first request with the token goes on, so that all of them are recorded under the
- * same key. Offline there is nobody to ask, and requests with the keys at hand, or of the node, do
- * not come here.
+ * Determines the holder of a token that names a service account, where the cluster's keys do not
+ * show it: each token of the account reads what is recorded for the account, and no other token
+ * does. The first request with the token waits for that, so that all of them are recorded under the
+ * same key. Offline there is no review, and requests with known keys, or of the node, need none.
  */
 export function withConfirmedAccount(
   heeding: AuthenticationForward,
@@ -67,10 +66,10 @@ export function withConfirmedAccount(
 }
 
 /**
- * Whom an API server takes the caller for, as it says to that very token (SelfSubjectReview, which
- * everybody who is authenticated may create). `undefined` where none says it in time. An API server
- * without that API has accepted the token by saying so, and the keys are fetched with it: they are
- * waited for then, for they tell the same.
+ * The user that an API server sees in the token (SelfSubjectReview, which every authenticated user
+ * may create). `undefined` where none answers in time. An API server without that API proves with
+ * its 404 that it accepts the token, and the keys are fetched with it: the request waits for these,
+ * which show the holder as well.
  */
 async function holderOf(
   exchange: Exchange,
@@ -91,7 +90,7 @@ async function holderOf(
     }
     await Promise.race([keysFetched(), sleep(reviewTimeoutMs, signal)])
   } catch {
-    // Whatever went wrong, no API server has said it.
+    // After any failure the holder is unknown.
   }
   return undefined
 }

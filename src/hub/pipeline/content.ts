@@ -2,13 +2,10 @@ import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
 import { isTokenRequest } from '../../api/request/request-info.ts'
 
-/**
- * Of a larger body, or one of unknown length, nothing is read here: it passes as it comes, and its
- * answer is not kept.
- */
+/** A larger body, or one of unknown length, passes unread, and its answer is not recorded. */
 export const contentBytes = 64 * 1024
 
-/** Reads the bodies of token requests, by which their answers are kept and found again. */
+/** Reads the bodies of token requests, which are part of the key of their answers. */
 export function withContent(next: Handler<Exchange>): Handler<Exchange> {
   return (exchange) => {
     const { body, headers, info } = exchange

@@ -4,18 +4,18 @@ import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import { serviceUnavailable, StatusError, timeout } from '../../api/kube/status.ts'
 import { isWatch } from '../../api/request/request-info.ts'
 
-/** How long after its time a watch is ended that its server has not ended. */
+/** A watch that its server does not end in time is ended so much later. */
 const graceMs = 15_000
 
-/** Why the hub itself ends a watch. */
+/** The reasons for which the hub ends a watch. */
 const overTime = new Error('a watch was over its time')
 const stopped = new Error('the hub is stopping')
 
 /**
- * Ends a watch fifteen seconds after the time it asked for, unless that is more than a day, or when
- * `stopping` aborts: a watch outlasts any grace period, and its client goes on from its version
- * with the next hub. A watch that has not begun by then is answered 504 when its time is over, 503
- * when the hub stops. Nothing but watches is timed out here.
+ * Ends a watch fifteen seconds after the timeout that it requested, unless that is more than a day,
+ * or when `stopping` aborts: a watch outlasts any grace period, and its client continues from its
+ * version with the next hub. A watch that has not begun by then is answered 504 after its timeout,
+ * 503 when the hub stops. Only watches have a deadline here.
  */
 export function withDeadline(stopping: AbortSignal) {
   return (next: Handler<Exchange>): Handler<Exchange> => {

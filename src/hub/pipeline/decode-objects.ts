@@ -19,10 +19,10 @@ import { encodingOf } from '../../api/kube/media-type.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
 
-/** What is longer passes as it came: API servers take objects of 3 MiB, etcd of 1.5. */
+/** A longer answer passes unchanged: API servers accept objects of 3 MiB, etcd of 1.5. */
 const mostBytes = 16 * 1024 * 1024
 
-/** Verbs whose answers show one object, or several. */
+/** Verbs whose answers contain one object, or several. */
 const verbs: ReadonlySet<ResourceVerb> = new Set<ResourceVerb>([
   'get',
   'list',
@@ -35,7 +35,7 @@ const verbs: ReadonlySet<ResourceVerb> = new Set<ResourceVerb>([
 
 const ofSeveral: ReadonlySet<string> = new Set<ResourceVerb>(['list', 'deletecollection'])
 
-/** Subresources whose answers show the object itself. */
+/** Subresources whose answers contain the object itself. */
 const ofObject: ReadonlySet<string | undefined> = new Set([
   undefined,
   'status',
@@ -43,14 +43,14 @@ const ofObject: ReadonlySet<string | undefined> = new Set([
   'ephemeralcontainers',
 ])
 
-/** Whether the answer to a request may show objects that nobody has read on their way. */
+/** Whether the answer to a request may contain objects that the recorder has not decoded. */
 export const mayContainObjects = ({ verb, subresource }: ResourceRequest): boolean =>
   verbs.has(verb) && ofObject.has(subresource)
 
 /**
- * The object, or the list of them, in an answer that was not recorded, as those to most writes are
- * not, nor what is indented for people or asked for in another's name; the answer as it came where
- * there is none in it. Throws a `BrokenAnswer`.
+ * Decodes the object or the list in an answer that was not recorded: an answer to most writes, an
+ * indented one, or one to an impersonated request. Returns the answer unchanged where it contains
+ * none. Throws a `BrokenAnswer`.
  */
 export async function decodeObjects(
   reply: BytesReply,
@@ -77,7 +77,7 @@ export async function decodeObjects(
       return listIn(body, representation, asItCame) ?? asItCame
     }
     const read = readObject(representation.encoding, representation.projection, body)
-    // A Status says what became of the object.
+    // A Status reports the result, and contains no object.
     if (isPartial(read.gvk) || read.gvk.kind === 'Status') return asItCame
     return { ...asItCame, kind: 'object', representation, ...read }
   } catch (error) {
@@ -87,7 +87,7 @@ export async function decodeObjects(
 }
 
 /**
- * To be gone through as often as one likes; `undefined` where it is no list of whole objects.
+ * Its batches can be read any number of times; `undefined` where it is no list of whole objects.
  * Throws `MalformedBody`.
  */
 function listIn(
@@ -98,10 +98,10 @@ function listIn(
   const cutter = listDecoder(representation.encoding, representation.projection)
   const { head, batch } = cutter.push(body)
   const end = cutter.end()
-  // A Status tells in the place of the objects what became of them.
+  // A Status reports the result in place of the objects.
   if (!head?.gvk.kind.endsWith('List') || isPartial(objectKind(head.gvk))) return undefined
   const { gvk, bytes } = head
-  // All of it is here: it may be gone through again.
+  // The body is complete, and can be read again.
   const batches = {
     async *[Symbol.asyncIterator]() {
       if (batch) yield batch

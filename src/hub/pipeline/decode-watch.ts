@@ -8,9 +8,9 @@ import { encodingOf } from '../../api/kube/media-type.ts'
 import type { Representation } from '../../api/request/representation.ts'
 
 /**
- * A watch that was not recorded, read for its events, of whole objects only; the answer as it came
- * where it is none. What there was before an event is not known of it, nor what its collection
- * holds. As of a recorded one, where the upstream's stream breaks it ends cleanly.
+ * Decodes the events of a watch that was not recorded, of whole objects only; returns any other
+ * answer unchanged. Its events lack the previous states, and its collection has no snapshot. As a
+ * recorded watch it ends cleanly where the upstream stream breaks.
  */
 export function decodeWatch(
   reply: BytesReply,

@@ -37,34 +37,35 @@ import {
   requiresUpstream,
 } from './freshness.ts'
 
-/** The way to the cloud, what it answered before, and the recorder between them. */
+/** What it takes to read from an API server or the cache, and to record. */
 export interface UpstreamPathParts {
   readonly cloud: Cloud
   readonly forward: Forward
   readonly upgrade: Upgrade
   readonly recorder: Recorder
   readonly local: LocalFacts
-  /** Collections that all callers share; absent: none. */
+  /** The cachers that all callers share; absent: none. */
   readonly shared?: SharedCachers
   readonly onOutcome: ForwardOptions['onOutcome']
 }
 
 export interface DispatchParts extends UpstreamPathParts {
   readonly cachers: Cachers
-  /** Called when a request is answered from the cache although the hub is online. */
+  /** Called when the cache answers a request although the hub is online. */
   readonly onDiverted: () => void
 }
 
 /**
- * Asks the cloud or, offline, the cache. A request that the cloud fails to answer is answered from
- * the cache in the same exchange, with two exceptions: a write that may have been acted upon is
- * answered 503, and a request that the cloud alone can answer (see `wantsTheCloud`), or for which
- * the cache has only an older state than its caller was shown, is sent once more if an API server
- * answers a probe made for it; the second outcome stands, a 503 included.
+ * Forwards each request or, offline, answers it from the cache. A request that no API server
+ * answers is answered from the cache in the same exchange, with two exceptions. A write that may
+ * have taken effect is answered 503. A request that only an API server can answer (see
+ * `requiresUpstream`), or for which the cache is older than the caller's last observed version, is
+ * sent once more if an API server answers a probe made for it; that second outcome stands, a 503
+ * included.
  *
- * Where API servers refuse the hub's own credentials, the cache answers what would go up with them,
- * as offline. Reads are sent first: one that is accepted ends the refusal. Other requests are not,
- * once the refusal is known: what was sent of a body could not be answered here.
+ * Where API servers refuse the hub's own credentials, the cache answers the requests that use them,
+ * as offline. Reads are still sent first: one that is accepted ends the refusal. Other requests are
+ * not sent while the refusal is known: a body that was partly sent could not be answered here.
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const { cloud, cachers, shared } = parts
@@ -86,8 +87,8 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
 }
 
 /**
- * How cachers ask the cloud. `parts` is called for each request: what is asked depends on what
- * shared collections have shown, and these are made with the way to the cloud.
+ * The handlers of cachers. `parts` is called for each request: shared cachers are made with these
+ * handlers, and the handlers read what shared cachers have served.
  */
 export const upstreamHandlers = (parts: () => UpstreamPathParts): UpstreamHandlers => ({
   recorded: (exchange) => forwardWithRetry(exchange, parts()),
@@ -104,7 +105,7 @@ async function forwardUnlessRefused(exchange: Exchange, parts: DispatchParts): P
   } catch (refused) {
     if (!(refused instanceof CredentialsRefused) || isBodyConsumed(exchange)) throw refused
     const reply = await fromCache(exchange, parts).catch((error: unknown) => {
-      // The cache's own 503 would say that the cloud cannot be reached.
+      // The cache's own 503 would state that no API server can be reached.
       throw error instanceof StatusError && error.status.code === 503 ? refused : error
     })
     parts.onDiverted()
@@ -112,7 +113,7 @@ async function forwardUnlessRefused(exchange: Exchange, parts: DispatchParts): P
   }
 }
 
-/** Whether the request would be refused, and is none by which to find out that it no longer is. */
+/** Whether the request would be refused, and is none that could end the refusal. */
 const isRefused = (exchange: Exchange, { refusal }: Cloud): boolean =>
   refusal !== undefined &&
   exchange.credential === 'node' &&
@@ -122,8 +123,8 @@ const fromCache = async (exchange: Exchange, { shared, local }: DispatchParts): 
   shared?.offline(exchange) ?? answerLocally(exchange, local)
 
 /**
- * What is asked for, if the cache may answer it and it must not be older than what its caller was
- * shown: no older than that.
+ * The same read, not older than the caller's last observed version, where the cache may answer it
+ * and the caller has observed one.
  */
 function notOlderThanObserved(
   exchange: Exchange,
@@ -135,7 +136,7 @@ function notOlderThanObserved(
   return observed && asNotOlderThan(exchange, observed)
 }
 
-/** The cache's answer; `undefined` where that would take back what its caller was shown. */
+/** The cache's answer; `undefined` where that is older than what the caller has observed. */
 async function fromCacheIfCurrent(
   exchange: Exchange,
   parts: DispatchParts,
@@ -151,10 +152,7 @@ async function fromCacheIfCurrent(
   }
 }
 
-/**
- * Whether the caller was told that an object does not exist which the collection that it asks for
- * holds, as it is stored.
- */
+/** Whether an API server has answered 404 for an object of the collection as it is stored. */
 function isContradicted(exchange: Exchange, { shared, local }: UpstreamPathParts): boolean {
   const { info } = exchange
   if (!info.isResource || info.verb === 'get') return false
@@ -169,13 +167,12 @@ async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Prom
   } catch (error) {
     const failed = error instanceof Unreachable || error instanceof BrokenAnswer
     if (!failed || exchange.signal.aborted) throw error
-    // An API server may have acted on what was sent: only what changes nothing there can be
-    // answered a second time.
+    // An API server may have acted on a request that was sent: only a read can be answered again.
     const sent = error instanceof BrokenAnswer || error.sent
     if (sent && !changesNothing(exchange)) throw error
     const kept = requiresUpstream(exchange) ? undefined : await fromCacheIfCurrent(exchange, parts)
     if (!kept && (await parts.cloud.anyAnswers())) {
-      // What was already read of a body cannot be sent again.
+      // A body that was partly read cannot be sent again.
       if (isBodyConsumed(exchange)) throw error
       return forwardWithRetry(exchange, parts)
     }
@@ -184,10 +181,7 @@ async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Prom
   }
 }
 
-/**
- * Asks a second time where the answer broke off while it was recorded, if what was asked changes
- * nothing.
- */
+/** Retries once where the answer to a read broke off while it was recorded. */
 async function forwardWithRetry(exchange: Exchange, parts: UpstreamPathParts): Promise<Reply> {
   try {
     return await forwardAndRecord(exchange, parts)
@@ -221,7 +215,7 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
     const reply = await forward(current, { onOutcome })
     if (reply.status !== 504) return record(what, reply)
     // No API server has that version: all of them lag, or the cluster was restored from a backup. A
-    // consistent read tells which.
+    // consistent read decides.
     discard(reply)
   }
   const decisive = { ...asked, url: consistentUrl(exchange.url) }
@@ -229,8 +223,8 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
 }
 
 /**
- * At which version the caller would be, or was, shown offline what it asks for: a collection,
- * perhaps as a part of a wider one, or an object.
+ * The version at which the cache would answer, or has answered, this read offline: of the
+ * collection, perhaps as part of a wider one, or of the object.
  */
 function lastObservedOffline(
   exchange: Exchange,
@@ -257,8 +251,8 @@ const newest = (versions: readonly (ResourceVersion | undefined)[]): ResourceVer
     .at(-1)
 
 /**
- * A filter reads answers through the recorder for every caller; what a caller who has not proved
- * its identity was shown is recorded for nobody.
+ * Filters read every caller's answers through the recorder. Those of an unproven caller are
+ * recorded under an identity that no caller has.
  */
 const withProvenIdentity = (exchange: Exchange): Exchange =>
   isProven(exchange) ? exchange : { ...exchange, identity: provenIdentity(exchange) }

@@ -19,8 +19,8 @@ import { unpackedHeaders, withLength } from '../../http/exchange/unpacked.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 
 /**
- * Turns objects into bytes, in the form they are in; an object that nobody changed leaves in the
- * bytes it came in. The end of a list is sent only when its recorder has committed it.
+ * Encodes objects in their representation; an unchanged object leaves in its own bytes. The end of
+ * a list is sent only after its commit.
  */
 export function withEncoding(next: Handler<Exchange>): Handler<Exchange, WireReply> {
   return async (exchange) => encoded(await next(exchange))
@@ -47,7 +47,7 @@ function encoded(reply: Reply): WireReply {
   }
 }
 
-/** A body that is made while it is sent, no faster than the client reads it. */
+/** A body that is encoded as it is sent, at the pace of the client. */
 function streamed(
   headers: HeaderList,
   { status, from }: ListReply | WatchReply,
@@ -71,19 +71,19 @@ async function* listBody({
   yield (await list.end()).tail
 }
 
-/**
- * A batch that was put together here is copied into one chunk: a write for each object would cost
- * more than the copy.
- */
+/** A batch of changed objects is copied into one chunk: a write for each object would cost more. */
 const bytesOf = (batch: ListBatch, encoding: Encoding): readonly Uint8Array[] =>
   batch.bytes ?? [joined(listItems(encoding, batch.objects))]
 
-/** The frames of events that several watches are given, each in one form; gone with the event. */
+/**
+ * The frames of events that several watches share, each in one representation; collected with the
+ * event.
+ */
 const written = new WeakMap<WatchEvent, Uint8Array>()
 
 /**
- * A watch that its server ends at once, as an API server does that is being stopped, is held open
- * for `shortestWatchMs`, so that its client goes on from its version instead of listing again.
+ * A watch that ends at once, as at an API server that shuts down, is held open for `minWatchMs`, so
+ * that its client continues from its version instead of listing again.
  */
 async function* watchBody({
   representation,
@@ -105,7 +105,7 @@ async function* watchBody({
       if (event.type !== 'BOOKMARK') definitions = undefined
       return frame
     })
-    // What arrived together leaves in one write.
+    // Events that arrived together leave in one write.
     if (lengthOf(frames) > 0) yield [joined(frames)]
     silent = false
   }

@@ -25,8 +25,7 @@ import { MalformedPath } from '../../api/request/request-info.ts'
 import { StoreFailure } from '../store/store.ts'
 
 /**
- * A Status as an answer, with Retry-After where it says so (apiserver
- * pkg/endpoints/handlers/responsewriters).
+ * A Status as an answer, with its Retry-After (apiserver pkg/endpoints/handlers/responsewriters).
  */
 function statusReply(status: Status, encoding: Encoding): BodyReply {
   const body = statusBody(encoding, status)
@@ -43,7 +42,7 @@ function statusReply(status: Status, encoding: Encoding): BodyReply {
   return { kind: 'body', from: 'hub', status: status.code, headers, body }
 }
 
-/** What clients are told of a failure; `undefined` for one that nobody foresaw. */
+/** The Status for a failure; `undefined` for an unexpected one. */
 function statusOf(error: unknown): Status | undefined {
   if (error instanceof StatusError) return error.status
   if (error instanceof MalformedSelector) return badRequest(error.message)
@@ -66,16 +65,16 @@ function statusOf(error: unknown): Status | undefined {
   return undefined
 }
 
-/** Whether it is a failure that clients are told of in a Status of its own. */
+/** Whether a failure has a Status of its own. */
 export const isExpected = (error: unknown): boolean => statusOf(error) !== undefined
 
-/** Told of failures nobody foresaw: the one place where they are logged. */
+/** Called for unexpected failures: the one place where they are logged. */
 export type OnUnexpected = (
   error: unknown,
   what: { readonly method: string; readonly url: string },
 ) => void
 
-/** Failures become a Status in the encoding that the client reads. */
+/** Turns failures into a Status in the encoding that the client accepts. */
 export function withRescue(onUnexpected: OnUnexpected) {
   return (next: Handler<Exchange>): Handler<Exchange> =>
     async (exchange): Promise<Reply> => {
@@ -91,9 +90,8 @@ export function withRescue(onUnexpected: OnUnexpected) {
 }
 
 /**
- * Without the words of a refusal that may repeat the request, a selector of 60 KB say: who is not
- * proven is not to decide how long an answer is that the hub holds for it. Other failures have
- * words of the hub's own.
+ * The Status without its message, which may repeat a selector of 60 KB: an unproven caller must not
+ * decide how large an answer the hub holds for it. Messages of other codes are the hub's own.
  */
 function withoutEcho(status: Status): Status {
   const { code, details } = status
@@ -108,12 +106,12 @@ function withoutEcho(status: Status): Status {
   }
 }
 
-/** Told of answers to requests that never became exchanges. */
+/** Called for answers to requests that never became exchanges. */
 export type OnRefused = (incoming: Incoming, reply: BodyReply) => void
 
 /**
- * Answers a Status in JSON where no layer below caught the failure: it is not known then in which
- * form an answer is wanted.
+ * Answers a Status in JSON where no layer below caught the failure: the accepted representations
+ * are unknown then.
  */
 export function withLastResort(onUnexpected: OnUnexpected, onRefused: OnRefused) {
   return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> =>
@@ -132,8 +130,8 @@ export function withLastResort(onUnexpected: OnUnexpected, onRefused: OnRefused)
 }
 
 /**
- * To a malformed request Go's net/http answers in plain text, before the API server sees it
- * (net/http server.go, serve).
+ * Go's net/http answers a malformed request in plain text, before the API server sees it (net/http
+ * server.go, serve).
  */
 function noRequest(): BodyReply {
   const headers = ['Content-Type', 'text/plain; charset=utf-8', 'Connection', 'close']

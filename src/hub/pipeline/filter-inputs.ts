@@ -1,14 +1,14 @@
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 
 /**
- * Sees to it that what the filters of an exchange need to know is asked for. `undefined`: there is
- * nothing to wait for; what it returns resolves soon, known or not.
+ * Requests the inputs that the filters of an exchange need. `undefined`: there is nothing to wait
+ * for; otherwise resolves soon, whether they are known or not.
  */
 export type EnsureInputs = (exchange: Exchange) => Promise<void> | undefined
 
 /**
- * Lets a request wait, for a moment, for what its filters have never known: what it would be shown
- * before would be changed at once.
+ * Lets a request wait briefly for filter inputs that were never known: an earlier answer would
+ * change at once.
  */
 export const withFilterInputs =
   (learn: EnsureInputs) =>

@@ -9,9 +9,8 @@ import type { Representation } from '../../api/request/representation.ts'
 import { prepareFilters } from './prepare-filters.ts'
 
 /**
- * A list as its filters leave it; the same where they have nothing to do. Throws `BrokenAnswer`
- * where it breaks off before anything of it is passed on, and a StatusError where a filter cannot
- * settle what it has to.
+ * A filtered list; the same list where no filter acts. Throws `BrokenAnswer` where it breaks off
+ * before any of it is passed on, and a StatusError where a filter cannot prepare its decisions.
  */
 export async function filteredList(unfiltered: ListReply, chain: FilterChain): Promise<ListReply> {
   if (chain.filters.length === 0) return unfiltered
@@ -20,7 +19,7 @@ export async function filteredList(unfiltered: ListReply, chain: FilterChain): P
   const gvk = objectKind(list.gvk)
   const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, representation, chain)
   const headers = reply.headers.without((name) => name === 'content-length')
-  // What may have to be refused yet is not begun.
+  // A list that may still be refused must not begin.
   if (representation.encoding === 'json' && !chain.needsPreparing) {
     return { ...reply, headers, list: { ...streamOf(list), batches: each(list.batches, look) } }
   }
@@ -34,10 +33,7 @@ export async function filteredList(unfiltered: ListReply, chain: FilterChain): P
   }
 }
 
-/**
- * What a batch is shown as; the same one where nothing in it changes, so that it leaves in its own
- * bytes.
- */
+/** A filtered batch; the same one where no object changes, so that it leaves in its own bytes. */
 function lookAt(
   batch: ListBatch,
   gvk: GVK,
@@ -68,8 +64,8 @@ async function* each(
 }
 
 /**
- * The whole list, filtered: in protobuf the length of a list stands before its items, so that it
- * must be known before the first byte is sent. Throws `BrokenAnswer` where the list breaks off.
+ * The whole list, filtered: in protobuf the length of a list comes before its items, and must be
+ * known before the first byte is sent. Throws `BrokenAnswer` where the list breaks off.
  */
 async function staged(
   list: ListStream,
@@ -105,8 +101,8 @@ async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch>
 }
 
 /**
- * All batches, once what is to be settled of each is: a disk is waited for once, and not at every
- * batch.
+ * All batches, once the filters have prepared their decisions on all of them: one wait for the disk
+ * instead of one for each batch.
  */
 async function* onceSettled(
   batches: AsyncIterable<ListBatch>,
@@ -129,7 +125,7 @@ async function* onceSettled(
   }
 }
 
-/** The same list; `onListed` is told its version before its end is given out. */
+/** The same list; `onListed` is called with its version before its end is released. */
 export function notedList(reply: ListReply, onListed: (version: string) => void): ListReply {
   const { list, upstreamBody } = reply
   const end: ListStream['end'] = async () => {

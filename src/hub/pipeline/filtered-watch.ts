@@ -17,15 +17,15 @@ import {
 import { expired } from '../../api/kube/status.ts'
 import { prepareFilters } from './prepare-filters.ts'
 
-/** Who is told of what watches were owed. */
 export interface FilterChangeHooks {
   /**
-   * A client has been told of so many objects that look different since what filters know has
+   * A client was sent so many objects that its filters decide otherwise on since their inputs
    * changed.
    */
   readonly onDifference: (audience: ClientCollection, objects: number) => void
   /**
-   * A client has to list again, since its filters have changed, or what it was shown is not known.
+   * A client has to list again, as its filters have changed, or the state that it was shown is
+   * unknown.
    */
   readonly onExpired: (audience: ClientCollection, why: string) => void
 }
@@ -35,67 +35,68 @@ export interface FilteredWatchParts {
   readonly audience: ClientCollection
   readonly shown: ChainStateHistory
   readonly hooks: FilterChangeHooks
-  /** The chain of now; `undefined` where no filter stands for it. */
+  /** The current chain; `undefined` where no filter acts. */
   readonly chainNow: () => FilterChain | undefined
-  /** Calls back when it may be another. */
+  /** Calls back when the chain may have changed. */
   readonly onChange: (act: () => void) => Disposable
-  /** The chain as it was when the watch was answered. */
+  /** The chain when the watch was answered. */
   readonly chain: FilterChain | undefined
-  /** Where its client goes on from; absent: it begins with the state of the collection. */
+  /**
+   * The version that its client continues from; absent: it begins with the state of the collection.
+   */
   readonly from?: ResourceVersion
   /**
-   * The chains under which a client that goes on from there may have been shown what it holds, if
-   * other ones.
+   * Other chains under which a client that continues from there may have been shown its objects.
    */
   readonly former: readonly FilterChain[]
   readonly bookmarks: boolean
-  /** Says that the reply is not read any further. */
+  /** Cancels the reply. */
   readonly giveUp: () => void
 }
 
-/** How long a client is given to take what it was told, before it counts as told. */
+/** How long a client has to receive the differences before they count as received. */
 const takenMs = 10_000
 
-/** Why one has to list whose filters are others. */
+/** The reason to list again after a change of filters. */
 export const filtersChanged = 'the filters of this collection have changed'
 
-/** Why a client has to list that cannot be told what has changed for it. */
+/** The reason to list again where the differences cannot be computed. */
 export const shownUnknown = 'what its client was shown is not known'
 
-/** Tells a client that it has to list, as an API server does. */
+/** The event with which an API server makes a client list again. */
 export const expiredEvent = (why: string): ErrorEvent => ({
   type: 'ERROR',
   status: expired(`too old resource version: ${why}`),
 })
 
 /**
- * Events that were committed before what a client holds was compared with it, of objects that were
- * not: what the client holds of those it was shown by `former`.
+ * Events that were committed before the differences were computed, of objects that these did not
+ * include: the client was shown such objects under `former`.
  */
 interface Overtaken {
   readonly former: readonly FilterChain[]
-  /** How far the client had been told, and how far the collection had come. */
+  /** The version of the client, and that of the snapshot. */
   readonly position: ResourceVersion
   readonly held: ResourceVersion
 }
 
 /**
- * A watch as filters leave it, while they and what they know change under it: where only what they
- * know does, its client is told of the objects that look different by it, each with its own
- * version, and then of the version that it is at. Where the filters change it has to list. No live
- * event passes meanwhile.
+ * A filtered watch, whose filters and inputs may change. When inputs change, the client is sent the
+ * objects on which the filters now decide otherwise, each at its own version, and then a bookmark
+ * at the client's version. When the filters change, the client has to list again. No live event
+ * passes meanwhile.
  */
 export class FilteredWatch {
   readonly #parts: FilteredWatchParts
   #chain: FilterChain | undefined
   /**
-   * What the client was told last; `undefined`: its initial events are not over, as far as is
-   * known.
+   * The last observed version of the client; `undefined`: its initial events are not over, as far
+   * as is known.
    */
   #position: ResourceVersion | undefined
   #overtaken: readonly Overtaken[] = []
   #changed: boolean
-  /** There is a difference to be told once it is known where the client is. */
+  /** Differences are due as soon as the client's version is known. */
   #isLate = false
   #wake: () => void = () => undefined
   #gvk: GVK | undefined
@@ -108,7 +109,7 @@ export class FilteredWatch {
     this.#changed = true
   }
 
-  /** As in a `WatchReply`; known, too, where what is stored tells it before the first event. */
+  /** As in a `WatchReply`; known before the first event, too, where a snapshot has shown it. */
   get gvk(): GVK {
     return this.#gvk ?? this.#parts.reply.gvk()
   }
@@ -149,7 +150,7 @@ export class FilteredWatch {
     } finally {
       this.#taken?.[Symbol.dispose]()
       giveUp()
-      // It may be waiting for what its server says next: nobody has to wait for that.
+      // Not awaited: it may be waiting for the next event.
       void source.return?.().catch(() => undefined)
     }
   }
@@ -160,7 +161,7 @@ export class FilteredWatch {
     })
   }
 
-  /** Goes over to the chain of now. */
+  /** Switches to the current chain. */
   async *#renewed(): AsyncGenerator<readonly WatchEvent[]> {
     const { chainNow, audience, shown } = this.#parts
     const [before, now] = [this.#chain, chainNow()]
@@ -168,7 +169,7 @@ export class FilteredWatch {
     if (due === 'list') throw new Expired(filtersChanged)
     this.#changed = false
     if (due === 'difference' && this.#position === undefined && this.#parts.bookmarks) {
-      // Initial events are all judged alike. What has changed meanwhile is told when they are over.
+      // Initial events all pass the same chain. The differences follow after them.
       this.#isLate = true
       return
     }
@@ -187,12 +188,11 @@ export class FilteredWatch {
     const { reply, audience, shown, hooks, bookmarks } = this.#parts
     const position = this.#position
     if (!position) throw new Expired(shownUnknown)
-    // Another client of the audience may have come as far as the collection under a former state,
-    // and be away now.
+    // Another client may have observed the collection up to its newest version under a former
+    // state, and be disconnected now.
     await shown.begin(audience, now.state, this.#furthest(position))
     const representation = reply.representation()
-    // Gone through at once: what it holds is what was stored at its version only until something
-    // else is awaited.
+    // Read before anything is awaited: the snapshot is at its version only until then.
     using held = reply.snapshot?.()
     const version = resourceVersion(held?.resourceVersion)
     if (!held || !version || compareVersions(version, position) < 0) throw new Expired(shownUnknown)
@@ -216,7 +216,7 @@ export class FilteredWatch {
     this.#taken = after(takenMs, () => shown.recordDelivery(audience, now.state))
   }
 
-  /** How far the collection has come; not less than `position`. */
+  /** The version of the collection; not older than `position`. */
   #furthest(position: ResourceVersion): ResourceVersion {
     using held = this.#parts.reply.snapshot?.()
     if (!held) return position
@@ -234,22 +234,23 @@ export class FilteredWatch {
     if (isPlain && chain.filters.length === 0) return group
     const gvk = reply.gvk()
     await prepareFilters(chain, gvk, representation, objectsOf(group))
-    // Chains on parts are each watch's own.
+    // Chains for parts of objects are not shared between watches.
     const judge = reply.isShared && !audience.isPartial ? judgeOnce : filterEvent
     const { encoding } = representation
     return group.flatMap((event) => {
       const former = isPlain ? undefined : this.#formerOf(event)
       if (!former) return judge(chain, gvk, encoding, event) ?? []
       const [before = chain, ...others] = former
-      // In which way it was shown what was before is not known: then the event's type tells.
+      // Under which chain the client was shown the previous state is unknown: then the type of the
+      // event decides.
       const asked = others.length > 0 ? withoutPrevious(event) : event
       return filterEvent(chain, gvk, encoding, asked, before) ?? []
     })
   }
 
   /**
-   * The chains by which the client was shown what was before an event, where that has not been
-   * compared since.
+   * The chains under which the client was shown the previous state, where the differences did not
+   * include the object.
    */
   #formerOf(event: WatchEvent): readonly FilterChain[] | undefined {
     if (event.type === 'BOOKMARK' || event.type === 'ERROR') return undefined
@@ -262,7 +263,7 @@ export class FilteredWatch {
     )?.former
   }
 
-  /** These were passed on. */
+  /** Notes the versions of events that were passed on. */
   #told(group: readonly WatchEvent[]): void {
     const { from, audience, shown } = this.#parts
     const begins = from === undefined && this.#position === undefined
@@ -271,7 +272,7 @@ export class FilteredWatch {
       const told = versionOf(event)
       if (!told) continue
       if (begins && this.#position === undefined) {
-        // Its versions are in no order before one says that all up to it has been told.
+        // Initial events are unordered until a bookmark marks their end.
         if (event.type !== 'BOOKMARK') continue
         if (isEnd) shown.recordList(audience, stateOf(this.#chain), told)
         this.#position = told
@@ -287,7 +288,7 @@ export class FilteredWatch {
   }
 }
 
-/** Its client has to list. */
+/** The client has to list again. */
 class Expired extends Error {
   readonly code = 'EXPIRED'
 }
@@ -303,10 +304,10 @@ function withoutPrevious(event: WatchEvent): WatchEvent {
 const objectsOf = (events: readonly WatchEvent[]): readonly ApiObject[] =>
   events.flatMap((event) => ('object' in event ? [event.object] : []))
 
-/** What chains have made of events that several watches are given; gone with the event. */
+/** The results of chains for events that several watches share; collected with the event. */
 const judged = new WeakMap<WatchEvent, Map<FilterChain, WatchEvent | undefined>>()
 
-/** The same as `judgeEvent`, and the same instance for all who are shown the same. */
+/** The same as `judgeEvent`, but one result for all watches with the same chain. */
 const judgeOnce: typeof filterEvent = (chain, gvk, encoding, event) => {
   let made = judged.get(event)
   if (!made) judged.set(event, (made = new Map()))

@@ -21,17 +21,17 @@ import { prepareFilters } from './prepare-filters.ts'
 import { mayContainObjects, decodeObjects } from './decode-objects.ts'
 
 /**
- * How long a request waits for what its filters need to know first: right after the start it is
- * about to come.
+ * How long a request waits for the inputs of its filters: right after the start they are about to
+ * arrive.
  */
 const patienceMs = 5_000
 
 /**
- * Shows each component objects as its filters leave them, whether cloud or cache answers, the
- * objects in replies to writes included. Only whole objects can be judged: see `judgingParts` for
- * metadata and tables. While a filter would have to guess, its components get 503, as for what was
- * never listed. Who was shown a collection as other filters, or others inputs, made it is told of
- * what differs (`FilteredWatch`).
+ * Filters the objects in answers for each component, whether an API server or the cache answers,
+ * including the answers to writes. Only whole objects can be filtered: see `chainForPartial` for
+ * metadata and tables. While a filter lacks an input that it must not guess, its components get
+ * 503, as for a collection that was never listed. A client that was shown a collection under other
+ * filters or inputs is sent the differences (`FilteredWatch`).
  */
 export function withFilters(parts: FilterParts) {
   return (next: Handler<Exchange>): Handler<Exchange> =>
@@ -48,8 +48,8 @@ export function withFilters(parts: FilterParts) {
       try {
         return await filtered(reply, parts, exchange, info)
       } catch (error) {
-        // Nothing was passed on yet, so the request can be made once more; by now the cache may
-        // answer it.
+        // No part of the answer was passed on, so that the request can be retried; by now the cache
+        // may answer it.
         const isRepeatable = error instanceof BrokenAnswer && isRead(info)
         if (!isRepeatable || exchange.signal.aborted) throw error
         return filtered(await next(exchange), parts, exchange, info)
@@ -67,10 +67,7 @@ const chainNow = (
   info: ResourceRequest,
 ): FilterChain | undefined => filters.chainFor(component, info.gvr, info.verb, info)
 
-/**
- * The chain, once all is known that its filters wait for. Throws a 503 where that is not known in
- * time.
- */
+/** The chain, once its filters have their inputs. Throws a 503 where they do not arrive in time. */
 async function usableChain(
   filters: FilterChains,
   exchange: Exchange,
@@ -88,8 +85,8 @@ async function usableChain(
   const later = chainNow(filters, exchange, info)
   if (!later || later.missingInputs.length === 0) return later
   const missing = later.missingInputs.join(', ')
-  // Without Retry-After, as for what was never listed: with one a client would repeat it every
-  // second.
+  // Without Retry-After, as for a collection that was never listed: with it a client would retry
+  // every second.
   throw new StatusError(
     serviceUnavailable(`it is not known yet what filters depend on here: ${missing}`),
   )
@@ -116,7 +113,7 @@ async function filtered(
   return chain ? filteredObject(reply, chain, info) : reply
 }
 
-/** What is shown first under a state of the chain is known to have been when it is. */
+/** Records the state of the chain before the list is shown under it. */
 async function shownList(
   reply: ListReply,
   chain: FilterChain | undefined,
@@ -129,12 +126,13 @@ async function shownList(
   const state = stateOf(chain)
   await shown.begin(audience, state)
   const list = chain ? await filteredList(reply, chain) : reply
-  // Pages may have been shown under several states: a further one tells nothing of those before.
+  // Pages may have been shown under several states: a further page proves nothing about earlier
+  // ones.
   if (info.query.get('continue')) return list
   return notedList(list, (version) => shown.recordList(audience, state, version))
 }
 
-/** The objects that were deleted together, as a list shows them. */
+/** The deleted objects, as a list shows them. */
 async function deletedList(reply: ListReply, chain: FilterChain | undefined): Promise<Reply> {
   try {
     return chain ? await filteredList(reply, chain) : reply
@@ -160,7 +158,7 @@ async function filteredObject(
   const object = chain.apply(reply.gvk, reply.representation.encoding, reply.object)
   if (object === reply.object) return reply
   if (object === undefined) {
-    // Who has written an object knows it, and would take a refusal for a write that failed.
+    // The writer knows the object, and would take a refusal for a failed write.
     if (info.verb !== 'get') return reply
     throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
   }

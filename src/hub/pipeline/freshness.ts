@@ -10,9 +10,9 @@ import { areValidListOptions, listOptionsOf, isExactList } from '../../api/reque
 import { isTrue } from '../../api/request/request-info.ts'
 
 /**
- * Whether only the cloud may answer, as long as any API server answers its probe. True of writes,
- * and of reads that name no resource version (a get, a list, a watch that begins with a list):
- * those ask for the most recent state, which a cache cannot promise.
+ * Whether only an API server may answer while any of them answers its probe: writes, and reads
+ * without a resource version (a get, a list, a watch that begins with a list), which are consistent
+ * reads.
  */
 export function requiresUpstream({ method, info }: Exchange): boolean {
   if (method !== 'GET' && method !== 'HEAD') return true
@@ -23,11 +23,10 @@ export function requiresUpstream({ method, info }: Exchange): boolean {
 }
 
 /**
- * The newest resource version at which this caller was shown a collection, or any object of its
- * resource, where it asks for its state of any age (a list or WatchList of version 0, or a get of
- * an object in it): a lagging API server must not answer with an older one. `otherwise` is asked
- * what the caller was shown that is not its own. `undefined` where the caller was shown none, and
- * for all other requests.
+ * The last observed version of a caller whose read accepts any age (a list or WatchList from
+ * version 0, or a get from version 0): a lagging API server must not answer with an older one.
+ * `otherwise` returns the version that the caller may have observed in shared or offline answers.
+ * `undefined` where there is none, and for all other reads.
  */
 export function lastObservedFor(
   what: RecordingPlan,
@@ -43,7 +42,7 @@ export function lastObservedFor(
   const match = query.get('resourceVersionMatch') ?? ''
   const ofAnyAge = query.get('resourceVersion') === '0' && !query.get('continue')
   if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
-  // What is refused is not to be made something that is not.
+  // Invalid options must stay invalid.
   if (!areValidListOptions(query, isWatch)) return undefined
   const told = [...(what.storedVersions?.values() ?? []), what.lastObserved, otherwise()]
   return told
@@ -53,9 +52,9 @@ export function lastObservedFor(
 }
 
 /**
- * The same list, or watch that begins with the state, but not older than `version`. `undefined` for
- * all other requests: one that names exactly its version, or a further page, is given that; a get
- * is of one object, whose newest state is known.
+ * The same list, or watch that begins with the state, not older than `version`. `undefined` for all
+ * other requests: one for an exact version, or a further page, is answered as it is; a get reads
+ * one object, whose newest state is known.
  */
 export function asNotOlderThan(exchange: Exchange, version: ResourceVersion): Exchange | undefined {
   const { info, url } = exchange
@@ -65,7 +64,7 @@ export function asNotOlderThan(exchange: Exchange, version: ResourceVersion): Ex
   const asked = query.get('resourceVersion') ?? ''
   const isOfAnyAge = asked === '' || asked === '0'
   if (isWatch && !isTrue(query.get('sendInitialEvents'))) {
-    // An API server takes one from any version for a WatchList, unless it says otherwise.
+    // An API server treats a watch from any version as a WatchList, unless it says otherwise.
     if (!isOfAnyAge || query.has('sendInitialEvents')) return undefined
   }
   if (!areValidListOptions(query, isWatch)) return undefined
@@ -82,7 +81,7 @@ export function asNotOlderThan(exchange: Exchange, version: ResourceVersion): Ex
 }
 
 /**
- * The URL of the same list, not older than `version`. The limit is left out: at version 0 an API
+ * The URL of the same list, not older than `version`, and without the limit: at version 0 an API
  * server ignores it, but with a version it would read page by page from etcd (apiserver
  * pkg/storage/cacher, shouldDelegateList).
  */
@@ -94,14 +93,13 @@ export function notOlderThanUrl(url: string, version: ResourceVersion): string {
 }
 
 /**
- * The URL of the same WatchList, of the most recent state: one not older than a version is refused
- * within the stream, where that version does not come, and a client that takes any does not expect
- * that.
+ * The URL of the same WatchList as a consistent read: an API server refuses one that is not older
+ * than a future version within the stream, which a client that accepts any version does not expect.
  */
 export const consistentWatchListUrl = (url: string): string =>
   withQuery(url, (query) => query.set('resourceVersionMatch', 'NotOlderThan'))
 
-/** The URL of the same list, read consistently. */
+/** The URL of the same list as a consistent read. */
 export const consistentUrl = (url: string): string => withQuery(url, () => undefined)
 
 function withQuery(url: string, change: (query: URLSearchParams) => void): string {

@@ -12,7 +12,7 @@ import {
   type PriorityLevel,
 } from './priority-levels.ts'
 
-/** Why a request was not served. */
+/** Why a request was shed. */
 export type ShedReason = 'in-flight' | 'slow-body' | 'memory'
 
 export type OnShed = (reason: ShedReason, level: PriorityLevel) => void
@@ -24,20 +24,20 @@ export type OnShed = (reason: ShedReason, level: PriorityLevel) => void
 export const isShort = ({ info, upgrade }: Exchange): boolean => !isLongRunning(info) && !upgrade
 
 /**
- * How long a body may take to arrive: as long as an API server gives a whole short request
+ * How long a body may take: as long as an API server gives a whole short request
  * (--request-timeout).
  */
 export const bodyMs = 60_000
 
 /**
- * Answers 429 to short requests for which their priority level has no seat; they are never queued.
- * A request whose body is still on its way takes no seat, so that slow senders block no other
- * request; of those as many more are served at a time, by the same shares, and the one of the
- * lowest level that has been sending longest makes room.
+ * Answers 429 to short requests for which their priority level has no seat; it queues none. A
+ * request whose body is still arriving takes no seat, so that slow senders block no other request;
+ * of those as many more are served at a time, by the same shares, and the oldest of the lowest
+ * level is shed for a new one.
  *
- * A long-running request takes a seat only while its caller is unproven and it has not begun: an
- * API server that is slow to refuse a token would else be sent any number of watches with that
- * token.
+ * A long-running request takes a seat only while its caller is unproven and it has not begun:
+ * otherwise a caller could open any number of watches with a token that an API server is slow to
+ * refuse.
  */
 export function withInFlightLimit(seats: PriorityShares, onShed: OnShed) {
   return (next: Handler<Exchange>): Handler<Exchange> => {
@@ -74,7 +74,7 @@ async function heldUntilBegun(seat: Share, answer: Promise<Reply>): Promise<Repl
   return reply
 }
 
-/** The head of an answer tells whether the caller's token was accepted; its body may be long. */
+/** The head of an answer shows whether the caller's token was accepted; its body may be long. */
 async function raisedWhenProven(seat: Share, answer: Promise<Reply>): Promise<Reply> {
   const reply = await answer
   seat.rise()
@@ -86,7 +86,7 @@ interface Sender {
   readonly share: Share
 }
 
-/** Short requests whose bodies have not arrived whole, the oldest first. */
+/** Short requests whose bodies are still arriving, the oldest first. */
 class SlowSenders {
   readonly #shares: PriorityShares
   readonly #onShed: OnShed
@@ -97,7 +97,7 @@ class SlowSenders {
     this.#onShed = onShed
   }
 
-  /** Calls `arrived` when the whole body is there, unless the request is over by then. */
+  /** Calls `arrived` after the end of the body, unless the request is over by then. */
   serve(exchange: Exchange, next: Handler<Exchange>, arrived: () => void): Promise<Reply> {
     const one: Sender = {
       termination: new Termination(exchange),
@@ -131,7 +131,7 @@ class SlowSenders {
     this.#shed(
       first,
       tooManyRequests('too many requests at once, please send faster', 1),
-      // Part of it has gone up: no Retry-After has the client send that part again.
+      // Part of it was sent upstream: with Retry-After the client would repeat that part.
       timeout('too many requests at once, and the body of this one had not arrived whole'),
     )
   }

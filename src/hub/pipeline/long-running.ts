@@ -2,9 +2,9 @@ import type { Exchange, Handler, WireReply } from '../../http/exchange/exchange.
 import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
 
 /**
- * Marks answers that last and cannot be resumed elsewhere, such as followed logs. A hub that stops
- * ends its watches, whose clients resume them with the next hub; a lasting answer goes on for the
- * grace period, while all else is handed over.
+ * Marks long-running answers that cannot be resumed, such as followed logs. A hub that stops ends
+ * its watches, whose clients resume them at the next hub; a long-running answer continues for the
+ * grace period, while the successor serves everything else.
  */
 export function withLongRunning(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
   return (exchange) => {

@@ -13,18 +13,16 @@ import {
   type PriorityLevel,
 } from './priority-levels.ts'
 
-/** What a request body of unknown length is counted as. */
+/** The size that a request body of unknown length counts as. */
 const unknownBytes = 64 * 1024
 
 /**
- * The largest body that an API server takes (apiserver pkg/server/config.go, MaxRequestBodyBytes).
+ * The largest body that an API server accepts (apiserver pkg/server/config.go,
+ * MaxRequestBodyBytes).
  */
 const largestBody = 3 * 1024 * 1024
 
-/**
- * What short requests may hold together of the memory that all of the process may use; the rest is
- * the process itself.
- */
+/** The share of the process's memory for short requests; the rest is the process itself. */
 export const requestsShare = 1 / 2
 
 /**
@@ -32,7 +30,7 @@ export const requestsShare = 1 / 2
  */
 export const alwaysServed = 4
 
-/** How long a measurement of the process's size is used. */
+/** The process's size is measured at most so often. */
 const sampleMs = 250
 
 interface Holder {
@@ -48,13 +46,13 @@ const unknownFate = timeout(
 )
 
 /**
- * Bounds what short requests hold together: request bodies, and bytes that came from the cloud and
- * have not gone to a client. They may hold half of `limitBytes`, each priority level its share of
- * that; the rest is the process itself. New short requests whose level has no room are answered
- * 429, and where those under way still grow beyond it, the one that holds most is ended with 429. A
- * write that an API server has seen is ended last, as one whose fate is not known (504): its client
- * must not repeat it. New requests are also answered 429 while the whole process is larger than
- * `limitBytes`. Watches are bounded elsewhere (see `SlowWatches`).
+ * Bounds the memory of short requests: request bodies, and bytes that came from an API server and
+ * have not been sent to the client. They may hold half of `limitBytes`, each priority level its
+ * share of that. New short requests whose level has no room are answered 429; where those in flight
+ * still grow beyond it, the one that holds most is ended with 429. A write that an API server has
+ * received is ended last, with 504 as its result is unknown: its client must not repeat it. New
+ * requests are also answered 429 while the whole process is larger than `limitBytes`. `SlowWatches`
+ * bounds watches.
  */
 export class MemoryBudget {
   readonly #limit: number
@@ -77,7 +75,7 @@ export class MemoryBudget {
     return priorityLevels.reduce((sum, level) => sum + this.#bytes.taken(level), 0)
   }
 
-  /** A layer that answers 429 where memory is short. */
+  /** Answers 429 where memory is short. */
   readonly shedding =
     (next: Handler<Exchange>): Handler<Exchange> =>
     (exchange) => {
@@ -120,9 +118,9 @@ export class MemoryBudget {
     this.#holders.delete(id)
   }
 
-  /** Adds to what a request holds; a negative number takes away. */
+  /** Adds to the bytes that a request holds; a negative number subtracts. */
   #add(id: string, bytes: number): void {
-    // More may leave than came from the cloud: filters add bytes, and the cache answers, too.
+    // More may leave than arrived: filters add bytes, and the cache answers as well.
     this.#holders.get(id)?.bytes.add(bytes)
     if (bytes <= 0) return
     for (;;) {
@@ -131,9 +129,7 @@ export class MemoryBudget {
     }
   }
 
-  /**
-   * Ends one of those who share what this level may hold; false where none of them holds anything.
-   */
+  /** Ends one request that shares the limit of this level; false where none of them holds bytes. */
   #endOne(level: PriorityLevel): boolean {
     const upTo = priorityLevels.indexOf(level)
     const [first] = [...this.#holders]
@@ -147,12 +143,12 @@ export class MemoryBudget {
     return true
   }
 
-  /** Counts the bytes of an answer as they come from the cloud. */
+  /** Counts the bytes of an answer as they arrive. */
   received(id: string, source: ByteSource): ByteSource {
     return this.#counting(id, source, 1)
   }
 
-  /** A layer above all that hold bytes: what passes through it is no longer held. */
+  /** The layer above all that hold bytes: bytes that pass it are no longer held. */
   readonly sending =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     async (exchange) => {
@@ -172,10 +168,7 @@ function bodyBytes(contentLength: string | undefined): number {
   return Math.min(Number(contentLength) || 0, largestBody)
 }
 
-/**
- * What can be repeated goes before what cannot, the lower level before the higher, and then what
- * holds most.
- */
+/** Repeatable requests are ended first, then those of lower levels, then those that hold most. */
 const inOrderOfEnding = (one: Holder, other: Holder): number =>
   Number(other.termination.repeatable) - Number(one.termination.repeatable) ||
   priorityLevels.indexOf(one.bytes.level) - priorityLevels.indexOf(other.bytes.level) ||

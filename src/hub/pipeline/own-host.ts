@@ -3,8 +3,8 @@ import { forbidden, StatusError } from '../../api/kube/status.ts'
 import { rebindingFault } from '../../api/request/host-check.ts'
 
 /**
- * Refuses, on loopback, requests whose Host or Origin is foreign: a web page or somebody's DNS name
- * led the browser here.
+ * Refuses requests on loopback with a foreign Host or Origin: a web page or a rebound DNS name
+ * directed a browser here.
  */
 export function withOwnHost(ownHosts: ReadonlySet<string>) {
   return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> => {
@@ -24,8 +24,5 @@ export function withOwnHost(ownHosts: ReadonlySet<string>) {
   }
 }
 
-/**
- * Addresses of this host with the names by which it is called there: programs use a few, over and
- * over.
- */
+/** The number of address and Host pairs remembered: programs repeat a few. */
 const mostFamiliar = 64

@@ -10,11 +10,10 @@ import type { ObjectStore } from '../store/store.ts'
 const encodings = ['json', 'protobuf'] as const
 
 /**
- * A chain as it judges metadata and rows of a Table, which show too little of an object to be
- * judged by: it withholds what it withholds of the whole object, where that is stored at the same
- * version, as the caller or all callers were given it. Metadata alone would have filters guess at
- * what they do not see, and a row hides most of it: what is not stored passes, and nothing is
- * edited. Whole objects it judges as `chain` does.
+ * A chain for metadata and rows of a Table, which have too little of an object for a filter to
+ * decide by. It drops a part where `chain` drops the whole object, if that is stored at the same
+ * version, for the caller or for all callers. Parts of objects that are not stored pass, and none
+ * is edited. Whole objects it filters as `chain` does.
  */
 export function chainForPartial(
   chain: FilterChain,

@@ -29,11 +29,11 @@ export interface PipelineParts {
   readonly filtering: FilterParts
   readonly detectPropagation?: DetectPropagation
   readonly maxRequestsInFlight: number
-  /** Roughly how much memory the process may use. */
+  /** The memory that the process may use, about. */
   readonly memoryLimitBytes: number
-  /** Aborts when the hub is told to stop. */
+  /** Aborts when the hub begins to stop. */
   readonly stopping: AbortSignal
-  /** Names and addresses of this host by which callers may call it, besides those of loopback. */
+  /** Names and addresses besides loopback's under which callers may call this host. */
   readonly ownHosts: ReadonlySet<string>
   readonly clients: Pick<ClientForward, 'authentication' | 'memory'>
   readonly dispatch: DispatchParts
@@ -53,49 +53,49 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   )
   return (
     stack<Incoming, WireReply>()
-      // outermost: turns what no other layer caught into a Status in JSON
+      // outermost: turns failures that no other layer caught into a Status in JSON
       .through(withLastResort(parts.onUnexpected, refused))
-      // refuses a foreign Host or Origin before anything of the request is believed
+      // refuses a foreign Host or Origin before any of the request is trusted
       .through(withOwnHost(parts.ownHosts))
-      // parses the URL: identity and limits depend on what is asked
+      // parses the URL: authentication and limits depend on it
       .through(withRequestInfo)
-      // finds out who asks; the request becomes an exchange
+      // authenticates the caller: the request becomes an exchange
       .through(withIdentity(parts.callers))
-      // says to the listener who has proved to ask, before anything of the answer is made
+      // reports the proven caller to the listener, before any of the answer exists
       .through(withProvenCaller)
       // counts every answer, whichever layer below gives it
       .through(withTrace(parts.metrics, parts.onAnswer))
-      // marks followed logs and the like, which a handover does not wait for
+      // marks followed logs and the like, for which a hot restart does not wait
       .through(withLongRunning)
-      // above all that hold bytes: what passes here is no longer counted as held
+      // above all layers that hold bytes: bytes that pass here are no longer held
       .through(memory.sending)
-      // bounds what all watches together hold for clients that do not read
+      // bounds what all watches hold for clients that do not read
       .through(slowWatches.bounding)
-      // turns objects into bytes, in the form the client asked for
+      // encodes objects in the representation that the client accepts
       .through(withEncoding)
-      // turns failures into a Status in that form
+      // turns failures into a Status in that representation
       .through(withRescue(parts.onUnexpected))
       // sheds by priority level, before anything is queued
       .through(withInFlightLimit(seats, onShed))
       // sheds before memory runs out
       .through(memory.shedding)
-      // before anything is recorded or looked up: who asks is part of the key
+      // before anything is recorded or looked up: the identity is part of the key
       .through(withConfirmedAccount(authentication, parts.dispatch))
-      // reads what keeping an answer, or finding a kept one, depends on; below the limits on bodies
+      // reads the bodies that are part of a record's key; below the limits on bodies
       .through(withContent)
-      // ends a watch when its time is over or the hub stops, whoever answers it
+      // ends a watch at its deadline or when the hub stops, whatever answers it
       .through(withDeadline(parts.stopping))
-      // has asked for what filters need before they look
+      // requests the inputs of filters before these act
       .through(withFilterInputs(parts.ensureInputs))
-      // over cloud and cache alike, so that both answers are filtered the same
+      // above API servers and cache alike, so that both answers are filtered the same
       .through(withFilters(parts.filtering))
-      // finds what a hub before this one has filtered, where no filter acts here yet
+      // detects pods that an earlier hub has filtered, while no filter acts here
       .through(withPropagationDetection(parts.detectPropagation ?? (() => undefined)))
       .to(dispatcher(parts.dispatch))
   )
 }
 
-/** Counts what is shed, by reason and priority level. */
+/** Counts shed requests, by reason and priority level. */
 export const countingShed =
   ({ requestsRejected }: HubMetrics): OnShed =>
   (reason, level) =>

@@ -4,7 +4,7 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import { serviceUnavailable, StatusError } from '../../api/kube/status.ts'
 import type { Representation } from '../../api/request/representation.ts'
 
-/** Waits for what filters settle before they judge objects. Throws a 503 where they cannot. */
+/** Waits until filters have prepared their decisions on objects. Throws a 503 where they cannot. */
 export async function prepareFilters(
   chain: FilterChain,
   gvk: GVK,

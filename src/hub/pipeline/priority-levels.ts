@@ -2,9 +2,9 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import { isProven } from '../../http/exchange/proven.ts'
 
 /**
- * The priority levels of requests, as in API Priority and Fairness, the lowest first: callers that
- * have not proved who they are, other programs of the node, the node itself (its kubelet, and what
- * else of root's shows no token).
+ * The priority levels of requests, as in API Priority and Fairness, the lowest first: unproven
+ * callers, other programs of the node, the node itself (its kubelet, and root's programs without a
+ * token).
  */
 export const priorityLevels = ['unproven', 'workload', 'node'] as const
 
@@ -15,10 +15,7 @@ export function priorityLevelOf(exchange: Pick<Exchange, 'claim'>): PriorityLeve
   return isProven(exchange) ? 'workload' : 'unproven'
 }
 
-/**
- * How much of a total a level may take together with the levels below it. None is so small that a
- * level has nothing.
- */
+/** How much of a total a level may take together with the levels below it; at least one. */
 const limits: Readonly<Record<PriorityLevel, (total: number) => number>> = {
   unproven: (total) => Math.max(1, Math.floor(total / 10)),
   workload: (total) => Math.max(1, total - Math.max(1, Math.floor(total / 4))),
@@ -26,10 +23,10 @@ const limits: Readonly<Record<PriorityLevel, (total: number) => number>> = {
 }
 
 /**
- * A total of seats, or of bytes, of which each priority level may take a share. A level may use
- * what the levels above it leave, up to its limit, and a higher level all that is left: so a
- * quarter is the node's alone, and callers that have proved nothing get a tenth at most. What a
- * level takes beyond its limit counts against that level, never against a higher one.
+ * A total of seats, or of bytes, that the priority levels share. A level may use the unused share
+ * of the levels above it, up to its limit, and a higher level all of the rest: so a quarter is
+ * reserved for the node, and unproven callers have a tenth at most. The excess of a level counts
+ * against that level, never against a higher one.
  */
 export class PriorityShares {
   readonly #total: () => number
@@ -73,13 +70,15 @@ export class PriorityShares {
     return undefined
   }
 
-  /** Takes so much more at a level, or gives back where it is negative, whether it fits or not. */
+  /**
+   * Takes so much more at a level, or with a negative amount gives back, whether it fits or not.
+   */
   take(level: PriorityLevel, amount: number): void {
     this.#taken[level] += amount
   }
 }
 
-/** What one request has taken of a total. */
+/** The share of one request in a total. */
 export class Share {
   readonly #of: PriorityShares
   readonly #exchange: Pick<Exchange, 'claim'>
@@ -100,7 +99,7 @@ export class Share {
     return this.#amount
   }
 
-  /** Takes more, or gives back where `amount` is negative; no more than was taken. */
+  /** Takes more, or with a negative `amount` gives back; at most what was taken. */
   add(amount: number): void {
     this.rise()
     const difference = Math.max(amount, -this.#amount)
@@ -108,9 +107,7 @@ export class Share {
     this.#of.take(this.#level, difference)
   }
 
-  /**
-   * Counts at the level of proven callers from now on, where the caller has been proved meanwhile.
-   */
+  /** Counts at the level of proven callers from now on, if the caller has been proven since. */
   rise(): void {
     if (this.#level !== 'unproven' || !isProven(this.#exchange)) return
     this.#of.take('unproven', -this.#amount)

@@ -11,22 +11,19 @@ import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 
-/**
- * Whether somebody has shown an object otherwise than it is, before there was anything to show it
- * otherwise here.
- */
+/** Whether an object shows that an earlier hub has filtered it. */
 type IsPropagated = (gvk: GVK, encoding: Encoding, object: ApiObject) => boolean
 
 /**
- * What to look at the answer to an exchange for; `undefined`: nothing, or no longer. Whoever
- * notices sees to it that filters act from then on.
+ * The test for the answer to an exchange; `undefined`: none, or none any more. A test that succeeds
+ * makes filters act from then on.
  */
 export type DetectPropagation = (exchange: Exchange) => IsPropagated | undefined
 
 /**
- * Breaks lists and watches off that show what somebody before this hub has shown otherwise: its
- * client comes again, and then filters act. Until then nothing has to wait for them, and all passes
- * as it came.
+ * Breaks off lists and watches with an object that an earlier hub has filtered: the client repeats
+ * the request, and then filters act. Until then nothing waits for filters, and everything passes
+ * unchanged.
  */
 export const withPropagationDetection =
   (noticing: DetectPropagation) =>

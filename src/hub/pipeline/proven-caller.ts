@@ -2,11 +2,10 @@ import type { Exchange, Handler, WireReply } from '../../http/exchange/exchange.
 import { isProven } from '../../http/exchange/proven.ts'
 
 /**
- * Says to the listener who the caller has proved to be: before the request goes on or, where an API
- * server's answer is what proves the token, before that answer goes to the client. Layers below may
- * have found out by then that the token is a service account's: the account counts, so that
- * connections with many tokens of one account are those of one caller. A proof that the answer
- * takes back is taken back there, too.
+ * Reports the proven caller to the listener: before the request is passed on or, where an API
+ * server's answer proves the token, before that answer is sent. Layers below may have found by then
+ * that the token is a service account's: the account counts, so that connections with many tokens
+ * of one account count as one caller. If the answer disproves the caller, that is reported as well.
  */
 export function withProvenCaller(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
   return (exchange) => {

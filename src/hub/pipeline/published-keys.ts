@@ -6,13 +6,13 @@ import type { PublishedKeys } from '../identity/cluster-keys.ts'
 import type { Forward } from '../upstream/forward.ts'
 import { parseRequestInfo } from '../../api/request/request-info.ts'
 
-/** Keys that take longer than this to come, or are larger, are not used. */
+/** Keys that are larger, or take longer, are not used. */
 const patienceMs = 10_000
 const mostBytes = 1024 * 1024
 
 /**
- * The keys that the cluster publishes, read as the caller of `exchange`. Throws where they cannot
- * be had or are not an API server's.
+ * The keys that the cluster publishes, read with the credentials of `exchange`. Throws where they
+ * are not available, or not an API server's.
  */
 export async function publishedKeys(forward: Forward, exchange: Exchange): Promise<PublishedKeys> {
   const read = async (path: string): Promise<unknown> =>
@@ -23,8 +23,8 @@ export async function publishedKeys(forward: Forward, exchange: Exchange): Promi
 }
 
 /**
- * What an API server answers the caller of `exchange` at `path`. Throws unless it answers 200,
- * within `patienceMs` and `mostBytes`.
+ * An API server's answer to the caller of `exchange` at `path`. Throws unless it is a 200, within
+ * `patienceMs` and `mostBytes`.
  */
 async function textAt(forward: Forward, exchange: Exchange, path: string): Promise<string> {
   const giveUp = new AbortController()

@@ -4,12 +4,12 @@ import { componentOf } from '../../api/request/component.ts'
 import { representationsOf } from '../../api/request/representation.ts'
 import { parseRequestInfo, type RequestInfo } from '../../api/request/request-info.ts'
 
-/** A request whose URL is understood. */
+/** A request with its parsed URL. */
 export interface ParsedRequest extends Incoming {
   readonly info: RequestInfo
 }
 
-/** Parses what is asked. */
+/** Parses the URL of a request. */
 export function withRequestInfo(
   next: Handler<ParsedRequest, WireReply>,
 ): Handler<Incoming, WireReply> {
@@ -20,8 +20,8 @@ export function withRequestInfo(
 }
 
 /**
- * Finds out who asks, through which component, and in which forms an answer is wanted: the request
- * becomes an exchange.
+ * Authenticates the caller, and determines its component and the representations that it accepts:
+ * the request becomes an exchange.
  */
 export function withIdentity(rules: AuthenticationRules) {
   return (next: Handler<Exchange, WireReply>): Handler<ParsedRequest, WireReply> =>

@@ -30,9 +30,9 @@ import { chainForPartial } from './partial-objects.ts'
 import { decodeWatch } from './decode-watch.ts'
 
 /**
- * A watch as its filters leave it. One that goes on from what its client was shown under another
- * state of the filters begins with what looks different now; where the filters themselves were
- * others, or it is not known what they were, its client has to list.
+ * A filtered watch. One that continues from a version at which its client was shown objects under
+ * another state of the filters begins with the differences; where the filters themselves were
+ * others, or the state is unknown, the client has to list again.
  */
 export async function resumedWatch(
   parts: FilterParts,
@@ -84,7 +84,7 @@ type Judging = (chain: FilterChain | undefined) => FilterChain | undefined
 
 const asItIs: Judging = (chain) => chain
 
-/** Of one chain always the same one. */
+/** One result for each chain. */
 function onParts(store: ObjectStore, exchange: Exchange, info: ResourceRequest): Judging {
   const known = new WeakMap<FilterChain, FilterChain>()
   return (chain) => {
@@ -97,7 +97,7 @@ function onParts(store: ObjectStore, exchange: Exchange, info: ResourceRequest):
 
 const nothing: readonly FilterChain[] = []
 
-/** `undefined`: it begins with the state of the collection, or with whatever comes next. */
+/** `undefined`: it begins with the state of the collection, or with the next event. */
 function goesOnFrom({ query }: ResourceRequest): ResourceVersion | undefined {
   if (isTrue(query.get('sendInitialEvents'))) return undefined
   return resourceVersion(query.get('resourceVersion') ?? undefined)
@@ -143,8 +143,8 @@ async function* once<T>(value: T): AsyncGenerator<T> {
 }
 
 /**
- * A watch that passes unread, until a filter stands for it: then its client comes back, and is told
- * what it is owed.
+ * A watch that passes undecoded until a filter acts: then it ends, and the client's next watch
+ * begins with the differences.
  */
 function endedByFilters(
   reply: BytesReply,
@@ -152,7 +152,7 @@ function endedByFilters(
   chainNow: () => FilterChain | undefined,
 ): BytesReply {
   const source: ByteSource = (sink) => {
-    // An answer whose body is here already may come to its end at once.
+    // An answer whose body has arrived may end at once.
     let giveUp = (): void => undefined
     const changes = onChange(() => {
       if (!chainNow()) return

@@ -2,11 +2,11 @@ import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchan
 import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
 import { isShort } from './in-flight.ts'
 
-/** What they may hold together of the memory that all of the process may use. */
+/** The share of the process's memory for slow clients. */
 export const watchesShare = 1 / 4
 
 /**
- * A watch was ended because it held too much; its client watches again, as when an API server ends
+ * A watch was ended because it held too much; its client watches again, as after an API server ends
  * a slow watch.
  */
 class SlowWatch extends Error {
@@ -24,10 +24,10 @@ interface SlowClient {
 }
 
 /**
- * Bounds what watches and other lasting answers hold together for clients that do not keep up, to a
- * quarter of `limitBytes`. Beyond that the one that holds most is broken off, and the next, until
- * the rest fits; `onEnded` is called for each. What a sink takes before it asks its source to stop
- * is not counted.
+ * Bounds what watches and other long-running answers hold for slow clients, to a quarter of
+ * `limitBytes`. Beyond that the one that holds most is broken off, and the next, until the rest
+ * fits; `onEnded` is called for each. Bytes that a sink takes before it stops its source are not
+ * counted.
  */
 export class SlowWatches {
   readonly #limit: number
@@ -45,7 +45,7 @@ export class SlowWatches {
     return this.#held
   }
 
-  /** A layer that counts what waits for clients. */
+  /** Counts the bytes that wait for clients. */
   readonly bounding =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     (exchange) => {
@@ -72,8 +72,7 @@ export class SlowWatches {
         write: (chunk) => {
           if (ended) return false
           if (sink.write(chunk)) return true
-          // When it resolves the client has room again or is gone: either way nothing is held any
-          // more.
+          // By then the client has room again or has disconnected: either way nothing is held.
           if (one.held === 0) void sink.drained().then(() => this.#release(one))
           this.#hold(one, chunk.byteLength)
           return false

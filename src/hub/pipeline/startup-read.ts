@@ -5,16 +5,16 @@ import type { Cloud } from '../upstream/cloud.ts'
 import { requiresUpstream } from './freshness.ts'
 
 /**
- * How long a read of any age waits, after the start, to be told whether there is a cloud: over a
- * link that is there, a probe takes less.
+ * How long a read of any age waits for the first probe after the start: where API servers can be
+ * reached, a probe takes less.
  */
 const patienceMs = 100
 
 /**
- * Waits for the first verdict on the cloud; but no longer than a moment where the cache may answer:
- * an API server that takes connections and says nothing is found out only when its probe's time is
- * over, and a node that boots without a link is not to wait for that. The answer of the cache,
- * which is `undefined` where it must not answer yet; `undefined` where there is a verdict by now.
+ * Waits until it is known whether the hub is online; but only briefly where the cache may answer:
+ * an API server that accepts connections and does not answer is detected only at the timeout of its
+ * probe, and a node that boots offline must not wait for that. Returns the cache's answer where it
+ * is still unknown; `undefined` once it is known.
  */
 export async function answerAtStartup(
   exchange: Exchange,
@@ -33,7 +33,7 @@ export async function answerAtStartup(
     if (!(error instanceof StatusError)) throw error
     return undefined
   })
-  // What the cache refuses, the cloud may know.
+  // What the cache refuses an API server may answer.
   if (!reply) await cloud.onlineKnown()
   return reply
 }

@@ -3,7 +3,7 @@ import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { StatusError, type Status } from '../../api/kube/status.ts'
 import { changesNothing } from '../../api/request/request-info.ts'
 
-/** Lets a layer end a request whose client still waits. */
+/** Lets a layer end a request whose client still waits for the answer. */
 export class Termination {
   readonly #exchange: Exchange
   readonly #abort = new LightAbort()
@@ -16,8 +16,7 @@ export class Termination {
   }
 
   /**
-   * Hands the exchange on with a signal that aborts when the client has gone, and when `end` is
-   * called.
+   * Passes the exchange on with a signal that aborts when the client disconnects, and after `end`.
    */
   serve(next: Handler<Exchange>): Promise<Reply> {
     const { promise, resolve, reject } = this.#answer
@@ -30,15 +29,15 @@ export class Termination {
   }
 
   /**
-   * Whether the client may repeat the request without harm: it changes nothing, or no API server
-   * has seen any of it.
+   * Whether the client may safely repeat the request: it is a read, or no API server has received
+   * any of it.
    */
   get repeatable(): boolean {
     return !this.#sent || changesNothing(this.#exchange)
   }
 
   /**
-   * Answers with `refusal`, which may have the client repeat the request, or where the request is
+   * Answers with `refusal`, which may make the client repeat the request, or where the request is
    * not repeatable with `unknown`, which must not. An answer that has begun is broken off instead.
    */
   end(refusal: Status, unknown: Status): void {

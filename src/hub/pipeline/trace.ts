@@ -26,7 +26,7 @@ export interface AnswerLine {
 
 export type OnAnswer = (line: AnswerLine) => void
 
-/** Counts and times each request by verb, resource, component and source, whoever answers it. */
+/** Counts and times each request by verb, resource, component and source. */
 export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
   return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     async (exchange) => {
@@ -70,8 +70,8 @@ export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
 }
 
 /**
- * Counts answers to requests that never became exchanges: who asked, or for what, could not be
- * told.
+ * Counts answers to requests that never became exchanges, as they could not be parsed or
+ * authenticated.
  */
 export function refusalTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
   return (

@@ -15,8 +15,8 @@ export function trafficLabels({ info, component }: Exchange): TrafficLabels {
 }
 
 /**
- * The same forwarder; it counts the bytes of answers as they come, so that those of a watch are
- * seen while it lasts.
+ * The same forwarder; it counts the bytes of answers as they arrive, so that a watch counts while
+ * it lasts.
  */
 export const countingBytes =
   (forward: Forward, metrics: HubMetrics): Forward =>
