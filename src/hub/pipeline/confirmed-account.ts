@@ -29,7 +29,7 @@ const versions = ['v1', 'v1beta1'] as const
  * same key. Offline there is no review, and requests with known keys, or of the node, need none.
  */
 export function withConfirmedAccount(
-  heeding: AuthenticationForward,
+  authentication: AuthenticationForward,
   {
     cloud,
     onOutcome,
@@ -58,7 +58,7 @@ export function withConfirmedAccount(
     if (reviews >= mostReviews) return undefined
     reviews++
     try {
-      return await holderOf(exchange, heeding, onOutcome)
+      return await holderOf(exchange, authentication, onOutcome)
     } finally {
       reviews--
     }

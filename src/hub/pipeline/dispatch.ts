@@ -195,31 +195,31 @@ async function forwardWithRetry(exchange: Exchange, parts: UpstreamPathParts): P
 async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): Promise<Reply> {
   if (exchange.upgrade) return parts.upgrade(exchange)
   const { onOutcome, forward, recorder } = parts
-  const what = recorder.plan(exchange)
-  if (what === undefined) return forward(exchange, { onOutcome })
+  const plan = recorder.plan(exchange)
+  if (plan === undefined) return forward(exchange, { onOutcome })
   const record = (wanted: RecordingPlan, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, withProvenIdentity(exchange), reply)
   const asked = { ...exchange, headers: withReadableEncodings(exchange.headers) }
-  const told = lastObservedFor(what, () =>
+  const observed = lastObservedFor(plan, () =>
     newest([parts.shared?.lastObserved(exchange), lastObservedOffline(exchange, parts.local)]),
   )
-  if (told === undefined) {
-    return record(what, await forward(asked, { onOutcome }))
+  if (observed === undefined) {
+    return record(plan, await forward(asked, { onOutcome }))
   }
-  if (what.kind === 'watch') {
+  if (plan.kind === 'watch') {
     const current = { ...asked, url: consistentWatchListUrl(exchange.url) }
-    return record({ ...what, isConsistent: true }, await forward(current, { onOutcome }))
+    return record({ ...plan, isConsistent: true }, await forward(current, { onOutcome }))
   }
   if (!isContradicted(exchange, parts)) {
-    const current = { ...asked, url: notOlderThanUrl(exchange.url, told) }
+    const current = { ...asked, url: notOlderThanUrl(exchange.url, observed) }
     const reply = await forward(current, { onOutcome })
-    if (reply.status !== 504) return record(what, reply)
+    if (reply.status !== 504) return record(plan, reply)
     // No API server has that version: all of them lag, or the cluster was restored from a backup. A
     // consistent read decides.
     discard(reply)
   }
   const decisive = { ...asked, url: consistentUrl(exchange.url) }
-  return record({ ...what, isConsistent: true }, await forward(decisive, { onOutcome }))
+  return record({ ...plan, isConsistent: true }, await forward(decisive, { onOutcome }))
 }
 
 /**

@@ -17,7 +17,7 @@ export async function filteredList(unfiltered: ListReply, chain: FilterChain): P
   const { upstreamBody: _unfiltered, ...reply } = unfiltered
   const { representation, list } = reply
   const gvk = objectKind(list.gvk)
-  const look = (batch: ListBatch): ListBatch => lookAt(batch, gvk, representation, chain)
+  const look = (batch: ListBatch): ListBatch => filterBatch(batch, gvk, representation, chain)
   const headers = reply.headers.without((name) => name === 'content-length')
   // A list that may still be refused must not begin.
   if (representation.encoding === 'json' && !chain.needsPreparing) {
@@ -25,7 +25,7 @@ export async function filteredList(unfiltered: ListReply, chain: FilterChain): P
   }
   const settle = (batch: ListBatch): Promise<void> =>
     prepareFilters(chain, gvk, representation, batch.objects)
-  const batches = chain.needsPreparing ? onceSettled(list.batches, settle) : list.batches
+  const batches = chain.needsPreparing ? oncePrepared(list.batches, settle) : list.batches
   return {
     ...reply,
     headers,
@@ -34,7 +34,7 @@ export async function filteredList(unfiltered: ListReply, chain: FilterChain): P
 }
 
 /** A filtered batch; the same one where no object changes, so that it leaves in its own bytes. */
-function lookAt(
+function filterBatch(
   batch: ListBatch,
   gvk: GVK,
   { encoding }: Representation,
@@ -104,7 +104,7 @@ async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch>
  * All batches, once the filters have prepared their decisions on all of them: one wait for the disk
  * instead of one for each batch.
  */
-async function* onceSettled(
+async function* oncePrepared(
   batches: AsyncIterable<ListBatch>,
   settle: (batch: ListBatch) => Promise<void>,
 ): AsyncGenerator<ListBatch> {

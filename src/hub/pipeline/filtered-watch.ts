@@ -55,7 +55,7 @@ export interface FilteredWatchParts {
 }
 
 /** How long a client has to receive the differences before they count as received. */
-const takenMs = 10_000
+const receivedMs = 10_000
 
 /** The reason to list again after a change of filters. */
 export const filtersChanged = 'the filters of this collection have changed'
@@ -73,7 +73,7 @@ export const expiredEvent = (why: string): ErrorEvent => ({
  * Events that were committed before the differences were computed, of objects that these did not
  * include: the client was shown such objects under `former`.
  */
-interface Overtaken {
+interface UncomparedEvents {
   readonly former: readonly FilterChain[]
   /** The version of the client, and that of the snapshot. */
   readonly position: ResourceVersion
@@ -94,13 +94,13 @@ export class FilteredWatch {
    * as is known.
    */
   #position: ResourceVersion | undefined
-  #overtaken: readonly Overtaken[] = []
+  #uncompared: readonly UncomparedEvents[] = []
   #changed: boolean
   /** Differences are due as soon as the client's version is known. */
-  #isLate = false
+  #differencesDue = false
   #wake: () => void = () => undefined
   #gvk: GVK | undefined
-  #taken: Disposable | undefined
+  #receivedTimer: Disposable | undefined
 
   constructor(parts: FilteredWatchParts) {
     this.#parts = parts
@@ -132,14 +132,14 @@ export class FilteredWatch {
         }
         void next.then(here, here)
         while (this.#changed || !isHere) {
-          if (this.#changed) yield* this.#renewed()
-          else await this.#woken()
+          if (this.#changed) yield* this.#switchChain()
+          else await this.#untilWoken()
         }
         const group = await next
         if (group.done === true) return
-        const shown = await this.#judged(group.value)
+        const shown = await this.#filter(group.value)
         if (shown.length > 0) yield shown
-        this.#told(group.value)
+        this.#notePosition(group.value)
       }
     } catch (error) {
       if (!(error instanceof Expired)) throw error
@@ -148,21 +148,21 @@ export class FilteredWatch {
       shown.recordRelist(audience, stateOf(this.#parts.chainNow()))
       yield [expiredEvent(error.message)]
     } finally {
-      this.#taken?.[Symbol.dispose]()
+      this.#receivedTimer?.[Symbol.dispose]()
       giveUp()
       // Not awaited: it may be waiting for the next event.
       void source.return?.().catch(() => undefined)
     }
   }
 
-  #woken(): Promise<void> {
+  #untilWoken(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve
     })
   }
 
   /** Switches to the current chain. */
-  async *#renewed(): AsyncGenerator<readonly WatchEvent[]> {
+  async *#switchChain(): AsyncGenerator<readonly WatchEvent[]> {
     const { chainNow, audience, shown } = this.#parts
     const [before, now] = [this.#chain, chainNow()]
     const due = updateBetween(stateOf(before), stateOf(now))
@@ -170,7 +170,7 @@ export class FilteredWatch {
     this.#changed = false
     if (due === 'difference' && this.#position === undefined && this.#parts.bookmarks) {
       // Initial events all pass the same chain. The differences follow after them.
-      this.#isLate = true
+      this.#differencesDue = true
       return
     }
     this.#chain = now
@@ -196,7 +196,7 @@ export class FilteredWatch {
     using held = reply.snapshot?.()
     const version = resourceVersion(held?.resourceVersion)
     if (!held || !version || compareVersions(version, position) < 0) throw new Expired(shownUnknown)
-    this.#overtaken = [...this.#overtaken, { former, position, held: version }]
+    this.#uncompared = [...this.#uncompared, { former, position, held: version }]
     const gvk = (this.#gvk = objectKind(held.gvk))
     const { encoding } = representation
     const settle = (objects: readonly ApiObject[]): Promise<void> =>
@@ -212,8 +212,8 @@ export class FilteredWatch {
     if (objects > 0 && bookmarks) {
       yield [{ type: 'BOOKMARK', resourceVersion: position, initialEventsEnd: false }]
     }
-    this.#taken?.[Symbol.dispose]()
-    this.#taken = after(takenMs, () => shown.recordDelivery(audience, now.state))
+    this.#receivedTimer?.[Symbol.dispose]()
+    this.#receivedTimer = after(receivedMs, () => shown.recordDelivery(audience, now.state))
   }
 
   /** The version of the collection; not older than `position`. */
@@ -224,13 +224,13 @@ export class FilteredWatch {
     return version && compareVersions(version, position) > 0 ? version : position
   }
 
-  async #judged(group: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
+  async #filter(group: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const chain = this.#chain
     if (!chain) return group
     const { reply, audience } = this.#parts
     const representation = reply.representation()
     if (representation.projection !== 'object' && !audience.isPartial) return group
-    const isPlain = this.#overtaken.length === 0
+    const isPlain = this.#uncompared.length === 0
     if (isPlain && chain.filters.length === 0) return group
     const gvk = reply.gvk()
     await prepareFilters(chain, gvk, representation, objectsOf(group))
@@ -257,14 +257,14 @@ export class FilteredWatch {
     const version = resourceVersion(event.object.resourceVersion)
     const before = resourceVersion(event.previous?.resourceVersion)
     if (!version || !before) return undefined
-    return this.#overtaken.find(
+    return this.#uncompared.find(
       ({ position, held }) =>
         compareVersions(version, held) <= 0 && compareVersions(before, position) <= 0,
     )?.former
   }
 
   /** Notes the versions of events that were passed on. */
-  #told(group: readonly WatchEvent[]): void {
+  #notePosition(group: readonly WatchEvent[]): void {
     const { from, audience, shown } = this.#parts
     const begins = from === undefined && this.#position === undefined
     for (const event of group) {
@@ -276,13 +276,13 @@ export class FilteredWatch {
         if (event.type !== 'BOOKMARK') continue
         if (isEnd) shown.recordList(audience, stateOf(this.#chain), told)
         this.#position = told
-        this.#changed ||= this.#isLate
-        this.#isLate = false
+        this.#changed ||= this.#differencesDue
+        this.#differencesDue = false
       } else if (!this.#position || compareVersions(told, this.#position) > 0) this.#position = told
     }
-    const { length } = this.#overtaken
+    const { length } = this.#uncompared
     if (length === 0) return
-    this.#overtaken = this.#overtaken.filter(
+    this.#uncompared = this.#uncompared.filter(
       ({ held }) => !this.#position || compareVersions(this.#position, held) < 0,
     )
   }
@@ -305,12 +305,12 @@ const objectsOf = (events: readonly WatchEvent[]): readonly ApiObject[] =>
   events.flatMap((event) => ('object' in event ? [event.object] : []))
 
 /** The results of chains for events that several watches share; collected with the event. */
-const judged = new WeakMap<WatchEvent, Map<FilterChain, WatchEvent | undefined>>()
+const results = new WeakMap<WatchEvent, Map<FilterChain, WatchEvent | undefined>>()
 
 /** The same as `judgeEvent`, but one result for all watches with the same chain. */
 const judgeOnce: typeof filterEvent = (chain, gvk, encoding, event) => {
-  let made = judged.get(event)
-  if (!made) judged.set(event, (made = new Map()))
+  let made = results.get(event)
+  if (!made) results.set(event, (made = new Map()))
   if (!made.has(chain)) made.set(chain, filterEvent(chain, gvk, encoding, event))
   return made.get(chain)
 }

@@ -29,23 +29,23 @@ export function requiresUpstream({ method, info }: Exchange): boolean {
  * `undefined` where there is none, and for all other reads.
  */
 export function lastObservedFor(
-  what: RecordingPlan,
+  plan: RecordingPlan,
   otherwise: () => ResourceVersion | undefined = () => undefined,
 ): ResourceVersion | undefined {
-  if (what.kind === 'document' || what.kind === 'token') return undefined
-  const { query, verb } = what.info
-  if (what.kind === 'object') {
+  if (plan.kind === 'document' || plan.kind === 'token') return undefined
+  const { query, verb } = plan.info
+  if (plan.kind === 'object') {
     return verb === 'get' && query.get('resourceVersion') === '0' ? otherwise() : undefined
   }
-  const isWatch = what.kind === 'watch'
+  const isWatch = plan.kind === 'watch'
   if (isWatch && !isTrue(query.get('sendInitialEvents'))) return undefined
   const match = query.get('resourceVersionMatch') ?? ''
   const ofAnyAge = query.get('resourceVersion') === '0' && !query.get('continue')
   if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
   // Invalid options must stay invalid.
   if (!areValidListOptions(query, isWatch)) return undefined
-  const told = [...(what.storedVersions?.values() ?? []), what.lastObserved, otherwise()]
-  return told
+  const versions = [...(plan.storedVersions?.values() ?? []), plan.lastObserved, otherwise()]
+  return versions
     .flatMap((version) => resourceVersion(version) ?? [])
     .toSorted(compareVersions)
     .at(-1)

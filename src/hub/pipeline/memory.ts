@@ -60,7 +60,7 @@ export class MemoryBudget {
   readonly #size: () => number
   readonly #holders = new Map<string, Holder>()
   readonly #bytes: PriorityShares
-  readonly #places = new PriorityShares(() => alwaysServed)
+  readonly #alwaysServed = new PriorityShares(() => alwaysServed)
   #sampled = { at: Number.NEGATIVE_INFINITY, isLarge: false }
 
   constructor(limitBytes: number, onShed: OnShed, size = () => process.memoryUsage.rss()) {
@@ -90,7 +90,7 @@ export class MemoryBudget {
       const holder: Holder = {
         termination: new Termination(exchange),
         bytes: new Share(this.#bytes, exchange),
-        seat: new Share(this.#places, exchange),
+        seat: new Share(this.#alwaysServed, exchange),
       }
       this.#holders.set(id, holder)
       holder.bytes.add(bytes)
@@ -101,7 +101,7 @@ export class MemoryBudget {
 
   #hasRoom(level: PriorityLevel, bytes: number): boolean {
     if (!this.#bytes.fits(level, Math.max(bytes, 1))) return false
-    return this.#places.fits(level) || !this.#isLarge()
+    return this.#alwaysServed.fits(level) || !this.#isLarge()
   }
 
   #isLarge(): boolean {
@@ -134,7 +134,7 @@ export class MemoryBudget {
     const upTo = priorityLevels.indexOf(level)
     const [first] = [...this.#holders]
       .filter(([, { bytes }]) => bytes.amount > 0 && priorityLevels.indexOf(bytes.level) <= upTo)
-      .toSorted(([, one], [, other]) => inOrderOfEnding(one, other))
+      .toSorted(([, one], [, other]) => byTerminationOrder(one, other))
     if (!first) return false
     const [id, { termination, bytes }] = first
     this.#onShed('memory', bytes.level)
@@ -169,7 +169,7 @@ function bodyBytes(contentLength: string | undefined): number {
 }
 
 /** Repeatable requests are ended first, then those of lower levels, then those that hold most. */
-const inOrderOfEnding = (one: Holder, other: Holder): number =>
+const byTerminationOrder = (one: Holder, other: Holder): number =>
   Number(other.termination.repeatable) - Number(one.termination.repeatable) ||
   priorityLevels.indexOf(one.bytes.level) - priorityLevels.indexOf(other.bytes.level) ||
   other.bytes.amount - one.bytes.amount

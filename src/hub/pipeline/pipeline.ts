@@ -46,7 +46,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const refused = refusalTrace(parts.metrics, parts.onAnswer)
   const onShed = countingShed(parts.metrics)
   const seats = new PriorityShares(() => parts.maxRequestsInFlight)
-  parts.metrics.onRead(() => tellSeats(seats, parts.metrics))
+  parts.metrics.onRead(() => showSeats(seats, parts.metrics))
   const { authentication, memory } = parts.clients
   const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>
     parts.metrics.connectionsCut.add({ reason: 'memory' }),
@@ -101,7 +101,7 @@ export const countingShed =
   (reason, level) =>
     requestsRejected.add({ reason, priority_level: level })
 
-function tellSeats(seats: PriorityShares, metrics: HubMetrics): void {
+function showSeats(seats: PriorityShares, metrics: HubMetrics): void {
   for (const level of priorityLevels) {
     metrics.executingSeats.set({ priority_level: level }, seats.taken(level))
     metrics.limitSeats.set({ priority_level: level }, seats.limit(level))

@@ -26,45 +26,48 @@ export type DetectPropagation = (exchange: Exchange) => IsPropagated | undefined
  * unchanged.
  */
 export const withPropagationDetection =
-  (noticing: DetectPropagation) =>
+  (detect: DetectPropagation) =>
   (next: Handler<Exchange>): Handler<Exchange> =>
   (exchange) => {
-    const notices = noticing(exchange)
-    return notices ? next(exchange).then((reply) => watchedFor(reply, notices)) : next(exchange)
+    const isPropagated = detect(exchange)
+    return isPropagated
+      ? next(exchange).then((reply) => stopAtPropagated(reply, isPropagated))
+      : next(exchange)
   }
 
-function watchedFor(reply: Reply, notices: IsPropagated): Reply {
+function stopAtPropagated(reply: Reply, isPropagated: IsPropagated): Reply {
   if (reply.kind === 'list' && reply.representation.projection === 'object')
-    return listWatchedFor(reply, notices)
-  if (reply.kind === 'watch') return { ...reply, events: eventsWatchedFor(reply, notices) }
+    return listUntil(reply, isPropagated)
+  if (reply.kind === 'watch') return { ...reply, events: eventsUntil(reply, isPropagated) }
   return reply
 }
 
-function listWatchedFor(
+function listUntil(
   { upstreamBody: _unread, ...reply }: ListReply,
-  notices: IsPropagated,
+  isPropagated: IsPropagated,
 ): ListReply {
   const { list, representation } = reply
   const gvk = objectKind(list.gvk)
-  const batches = passedUnless(list.batches, ({ objects }: ListBatch) =>
-    objects.some((object) => notices(gvk, representation.encoding, object)),
+  const batches = passUntil(list.batches, ({ objects }: ListBatch) =>
+    objects.some((object) => isPropagated(gvk, representation.encoding, object)),
   )
   return { ...reply, list: { gvk: list.gvk, head: list.head, batches, end: () => list.end() } }
 }
 
-const eventsWatchedFor = ({ events, representation, gvk }: WatchReply, notices: IsPropagated) =>
-  passedUnless(
+const eventsUntil = ({ events, representation, gvk }: WatchReply, isPropagated: IsPropagated) =>
+  passUntil(
     events,
     (group: readonly WatchEvent[]) =>
       representation().projection === 'object' &&
       group.some(
-        (event) => 'object' in event && notices(gvk(), representation().encoding, event.object),
+        (event) =>
+          'object' in event && isPropagated(gvk(), representation().encoding, event.object),
       ),
   )
 
-async function* passedUnless<T>(all: AsyncIterable<T>, isIt: (each: T) => boolean) {
+async function* passUntil<T>(all: AsyncIterable<T>, isIt: (each: T) => boolean) {
   for await (const each of all) {
-    if (isIt(each)) throw new Error('what is told was shown otherwise by another hub')
+    if (isIt(each)) throw new Error('an earlier hub has propagated a pod of this answer')
     yield each
   }
 }

@@ -9,17 +9,17 @@ import { isProven } from '../../http/exchange/proven.ts'
  */
 export function withProvenCaller(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
   return (exchange) => {
-    const wasProven = says(exchange)
+    const wasProven = report(exchange)
     if (wasProven && !exchange.claim) return next(exchange)
     return next(exchange).then((reply) => {
-      if (!wasProven) says(exchange)
+      if (!wasProven) report(exchange)
       else if (!isProven(exchange)) exchange.onDisproven?.()
       return reply
     })
   }
 }
 
-function says(exchange: Exchange): boolean {
+function report(exchange: Exchange): boolean {
   if (!isProven(exchange)) return false
   exchange.onProven?.(exchange.claim?.identity() ?? exchange.identity)
   return true

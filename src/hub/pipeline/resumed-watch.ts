@@ -44,13 +44,13 @@ export async function resumedWatch(
   const audience = audienceOf(exchange, info)
   const [representation] = exchange.representations
   if (!representation || !audience || (audience.isPartial && !store)) return next(exchange)
-  const judging = audience.isPartial && store ? onParts(store, exchange, info) : asItIs
+  const judging = audience.isPartial && store ? partialChains(store, exchange, info) : unchanged
   const chainNow = (): FilterChain | undefined =>
     judging(filters.chainFor(exchange.component, info.gvr, info.verb, info))
   const chain = chainNow()
   const isTracked = chain !== undefined || shown.has(audience)
-  const from = goesOnFrom(info)
-  const debt = isTracked && from ? debtOf(parts, audience, info, chain, from) : nothing
+  const from = continuesFrom(info)
+  const debt = isTracked && from ? formerChains(parts, audience, info, chain, from) : nothing
   if (typeof debt === 'string') {
     hooks.onExpired(audience, debt)
     shown.recordRelist(audience, stateOf(chain))
@@ -80,12 +80,12 @@ export async function resumedWatch(
   return { ...reply, events: watch.events(), gvk: () => watch.gvk }
 }
 
-type Judging = (chain: FilterChain | undefined) => FilterChain | undefined
+type MapChain = (chain: FilterChain | undefined) => FilterChain | undefined
 
-const asItIs: Judging = (chain) => chain
+const unchanged: MapChain = (chain) => chain
 
 /** One result for each chain. */
-function onParts(store: ObjectStore, exchange: Exchange, info: ResourceRequest): Judging {
+function partialChains(store: ObjectStore, exchange: Exchange, info: ResourceRequest): MapChain {
   const known = new WeakMap<FilterChain, FilterChain>()
   return (chain) => {
     if (!chain) return undefined
@@ -98,13 +98,13 @@ function onParts(store: ObjectStore, exchange: Exchange, info: ResourceRequest):
 const nothing: readonly FilterChain[] = []
 
 /** `undefined`: it begins with the state of the collection, or with the next event. */
-function goesOnFrom({ query }: ResourceRequest): ResourceVersion | undefined {
+function continuesFrom({ query }: ResourceRequest): ResourceVersion | undefined {
   if (isTrue(query.get('sendInitialEvents'))) return undefined
   return resourceVersion(query.get('resourceVersion') ?? undefined)
 }
 
 /** The chains with whose looks what a client holds has to be compared; or why it has to list. */
-function debtOf(
+function formerChains(
   { filters, shown }: FilterParts,
   audience: ClientCollection,
   info: ResourceRequest,
