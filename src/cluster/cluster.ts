@@ -53,7 +53,7 @@ export interface ClusterOptions {
   readonly onTaken?: (line: string) => void
 }
 
-/** Parts whose failures are tried again. */
+/** Parts that retry after a failure. */
 type Part =
   'controller' | 'election' | 'certificates' | 'configurations' | 'admission' | 'migration'
 
@@ -77,7 +77,7 @@ export async function startCluster(
     metrics.failures.add({ reason })
     log.warn({ err: cause, part: reason }, 'something failed, and is tried again')
   }
-  await besideNobody(config, api, onTaken)
+  await refuseBesideYurtManager(config, api, onTaken)
 
   const pools = parts.use(poolInformer(api, { onFailure: failed('controller') }))
   const { service, serving: shown } = config.webhooks
@@ -139,7 +139,7 @@ export async function startCluster(
       })
       const keeper = bundles
       serving.onChange(() => void keeper.look())
-      await sayMissedPolicies(api, {
+      await logMissingPolicies(api, {
         log,
         webhooks: service,
         failed: failed('configurations'),
@@ -209,7 +209,7 @@ export async function startCluster(
 }
 
 /** Refuses to start where a yurt-manager does the same, unless it is to be taken from it. */
-async function besideNobody(
+async function refuseBesideYurtManager(
   config: ClusterConfig,
   api: ApiServer,
   onTaken: (line: string) => void,
@@ -220,12 +220,12 @@ async function besideNobody(
     return
   }
   const conflicts = await conflictsIn(api)
-  // A conversion by itself does nothing to pools that nobody converts.
+  // A conversion alone does nothing to pools: it needs a request in another version.
   const lines = conflicts.filter(({ kind }) => kind !== 'conversion').flatMap(describeConflict)
   if (lines.length > 0) throw new YurtManagerPresent(lines)
 }
 
-/** How often the authorities of API servers' certificates are looked at. */
+/** How often the files of the client CA are read. */
 const clientCaMs = 5_000
 
 /** The authorities in a file, as they are now; while it cannot be used, as they were before. */
@@ -245,7 +245,7 @@ function followClientCa(file: string, onUnusable: (cause: unknown) => void) {
   }
 }
 
-/** Who may do what to nodes: the API server says who we are to it. */
+/** The privileged users. The API server says which user this process is. */
 async function actorsFor(api: ApiServer, { namespace, webhooks }: ClusterConfig): Promise<Actors> {
   const review = await api
     .create('/apis/authentication.k8s.io/v1/selfsubjectreviews', {
@@ -258,10 +258,10 @@ async function actorsFor(api: ApiServer, { namespace, webhooks }: ClusterConfig)
 }
 
 /**
- * Said by each leader once: `kubectl apply` leaves out the policies that an API server does not
- * know, and applies all else.
+ * Each leader logs them once: `kubectl apply` leaves out the policies that an API server does not
+ * serve, and applies everything else.
  */
-async function sayMissedPolicies(
+async function logMissingPolicies(
   api: ApiServer,
   {
     log,

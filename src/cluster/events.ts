@@ -12,7 +12,7 @@ export interface Regarding {
   readonly uid: string
 }
 
-/** What is said of it. */
+/** The content of an Event. */
 export interface EventMessage {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
@@ -23,9 +23,9 @@ export interface EventMessage {
 const path = '/api/v1/namespaces/default/events'
 
 /**
- * Says something of an object in an Event. The same said again is counted on the Event that is
- * there; `once` leaves it as it is, for what holds on and is looked at again and again. Events keep
- * nobody from anything: callers need not stop where this fails.
+ * Records an Event about an object. The same message again increments the count of the existing
+ * Event; `once` leaves that as it is, for conditions that last. Events are best effort: callers go
+ * on where this fails.
  */
 export async function recordEvent(
   api: ApiServer,

@@ -23,9 +23,9 @@ export interface Term {
   /** Aborts when the process no longer leads, or is to stop. */
   readonly signal: AbortSignal
   /**
-   * Whether it still leads, by the clock: looked at before each write, since a process that was
-   * frozen finds its signal late. True no longer than `renewMs` after the beginning of the last
-   * successful renewal, so that nobody else leads yet.
+   * Whether it still leads, by the clock. Checked before each write, since a process that was
+   * frozen notices its signal late. True no longer than `renewMs` after the start of the last
+   * successful renewal, before another process may lead.
    */
   readonly holds: () => boolean
 }
@@ -49,8 +49,8 @@ class NoLongerLeads extends Error {
 }
 
 /**
- * What was last seen of the lease, and since when by our own clock: the clocks of others are never
- * compared with ours.
+ * The last observed lease, and when it changed by our own clock: clocks of other processes are
+ * never compared with ours.
  */
 interface ObservedLease {
   readonly record: string
@@ -73,8 +73,8 @@ export class Leadership implements AsyncDisposable {
   readonly #running: Promise<void>
   #seen: ObservedLease | undefined
   /**
-   * Both clocks at the beginning of the last successful renewal: one of them stands still while the
-   * machine sleeps.
+   * Both clocks at the start of the last successful renewal: one of them stops while the machine
+   * sleeps.
    */
   #renewed: { readonly elapsed: number; readonly time: number } | undefined
 
@@ -83,7 +83,7 @@ export class Leadership implements AsyncDisposable {
     this.#running = this.#run()
   }
 
-  /** Who leads, as far as is known. */
+  /** The last observed holder. */
   get holder(): string {
     return this.#seen?.holder ?? ''
   }
@@ -140,7 +140,7 @@ export class Leadership implements AsyncDisposable {
       : Math.max(0, this.#options.renewMs - (elapsed() - renewed.elapsed))
   }
 
-  /** Whether the lease is ours now. Failures are told, and are no. */
+  /** Whether the lease is ours now. A failure is reported, and counts as no. */
   async #try(): Promise<boolean> {
     const began = { elapsed: elapsed(), time: timeOfDay() }
     try {
@@ -204,7 +204,7 @@ export class Leadership implements AsyncDisposable {
     this.#seen = {
       record,
       holder: spec?.holderIdentity ?? '',
-      // Whoever holds it may have been started with another duration.
+      // The holder may run with another duration.
       leaseMs: Math.max(this.#options.leaseMs, (spec?.leaseDurationSeconds ?? 0) * 1000),
       at: elapsed(),
     }

@@ -11,9 +11,8 @@ import type { ApiInformer } from './api/informer.ts'
 import { poolsPath } from './pools.ts'
 
 /**
- * An API server waits for a webhook for five seconds, and a pod may take two questions, one after
- * the other: what has not been found by then is better unknown, as without an answer in time
- * nothing at all is done about the pod.
+ * An API server waits five seconds for a webhook, and a pod may need two lookups in sequence. After
+ * this time the answer is `unknown`: without any answer the pod would not be handled at all.
  */
 const patienceMs = 2_000
 
@@ -24,14 +23,14 @@ const metadataOnly = (kind: string): string =>
   `application/json;as=${kind};g=meta.k8s.io;v=1,application/json`
 
 /**
- * What admission asks of the cluster. Pools are answered from what is followed, and asked for only
- * where they are not there: one may have been made a moment ago. Nodes are asked for, as only the
- * replica that leads follows them.
+ * What admission reads from the cluster. Pools come from the informer, and from the API server
+ * where they are not there yet. Nodes come from the API server, as only the leader has an informer
+ * of them.
  */
 export function liveLookup(api: ApiServer, pools: ApiInformer<NodePool>): ClusterLookup {
   const ask = async (path: string, accept: string): Promise<JsonObject | undefined | 'unknown'> => {
     try {
-      // One that sheds load says for how long: longer than anybody waits for us.
+      // Retry-After is longer than the webhook's deadline.
       return await api.call({
         method: 'GET',
         path,
@@ -48,7 +47,7 @@ export function liveLookup(api: ApiServer, pools: ApiInformer<NodePool>): Cluste
   const namespaceOf = async (name: string): Promise<JsonObject | undefined> => {
     const known = namespaces.get(name)
     if (known) return known
-    // Who can reach the port can write this name: none but a namespace's leads anywhere.
+    // Any client can write this name: only that of a namespace becomes part of a path.
     if (!isDnsLabel(name)) return undefined
     const found = await ask(`/api/v1/namespaces/${name}`, 'application/json')
     if (found === undefined || found === 'unknown') return undefined

@@ -21,7 +21,7 @@ export const poolInformer = (
     ...options,
   })
 
-/** Who set what is a large part of a small object, and nobody here asks for it. */
+/** managedFields are a large part of a small object, and are not used. */
 function withoutManagers(pool: NodePool): NodePool {
   const { managedFields: _, ...metadata } = pool.metadata as NodePool['metadata'] & {
     managedFields?: unknown

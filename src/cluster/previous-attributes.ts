@@ -5,14 +5,14 @@ import type { PoolTaint } from '../api/kube/node-pool.ts'
 export const previousAttributesAnnotation = 'nodepool.openyurt.io/previous-attributes'
 
 /**
- * What is remembered on a Node of its pool, as JSON. Labels, annotations and taints stand as
- * yurt-manager writes them (pkg/yurtmanager/controller/nodepool/nodepool_controller.go); it passes
- * over the other members.
+ * What the annotation on a Node records of its pool, as JSON. Labels, annotations and taints are in
+ * yurt-manager's format (pkg/yurtmanager/controller/nodepool/nodepool_controller.go), which ignores
+ * the other members.
  */
 export interface PreviousAttributes {
   /**
-   * What the pool put on the node, with the value it had then. What was there before is not the
-   * pool's, even where it is the same.
+   * What the pool put on the node, with its values. What was there before is not the pool's, even
+   * where it is equal.
    */
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
@@ -22,8 +22,8 @@ export interface PreviousAttributes {
   /** Whether that is a host-network pool: a node keeps its kind, also between two pools. */
   readonly hostNetwork?: boolean
   /**
-   * Whether the node has carried the hostnetwork label in that pool: then it belongs there,
-   * whatever runs on the node.
+   * Whether the node has carried the hostnetwork label in that pool: then the label belongs there,
+   * whichever pods run on the node.
    */
   readonly labelled?: boolean
 }
@@ -31,8 +31,8 @@ export interface PreviousAttributes {
 const nothingRemembered: PreviousAttributes = { labels: {}, annotations: {}, taints: [] }
 
 /**
- * What the annotation says; what is not understood counts as not remembered, so that nothing is
- * removed for its sake.
+ * Reads the annotation. What is malformed counts as absent, so that nothing is removed because of
+ * it.
  */
 export function readPrevious(annotation: string | undefined): PreviousAttributes {
   const read = parseJson(annotation ?? '')
@@ -48,7 +48,7 @@ export function readPrevious(annotation: string | undefined): PreviousAttributes
   }
 }
 
-/** The same bytes for the same memory, whatever order its parts came in. */
+/** Equal attributes give equal bytes, in whatever order they come. */
 export function writePrevious(previous: PreviousAttributes): string {
   const { labels, annotations, taints, nodePool, hostNetwork, labelled } = previous
   return JSON.stringify({

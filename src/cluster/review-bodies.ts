@@ -13,24 +13,24 @@ export const largestBody = 8 * 1024 * 1024
 /** The least that a body counts, as it takes memory besides its bytes. */
 export const leastBytes = 128 * 1024
 
-/** How many requests may wait for their turn; what is beyond is refused at once. */
+/** How many requests may wait for their turn; more are refused at once. */
 export const mostQueued = 256
 
 /**
- * Bodies are looked at so often. Time is counted in looks: a process that had no turn itself does
+ * The interval of checks. Time is counted in these ticks: a process that did not run itself does
  * not blame its clients.
  */
 export const tickMs = 250
 
 /**
- * For how many looks a request waits for its turn, and a body may be without a byte: 2 s each. API
+ * For how many ticks a request waits for its turn, and a body may be without a byte: 2 s each. API
  * servers wait 5 s for admission.
  */
 export const queueTicks = 8
 export const idleTicks = 8
 
 /**
- * For how many looks a body may be on its way where none waits (10 s), and after how many it makes
+ * For how many ticks a body may arrive while no request waits (10 s), and after how many it makes
  * room for one that does (1 s).
  */
 export const arrivalTicks = 40
@@ -62,11 +62,11 @@ interface QueuedBody {
 }
 
 /**
- * Reads the bodies of reviews within one budget of bytes. A body counts as long as it was
- * announced. Where there is no room, it waits a little; of those that fit, the address that holds
- * least has the next turn. A body that is still on its way after a second then makes room, of the
- * address that holds most: bodies of API servers arrive at once. So clients that announce bodies
- * and do not send them end with 429 or 504, and keep out nobody at another address.
+ * Reads the bodies of reviews within one budget of bytes. A body counts by its announced length.
+ * Where there is no room, it waits; of those that fit, the address with the fewest bytes has the
+ * next turn. A body that is still arriving after a second makes room, first that of the address
+ * with the most bytes: bodies of API servers arrive at once. So clients that announce bodies and do
+ * not send them end with 429 or 504, and do not block other addresses.
  */
 export class ReviewBodies implements Disposable {
   readonly #most: number
@@ -119,8 +119,8 @@ export class ReviewBodies implements Disposable {
   }
 
   /**
-   * Lets in all for whom there is room: an address that holds less goes first, and one address in
-   * turn. A body that does not fit yet keeps out none that does.
+   * Admits all for which there is room: an address with fewer bytes goes first, each address in
+   * turn. A body that does not fit yet does not block one that does.
    */
   #admit(): void {
     for (;;) {
@@ -203,7 +203,7 @@ export class ReviewBodies implements Disposable {
     this.#release(counted)
   }
 
-  /** No body is looked at any more: for a listener that has closed. */
+  /** Stops the checks, for a listener that has closed. */
   [Symbol.dispose](): void {
     this.#looking?.[Symbol.dispose]()
   }

@@ -32,16 +32,16 @@ export interface WebhookOptions extends AdmissionOptions {
   readonly address: string
   /** 0: any free port. */
   readonly port: number
-  /** Asked about every second: connections made after it says something else are shown that. */
+  /** Read about every second: new connections are served with the latest. */
   readonly certificate: () => ServingPair
   /**
-   * PEM; looked at as often. Where it is given, AdmissionReviews are taken only from clients that
-   * show a certificate of it, and connections of such clients are closed last. API servers show one
-   * for admission, if they are set up to, and never for conversion (apiextensions-apiserver
-   * pkg/apiserver/conversion).
+   * PEM, read as often. Where it is given, AdmissionReviews are accepted only from clients with a
+   * certificate that it signed, and their connections are closed last. API servers can be
+   * configured to present one for admission, and never present one for conversion
+   * (apiextensions-apiserver pkg/apiserver/conversion).
    */
   readonly clientCa?: () => string | undefined
-  /** Why requests should go to another replica, if they should: what `/readyz` says. */
+  /** Why requests should go to another replica, if they should: the answer of `/readyz`. */
   readonly unready?: () => string | undefined
   /** Called where a review could not be answered for a reason of our own, or a connection broke. */
   readonly onFailed?: (cause: unknown) => void
@@ -55,7 +55,7 @@ export interface WebhookOptions extends AdmissionOptions {
  */
 export type RefusalReason = ShedReason | 'unauthenticated'
 
-/** API servers ask over HTTP/1.1, on a connection for each review at a time. */
+/** API servers use HTTP/1.1, with one connection for each concurrent review. */
 export const mostConnections = 1_000
 
 /**
@@ -65,8 +65,8 @@ export const mostConnections = 1_000
 export const connectionsMemory = 256 * 1024 * 1024
 
 /**
- * The bytes that bodies may have together. Conversions are counted apart: a certificate is never
- * asked for them, and they are not to keep out what shows one.
+ * The budgets of bytes for bodies. Conversions have their own: their clients present no
+ * certificate, and they must not block those that do.
  */
 export const admissionBytes = 12 * 1024 * 1024
 export const conversionBytes = 8 * 1024 * 1024
@@ -77,18 +77,15 @@ export const conversionBytes = 8 * 1024 * 1024
  */
 export const parsedFactor = 24
 
-/**
- * The longest that an API server waits for a webhook (30 s): whatever takes longer is waited for by
- * nobody.
- */
+/** The longest that an API server waits for a webhook (30 s). */
 export const longestMs = 30_000
 
 const rotationMs = 1_000
 
 /**
  * Serves AdmissionReviews, ConversionReviews, `/healthz`, `/livez` and `/readyz` over TLS. Without
- * `clientCa` every client that can connect is answered: an answer says nothing that is not in the
- * question or in the pools. Probes never need a certificate.
+ * `clientCa` every client that can connect is answered: an answer contains nothing but the request
+ * and facts about pools. Probes never need a certificate.
  */
 export async function serveWebhooks(options: WebhookOptions): Promise<Listener> {
   const { address, port, onFailed = () => undefined, onRefused = () => undefined } = options
@@ -133,8 +130,8 @@ interface Answering extends WebhookOptions {
 }
 
 /**
- * Whatever goes wrong is an answer: a Status, which an API server logs before it goes by the
- * webhook's policy.
+ * Every failure is answered with a Status, which an API server logs before it applies the webhook's
+ * failure policy.
  */
 async function answer(incoming: Incoming, options: Answering): Promise<BodyReply> {
   try {
@@ -148,8 +145,8 @@ async function answer(incoming: Incoming, options: Answering): Promise<BodyReply
 }
 
 /**
- * Whether the client shows a certificate of `--client-ca`. Its connection is known by it from then
- * on.
+ * Whether the client presents a certificate signed by `--client-ca`. Its connection counts as
+ * proven from then on.
  */
 function isAuthenticated({ peer, onProven }: Incoming): boolean {
   const certificate = peer.tls?.certificate

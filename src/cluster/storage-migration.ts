@@ -5,15 +5,15 @@ import { isConflict, isNotFound } from './api/failure.ts'
 import { storageVersion } from './crd/schema.ts'
 import { poolDefinitionPath, poolsPath } from './pools.ts'
 
-/** What was done: how many pools were rewritten, or why nothing was. */
+/** The outcome: how many pools were rewritten, or why none was. */
 export type MigrationResult =
   | { readonly rewritten: number }
   | { readonly left: 'no definition' | 'up to date' | 'another version is stored' }
 
 /**
- * Rewrites every stored pool in the version that pools are stored in now, and then takes the older
- * versions off the definition's list: as long as they stand there, they cannot be taken out of it.
- * A pool that somebody else writes meanwhile is rewritten by that.
+ * Rewrites every stored pool in the current storage version, and then removes the older versions
+ * from the definition's storedVersions: until then they cannot be removed from its spec. A pool
+ * that another client writes in the meantime is rewritten by that.
  */
 export async function migrateStorage(
   api: ApiServer,
@@ -40,7 +40,7 @@ export async function migrateStorage(
   return { rewritten }
 }
 
-/** A patch that says nothing: what is stored in another version is written all the same. */
+/** An empty patch: the API server rewrites what is stored in another version all the same. */
 async function rewrite(api: ApiServer, pool: JsonObject, signal: AbortSignal): Promise<boolean> {
   const name = textAt(pool, 'metadata', 'name')
   const resourceVersion = textAt(pool, 'metadata', 'resourceVersion')

@@ -14,14 +14,14 @@ const configurations = [
 ] as const
 const webhookService = 'yurt-manager-webhook-service'
 
-/** From this annotation yurt-manager writes its webhooks anew, so they go from there, too. */
+/** yurt-manager restores its webhooks from this annotation, so it is edited too. */
 const templateAnnotation = 'yurt-manager-template'
 
 const nodePoolController = 'nodepool-controller'
 /** Its short name, too (cmd/yurt-manager/names/controller_names.go). */
 const controllerNames = [nodePoolController, 'nodepool']
 
-/** Where what was taken is recorded. */
+/** The ConfigMap that records what was taken. */
 const recordName = 'nodehub-cluster-taken-over'
 
 /** Something of yurt-manager's that does what nodehub does. */
@@ -30,7 +30,7 @@ export type YurtManagerConflict =
       readonly kind: 'webhooks'
       readonly path: string
       readonly resourceVersion: string
-      /** As they stand in the configuration, and in the template. */
+      /** As in the configuration, and in the template. */
       readonly webhooks: readonly JsonObject[]
       readonly template: readonly JsonObject[]
     }
@@ -48,8 +48,8 @@ export type YurtManagerConflict =
     }
 
 /**
- * What of a cluster's yurt-manager stands in the way; nothing where there is none, or where it
- * leaves pools alone.
+ * The parts of a cluster's yurt-manager that conflict with nodehub; none where there is no
+ * yurt-manager, or where it leaves pools alone.
  */
 export async function conflictsIn(api: ApiServer): Promise<readonly YurtManagerConflict[]> {
   const found: YurtManagerConflict[] = []
@@ -142,7 +142,7 @@ function withoutNodePools(args: readonly string[]): readonly string[] {
   return [...args.filter((arg) => !flag.test(arg)), list]
 }
 
-/** A line for each, for whoever has to decide. */
+/** A line for each conflict, for the operator. */
 export function describeConflict(conflict: YurtManagerConflict): string[] {
   switch (conflict.kind) {
     case 'webhooks': {
@@ -163,7 +163,7 @@ export function describeConflict(conflict: YurtManagerConflict): string[] {
 const nameIn = (path: string): string => path.split('/').at(-1) ?? ''
 const namespaceIn = (path: string): string => path.split('/')[5] ?? ''
 
-/** What was taken of one object: enough to give it back whatever else changes about it. */
+/** What was taken of one object: enough to restore it after any other change. */
 interface Original {
   readonly path: string
   readonly webhooks?: readonly JsonObject[]
@@ -176,16 +176,16 @@ interface Original {
 }
 
 /**
- * Takes what is in the way: first recorded, then taken, each only as it was recorded. Repeatable,
- * by several at once. The conversion is only recorded: whoever applies nodehub's definition changes
- * it. Resolves to what was taken.
+ * Takes over everything that conflicts: each part is recorded first, and taken only as it was
+ * recorded. Safe to repeat and to run concurrently. The conversion is only recorded: applying
+ * nodehub's definition changes it. Resolves to what was taken.
  */
 export async function takeOver(
   api: ApiServer,
   namespace: string,
 ): Promise<readonly YurtManagerConflict[]> {
   const taken: YurtManagerConflict[] = []
-  // Somebody may write the same objects: yurt-manager does when it starts.
+  // Other clients may write the same objects: yurt-manager does when it starts.
   for (let tries = 0; tries < 10; tries++) {
     const conflicts = await conflictsIn(api)
     const open = conflicts.filter(({ kind }) => kind !== 'conversion')
@@ -269,7 +269,7 @@ async function recorded(api: ApiServer, namespace: string): Promise<TakeOverReco
   }
 }
 
-/** What is recorded already was there first, and stays. */
+/** An existing record is the original, and stays. */
 async function record(
   api: ApiServer,
   namespace: string,
@@ -308,10 +308,10 @@ async function record(
 }
 
 /**
- * Gives back all that was recorded, and takes nodehub's finalizer off the pools, which nobody else
- * would. To be called when no replica runs any more. Resolves to a line for each thing that was
- * given back, and for each that was not, why. Where pools cannot be written it rejects, with what
- * stands in the way, before anything was given back.
+ * Restores all that was recorded, and removes nodehub's finalizer from the pools, which nothing
+ * else would. To be called when no replica runs any more. Resolves to a line for each part that was
+ * restored, and for each that was not, why. Where pools cannot be written it rejects with the
+ * reason, before anything is restored.
  */
 export async function giveBack(api: ApiServer, namespace: string): Promise<readonly string[]> {
   await tryFinalizers(api, namespace)
@@ -376,7 +376,7 @@ const withMissing = (
     ...there,
     ...taken
       .filter((webhook) => !names.has(textAt(webhook, 'name')))
-      // Its certificate may have been made anew since.
+      // Its certificate may have been renewed since.
       .map((webhook) =>
         authority === undefined
           ? webhook
@@ -411,10 +411,7 @@ const takeFinalizer = (api: ApiServer, pool: Json, query = ''): Promise<JsonObje
     },
   })
 
-/**
- * Writes of pools wait for nodehub's own webhooks, which nobody answers once no replica runs; and
- * nobody could write pools later, either.
- */
+/** Writes of pools wait for nodehub's own webhooks, which do not answer once no replica runs. */
 async function tryFinalizers(api: ApiServer, namespace: string): Promise<void> {
   const [pool] = await poolsWithFinalizer(api)
   if (pool === undefined) return

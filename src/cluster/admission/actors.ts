@@ -9,8 +9,8 @@ const converters = new Set([
 ])
 
 /**
- * Who may change which labels of nodes where our controller runs as this service account, or as any
- * of `others`.
+ * The users that may change reserved labels of nodes, where the controller runs as this service
+ * account or as any of `others`.
  */
 export const actorsOf = (
   { namespace, name }: { readonly namespace: string; readonly name: string },

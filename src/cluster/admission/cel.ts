@@ -1,5 +1,5 @@
-// Pieces of CEL as the API server has it (matchConditions, policies): what stands here is part of
-// what is applied to the cluster.
+// Fragments of CEL as the API server evaluates it (matchConditions, policies). They become part of
+// manifests that are applied to the cluster.
 
 /** A text as a literal. JSON's escapes are CEL's too. */
 export const quoted = (text: string): string => JSON.stringify(text)

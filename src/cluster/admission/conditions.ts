@@ -9,7 +9,7 @@ import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { annotationOf, any, isCreate, isOneOf, labelOf, quoted, user } from './cel.ts'
 import type { Actors } from './node.ts'
 
-/** One of the conditions under which the API server asks at all. */
+/** A condition under which the API server sends a request to a webhook or evaluates a policy. */
 export interface MatchCondition {
   readonly name: string
   readonly expression: string
@@ -51,7 +51,7 @@ const isExcluded = `${annotationOf('object', excludeAnnotation)} == "true"`
 
 const isNoMirror = `!(${quoted('kubernetes.io/config.mirror')} in object.metadata.?annotations.orValue({}))`
 
-/** Pods that may be changed. In kube-system only those are looked at that ask for it. */
+/** Pods that admission may change. In kube-system only pods with the exclude annotation. */
 export const podConditions: readonly MatchCondition[] = [
   { name: 'is-no-mirror-pod', expression: isNoMirror },
   {
@@ -61,8 +61,8 @@ export const podConditions: readonly MatchCondition[] = [
 ]
 
 /**
- * Templates of pods that somebody has written, and neither a controller nor the cluster itself: who
- * is warned has to be there to read it.
+ * Pod templates written by users, not by a controller or the cluster itself: a warning needs a
+ * reader.
  */
 export const workloadConditions: readonly MatchCondition[] = [
   { name: 'is-no-part-of-the-cluster', expression: 'request.namespace != "kube-system"' },
@@ -77,7 +77,7 @@ export const workloadConditions: readonly MatchCondition[] = [
   },
 ]
 
-/** Pods, and templates of pods, that somebody has written. */
+/** Pods and pod templates written by users. */
 export const podGuidanceConditions: readonly MatchCondition[] = [
   ...workloadConditions,
   { name: 'is-no-mirror-pod', expression: isNoMirror },

@@ -2,8 +2,8 @@ import type { NodePool } from '../../api/kube/node-pool.ts'
 import type { Context } from '../../node/lint/context.ts'
 
 /**
- * What admission has to ask the cluster. `unknown`: nobody can say now; that is no reason to refuse
- * a node or a pod.
+ * What admission reads from the cluster. `unknown`: it cannot be read now, which is no reason to
+ * refuse a node or a pod.
  */
 export interface ClusterLookup {
   /** The pool of this name, in v1beta2; `undefined`: there is none. */
@@ -12,14 +12,14 @@ export interface ClusterLookup {
   poolNodes(name: string): Promise<number | 'unknown'>
   /** The labels of a node; `undefined`: there is none of this name. */
   nodeLabels(name: string): Promise<Readonly<Record<string, string>> | undefined | 'unknown'>
-  /** What is known of the cluster for warnings about a pod of this namespace. */
+  /** The cluster state behind warnings about a pod of this namespace. */
   context(namespace: string): Promise<Context>
 }
 
-/** What came of looking for the pool that something names. */
+/** The result of reading a pool by name. */
 export type PoolLookup = NodePool | undefined | 'unknown'
 
-/** Said to who names a pool that could not be found. */
+/** The warning for an object that names a pool that could not be read. */
 export const notFoundWarning = (name: string, pool: undefined | 'unknown'): string =>
   pool === 'unknown'
     ? `NodePool ${name} could not be read now: nothing was checked against it`

@@ -20,10 +20,9 @@ import { warningsAsPolicies } from './warning-policies.ts'
 const nodeCreates: ResourceRule = { ...nodeUpdates, operations: ['CREATE'], resources: ['nodes'] }
 
 /**
- * What the webhooks do, as policies, for API servers that have MutatingAdmissionPolicy v1
- * (`policyKinds`). What the cluster knows besides a request is its NodePools, each of which a
- * policy is asked about; which nodes are in a pool is what the pool's status says. Of what lint
- * finds, that is warned of which takes nothing else.
+ * The webhooks as policies, for API servers that have MutatingAdmissionPolicy v1 (`policyKinds`).
+ * Besides the request, policies read NodePools only, as parameters; the nodes of a pool are those
+ * in its status. Of lint's rules, those that need nothing else become warnings.
  */
 export const webhooksAsPolicies = (
   actors: Actors,
@@ -63,7 +62,7 @@ const spec = 'object.?spec'
 const typeOfPool = `${spec}.?type.orValue("") == "" ? "Edge" : object.spec.type`
 const shared = `${spec}.?poolScopeMetadata.orValue([])`
 
-/** Fields that a version has no word for are as they were. */
+/** Fields that the version of a write does not have keep their values. */
 const keptForOlder = Object.keys(fieldsOf[storageVersion].spec).map((field) => {
   const lacking = poolVersions.filter((version) => !Object.hasOwn(fieldsOf[version].spec, field))
   const isLacking = `request.requestKind.version in [${lacking.map(quoted).join(', ')}]`
@@ -152,7 +151,7 @@ const poolOfNew = either(
   labelOf('object', desiredNodePoolLabel),
 )
 
-/** A wish counts when it is uttered. */
+/** The desired pool counts in the request that sets it. */
 const wish = either(
   all(
     `${labelOf('object', desiredNodePoolLabel)} != ${labelOf('oldObject', desiredNodePoolLabel)}`,
@@ -237,8 +236,8 @@ const nodePolicies = (actors: Actors): readonly object[] => [
 ]
 
 /**
- * The pool that a change leaves the node in: its label's or, since policies come in no order, the
- * one it has just wished for.
+ * The pool of the node after the change: that of its label or, since policies run in no order, the
+ * desired pool that the same request sets.
  */
 const poolAfter = `(${either(
   `${labelOf('object', nodePoolLabel)} != ""`,

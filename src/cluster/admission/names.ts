@@ -17,7 +17,7 @@ const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
 const annotationBytes = 256 * 1024
 
 /**
- * What is wrong with `name` as the name of a label or a taint (apimachinery pkg/util/validation,
+ * The problem with `name` as the name of a label or a taint (apimachinery pkg/util/validation,
  * IsQualifiedName).
  */
 export function wrongName(name: string): string | undefined {
@@ -33,7 +33,7 @@ export function wrongName(name: string): string | undefined {
   return undefined
 }
 
-/** What is wrong with `value` as the value of a label or a taint (IsValidLabelValue). */
+/** The problem with `value` as the value of a label or a taint (IsValidLabelValue). */
 export const wrongValue = (value: string): string | undefined =>
   value === '' || namePart.test(value)
     ? undefined
@@ -41,7 +41,7 @@ export const wrongValue = (value: string): string | undefined =>
       'and begins and ends with a letter or a digit'
 
 /**
- * What is wrong with `annotations` of an object (ValidateAnnotations: names are compared in lower
+ * The problems with the annotations of an object (ValidateAnnotations: names are compared in lower
  * case).
  */
 export function wrongAnnotations(annotations: Readonly<Record<string, unknown>>): string[] {

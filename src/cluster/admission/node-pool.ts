@@ -11,8 +11,7 @@ import { forbidden, invalid, type Status, type StatusCause } from '../../api/kub
 import { wrongAnnotations, wrongName, wrongValue } from './names.ts'
 
 /**
- * A new pool (v1beta2) with what its author left out. Of a new one nothing is known: it has no
- * status yet.
+ * A new pool (v1beta2) with defaults for the fields that its author left out, and without a status.
  */
 export function defaultedPool(pool: JsonObject): JsonObject {
   const type = textAt(pool, 'spec', 'type') || 'Edge'
@@ -50,8 +49,8 @@ export function validateNewPool(pool: JsonObject): Status | undefined {
 }
 
 /**
- * Why a change of a pool is refused. What was wrong before and is as it was keeps no one from
- * changing the rest.
+ * Why a change of a pool is refused. An existing problem that the change leaves as it is does not
+ * block it.
  */
 export function validatePoolUpdate(old: JsonObject, pool: JsonObject): Status | undefined {
   const before = new Set(poolProblems(old).map(({ message }) => message))
@@ -64,7 +63,7 @@ export function validatePoolUpdate(old: JsonObject, pool: JsonObject): Status | 
     : forbidden(sentence(pool, 'forbidden', causes), details(pool, causes))
 }
 
-/** Why a pool is not deleted: `nodes` are in it, or nobody can say now. */
+/** Why a pool is not deleted: `nodes` are in it, or their number is unknown. */
 export function validatePoolDeletion(
   pool: JsonObject,
   nodes: number | 'unknown',
@@ -89,7 +88,7 @@ const details = (pool: JsonObject, causes: readonly StatusCause[]) => ({
   causes,
 })
 
-/** Nodes were set up for what these say, and nothing sets them up anew. */
+/** Nodes are set up for these fields when they join, and are not set up again. */
 function changedForGood(old: JsonObject, pool: JsonObject): StatusCause[] {
   const compared: readonly (readonly [string, Json, Json])[] = [
     ['type', textAt(old, 'spec', 'type') || 'Edge', textAt(pool, 'spec', 'type') || 'Edge'],
@@ -136,7 +135,7 @@ const problem = (field: string, message: string): StatusCause => ({
   field: `spec.${field}`,
 })
 
-/** What no node could be labelled with, and what is not for a pool to say. */
+/** Labels that no node can have, and labels that a pool does not decide. */
 const wrongLabels = (labels: JsonObject): string[] =>
   Object.entries(labels).flatMap(([name, value]) =>
     said(

@@ -20,30 +20,27 @@ export interface MutationResult {
   readonly warnings: readonly string[]
 }
 
-/** What a validating webhook says of a change. */
+/** The answer of a validating webhook to a change. */
 export interface ValidationResult {
   readonly refusal: Status | undefined
   readonly warnings: readonly string[]
 }
 
-/** Who may change which labels, by the names they are known by to the API server. */
+/** The users that may change reserved labels of nodes, by their names at the API server. */
 export interface Actors {
-  /** Our own controller, which alone says which nodes are on the host's network. */
+  /** The NodePool controller, which alone sets the hostnetwork label. */
   readonly controllers: ReadonlySet<string>
-  /** Besides nodes themselves: who turns nodes into edge workers and back. */
+  /** Besides nodes themselves: controllers that convert nodes into edge workers and back. */
   readonly converters: ReadonlySet<string>
 }
 
-/**
- * The pool a new node is to be in: the one that its label names or, without one, the one that it
- * wishes for.
- */
+/** The pool of a new node: the one that its label names or, without that label, the desired one. */
 export const poolOfNewNode = (node: JsonObject): string =>
   label(node, nodePoolLabel) || label(node, desiredNodePoolLabel)
 
 /**
- * The pool that a change puts a node into, or takes it out of; '' where it does neither. A wish
- * counts when it is uttered.
+ * The pool that a change puts a node into, or takes it out of; '' where it does neither. The
+ * desired pool counts in the change that sets it.
  */
 export function poolOfUpdate(old: JsonObject, node: JsonObject): string {
   const [before, after] = [label(old, nodePoolLabel), label(node, nodePoolLabel) || wish(old, node)]
@@ -57,10 +54,10 @@ function wish(old: JsonObject, node: JsonObject): string {
 }
 
 /**
- * A new node as its pool has it: in the pool by label, with the hostnetwork label if the pool's
- * pods share the host's network and without it if not. Of a pool that cannot be found nothing is
- * known, and the labels stay as the kubelet wrote them. Nothing here refuses a node: a kubelet that
- * cannot register takes all its pods with it.
+ * A new node as its pool requires: with the pool's label, and with the hostnetwork label if and
+ * only if the pool has a host network. Where the pool cannot be read, labels stay as the kubelet
+ * wrote them. A new node is never refused: a kubelet that cannot register takes all its pods with
+ * it.
  */
 export function mutateNewNode(node: JsonObject, pool: PoolLookup): MutationResult {
   const name = poolOfNewNode(node)
@@ -82,8 +79,8 @@ function withoutPool(node: JsonObject): MutationResult {
 }
 
 /**
- * A node as a change of its pool leaves it: a wish becomes membership, and of which kind its first
- * pool was is remembered. `pool`: the one of `poolOfUpdate`.
+ * A node after a change of its pool: a desired pool becomes membership, and the annotation records
+ * the kind of the first pool. `pool`: the one of `poolOfUpdate`.
  */
 export function mutateNodeUpdate(
   old: JsonObject,

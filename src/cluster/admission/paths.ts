@@ -1,4 +1,4 @@
-/** Where each webhook is asked. */
+/** The URL path of each webhook. */
 export const webhookPaths = {
   poolDefaults: '/mutate/nodepools',
   poolRules: '/validate/nodepools',

@@ -22,8 +22,8 @@ export const nodeUpdates: ResourceRule = {
 }
 
 /**
- * What holds of pools and nodes whatever becomes of the webhooks: policies that the API server
- * judges itself. It knows NodePools, so that a node does not enter one of the other kind either.
+ * Rules about pools and nodes that hold without any webhook: the API server evaluates them itself.
+ * It reads NodePools as parameters, so that a node does not enter a pool of the other kind either.
  */
 export const rulesAsPolicies = (actors: Actors): readonly object[] => [
   ...validating({ name: 'pools', matched: poolWrites }, poolRules),
@@ -69,7 +69,7 @@ export const rulesAsPolicies = (actors: Actors): readonly object[] => [
   ),
 ]
 
-/** Whether the pool that a policy is asked about, `params`, has a host network. */
+/** Whether `params`, the pool of this evaluation, has a host network. */
 export const isHostNetwork = 'params.?spec.?hostNetwork.orValue(false)'
 
 const name = '[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'
@@ -92,7 +92,7 @@ const keeps = (field: string, otherwise: string): Validation => ({
 const type = (self: string): string => spec(self, 'type', '"Edge"')
 const strategy = (self: string): string => spec(self, 'leaderElectionStrategy', '"random"')
 
-/** What is as wrong as it was keeps no one from changing the rest. */
+/** A problem that the change leaves as it is does not block the change. */
 const orAsBefore = (expression: string, same: string): string =>
   any(expression, all(`!(${isCreate})`, same))
 

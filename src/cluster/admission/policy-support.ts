@@ -27,8 +27,8 @@ const installedVersion = 'v1'
 export type Discover = (path: string) => Promise<JsonObject | undefined>
 
 /**
- * Why the policies of this kind cannot be installed, by what discovery says; `undefined` if they
- * can. Rejects where discovery cannot be read: that says nothing about what the API server has.
+ * Why the policies of this kind cannot be installed, according to discovery; `undefined` if they
+ * can. Rejects where discovery cannot be read.
  */
 export async function unsupportedPolicies(
   discover: Discover,

@@ -1,6 +1,6 @@
 import type { MatchCondition } from './conditions.ts'
 
-/** What a policy is asked about. */
+/** The requests for which a policy is evaluated. */
 export interface ResourceRule {
   readonly group: string
   readonly version: string
@@ -15,7 +15,7 @@ export interface PolicyOptions {
   readonly conditions?: readonly MatchCondition[]
   /** Names for expressions, in order: later ones may use those before. */
   readonly variables?: readonly (readonly [name: string, expression: string])[]
-  /** Whether it is asked once for each NodePool, `params`, and not at all without one. */
+  /** Evaluated once for each NodePool, `params`, and not at all where there is none. */
   readonly withPools?: boolean
 }
 

@@ -61,8 +61,8 @@ const isOfThisPool = any(
 )
 
 /**
- * The same as the webhook does for pods on the network of their pool, asked once for each NodePool;
- * nobody is warned.
+ * The webhook for pods on the network of their pool as a policy, evaluated once for each NodePool.
+ * It warns of nothing.
  */
 export const propagationAsPolicies: readonly object[] = mutating(
   {

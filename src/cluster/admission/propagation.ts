@@ -5,7 +5,7 @@ import { desiredNodePoolLabel, nodePoolLabel } from '../../api/kube/node-pool.ts
 import { notFoundWarning, type PoolLookup, type ClusterLookup } from './lookup.ts'
 import type { MutationResult } from './node.ts'
 
-/** The wish of a pod in the words of the first proposal, before it had OpenYurt's prefix. */
+/** The label for a pod's desired pool in the first proposal, before it had OpenYurt's prefix. */
 export const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
 
 /** What YurtAppSet writes on its pods (openyurt pkg/apis/apps/well_known_labels_annotations.go). */
@@ -50,8 +50,8 @@ function namedPools(pod: JsonObject): string[] {
 }
 
 /**
- * '' where the pod is for no single node, or that node is in no pool; `undefined` where nobody can
- * say now.
+ * '' where the pod is for no single node, or that node is in no pool; `undefined` where it cannot
+ * be read now.
  */
 async function poolOfItsNode(pod: JsonObject, lookup: ClusterLookup): Promise<string | undefined> {
   const node = textAt(pod, 'spec', 'nodeName') || commonTo(alternativesOf(pod), nodeRequiredBy)
@@ -73,7 +73,7 @@ const poolRequiredBy = (term: Json): string =>
     '',
   )
 
-/** How the DaemonSet controller says which node a pod is for. */
+/** The DaemonSet controller names the node of a pod this way. */
 const nodeRequiredBy = (term: Json): string =>
   listAt(term, 'matchFields').reduce<string>(
     (found, field) => found || onlyValue(field, 'metadata.name'),

@@ -31,11 +31,11 @@ import { onHostNetworkOfPool } from './propagation.ts'
 export interface AdmissionOptions {
   readonly lookup: ClusterLookup
   readonly actors: Actors
-  /** Whether a pod whose pool has a host network is put on it. */
+  /** Whether admission sets hostNetwork on pods whose pool has a host network. */
   readonly propagate: boolean
 }
 
-/** What of an AdmissionRequest (admission.k8s.io/v1) is looked at. */
+/** The members of an AdmissionRequest (admission.k8s.io/v1) that admission reads. */
 interface AdmissionRequest {
   readonly uid: string
   readonly kind: string
@@ -52,7 +52,7 @@ type Answer = MutationResult | ValidationResult
 
 interface Webhook {
   readonly kinds: readonly string[]
-  readonly answer: (asked: AdmissionRequest, rules: AdmissionOptions) => Answer | Promise<Answer>
+  readonly answer: (request: AdmissionRequest, rules: AdmissionOptions) => Answer | Promise<Answer>
 }
 
 const untouched = ({ object }: AdmissionRequest): MutationResult => ({ object, warnings: [] })
@@ -76,26 +76,26 @@ const webhooks: ReadonlyMap<string, Webhook> = new Map([
 export const isAdmissionPath = (path: string): boolean => webhooks.has(path)
 
 /**
- * The answer to an AdmissionReview (v1) at one of `webhookPaths`. Rejects with a StatusError (400)
- * for what is none; a review that can be named by its uid and makes no sense otherwise is refused
- * in an AdmissionReview. Rejects with other errors where admission itself fails: the policy of the
- * webhook decides then.
+ * Answers an AdmissionReview (v1) at one of `webhookPaths`. Rejects with a StatusError (400) for
+ * anything else; a review with a uid that is malformed otherwise is refused in an AdmissionReview.
+ * Rejects with other errors where admission itself fails: the webhook's failure policy decides
+ * then.
  */
 export async function reviewAdmission(
   path: string,
   review: Json,
   rules: AdmissionOptions,
 ): Promise<JsonObject> {
-  const request = requestIn(review)
-  const uid = textAt(request, 'uid')
+  const json = requestIn(review)
+  const uid = textAt(json, 'uid')
   if (uid === '') throw new StatusError(badRequest('the AdmissionReview has no request with a uid'))
   const webhook = webhooks.get(path)
-  const asked = webhook && askedIn(request, uid, webhook.kinds)
-  if (webhook === undefined || asked === undefined)
+  const request = webhook && parseRequest(json, uid, webhook.kinds)
+  if (webhook === undefined || request === undefined)
     return answered(uid, { refusal: senseless(path), warnings: [] })
-  const answer = await webhook.answer(asked, rules)
+  const answer = await webhook.answer(request, rules)
   if ('refusal' in answer) return answered(uid, answer)
-  return answered(uid, answer, jsonPatchBetween(asked.object, answer.object))
+  return answered(uid, answer, jsonPatchBetween(request.object, answer.object))
 }
 
 function requestIn(review: Json): Json | undefined {
@@ -109,13 +109,13 @@ function requestIn(review: Json): Json | undefined {
 }
 
 const senseless = (path: string): Status =>
-  badRequest(`${path} is asked about an object that does not belong there, or about none`)
+  badRequest(`${path} got a request about an object of another kind, or about none`)
 
 /**
  * `undefined` where the request is about something else than `kinds`, or leaves out what it is
  * about.
  */
-function askedIn(
+function parseRequest(
   request: Json | undefined,
   uid: string,
   kinds: readonly string[],
@@ -167,15 +167,15 @@ function answered(
   }
 }
 
-function poolDefaults(asked: AdmissionRequest): MutationResult {
-  if (asked.operation === 'CREATE') return { object: defaultedPool(asked.object), warnings: [] }
-  return { object: keptOfOtherVersions(asked), warnings: [] }
+function poolDefaults(request: AdmissionRequest): MutationResult {
+  if (request.operation === 'CREATE') return { object: defaultedPool(request.object), warnings: [] }
+  return { object: keptOfOtherVersions(request), warnings: [] }
 }
 
 /**
- * A pool that was changed through an older version, with what that version has no word for as it
- * was: its writer cannot have meant to change it, even where the annotation that carries it was
- * left out. Nor does a write of a pool ever change its status.
+ * Restores the fields that the version of the write does not have: its writer cannot have meant to
+ * change them, even where the annotation that carries them was left out. A write of a pool never
+ * changes its status either.
  */
 function keptOfOtherVersions({ writtenIn, object, old }: AdmissionRequest): JsonObject {
   const version = poolVersions.find((version) => version === writtenIn)
@@ -207,24 +207,24 @@ async function poolRules(
 }
 
 async function nodeDefaults(
-  asked: AdmissionRequest,
+  request: AdmissionRequest,
   { lookup }: AdmissionOptions,
 ): Promise<MutationResult> {
-  const { operation, object, old } = asked
+  const { operation, object, old } = request
   if (operation === 'CREATE') {
     const name = poolOfNewNode(object)
     return mutateNewNode(object, name === '' ? undefined : await lookup.pool(name))
   }
-  if (operation !== 'UPDATE') return untouched(asked)
+  if (operation !== 'UPDATE') return untouched(request)
   const name = poolOfUpdate(old, object)
   return mutateNodeUpdate(old, object, name === '' ? undefined : await lookup.pool(name))
 }
 
 async function nodeRules(
-  asked: AdmissionRequest,
+  request: AdmissionRequest,
   { lookup, actors }: AdmissionOptions,
 ): Promise<ValidationResult> {
-  const { operation, object, old, user } = asked
+  const { operation, object, old, user } = request
   // A kubelet that cannot register takes all its pods with it.
   if (operation !== 'UPDATE') return { refusal: undefined, warnings: [] }
   const name = poolOfUpdate(old, object)
@@ -233,13 +233,13 @@ async function nodeRules(
 }
 
 async function podDefaults(
-  asked: AdmissionRequest,
+  request: AdmissionRequest,
   { lookup, propagate }: AdmissionOptions,
 ): Promise<MutationResult> {
-  const { operation, object, namespace } = asked
-  if (operation !== 'CREATE' || isMirror(object)) return untouched(asked)
+  const { operation, object, namespace } = request
+  if (operation !== 'CREATE' || isMirror(object)) return untouched(request)
   const [admitted, context] = await Promise.all([
-    podAsItsPoolHasIt(asked, lookup, propagate),
+    podAsItsPoolHasIt(request, lookup, propagate),
     lookup.context(namespace),
   ])
   const named = { ...admitted.object, metadata: { ...objectAt(object, 'metadata'), namespace } }
@@ -247,21 +247,21 @@ async function podDefaults(
 }
 
 const podAsItsPoolHasIt = async (
-  asked: AdmissionRequest,
+  request: AdmissionRequest,
   lookup: ClusterLookup,
   propagate: boolean,
 ): Promise<MutationResult> => {
-  const { object } = asked
+  const { object } = request
   if (isExcluded(object)) return { object: keptOffHostNetwork(object), warnings: [] }
-  return propagate ? onHostNetworkOfPool(object, lookup) : untouched(asked)
+  return propagate ? onHostNetworkOfPool(object, lookup) : untouched(request)
 }
 
-/** Who applies a Deployment never sees what its pods are warned of. Refuses nothing. */
+/** Warns the author of a workload, who never sees the warnings about its pods. Refuses nothing. */
 async function workloadWarnings(
-  asked: AdmissionRequest,
+  request: AdmissionRequest,
   rules: AdmissionOptions,
 ): Promise<ValidationResult> {
-  const { kind, object, namespace } = asked
+  const { kind, object, namespace } = request
   const [context, templates] = await Promise.all([
     rules.lookup.context(namespace),
     rules.propagate ? templatesAsPodsAreAdmitted({ ...object, kind }, rules.lookup) : undefined,

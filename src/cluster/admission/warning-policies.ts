@@ -38,13 +38,13 @@ const variables = [
 
 const expressions = 't.?matchExpressions.orValue([])'
 
-/** A rule of lint by the words that it has there. `holds`: where there is nothing to say. */
+/** A rule of lint in the same words. `holds`: where there is no finding. */
 const said = (rule: string, holds: string, message: string): Validation => ({
   expression: holds,
   message: `${message} (${rule})`,
 })
 
-/** The same, in words that CEL puts together. */
+/** The same, with a message that CEL puts together. */
 const saidOf = (rule: string, holds: string, ...parts: readonly string[]): Validation => ({
   expression: holds,
   message: rule,
@@ -100,10 +100,7 @@ const rules: readonly Validation[] = [
   ),
 ]
 
-/**
- * Of pods that ask for a host-network pool by their node selector: which that is stands in
- * `params`.
- */
+/** Rules about pods whose node selector names a host-network pool, `params`. */
 const rulesOfPool: readonly Validation[] = [
   saidOf(
     'no-pod-network',
@@ -134,9 +131,9 @@ const rulesOfPool: readonly Validation[] = [
 ]
 
 /**
- * Warnings to who writes pods, or what pods are made of, as policies: those rules of lint that can
- * be said of a pod alone, or of it and of the host-network pool that its node selector names.
- * `podHostNetwork`: pods of that pool are given its network, and nothing is said of it.
+ * Warnings to authors of pods and workloads, as policies: the rules of lint that need the pod
+ * alone, or the pod and the host-network pool that its node selector names. `podHostNetwork`:
+ * admission puts such pods on the host network, and nothing is reported about it.
  */
 export const warningsAsPolicies = (podHostNetwork: boolean): readonly object[] => [
   ...warning(

@@ -39,9 +39,9 @@ const core = { group: '', version: 'v1', failurePolicy: 'Ignore' } as const
 const nodeUpdates: Rule = { operations: ['UPDATE'], resources: ['nodes', 'nodes/status'] }
 
 /**
- * What API servers ask the webhooks, and what they do where none answers: pools wait for one, nodes
- * and pods go on without. `name`: of both configurations. `namespace`: the webhooks' own, whose
- * pods do not wait for themselves.
+ * The requests that API servers send to the webhooks, and what happens where none answers: writes
+ * of pools fail, those of nodes and pods go on. `name`: of both configurations. `namespace`: the
+ * webhooks' own, whose pods do not wait for themselves.
  */
 export const webhookConfigurations = (
   target: WebhookTarget,
@@ -70,7 +70,7 @@ export const webhookConfigurations = (
       rules: [{ operations: ['CREATE'], resources: ['pods'] }],
       conditions: podConditions,
       more: {
-        // Another webhook may add terms of its own.
+        // Another webhook may add terms.
         reinvocationPolicy: 'IfNeeded',
         ...elsewhere(namespace),
       },
@@ -122,7 +122,7 @@ const configuration = (kind: string, name: string, webhooks: readonly object[]) 
   webhooks,
 })
 
-/** Who waits here is a kubelet that registers or a controller that makes pods: not for long. */
+/** Short: kubelets that register and controllers that create pods wait for it. */
 export const timeoutSeconds = 5
 
 const webhook = (target: WebhookTarget, wanted: WebhookOptions) => ({

@@ -18,9 +18,9 @@ const lookMs = 60_000
 const keepAliveProbeMs = 30_000
 
 /**
- * Where the API server is and what it is shown, out of a kubeconfig (all that
- * @kubernetes/client-node reads, programs included) or the service account of a pod. Connections
- * are kept, which that library does not do; renewed files and tokens are taken up as they come.
+ * The API server's address and credentials, from a kubeconfig (all that @kubernetes/client-node
+ * reads, exec plugins included) or from the service account of a pod. Connections are reused, which
+ * that library does not do; renewed files and tokens are read as they change.
  */
 export class ApiAccess implements AsyncDisposable {
   readonly server: URL
@@ -29,7 +29,7 @@ export class ApiAccess implements AsyncDisposable {
   #current:
     { readonly admitted: Transport; readonly identity: string; readonly at: number } | undefined
 
-  /** Throws where the configuration names no server that can be asked. */
+  /** Throws where the configuration names no usable server. */
   constructor(config: KubeConfig, connections: number) {
     const cluster = config.getCurrentCluster()
     const server = URL.parse(cluster?.server ?? '')
@@ -42,8 +42,8 @@ export class ApiAccess implements AsyncDisposable {
   }
 
   /**
-   * Reads what has changed, if it is time to, or if `refused` says that what was shown is no longer
-   * taken.
+   * Reads the credentials again where they are due, or where `refused` says that the API server no
+   * longer accepts them.
    */
   async admit(refused = false): Promise<Transport> {
     const current = this.#current

@@ -20,7 +20,7 @@ export interface ApiRequest {
   readonly signal?: AbortSignal
   /** Goes past the rate limit: renewing a lease is never late for the sake of other requests. */
   readonly urgent?: boolean
-  /** How often it is asked where the API server would have one wait. Default: 6. */
+  /** How many attempts are made while the API server answers with Retry-After. Default: 6. */
   readonly tries?: number
   /** Of the whole answer. Default: half a minute. */
   readonly timeoutMs?: number
@@ -47,7 +47,7 @@ const patchTypes: Record<PatchType, string> = {
   strategic: 'application/strategic-merge-patch+json',
 }
 
-/** An API server that sheds load says for how long; more often than this it is not asked again. */
+/** An API server that sheds load sends Retry-After: requests are retried at most this often. */
 const mostTries = 6
 const longestWaitMs = 30_000
 
@@ -55,9 +55,8 @@ const longestWaitMs = 30_000
 const largestAnswer = 64 * 1024 * 1024
 
 /**
- * Asks the API server as one client: within a rate, over kept connections, and again where the
- * server says that it is too busy now. All that `nodehub cluster` asks goes through here, whoever
- * made the request.
+ * Sends requests to the API server as one client: within a rate limit, over reused connections, and
+ * again where the server sheds load. All requests of `nodehub cluster` pass here.
  */
 export class ApiServer {
   readonly #access: ApiAccess
@@ -72,11 +71,11 @@ export class ApiServer {
     return this.#access.server
   }
 
-  /** The answer, whatever its status. Rejects where there is none in time. */
+  /** The answer, with any status. Rejects on a timeout. */
   async send(request: ApiRequest): Promise<ApiResponse> {
     for (let tries = 1; ; tries++) {
       const answer = await this.#once(request, tries > 1)
-      const wait = tries < (request.tries ?? mostTries) ? askedToWait(answer) : undefined
+      const wait = tries < (request.tries ?? mostTries) ? retryDelayOf(answer) : undefined
       if (wait === undefined) return answer
       await sleep(wait, request.signal)
     }
@@ -131,7 +130,7 @@ export class ApiServer {
         method,
         signal,
         headersTimeout: 60_000,
-        // A watch is told a bookmark about every minute.
+        // The API server sends a bookmark about every minute.
         bodyTimeout: 150_000,
         headers: {
           accept,
@@ -204,10 +203,8 @@ const waitOf = (headers: Readonly<Record<string, string>>): number | undefined =
     : undefined
 }
 
-/**
- * A write that was shed has not been made: 429, and 503 where a time is said, as client-go has it.
- */
-function askedToWait({ status, headers }: ApiResponse): number | undefined {
+/** A write that was shed has not been made: 429, and 503 with Retry-After, as client-go assumes. */
+function retryDelayOf({ status, headers }: ApiResponse): number | undefined {
   if (status !== 429 && status !== 503) return undefined
   return waitOf(headers)
 }

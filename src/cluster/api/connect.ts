@@ -4,12 +4,12 @@ import { openAccess } from './access.ts'
 import { ApiServer, type ApiServerOptions } from './api-server.ts'
 import { RateLimit } from './rate-limit.ts'
 
-/** An API server that is asked as the configuration says; disposing closes the connections. */
+/** A connected API server; disposing closes the connections. */
 export interface ConnectedApi extends AsyncDisposable {
   readonly api: ApiServer
 }
 
-/** Reads the credentials; asks nothing yet. Throws where they cannot be read. */
+/** Reads the credentials and sends nothing yet. Throws where they cannot be read. */
 export async function connect(
   { access: where, qps, burst }: ClusterClientConfig,
   onRequest?: ApiServerOptions['onRequest'],

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
 
-/** An API server refused a request, or answered what is no answer to it. */
+/** An API server refused a request, or its answer is not one to the request. */
 export class ApiFailure extends Error {
   readonly code = 'API_FAILURE'
   /** Of HTTP. */
@@ -43,7 +43,7 @@ const hasStatus =
 
 export const isNotFound = hasStatus(404)
 
-/** 409 is said of a write made for an older version, and of a create of what is there already. */
+/** 409 is the answer to a write of an older version, and to a create of an existing object. */
 export const isConflict = hasStatus(409)
 
 export const isGone = hasStatus(410)

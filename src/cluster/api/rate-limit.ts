@@ -1,8 +1,8 @@
 import { elapsed, sleep } from '../../base/clock.ts'
 
 /**
- * A bucket of `burst` permissions that fills by `perSecond`, as client-go's flow control has it;
- * who comes first is served first.
+ * A bucket of `burst` permissions that fills by `perSecond`, as client-go's flow control; first
+ * come, first served.
  */
 export class RateLimit {
   readonly #perSecond: number
@@ -17,14 +17,14 @@ export class RateLimit {
   }
 
   /**
-   * Resolves when a request may be sent, or at once when `signal` aborts: callers look at their
+   * Resolves when a request may be sent, or at once when `signal` aborts: callers check their
    * signal.
    */
   async take(signal?: AbortSignal): Promise<void> {
     const now = elapsed()
     this.#left = Math.min(this.#burst, this.#left + ((now - this.#at) / 1000) * this.#perSecond)
     this.#at = now
-    // What is taken before it is there is waited for: the next one waits longer.
+    // A permission is taken before it is there, so that the next caller waits longer.
     this.#left -= 1
     if (this.#left < 0) await sleep((-this.#left / this.#perSecond) * 1000, signal)
   }

@@ -11,8 +11,8 @@ import type { ApiRequest, ApiServer, Method } from './api-server.ts'
 import { ApiFailure } from './failure.ts'
 
 /**
- * Calls whose objects are known whole: of what else stands in an object they would lose what the
- * library does not know.
+ * Calls for objects whose types the library knows in full: it drops the members that it does not
+ * know.
  */
 export interface TypedCalls {
   readonly core: CoreV1Api

@@ -37,7 +37,7 @@ export const apply = (api: ApiServer, component: Component): Promise<ChangeOutco
     ]
   })
 
-/** Gives a component back the affinity that it had; not where somebody has changed it since. */
+/** Restores the affinity that a component had, unless the affinity has been changed since. */
 export const revert = (api: ApiServer, component: Component): Promise<ChangeOutcome> =>
   written(api, component, (workload) => {
     const kept = valueAt(workload, 'metadata', 'annotations', originalAnnotation)
@@ -56,7 +56,7 @@ export const revert = (api: ApiServer, component: Component): Promise<ChangeOutc
     ]
   })
 
-/** What was there before the first change is what is given back. */
+/** The annotation of the first change stays: it holds the original. */
 function annotated(workload: JsonObject, before: string): JsonObject[] {
   const annotations = valueAt(workload, 'metadata', 'annotations')
   if (annotations === undefined)
@@ -87,7 +87,7 @@ async function written(
   }
 }
 
-/** How often the pods of a component are looked at while they are replaced. */
+/** How often the rollout of a component is checked. */
 const lookMs = 1_000
 
 /**

@@ -4,11 +4,11 @@ import { typedCalls } from '../api/typed.ts'
 import type { ScheduledPod } from './survey.ts'
 
 /**
- * Asks for a pod's eviction, which its disruption budget may refuse. Resolves to what came of it,
+ * Requests the eviction of a pod, which its disruption budget may refuse. Resolves to the outcome,
  * for an operator.
  */
 export async function evict(api: ApiServer, { namespace, name }: ScheduledPod): Promise<string> {
-  // A budget's refusal says when to ask again; whoever runs the command decides that.
+  // A refusal by the budget is final: the operator decides when to try again.
   const { core } = typedCalls(api, { tries: 1 })
   try {
     await core.createNamespacedPodEviction({

@@ -6,8 +6,7 @@ import { oldLabels } from '../../node/lint/rules/old-names.ts'
 import { keptOffHostNetwork } from '../admission/pod.ts'
 
 /**
- * Names of the label in the proposals: an affinity on them keeps nobody off, as no node carries
- * them.
+ * Names of the label in the proposals: an affinity on them has no effect, as no node carries them.
  */
 const oldKeys = [...oldLabels, 'node-network-mode']
 
@@ -20,10 +19,10 @@ export interface WorkloadPlacement {
 }
 
 /**
- * Reads the selectors of a pod, or of a workload's template. It is kept off where each alternative
- * of its required node affinity says so, in any way that does (`NotIn ["true"]`, `DoesNotExist`,
- * `In` without `true`), or its node selector wants another value of the label. Terms without any
- * condition match nothing, and keep nobody from being kept off.
+ * Reads the selectors of a pod, or of a workload's template. The pods are kept off where each
+ * alternative of their required node affinity excludes host-network nodes (`NotIn ["true"]`,
+ * `DoesNotExist`, `In` without `true`), or their node selector requires another value of the label.
+ * Terms without any condition match nothing and are left out.
  */
 export function workloadPlacement(pod: JsonObject): WorkloadPlacement {
   const terms = alternativesOf(pod)

@@ -30,7 +30,7 @@ export interface Survey {
   readonly nodes: readonly NodeFinding[]
 }
 
-/** Looks at components, nodes of pools and excluded pods. Reads only. */
+/** Reads components, nodes of pools and excluded pods. Changes nothing. */
 export async function survey(api: ApiServer): Promise<Survey> {
   const components: Component[] = []
   for (const kind of ['DaemonSet', 'Deployment'] as const satisfies readonly WorkloadKind[]) {

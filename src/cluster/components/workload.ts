@@ -4,10 +4,10 @@ import { workloadPlacement, type WorkloadPlacement } from './placement.ts'
 
 export type WorkloadKind = 'DaemonSet' | 'Deployment'
 
-/** Who writes a workload, where that is not whoever applied it. */
+/** The operator or tool that manages a workload. */
 export interface Owner {
   readonly name: string
-  /** Whether it would take back at once what is changed, rather than at its next upgrade. */
+  /** Whether it would revert a change at once, rather than at its next upgrade. */
   readonly reverts: boolean
   /** What to say to it instead, in its own words. */
   readonly setting: string
@@ -18,17 +18,17 @@ export interface Component {
   readonly kind: WorkloadKind
   readonly namespace: string
   readonly name: string
-  /** What it is, by the names it is known by. */
+  /** The product it belongs to. */
   readonly what: string
   readonly placement: WorkloadPlacement
   readonly owner: Owner | undefined
   /** Pods that a change of the template replaces, one a node for a DaemonSet. */
   readonly rolls: number
-  /** Whether they are replaced only when somebody deletes them. */
+  /** Whether pods are replaced only when they are deleted (updateStrategy OnDelete). */
   readonly onDelete: boolean
 }
 
-/** What has the words of its name in those that a workload is labelled or called with. */
+/** Known products, by patterns for a workload's name and labels. */
 const componentPatterns: readonly (readonly [what: string, name: RegExp])[] = [
   ['kube-proxy', /^kube-proxy(-|$)/],
   ['flannel', /^(kube-)?flannel(-|$)|^canal$/],
@@ -46,7 +46,7 @@ const componentPatterns: readonly (readonly [what: string, name: RegExp])[] = [
   ['raven', /^raven-agent/],
 ]
 
-/** Reads a DaemonSet or Deployment; `undefined` where it is none of those that are known. */
+/** Reads a DaemonSet or Deployment; `undefined` where it is no known component. */
 export function componentOf(kind: WorkloadKind, workload: JsonObject): Component | undefined {
   const labels = objectAt(workload, 'metadata', 'labels')
   const name = textAt(workload, 'metadata', 'name')

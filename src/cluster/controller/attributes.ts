@@ -2,20 +2,20 @@ import type { PoolTaint } from '../../api/kube/node-pool.ts'
 
 type Texts = Readonly<Record<string, string>>
 
-/** How a pool's labels or annotations come to stand on a node. */
+/** The changes that bring a pool's labels or annotations to a node. */
 export interface MergedTexts {
-  /** What is to change: a value to set, null to remove. */
+  /** Changes by key: a value to set, null to remove. */
   readonly changes: Readonly<Record<string, string | null>>
   /** What of the result is the pool's, to be remembered. */
   readonly ours: Texts
-  /** Keys that the pool would have otherwise, but whose value somebody else has set. */
+  /** Keys of the pool whose value another client has set. */
   readonly kept: readonly string[]
 }
 
 /**
- * Sets what a pool wants, and removes what it no longer wants. Only what is remembered as the
- * pool's, and still stands as it was put, is changed or removed: any other value was set by
- * somebody else, and stays, also where it is what the pool wants.
+ * Sets what a pool has, and removes what it no longer has. Only values that are recorded as the
+ * pool's, and unchanged since, are changed or removed: another client has set any other value, and
+ * it stays, even where it is the pool's own.
  */
 export function mergeTexts(
   current: Texts,
@@ -44,7 +44,7 @@ export function mergeTexts(
 const own = (texts: Texts, key: string): string | undefined =>
   Object.hasOwn(texts, key) ? texts[key] : undefined
 
-/** How a pool's taints come to stand on a node; `taints` only where they change. */
+/** The changes that bring a pool's taints to a node; `taints` only where they change. */
 export interface MergedTaints {
   readonly taints?: readonly PoolTaint[]
   readonly ours: readonly PoolTaint[]
@@ -53,8 +53,7 @@ export interface MergedTaints {
 }
 
 /**
- * The same for taints, which are told apart by key and effect. The order of those that were there
- * stays.
+ * The same for taints, which are identified by key and effect. Existing taints keep their order.
  */
 export function mergeTaints(
   current: readonly PoolTaint[],

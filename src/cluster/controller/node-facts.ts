@@ -25,14 +25,14 @@ export interface NodeFacts {
   readonly movedFrom?: string
 }
 
-/** Longer texts are kept as their digest: all that is asked is whether one is another. */
+/** Longer texts are stored as digests: they are only compared. */
 const longest = 1024
 
-/** A text, or a digest of it that stands for no other text. */
+/** A text, or a digest that no other text has. */
 export const textOrDigest = (text: string): string =>
   text.length <= longest ? text : `sha256:${createHash('sha256').update(text).digest('hex')}`
 
-/** Reads what is kept of a Node. What is not as the API would have it counts as absent. */
+/** Reads the facts of a Node. A member of an unexpected type counts as absent. */
 export function nodeFacts(node: JsonObject): NodeFacts {
   return {
     name: textAt(node, 'metadata', 'name'),

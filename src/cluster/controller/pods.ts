@@ -2,21 +2,20 @@ import type { JsonObject } from '../../api/kube/json.ts'
 import { valueAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 
-/** Enough to say that there are some. */
+/** Enough for a message. */
 const most = 50
 
 /**
- * Whether a pod has not ended and has a network of its own: what the CNI gave it would be gone with
- * the CNI.
+ * Whether a pod has not ended and is on the pod network: without the CNI it would lose its address.
  */
 const onPodNetwork = (pod: JsonObject): boolean =>
   valueAt(pod, 'spec', 'hostNetwork') !== true &&
   !['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'))
 
 /**
- * Pods of a node, `namespace/name`, that are on the pod network and have not ended; up to fifty of
- * them. Asked of the API server when it is needed: to follow all pods of a large cluster for the
- * few nodes in question would cost more than all else.
+ * Up to fifty pods of a node, `namespace/name`, that are on the pod network and have not ended.
+ * Read from the API server when needed: an informer of all pods of a large cluster, for a few
+ * nodes, would cost more than everything else.
  */
 export async function podNetworkPods(
   api: ApiServer,

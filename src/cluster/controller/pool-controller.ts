@@ -23,7 +23,7 @@ export interface PoolControllerOptions {
   readonly onWrite?: (what: WrittenObject, name: string) => void
   readonly onConflict?: (what: WrittenObject) => void
   readonly onFailure?: (what: string, cause: unknown) => void
-  /** How often a node for which the label is withheld is looked at again. Default: a minute. */
+  /** How often a node with a withheld label is reconciled again. Default: a minute. */
   readonly withheldMs?: number
 }
 
@@ -35,9 +35,9 @@ class NoLongerWriting extends Error {
 }
 
 /**
- * Brings nodes and pools to what `reconcileNode` and `reconcilePool` say, for as long as this
- * process leads. A node is written at most once for a change, and only the version that was looked
- * at; what is as it should be is not written at all.
+ * Brings nodes and pools to the outcome of `reconcileNode` and `reconcilePool`, while this process
+ * leads. A node is written at most once for a change, and only in the version that was read; where
+ * nothing differs, nothing is written.
  */
 export class PoolController implements AsyncDisposable {
   readonly #options: PoolControllerOptions
@@ -54,7 +54,7 @@ export class PoolController implements AsyncDisposable {
   constructor(options: PoolControllerOptions) {
     const { api, workers } = options
     const onFailure = (what: string, cause: unknown): void => {
-      // Somebody else was first, or leads: nothing failed.
+      // Another client wrote first, or another process leads: that is no failure.
       if (!isConflict(cause) && options.term.holds()) options.onFailure?.(what, cause)
     }
     this.#options = options
@@ -99,12 +99,12 @@ export class PoolController implements AsyncDisposable {
     return this.#withheld
   }
 
-  /** How many nodes and pools wait to be looked at. */
+  /** How many nodes and pools wait to be reconciled. */
   get depth(): number {
     return this.#nodeQueue.depth + this.#poolQueue.depth
   }
 
-  /** Resolves when everything has been listed, and all that was known is done. */
+  /** Resolves when everything has been listed and reconciled. */
   async settled(): Promise<void> {
     await Promise.all([this.#pools.listed, this.#nodes.listed])
     while (this.depth > 0) await Promise.all([this.#nodeQueue.idle(), this.#poolQueue.idle()])
@@ -135,7 +135,7 @@ export class PoolController implements AsyncDisposable {
   #poolChanged(name: string, now: NodePool | undefined, before: NodePool | undefined): void {
     if (!this.#started) return
     this.#poolQueue.add(name)
-    // Its status is our own word: nodes have nothing to do with it.
+    // Only this controller writes the status, and nodes do not depend on it.
     if (now && before && JSON.stringify(now.spec) === JSON.stringify(before.spec)) return
     for (const node of this.#members.get(name) ?? []) this.#nodeQueue.add(node)
   }
@@ -166,18 +166,19 @@ export class PoolController implements AsyncDisposable {
     const { withheldFor } = outcome
     if (withheldFor.length === 0) this.#withheld.delete(name)
     else this.#withheld.set(name, withheldFor)
-    for (const event of outcome.events) await this.#say(node, event)
+    for (const event of outcome.events) await this.#record(node, event)
     return withheldFor.length > 0 ? (this.#options.withheldMs ?? 60_000) : undefined
   }
 
-  /** What was done is done, whether or not it could be said. */
-  async #say({ name, uid }: NodeFacts, event: NodeEvent): Promise<void> {
+  /** A failure to record an Event undoes nothing. */
+  async #record({ name, uid }: NodeFacts, event: NodeEvent): Promise<void> {
     const { api, term, onFailure } = this.#options
     if (!term.holds()) return
     const once =
       event.reason === 'HostNetworkLabelWithheld' || event.reason === 'NodePoolMoveRefused'
     try {
-      // The kubelet's own events name the node twice, and kubectl describe looks for them that way.
+      // Events of controllers have the node's uid, those of the kubelet its name in that place;
+      // kubectl describe reads both.
       await recordEvent(api, { apiVersion: 'v1', kind: 'Node', name, uid }, event, once)
     } catch (cause) {
       onFailure?.(`event about node ${name}`, cause)
@@ -209,8 +210,8 @@ export class PoolController implements AsyncDisposable {
   }
 
   /**
-   * Writes to the version that was looked at. `undefined` where it is gone, or another one by now:
-   * then the watch brings that, and it is looked at again.
+   * Writes to the version that was read. `undefined` where the object is gone. On a conflict the
+   * watch brings the newer version, which is reconciled.
    */
   async #write(
     what: WrittenObject,
@@ -249,7 +250,7 @@ const differs = (a: NodeFacts, b: NodeFacts): boolean =>
   JSON.stringify([a.labels, a.annotations, a.taints]) !==
   JSON.stringify([b.labels, b.annotations, b.taints])
 
-/** What was seen of a node's way through pools. */
+/** Carries over the pool from which a node has moved. */
 function sinceBefore(now: NodeFacts, before: NodeFacts | undefined): NodeFacts {
   if (before === undefined || before.uid !== now.uid) return now
   const was = poolNameOf(before)

@@ -14,7 +14,7 @@ import {
 import { mergeTaints, mergeTexts } from './attributes.ts'
 import { textOrDigest, type NodeFacts } from './node-facts.ts'
 
-/** What is to be said of a Node in an Event. */
+/** An Event to record about a Node. */
 export interface NodeEvent {
   readonly type: 'Normal' | 'Warning'
   readonly reason:
@@ -26,7 +26,7 @@ export interface NodeEvent {
   readonly message: string
 }
 
-/** What is to change of a Node: a JSON merge patch, without the version that it is made for. */
+/** A change of a Node: a JSON merge patch, without the version that it applies to. */
 export interface NodeWrite {
   readonly metadata: {
     readonly labels?: Readonly<Record<string, string | null>>
@@ -36,26 +36,23 @@ export interface NodeWrite {
 }
 
 export interface NodeOutcome {
-  /**
-   * Nothing may be written before somebody has looked which pods run on the node: call again with
-   * them.
-   */
+  /** The node's pods have to be read before anything is written: call again with them. */
   readonly awaits?: 'pods'
   readonly write?: NodeWrite
   readonly events: readonly NodeEvent[]
-  /** Labels, annotations and taints that somebody else has set otherwise than the pool would. */
+  /** Labels, annotations and taints that another client has set to other values than the pool's. */
   readonly kept: readonly string[]
   /** Pods on the pod network for which the hostnetwork label is withheld. */
   readonly withheldFor: readonly string[]
 }
 
 /**
- * Pods of a node, `namespace/name`, that are on the pod network and have not ended; undefined:
- * nobody has looked.
+ * Pods of a node, `namespace/name`, that are on the pod network and have not ended; undefined: not
+ * read yet.
  */
 export type PodNetworkPods = readonly string[] | undefined
 
-/** What a pool never decides, whatever its labels say. */
+/** Labels that a pool never sets, even where its spec has them. */
 const reservedLabels = new Set([nodePoolLabel, hostNetworkLabel])
 
 const nothing: NodeOutcome = { events: [], kept: [], withheldFor: [] }
@@ -128,7 +125,7 @@ interface LabelOutcome {
   readonly withheldFor: readonly string[]
 }
 
-/** What is nothing to do about the label. */
+/** No change of the label. */
 const settled = { change: {}, events: [], withheldFor: [] } as const
 
 /**
@@ -225,9 +222,7 @@ const without = (
 ): Record<string, string> =>
   Object.fromEntries(Object.entries(texts ?? {}).filter(([key]) => !left(key)))
 
-/**
- * The changes as a patch, with what is to be remembered in the same; nothing where nothing changes.
- */
+/** The changes and the updated annotation as one patch; nothing where nothing changes. */
 function withWrite(
   node: NodeFacts,
   { labels, annotations, taints }: Merged,

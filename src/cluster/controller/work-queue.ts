@@ -4,8 +4,8 @@ export interface WorkQueueOptions {
   /** How many keys are worked on at a time; one key never twice at a time. */
   readonly workers: number
   /**
-   * Works on a key. Resolves to the time after which it is to be looked at again, if it is. A
-   * rejection is tried again, ever later.
+   * Processes a key. Resolves to the time after which it is processed again, if it is. A rejection
+   * is retried with backoff.
    */
   readonly act: (key: string) => Promise<number | undefined>
   readonly onFailure: (key: string, cause: unknown) => void
@@ -39,10 +39,7 @@ export class WorkQueue implements AsyncDisposable {
     return this.#waiting.size + this.#working.size
   }
 
-  /**
-   * Resolves when nothing waits and nothing is worked on; what is to be looked at later does not
-   * count.
-   */
+  /** Resolves when no key waits and none is processed; delayed keys do not count. */
   async idle(): Promise<void> {
     while (this.depth > 0) {
       this.#idle ??= Promise.withResolvers()
@@ -103,7 +100,7 @@ export class WorkQueue implements AsyncDisposable {
     return Math.min(firstWaitMs * 2 ** Math.min(failures, 20), longestWaitMs) * jitter(1, 1.5)
   }
 
-  /** Begins nothing more, and resolves when what is worked on is done. */
+  /** Starts nothing more, and resolves when the keys under way are done. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true
     this.#waiting.clear()

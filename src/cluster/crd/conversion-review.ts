@@ -6,9 +6,8 @@ import { convertedPool } from './conversion.ts'
 import { poolVersions, type PoolVersion } from './schema.ts'
 
 /**
- * The answer to a ConversionReview (apiextensions.k8s.io/v1) of pools: all objects in the version
- * that is asked for, in their order, or none and the reason. Throws a StatusError (400) for what is
- * no ConversionReview.
+ * Answers a ConversionReview (apiextensions.k8s.io/v1) of pools: all objects in the desired
+ * version, in their order, or none and the reason. Throws a StatusError (400) for anything else.
  */
 export function reviewConversion(review: Json): JsonObject {
   checkDepth(review)

@@ -4,11 +4,11 @@ import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
 import { fits } from './fits.ts'
 import { fieldsOf, poolVersions, type PoolVersion } from './schema.ts'
 
-/** On a NodePool: what other versions say of it and its own has no field for. */
+/** On a NodePool: the fields of other versions that its own version lacks. */
 export const carriedAnnotation = 'nodepool.openyurt.io/fields-of-other-versions'
 
 /**
- * On a NodePool: how a version without the field says that the pool has a host network (openyurt
+ * On a NodePool: states in a version without the field that the pool has a host network (openyurt
  * pkg/apis/apps, conversions).
  */
 const hostNetworkAnnotation = hostNetworkLabel
@@ -16,8 +16,8 @@ const hostNetworkAnnotation = hostNetworkLabel
 const sections = ['spec', 'status'] as const
 
 /**
- * What the annotation says. `hostNetworkAnnotation` is what stood at that annotation in versions
- * that do not read it, where v1alpha1 has to be shown something else; `null`: nothing stood there.
+ * The content of the annotation. `hostNetworkAnnotation` is the value of that annotation in
+ * versions that do not read it, where v1alpha1 needs another one; `null`: it was absent.
  */
 interface Carried {
   readonly spec: JsonObject
@@ -25,7 +25,7 @@ interface Carried {
   readonly hostNetworkAnnotation?: string | null
 }
 
-/** A pool as all versions together can say it. `annotation` is the host-network annotation. */
+/** A pool with the fields of all versions. `annotation` is the host-network annotation. */
 interface Whole {
   readonly spec: JsonObject
   readonly status: JsonObject
@@ -33,10 +33,10 @@ interface Whole {
 }
 
 /**
- * A pool in another version, `apps.openyurt.io/<to>`. Nothing is lost either way: what `to` has no
- * field for goes with the pool in an annotation, and is a field again in a version that has one.
- * Where a field and the annotation both say something, the field counts: it is what was written
- * last. Throws an Error for what is no pool.
+ * A pool in another version, `apps.openyurt.io/<to>`. Nothing is lost either way: fields that `to`
+ * lacks are carried in an annotation, and become fields again in a version that has them. Where a
+ * field and the annotation both have a value, the field wins: it was written last. Throws an Error
+ * for an object that is no pool.
  */
 export function convertedPool(pool: JsonObject, to: PoolVersion): JsonObject {
   const from = versionOf(pool)
@@ -44,7 +44,7 @@ export function convertedPool(pool: JsonObject, to: PoolVersion): JsonObject {
   return projected(pool, wholeOf(pool, from), to)
 }
 
-/** Which version a pool is written in. Throws an Error for what is no pool. */
+/** The version of a pool. Throws an Error for an object that is no pool. */
 function versionOf(pool: JsonObject): PoolVersion {
   const apiVersion = textAt(pool, 'apiVersion')
   const version = poolVersions.find((version) => apiVersion === `apps.openyurt.io/${version}`)
@@ -54,17 +54,17 @@ function versionOf(pool: JsonObject): PoolVersion {
 }
 
 function wholeOf(pool: JsonObject, version: PoolVersion): Whole {
-  const carried = carriedBy(pool, version)
+  const carried = carriedFieldsOf(pool, version)
   const own = { spec: objectAt(pool, 'spec'), status: objectAt(pool, 'status') }
   const annotation = valueAt(pool, 'metadata', 'annotations', hostNetworkAnnotation)
   const whole: Whole = {
     spec: { ...carried?.spec, ...own.spec },
-    // Who writes no status speaks for a pool that has none yet: what an exported one carried was
-    // another's.
+    // A pool without a status is new: a carried status comes from the pool that it was exported
+    // from.
     status: isObject(valueAt(pool, 'status')) ? { ...carried?.status, ...own.status } : {},
     annotation: typeof annotation === 'string' ? annotation : undefined,
   }
-  if (version === 'v1alpha1') return heardOfV1alpha1(whole, carried)
+  if (version === 'v1alpha1') return withV1alpha1Annotation(whole, carried)
   const isOldWay =
     version === 'v1beta1' &&
     carried === undefined &&
@@ -74,10 +74,10 @@ function wholeOf(pool: JsonObject, version: PoolVersion): Whole {
 }
 
 /**
- * v1alpha1 says by the annotation what others say by a field: it counts where it says something
- * else than the pool was shown with.
+ * v1alpha1 has the annotation in place of the field: it counts where it differs from the value that
+ * the conversion put there.
  */
-function heardOfV1alpha1(whole: Whole, carried: Carried | undefined): Whole {
+function withV1alpha1Annotation(whole: Whole, carried: Carried | undefined): Whole {
   const shownTrue = carried?.spec['hostNetwork'] === true
   const said = saysTrue(whole.annotation)
   if (said !== shownTrue) {
@@ -95,7 +95,7 @@ function projected(pool: JsonObject, whole: Whole, to: PoolVersion): JsonObject 
     ...carriedSections(whole, to),
     ...(shown !== whole.annotation && { hostNetworkAnnotation: whole.annotation ?? null }),
   }
-  // Empty, it still says that the field counts and the annotation does not.
+  // Even an empty annotation has a meaning: the field counts, and not the host-network annotation.
   const isNeeded =
     Object.keys(carried).length > 0 ||
     (to === 'v1beta1' && saysTrue(whole.annotation) && !('hostNetwork' in whole.spec))
@@ -141,11 +141,8 @@ function carriedSections(whole: Whole, to: PoolVersion): JsonObject {
   return Object.fromEntries(carried.filter(([, fields]) => Object.keys(fields).length > 0))
 }
 
-/**
- * `undefined` where the annotation is missing or says nothing that can be understood: anybody may
- * have written it.
- */
-function carriedBy(pool: JsonObject, version: PoolVersion): Carried | undefined {
+/** `undefined` where the annotation is missing or malformed: any client may have written it. */
+function carriedFieldsOf(pool: JsonObject, version: PoolVersion): Carried | undefined {
   const said = parseJson(textAt(pool, 'metadata', 'annotations', carriedAnnotation))
   if (!isObject(said)) return undefined
   const before = said['hostNetworkAnnotation']
@@ -157,8 +154,8 @@ function carriedBy(pool: JsonObject, version: PoolVersion): Carried | undefined 
 }
 
 /**
- * Only what `version` has no field for, and what is right for the version that has one: nobody else
- * checks it.
+ * Only fields that `version` lacks, with values that are valid in the version that has them: the
+ * API server does not check them.
  */
 const understood = (
   fields: JsonObject,

@@ -1,7 +1,7 @@
 import { isList, isObject, type Json } from '../../api/kube/json.ts'
 import type { Schema } from './schema.ts'
 
-/** Whether `value` is what `schema` asks for. */
+/** Whether `value` is valid under `schema`. */
 export function fits(schema: Schema, value: Json): boolean {
   switch (schema.type) {
     case 'boolean':

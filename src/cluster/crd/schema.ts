@@ -179,8 +179,8 @@ export const schemaOf = (version: PoolVersion): Schema => ({
 })
 
 /**
- * On the whole object and not on the field: a rule of a field that is taken out, or was not there,
- * is not asked.
+ * On the whole object and not on the field: the API server does not evaluate a rule of a field that
+ * is removed or was absent.
  */
 function rulesFor(version: PoolVersion): readonly Rule[] {
   const { spec } = fieldsOf[version]
@@ -208,7 +208,7 @@ const keeps = (field: string, value: (self: string) => string): Rule => ({
   reason: 'FieldValueForbidden',
 })
 
-/** Asked of new pools only: one that is there may be changed in what else it says. */
+/** For new pools only: an existing one may be changed in its other fields. */
 const edgeOnly: Rule = {
   rule: `oldSelf.hasValue() || !(${typeOf('self')} == 'Cloud' && ${isTrue('hostNetwork')('self')})`,
   message: 'a pool of type Cloud has no host network: use type: Edge',

@@ -7,7 +7,7 @@ export interface Installation {
   readonly namespace: string
   readonly image: string
   /**
-   * Who else is the controller, by the names the API server knows them by: where `nodehub cluster`
+   * Other users that are the controller, by their names at the API server: where `nodehub cluster`
    * runs outside of the cluster.
    */
   readonly controllers?: readonly string[]
@@ -23,14 +23,13 @@ export interface Installation {
    */
   readonly opsCidrs?: readonly string[]
   /**
-   * The ConfigMap whose `ca.crt` vouches for API servers; absent: reviews need no client
-   * certificate.
+   * The ConfigMap whose `ca.crt` signs the API servers' client certificates; absent: reviews need
+   * no client certificate.
    */
   readonly clientCa?: string
 }
 
 /**
- * Where the webhooks listen in a pod, and where health and metrics are told; the defaults of
- * `nodehub cluster`.
+ * The ports of webhooks, and of health and metrics, in a pod: the defaults of `nodehub cluster`.
  */
 export const ports = { webhooks: 10283, ops: 10287 } as const

@@ -8,9 +8,9 @@ import { roles } from './roles.ts'
 import { workload } from './workload.ts'
 
 /**
- * All that the cluster's side is made of, in an order in which it can be applied: nothing that
- * waits for webhooks stands before them. The configurations name no authority: `nodehub cluster`
- * writes its own into them.
+ * All objects of the cluster's side, in an order in which they can be applied: nothing that waits
+ * for webhooks comes before them. The configurations name no CA: `nodehub cluster` writes its own
+ * into them.
  */
 export function clusterManifests(installation: Installation): readonly object[] {
   const { name, namespace, admission } = installation

@@ -29,7 +29,7 @@ const everywhere = ({ name }: Installation): readonly Rule[] => [
   rule('', 'nodes', 'get list watch patch'),
   // Whether pods on the pod network run on a node.
   rule('', 'pods', 'list'),
-  // Which level of Pod Security they ask for, for warnings.
+  // For warnings: the level of Pod Security that namespaces enforce.
   rule('', 'namespaces', 'get'),
   // Whether a yurt-manager runs beside.
   rule('apps', 'deployments', 'list'),
@@ -60,7 +60,7 @@ const everywhere = ({ name }: Installation): readonly Rule[] => [
   ),
 ]
 
-/** To see whether they stand in the way. */
+/** To detect a yurt-manager's webhooks. */
 const yurtManagersWebhooks = ['mutating', 'validating'].map((kind) =>
   rule(
     'admissionregistration.k8s.io',
@@ -71,8 +71,8 @@ const yurtManagersWebhooks = ['mutating', 'validating'].map((kind) =>
 )
 
 /**
- * Of its own namespace: the Lease by which one replica leads, and the Secret with the certificates
- * that all show.
+ * In its own namespace: the Lease of the leader election, and the Secret with the certificates of
+ * all replicas.
  */
 const atHome = ({ name }: Installation): readonly Rule[] => [
   rule('coordination.k8s.io', 'leases', 'create'),

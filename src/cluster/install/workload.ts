@@ -134,8 +134,8 @@ const podSpec = (installation: Installation) => ({
 })
 
 /**
- * Of the heap: all bodies parsed, and what is known of nodes and pools. The rest of the limit is
- * for connections and for what Node holds outside of its heap.
+ * Of the heap: all bodies, parsed, and the stored facts about nodes and pools. The rest of the
+ * limit is for connections and for memory outside of the heap.
  */
 export const heapMegabytes = 640
 

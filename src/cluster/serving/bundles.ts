@@ -6,7 +6,7 @@ import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
 import { ApiInformer } from '../api/informer.ts'
 
-/** Where API servers find the webhooks: what leads elsewhere is somebody else's. */
+/** The Service of the webhooks. Webhooks of other Services belong to others. */
 export interface OwnService {
   readonly namespace: string
   readonly name: string
@@ -17,7 +17,7 @@ export interface CaBundlesOptions {
   readonly service: OwnService
   /** Name of the webhook configurations. */
   readonly configurations: string
-  /** PEM; `undefined`: nothing is known yet, and nothing is written. */
+  /** PEM; `undefined`: not known yet, and nothing is written. */
   readonly bundle: () => string | undefined
   /** Whether this process may write. */
   readonly holds: () => boolean
@@ -54,7 +54,7 @@ const places = (configurations: string): readonly Target[] => [
 /** Repairs are made at once; this finds what a failure has left. */
 const lookMs = 30_000
 
-/** What is kept of such an object. */
+/** The stored facts of such an object. */
 interface Configuration {
   readonly resourceVersion: string
   readonly clients: readonly Client[]
@@ -64,14 +64,14 @@ interface Client {
   /** JSON pointer to its `clientConfig`. */
   readonly at: string
   readonly service: OwnService
-  /** As it stands: in base64. */
+  /** In base64. */
   readonly caBundle: string
 }
 
 /**
- * Keeps the caBundle of the webhook configurations and of the conversion of pools what it has to
- * be, whoever writes it: without it API servers refuse to ask. Webhooks that lead to another
- * service are left alone.
+ * Keeps the caBundle of the webhook configurations and of the conversion of pools up to date,
+ * whichever client writes it: without it API servers refuse to call. Webhooks of other Services are
+ * left alone.
  */
 export class CaBundles implements AsyncDisposable {
   readonly #options: CaBundlesOptions
@@ -98,7 +98,9 @@ export class CaBundles implements AsyncDisposable {
     this.#timer = every(lookMs, () => void this.look())
   }
 
-  /** Whether every place is known, and each that leads to us has exactly `bundle`. */
+  /**
+   * Whether all configurations are known, and each client that leads to us has exactly `bundle`.
+   */
   published(bundle: string): boolean {
     return this.#followed.every(
       ({ items }) =>
@@ -107,7 +109,10 @@ export class CaBundles implements AsyncDisposable {
     )
   }
 
-  /** Puts right what is not; one at a time, and once more if something changed meanwhile. */
+  /**
+   * Repairs every caBundle that differs; one run at a time, and one more if something changed
+   * during it.
+   */
   look(): Promise<void> {
     this.#again = true
     this.#looking ??= this.#look().finally(() => {
@@ -149,7 +154,7 @@ export class CaBundles implements AsyncDisposable {
       await this.#options.api.patch(`${place.path}/${place.name}`, 'json', patch)
       this.#options.onRepaired?.(place.what)
     } catch (cause) {
-      // Another version: the watch brings it, and it is looked at again.
+      // Another version: the watch brings it, and it is checked again.
       if (!isConflict(cause) && !isNotFound(cause)) this.#options.onFailure?.(cause)
     }
   }

@@ -19,12 +19,12 @@ export interface CertificateSecretOptions {
    */
   readonly published: (bundle: string) => boolean
   readonly onRenewed?: (state: ServingState) => void
-  /** Called when what is shown, or who vouches for it, has changed. */
+  /** Called when the leaf or the CA bundle has changed. */
   readonly onChange?: () => void
   readonly onFailure?: (cause: unknown) => void
 }
 
-/** How often it is looked at whether anything is to be made anew. */
+/** How often rotation is checked. */
 const lookMs = 60_000
 
 interface SecretState {
@@ -33,9 +33,9 @@ interface SecretState {
 }
 
 /**
- * The authority and the serving certificate that all replicas share in a Secret. Each replica may
- * renew them: who writes on a version that is not the newest any more reads what the other has
- * made. All follow the Secret, and show what is in it as it comes.
+ * The CA and the serving certificate that all replicas share in a Secret. Each replica may renew
+ * them: one whose write conflicts reads what the other has made. All watch the Secret, and serve
+ * what it contains.
  */
 export class CertificateSecret implements AsyncDisposable {
   readonly #options: CertificateSecretOptions
@@ -75,7 +75,7 @@ export class CertificateSecret implements AsyncDisposable {
     return this.#state?.bundle.join('')
   }
 
-  /** Makes anew what is due; one at a time. */
+  /** Renews what is due; one run at a time. */
   look(): Promise<void> {
     this.#looking ??= this.#look().finally(() => {
       this.#looking = undefined
@@ -85,7 +85,7 @@ export class CertificateSecret implements AsyncDisposable {
 
   async #look(): Promise<void> {
     const { signal } = this.#stopped
-    // Somebody else may write again and again; then the next look comes soon enough.
+    // Another replica may keep writing; the next check follows soon.
     for (let tries = 0; tries < 5 && this.#secret.synced && !signal.aborted; tries++) {
       try {
         if (await this.#renew()) return
@@ -97,7 +97,7 @@ export class CertificateSecret implements AsyncDisposable {
     }
   }
 
-  /** Whether what is shown now is what the Secret holds. */
+  /** Whether the certificate that is served now is that of the Secret. */
   async #renew(): Promise<boolean> {
     const { api, namespace, name, names, published } = this.#options
     const path = `/api/v1/namespaces/${namespace}/secrets`
@@ -126,10 +126,7 @@ export class CertificateSecret implements AsyncDisposable {
     return true
   }
 
-  /**
-   * From the API server: what is followed may be older than what another replica has written by
-   * now.
-   */
+  /** From the API server: the informer may be older than the last write of another replica. */
   async #read(path: string, name: string): Promise<SecretState | undefined> {
     const secret = await this.#options.api.get(`${path}/${name}`, this.#stopped.signal)
     return secret && keptOf(secret)

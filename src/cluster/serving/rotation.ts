@@ -1,15 +1,17 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { CertificateAuthority, type IssuedCertificate } from '../../certificates/authority.ts'
 
-/** What the replicas share: who vouches for the webhooks, and what they show. All in PEM. */
+/** What the replicas share: the CA of the webhooks and their leaf. All in PEM. */
 export interface ServingState {
-  /** All whom API servers have to believe now. */
+  /** All CAs that API servers have to trust now. */
   readonly bundle: readonly string[]
-  /** Who issued the leaf. */
+  /** The CA that issued the leaf. */
   readonly signing: IssuedCertificate
   /** When that took over from another, in milliseconds since the epoch; 0: there was none. */
   readonly signingSince: number
-  /** Who will issue the next leaf, once API servers have been told long enough. */
+  /**
+   * The CA that will issue the next leaf, once the bundle with it has been published long enough.
+   */
   readonly next?: IssuedCertificate
   readonly leaf: IssuedCertificate
 }
@@ -21,8 +23,8 @@ const dayMs = 24 * 3_600_000
 const lifetimes = { authority: 5 * 365 * dayMs, leaf: 90 * dayMs } as const
 
 /**
- * API servers take up what the configurations say within seconds; this leaves time to put right
- * what is in the way.
+ * API servers read the configurations within seconds; the rest is time to repair what prevents
+ * that.
  */
 const toldMs = dayMs
 
@@ -30,12 +32,12 @@ const toldMs = dayMs
 const oldAfter = 2 / 3
 
 /**
- * What the state is to be at `now`; the same object where nothing is to be done. Anything that
- * cannot be used is made anew.
+ * The state that is due at `now`; the same object where nothing is to be done. What cannot be used
+ * is made again.
  *
- * An authority that is to take over is in the bundle first, and signs only when API servers have
- * been told of it (`published`) for a day. The one before it stays in the bundle until the last
- * leaf it issued has ended: a replica that has not heard of the new one yet is believed.
+ * The next CA is in the bundle first, and signs only after the bundle has been published for a day
+ * (`published`). The one before it stays in the bundle until the last leaf it issued has expired: a
+ * replica that still serves that leaf is trusted.
  */
 export function rotated(
   state: ServingState | undefined,
@@ -125,8 +127,8 @@ function isCertificate(pem: string): boolean {
 }
 
 /**
- * Whether API servers that believe the bundle believe the leaf, and those who have its key can show
- * it.
+ * Whether API servers that trust the bundle trust the leaf, and the keys belong to their
+ * certificates.
  */
 function isUsable({ bundle, signing, next, leaf }: ServingState, now: number): boolean {
   try {
@@ -151,8 +153,8 @@ function isUsable({ bundle, signing, next, leaf }: ServingState, now: number): b
 const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g
 
 /**
- * The state in the data of a Secret; `undefined` where it holds none. What is wrong with it shows
- * when it is renewed.
+ * The state in the data of a Secret; `undefined` where it holds none. Defects show when it is
+ * renewed.
  */
 export function stateOfSecret(data: Readonly<Record<string, string>>): ServingState | undefined {
   const text = (name: string): string => Buffer.from(data[name] ?? '', 'base64').toString()

@@ -9,14 +9,14 @@ import type { OwnService } from './bundles.ts'
 import { CertificateSecret } from './certificate-secret.ts'
 import type { ServingState } from './rotation.ts'
 
-/** What the webhooks show, and who vouches for it. */
+/** The serving certificate of the webhooks, and its CA. */
 export interface Serving extends AsyncDisposable {
   pair(): ServingPair
   /** PEM; `undefined` where nothing is to be written into configurations. */
   bundle(): string | undefined
-  /** Calls `act` whenever either changes, in the place of what was called before. */
+  /** Calls `act` whenever either changes; replaces the previous callback. */
   onChange(act: () => void): void
-  /** What is wrong with it, if anything is. */
+  /** The problem with the certificate, if there is one. */
   wrong(): string | undefined
 }
 
@@ -28,7 +28,7 @@ export interface ServingOptions {
   readonly onFailure: (cause: unknown) => void
 }
 
-/** How often files are looked at. */
+/** How often files are read. */
 const lookMs = 5_000
 
 /**
@@ -64,7 +64,8 @@ async function fromSecret(name: string, { service, ...options }: ServingOptions)
 }
 
 /**
- * Files that cannot be used, as in the middle of a rotation, leave in force what was read before.
+ * Files that cannot be used, as in the middle of a rotation, leave the last good certificate in
+ * force.
  */
 function fromFiles(
   { certificate, key, ca }: ClusterServing & { kind: 'files' },
