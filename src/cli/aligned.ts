@@ -1,4 +1,4 @@
-/** Rows under a head, in columns. Nothing where there are no rows. */
+/** Rows under a head, in aligned columns; '' without rows. */
 export function aligned(head: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return ''
   const all = [head, ...rows]

@@ -1,6 +1,6 @@
 import type { AnswerLine } from '../hub/pipeline/trace.ts'
 
-/** Counts who was answered what from where, so that it can be shown what the cache is worth. */
+/** Counts answers by component, request and source, to show the effect of the cache. */
 export class AnswerCounts {
   readonly #rows = new Map<string, Record<string, number>>()
 
@@ -9,12 +9,12 @@ export class AnswerCounts {
     const row = this.#rows.get(what) ?? {}
     row[source] = (row[source] ?? 0) + 1
     this.#rows.set(what, row)
-    // The oldest make room: a demonstration may run for days.
+    // Bounded: a demonstration may run for days.
     const [oldest] = this.#rows.keys()
     if (this.#rows.size > 200 && oldest !== undefined) this.#rows.delete(oldest)
   }
 
-  /** A table: component, request, and how often the cloud, the cache or the hub itself answered. */
+  /** A table of component, request, and the answers of the cloud, the cache and the hub itself. */
   toString(): string {
     const rows = [...this.#rows].map(([what, counts]) => [
       ...what.split('\t'),

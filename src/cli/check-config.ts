@@ -12,8 +12,7 @@ import { readWithFilters } from './read-with-filters.ts'
 import { defaultOf, otherSources, flagHelp } from './flag-help.ts'
 
 /**
- * Reads the configuration as `start` would. What it prints is itself a file for `--config`, but for
- * secrets.
+ * Reads the configuration as `start` does. The output is a file for `--config`, without secrets.
  */
 export const checkConfig: Command = {
   help: () => `Usage: nodehub check-config [FLAG...]
@@ -29,7 +28,7 @@ ${otherSources}`,
     const sources = processSources(argv)
     const result = await readWithFilters(sources)
     if ('mistakes' in result) return refuse(terminal, 'check-config', result.mistakes)
-    // A mistake here alone: a hub that is offline starts and serves its cache with any certificate.
+    // A mistake for this command only: `start` serves the cache offline with any certificate.
     const fault = certificateFault(
       readCredentials(result.config.credentials, sources.readFile),
       now(),
@@ -42,10 +41,7 @@ ${otherSources}`,
   },
 }
 
-/**
- * Where the hub could not listen now. No mistakes: most often the hub that runs here is what
- * listens there.
- */
+/** The addresses that are in use. Notes, not mistakes: usually the running hub uses them. */
 async function takenPlaces(config: HubConfig): Promise<readonly string[]> {
   const notes: string[] = []
   for (const place of listenerNames.flatMap((name) => listenAddresses(config, name))) {
@@ -63,14 +59,14 @@ async function takenPlaces(config: HubConfig): Promise<readonly string[]> {
 }
 
 /**
- * Every setting on a line, those that nobody gave commented out: so the list stays true when a
- * default changes. Flags that are only accepted for yurthub's sake are named where they were given.
+ * Every setting on a line. Defaults are commented out: the file stays true if a default changes.
+ * Flags that are only accepted for yurthub are printed if they were given.
  */
 function inForce(config: HubConfig, settings: readonly Setting[]): string {
   const found: Readonly<Record<string, string>> = {
     'node-name': config.nodeName,
     'disk-cache-path': config.cachePath,
-    // What it does where nobody has decided, it does for no value: either would change it.
+    // The default depends on other settings: either value would change it.
     'plain-proxy': config.plainProxy === 'served' ? 'true' : '',
     'log-level': config.logLevel,
   }

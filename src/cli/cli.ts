@@ -3,7 +3,7 @@ import { refuse, type Command, type ExitCode, type Terminal } from './command.ts
 
 interface Entry {
   readonly summary: string
-  /** Loaded when it is run: `version` need not wait for a hub's modules. */
+  /** Loaded when it runs: `version` does not load a hub's modules. */
   readonly load: () => Promise<Command>
 }
 
@@ -50,7 +50,7 @@ const commands: Readonly<Record<string, Entry>> = {
   },
 }
 
-/** Runs the command that `argv` names and resolves to the exit code of the process. */
+/** Runs the command in `argv`; resolves to the exit code of the process. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [word = '--help', ...rest] = argv
   if (word === '--help' || word === '-h' || word === 'help') return help(rest[0], terminal)

@@ -12,15 +12,15 @@ const isMeant = ({ only }: CheckConfig, { namespace, name }: Component): boolean
   only.length === 0 || only.includes(`${namespace}/${name}`)
 
 /**
- * Says which parts of the pod network would stand on host-network nodes, and what else is not as
- * pools want it; changes what it is told to. 1 where something is left to be done.
+ * Reports which components of the pod network could run on host-network nodes, and what else
+ * differs from the pools; applies the requested action. Exit code 1 if something is left to do.
  */
 export async function checkCluster(
   api: ApiServer,
   config: CheckConfig,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  // Between two looks at a rollout nothing else would keep the process.
+  // Nothing else keeps the process alive between two checks of a rollout.
   using _staying = keepProcessAlive()
   const { survey } = await import('../cluster/components/survey.ts')
   const found = await survey(api)
@@ -42,7 +42,7 @@ export async function checkCluster(
   return left + found.nodes.length + slipped + missed.length > 0 ? 1 : 0
 }
 
-/** Returns how many are left that would stand on host-network nodes. */
+/** Returns how many components could still run on host-network nodes. */
 async function judgeAll(
   api: ApiServer,
   config: CheckConfig,
@@ -83,7 +83,7 @@ const rolling = ({ rolls, onDelete, kind }: Component): string =>
     ? 'a change takes effect as its pods are deleted'
     : `a change replaces ${rolls} ${rolls === 1 ? 'pod' : 'pods'}${kind === 'DaemonSet' ? ', one a node' : ''}`
 
-/** Whether it is as it should be now. */
+/** Whether the component is as it should be now. */
 async function changed(
   api: ApiServer,
   config: CheckConfig,
@@ -104,7 +104,7 @@ async function changed(
   return done
 }
 
-/** Returns how many could not be given back. */
+/** Returns how many components were not reverted. */
 async function revertAll(
   api: ApiServer,
   config: CheckConfig,

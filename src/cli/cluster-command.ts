@@ -59,7 +59,7 @@ async function runCluster(argv: readonly string[], terminal: Terminal): Promise<
   hardenProcess(log)
   for (const note of result.notes) log.warn(note)
   const exit = (code: ExitCode): Promise<never> => endProcess(code, sink)
-  // Forced: a replica that has stopped must be gone, whatever a library still holds open.
+  // Forced: a stopped replica must exit, even if a library holds handles.
   return exit(await clusterUntilStopped(result.config, { terminal, log, exit }))
 }
 
@@ -70,7 +70,7 @@ interface ClusterSurroundings {
 }
 
 /**
- * What a graceful stop may take beyond the grace period itself; and by when a process that has not
+ * How much longer than the grace period a graceful stop may take, and when a process that has not
  * exited then is killed.
  */
 const closingMs = 4000
@@ -80,7 +80,7 @@ async function clusterUntilStopped(
   config: ClusterConfig,
   { terminal, log, exit }: ClusterSurroundings,
 ): Promise<ExitCode> {
-  // It loads a client library that no other command needs.
+  // Loads a client library that no other command needs.
   const { startCluster, YurtManagerPresent } = await import('../cluster/cluster.ts')
   const stop = Promise.withResolvers<void>()
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
@@ -99,7 +99,7 @@ async function clusterUntilStopped(
       log,
       onTaken: (line) => terminal.out(`taken over from yurt-manager: ${line}\n`),
     })
-    // Told to stop before it has come up: there is nothing to drain.
+    // Stopped before it serves: there is nothing to drain.
     const running = await Promise.race([starting, stop.promise])
     if (running === undefined) return 0
     const { webhookPort, opsPort } = running

@@ -2,18 +2,18 @@ import { parseArgs } from 'node:util'
 import { nearest } from '../config/suggestion.ts'
 import { redactedText, type Parsed, type ValueType } from '../config/value.ts'
 
-/** One flag of a command besides `start`, whose table is `config/options.ts`. */
+/** One flag of a command other than `start`, whose table is `config/options.ts`. */
 export interface CommandFlag<T> {
   readonly type: ValueType<T>
   readonly default: NoInfer<T>
   readonly help: string
-  /** How help words the default, where the value itself would not be clear. */
+  /** The default in help texts, if the value itself would be unclear. */
   readonly defaultShown?: string
-  /** The letter that stands for it. */
+  /** Its short form. */
   readonly short?: string
 }
 
-/** The same flag; lets the compiler find the value's type. */
+/** The same flag; the compiler infers the value's type. */
 export const commandFlag = <T>(flag: CommandFlag<T>): CommandFlag<T> => flag
 
 type Flags = Readonly<Record<string, CommandFlag<unknown>>>
@@ -25,18 +25,15 @@ export type FlagValues<F extends Flags> = {
 
 interface GivenFlags<F extends Flags> {
   readonly values: FlagValues<F>
-  /** The names that were given, whatever their values. */
+  /** The names that were given, valid or not. */
   readonly given: ReadonlySet<string>
-  /** Words that are no flags, in their order. */
+  /** Positional arguments. */
   readonly words: readonly string[]
-  /** All that is wrong, each to be shown on a line. */
+  /** All mistakes, one line each. */
   readonly mistakes: readonly string[]
 }
 
-/**
- * Reads what stands behind a command's name. Of a flag given again the last one counts, but lists
- * grow.
- */
+/** Parses the arguments of a command. Of a repeated flag the last one counts; lists are joined. */
 export function readFlags<const F extends Flags>(flags: F, argv: readonly string[]): GivenFlags<F> {
   const { tokens } = parseArgs({
     args: [...argv],
@@ -60,7 +57,7 @@ export function readFlags<const F extends Flags>(flags: F, argv: readonly string
     if (token.kind === 'positional') words.push(token.value)
     if (token.kind !== 'option') continue
     const flag = Object.hasOwn(flags, token.name) ? flags[token.name] : undefined
-    // `-o=json` is what kubectl takes, and getopt does not.
+    // kubectl accepts `-o=json`, getopt does not.
     const value = token.rawName.startsWith('--') ? token.value : token.value?.replace(/^=/, '')
     const text = value ?? flag?.type.bare
     if (flag === undefined) {
@@ -88,11 +85,11 @@ export function readFlags<const F extends Flags>(flags: F, argv: readonly string
   }
 }
 
-/** What is wrong with words that are no flags, where a command takes none or no more. */
+/** The mistakes for positional arguments of a command that takes no more. */
 export const strayWords = (words: readonly string[]): readonly string[] =>
   words.map((word) => `${JSON.stringify(word)} is not a flag`)
 
-/** The flags as a command's help tells of them. */
+/** The flags in a command's help. */
 export const helpOfFlags = (flags: Flags): string =>
   Object.entries(flags)
     .map(([name, flag]) => {

@@ -1,10 +1,7 @@
-/** How a command ends: 0, all is well; 1, it failed while running; 2, it was not understood. */
+/** How a command ends: 0, success; 1, a failure while running; 2, invalid arguments. */
 export type ExitCode = 0 | 1 | 2
 
-/**
- * Where a command writes. Results go to `out`; what is wrong, and what an operator should know
- * besides, to `err`.
- */
+/** Where a command writes: results to `out`; errors and notes for the operator to `err`. */
 export interface Terminal {
   out(text: string): void
   err(text: string): void
@@ -16,7 +13,7 @@ export interface Command {
   run(argv: readonly string[], terminal: Terminal): Promise<ExitCode>
 }
 
-/** Says all that is wrong at once, and how to ask for help. */
+/** Prints all mistakes, and how to get help. */
 export function refuse(terminal: Terminal, command: string, mistakes: readonly string[]): ExitCode {
   const name = command === '' ? 'nodehub' : `nodehub ${command}`
   const list = mistakes.map((mistake) => `  ${mistake}\n`).join('')

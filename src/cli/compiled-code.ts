@@ -6,16 +6,16 @@ import { makeFolder } from '../base/folder.ts'
 import { whyUntrusted } from '../base/ownership.ts'
 
 /**
- * When what was compiled is written down, besides at an orderly end: what follows a power cut is to
- * start quickly, too. By then most of what a hub runs has been run.
+ * When the cache is written, besides a graceful exit: a start after a power cut is to be fast too.
+ * By then most of a hub's code has run.
  */
 const writtenMs = 60_000
 
 /**
- * Takes what is loaded from now on as it was compiled when it was loaded before, which is kept in
- * `folder`: a fifth of the work of a start. Where it cannot be kept, or others could write there,
- * all is compiled as ever. Node itself takes nothing that is damaged, or of another release, of the
- * hub or of its own.
+ * Uses Node's compile cache in `folder` for modules that are loaded from now on, which saves a
+ * fifth of the work of a start. Without it, or if other users could write there, modules are
+ * compiled as usual. Node itself ignores damaged entries, and those of another release of the hub
+ * or of Node.
  */
 export function keepCompiledCode(folder: string): void {
   if (!isOwn(folder)) return
@@ -26,10 +26,7 @@ export function keepCompiledCode(folder: string): void {
   after(writtenMs, flushCompileCache)
 }
 
-/**
- * Whether it is there, perhaps just made, and no other user may put code in it, or it in another's
- * place.
- */
+/** Whether the folder exists or could be created, and no other user may write or replace it. */
 function isOwn(folder: string): boolean {
   try {
     makeFolder(folder, 0o700)
@@ -39,13 +36,13 @@ function isOwn(folder: string): boolean {
   }
 }
 
-/** What other releases of Node have left. */
+/** Removes the caches of other releases of Node. */
 function forgetOthers(folder: string, inUse: string): void {
   try {
     for (const other of readdirSync(folder)) {
       if (other !== inUse) rmSync(join(folder, other), { recursive: true, force: true })
     }
   } catch {
-    // It takes room on the disk, and nothing else.
+    // The rest only takes disk space.
   }
 }

@@ -18,7 +18,7 @@ const workloads = [
   { namespace: 'warehouse', name: 'scanner', replicas: 4, port: 7000, clusterIP: '10.96.10.3' },
 ] as const
 
-/** Fills a cluster with what one sees at an edge: a node, its pods, services, settings. */
+/** Fills a cluster with typical objects of an edge site: a node, its pods, services, settings. */
 export function seedCluster(sandbox: Sandbox): void {
   const at = `${new Date(now()).toISOString().slice(0, 19)}Z`
   const node = withStatus(sandbox, core('nodes'), {
@@ -43,7 +43,7 @@ export function seedCluster(sandbox: Sandbox): void {
       nodeInfo: { kubeletVersion: 'v1.35.0', osImage: 'simulated', architecture: 'amd64' },
     },
   })
-  // Every node begins tainted as not ready, and is freed of it by a controller once it is.
+  // Every node starts with the not-ready taint, which a controller removes once it is ready.
   sandbox.update(core('nodes'), { ...node, spec: {} })
   sandbox.create(ofStorage('csinodes'), { metadata: { name: nodeName }, spec: { drivers: [] } })
   sandbox.create(core('services'), {
@@ -64,7 +64,7 @@ export function seedCluster(sandbox: Sandbox): void {
   for (const workload of workloads) seedWorkload(sandbox, workload, at)
 }
 
-/** A status is not created with its object: whoever runs it reports it afterwards. */
+/** A create ignores status; it is written afterwards. */
 function withStatus(sandbox: Sandbox, gvr: GVR, object: JsonObject): KubeObject {
   const created = sandbox.create(gvr, object)
   return sandbox.update(gvr, { ...created, status: object['status'] ?? {} }, 'status')
@@ -132,8 +132,8 @@ function seedWorkload(
 }
 
 /**
- * A node's kubelet and kube-proxy, as far as the API server sees them: what they list and watch,
- * and the node's heartbeat.
+ * A node's kubelet and kube-proxy as the API server sees them: their lists and watches, and the
+ * node's heartbeat.
  */
 export function simulateNode(server: string): AsyncDisposable {
   const parts = new AsyncDisposableStack()

@@ -1,6 +1,6 @@
 import type { Command } from './command.ts'
 
-/** The demonstration, which brings its own API server and clients. */
+/** The demonstration, with an API server and clients of its own. */
 export const demo: Command = {
   help: () => `Usage: nodehub demo [FLAG...]
 

@@ -14,9 +14,9 @@ import { AnswerCounts } from './answer-counts.ts'
 import { createLog, standardError } from './log.ts'
 
 /**
- * Runs a cluster in memory, a hub before it and a node's programs behind it, prints what to try,
- * and obeys the keyboard until it is told to quit. Flags are those of `start`; a usual port that is
- * taken is named, and a free one used in its place.
+ * Runs a cluster in memory, a hub in front of it and a node's programs behind it, prints what to
+ * try, and reads commands from the keyboard. Flags are those of `start`; if a default port is in
+ * use, the demo reports it and uses a free one.
  */
 export async function runDemo(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   if (argv.some((each) => /^--server-addr(=|$)/.test(each)))
@@ -64,7 +64,7 @@ const gone =
   '\n  The cloud is gone. What is asked now is answered from the cache: try kubectl again.\n'
 const back = '\n  The cloud is there: what is asked goes to it.\n'
 
-/** Whom the API server takes for the node, and so does the hub's TLS proxy. */
+/** The certificate that API server and TLS proxy accept as the node's. */
 function nodeUser(sandbox: Sandbox): object {
   const { certificate, key } = sandbox.clientCertificate(`system:node:${nodeName}`, [
     'system:nodes',
@@ -72,7 +72,7 @@ function nodeUser(sandbox: Sandbox): object {
   return { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) }
 }
 
-/** Trusts the hub's own authority, unless the hub was given something else to show. */
+/** Trusts the hub's own authority, unless the hub has another serving certificate. */
 function kubeconfigOverTls(folder: string, config: HubConfig, hub: Hub, sandbox: Sandbox): string {
   const server = `https://127.0.0.1:${hub.proxySecurePort}`
   const cluster = config.tls.serving
@@ -94,7 +94,7 @@ function flags(folder: string, sandbox: Sandbox): string[] {
     `--node-name=${nodeName}`,
     `--root-dir=${join(folder, 'state')}`,
     '--heartbeat-interval-seconds=2',
-    // Whoever tries this is seldom root, and everything here is made up.
+    // The demo rarely runs as root, and its data is made up.
     '--anonymous-loopback=node',
     '--shutdown-grace-period=1s',
     '--log-level=error',
@@ -103,7 +103,7 @@ function flags(folder: string, sandbox: Sandbox): string[] {
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
-/** JSON is YAML, so that every kubectl reads it. */
+/** JSON is YAML: every kubectl reads it. */
 function writeKubeconfig(folder: string, name: string, cluster: object, user: object): string {
   const path = join(folder, `${name}.kubeconfig`)
   const config = {
@@ -118,7 +118,7 @@ function writeKubeconfig(folder: string, name: string, cluster: object, user: ob
   return path
 }
 
-/** The configuration with any free port where a flag sets another. */
+/** The configuration with any free port in place of a flag's. */
 const withFreePort: Readonly<Record<string, (config: HubConfig) => HubConfig>> = {
   '--serve-port': (config) => ({ ...config, ops: { ...config.ops, port: 0 } }),
   '--proxy-port': (config) => ({ ...config, proxy: { ...config.proxy, port: 0 } }),
@@ -126,9 +126,8 @@ const withFreePort: Readonly<Record<string, (config: HubConfig) => HubConfig>> =
 }
 
 /**
- * Starts the hub on the ports of the configuration, with a free one in the place of each usual port
- * that is taken. `undefined` where it cannot listen, as at a port that was given and is taken; that
- * has been said.
+ * Starts the hub on the configured ports, with a free one for each default port that is in use.
+ * `undefined` if it cannot listen at a port that was given; the reason is printed.
  */
 async function startOnFreePorts(
   { config, settings }: { readonly config: HubConfig; readonly settings: readonly Setting[] },
@@ -153,10 +152,10 @@ async function startOnFreePorts(
 }
 
 interface DemoFiles {
-  /** For kubectl, by the way to the hub. */
+  /** Kubeconfigs, by listener. */
   readonly plain: string
   readonly secure: string
-  /** For `nodehub inspect`: who tries this is seldom root. */
+  /** For `nodehub inspect`: the demo rarely runs as root. */
   readonly token: string
 }
 
@@ -193,7 +192,7 @@ const keys = `  Type, and press return:
     q  quit
 `
 
-/** Does what is typed until it is `q`, the input ends, or a signal says so. */
+/** Runs typed commands until `q`, the end of the input, or a signal. */
 async function obey(terminal: Terminal, sandbox: Sandbox, ledger: AnswerCounts): Promise<void> {
   let unplugged: AsyncDisposable | undefined
   let changes = 0
@@ -229,7 +228,7 @@ async function obey(terminal: Terminal, sandbox: Sandbox, ledger: AnswerCounts):
     if (command) await command()
     else if (word !== '' && word !== 'q') terminal.out(keys)
   }
-  // Without a keyboard, as a service has none, it runs until a signal says so.
+  // Without a keyboard it runs until a signal.
   if (process.stdin.isTTY !== true) await aborted(stopped.signal)
   await unplugged?.[Symbol.asyncDispose]()
 }

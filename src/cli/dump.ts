@@ -3,19 +3,19 @@ import type { Logger } from 'pino'
 import { writeDurablySync } from '../base/durable-file.ts'
 
 /**
- * On SIGQUIT the process writes what it is doing (stacks, memory, what it holds open) to
- * `nodehub.<pid>.report.json` in `folder`, and goes on; without the environment, which may hold
- * secrets. On SIGUSR1, too, as yurthub does, where Node was started without `--disable-sigusr1`:
- * with it that signal never arrives, and without it Node's debugger is open to every program of the
- * host until somebody listens for it.
+ * On SIGQUIT the process writes a report (stacks, memory, open handles) to
+ * `nodehub.<pid>.report.json` in `folder`, and continues; without the environment, which may hold
+ * secrets. On SIGUSR1 too, as yurthub does, if Node was started without `--disable-sigusr1`: with
+ * it the signal never arrives, and without it any program of the host could open Node's debugger
+ * unless a handler is installed.
  */
 export function dumpOnSignal(folder: string, log: Logger): void {
-  // Names of peers are not looked up: that may take minutes where there is no link.
+  // Does not resolve names of peers, which may take minutes without a link.
   Object.assign(process.report, { excludeEnv: true, excludeNetwork: true })
   const write = (): void => {
     const file = join(folder, `nodehub.${process.pid}.report.json`)
     try {
-      // Not writeReport, which tells standard error of it in its own words, between lines of JSON.
+      // Not writeReport, which prints a line to standard error between lines of JSON.
       writeDurablySync(file, JSON.stringify(process.report.getReport(), undefined, 2))
       log.info({ file }, 'wrote what the process is doing')
     } catch (err) {

@@ -3,18 +3,17 @@ import { Worker } from 'node:worker_threads'
 import type { ExitCode } from './command.ts'
 import type { StandardError } from './log.ts'
 
-/** How long the last lines may take to be written. */
+/** How long the last log lines may take. */
 const lastLinesMs = 1000
 
-/** What a thread of Node's pool is at work for: a file, a name server. */
+/** Work of Node's thread pool: files, name servers. */
 const inPool = /^(?:FSReq|GetAddrInfoReq|GetNameInfoReq)/
 
 /**
- * Ends the process, with its last lines written where their reader takes them, and with 1 where it
- * does not. A process that exits waits for its threads, and one of them may wait for ever: for the
- * reader of its log, a disk, a name server. Where one may, the process goes over to a program that
- * does nothing but exit with the code: that ends all threads, and, other than SIGKILL, also the
- * first process of a container.
+ * Ends the process after its last log lines are written; exits with 1 if their reader does not take
+ * them. A process that exits waits for its threads, and one may block for ever: on the log's
+ * reader, a disk, a name server. Then the process execs a program that only exits with the code:
+ * that ends all threads and, unlike SIGKILL, also works for the first process of a container.
  */
 export async function endProcess(code: ExitCode, sink: StandardError): Promise<never> {
   const isWritten = await sink.written(lastLinesMs)
@@ -30,10 +29,7 @@ export async function endProcess(code: ExitCode, sink: StandardError): Promise<n
   return process.exit(code)
 }
 
-/**
- * Kills the process after `ms`, from a thread of its own, which needs no turn of the others. For
- * what else ends a process waits for a turn of its main thread.
- */
+/** Kills the process after `ms` from a thread of its own, even if the main thread is blocked. */
 export function killLater(ms: number): void {
   const killer = new URL(`./killer${extname(import.meta.url)}`, import.meta.url)
   const resourceLimits = { maxYoungGenerationSizeMb: 1, stackSizeMb: 1 }
@@ -43,7 +39,7 @@ export function killLater(ms: number): void {
     execArgv: [],
     resourceLimits,
   })
-  // A thread that cannot be started leaves the rest as it is.
+  // Without the thread everything else works.
   worker.on('error', () => undefined)
   worker.unref()
 }

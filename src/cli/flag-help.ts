@@ -1,7 +1,7 @@
 import { groups, variableOf, type Option, type OptionTable } from '../config/option.ts'
 import { options } from '../config/options.ts'
 
-/** The flags of a command, `nodehub start` unless told otherwise, under their headings. */
+/** The flags of a command, by default of `nodehub start`, under their headings. */
 export function flagHelp(table: OptionTable = options): string {
   return groups
     .flatMap((group) => {
@@ -12,7 +12,7 @@ export function flagHelp(table: OptionTable = options): string {
     .join('\n')
 }
 
-/** Follows what can be changed in the file of --config while the hub runs. */
+/** Marks settings that take effect while the hub runs. */
 export const liveMark = ' (live)'
 
 function entry(name: string, option: Option<unknown>): string {
@@ -24,10 +24,7 @@ function entry(name: string, option: Option<unknown>): string {
   return `  --${name}${value}\n${wrapped(text, 86, '        ')}`
 }
 
-/**
- * What an operator who gives the flag is told that it does not do: with any value, or with those
- * words that it goes for.
- */
+/** The part of a flag's help that says what is not implemented: for any value, or for some. */
 export function notYet(option: Option<unknown>): string {
   const { type } = option
   const words = type.placeholder.includes('|') ? type.placeholder.split('|') : []
@@ -36,14 +33,14 @@ export function notYet(option: Option<unknown>): string {
     const said = 'value' in parsed ? option.warningFor?.(parsed.value) : undefined
     return said === undefined ? [] : [{ word, said }]
   })
-  // Where only values other than the default are remarked upon, `undefined` is one.
+  // Some warnings are for values other than the default: `undefined` is one.
   const said = words.length > 0 ? told[0]?.said : option.warningFor?.(undefined)
   if (said === undefined) return ''
   const whose = told.length === words.length ? '' : ` (${told.map(({ word }) => word).join(', ')})`
   return ` Not yet${whose}: ${said.replace(/^has no effect yet in this release: /, '')}.`
 }
 
-/** A default as one would write it; '' where there is none. */
+/** A default as an operator would write it; '' if there is none. */
 export function defaultOf({ default: value, defaultShown }: Option<unknown>): string {
   if (defaultShown !== undefined) return defaultShown
   if (Array.isArray(value)) return value.join(',')
@@ -60,7 +57,7 @@ function wrapped(text: string, width: number, indent: string): string {
   return lines.map((line) => `${indent}${line}\n`).join('')
 }
 
-/** How the flags can be given otherwise; follows their list. */
+/** The other sources of settings; printed after the flags. */
 export const otherSources = `Each flag can also be given as an environment variable (${variableOf('server-addr')} for
 --server-addr) or in the file of --config (server-addr: ...). A flag comes before the
 environment, the environment before the file. What is marked (live) takes effect in a running hub

@@ -2,7 +2,7 @@ import type { HostNetworkReport, PodOnNode } from '../hub/filter/host-network/re
 import { aligned } from './aligned.ts'
 import type { ExitCode } from './command.ts'
 
-/** What is told of the pods of a host-network node: for people. What is in the way comes first. */
+/** The report on the pods of a host-network node, for people; problems come first. */
 export function hostNetworkTable({ mode, pool, hostNetworkPool, pods }: HostNetworkReport): string {
   const kind =
     hostNetworkPool === 'unknown'

@@ -34,7 +34,7 @@ const inspectFlags = {
   }),
 }
 
-/** Asks the hub that runs on this node. */
+/** Inspects the hub that runs on this node. */
 export const inspect: Command = {
   help: () => `Usage: nodehub inspect boot|host-network [FLAG...]
 
@@ -86,10 +86,7 @@ const network = (report: HostNetworkReport): Shown => ({
 
 const inspections = ['boot', 'host-network'] as const
 
-/**
- * What the words after `inspect` ask for, and all that is wrong with them: something is where that
- * is `undefined`.
- */
+/** Parses the arguments of `inspect`. There is a mistake if `what` is `undefined`. */
 export function parseInspection(argv: readonly string[]) {
   const { values, words, mistakes } = readFlags(inspectFlags, argv)
   const [word, ...more] = words
@@ -100,7 +97,7 @@ export function parseInspection(argv: readonly string[]) {
 
 const patienceMs = 30_000
 
-/** The answer of the hub's port for operators. Rejects with a message for people. */
+/** The answer of the hub's operations port. Rejects with a message for people. */
 async function told(
   host: string,
   at: number,
@@ -126,7 +123,7 @@ function tokenIn(file: string): string {
 
 const asRoot = 'Run this command as root, or with --token-file=FILE'
 
-/** What is in the way comes first, since that is what somebody looks for. */
+/** Problems first. */
 function bootTable({ ready, node, pods, tokensUntil }: BootVerdict): string {
   const waiting = pods.filter((pod) => !pod.ready)
   const sentence = ready

@@ -49,7 +49,7 @@ import { absolutePath, nodeNameFlag, nodePathFlags, conflictingFlags } from './j
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
 
-/** What the static pod can read. */
+/** A path that the static pod mounts. */
 const mounted: ValueType<string> = {
   placeholder: 'PATH',
   parse: (path) =>
@@ -58,7 +58,7 @@ const mounted: ValueType<string> = {
       : { wrong: 'is not under /etc/kubernetes, which the pod mounts' },
 }
 
-/** What `nodehub join` takes. */
+/** The flags of `nodehub join`. */
 export const joinFlags = {
   'nodepool-name': commandFlag({
     type: optional(objectName),
@@ -176,7 +176,7 @@ export const joinFlags = {
 
 type Given = FlagValues<typeof joinFlags>
 
-/** With what was left to this node. */
+/** The flags, with defaults derived from this node. */
 type Values = Omit<Given, 'systemd' | 'keep-ports'> & {
   readonly systemd: boolean
   readonly 'keep-ports': boolean
@@ -184,7 +184,7 @@ type Values = Omit<Given, 'systemd' | 'keep-ports'> & {
 
 const ofStaticPods: readonly (keyof Given)[] = ['image', 'manifest-dir', 'keep-ports']
 
-/** Writes the files that put a node's kubelet behind the hub, and the node into its pool. */
+/** Writes the files that connect a node's kubelet to the hub, and put the node into its pool. */
 export const join: Command = {
   help: () => `Usage: nodehub join --nodepool-name NAME [FLAG...]
 
@@ -233,7 +233,7 @@ ${helpOfFlags(joinFlags)}`,
   },
 }
 
-/** Decides what no flag says. */
+/** Derives the defaults that depend on the node. */
 function leftTo(values: Given, isForPod: boolean): Values {
   const files = new NodeFiles(values.root)
   const existing = new JoinArchive(files, values['root-dir']).read()
@@ -308,7 +308,10 @@ const manifestOf = (values: Values): string => `${values['manifest-dir']}/nodehu
 const isThere = (files: NodeFiles, path: string): boolean =>
   files.names(dirname(path)).includes(basename(path))
 
-/** Whether systemd runs here, or is in an image, and what the units start is there. */
+/**
+ * Whether systemd runs here, or is installed in an image, together with the files that the units
+ * start.
+ */
 function canRunBySystemd(files: NodeFiles, root: string): boolean {
   const signs =
     root === '/' ? ['/run/systemd/system'] : ['/usr/lib/systemd/systemd', '/lib/systemd/systemd']
@@ -318,7 +321,7 @@ function canRunBySystemd(files: NodeFiles, root: string): boolean {
   )
 }
 
-/** What a static pod leaves open, and how to close it. */
+/** A note that other programs can take a static pod's ports, and the remedy. */
 function notesOnPorts(files: NodeFiles, values: Values): readonly string[] {
   const ports = portsOf(values)
   const isClosed =
@@ -329,7 +332,7 @@ function notesOnPorts(files: NodeFiles, values: Values): readonly string[] {
   ]
 }
 
-/** Throws `CannotJoin` where a hub could not start, or two would. */
+/** Throws `CannotJoin` if the hub could not start, or two hubs would. */
 async function checkRunnable(files: NodeFiles, values: Values): Promise<void> {
   const other: HubRunner = values.systemd ? { staticPod: manifestOf(values) } : { systemd: true }
   const found = flagsPath(other)
@@ -355,8 +358,8 @@ async function checkRunnable(files: NodeFiles, values: Values): Promise<void> {
 }
 
 /**
- * Throws where the hub would become its own API server, or a yurthub would be its: each would wait
- * for the other.
+ * Throws if the hub would be its own API server, or a yurthub would be: each would wait for the
+ * other.
  */
 function refuseHubAsServer(values: Values, api: ApiServer, yurthub: Yurthub | undefined): void {
   const given = values['server-addr']
@@ -402,7 +405,7 @@ const portsOf = (values: Values): HubPorts => ({
   ops: values['serve-port'],
 })
 
-/** The file of who vouches for the hub. */
+/** The file of the CA of the hub's certificate. */
 const authorityOf = (values: Values): string =>
   values['certificate-authority'] ?? `${values['root-dir']}/pki/ca.crt`
 
@@ -421,7 +424,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
     hub: {
       image: values.image,
       serverAddresses: servers.join(','),
-      // The kubelet tells a static pod; systemd knows the host's name alone.
+      // The kubelet sets it in a static pod; systemd knows only the host's name.
       nodeName: values.systemd ? node : values['node-name'],
       namespace: values.namespace,
       kubeconfig: values.kubeconfig,
@@ -444,7 +447,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
   }
 }
 
-/** Flags of these files come after kubeadm's, and win. */
+/** Flags of these files follow kubeadm's, and take precedence. */
 const later = ['/etc/default/kubelet', '/etc/sysconfig/kubelet']
 
 function shadowedBy(files: NodeFiles): readonly string[] {
@@ -476,7 +479,7 @@ async function labelled(
     )
     return
   }
-  // A kubelet puts its labels on the Node that it makes.
+  // A kubelet labels only a Node that it creates.
   if (!membership.registered || membership.nodePool === nodePool) return
   if (!values['label-node']) {
     terminal.err(
@@ -489,7 +492,7 @@ async function labelled(
   else terminal.out(`labelled node ${node} with apps.openyurt.io/nodepool=${nodePool}\n`)
 }
 
-/** As long as an image that has to be pulled over a thin link may take. */
+/** Long enough to pull an image over a slow link. */
 const patienceMs = 300_000
 
 async function restarted(values: Values, terminal: Terminal, files: NodeFiles): Promise<ExitCode> {

@@ -1,13 +1,13 @@
 import { boolean, objectName, optional, text, type ValueType } from '../config/value.ts'
 import { commandFlag, type FlagValues } from './command-flags.ts'
 
-/** A path from the root of the node. */
+/** An absolute path on the node. */
 export const absolutePath: ValueType<string> = {
   placeholder: 'PATH',
   parse: (path) => (path.startsWith('/') ? { value: path } : { wrong: 'is no absolute path' }),
 }
 
-/** Where the files of a node are; the same for join and leave. */
+/** Where the files of a node are, for join and leave. */
 export const nodePathFlags = {
   'root-dir': commandFlag({
     type: absolutePath,
@@ -37,7 +37,7 @@ export const nodePathFlags = {
   }),
 }
 
-/** The name of the node, for both. */
+/** The name of the node, for join and leave. */
 export const nodeNameFlag = commandFlag({
   type: optional(objectName),
   default: undefined,
@@ -45,6 +45,6 @@ export const nodeNameFlag = commandFlag({
   help: 'The name of the node.',
 })
 
-/** What is wrong with flags of which each is right. */
+/** Mistakes in the combination of flags. */
 export const conflictingFlags = ({ restart, root }: FlagValues<typeof nodePathFlags>): string[] =>
   restart && root !== '/' ? ['--restart is for this node, and --root is not'] : []

@@ -23,7 +23,7 @@ import { joinFlags } from './join-command.ts'
 import { nodeNameFlag, nodePathFlags, conflictingFlags } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 
-/** What `nodehub leave` takes. */
+/** The flags of `nodehub leave`. */
 export const leaveFlags = {
   force: commandFlag({
     type: boolean,
@@ -36,7 +36,7 @@ export const leaveFlags = {
 
 type Values = FlagValues<typeof leaveFlags>
 
-/** Takes back what join has written. */
+/** Reverts what join has written. */
 export const leave: Command = {
   help: () => `Usage: nodehub leave [FLAG...]
 
@@ -128,8 +128,8 @@ async function left(
 }
 
 /**
- * Without a record nothing is known of what stood where. Throws where the kubelet's flags say all
- * the same that the node has joined.
+ * Without a record the original files are unknown. Throws if the kubelet's flags show that the node
+ * has joined.
  */
 function checkNeverJoined(files: NodeFiles, rootDir: string): void {
   const [flags, kubeconfig] = [joinFlags['kubelet-flags'], joinFlags['hub-kubeconfig']].map(
@@ -142,17 +142,15 @@ function checkNeverJoined(files: NodeFiles, rootDir: string): void {
   )
 }
 
-/**
- * Why the hub is not to be taken away now, if there is a reason, and what is not known and is none.
- */
+/** Why the hub must not be removed now, if there is a reason, and notes on what is unknown. */
 async function propagatedBy(
   record: JoinRecord,
   files: NodeFiles,
   values: Values,
 ): Promise<{ readonly obstacle?: string; readonly notes: readonly string[] }> {
   const likely = mayPropagate(record, files, values['root-dir'])
-  // The filter acts on nodes of host-network pools alone; without it, pods of a hub before may be
-  // there.
+  // The filter acts only on nodes of host-network pools; without it, pods of an earlier hub may be
+  // left.
   if (!likely && !record.hostNetwork) return { notes: [] }
   const pods = await askedForPods(record, files, values['node-name'])
   if ('unknown' in pods) {
@@ -186,8 +184,8 @@ async function askedForPods(
 }
 
 /**
- * Whether the hub has put pods on the host network, as the file says in which it keeps them, or is
- * started with the legacy filter, or with settings that are not in its manifest.
+ * Whether the hub may have put pods on the host network: it has recorded some, or runs with the
+ * legacy filter, or with settings outside of its manifest.
  */
 const mayPropagate = (record: JoinRecord, files: NodeFiles, rootDir: string): boolean =>
   files.read(`${rootDir}/host-network.json`) !== undefined ||
@@ -195,7 +193,7 @@ const mayPropagate = (record: JoinRecord, files: NodeFiles, rootDir: string): bo
     settingsOfHub(record, files),
   )
 
-/** The text of the files that have the hub's flags. */
+/** The text of the files with the hub's flags. */
 function settingsOfHub(record: JoinRecord, files: NodeFiles): string {
   const folder = dropInFolder(record)
   const names = folder === undefined ? [] : files.names(folder)

@@ -13,7 +13,7 @@ import { refuse, type Command } from './command.ts'
 
 const kindsOfPool = ['host-network', 'standard'] as const
 
-/** `NAME=host-network:3`: what a NodePool would say, where it is not among the files. */
+/** `NAME=host-network:3`: replaces a NodePool that is not among the files. */
 const pool: ValueType<readonly [string, PoolFacts]> = {
   placeholder: 'NAME=host-network|standard[:NODES]',
   parse(text) {
@@ -27,7 +27,7 @@ const pool: ValueType<readonly [string, PoolFacts]> = {
   },
 }
 
-/** What `nodehub lint` takes. */
+/** The flags of `nodehub lint`. */
 export const lintFlags = {
   output: commandFlag({
     type: oneOf(['text', 'json', 'sarif']),
@@ -48,7 +48,9 @@ export const lintFlags = {
   }),
 }
 
-/** What host-network guidance says about manifests and node files. Asks no cluster. */
+/**
+ * Checks manifests and node files against the guidance for host-network pools, without a cluster.
+ */
 export const lint: Command = {
   help: () => `Usage: nodehub lint FILE... [FLAG...]
 
@@ -81,12 +83,12 @@ ${helpOfFlags(lintFlags)}`,
   },
 }
 
-/** More than that was named by mistake. */
+/** A larger file is a mistake. */
 const largest = 64 * 1024 * 1024
 
 interface ReadSource {
   readonly objects: readonly ManifestObject[]
-  /** Without a place where they are about the whole file. */
+  /** Without a position if they concern the whole file. */
   readonly mistakes: readonly {
     readonly line?: number
     readonly column?: number
@@ -115,7 +117,7 @@ const unreadable: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder: name the files in it',
 }
 
-/** Whether it is of a kind at all, or something that rules know without one. */
+/** Whether the object has a kind, or is one that rules check without a kind. */
 const isJudged = (object: JsonObject): boolean =>
   typeof object['kind'] === 'string' ||
   object['cniVersion'] !== undefined ||
@@ -126,7 +128,7 @@ interface ReadFile {
   readonly objects: readonly ManifestObject[]
 }
 
-/** All findings, in the order of files and of objects in them. */
+/** All findings, in the order of files and objects. */
 function toldOf(
   read: readonly ReadFile[],
   pools: ReadonlyMap<string, PoolFacts>,
@@ -175,7 +177,7 @@ function explained(told: LocatedFinding): object {
   return { ...told, reason, document }
 }
 
-/** A line a finding, and each rule's reason once. */
+/** One line per finding, and each rule's reason once. */
 function textOf(found: readonly LocatedFinding[]): string {
   const lines = found.map(
     ({ file, line, column, level, object, message, rule }) =>

@@ -12,12 +12,12 @@ export interface LogSink {
 
 const redacted = '[redacted]'
 
-/** What must not be logged under its own name, at the top or one level down. */
+/** Names of fields that are redacted, at the top or one level down. */
 const secretNames = ['authorization', 'token', 'key', 'password', 'cookie', 'secret', 'joinToken']
 
 /**
- * What must not be logged wherever it turns up: in a message, an error's text, a URL. Bearer
- * tokens, JSON web tokens, tokens carried as a WebSocket subprotocol, and private keys.
+ * Secrets that are redacted in any text (a message, an error, a URL): bearer tokens, JSON web
+ * tokens, tokens in a WebSocket subprotocol, and private keys.
  */
 const secretShapes: readonly (readonly [RegExp, string])[] = [
   [/\b(bearer)\s+[\w.~+/-]+=*/gi, `$1 ${redacted}`],
@@ -32,10 +32,7 @@ const secretShapes: readonly (readonly [RegExp, string])[] = [
 const scrubbed = (line: string): string =>
   secretShapes.reduce((text, [shape, instead]) => text.replace(shape, instead), line)
 
-/**
- * A stack is for a mistake in a program; of a fault that the hub foresees the messages tell all
- * there is to know.
- */
+/** Only mistakes in the program have a stack; of an expected fault the messages are sufficient. */
 function serialized(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   if (!isExpectedFault(error)) return stdSerializers.errWithCause(error)
@@ -53,7 +50,7 @@ function withoutStack(error: Error): object {
   }
 }
 
-/** A disk or a link that fails does so at every request. */
+/** A failing disk or link fails at every request. */
 const togetherMs = 60_000
 
 const { error, warn } = pino.levels.values
@@ -64,10 +61,7 @@ interface Line {
   readonly args: Parameters<LogFn>
 }
 
-/**
- * What is the same fault again: by its message, its kind, and the resource it is about.
- * `undefined`: no fault that was foreseen.
- */
+/** The key of a repeated fault: message, kind and resource. `undefined` for other log lines. */
 function keyOf([fields, message]: readonly unknown[]): string | undefined {
   if (typeof fields !== 'object' || fields === null || !('err' in fields)) return undefined
   if (!(fields.err instanceof Error) || !isExpectedFault(fields.err)) return undefined
@@ -76,10 +70,10 @@ function keyOf([fields, message]: readonly unknown[]): string | undefined {
 }
 
 /**
- * JSON lines of one shape: time, level, message and what belongs to it; nothing secret in any of
- * them, and a stack only where the hub did not foresee what failed. Errors and warnings of a fault
- * that was foreseen are told at once, and then no more than once in `together` milliseconds, with
- * the latest and how many `times`.
+ * A logger of JSON lines (time, level, message, fields) that redacts secrets and has a stack only
+ * for unexpected errors. An error or warning of an expected fault is logged at once, and its
+ * repetitions at most once per `together` milliseconds, with the latest fields and their number in
+ * `times`.
  */
 export function createLog(level: LogLevel, sink: LogSink, together = togetherMs): Logger {
   const repeated = new RepeatLimiter<Line>(together, ({ log, method, args }, times) => {
@@ -107,18 +101,19 @@ export function createLog(level: LogLevel, sink: LogSink, together = togetherMs)
   )
 }
 
-/** Lines that are not written yet, in bytes: further ones are dropped. */
+/** Bytes of unwritten lines: further lines are dropped. */
 const mostUnread = 4 * 1024 * 1024
 
 export interface StandardError extends LogSink {
-  /** Resolves when every line is written, or no reader is left (true), or after `ms` (false). */
+  /**
+   * Resolves to `true` when every line is written or there is no reader, and to `false` after `ms`.
+   */
   written(ms: number): Promise<boolean>
 }
 
 /**
- * Standard error, written to without waiting, so that a reader who has stopped reading does not
- * stop the hub: past 4 MiB unread, lines are dropped. A disk that takes no lines, or a reader that
- * is gone, loses them and does no more harm.
+ * Standard error, written without blocking: a stalled reader does not stop the hub. Beyond 4 MiB
+ * unread, lines are dropped. A full disk or a missing reader loses lines, with no other effect.
  */
 export function standardError(): StandardError {
   const stream = destination({ fd: withoutBlocking(2), sync: false, maxLength: mostUnread })
@@ -130,8 +125,7 @@ export function standardError(): StandardError {
   }
   stream.on('drain', settled)
   stream.on('error', settled)
-  // pino would write what is left while the process exits, and wait for the reader: for ever, where
-  // it has stopped reading.
+  // pino would flush at exit and block for ever on a stalled reader.
   stream.flushSync = () => undefined
   return {
     write(line) {
@@ -149,10 +143,9 @@ export function standardError(): StandardError {
 }
 
 /**
- * Another descriptor of the same pipe, on which a write fails rather than waits. On the one that
- * the process was given it would hold a thread until the reader reads, and making that one
- * non-blocking would do so for all processes that share it. A socket cannot be opened again, nor,
- * by some users, a pipe: then the one that was given.
+ * Another descriptor of the same pipe, on which writes fail rather than block. The original would
+ * block a thread until the reader reads, and setting O_NONBLOCK on it would affect all processes
+ * that share it. A socket, and for some users a pipe, cannot be opened again: then the original.
  */
 function withoutBlocking(fd: number): number {
   try {

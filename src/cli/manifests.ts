@@ -28,10 +28,10 @@ const parts = ['static-pod', 'systemd', 'kubeconfig', 'rbac', 'configmap', 'clus
 
 const admissions = ['webhooks', 'policies'] as const
 
-/** Where the cluster's side is put unless it is said. */
+/** The default namespace of the cluster's side. */
 const clusterNamespace = 'nodehub-system'
 
-/** Where the kubelet's rotation keeps its certificate and key, in one file. */
+/** The kubelet's rotated certificate and key, in one file. */
 export const kubeletPair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
 
 type Part = (typeof parts)[number]
@@ -60,7 +60,7 @@ const flags = {
   'client-ca-config-map': { type: 'string' },
 } as const
 
-/** Prints YAML that kubectl applies, or that a kubelet takes from its manifest folder. */
+/** Prints YAML for `kubectl apply`, or for a kubelet's manifest folder. */
 export const manifests: Command = {
   help: () => `Usage: nodehub manifests --part static-pod|systemd|kubeconfig|rbac|configmap|cluster [FLAG...]
 
@@ -128,7 +128,7 @@ export const manifests: Command = {
   },
 }
 
-/** Not among what is applied: who pipes that into kubectl is to see it, too. */
+/** On standard error: it is visible if standard output is piped into kubectl. */
 const policiesNote = `nodehub manifests: these policies take API servers of Kubernetes ${policyKinds.mutating.since} or later: older ones serve no ${policyKinds.mutating.kind} v1, and
 kubectl apply would leave nodes and pods without admission there; print --admission=webhooks for those
 `
@@ -268,7 +268,7 @@ const startOf = (values: FlagValues, namespace: string): HubStart => ({
   },
 })
 
-/** As `systemctl cat` prints units: each under its file. */
+/** As `systemctl cat` prints units, each under its file name. */
 function units(values: FlagValues, namespace: string): string {
   const start = startOf(values, namespace)
   const texts = systemdUnits({
@@ -296,25 +296,24 @@ function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
 const yaml = (document: object): string =>
   stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })
 
-/** The blocks of a flag, which has been checked. */
+/** The address blocks of a validated flag. */
 function cidrsOf(text = ''): readonly string[] {
   const parsed = listOf(cidr).parse(text)
   return 'value' in parsed ? parsed.value : []
 }
 
-/** The resources of the flag, which has been checked. */
+/** The resources of a validated flag. */
 function sharedBesides(text = ''): readonly GVR[] {
   const parsed = listOf(resource).parse(text)
   return 'value' in parsed ? parsed.value : []
 }
 
 /**
- * A node's certificate may already read what the kubelet needs (ClusterRole system:node).
- * Components without credentials of their own ride on it through the hub, and a kube-proxy also
- * reads EndpointSlices. What hubs share among the programs of a node they have to be allowed to
- * list and watch whole. Filters ask for the node's own NodePool by name and for its NodeBuckets by
- * label: which those are differs from node to node, so that no rule can name them. The hubs'
- * ConfigMap is one, and is named.
+ * A node's certificate already has the rights of the kubelet (ClusterRole system:node). Components
+ * without credentials use it through the hub, and a kube-proxy also reads EndpointSlices. Resources
+ * that hubs share they must list and watch whole. Filters read the node's own NodePool by name and
+ * its NodeBuckets by label, which differ between nodes: no rule can name them. The hubs' ConfigMap
+ * has one name.
  */
 const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => [
   {
@@ -350,7 +349,7 @@ const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => 
         apiGroups: [''],
         resources: ['configmaps'],
         resourceNames: [configMapName],
-        // A list and a watch by its name are requests for it.
+        // A list or watch by name is authorized for that name.
         verbs: ['get', 'list', 'watch'],
       },
     ],

@@ -3,17 +3,18 @@ import { once } from 'node:events'
 import type { SocketHandle } from '../http/server/listening.ts'
 import type { HotRestartMessage } from './successor.ts'
 
-/** The process that this one takes over from. */
+/** The process that this one replaces in a hot restart. */
 export interface Predecessor {
   /**
-   * Says that this process is ready; resolves when the other has let go of everything, or is gone.
+   * Reports that this process is ready; resolves when the other has released everything, or is
+   * gone.
    */
   released(): Promise<void>
-  /** Says that this process serves. */
+  /** Reports that this process serves. */
   serving(): void
 }
 
-/** The parent of this process, which started it to be its successor. */
+/** The parent of this process, as its predecessor. */
 export const parentAsPredecessor = (): Predecessor => ({
   async released() {
     if (!process.connected) return
@@ -33,14 +34,14 @@ export const parentAsPredecessor = (): Predecessor => ({
   },
 })
 
-/** What has gone to and fro is another descriptor of the same socket. */
+/** Returns the handle: the predecessor gets another descriptor of the same socket. */
 function giveBack(handle: SendHandle): void {
   const close = (): void => (handle as unknown as SocketHandle | undefined)?.close()
   if (process.connected) process.send?.('held' satisfies HotRestartMessage, handle, {}, close)
   else close()
 }
 
-/** Where the other is gone there is nobody to tell. */
+/** Without effect if the predecessor is gone. */
 function say(word: HotRestartMessage): void {
   if (process.connected) process.send?.(word, () => undefined)
 }

@@ -3,7 +3,7 @@ import type { FileChange } from '../node/join/join.ts'
 import type { Rights } from '../node/join/node-files.ts'
 import type { Terminal } from './command.ts'
 
-/** Prints each change of a file: its rights where they change, lines that go, lines that come. */
+/** Prints each changed file: changed mode and owner, removed and added lines. */
 export function printChanges(terminal: Terminal, changes: readonly FileChange[]): void {
   if (changes.length === 0) terminal.out('nothing to change\n')
   for (const { path, before, after } of changes) {

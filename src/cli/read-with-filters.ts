@@ -9,14 +9,14 @@ import { filterNames } from '../config/filter-names.ts'
 import { didYouMean } from '../config/suggestion.ts'
 import type { FilterDefinition } from '../hub/filter/filter.ts'
 
-/** A configuration that can be used, with the filters that its modules hold. */
+/** A valid configuration with the filters of its modules. */
 export interface ConfigWithFilters extends UsableConfig {
   readonly filters: readonly FilterDefinition[]
 }
 
 /**
- * Reads the configuration and the filters it names. Loading a module runs it: only for who is about
- * to use them, or to say what would happen.
+ * Reads the configuration and its filter modules. Loading a module runs it: only for commands that
+ * use filters or check them.
  */
 export async function readWithFilters(
   sources: ConfigSources,
@@ -24,7 +24,7 @@ export async function readWithFilters(
   const result = readConfig(sources)
   const files = 'mistakes' in result ? result.filterModules : result.config.filters.modules
   if (files.length === 0) return 'mistakes' in result ? result : { ...result, filters: [] }
-  // What filters are made of is not needed without any.
+  // Without modules the loader is not needed.
   const { loadModules } = await import('../hub/wiring/filter-modules.ts')
   const loaded = await loadModules(files)
   if ('mistakes' in loaded) {
@@ -38,7 +38,7 @@ export async function readWithFilters(
   return { ...result, filters: loaded.filters }
 }
 
-/** Filters that are to be left out, and that neither the hub nor a module has. */
+/** Disabled filters that neither the hub nor a module has. */
 function unknownFilters(
   { filters: { disabled } }: HubConfig,
   loaded: readonly FilterDefinition[],

@@ -15,7 +15,7 @@ import { superviseHub } from './supervise.ts'
 import { widenAccepting } from './widen-accepting.ts'
 import { versionText } from './version.ts'
 
-/** How often the file of --config is looked at. */
+/** The interval of checks of the file of --config. */
 const followMs = 5_000
 
 export const start: Command = {
@@ -49,10 +49,9 @@ ${otherSources}`,
     dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
     keepCompiledCode(join(result.config.rootDir, 'compiled'))
-    // Not needed to say what is wrong with a flag.
+    // Loaded after validation.
     const { startHub } = await import('../hub/hub.ts')
-    // Forced, unlike other commands: a hub that has stopped must be gone, whatever a library still
-    // holds open.
+    // Forced, unlike other commands: a stopped hub must exit, even if a library holds handles.
     return exit(
       await superviseHub(result.config, {
         log,

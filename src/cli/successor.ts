@@ -11,51 +11,49 @@ export interface OpenSocket extends ListenerSocket {
 }
 
 /**
- * What two processes tell each other, over the channel that Node opens between a parent and its
- * child: `ready`; `hold`, with a socket, which comes back with `held`; `yours`; `serving`.
+ * The messages of a hot restart, over the channel that Node opens between parent and child:
+ * `ready`; `hold`, with a socket that comes back with `held`; `yours`; `serving`. The values are a
+ * protocol between versions and must not change.
  */
 export type HotRestartMessage = 'ready' | 'hold' | 'held' | 'yours' | 'serving'
 
 /**
- * How long the next process may take for each step: it reads modules and probes API servers, then
+ * The time limit of the successor for each step: it loads modules and probes API servers, then
  * opens the store.
  */
 const patienceMs = 60_000
 
-/**
- * How long it may take to give sockets back, which costs it nothing; an older version does not know
- * of it.
- */
+/** The time limit for returning a socket; an older version does not answer. */
 const givingBackMs = 5_000
 
 /**
- * The process that is to take over. It shares the listening sockets from its first moment, so that
- * nobody else can have their places.
+ * The process that replaces this one in a hot restart. It shares the listening sockets from its
+ * start, so that no other program can bind their addresses.
  */
 export interface Successor {
   readonly pid: number | undefined
-  /** Resolves when all is well with it but that this one is in its way; else to what is wrong. */
+  /**
+   * Resolves to `undefined` when it could serve once this process stops; else to the reason why
+   * not.
+   */
   ready(): Promise<string | undefined>
   /**
-   * Tells it that nothing is in its way any more. True once it serves; false where it does not, and
-   * is gone.
+   * Lets it serve. Resolves to `true` once it does, and to `false` if it does not and has ended.
    */
   takeOver(): Promise<boolean>
-  /**
-   * Where it does not serve: the sockets it was to serve, which were nobody else's in the meantime.
-   */
+  /** If it does not serve: the listening sockets, which stayed bound in the meantime. */
   readonly returnedSockets: SocketsByListener
   kill(): void
 }
 
-/** Starts what stands at this process's own path now, with the arguments this one was given. */
+/** Starts the program that is at this process's path now, with the same arguments. */
 export function startSuccessor(sockets: readonly OpenSocket[]): Successor {
   const child = spawn(
     process.execPath,
     [...optionsOfNext(process.execArgv), ...process.argv.slice(1)],
     {
       env: successorEnvironment(sockets.map(({ name }) => name)),
-      // Passed sockets are expected from the third descriptor on.
+      // Passed sockets begin at descriptor 3.
       stdio: ['inherit', 'inherit', 'inherit', ...sockets.map(({ fd }) => fd), 'ipc'],
     },
   )
@@ -63,8 +61,8 @@ export function startSuccessor(sockets: readonly OpenSocket[]): Successor {
 }
 
 /**
- * This process's own options of Node, and that it opens no debugger: a signal may come before the
- * next process can say what it does then.
+ * This process's Node options, and no debugger: SIGUSR1 may arrive before the successor has a
+ * handler.
  */
 const optionsOfNext = (own: readonly string[]): string[] => [
   noDebugger,
@@ -104,15 +102,15 @@ class ChildSuccessor implements Successor {
   }
 
   /**
-   * Has each socket sent to and fro, for a second descriptor of it: this process closes the first
-   * with its listeners, and the next one may die before it serves. Node makes no second descriptor
-   * by itself.
+   * Sends each socket to the successor and back, to get a second descriptor: this process closes
+   * the first with its listeners, and the successor may die before it serves. Node cannot duplicate
+   * a descriptor.
    */
   async #keep(): Promise<string | undefined> {
     for (const { name, at, handle } of this.#sockets) {
       if (!handle) continue
       const back = this.#hears('held', givingBackMs)
-      // Node's types know of its own classes only, and those would listen as they arrive.
+      // Node's types only allow its own classes, which would start to listen on receipt.
       this.#child.send('hold' satisfies HotRestartMessage, handle as unknown as SendHandle)
       const answer = await back
       if (answer.failure !== undefined) return this.#child.connected ? undefined : answer.failure
@@ -143,7 +141,7 @@ class ChildSuccessor implements Successor {
     return (await this.#hears(expected, patienceMs)).failure
   }
 
-  /** What came with a word, or why it did not come. */
+  /** The handle of the expected message, or why it was not received. */
   async #hears(expected: HotRestartMessage, withinMs: number): Promise<Heard> {
     const { promise, resolve } = Promise.withResolvers<Heard>()
     const onMessage = (word: unknown, handle: unknown): void => {

@@ -15,29 +15,23 @@ import type { Predecessor } from './predecessor.ts'
 import type { ConfigWithFilters } from './read-with-filters.ts'
 import type { OpenSocket, Successor } from './successor.ts'
 
-/** A hub at work. Disposing of it drains what is under way and lets go of everything. */
+/** A running hub. Disposing drains requests in flight and releases everything. */
 export interface RunningHub extends AsyncDisposable {
-  /** Resolves once it has stopped; rejects when it cannot go on. */
+  /** Resolves once it has stopped; rejects if it fails. */
   readonly closed: Promise<void>
-  /** Where it listens. */
+  /** Its listening sockets. */
   readonly sockets: readonly OpenSocket[]
-  /**
-   * Resolves when another process can serve in its place; what lasts and needs nobody else goes on
-   * until it is disposed of.
-   */
+  /** Resolves when a successor can serve; long-running requests continue until disposal. */
   release(): Promise<void>
-  /** Goes over to another configuration, in what can be changed while it runs. */
+  /** Applies another live configuration. */
   reconfigure(live: LiveConfig, read: Reloaded): void
-  /** Is told that the configuration has become unusable. */
+  /** The configuration has become unusable; the last valid one stays in force. */
   rejectConfig(mistakes: readonly string[]): void
 }
 
 export interface StartOptions {
   readonly log: Logger
-  /**
-   * Resolves when no other process keeps its state where this hub is to; called when all else is
-   * known to be well.
-   */
+  /** Resolves when no other process uses the hub's store; called when everything else is ready. */
   readonly storeReleased?: () => Promise<void>
 }
 
@@ -45,7 +39,7 @@ export type StartHub = (config: HubConfig, options: StartOptions) => Promise<Run
 
 export type Signal = 'SIGTERM' | 'SIGINT' | 'SIGUSR2' | 'SIGHUP'
 
-/** What tells the process what to do. */
+/** The signals of the process. */
 export interface Signals {
   on(signal: Signal, act: (signal: string) => void): unknown
   off(signal: Signal, act: (signal: string) => void): unknown
@@ -55,32 +49,29 @@ export interface Supervision {
   readonly log: Logger
   readonly startHub: StartHub
   readonly signals: Signals
-  /** Ends the process at once, but for its last lines. */
+  /** Ends the process at once, after its last log lines. */
   readonly exit: (code: ExitCode) => void
-  /** Has the process killed after `ms`, whatever it does then. */
+  /** Kills the process after `ms` unconditionally. */
   readonly killLater: (ms: number) => void
-  /** The process that this one takes over from, if any. */
+  /** The process that this one replaces, if any. */
   readonly predecessor?: Predecessor | undefined
-  /**
-   * Starts the process that is to take over from this one, with its sockets; or says why there can
-   * be none.
-   */
+  /** Starts the successor with this process's sockets, or returns why there can be none. */
   readonly succeed: (sockets: readonly OpenSocket[]) => Successor | { readonly impossible: string }
-  /** Reads the configuration again when it changes. */
+  /** Watches the configuration. */
   readonly follow: (listener: ConfigListener<ConfigWithFilters>) => ConfigWatcher
 }
 
 /**
- * What a graceful stop may take beyond the grace period itself, to close the store and the like.
+ * How much longer than the grace period a graceful stop may take, to close the store and the like.
  */
 const closingMs = 4000
 
-/** By when a process that was to exit by itself, and does not, is killed. */
+/** When a process that should have exited is killed. */
 const exitingMs = 3000
 
 /**
- * Starts the hub and waits until it has stopped: by itself, by a signal, or because the next
- * process serves in its place.
+ * Starts the hub and waits until it has stopped: by itself, by a signal, or because its successor
+ * serves.
  */
 export async function superviseHub(first: HubConfig, supervision: Supervision): Promise<ExitCode> {
   const { log, startHub, predecessor } = supervision
@@ -117,7 +108,7 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
         const late = await stopped(hub, patienceMs, log)
         return wish === 'failed' || late ? 1 : 0
       }
-      // Where it is late, the end of this process is what the next one waits for.
+      // If it is late, this process exits, which releases the rest.
       if (await isLate(hub.release(), patienceMs, log)) return 1
       if (await next.takeOver()) {
         log.info({ pid: next.pid }, 'the next process serves')
@@ -135,7 +126,7 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
       })
     }
   } catch (err) {
-    // What an operator can mend is said in a line; a stack is for what was not foreseen.
+    // An expected fault is logged without a stack.
     if (err instanceof Error && isExpectedFault(err))
       log.fatal({ code: (err as NodeJS.ErrnoException).code }, `the hub cannot run: ${err.message}`)
     else log.fatal({ err }, 'the hub cannot run')
@@ -145,19 +136,19 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
 
 type LifecycleRequest = 'stop' | 'hand over'
 
-/** What signals ask for. */
+/** The requests of signals. */
 class SignalRequests implements Disposable {
-  /** Resolves with the first signal that tells the hub to stop. */
+  /** Resolves with the first signal to stop. */
   readonly stop: Promise<string>
   readonly #off: () => void
-  /** Called when the configuration is to be read again. */
+  /** Called on SIGHUP, to read the configuration again. */
   onReread: () => void = () => undefined
   #handOver = Promise.withResolvers<LifecycleRequest>()
   #late: Disposable | undefined
 
   /**
-   * `patienceMs`: how long the hub may take to stop. What takes longer is cut off, even a start
-   * that a signal finds under way.
+   * `patienceMs`: how long the hub may take to stop. After that the process exits, even while it
+   * starts.
    */
   constructor({ log, signals, exit, killLater }: Supervision, patienceMs: () => number) {
     const { promise, resolve } = Promise.withResolvers<string>()
@@ -191,12 +182,12 @@ class SignalRequests implements Disposable {
     }
   }
 
-  /** Resolves when the hub is to hand over, after having been asked for since the last time. */
+  /** Resolves when a hot restart is requested. */
   handOver(): Promise<LifecycleRequest> {
     return this.#handOver.promise
   }
 
-  /** What was asked for has been seen to. */
+  /** The request for a hot restart has been handled. */
   handled(): void {
     this.#handOver = Promise.withResolvers()
   }
@@ -207,7 +198,7 @@ class SignalRequests implements Disposable {
   }
 }
 
-/** Says what reading the configuration again has changed. */
+/** Logs what a reload has changed. */
 function tell(
   { changed, unreported: untold, notes }: ConfigChange<ConfigWithFilters>,
   log: Logger,
@@ -217,7 +208,7 @@ function tell(
   if (untold.length > 0) log.warn(waitsForNextStart(untold))
 }
 
-/** What is to become of the hub, once it has failed or somebody wishes something of it. */
+/** The next request for the hub, or its failure. */
 async function nextWish(
   hub: RunningHub,
   wishes: SignalRequests,
@@ -238,9 +229,7 @@ async function nextWish(
   }
 }
 
-/**
- * A process that is ready to take over; `undefined` where none is, and this one serves as before.
- */
+/** A successor that is ready; `undefined` if there is none, and this process continues to serve. */
 async function prepared(
   hub: RunningHub,
   wishes: SignalRequests,
@@ -267,14 +256,14 @@ async function prepared(
   return undefined
 }
 
-/** Disposes of the hub, but for no longer than `ms`; resolves to whether it was late. */
+/** Disposes of the hub within `ms`; resolves to whether it was late. */
 async function stopped(hub: RunningHub, ms: number, log: Logger): Promise<boolean> {
   const late = await isLate(hub[Symbol.asyncDispose](), ms, log)
   if (!late) log.info('stopped')
   return late
 }
 
-/** Waits for the end of what stops, but for no longer than `ms`. */
+/** Waits for `end`, at most `ms`. */
 async function isLate(end: PromiseLike<void>, ms: number, log: Logger): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<'late'>()
   using _ = after(ms, () => resolve('late'))

@@ -1,7 +1,7 @@
 import { ownVersion } from '../base/own-version.ts'
 import { refuse, type Command } from './command.ts'
 
-/** What this is and what it runs on, a line each. */
+/** The versions of the hub and its runtime, a line each. */
 export const version: Command = {
   help: () => `Usage: nodehub version
 

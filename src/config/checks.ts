@@ -6,8 +6,8 @@ import { ownServers } from './own-listeners.ts'
 import { didYouMean } from './suggestion.ts'
 
 /**
- * The mistakes that no single setting shows: settings that contradict each other, or are missing.
- * `given` tells what was given, valid or not; `addresses` are those of this host.
+ * Mistakes in the combination of settings, and missing ones. `given` is whether a setting was
+ * given, valid or not; `addresses` are those of this host.
  */
 export function contradictions(
   values: Values,
@@ -41,10 +41,7 @@ function together(values: Values, a: OptionName, b: OptionName): string[] {
     : [`--${a} and --${b} must be given together`]
 }
 
-/**
- * Filters that are to be left out and that there are none of. What filters modules bring shows when
- * they are loaded.
- */
+/** Disabled filters that do not exist. The filters of modules are known once they are loaded. */
 function unknownFilters(values: Values): string[] {
   if (values['filter-module'].length > 0) return []
   const known: readonly string[] = [...filterNames, '*']
@@ -76,7 +73,7 @@ function portsInTheWay(values: Values): string[] {
 const overlap = (a: string, b: string): boolean =>
   a === b || [a, b].some((address) => address === '0.0.0.0' || address === '::')
 
-/** What is allowed but worth a warning. */
+/** Warnings about valid settings. */
 export function observations(values: Values, credentials: CredentialFiles): string[] {
   const notes: string[] = []
   if (credentials.kind === 'none') {

@@ -3,10 +3,10 @@ import { checkOptions, clusterOptions, giveBackOptions, type ValuesOf } from './
 import { readSettings, messageOf, type SettingSources } from './settings.ts'
 import type { OptionTable } from './option.ts'
 
-/** Where the API server is and what it is shown. */
+/** The API server and its credentials. */
 export type ClusterAccess =
   | { readonly kind: 'kubeconfig'; readonly file: string; readonly context?: string }
-  /** The service account of this pod; both files are renewed by the kubelet. */
+  /** The service account of this pod; the kubelet renews both files. */
   | {
       readonly kind: 'pod'
       readonly server: URL
@@ -14,7 +14,7 @@ export type ClusterAccess =
       readonly caFile: string
     }
 
-/** Whom to ask, and how often. */
+/** How to reach the API server, and how often. */
 export interface ClusterClientConfig {
   readonly access: ClusterAccess
   readonly namespace: string
@@ -22,7 +22,7 @@ export interface ClusterClientConfig {
   readonly burst: number
 }
 
-/** What the webhooks show: files, or what is made and kept in a Secret. */
+/** The serving certificate of the webhooks: files, or one that is created and kept in a Secret. */
 export type ClusterServing =
   | {
       readonly kind: 'files'
@@ -70,12 +70,12 @@ export type ClusterResult<Config> =
   | { readonly config: Config; readonly notes: readonly string[] }
   | { readonly mistakes: readonly string[] }
 
-/** Where the kubelet puts a pod's service account. */
+/** Where the kubelet mounts a pod's service account. */
 const account = '/var/run/secrets/kubernetes.io/serviceaccount'
 
 /**
- * Reads flags, environment and file of `nodehub cluster`. Either all of it is valid, or every
- * mistake is named.
+ * Reads flags, environment and file of `nodehub cluster`. Returns the configuration, or every
+ * mistake.
  */
 export const readClusterConfig = (sources: SettingSources): ClusterResult<ClusterConfig> =>
   read(sources, clusterOptions, (values, asking, mistakes) => {

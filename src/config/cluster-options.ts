@@ -2,7 +2,7 @@ import { configFile, logLevel } from './operation-options.ts'
 import { option, type Option } from './option.ts'
 import * as is from './value.ts'
 
-/** Whom `nodehub cluster` and its subcommands ask. */
+/** How `nodehub cluster` and its subcommands reach the API server. */
 const access = {
   kubeconfig: option({
     type: is.optional(is.text('FILE')),

@@ -1,45 +1,42 @@
 import { filterNames } from './filter-names.ts'
 
-/** What the cluster says to all of its hubs, beside their own flags. */
+/** Settings of the cluster for all of its hubs, in addition to their flags. */
 export interface ClusterSettings {
-  /** Components that a filter acts for besides those it is made for, by the filter's name. */
+  /** Additional components of a filter, by its name. */
   readonly components: ReadonlyMap<string, ReadonlySet<string>>
-  /**
-   * Components whose answers are recorded besides those of `--cache-components`; `*` stands for
-   * all.
-   */
+  /** Additional components whose answers are recorded; `*` is all. */
   readonly cacheAgents: ReadonlySet<string>
 }
 
-/** The parts of a ConfigMap, as they came. */
+/** The data of a ConfigMap, unvalidated. */
 export interface ConfigMapData {
   readonly data: Readonly<Record<string, unknown>>
   readonly binaryData: Readonly<Record<string, unknown>>
 }
 
-/** What is in it, with the keys that mean nothing here; or what is wrong with it. */
+/** The settings and the ignored keys; or the mistakes. */
 export type ReadConfigMap =
   | { readonly settings: ClusterSettings; readonly ignored: readonly string[] }
   | { readonly mistakes: readonly string[] }
 
 const agentsKey = 'cache_agents'
 
-/** Before yurthub 1.5 the keys of filters began so. */
+/** The prefix of filters' keys before yurthub 1.5. */
 const legacyPrefix = 'filter_'
 
-/** More than anybody writes by hand, and little to keep in mind. */
+/** More than a person writes, and little memory. */
 const longestValue = 4_096
 const mostMistakes = 5
 
-/** A program's name as it stands in a User-Agent. */
+/** A program's name in a User-Agent. */
 const component = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 
 /**
- * Reads the hubs' ConfigMap, which is yurthub's (pkg/yurthub/configuration/manager.go): under the
- * name of a filter the components that it acts for besides its own, under `cache_agents` those
- * whose answers are recorded too, with commas between them. Either all that is known of it can be
- * used, or nothing is. `others` are filters besides the built-in ones; what other keys say is kept
- * for a filter that may come by that name, and never wrong.
+ * Parses the hubs' ConfigMap, which is yurthub's (pkg/yurthub/configuration/manager.go): a filter's
+ * name lists its additional components, `cache_agents` the components whose answers are recorded
+ * too, separated by commas. One invalid value makes all of it unusable. `others` are filters
+ * besides the built-in ones. Unknown keys are never invalid: a filter with that name may be loaded
+ * later.
  */
 export function readConfigMap(
   { data, binaryData }: ConfigMapData,
@@ -73,7 +70,7 @@ export function readConfigMap(
 const isKnown = (key: string, filters: ReadonlySet<string>): boolean =>
   key === agentsKey || filters.has(filterOf(key, filters))
 
-/** A filter may be called like that itself. */
+/** A filter's own name may begin with the prefix. */
 const filterOf = (key: string, filters: ReadonlySet<string>): string =>
   !filters.has(key) && key.startsWith(legacyPrefix) ? key.slice(legacyPrefix.length) : key
 
@@ -92,6 +89,6 @@ function componentsIn(
       wrong: `has ${JSON.stringify(bad.slice(0, 64))}, which is not the name of a component`,
     }
   }
-  // As components are told apart, whatever they are written like.
+  // Component names are compared in lower case.
   return { names: new Set(names.map((name) => name.toLowerCase())) }
 }

@@ -5,39 +5,36 @@ import type { OptionName } from './options.ts'
 import { messageOf } from './settings.ts'
 
 export interface ConfigWatcher extends Disposable {
-  /** Reads everything again, whether or not a file looks as if it had changed. */
+  /** Reads the configuration again, even if no file has changed. */
   read(): void
 }
 
-/** The outcome of reading the configuration again. */
+/** The result of reading the configuration again. */
 export interface ConfigChange<Read extends UsableConfig> {
-  /** All that was read, including settings that only the next start acts upon. */
+  /** Everything that was read, including settings that take effect at the next start. */
   readonly read: Read
-  /** What is to be in force from now on. */
+  /** The live settings, in force from now on. */
   readonly live: LiveConfig
-  /** Settings that now have another value and take effect while the hub runs. */
+  /** Live settings whose value has changed. */
   readonly changed: readonly OptionName[]
-  /** Settings that differ from what the hub was started with and wait for its next start. */
+  /** Settings that differ from those at the start and take effect at the next one. */
   readonly waiting: readonly OptionName[]
-  /** Those of them whose value has not been told yet. */
+  /** Those of `waiting` that were not reported before. */
   readonly unreported: readonly OptionName[]
-  /** Warnings for the operator that the last reading did not give. */
+  /** Warnings that the previous reading did not have. */
   readonly notes: readonly string[]
 }
 
 export interface ConfigListener<Read extends UsableConfig> {
   onRead(news: ConfigChange<Read>): void
   /**
-   * All its mistakes, given once for each change of them. The last good configuration stays in
-   * force, whole.
+   * Called with all mistakes, once for each change of them. The last valid configuration stays in
+   * force as a whole.
    */
   onUnusable(mistakes: readonly string[]): void
 }
 
-/**
- * How what the operator has changed is read: as at the start, with everything that the settings
- * name.
- */
+/** How to read the configuration again: as at the start, with every file that the settings name. */
 export interface ReloadOptions<Read extends UsableConfig> {
   readonly sources: ConfigSources
   readonly read: (sources: ConfigSources) => Promise<Read | UnusableConfig>
@@ -45,10 +42,10 @@ export interface ReloadOptions<Read extends UsableConfig> {
 }
 
 /**
- * Looks at the file of --config every `intervalMs` and reads the configuration again when it has
- * changed; `first` is in force to begin with. While it cannot be used, every file is looked at that
- * was read for it: one of those may be what is wrong. Flags and environment do not change, and
- * still take precedence.
+ * Checks the file of --config every `intervalMs` and reads the configuration again if it has
+ * changed; `first` is in force at the beginning. While the configuration is unusable, every file
+ * that was read for it is checked: one of those may be wrong. Flags and environment do not change,
+ * and take precedence.
  */
 export function watchConfig<Read extends UsableConfig>(
   first: UsableConfig,
@@ -64,8 +61,8 @@ export function watchConfig<Read extends UsableConfig>(
   let unusable: string | undefined
   let followed = files
   /**
-   * What was seen of each before it was read last. What `first` was read from may have changed
-   * since.
+   * The stamp of each file before its last reading. Empty at first: a file may have changed since
+   * `first` was read.
    */
   let stamps: ReadonlyMap<string, string> = new Map()
   let isFirst = true
@@ -110,7 +107,7 @@ export function watchConfig<Read extends UsableConfig>(
     inForce = told = values
     unusable = undefined
     isFirst = false
-    // Where nothing has changed since the start there is nothing to tell.
+    // The first reading without a change is not reported.
     if (!isNews && changed.length + untold.length === 0) return
     const unsaid = result.notes.filter((note) => !notes.includes(note))
     notes = result.notes
@@ -142,11 +139,11 @@ export function watchConfig<Read extends UsableConfig>(
   }
 }
 
-/** How an operator is told of settings that have been changed and are not in force. */
+/** The message for changed settings that are not in force. */
 export const waitsForNextStart = (names: readonly string[]): string =>
   `${names.map((name) => `--${name}`).join(', ')}: the change takes effect at the next start`
 
-/** Values in a form that can be compared. */
+/** Values as comparable text. */
 type Values = ReadonlyMap<OptionName, string | undefined>
 
 const valuesOf = (settings: readonly Setting[]): Values =>

@@ -21,34 +21,34 @@ import { objectName } from './value.ts'
 
 export type { HubConfig, LiveConfig, LogLevel } from './hub-config.ts'
 
-/** One setting with its value and where that was given, for showing what is in force. */
+/** A setting with its value and origin. */
 export type Setting = ResolvedSetting<OptionName>
 
 export interface ConfigSources {
-  /** What follows the command's name. */
+  /** The arguments after the command's name. */
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
   readonly readFile: ReadFile
   readonly hostname: string
-  /** Of the network interfaces of this host; absent: not known. */
+  /** The addresses of this host's network interfaces; absent: unknown. */
   readonly addresses?: readonly string[]
-  /** Sockets that were opened for this process; absent: none. */
+  /** Sockets that were passed to this process; absent: none. */
   readonly passed?: readonly PassedSocket[]
 }
 
 /** A configuration that was read without a mistake. */
 export interface UsableConfig {
   readonly config: HubConfig
-  /** What its live settings make of a hub that was started with another one. */
+  /** The live configuration of a hub that was started with `start`. */
   readonly liveUnder: (start: StartConfig) => LiveConfig
-  /** Warnings for the operator: settings without effect, mapped to others, or odd. */
+  /** Warnings: settings without effect, mapped to others, or unusual. */
   readonly notes: readonly string[]
   readonly settings: readonly Setting[]
 }
 
 export interface UnusableConfig {
   readonly mistakes: readonly string[]
-  /** The files of filters it names, so that what is wrong with them can be told at once, too. */
+  /** The filter modules, so that their mistakes can be reported together. */
   readonly filterModules: readonly string[]
 }
 
@@ -56,8 +56,7 @@ export type ConfigResult = UsableConfig | UnusableConfig
 
 /**
  * Reads the configuration from flags, environment, file and defaults, in this order of precedence.
- * Either all of it is valid, or every mistake is named. Only reads files: opens no socket and no
- * store.
+ * Returns the configuration, or every mistake. Only reads files: opens no socket and no store.
  */
 export function readConfig(sources: ConfigSources): ConfigResult {
   const { argv, env, readFile, hostname, addresses = [], passed = [] } = sources
@@ -83,7 +82,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   return { config, liveUnder, notes, settings }
 }
 
-/** The node's name: as given, else the host's name, which must be a valid one, too. */
+/** The node's name: as given, else the host's name, which must be valid too. */
 function nodeNameOf(
   values: Values,
   fromEnvironment: string | undefined,
@@ -100,8 +99,8 @@ function nodeNameOf(
 }
 
 /**
- * A credential must be there: it is made before the hub is started. Whether it is a key shows when
- * it is used.
+ * The credential must exist: systemd creates it before the hub starts. Whether it is a key shows at
+ * its first use.
  */
 function storeKeyOf(
   { 'store-key-credential': credential, 'store-key-command': command }: Values,
@@ -138,7 +137,7 @@ function credentialFiles(values: LiveValues): CredentialFiles {
   return values['bootstrap-mode'] === 'kubeletcertificate' ? kubeletCredentials : { kind: 'none' }
 }
 
-/** The mistakes in files that settings name, and that cannot be used. */
+/** Mistakes in the files of settings. */
 function unreadable(
   values: Values,
   settings: readonly Setting[],
@@ -157,7 +156,7 @@ function unreadable(
     if (option.file && typeof value === 'string')
       attempt(() => contentOf(value, readFile), origin ?? name)
   }
-  // Only where every file could be read: otherwise the same mistake would be named twice.
+  // Only if every file is readable: otherwise the same mistake would appear twice.
   if (mistakes.length > 0) return mistakes
   const { 'client-ca': ca, 'serving-cert': certificate, 'serving-key': key } = values
   const attemptCredentials = (files: CredentialFiles, name: string): void =>
@@ -177,8 +176,8 @@ function unreadable(
 }
 
 /**
- * A hub without credentials is one by mistake, unless that is what was chosen; to a test's API
- * server of plain HTTP none can be shown.
+ * A hub without credentials is a mistake unless it was chosen; a test's API server over plain HTTP
+ * takes none.
  */
 function withoutCredentials(values: Values): readonly string[] {
   const isSecure = values['server-addr'].some(({ protocol }) => protocol === 'https:')

@@ -3,8 +3,8 @@ import { issuerText, outsideValidity, subjectText, timeText } from '../certifica
 import type { Credentials } from './credentials.ts'
 
 /**
- * Why API servers cannot accept the hub's client certificate at `at`, by the node's clock: it has
- * expired, or is not valid yet; `undefined`: by its dates it is valid, or there is none.
+ * Why API servers cannot accept the hub's client certificate at `at` by the node's clock: it has
+ * expired, or is not valid yet; `undefined` if its dates are valid, or there is none.
  */
 export function certificateFault(
   { certificate, from }: Credentials,
@@ -18,7 +18,8 @@ export function certificateFault(
 }
 
 /**
- * What may be why an API server answered 401 to these credentials, and what to do, as one sentence.
+ * A likely reason why an API server answered 401 to these credentials, and a remedy, in one
+ * sentence.
  */
 export function whyRefused(credentials: Credentials, at: number): string {
   const fault = certificateFault(credentials, at)

@@ -2,10 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { Secret } from '../base/secret.ts'
 import { parseKubeconfig, type Part } from './kubeconfig.ts'
 
-/**
- * Where the hub's own credentials are. They are read when they are used, and again when they
- * change.
- */
+/** The files of the hub's own credentials, which are read again when they change. */
 export type CredentialFiles =
   | { readonly kind: 'kubeconfig'; readonly file: string }
   | {
@@ -16,7 +13,7 @@ export type CredentialFiles =
     }
   | { readonly kind: 'none' }
 
-/** The kubelet's own, where kubeadm and the kubelet's rotation keep them. */
+/** The kubelet's credentials, where kubeadm and the kubelet's rotation keep them. */
 export const kubeletCredentials: CredentialFiles = {
   kind: 'files',
   certificate: '/var/lib/kubelet/pki/kubelet-client-current.pem',
@@ -24,35 +21,34 @@ export const kubeletCredentials: CredentialFiles = {
   ca: '/etc/kubernetes/pki/ca.crt',
 }
 
-/** The content of the credential files, as TLS takes it. */
+/** The content of the credential files, for TLS. */
 export interface Credentials {
-  /** PEM: the authorities that vouch for the API servers; absent: the system's. */
+  /** PEM: the CAs of the API servers; absent: the system's. */
   readonly ca?: string
   readonly serverName?: string
   /** PEM: the certificate with its chain, and its key. */
   readonly certificate?: { readonly chain: string; readonly key: Secret<string> }
   readonly token?: Secret<string>
-  /** Where each part was found, for messages. */
+  /** The file of each part, for messages. */
   readonly from?: { readonly ca?: string; readonly certificate?: string; readonly token?: string }
-  /** Every file that was read: a change of one means reading all again. */
+  /** Every file that was read: if one changes, all are read again. */
   readonly files: readonly string[]
 }
 
 /**
- * A file of the credentials cannot be read or is not what it should be. The message names the file,
- * never its content.
+ * A credential file is unreadable or invalid. The message has the file's name, never its content.
  */
 class UnusableCredentials extends Error {
   readonly code = 'UNUSABLE_CREDENTIALS'
 }
 
-/** Reads what a file holds; throws where it cannot. */
+/** Reads a file; throws if it cannot. */
 export type ReadFile = (path: string) => string
 
 /**
- * Reads the files and checks that certificate and key belong together. Throws `UnusableCredentials`
- * or `MalformedKubeconfig`; a rotation may be under way then, and the caller should keep what it
- * has and read again.
+ * Reads the files and checks that certificate and key match. Throws `UnusableCredentials` or
+ * `MalformedKubeconfig`: a rotation may be in progress, and the caller should keep its credentials
+ * and retry.
  */
 export function readCredentials(where: CredentialFiles, readFile: ReadFile): Credentials {
   const files: string[] = []
@@ -109,7 +105,7 @@ export function contentOf(file: string, readFile: ReadFile): string {
   }
 }
 
-/** The system's message for a failed read, without the path, which our message names already. */
+/** The reason of a failed read without the path, which the message has already. */
 function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   const words: Record<string, string> = {
@@ -127,7 +123,7 @@ interface Unchecked {
   readonly files: readonly string[]
 }
 
-/** The file of each part, if there is one. */
+/** The file of each part, if any. */
 interface PartFiles {
   readonly ca?: string
   readonly certificate?: string

@@ -1,5 +1,5 @@
 /**
- * The hub's own filters, by the names that flags and the ConfigMap know them by: yurthub's
+ * The built-in filters, by their names in flags and the ConfigMap, which are yurthub's
  * (cmd/yurthub/app/options/filters.go).
  */
 export const filterNames = [
@@ -14,7 +14,7 @@ export const filterNames = [
 ] as const
 
 /**
- * What is left out with `--working-mode=cloud`, as yurthub does: these are for nodes that may lose
+ * Filters that `--working-mode=cloud` leaves out, as yurthub does: they are for nodes that may lose
  * the cloud.
  */
 export const edgeOnlyFilters: readonly (typeof filterNames)[number][] = [

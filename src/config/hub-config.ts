@@ -10,47 +10,41 @@ import type { StoreKeySource } from './store-key.ts'
 /** The whole configuration, parsed once. Frozen; times are in milliseconds. */
 export interface HubConfig extends StartConfig, LiveConfig {}
 
-/** What holds from the start of a hub to its end. */
+/** Settings that are fixed at the start of a hub. */
 export interface StartConfig {
   readonly nodeName: string
   readonly nodepoolName: string | undefined
-  /** By which the cluster configures its hubs; `undefined`: none is read. */
+  /** The hubs' ConfigMap; `undefined`: none is read. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined
   /** Health, readiness, metrics. */
   readonly ops: { readonly address: string; readonly port: number }
-  /** Where the node speaks to the hub: `port` without TLS, `securePort` with it. */
+  /** The proxy's listeners: `port` without TLS, `securePort` with it. */
   readonly proxy: {
     readonly address: string
     readonly port: number
     readonly securePort: number
-    /**
-     * Whether `port` was asked to serve; `undefined`: nobody has decided, and `plainProxy` is what
-     * is safe.
-     */
+    /** `--plain-proxy`; `undefined`: not given, and `plainProxy` has the safe default. */
     readonly plain: boolean | undefined
   }
-  /**
-   * Listeners whose sockets were passed to this process listen there, whatever their addresses
-   * above.
-   */
+  /** Passed sockets, which take precedence over the addresses above. */
   readonly sockets: SocketsByListener
   readonly rootDir: string
   readonly cachePath: string
   readonly cacheMaxBytes: number
   readonly storeKey: StoreKeySource
   readonly workingMode: Values['working-mode']
-  /** How pods can reach the hub, as far as is known. All absent or false: they cannot. */
+  /** How pods reach the hub. If all are absent or false, they cannot. */
   readonly pods: {
-    /** Of an interface made for this purpose. */
+    /** The address of a dummy interface. */
     readonly dummyAddress: string | undefined
-    /** As the operator said; its port is the secure one where none was given. */
+    /** `--hub-address`; its port defaults to the secure one. */
     readonly hubAddress: { readonly host: string; readonly port: number } | undefined
     /** Pods share the node's loopback. */
     readonly hostNetworkNode: boolean
   }
   readonly tls: {
     /**
-     * Files; absent: the hub vouches for itself, and those who vouch for the API servers for its
+     * Files; absent: the hub's own authority for its certificate, and the API servers' CA for its
      * clients.
      */
     readonly clientCa: string | undefined
@@ -62,7 +56,10 @@ export interface StartConfig {
   readonly kubeletHealthGracePeriodMs: number
 }
 
-/** What may change while the hub runs, by its file; made of the options that are marked `live`. */
+/**
+ * Settings that may change while the hub runs, by the file of --config: the options that are marked
+ * `live`.
+ */
 export interface LiveConfig {
   readonly serverAddresses: readonly URL[]
   readonly lbMode: Values['lb-mode']
@@ -74,7 +71,7 @@ export interface LiveConfig {
     readonly healthyThreshold: number
   }
   readonly credentials: CredentialFiles
-  /** It depends on the mode of host-network propagation, too, which is live. */
+  /** Depends on the mode of host-network propagation, which is live too. */
   readonly plainProxy: PlainProxy
   readonly anonymousLoopback: Values['anonymous-loopback']
   readonly maxRequestsInFlight: number
@@ -82,21 +79,21 @@ export interface LiveConfig {
   readonly cacheComponents: ReadonlySet<string>
   readonly poolScopeResources: readonly GVR[]
   /**
-   * Where filters learn of the node's pool and its nodes: the status of its NodePool, its
-   * NodeBuckets, or nowhere.
+   * Where filters get the node's pool and its nodes: the status of its NodePool, its NodeBuckets,
+   * or nowhere.
    */
   readonly nodePools: 'status' | 'buckets' | 'off'
   readonly filters: {
     readonly enabled: boolean
-    /** Names; `*` stands for all. Those that the working mode leaves out are among them. */
+    /** Names, or `*` for all; includes those that the working mode disables. */
     readonly disabled: ReadonlySet<string>
     readonly modules: readonly string[]
   }
-  /** 'off' too where the filter is among those that are left out. */
+  /** 'off' also if the filter is disabled. */
   readonly hostNetworkPropagation: Values['host-network-propagation']
-  /** What is done so that the node comes back without a link. */
+  /** Settings for a reboot without a link. */
   readonly boot: {
-    /** How often what its pods refer to is asked for again; 0: never. */
+    /** How often the objects that pods refer to are read again; 0: never. */
     readonly refreshMs: number
     /** Whether the node's condition `OfflineReady` is written. */
     readonly condition: boolean
@@ -106,21 +103,21 @@ export interface LiveConfig {
 }
 
 /**
- * What the port without TLS does: it serves, or refuses every caller. It is never left free for
- * another program to take.
+ * The port without TLS serves, or refuses every caller. It is never closed: another program could
+ * bind it.
  */
 export type PlainProxy = 'served' | 'refusing'
 
 export type LogLevel = NonNullable<Values['log-level']>
 
-/** Facts that what holds from the start on depends on besides its settings. */
+/** Inputs of the start configuration besides settings. */
 export interface HostFacts {
   readonly nodeName: string
   readonly sockets: SocketsByListener
   readonly storeKey: StoreKeySource
 }
 
-/** What holds from the start on, from settings that were parsed and checked. */
+/** The start configuration, from validated settings. */
 export function startConfigOf(
   values: StartValues,
   { nodeName, sockets, storeKey }: HostFacts,
@@ -164,8 +161,8 @@ export function startConfigOf(
 }
 
 /**
- * What the live settings make of a hub that was started with `start`; the two may come from
- * different readings.
+ * The live configuration of a hub that was started with `start`; the two may come from different
+ * readings.
  */
 export function liveConfigOf(
   values: LiveValues,
@@ -237,7 +234,7 @@ function levelOfVerbosity(v: number | undefined): LogLevel {
   return v < 6 ? 'debug' : 'trace'
 }
 
-/** Deeply, as far as plain data goes; sets and URLs are read-only by type. */
+/** Freezes plain data deeply; sets and URLs are read-only by type. */
 function frozen<T extends object>(value: T): T {
   for (const inner of Object.values(value)) {
     const plain = Object.getPrototypeOf(inner ?? 0) === Object.prototype || Array.isArray(inner)
@@ -247,8 +244,8 @@ function frozen<T extends object>(value: T): T {
 }
 
 /**
- * What the plain port does: where pods could reach it without credentials, it serves only if that
- * was asked for.
+ * The mode of the plain port: if pods could reach it without credentials, it serves only if
+ * `--plain-proxy` requests it.
  */
 export function plainProxyOf(
   values: Pick<Values, 'plain-proxy' | 'host-network-node' | 'host-network-propagation'>,

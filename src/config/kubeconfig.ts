@@ -2,13 +2,13 @@ import { dirname, resolve } from 'node:path'
 import { parse, type YAMLParseError } from 'yaml'
 import { Secret } from '../base/secret.ts'
 
-/** Bytes that stand in the kubeconfig itself, or in a file it names. */
+/** A part of a kubeconfig: inline data, or a file. */
 export type Part<T> = { readonly data: T } | { readonly file: string }
 
-/** What a kubeconfig's current context says of its cluster and its user. Paths are absolute. */
+/** The cluster and user of a kubeconfig's current context. Paths are absolute. */
 export interface Kubeconfig {
   readonly server: URL
-  /** The name the server's certificate must carry, where it is not the host's. */
+  /** The expected name in the server's certificate, if it is not the host's. */
   readonly serverName?: string
   readonly ca?: Part<string>
   readonly clientCertificate?: Part<string>
@@ -16,7 +16,7 @@ export interface Kubeconfig {
   readonly token?: Part<Secret<string>>
 }
 
-/** A kubeconfig that cannot be used; the message says why, without showing any secret of it. */
+/** An unusable kubeconfig; the message has the reason without any secret. */
 class MalformedKubeconfig extends Error {
   readonly code = 'MALFORMED_KUBECONFIG'
 }
@@ -27,8 +27,8 @@ type Mapping = Readonly<Record<string, unknown>>
 const unsupported = ['exec', 'auth-provider', 'username', 'password', 'as'] as const
 
 /**
- * The current context (or the only one) of a kubeconfig in YAML or JSON. `path` is where it was
- * read: relative paths in it start there. Throws `MalformedKubeconfig`.
+ * Parses the current context (or the only one) of a kubeconfig in YAML or JSON. Relative paths
+ * start at `path`, the kubeconfig's own. Throws `MalformedKubeconfig`.
  */
 export function parseKubeconfig(content: string, path: string): Kubeconfig {
   const document = mapping(parsed(content), 'the kubeconfig')
@@ -60,8 +60,7 @@ function parsed(content: string): unknown {
   try {
     return parse(content)
   } catch (cause) {
-    // The parser's message quotes the line, which may be a token: its place and the parser's code
-    // do not.
+    // The parser's message quotes the line, which may be a token; its position and code are safe.
     const { code, linePos } = cause as Partial<YAMLParseError>
     const [at] = linePos ?? []
     const where = at ? `: line ${at.line}, column ${at.col}` : ''
@@ -117,7 +116,7 @@ function partOf(of: Mapping, name: string, folder: string): Part<string> | undef
   return file === undefined ? undefined : { file: resolve(folder, file) }
 }
 
-/** A token file wins over a token, as in client-go: the file is what is renewed. */
+/** A token file takes precedence over a token, as in client-go: the file is renewed. */
 function tokenOf(user: Mapping, folder: string): Part<Secret<string>> | undefined {
   const file = text(user, 'tokenFile')
   if (file !== undefined) return { file: resolve(folder, file) }

@@ -5,12 +5,12 @@ import type { PassedSocket } from './passed-sockets.ts'
 /** The first file descriptor that is passed (SD_LISTEN_FDS_START). */
 const first = 3
 
-/** More sockets than any unit passes: a larger LISTEN_FDS is ignored. */
+/** More sockets than any unit passes; a larger LISTEN_FDS is ignored. */
 const most = 64
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Who this process is. */
+/** This process and its parent. */
 export interface ProcessIds {
   readonly pid: number
   readonly ppid: number
@@ -18,8 +18,8 @@ export interface ProcessIds {
 
 /**
  * The sockets that were passed to this process (sd_listen_fds(3)): LISTEN_FDS of them, named by
- * LISTEN_FDNAMES, for the process LISTEN_PID. A hub cannot know its successor's pid beforehand and
- * names itself in LISTEN_PPID instead. None where they are meant for another process.
+ * LISTEN_FDNAMES, for the process LISTEN_PID. A hub cannot know its successor's pid in advance and
+ * names itself in LISTEN_PPID instead. None if they are for another process.
  */
 export function passedSockets(
   env: Environment,
@@ -38,11 +38,11 @@ export function passedSockets(
   }))
 }
 
-/** Whether this process was started by a hub in order to take over from it. */
+/** Whether a hub started this process as its successor in a hot restart. */
 export const isSuccessor = (env: Environment, { ppid }: ProcessIds): boolean =>
   env['LISTEN_PID'] === undefined && env['LISTEN_PPID'] === String(ppid)
 
-/** The environment of a child of process `pid` that is passed sockets of these names. */
+/** The environment of a child of process `pid` that receives sockets of these names. */
 export function withPassedSockets(
   env: Environment,
   names: readonly string[],
@@ -58,15 +58,15 @@ export function withPassedSockets(
 }
 
 /**
- * Why no other process may take over from this one; `undefined` where nothing is known against it.
- * Whoever supervises this very process would take its end for the end of the hub.
+ * Why this process cannot be hot-restarted; `undefined` if no obstacle is known. A supervisor of
+ * this very process would take its end for the end of the hub.
  */
 export function hotRestartObstacle(
   env: Environment,
   { pid, ppid }: ProcessIds,
 ): string | undefined {
   if (pid === 1) return 'this is process 1 of a container, which ends with it'
-  // Before version 248 systemd does not name its process, but it is the parent.
+  // Before version 248 systemd does not set its pid, but it is the parent.
   const systemds =
     env['SYSTEMD_EXEC_PID'] === String(pid) ||
     (env['SYSTEMD_EXEC_PID'] === undefined && env['INVOCATION_ID'] !== undefined && ppid === 1)
@@ -76,8 +76,8 @@ export function hotRestartObstacle(
 }
 
 /**
- * Tells where sockets of this process listen: Node itself tells only of those it has taken over.
- * The kernel's table is read once.
+ * Returns where sockets of this process listen: Node reports only those that it has opened. The
+ * kernel's table is read once.
  */
 function ownListeningSockets(): (fd: number) => PassedSocket['at'] {
   const sockets = new Map(listeningSockets().map((socket) => [socket.inode, socket]))

@@ -1,7 +1,7 @@
 import { option } from './option.ts'
 import * as is from './value.ts'
 
-// What is the same for every command that goes on running.
+// Options of every long-running command.
 
 export const configFile = option({
   type: is.optional(is.text('FILE')),

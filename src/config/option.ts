@@ -18,40 +18,34 @@ export const groups = [
 export type Group = (typeof groups)[number]
 
 /**
- * One setting: a flag, an environment variable and a key of the configuration file, of one name.
+ * One setting: a flag, an environment variable and a key of the configuration file, with one name.
  */
 export interface Option<T> {
   readonly type: ValueType<T>
   readonly group: Group
   readonly help: string
   readonly default: NoInfer<T>
-  /** How help words the default, where the value itself would not be clear. */
+  /** The default in help texts, if the value itself would be unclear. */
   readonly defaultShown?: string
-  /** Names files that must be readable for the configuration to be valid. */
+  /** A file that must be readable for the configuration to be valid. */
   readonly file?: true
   /** Never printed. */
   readonly secret?: true
-  /** Takes effect while the hub runs, when the file of --config changes. */
+  /** Takes effect while the hub runs, if the file of --config changes. */
   readonly live?: true
-  /**
-   * A warning for the operator who gave this value, if it needs one: that it has no effect, or what
-   * it was mapped to.
-   */
+  /** A warning for this value: it has no effect, or is mapped to another. */
   warningFor?(value: NoInfer<T>): string | undefined
 }
 
 /** The settings of one command, by flag name. */
 export type OptionTable = Readonly<Record<string, Option<unknown>>>
 
-/**
- * One that takes effect while the hub runs; by its type, so that the configuration is divided by
- * this mark alone.
- */
+/** A live option. The type divides the configuration by this mark. */
 interface LiveOption<T> extends Option<T> {
   readonly live: true
 }
 
-/** The same option; lets the compiler find the value's type, and whether it is live. */
+/** The same option; the compiler infers the value's type, and whether it is live. */
 export function option<T>(option: LiveOption<T>): LiveOption<T>
 export function option<T>(option: Option<T>): Option<T>
 export function option<T>(option: Option<T>): Option<T> {
@@ -60,10 +54,10 @@ export function option<T>(option: Option<T>): Option<T> {
 
 const notYet = 'has no effect yet in this release'
 
-/** A remark for what this release reads but does not act upon. */
+/** A warning for an option that this release does not implement. */
 export const notImplemented = (instead: string) => (): string => `${notYet}: ${instead}`
 
-/** The same, for all but those values that ask for nothing that is missing. */
+/** The same, for all values but the `fine` ones, which need nothing that is missing. */
 export const notImplementedUnless =
   <T>(fine: (value: T) => boolean, instead: string) =>
   (value: T): string | undefined =>

@@ -6,8 +6,8 @@ import * as is from './value.ts'
 import { yurthubOptions } from './yurthub-options.ts'
 
 /**
- * Every setting of `nodehub start`, by flag name. Names and defaults are yurthub's wherever it has
- * the setting (cmd/yurthub/app/options/options.go).
+ * Every setting of `nodehub start`, by flag name. Names and defaults are yurthub's if it has the
+ * setting (cmd/yurthub/app/options/options.go).
  */
 export const options = {
   'server-addr': option({
@@ -171,7 +171,7 @@ export const options = {
     default: 'root',
   }),
   'max-requests-in-flight': option({
-    // With a single seat none could be kept for the node.
+    // With a single seat none could be reserved for the node.
     type: is.count(2, 100_000),
     group: 'Listeners',
     live: true,
@@ -425,14 +425,11 @@ type LiveName = {
   [Name in OptionName]: (typeof options)[Name] extends { readonly live: true } ? Name : never
 }[OptionName]
 
-/**
- * The values of those that take effect while the hub runs, and of those that wait for its next
- * start.
- */
+/** The values of live options, and of those that wait for the next start. */
 export type LiveValues = Pick<Values, LiveName>
 export type StartValues = Omit<Values, LiveName>
 
-/** The table as a list, for those who print it. */
+/** The table as a list, for printing. */
 export const optionList: readonly (readonly [OptionName, Option<unknown>])[] = Object.entries(
   options,
 ) as unknown as [OptionName, Option<unknown>][]

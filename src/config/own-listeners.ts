@@ -4,8 +4,8 @@ import type { Values } from './options.ts'
 import { addressesOf } from './passed-sockets.ts'
 
 /**
- * The API servers of the configuration that are the hub itself, as mistakes: it would send each
- * request to itself, for ever.
+ * Mistakes for configured API servers that are the hub itself: it would forward each request to
+ * itself for ever.
  */
 export function ownServers(values: Values, addresses: readonly string[]): string[] {
   return values['server-addr'].flatMap((server) => {
@@ -19,8 +19,8 @@ export function ownServers(values: Values, addresses: readonly string[]): string
 }
 
 /**
- * The flag by which the hub is at that address; `undefined`: it is not. `addresses` are those of
- * this host.
+ * The flag by which the hub listens at that address; `undefined`: it does not. `addresses` are
+ * those of this host.
  */
 function ownListener(
   server: URL,
@@ -44,7 +44,7 @@ function ownListener(
   return found && `--${found[0]}`
 }
 
-/** Whether a connection to `host` comes to what listens at `address`. */
+/** Whether a connection to `host` reaches a listener at `address`. */
 function isReached(address: string, host: string, addresses: readonly string[]): boolean {
   const all = addressesOf(address)
   const everywhere = all.includes('0.0.0.0') || all.includes('::')

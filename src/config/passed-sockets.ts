@@ -1,30 +1,30 @@
 import { canonical, type ListenAddress } from '../base/listening-sockets.ts'
 import type { Values } from './options.ts'
 
-/** A socket that whoever started this process has opened for it (sd_listen_fds(3)). */
+/** A socket that the parent process opened for this one (sd_listen_fds(3)). */
 export interface PassedSocket {
   readonly fd: number
-  /** systemd's FileDescriptorName; empty where none was told. */
+  /** systemd's FileDescriptorName; empty if there is none. */
   readonly name: string
-  /** Where it listens; `undefined`: it is no TCP socket that listens. */
+  /** Its address; `undefined`: it is no listening TCP socket. */
   readonly at: ListenAddress | undefined
 }
 
-/** Listeners by the names that sockets for them go by. */
+/** The names of listeners and of their passed sockets. */
 export const listenerNames = ['proxy', 'proxy-secure', 'ops'] as const
 
 export type ListenerName = (typeof listenerNames)[number]
 
-/** A socket that is open for a listener. */
+/** An open socket of a listener. */
 export interface ListenerSocket {
   readonly fd: number
   readonly at: ListenAddress
 }
 
-/** Listeners whose sockets were passed, with these; the others open their own. */
+/** The passed sockets by listener; the other listeners open their own. */
 export type SocketsByListener = Readonly<Partial<Record<ListenerName, readonly ListenerSocket[]>>>
 
-/** A listener as it is configured. */
+/** A configured listener. */
 interface ConfiguredListener extends ListenAddress {
   readonly name: ListenerName
 }
@@ -40,9 +40,9 @@ const listeners = (values: Values): readonly ConfiguredListener[] => [
 ]
 
 /**
- * The addresses at which a listener listens that is configured for `address`, itself first. On
- * loopback those of both families: clients that call `localhost` try [::1] and 127.0.0.1, and
- * another program must not answer them at the one the hub leaves free.
+ * The addresses of a listener that is configured for `address`, itself first. On loopback those of
+ * both families: clients of `localhost` try [::1] and 127.0.0.1, and another program must not
+ * answer them at the free one.
  */
 export function addressesOf(address: string): readonly string[] {
   const [wanted, ipv4, ipv6] = [canonical(address), '127.0.0.1', '::1']
@@ -53,14 +53,14 @@ export function addressesOf(address: string): readonly string[] {
 interface Assigned {
   readonly sockets: SocketsByListener
   readonly mistakes: readonly string[]
-  /** Notes on listeners whose passed socket is at another address than the configured one. */
+  /** Notes on passed sockets at another address than the configured one. */
   readonly notes: readonly string[]
 }
 
 /**
- * Gives each passed socket to the listener it is named after, else to the one that has its address.
- * A socket that belongs to no listener is a mistake: its clients would wait for answers for ever.
- * So is a second port for a listener, which has one.
+ * Assigns each passed socket to the listener of its name, else to the one with its address. A
+ * socket without a listener is a mistake: its clients would wait for ever. So is a second port for
+ * a listener, which has one.
  */
 export function assignSockets(passed: readonly PassedSocket[], values: Values): Assigned {
   const sockets: Partial<Record<ListenerName, ListenerSocket[]>> = {}
@@ -97,7 +97,7 @@ export function assignSockets(passed: readonly PassedSocket[], values: Values): 
   return { sockets, mistakes, notes }
 }
 
-/** Whether a listener that is configured for `configured` listens at `at`. */
+/** Whether `at` is an address of a listener that is configured for `configured`. */
 export const isAddressOf = (configured: ListenAddress, at: ListenAddress): boolean =>
   at.port === configured.port && addressesOf(configured.address).includes(canonical(at.address))
 

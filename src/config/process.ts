@@ -9,7 +9,7 @@ import {
   type Environment,
 } from './listen-fds.ts'
 
-/** Configuration and credentials are small: a larger file was named by mistake. */
+/** Configuration and credentials are small: a larger file is a mistake. */
 const largest = 4 * 1024 * 1024
 
 /** A file's text; throws where it cannot be read or is too large. */
@@ -18,7 +18,7 @@ function readFile(path: string): string {
   return readFileSync(path, 'utf8')
 }
 
-/** What this process was started with. */
+/** The inputs of this process. */
 export const processSources = (argv: readonly string[]): ConfigSources => ({
   argv,
   env: process.env,
@@ -30,13 +30,13 @@ export const processSources = (argv: readonly string[]): ConfigSources => ({
   passed: passedSockets(process.env, process),
 })
 
-/** Whether this process was started to take over from its parent. */
+/** Whether this process is its parent's successor in a hot restart. */
 export const startedAsSuccessor = (): boolean => isSuccessor(process.env, process)
 
-/** Why no process may take over from this one, if anything is in the way. */
+/** Why this process cannot be hot-restarted, if there is an obstacle. */
 export const whyNoSuccessor = (): string | undefined => hotRestartObstacle(process.env, process)
 
-/** The environment of the process that takes over, which is passed sockets of these names. */
+/** The environment of the successor, which receives sockets of these names. */
 export const successorEnvironment = (names: readonly string[]): Environment =>
   withPassedSockets(process.env, names, process.pid)
 

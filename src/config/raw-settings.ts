@@ -2,16 +2,13 @@ import { parse } from 'yaml'
 import { variableOf, type OptionTable } from './option.ts'
 import { didYouMean } from './suggestion.ts'
 
-/**
- * One setting as somebody gave it: its text, and where it stood as an operator would name it
- * (`--serve-port`).
- */
+/** The text of a setting, and its origin in an operator's words (`--serve-port`). */
 export interface RawSetting {
   readonly text: string
   readonly origin: string
 }
 
-/** The settings from one source, and the mistakes in it. */
+/** The settings of one source, and its mistakes. */
 export interface RawSettings {
   readonly settings: ReadonlyMap<string, RawSetting>
   readonly mistakes: readonly string[]
@@ -19,8 +16,8 @@ export interface RawSettings {
 }
 
 /**
- * Flags as pflag reads them: `--name value`, `--name=value`, a boolean alone, and `-v2` for klog's
- * verbosity; underscores count as dashes. Lists given again grow; of anything else the last one
+ * Parses flags as pflag does: `--name value`, `--name=value`, a boolean alone, and `-v2` for klog's
+ * verbosity; underscores count as dashes. Repeated lists are joined; of other flags the last one
  * counts.
  */
 export function settingsFromFlags(argv: readonly string[], options: OptionTable): RawSettings {
@@ -55,15 +52,14 @@ export function settingsFromFlags(argv: readonly string[], options: OptionTable)
 const prefix = variableOf('')
 
 /**
- * The variables that Kubernetes sets in every container for a Service whose name begins with
- * nodehub.
+ * Variables that Kubernetes sets in every container for a Service whose name begins with nodehub.
  */
 const serviceLink = /(^|_)(SERVICE_(HOST|PORT)|PORT)(_|$)/
 
 /**
  * Settings from the environment variables of the table; an empty one counts as absent. Other
- * variables with the same prefix are no mistakes, as an operator need not have set them; a note
- * names them, except those that Kubernetes sets.
+ * variables with the prefix are not mistakes, as the operator may not have set them: a note names
+ * them, except those of Kubernetes.
  */
 export function settingsFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
@@ -84,7 +80,7 @@ export function settingsFromEnvironment(
   return { settings, mistakes: [], notes }
 }
 
-/** Settings from the text of a configuration file in YAML, of which JSON is a part. */
+/** Settings from a configuration file in YAML, of which JSON is a subset. */
 export function settingsFromFile(path: string, content: string, options: OptionTable): RawSettings {
   const settings = new Map<string, RawSetting>()
   const mistakes: string[] = []

@@ -10,36 +10,35 @@ import type { Option, OptionTable } from './option.ts'
 import { redactedText } from './value.ts'
 
 export interface SettingSources {
-  /** What follows the command's name. */
+  /** The arguments after the command's name. */
   readonly argv: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
   readonly readFile: ReadFile
 }
 
-/** One setting with its value and where that was given. */
+/** A setting with its value and origin. */
 export interface ResolvedSetting<Name extends string> {
   readonly name: Name
   readonly option: Option<unknown>
   readonly value: unknown
-  /** As it was given; absent: the default. */
+  /** The given text; absent: the default. */
   readonly text?: string
-  /** Where it was given; absent: the default. */
+  /** The origin of the text; absent: the default. */
   readonly origin?: string
 }
 
 /**
- * The settings of a table as flags, environment, file and defaults, in this order of precedence,
- * have them.
+ * The settings of a table from flags, environment, file and defaults, in this order of precedence.
  */
 export interface ResolvedSettings<Name extends string> {
   readonly settings: readonly ResolvedSetting<Name>[]
-  /** Whether somebody gave it, valid or not. */
+  /** Whether the setting was given, valid or not. */
   readonly given: (name: Name) => boolean
   readonly mistakes: readonly string[]
   readonly notes: readonly string[]
 }
 
-/** Reads every setting of `table`; every mistake is named, and the default stands for it. */
+/** Reads every setting of `table`. A setting with a mistake gets its default. */
 export function readSettings<Table extends OptionTable>(
   { argv, env, readFile }: SettingSources,
   table: Table,

@@ -1,16 +1,16 @@
 import { posix } from 'node:path'
 import type { ValueType } from './value.ts'
 
-/** Where the key of the node comes from, which seals what must not lie on its disk in the clear. */
+/** The source of the key that seals secrets in the store. */
 export type StoreKeySource =
-  /** Made by the hub, in its own folder. */
+  /** Created by the hub, in its own folder. */
   | { readonly kind: 'own' }
-  /** A file that the service manager made for this process alone. */
+  /** A file that the service manager created for this process. */
   | { readonly kind: 'credential'; readonly file: string }
-  /** What this program prints. */
+  /** The output of this program. */
   | { readonly kind: 'command'; readonly path: string }
 
-/** Name of a credential, as systemd takes it (systemd.exec(5), LoadCredential=). */
+/** The name of a credential in systemd (systemd.exec(5), LoadCredential=). */
 export const credentialName: ValueType<string> = {
   placeholder: 'NAME',
   parse: (text) =>
@@ -19,7 +19,7 @@ export const credentialName: ValueType<string> = {
       : { wrong: 'is not the name of a credential (letters, digits, . _ @ -)' },
 }
 
-/** Run as it is, so that no folder and no shell decides what it is. */
+/** An absolute path, so that neither a search path nor a shell chooses the program. */
 export const program: ValueType<string> = {
   placeholder: '/PATH',
   parse: (text) =>
@@ -28,7 +28,7 @@ export const program: ValueType<string> = {
       : { wrong: 'is not the absolute path of a program, without arguments' },
 }
 
-/** What must be given for `credential` to be found. `directory` is $CREDENTIALS_DIRECTORY. */
+/** The source of the key, or what is missing for it. `directory` is $CREDENTIALS_DIRECTORY. */
 export function storeKeySource(
   { credential, command }: { credential: string | undefined; command: string | undefined },
   directory: string | undefined,

@@ -1,4 +1,4 @@
-/** The candidate nearest to `word` in edits, if it is near enough to have been meant. */
+/** The candidate with the least edits from `word`, if there are few enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined
   let least = Math.max(1, Math.floor(word.length / 3)) + 1
@@ -18,9 +18,7 @@ export function didYouMean(word: string, candidates: Iterable<string>, prefix = 
   return meant === undefined ? '' : `, did you mean ${prefix}${meant}?`
 }
 
-/**
- * How many letters to add, drop, exchange or swap with their neighbour (optimal string alignment).
- */
+/** The edit distance with transpositions (optimal string alignment). */
 function editsBetween(a: string, b: string): number {
   let last: readonly number[] = []
   let row: readonly number[] = Array.from({ length: b.length + 1 }, (_, j) => j)

@@ -1,24 +1,23 @@
 import { isIP, isIPv4 } from 'node:net'
 import type { GVR } from '../api/kube/gvk.ts'
 
-/** A parsed value, or what is wrong with the text, worded to follow it: `"abc" is not a port`. */
+/** A parsed value, or what is wrong, worded to follow the text: `"abc" is not a port`. */
 export type Parsed<T> = { readonly value: T } | { readonly wrong: string }
 
-/** How the text of a setting becomes a value. */
+/** A parser for the text of a setting. */
 export interface ValueType<T> {
-  /** Stands for the value in help: `PORT`, `true|false`. */
+  /** The value in help texts: `PORT`, `true|false`. */
   readonly placeholder: string
-  /** What a flag without a value means; absent where a value must follow. */
+  /** The value of a flag alone; absent if a value must follow. */
   readonly bare?: string
   /**
-   * Given again, it adds to what was given before, as Kubernetes' own list flags do; else the last
-   * one counts.
+   * A repeated flag extends the list, as with Kubernetes' own list flags; else the last one counts.
    */
   readonly adds?: true
   parse(text: string): Parsed<T>
 }
 
-/** A text as messages show it: without the password that a URL may carry. */
+/** A text for messages, without the password of a URL. */
 export const redactedText = (text: string): string =>
   JSON.stringify(text.replace(/\/\/[^/@,\s]*@/g, '//[redacted]@'))
 
@@ -35,7 +34,7 @@ const truths = new Map([
   ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((word) => [word, false] as const),
 ])
 
-/** What Go's strconv.ParseBool takes; a flag alone means true. */
+/** As Go's strconv.ParseBool; a flag alone is true. */
 export const boolean: ValueType<boolean> = {
   placeholder: 'true|false',
   bare: 'true',
@@ -97,7 +96,9 @@ export function oneOf<const T extends string>(
   }
 }
 
-/** Items between commas; blanks around them do not count, and nothing at all is an empty list. */
+/**
+ * Items separated by commas; surrounding blanks are ignored, and an empty text is an empty list.
+ */
 export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
   placeholder: `${item.placeholder},...`,
   adds: true,
@@ -114,7 +115,7 @@ export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
   },
 })
 
-/** The same list, which must not be empty. */
+/** A list that must not be empty. */
 export const atLeastOne = <T>(list: ValueType<readonly T[]>): ValueType<readonly T[]> => ({
   ...list,
   parse(text) {
@@ -123,12 +124,11 @@ export const atLeastOne = <T>(list: ValueType<readonly T[]>): ValueType<readonly
   },
 })
 
-/** What may be left out. */
+/** An optional value. */
 export const optional = <T>(type: ValueType<T>): ValueType<T | undefined> => type
 
 /**
- * The same, where an empty text leaves it out: templates of yurthub's charts write flags whose
- * values may be empty.
+ * An optional value that may be empty: templates of yurthub's charts write flags with empty values.
  */
 export const orEmpty = <T>(type: ValueType<T>): ValueType<T | undefined> => ({
   ...type,
@@ -204,8 +204,7 @@ export const objectName: ValueType<string> = {
 }
 
 /**
- * The address of an API server: scheme, host and port alone. Without a scheme it is https, as
- * yurthub has it.
+ * The address of an API server: scheme, host and port. Without a scheme it is https, as in yurthub.
  */
 export const serverAddress: ValueType<URL> = {
   placeholder: 'https://HOST:PORT',
@@ -225,7 +224,7 @@ export const serverAddress: ValueType<URL> = {
   },
 }
 
-/** `host` or `host:port`; an IPv6 address with a port stands in brackets. */
+/** `host` or `host:port`; an IPv6 address with a port needs brackets. */
 export const hostAndPort: ValueType<{ readonly host: string; readonly port?: number }> = {
   placeholder: 'HOST[:PORT]',
   parse(text) {
@@ -239,7 +238,7 @@ export const hostAndPort: ValueType<{ readonly host: string; readonly port?: num
   },
 }
 
-/** `group/version/resource`; the core group is left out, empty, or called `core`. */
+/** `group/version/resource`; the core group is omitted, empty, or `core`. */
 export const resource: ValueType<GVR> = {
   placeholder: 'GROUP/VERSION/RESOURCE',
   parse(text) {
@@ -251,7 +250,7 @@ export const resource: ValueType<GVR> = {
 }
 
 /**
- * Where a dummy interface may stand: IPv6, or link-local IPv4 but for 169.254.31.0/24 and
+ * The address of a dummy interface: IPv6, or link-local IPv4 except 169.254.31.0/24 and
  * 169.254.1.1, which node agents of clouds and Calico use (yurthub's rule).
  */
 export const dummyAddress: ValueType<string> = {

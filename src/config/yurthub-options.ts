@@ -12,7 +12,7 @@ const text = (help: string, remark: () => string): Option<string | undefined> =>
     warningFor: (value) => (value === undefined ? undefined : remark()),
   })
 
-/** `false` asks for nothing that is missing here. */
+/** `false` needs nothing that is missing here. */
 const boolean = (help: string, remark: () => string): Option<boolean | undefined> =>
   option({
     type: is.optional(is.boolean),
@@ -36,8 +36,8 @@ const noElection = gone('hubs elect no leader, as in yurthub since 1.7')
 const oneLog = gone('the log goes to standard error, in JSON, a line an event')
 
 /**
- * What yurthub 1.4 to 1.7 takes on its command line and this release reads only to say that it does
- * nothing, so that a node's unit file or manifest keeps working as it stands.
+ * Flags of yurthub 1.4 to 1.7 that this release accepts without effect, so that a node's unit file
+ * or manifest keeps working.
  */
 export const yurthubOptions = {
   'join-token': option<string | undefined>({
