@@ -15,22 +15,22 @@ const usualMost = 64 * 1024 * 1024
  * if none comes within `patienceMs` or it is too long.
  */
 export function wholeAnswer(
-  asking: ClientRequest,
+  request: ClientRequest,
   patienceMs: number,
   mostCharacters = usualMost,
 ): Promise<WholeAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<WholeAnswer>()
-  asking.on('response', (answer) => {
+  request.on('response', (answer) => {
     let text = ''
     answer.setEncoding('utf8')
     answer.on('data', (chunk: string) => {
       text += chunk
-      if (text.length > mostCharacters) asking.destroy(new Error('the answer has no end'))
+      if (text.length > mostCharacters) request.destroy(new Error('the answer has no end'))
     })
     answer.on('error', reject)
     answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
   })
-  asking.on('error', reject)
-  afterUnlessClosed(asking, patienceMs, () => asking.destroy(new Error('it does not answer')))
+  request.on('error', reject)
+  afterUnlessClosed(request, patienceMs, () => request.destroy(new Error('it does not answer')))
   return promise
 }

@@ -1,3 +1,4 @@
+import { aligned } from './aligned.ts'
 import type { AnswerLine } from '../hub/pipeline/trace.ts'
 
 /** Counts answers by component, request and source, to show the effect of the cache. */
@@ -5,10 +6,10 @@ export class AnswerCounts {
   readonly #rows = new Map<string, Record<string, number>>()
 
   add({ component, method, path, source }: AnswerLine): void {
-    const what = `${component || 'unknown'}\t${method} ${path}`
-    const row = this.#rows.get(what) ?? {}
+    const key = `${component || 'unknown'}\t${method} ${path}`
+    const row = this.#rows.get(key) ?? {}
     row[source] = (row[source] ?? 0) + 1
-    this.#rows.set(what, row)
+    this.#rows.set(key, row)
     // Bounded: a demonstration may run for days.
     const [oldest] = this.#rows.keys()
     if (this.#rows.size > 200 && oldest !== undefined) this.#rows.delete(oldest)
@@ -16,16 +17,12 @@ export class AnswerCounts {
 
   /** A table of component, request, and the answers of the cloud, the cache and the hub itself. */
   toString(): string {
-    const rows = [...this.#rows].map(([what, counts]) => [
-      ...what.split('\t'),
+    const rows = [...this.#rows].map(([key, counts]) => [
+      ...key.split('\t'),
       ...(['cloud', 'cache', 'hub'] as const).map((source) => String(counts[source] ?? '')),
     ])
-    const table = [['component', 'request', 'cloud', 'cache', 'hub'], ...rows]
-    const widths = [0, 1, 2, 3, 4].map((at) =>
-      Math.max(...table.map((row) => (row[at] ?? '').length)),
-    )
-    return table
-      .map((row) => `  ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd())
-      .join('\n')
+    return aligned(['component', 'request', 'cloud', 'cache', 'hub'], rows)
+      .replace(/^/gm, '  ')
+      .trimEnd()
   }
 }

@@ -10,6 +10,7 @@ import {
 import { checkOptions, clusterOptions, giveBackOptions } from '../config/cluster-options.ts'
 import type { OptionTable } from '../config/option.ts'
 import { processSources } from '../config/process.ts'
+import { messageOf } from '../config/settings.ts'
 import { hardenProcess } from './hardened-process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { flagHelp } from './flag-help.ts'
@@ -159,7 +160,7 @@ async function withApi(
     await using connected = await connect(asking)
     return await act(connected.api)
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     terminal.err(`nodehub cluster ${name}: ${message}\n`)
     return 1
   }

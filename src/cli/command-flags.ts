@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { nearest } from '../config/suggestion.ts'
 import { redactedText, type Parsed, type ValueType } from '../config/value.ts'
+import { wrapped } from './wrapped.ts'
 
 /** One flag of a command other than `start`, whose table is `config/options.ts`. */
 export interface CommandFlag<T> {
@@ -104,14 +105,4 @@ export const helpOfFlags = (flags: Flags): string =>
 function defaultShown({ default: value, defaultShown }: CommandFlag<unknown>): string {
   if (defaultShown !== undefined) return defaultShown
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
-}
-
-function wrapped(text: string): string {
-  const lines = ['']
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1) ?? ''
-    if (line !== '' && line.length + word.length >= 86) lines.push(word)
-    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
-  }
-  return lines.map((line) => `        ${line}\n`).join('')
 }

@@ -1,6 +1,14 @@
 import { now } from '../base/clock.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
+import {
+  configMaps,
+  csiNodes,
+  endpointSlices,
+  nodes,
+  pods,
+  services,
+} from '../api/kube/resources.ts'
 import type { KubeObject } from '../sandbox/object.ts'
 import { ClientInformer } from '../sandbox/client-informer.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
@@ -8,9 +16,7 @@ import { startHeartbeat } from '../sandbox/heartbeat.ts'
 
 export const nodeName = 'edge-1'
 
-const core = (resource: string) => ({ group: '', version: 'v1', resource })
-const ofStorage = (resource: string) => ({ group: 'storage.k8s.io', version: 'v1', resource })
-const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
+const namespaces: GVR = { group: '', version: 'v1', resource: 'namespaces' }
 
 const workloads = [
   { namespace: 'plant', name: 'collector', replicas: 3, port: 9100, clusterIP: '10.96.10.1' },
@@ -21,7 +27,7 @@ const workloads = [
 /** Fills a cluster with typical objects of an edge site: a node, its pods, services, settings. */
 export function seedCluster(sandbox: Sandbox): void {
   const at = `${new Date(now()).toISOString().slice(0, 19)}Z`
-  const node = withStatus(sandbox, core('nodes'), {
+  const node = withStatus(sandbox, nodes, {
     metadata: {
       name: nodeName,
       labels: { 'kubernetes.io/hostname': nodeName, 'kubernetes.io/os': 'linux' },
@@ -44,9 +50,9 @@ export function seedCluster(sandbox: Sandbox): void {
     },
   })
   // Every node starts with the not-ready taint, which a controller removes once it is ready.
-  sandbox.update(core('nodes'), { ...node, spec: {} })
-  sandbox.create(ofStorage('csinodes'), { metadata: { name: nodeName }, spec: { drivers: [] } })
-  sandbox.create(core('services'), {
+  sandbox.update(nodes, { ...node, spec: {} })
+  sandbox.create(csiNodes, { metadata: { name: nodeName }, spec: { drivers: [] } })
+  sandbox.create(services, {
     metadata: { name: 'kubernetes', namespace: 'default' },
     spec: {
       clusterIP: '10.96.0.1',
@@ -55,8 +61,8 @@ export function seedCluster(sandbox: Sandbox): void {
     },
   })
   for (const namespace of new Set(workloads.map(({ namespace }) => namespace))) {
-    sandbox.create(core('namespaces'), { metadata: { name: namespace } })
-    sandbox.create(core('configmaps'), {
+    sandbox.create(namespaces, { metadata: { name: namespace } })
+    sandbox.create(configMaps, {
       metadata: { name: 'settings', namespace },
       data: { interval: '10s', site: namespace },
     })
@@ -81,7 +87,7 @@ function seedWorkload(
     (_, i) => `10.244.${clusterIP.split('.')[3]}.${i + 2}`,
   )
   addresses.forEach((podIP, i) => {
-    withStatus(sandbox, core('pods'), {
+    withStatus(sandbox, pods, {
       metadata: { name: `${name}-${i}`, namespace, labels: { app: name } },
       spec: {
         nodeName,
@@ -110,7 +116,7 @@ function seedWorkload(
     })
     sandbox.log(namespace, `${name}-${i}`, `${startedAt} listening on ${port}\n`)
   })
-  sandbox.create(core('services'), {
+  sandbox.create(services, {
     metadata: { name, namespace, labels: { app: name } },
     spec: {
       selector: { app: name },
@@ -119,7 +125,7 @@ function seedWorkload(
       ports: [{ name: 'main', port, targetPort: port }],
     },
   })
-  sandbox.create(slices, {
+  sandbox.create(endpointSlices, {
     metadata: { name: `${name}-1`, namespace, labels: { 'kubernetes.io/service-name': name } },
     addressType: 'IPv4',
     endpoints: addresses.map((address) => ({

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pods } from '../api/kube/resources.ts'
 import { onAbort } from '../base/abort.ts'
 import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
@@ -29,14 +30,14 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   const result = readConfig(processSources([...flags(folder, sandbox), ...argv]))
   if ('mistakes' in result) return refuse(terminal, 'demo', result.mistakes)
   if (result.config.plainProxy !== 'served') return refuse(terminal, 'demo', [needsPlain])
-  const ledger = new AnswerCounts()
+  const counts = new AnswerCounts()
   let welcomed = false
   const started = await startOnFreePorts(result, terminal, {
     log: createLog(result.config.logLevel, standardError()),
     onOnline: (online) => {
       if (welcomed) terminal.out(online ? back : gone)
     },
-    onAnswer: (line) => ledger.add(line),
+    onAnswer: (line) => counts.add(line),
   })
   if (started === undefined) return 1
   const hub = parts.use(started)
@@ -50,7 +51,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
     }),
   )
   welcomed = true
-  await obey(terminal, sandbox, ledger)
+  await obey(terminal, sandbox, counts)
   terminal.out('\n  Stopping.\n')
   return 0
 }
@@ -193,7 +194,7 @@ const keys = `  Type, and press return:
 `
 
 /** Runs typed commands until `q`, the end of the input, or a signal. */
-async function obey(terminal: Terminal, sandbox: Sandbox, ledger: AnswerCounts): Promise<void> {
+async function obey(terminal: Terminal, sandbox: Sandbox, counts: AnswerCounts): Promise<void> {
   let unplugged: AsyncDisposable | undefined
   let changes = 0
   const commands: Record<string, () => Promise<void> | void> = {
@@ -207,7 +208,6 @@ async function obey(terminal: Terminal, sandbox: Sandbox, ledger: AnswerCounts):
       terminal.out('  Plugged in.\n')
     },
     c: () => {
-      const pods = { group: '', version: 'v1', resource: 'pods' }
       const pod = sandbox.get(pods, 'collector-0', 'plant')
       if (!pod) return
       changes += 1
@@ -215,7 +215,7 @@ async function obey(terminal: Terminal, sandbox: Sandbox, ledger: AnswerCounts):
       sandbox.update(pods, { ...pod, metadata: { ...pod.metadata, annotations } })
       terminal.out(`  plant/collector-0 has change ${changes} now.\n`)
     },
-    s: () => terminal.out(`\n${ledger}\n\n`),
+    s: () => terminal.out(`\n${counts}\n\n`),
   }
   const stopped = new AbortController()
   const stop = (): void => stopped.abort()

@@ -1,5 +1,6 @@
 import { groups, variableOf, type Option, type OptionTable } from '../config/option.ts'
 import { options } from '../config/options.ts'
+import { wrapped } from './wrapped.ts'
 
 /** The flags of a command, by default of `nodehub start`, under their headings. */
 export function flagHelp(table: OptionTable = options): string {
@@ -21,22 +22,25 @@ function entry(name: string, option: Option<unknown>): string {
   const standard = shown === '' || shown === 'required' ? '' : ` Default: ${shown}.`
   const foreign = option.group.startsWith('Accepted')
   const text = `${option.help}${standard}${option.live ? liveMark : ''}${foreign ? '' : notYet(option)}`
-  return `  --${name}${value}\n${wrapped(text, 86, '        ')}`
+  return `  --${name}${value}\n${wrapped(text)}`
 }
 
 /** The part of a flag's help that says what is not implemented: for any value, or for some. */
 export function notYet(option: Option<unknown>): string {
   const { type } = option
   const words = type.placeholder.includes('|') ? type.placeholder.split('|') : []
-  const told = words.flatMap((word) => {
+  const unimplemented = words.flatMap((word) => {
     const parsed = type.parse(word)
     const said = 'value' in parsed ? option.warningFor?.(parsed.value) : undefined
     return said === undefined ? [] : [{ word, said }]
   })
   // Some warnings are for values other than the default: `undefined` is one.
-  const said = words.length > 0 ? told[0]?.said : option.warningFor?.(undefined)
+  const said = words.length > 0 ? unimplemented[0]?.said : option.warningFor?.(undefined)
   if (said === undefined) return ''
-  const whose = told.length === words.length ? '' : ` (${told.map(({ word }) => word).join(', ')})`
+  const whose =
+    unimplemented.length === words.length
+      ? ''
+      : ` (${unimplemented.map(({ word }) => word).join(', ')})`
   return ` Not yet${whose}: ${said.replace(/^has no effect yet in this release: /, '')}.`
 }
 
@@ -45,16 +49,6 @@ export function defaultOf({ default: value, defaultShown }: Option<unknown>): st
   if (defaultShown !== undefined) return defaultShown
   if (Array.isArray(value)) return value.join(',')
   return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
-}
-
-function wrapped(text: string, width: number, indent: string): string {
-  const lines = ['']
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1) ?? ''
-    if (line !== '' && line.length + word.length >= width) lines.push(word)
-    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
-  }
-  return lines.map((line) => `${indent}${line}\n`).join('')
 }
 
 /** The other sources of settings; printed after the flags. */

@@ -3,6 +3,7 @@ import { get } from 'node:http'
 import { wholeAnswer } from '../base/whole-answer.ts'
 import type { BootVerdict, Problem } from '../hub/boot/verdict.ts'
 import { address, oneOf, optional, port, text } from '../config/value.ts'
+import { messageOf } from '../config/settings.ts'
 import type { HostNetworkReport } from '../hub/filter/host-network/report.ts'
 import { namespacedName } from '../api/kube/object.ts'
 import { aligned } from './aligned.ts'
@@ -54,17 +55,17 @@ ${helpOfFlags(inspectFlags)}`,
     const { values, what, mistakes } = parseInspection(argv)
     if (what === undefined || mistakes.length > 0) return refuse(terminal, 'inspect', mistakes)
     const { 'bind-address': host, 'serve-port': at, 'token-file': tokenFile } = values
-    let said: unknown
+    let report: unknown
     try {
-      said = JSON.parse(await told(host, at, what, tokenFile))
+      report = JSON.parse(await fetchReport(host, at, what, tokenFile))
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause)
+      const why = messageOf(cause)
       terminal.err(`nodehub inspect: the hub at ${host}:${at} could not be asked: ${why}\n`)
       return 2
     }
     const { table, code } =
-      what === 'boot' ? boot(said as BootVerdict) : network(said as HostNetworkReport)
-    terminal.out(values.output === 'json' ? `${JSON.stringify(said, undefined, 2)}\n` : table())
+      what === 'boot' ? boot(report as BootVerdict) : network(report as HostNetworkReport)
+    terminal.out(values.output === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : table())
     return code
   },
 }
@@ -98,15 +99,15 @@ export function parseInspection(argv: readonly string[]) {
 const patienceMs = 30_000
 
 /** The answer of the hub's operations port. Rejects with a message for people. */
-async function told(
+async function fetchReport(
   host: string,
   at: number,
   what: string,
   tokenFile: string | undefined,
 ): Promise<string> {
   const headers = tokenFile === undefined ? {} : { Authorization: `Bearer ${tokenIn(tokenFile)}` }
-  const asking = get({ host, port: at, path: `/inspect/${what}`, headers, agent: false })
-  const { status, text: body } = await wholeAnswer(asking, patienceMs)
+  const request = get({ host, port: at, path: `/inspect/${what}`, headers, agent: false })
+  const { status, text: body } = await wholeAnswer(request, patienceMs)
   if (status === 200) return body
   const help = status === 401 || status === 403 ? `. ${asRoot}` : ''
   throw new Error(`${status} ${body.trim().slice(0, 200)}${help}`)

@@ -1,5 +1,6 @@
 import { basename, dirname } from 'node:path'
 import { ownVersion } from '../base/own-version.ts'
+import { messageOf } from '../config/settings.ts'
 import {
   atLeastOne,
   boolean,
@@ -221,7 +222,7 @@ ${helpOfFlags(joinFlags)}`,
       )
     } catch (cause) {
       const where = cause instanceof UnreadableFlags ? `${values['kubelet-flags']}: ` : ''
-      const why = cause instanceof Error ? cause.message : String(cause)
+      const why = messageOf(cause)
       terminal.err(`nodehub join: ${where}${why}\n`)
       terminal.err(
         progress.begun

@@ -1,3 +1,4 @@
+import { messageOf } from '../config/settings.ts'
 import { boolean } from '../config/value.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { propagatedPods } from '../node/join/cluster.ts'
@@ -59,9 +60,6 @@ ${helpOfFlags(leaveFlags)}`,
     }
   },
 }
-
-const messageOf = (cause: unknown): string =>
-  cause instanceof Error ? cause.message : String(cause)
 
 const afterFailing = ({ begun }: { begun: boolean }): string =>
   begun ? 'Leave again: it goes on from there.' : 'Nothing was changed.'

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { ownVersion } from '../base/own-version.ts'
+import { messageOf } from '../config/settings.ts'
 import { count, listOf, objectName, oneOf, optional, type ValueType } from '../config/value.ts'
 import { isObject, type JsonObject } from '../api/kube/json.ts'
 import { contextOf, identityOf, type PoolFacts } from '../node/lint/context.ts'
@@ -106,7 +107,7 @@ function sourceOf(file: string): ReadSource {
     return nothing('it holds no Kubernetes object, kubelet environment or CNI configuration')
   } catch (cause) {
     const { code = '' } = cause as NodeJS.ErrnoException
-    const why = unreadable[code] ?? (cause instanceof Error ? cause.message : String(cause))
+    const why = unreadable[code] ?? messageOf(cause)
     return nothing(`it cannot be read: ${why}`)
   }
 }

@@ -42,7 +42,7 @@ ${otherSources}`,
     const log = createLog(result.config.logLevel, sink)
     const exit = (code: ExitCode): Promise<never> => endProcess(code, sink)
     process.on('uncaughtException', (err) => {
-      log.fatal({ err }, 'a failure nobody handled')
+      log.fatal({ err }, 'unhandled error: the process exits')
       void exit(1)
     })
     hardenProcess(log)

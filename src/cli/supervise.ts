@@ -77,7 +77,7 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
   const { log, startHub, predecessor } = supervision
   let config = first
   const patienceOf = (): number => config.shutdownGracePeriodMs + closingMs
-  using wishes = new SignalRequests(supervision, patienceOf)
+  using requests = new SignalRequests(supervision, patienceOf)
   try {
     log.info({ version: ownVersion(), node: config.nodeName }, 'starting')
     let hub = await startHub(config, {
@@ -86,33 +86,34 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
     })
     predecessor?.serving()
     using follower = supervision.follow({
-      onRead: (news) => {
-        const { live, waiting, read } = news
+      onRead: (change) => {
+        const { live, waiting, read } = change
         config = { ...config, ...live }
         log.level = live.logLevel
         hub.reconfigure(live, { filters: read.filters, waiting })
-        tell(news, log)
+        logChanges(change, log)
       },
       onUnusable: (mistakes) => {
         hub.rejectConfig(mistakes)
         log.error({ mistakes }, 'the configuration cannot be used; the last good one stays')
       },
     })
-    wishes.onReread = () => follower.read()
+    requests.onReread = () => follower.read()
     for (;;) {
-      const wish = await nextWish(hub, wishes, log)
-      const next = wish === 'hand over' ? await prepared(hub, wishes, supervision) : undefined
-      if (wish === 'hand over' && next === undefined) continue
+      const request = await nextRequest(hub, requests, log)
+      const next =
+        request === 'hot restart' ? await prepared(hub, requests, supervision) : undefined
+      if (request === 'hot restart' && next === undefined) continue
       const patienceMs = patienceOf()
       if (next === undefined) {
         const late = await stopped(hub, patienceMs, log)
-        return wish === 'failed' || late ? 1 : 0
+        return request === 'failed' || late ? 1 : 0
       }
       // If it is late, this process exits, which releases the rest.
       if (await isLate(hub.release(), patienceMs, log)) return 1
       if (await next.takeOver()) {
         log.info({ pid: next.pid }, 'the next process serves')
-        await Promise.race([stopped(hub, patienceMs, log), wishes.stop])
+        await Promise.race([stopped(hub, patienceMs, log), requests.stop])
         return 0
       }
       log.error(
@@ -122,7 +123,7 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
       const before = hub
       hub = await startHub({ ...config, sockets: next.returnedSockets }, { log })
       stopped(before, patienceMs, log).catch((err: unknown) => {
-        log.error({ err }, 'what was left of the hub before did not stop well')
+        log.error({ err }, 'the previous hub did not stop cleanly')
       })
     }
   } catch (err) {
@@ -134,7 +135,7 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
   }
 }
 
-type LifecycleRequest = 'stop' | 'hand over'
+type LifecycleRequest = 'stop' | 'hot restart'
 
 /** The requests of signals. */
 class SignalRequests implements Disposable {
@@ -143,7 +144,7 @@ class SignalRequests implements Disposable {
   readonly #off: () => void
   /** Called on SIGHUP, to read the configuration again. */
   onReread: () => void = () => undefined
-  #handOver = Promise.withResolvers<LifecycleRequest>()
+  #hotRestart = Promise.withResolvers<LifecycleRequest>()
   #late: Disposable | undefined
 
   /**
@@ -156,7 +157,7 @@ class SignalRequests implements Disposable {
     let stopping = false
     const onStop = (signal: string): void => {
       if (stopping) {
-        log.warn({ signal }, 'told a second time to stop: stopping at once')
+        log.warn({ signal }, 'second signal to stop: stopping at once')
         exit(1)
       }
       stopping = true
@@ -168,28 +169,28 @@ class SignalRequests implements Disposable {
       })
       resolve(signal)
     }
-    const onHandOver = (): void => this.#handOver.resolve('hand over')
+    const onHotRestart = (): void => this.#hotRestart.resolve('hot restart')
     signals.on('SIGTERM', onStop)
     signals.on('SIGINT', onStop)
-    signals.on('SIGUSR2', onHandOver)
+    signals.on('SIGUSR2', onHotRestart)
     const onReread = (): void => this.onReread()
     signals.on('SIGHUP', onReread)
     this.#off = () => {
       signals.off('SIGTERM', onStop)
       signals.off('SIGINT', onStop)
-      signals.off('SIGUSR2', onHandOver)
+      signals.off('SIGUSR2', onHotRestart)
       signals.off('SIGHUP', onReread)
     }
   }
 
   /** Resolves when a hot restart is requested. */
-  handOver(): Promise<LifecycleRequest> {
-    return this.#handOver.promise
+  hotRestart(): Promise<LifecycleRequest> {
+    return this.#hotRestart.promise
   }
 
   /** The request for a hot restart has been handled. */
   handled(): void {
-    this.#handOver = Promise.withResolvers()
+    this.#hotRestart = Promise.withResolvers()
   }
 
   [Symbol.dispose](): void {
@@ -199,29 +200,29 @@ class SignalRequests implements Disposable {
 }
 
 /** Logs what a reload has changed. */
-function tell(
-  { changed, unreported: untold, notes }: ConfigChange<ConfigWithFilters>,
+function logChanges(
+  { changed, unreported, notes }: ConfigChange<ConfigWithFilters>,
   log: Logger,
 ): void {
   for (const note of notes) log.warn(note)
   log.info({ changed }, 'the configuration was read again')
-  if (untold.length > 0) log.warn(waitsForNextStart(untold))
+  if (unreported.length > 0) log.warn(waitsForNextStart(unreported))
 }
 
 /** The next request for the hub, or its failure. */
-async function nextWish(
+async function nextRequest(
   hub: RunningHub,
-  wishes: SignalRequests,
+  requests: SignalRequests,
   log: Logger,
 ): Promise<LifecycleRequest | 'failed'> {
   try {
-    const wish = await Promise.race([
-      wishes.stop.then((signal) => ({ signal })),
-      wishes.handOver(),
+    const request = await Promise.race([
+      requests.stop.then((signal) => ({ signal })),
+      requests.hotRestart(),
       hub.closed.then(() => ({ signal: undefined })),
     ])
-    if (typeof wish === 'string') return wish
-    log.info(wish, 'stopping')
+    if (typeof request === 'string') return request
+    log.info(request, 'stopping')
     return 'stop'
   } catch (err) {
     log.fatal({ err }, 'the hub cannot go on')
@@ -232,21 +233,21 @@ async function nextWish(
 /** A successor that is ready; `undefined` if there is none, and this process continues to serve. */
 async function prepared(
   hub: RunningHub,
-  wishes: SignalRequests,
+  requests: SignalRequests,
   { log, succeed }: Supervision,
 ): Promise<Successor | undefined> {
   const next = succeed(hub.sockets)
   if ('impossible' in next) {
     log.error(`cannot hand over: ${next.impossible}`)
-    wishes.handled()
+    requests.handled()
     return undefined
   }
   log.info({ pid: next.pid }, 'the next process starts')
   const failure = await Promise.race([
     next.ready(),
-    wishes.stop.then(() => 'this one was told to stop'),
+    requests.stop.then(() => 'this process is stopping'),
   ])
-  wishes.handled()
+  requests.handled()
   if (failure === undefined) {
     log.info({ pid: next.pid }, 'the next process is ready')
     return next

@@ -1,6 +1,6 @@
 import { contentOf, readCredentials } from './credentials.ts'
 import { checkOptions, clusterOptions, giveBackOptions, type ValuesOf } from './cluster-options.ts'
-import { readSettings, messageOf, type SettingSources } from './settings.ts'
+import { attempt, readSettings, type SettingSources } from './settings.ts'
 import type { OptionTable } from './option.ts'
 
 /** The API server and its credentials. */
@@ -78,7 +78,7 @@ const account = '/var/run/secrets/kubernetes.io/serviceaccount'
  * mistake.
  */
 export const readClusterConfig = (sources: SettingSources): ClusterResult<ClusterConfig> =>
-  read(sources, clusterOptions, (values, asking, mistakes) => {
+  read(sources, clusterOptions, (values, client, mistakes) => {
     mistakes.push(...contradictions(values))
     const serving = servingOf(values)
     if (serving.kind === 'files' && mistakes.length === 0)
@@ -99,7 +99,7 @@ export const readClusterConfig = (sources: SettingSources): ClusterResult<Cluste
         readCredentials({ kind: 'files', ca: clientCa }, sources.readFile),
       )
     return {
-      ...asking,
+      ...client,
       webhooks: {
         address: values['webhook-address'],
         port: values['webhook-port'],
@@ -124,10 +124,10 @@ export const readClusterConfig = (sources: SettingSources): ClusterResult<Cluste
 
 /** The same for `nodehub cluster check`. */
 export const readCheckConfig = (sources: SettingSources): ClusterResult<CheckConfig> =>
-  read(sources, checkOptions, (values, asking, mistakes) => {
+  read(sources, checkOptions, (values, client, mistakes) => {
     if (values.apply && values.revert) mistakes.push('--apply and --revert: give one of them')
     return {
-      ...asking,
+      ...client,
       action: values.apply ? 'apply' : values.revert ? 'revert' : 'report',
       evict: values.evict,
       only: values.only,
@@ -137,12 +137,12 @@ export const readCheckConfig = (sources: SettingSources): ClusterResult<CheckCon
 
 /** The same for `nodehub cluster give-back`. */
 export const readGiveBackConfig = (sources: SettingSources): ClusterResult<ClusterClientConfig> =>
-  read(sources, giveBackOptions, (_values, asking) => asking)
+  read(sources, giveBackOptions, (_values, client) => client)
 
 function read<Table extends OptionTable & typeof giveBackOptions, Config>(
   sources: SettingSources,
   table: Table,
-  make: (values: ValuesOf<Table>, asking: ClusterClientConfig, mistakes: string[]) => Config,
+  make: (values: ValuesOf<Table>, client: ClusterClientConfig, mistakes: string[]) => Config,
 ): ClusterResult<Config> {
   const { settings, given, ...read } = readSettings(sources, table)
   const mistakes = [...read.mistakes]
@@ -155,13 +155,13 @@ function read<Table extends OptionTable & typeof giveBackOptions, Config>(
   ) as ValuesOf<Table> & ValuesOf<typeof giveBackOptions>
   const access = accessOf(values, sources)
   if ('wrong' in access) mistakes.push(access.wrong)
-  const asking: ClusterClientConfig = {
+  const client: ClusterClientConfig = {
     access: 'wrong' in access ? { kind: 'kubeconfig', file: '' } : access,
     namespace: given('namespace') ? values.namespace : (ownNamespace(sources) ?? values.namespace),
     qps: values['kube-api-qps'],
     burst: values['kube-api-burst'],
   }
-  const config = make(values, asking, mistakes)
+  const config = make(values, client, mistakes)
   return mistakes.length > 0 ? { mistakes } : { config, notes: read.notes }
 }
 
@@ -211,12 +211,4 @@ function contradictions(values: ClusterValues): string[] {
     mistakes.push('--retry-period must be less than --renew-deadline by a fifth at least')
   if (values['retry-period'] === 0) mistakes.push('--retry-period must not be 0')
   return mistakes
-}
-
-function attempt(mistakes: string[], name: string, act: () => unknown): void {
-  try {
-    act()
-  } catch (cause) {
-    mistakes.push(`${name}: ${messageOf(cause)}`)
-  }
 }

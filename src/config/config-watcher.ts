@@ -26,7 +26,7 @@ export interface ConfigChange<Read extends UsableConfig> {
 }
 
 export interface ConfigListener<Read extends UsableConfig> {
-  onRead(news: ConfigChange<Read>): void
+  onRead(change: ConfigChange<Read>): void
   /**
    * Called with all mistakes, once for each change of them. The last valid configuration stays in
    * force as a whole.
@@ -57,21 +57,21 @@ export function watchConfig<Read extends UsableConfig>(
   const started = valuesOf(first.settings)
   let { notes } = first
   let inForce = started
-  let told = started
+  let reported = started
   let unusable: string | undefined
-  let followed = files
+  let watched = files
   /**
    * The stamp of each file before its last reading. Empty at first: a file may have changed since
    * `first` was read.
    */
   let stamps: ReadonlyMap<string, string> = new Map()
   let isFirst = true
-  let isAsked = false
+  let isRequested = false
   let isReading = false
   let isClosed = false
 
-  const look = async (expected: boolean): Promise<void> => {
-    stamps = new Map(followed.map((each) => [each, stampOf([each])]))
+  const readOnce = async (expected: boolean): Promise<void> => {
+    stamps = new Map(watched.map((each) => [each, stampOf([each])]))
     const named = new Set(files)
     const readFile = (path: string): string => {
       named.add(path)
@@ -83,54 +83,54 @@ export function watchConfig<Read extends UsableConfig>(
     }))
     if (isClosed) return
     if ('mistakes' in result) {
-      followed = [...named.union(new Set(result.filterModules))]
-      refuse(result.mistakes, expected)
+      watched = [...named.union(new Set(result.filterModules))]
+      reject(result.mistakes, expected)
     } else {
-      followed = files
-      take(result, expected)
+      watched = files
+      apply(result, expected)
     }
   }
-  const refuse = (mistakes: readonly string[], expected: boolean): void => {
+  const reject = (mistakes: readonly string[], expected: boolean): void => {
     const before = unusable
     unusable = mistakes.join('\n')
     if (expected || unusable !== before) listener.onUnusable(mistakes)
   }
-  const take = (result: Read, expected: boolean): void => {
+  const apply = (result: Read, expected: boolean): void => {
     const values = valuesOf(result.settings)
     const names = [...values.keys()]
     const differs = (name: OptionName, from: Values): boolean => values.get(name) !== from.get(name)
     const isLive = new Map(result.settings.map(({ name, option }) => [name, option.live === true]))
     const changed = names.filter((name) => isLive.get(name) && differs(name, inForce))
     const waiting = names.filter((name) => !isLive.get(name) && differs(name, started))
-    const untold = waiting.filter((name) => differs(name, told))
+    const unreported = waiting.filter((name) => differs(name, reported))
     const isNews = !isFirst || expected || unusable !== undefined
-    inForce = told = values
+    inForce = reported = values
     unusable = undefined
     isFirst = false
     // The first reading without a change is not reported.
-    if (!isNews && changed.length + untold.length === 0) return
-    const unsaid = result.notes.filter((note) => !notes.includes(note))
+    if (!isNews && changed.length + unreported.length === 0) return
+    const newNotes = result.notes.filter((note) => !notes.includes(note))
     notes = result.notes
     const live = result.liveUnder(first.config)
-    listener.onRead({ read: result, live, changed, waiting, unreported: untold, notes: unsaid })
+    listener.onRead({ read: result, live, changed, waiting, unreported, notes: newNotes })
   }
-  const lookOn = async (): Promise<void> => {
+  const readAll = async (): Promise<void> => {
     if (isReading) return
     isReading = true
     do {
-      const expected = isAsked
-      isAsked = false
-      await look(expected)
-    } while (isAsked && !isClosed)
+      const expected = isRequested
+      isRequested = false
+      await readOnce(expected)
+    } while (isRequested && !isClosed)
     isReading = false
   }
   const timer = every(intervalMs, () => {
-    if (followed.some((each) => stampOf([each]) !== stamps.get(each))) void lookOn()
+    if (watched.some((each) => stampOf([each]) !== stamps.get(each))) void readAll()
   })
   return {
     read() {
-      isAsked = true
-      void lookOn()
+      isRequested = true
+      void readAll()
     },
     [Symbol.dispose]() {
       isClosed = true

@@ -16,7 +16,7 @@ import {
 import { options, type LiveValues, type OptionName, type Values } from './options.ts'
 import { assignSockets, type PassedSocket } from './passed-sockets.ts'
 import { storeKeySource, type StoreKeySource } from './store-key.ts'
-import { messageOf, readSettings, type ResolvedSetting } from './settings.ts'
+import { attempt, readSettings, type ResolvedSetting } from './settings.ts'
 import { objectName } from './value.ts'
 
 export type { HubConfig, LiveConfig, LogLevel } from './hub-config.ts'
@@ -74,7 +74,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
     ...unreadable(values, settings, credentials, readFile),
   )
   if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
-  notes.push(...assigned.notes, ...remarks(settings), ...observations(values, credentials))
+  notes.push(...assigned.notes, ...warnings(settings), ...observations(values, credentials))
   const { sockets } = assigned
   const start = startConfigOf(values, { nodeName, sockets, storeKey })
   const liveUnder = (one: StartConfig): LiveConfig => liveConfigOf(values, credentials, one)
@@ -113,11 +113,9 @@ function storeKeyOf(
     mistakes.push(source.wrong)
     return { kind: 'own' }
   }
-  try {
+  attempt(mistakes, `--store-key-credential=${credential}`, () => {
     if (source.kind === 'credential') contentOf(source.file, readFile)
-  } catch (cause) {
-    mistakes.push(`--store-key-credential=${credential}: ${messageOf(cause)}`)
-  }
+  })
   return source
 }
 
@@ -145,30 +143,20 @@ function unreadable(
   readFile: ReadFile,
 ): string[] {
   const mistakes: string[] = []
-  const attempt = (act: () => unknown, name: string): void => {
-    try {
-      act()
-    } catch (cause) {
-      mistakes.push(`${name}: ${messageOf(cause)}`)
-    }
-  }
   for (const { name, option, value, origin } of settings) {
     if (option.file && typeof value === 'string')
-      attempt(() => contentOf(value, readFile), origin ?? name)
+      attempt(mistakes, origin ?? name, () => contentOf(value, readFile))
   }
   // Only if every file is readable: otherwise the same mistake would appear twice.
   if (mistakes.length > 0) return mistakes
   const { 'client-ca': ca, 'serving-cert': certificate, 'serving-key': key } = values
   const attemptCredentials = (files: CredentialFiles, name: string): void =>
-    attempt(() => readCredentials(files, readFile), name)
-  attempt(
-    () => {
-      const own = readCredentials(credentials, readFile)
-      if (own.certificate === undefined && own.token === undefined)
-        mistakes.push(...withoutCredentials(values))
-    },
-    nameOf(credentials, values),
-  )
+    attempt(mistakes, name, () => readCredentials(files, readFile))
+  attempt(mistakes, nameOf(credentials, values), () => {
+    const own = readCredentials(credentials, readFile)
+    if (own.certificate === undefined && own.token === undefined)
+      mistakes.push(...withoutCredentials(values))
+  })
   if (ca !== undefined) attemptCredentials({ kind: 'files', ca }, '--client-ca')
   if (certificate !== undefined && key !== undefined)
     attemptCredentials({ kind: 'files', certificate, key }, '--serving-cert, --serving-key')
@@ -194,9 +182,9 @@ const nameOf = (credentials: CredentialFiles, values: Values): string =>
       ? '--bootstrap-mode=kubeletcertificate'
       : '--upstream-client-cert, --upstream-client-key, --upstream-ca'
 
-function remarks(settings: readonly Setting[]): string[] {
+function warnings(settings: readonly Setting[]): string[] {
   return settings.flatMap(({ option, value, origin }) => {
-    const remark = origin === undefined ? undefined : option.warningFor?.(value)
-    return remark === undefined ? [] : [`${origin} ${remark}`]
+    const warning = origin === undefined ? undefined : option.warningFor?.(value)
+    return warning === undefined ? [] : [`${origin} ${warning}`]
   })
 }

@@ -93,3 +93,12 @@ function resolve<Name extends string>(
 
 export const messageOf = (cause: unknown): string =>
   cause instanceof Error ? cause.message : String(cause)
+
+/** Runs `act`; a failure is a mistake of the setting `name`. */
+export function attempt(mistakes: string[], name: string, act: () => unknown): void {
+  try {
+    act()
+  } catch (cause) {
+    mistakes.push(`${name}: ${messageOf(cause)}`)
+  }
+}

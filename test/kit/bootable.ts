@@ -1,20 +1,16 @@
 import type { BootVerdict } from '../../src/hub/boot/verdict.ts'
-import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Client } from './client.ts'
 import { csiNodes, nodeName, podsOfNode, type CloudServer } from './cloud.ts'
 import type { TestHub } from './hub.ts'
 import { until } from './until.ts'
 
-const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
-export const claims = core('persistentvolumeclaims')
-export const volumes = core('persistentvolumes')
-export const nodes = core('nodes')
-export const attachments: GVR = {
-  group: 'storage.k8s.io',
-  version: 'v1',
-  resource: 'volumeattachments',
-}
+export {
+  nodes,
+  persistentVolumes as volumes,
+  volumeAttachments as attachments,
+  volumeClaims as claims,
+} from '../../src/api/kube/resources.ts'
 
 /** What a kubelet takes unless it was told otherwise. */
 const accept = 'application/vnd.kubernetes.protobuf,application/json'

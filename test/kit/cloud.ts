@@ -1,5 +1,14 @@
 import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
+import {
+  configMaps,
+  csiNodes,
+  nodes,
+  pods,
+  secrets,
+  serviceAccounts,
+  services,
+} from '../../src/api/kube/resources.ts'
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
 import { Client, type ClientOptions } from './client.ts'
 import { freePort } from './free-port.ts'
@@ -7,14 +16,7 @@ import type { Teardown } from './wire/wire.ts'
 
 export const nodeName = 'edge-1'
 
-const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
-export const pods = core('pods')
-export const services = core('services')
-export const nodes = core('nodes')
-export const configMaps = core('configmaps')
-export const secrets = core('secrets')
-export const serviceAccounts = core('serviceaccounts')
-export const csiNodes: GVR = { group: 'storage.k8s.io', version: 'v1', resource: 'csinodes' }
+export { configMaps, csiNodes, nodes, pods, secrets, serviceAccounts, services }
 
 /** Where the pods of the node are, as its kubelet asks for them. */
 export const podsOfNode = `/api/v1/pods?fieldSelector=spec.nodeName%3D${nodeName}`
