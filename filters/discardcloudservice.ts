@@ -1,19 +1,19 @@
 import { showing, type FilterDefinition } from '../src/hub/filter/filter.ts'
 
 /**
- * Services of the cloud's side by name, whatever their type: the tunnel's, of which nodes at the
- * edge are the other end.
+ * Services for nodes in the cloud, by name and of any type: the tunnel's, whose other end is on
+ * nodes at the edge.
  */
 const discarded = new Set(['kube-system/x-tunnel-server-internal-svc'])
 
 /**
- * Hides from kube-proxy the services that only the cloud's nodes can serve: load balancers that say
- * so, and OpenYurt's tunnel.
+ * Withholds from kube-proxy the services that only nodes in the cloud can serve: load balancers
+ * with the annotation, and OpenYurt's tunnel.
  */
 export const discardcloudservice: FilterDefinition<never> = {
   name: 'discardcloudservice',
   rules: [{ components: ['kube-proxy'], group: '', resources: ['services'], verbs: showing }],
-  // A service too many does less harm than one that is missing.
+  // One service too many does less harm than one too few.
   onError: 'pass',
   needs: [],
   create: () => (service) => {

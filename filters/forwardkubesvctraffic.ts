@@ -3,8 +3,8 @@ import { showing, type Filter, type FilterDefinition } from '../src/hub/filter/f
 import type { HubAddress } from '../src/hub/filter/inputs.ts'
 
 /**
- * Leads to the hub what pods send to the ClusterIP of default/kubernetes: kube-proxy is shown the
- * hub as the only endpoint. Slices of the other family of addresses go on leading to the cloud.
+ * Redirects to the hub what pods send to the ClusterIP of default/kubernetes: kube-proxy gets the
+ * hub as the only endpoint. Slices of the other address family keep the cloud's endpoints.
  */
 export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
   name: 'forwardkubesvctraffic',
@@ -17,7 +17,7 @@ export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
       only: { namespace: 'default', name: 'kubernetes' },
     },
   ],
-  // Pods that find the API server itself work for as long as the node is online.
+  // Pods that use the API server itself work while the node is online.
   onError: 'pass',
   needs: ['hubAddress'],
   create({ hubAddress }, warn) {

@@ -19,9 +19,9 @@ import type { Inputs } from '../src/hub/filter/inputs.ts'
 import { serviceUnavailable, StatusError } from '../src/api/kube/status.ts'
 
 /**
- * Shows the kubelet the pods of a host-network pool on the host's network, whatever the API says of
- * them (OpenYurt 1.4, pkg/yurthub/filter/ hostnetworkpropagation). A kubelet makes a pod anew whose
- * network changes under it: how a pod was first shown, in whatever mode, it stays.
+ * Puts the pods of a host-network pool on the host's network for the kubelet, whatever the API says
+ * (OpenYurt 1.4, pkg/yurthub/filter/hostnetworkpropagation). A kubelet restarts a pod whose network
+ * changes: a pod keeps the network with which the kubelet first got it, in every mode.
  */
 export const hostnetworkpropagation = (
   verdicts: NetworkVerdicts,
@@ -36,19 +36,19 @@ export const hostnetworkpropagation = (
       verbs: ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'],
     },
   ],
-  // Where it is not known what a pod was shown as, it is not made worse by not being shown at all.
+  // If the verdict on a pod is unknown, withholding the pod would be worse.
   onError: 'pass',
-  // What is needed is watched for: not where the filter is off.
+  // The hub watches the inputs of a filter: not this one where the filter is off.
   needs: propagation === 'off' ? ['nodeName', 'propagation'] : ['nodeName', 'propagation', 'pool'],
   actsWhenDisabled: true,
   create({ nodeName, ...inputs }) {
-    const anew = verdictForNewPod(inputs)
+    const whenNew = verdictForNewPod(inputs)
     const verdictOn = (pod: Cursor, uid: string): NetworkVerdict | 'unknown' | undefined => {
       if (!mayBePropagated(pod, nodeName)) return undefined
       const known = verdicts.of(uid) ?? verdictFromStatus(pod)
-      return known ?? (verdicts.mayHaveBeenShown(uid) ? 'unchanged' : anew) ?? 'unknown'
+      return known ?? (verdicts.mayHaveBeenShown(uid) ? 'unchanged' : whenNew) ?? 'unknown'
     }
-    const look = (verdict: NetworkVerdict | 'unknown' | undefined): ReturnType<Filter> =>
+    const decisionFor = (verdict: NetworkVerdict | 'unknown' | undefined): ReturnType<Filter> =>
       verdict === 'propagated' ? propagated : 'leave'
     if (inputs.propagation === 'off' && !verdicts.areKept) return undefined
     const before = (pods: readonly ShownObject[]): Promise<void> | undefined => {
@@ -60,9 +60,9 @@ export const hostnetworkpropagation = (
       }
       return verdicts.settle(judged)
     }
-    // The answer to a deletion is a Status.
+    // The answer to a deletion may be a Status.
     const filter: Filter = (pod) =>
-      pod.kind === 'Pod' ? look(verdictOn(pod, uidOf(pod))) : 'leave'
+      pod.kind === 'Pod' ? decisionFor(verdictOn(pod, uidOf(pod))) : 'leave'
     return { filter, before }
   },
 })
@@ -72,9 +72,9 @@ const propagated: readonly Edit[] = [{ op: 'set', path: ['spec', 'hostNetwork'],
 const uidOf = (pod: Cursor): string => String(pod.value(['metadata', 'uid']) ?? '')
 
 const kindUnknown =
-  'hostnetworkpropagation: whether the pool of this node is a host-network pool has never been known'
+  'hostnetworkpropagation: whether the pool of this node is a host-network pool is not known yet'
 
-/** What cannot be read is the filter's to fail at, which is counted. */
+/** The filter fails at an object that cannot be read, and counts it. */
 function unlessUnreadable<T>(read: () => T): T | undefined {
   try {
     return read()

@@ -3,9 +3,9 @@ import { showing, type FilterDefinition } from '../src/hub/filter/filter.ts'
 const path = ['data', 'config.conf']
 
 /**
- * Leads kube-proxy to the hub: the kubeconfig in kubeadm's configuration of it names the API
- * server, and without one it goes by the variables that every pod has, which masterservice points
- * at the hub.
+ * Makes kube-proxy use the hub: the kubeconfig in kubeadm's configuration names the API server, and
+ * without one kube-proxy uses the environment variables of its pod, which masterservice points at
+ * the hub.
  */
 export const inclusterconfig: FilterDefinition<never> = {
   name: 'inclusterconfig',
@@ -18,7 +18,7 @@ export const inclusterconfig: FilterDefinition<never> = {
       only: { namespace: 'kube-system', name: 'kube-proxy' },
     },
   ],
-  // A kube-proxy that asks the API server itself works for as long as the node is online.
+  // A kube-proxy that uses the API server itself works while the node is online.
   onError: 'pass',
   needs: [],
   create: () => (configMap) => {
@@ -31,6 +31,6 @@ export const inclusterconfig: FilterDefinition<never> = {
   },
 }
 
-/** A line that is `kubeconfig: path` is commented out, its indentation kept. */
+/** Comments out a line `kubeconfig: path`, and keeps its indentation. */
 const withoutKubeconfig = (line: string): string =>
   /^ *kubeconfig:[^:]*$/.test(line) ? line.replace('kubeconfig', '#kubeconfig') : line

@@ -11,15 +11,14 @@ import { serviceenvupdater } from './serviceenvupdater.ts'
 import { servicetopology } from './servicetopology.ts'
 
 /**
- * The filters of the hub, in the order in which they act: each sees what those before it made of an
- * object.
+ * The filters of the hub, in the order in which they act: each gets the result of those before it.
  */
 export const builtInFilters: readonly FilterDefinition[] = [
-  // First what withholds: nobody has to change an object that is not shown.
+  // Filters that withhold come first: there is no point in editing an object that is withheld.
   discardcloudservice,
   nodeportisolation,
-  // Before forwardkubesvctraffic: the hub's own endpoint is on no node that topology knows, and
-  // must stay.
+  // Before forwardkubesvctraffic: the hub's own endpoint is on no node of the topology, and must
+  // stay.
   servicetopology,
   forwardkubesvctraffic,
   masterservice,
@@ -28,8 +27,8 @@ export const builtInFilters: readonly FilterDefinition[] = [
 ]
 
 /**
- * These and, after them, the one that keeps verdicts: it changes nothing that they look at.
- * `propagation` is its mode.
+ * These and, last, the one that keeps verdicts: it changes nothing that they read. `propagation` is
+ * its mode.
  */
 export const allFilters = (
   verdicts: NetworkVerdicts,

@@ -1,8 +1,8 @@
 import { showing, type Filter, type FilterDefinition } from '../src/hub/filter/filter.ts'
 
 /**
- * Leads pods to the hub: the kubelet makes the variables KUBERNETES_SERVICE_HOST and _PORT of each
- * pod from the Service default/kubernetes, and is shown one with the hub's address in it.
+ * Makes pods use the hub: the kubelet sets KUBERNETES_SERVICE_HOST and _PORT of each pod from the
+ * Service default/kubernetes, and gets one with the hub's address.
  */
 export const masterservice: FilterDefinition<'hubAddress'> = {
   name: 'masterservice',
@@ -15,10 +15,10 @@ export const masterservice: FilterDefinition<'hubAddress'> = {
       only: { namespace: 'default', name: 'kubernetes' },
     },
   ],
-  // Pods that find the API server itself work for as long as the node is online.
+  // Pods that use the API server itself work while the node is online.
   onError: 'pass',
   needs: ['hubAddress'],
-  // Where pods do not reach the hub, they go to the API server itself.
+  // If pods cannot reach the hub, they use the API server itself.
   create: ({ hubAddress }) => (hubAddress ? pointingTo(hubAddress) : undefined),
 }
 

@@ -1,18 +1,18 @@
 import { showing, type Filter, type FilterDefinition } from '../src/hub/filter/filter.ts'
 
 /**
- * Keeps node ports open only in the pools that a service names: kube-proxy does not see a service
- * of type NodePort or LoadBalancer whose annotation `nodeport.openyurt.io/listen` leaves out this
- * node's pool.
+ * Opens node ports only in the pools that a service names: withholds from kube-proxy a service of
+ * type NodePort or LoadBalancer whose annotation `nodeport.openyurt.io/listen` excludes this node's
+ * pool.
  */
 export const nodeportisolation: FilterDefinition<'pool'> = {
   name: 'nodeportisolation',
   rules: [{ components: ['kube-proxy'], group: '', resources: ['services'], verbs: showing }],
-  // A service too many does less harm than one that is missing.
+  // One service too many does less harm than one too few.
   onError: 'pass',
   needs: ['pool'],
   awaits: ['pool'],
-  // A node in no pool is isolated from none.
+  // A node without a pool is not isolated.
   create: ({ pool }) => (pool ? listeningIn(pool.name) : undefined),
 }
 
@@ -28,8 +28,8 @@ const listeningIn =
   }
 
 /**
- * `name` listens, `-name` does not, the first that names the pool counts; `*` is for the pools that
- * are not named.
+ * `name` listens, `-name` does not, and the first match counts; `*` is for pools that are not
+ * named.
  */
 function listens(listen: string, pool: string): boolean {
   const tokens = listen.split(',').map((token) => token.trim())

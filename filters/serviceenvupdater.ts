@@ -8,20 +8,19 @@ import {
 import type { HubAddress } from '../src/hub/filter/inputs.ts'
 
 /**
- * Leads pods to the hub that name the API server themselves: where a container sets
- * KUBERNETES_SERVICE_HOST or _PORT, it gets the hub's. Those that do not set them get what
- * masterservice makes of the Service.
+ * Makes pods use the hub that name the API server themselves: replaces KUBERNETES_SERVICE_HOST and
+ * _PORT where a container sets them. For other containers masterservice is sufficient.
  */
 export const serviceenvupdater: FilterDefinition<'hubAddress'> = {
   name: 'serviceenvupdater',
   rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: showing }],
-  // Pods that find the API server itself work for as long as the node is online.
+  // Pods that use the API server itself work while the node is online.
   onError: 'pass',
   needs: ['hubAddress'],
   create: ({ hubAddress }) => (hubAddress ? pointingTo(hubAddress) : undefined),
 }
 
-/** yurthub leaves out the last two. */
+/** yurthub skips the last two. */
 const kindsOfContainers = ['containers', 'initContainers', 'ephemeralContainers']
 
 function pointingTo({ host, port }: HubAddress): Filter {
@@ -31,7 +30,7 @@ function pointingTo({ host, port }: HubAddress): Filter {
   ])
   const change = (variable: Element): 'leave' | readonly Edit[] => {
     const value = values.get(String(variable.value(['name'])))
-    // What comes from somewhere else was meant to differ from the Service.
+    // A value from another source differs from the Service on purpose.
     if (value === undefined || variable.has(['valueFrom'])) return 'leave'
     return variable.value(['value']) === value ? 'leave' : [{ op: 'set', path: ['value'], value }]
   }

@@ -10,9 +10,9 @@ import {
 const components = ['kube-proxy', 'coredns', 'nginx-ingress-controller']
 
 /**
- * Keeps traffic near: of a service with the annotation `openyurt.io/topologyKeys` only endpoints on
- * this node or on nodes of its pool are shown. What is left of an object is shown even where it is
- * nothing, and hints stay as they are.
+ * Keeps traffic local: of a service with the annotation `openyurt.io/topologyKeys` it keeps only
+ * endpoints on this node or on nodes of its pool. It keeps the object even without endpoints, and
+ * does not change hints.
  */
 export const servicetopology: FilterDefinition<'nodeName' | 'poolNodes' | 'topologies'> = {
   name: 'servicetopology',
@@ -20,7 +20,7 @@ export const servicetopology: FilterDefinition<'nodeName' | 'poolNodes' | 'topol
     { components, group: 'discovery.k8s.io', resources: ['endpointslices'], verbs: showing },
     { components, group: '', resources: ['endpoints'], verbs: showing },
   ],
-  // Endpoints further away work, too.
+  // More distant endpoints also work.
   onError: 'pass',
   needs: ['nodeName', 'poolNodes', 'topologies'],
   awaits: ['poolNodes', 'topologies'],
@@ -45,8 +45,8 @@ export const servicetopology: FilterDefinition<'nodeName' | 'poolNodes' | 'topol
 }
 
 /**
- * `nodesOf`: the nodes whose endpoints of a service, by `namespace/name`, are to be shown;
- * `undefined`: of all.
+ * `nodesOf`: the nodes whose endpoints of a service, by `namespace/name`, to keep; `undefined`:
+ * all.
  */
 const near =
   (nodesOf: (service: string) => ReadonlySet<string> | undefined): Filter =>
@@ -57,7 +57,7 @@ const near =
     return object.kind === 'Endpoints' ? addressesOn(nodes) : endpointsOn(nodes, nodeOf(object))
   }
 
-/** The service whose endpoints an object has. */
+/** The service of an EndpointSlice or Endpoints. */
 function serviceOf(object: Cursor): string | undefined {
   if (object.kind === 'Endpoints') return object.name
   return object.kind === 'EndpointSlice' ? object.label('kubernetes.io/service-name') : undefined
@@ -71,20 +71,20 @@ const endpointsOn = (nodes: ReadonlySet<string>, node: NodeOf): readonly Edit[] 
   },
 ]
 
-/** Of what is on no node that is known, nobody knows that it is near. */
+/** An endpoint without a known node does not count as local. */
 const isOn = (nodes: ReadonlySet<string>, node: unknown): boolean =>
   typeof node === 'string' && nodes.has(node)
 
 type NodeOf = (endpoint: Element) => unknown
 
-/** The name of the node that an endpoint is on. */
+/** Reads the name of an endpoint's node. */
 const nodeOf = ({ apiVersion }: Cursor): NodeOf =>
   apiVersion === 'discovery.k8s.io/v1beta1'
     ? (endpoint) =>
         endpoint.value(['topology', 'kubernetes.io/hostname']) ?? endpoint.value(['nodeName'])
     : (endpoint) => endpoint.value(['nodeName'])
 
-/** A subset in which no address is left goes, as the API server has none without. */
+/** A subset without addresses is removed, as the API server has none. */
 const addressesOn = (nodes: ReadonlySet<string>): readonly Edit[] => [
   ...['addresses', 'notReadyAddresses'].map((addresses): Edit => ({
     op: 'each',

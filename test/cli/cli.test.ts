@@ -82,7 +82,10 @@ void t.test('what is wrong with filters of --filter-module is said with all else
   for (const command of ['start', 'check-config']) {
     const { code, out, err } = await nodehub(`${command} --serve-port=x --filter-module=${bad}`)
     t.match({ code, out }, { code: 2, out: '' }, command)
-    t.match(err, /--serve-port: "x".*\n(.*\n)*.*--filter-module: .*masterservice is the name of/)
+    t.match(
+      err,
+      /--serve-port: "x".*\n(.*\n)*.*--filter-module: .*the name masterservice is already that of/,
+    )
   }
   const flags =
     '--server-addr=https://a --bootstrap-mode=anonymous --proxy-port=0 --serve-port=0 --proxy-secure-port=0'

@@ -5,19 +5,21 @@ import type { HeaderList } from '../exchange/headers.ts'
 import type { ConnectionLimit, OnCut, RequestActivity } from './connection-limit.ts'
 import type { StalledAnswers } from './stalled-answers.ts'
 
-/** What serves requests, whatever the protocol in which they come. */
+/** The handling of requests, for every protocol. */
 export interface RequestHandling {
   readonly handler: Handler<Incoming, WireReply>
   /**
-   * Called with a failure that the client cannot be told of: the answer had begun, or its
+   * Called with a failure that cannot be reported to the client: the answer had begun, or the
    * connection was gone.
    */
   readonly onBroken: (cause: unknown) => void
-  /** Called for each connection that is closed because of what its client does or fails to do. */
+  /**
+   * Called for each connection that the hub closes because of what its client does or fails to do.
+   */
   readonly onCut?: OnCut
 }
 
-/** What each protocol of a listener is given. */
+/** What the protocols of a listener share. */
 export interface ListenerParts extends Required<RequestHandling> {
   readonly connections: ConnectionLimit
   readonly answers: StalledAnswers
@@ -26,23 +28,23 @@ export interface ListenerParts extends Required<RequestHandling> {
   readonly pipelined: number
 }
 
-/** One request's way back to its client. */
+/** Writes the answer to one request. */
 export interface ResponseWriter {
   /**
-   * Status and fields; they go out with the first bytes, or when `flush` is called. With `last` the
+   * Sets status and fields, which are sent with the first bytes or by `flush`. With `last` the
    * connection takes no more requests.
    */
   writeHead(status: number, headers: HeaderList, last: boolean): void
   flush(): void
-  /** The whole body. */
+  /** Sends the whole body. */
   end(body: Uint8Array): void
-  /** For a body in parts; to be called once. */
+  /** For a body in parts; may be called once. */
   sink(): Sink & { started(): boolean }
 }
 
 /**
- * Lets the service answer one request that is no upgrade, and keeps `activity` informed. Rejects
- * where the service fails.
+ * Answers one request that is no upgrade, and reports to `activity`. Rejects where the handler
+ * fails.
  */
 export async function answer(
   incoming: Incoming,
@@ -53,20 +55,21 @@ export async function answer(
   const { signal } = incoming
   const reply = await handler(incoming)
   if (signal.aborted) return
-  if (reply.kind === 'upgrade') throw new Error('an upgrade was answered that nobody asked for')
+  if (reply.kind === 'upgrade')
+    throw new Error('the handler answered a plain request with an upgrade')
   writer.writeHead(reply.status, reply.headers, activity.answered(reply.status))
   if (reply.kind === 'body') return writer.end(reply.body)
   if (reply.longRunning) activity.markLongRunning()
   const sink = writer.sink()
   const giveUp = reply.source(sink)
-  // A watch may have nothing to say for minutes, yet its client waits for the head.
+  // A watch may send nothing for minutes, but its client waits for the head.
   if (!sink.started()) writer.flush()
   onAbort(signal, giveUp)
 }
 
 export const requestId = (): string => randomUUID()
 
-/** Why a request's signal has aborted: its client hung up, or has its whole answer. */
+/** The reason of a request's aborted signal: its client disconnected, or has its whole answer. */
 class ClientGone extends Error {
   readonly code = 'CLIENT_GONE'
   constructor() {
@@ -75,6 +78,6 @@ class ClientGone extends Error {
 }
 
 /**
- * One instance for all requests: each ends with it, and a stack trace for each would tell nothing.
+ * One instance for all requests: each ends with it, and its stack trace would carry no information.
  */
 export const clientGone = new ClientGone()

@@ -6,77 +6,77 @@ import type { ConnectionMemory, AccountedConnection } from './connection-memory.
 import { limits } from './limits.ts'
 import { maxBy, ConnectionRanks, type ConnectionRank } from './ranks.ts'
 
-/** Why a connection was closed that its client had left open. */
+/** Why the hub closed a connection that its client had left open. */
 export type CutReason = 'full' | 'memory' | 'stalled' | 'pipelined' | 'records'
 
 export type OnCut = (why: CutReason) => void
 
-/** A request under way on a connection, until disposed. */
+/** A request in flight on a connection, until disposed. */
 export interface RequestActivity extends Disposable {
-  /** Marks the answer as one that lasts: `atRest` does not wait for its end. */
+  /** Marks the answer as long-running: `onlyLongRunning` does not wait for its end. */
   markLongRunning(): void
   /**
-   * To be called when the pipeline has found out who asks: what the caller has proved counts for
-   * its connection from then on. Of several callers on one connection the last one counts, the node
-   * before all: a token's holder may turn out to be a service account later.
+   * Has to be called when the pipeline has authenticated the caller: its proven identity counts for
+   * the connection from then on. The last of several callers on one connection counts, but the node
+   * has precedence: a token's holder may turn out to be a service account later.
    */
   readonly proven: (identity: Identity) => void
-  /** To be called when that proof is taken back before the answer. */
+  /** Has to be called when the proof is withdrawn before the answer. */
   readonly disproven: () => void
   /**
-   * To be called with the code of the answer. A 401 to a caller that is not proven puts the
-   * connection back among the unproven, unless it is the node's. Whether this was one refusal too
-   * many in a row: the connection is to end with it.
+   * Has to be called with the status of the answer. A 401 to an unproven caller returns the
+   * connection to the unproven ones, unless it is the node's. Returns whether the connection has
+   * had too many refusals in a row and has to end with this one.
    */
   answered(status: number): boolean
-  /** To be called with what waits on the stream of the request now, in either direction. */
+  /** Has to be called with the bytes now buffered on the request's stream, in both directions. */
   setWaitingBytes(bytes: number): void
-  /** Whether anything asked on this connection has proved who is at its other end. */
+  /** Whether a caller has been proven on this connection. */
   readonly onProvenConnection: boolean
 }
 
 interface Connection extends AccountedConnection {
   readonly name: string
   readonly socket: Socket
-  /** Where it comes from: its owner until a caller is proven on it. */
+  /** The network of the client: the connection's owner until a caller is proven. */
   readonly network: string
   rank: ConnectionRank
   owner: string
   bytes: number
   /**
-   * What a head that is being read may hold: counted in `bytes` while the caller is not proven, as
-   * nothing shows it.
+   * What a head in the process of being read may hold. Included in `bytes` while the caller is
+   * unproven, as nothing measures it.
    */
   headAllowance: number
   open: boolean
-  /** Whether a request has come. */
+  /** Whether it has carried a request. */
   used: boolean
   underWay: number
-  /** How many of these last. */
+  /** How many of these are long-running. */
   longRunning: number
-  /** Counts up over all connections: when it began to be idle, or to be served. */
+  /** The sequence number of when it last became idle, or busy. */
   since: number
-  /** Refusals since something was last proved. */
+  /** Refusals since a caller was last proven. */
   refusals: number
   onProven: () => void
 }
 
-/** How many connections a listener keeps open. */
+/** The limits of a listener's connections. */
 export interface ConnectionBounds {
   readonly most: number
-  /** On which no caller is proven; absent: all of them may be. */
+  /** The limit of connections on which no caller is proven; absent: no further limit. */
   readonly mostUnproven?: number
 }
 
-/** The part of the connections that is never other callers' than the node's. */
+/** The share of the connections that only the node can use. */
 export const reservedShare = 1 / 8
 
 /**
- * Keeps at most so many connections of one listener open. When one more comes, one is closed: first
- * one on which no caller was ever proven, served or not, the oldest of the address that has most of
- * them; then one of the callers' (see `#spare`). The node's go last, and only while idle: where the
- * node has all of them served, the new one is closed. Callers have no more than seven eighths, so
- * that the node always finds room.
+ * Limits the open connections of one listener. A connection over the limit closes another one:
+ * first the oldest unproven one, of the address with most of them, even in the middle of a request;
+ * then a caller's (see `#nextCallerToClose`). The node's are last, and only while idle: where all
+ * connections are the node's and busy, the new one is closed. Callers have at most seven eighths,
+ * so that the node always finds room.
  */
 export class ConnectionLimit {
   readonly #most: number
@@ -87,7 +87,7 @@ export class ConnectionLimit {
   readonly #mostUnproven: number
   readonly #ranks = new ConnectionRanks<Connection>()
   readonly #all = new Map<string, Connection>()
-  /** By the socket that requests come from. */
+  /** By the socket that requests arrive on. */
   readonly #bySocket = new WeakMap<Socket, Connection>()
   #sequence = 0
   #onChange: () => void = () => undefined
@@ -109,8 +109,8 @@ export class ConnectionLimit {
 
   #accept(socket: Socket): void {
     const name = nameOf(socket)
-    // No two connections have the same ends: the client has reset that one, which Node has not
-    // heard of yet.
+    // No two connections have the same addresses and ports: the client has reset the former one,
+    // and Node has not noticed yet.
     const former = this.#all.get(name)
     if (former) this.#close(former)
     const { unproven } = this.#ranks
@@ -157,8 +157,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Of the identity that has most connections the one that has been idle for longest, else the one
-   * whose request came last.
+   * The connection to close of the identity with most connections: the one that has been idle for
+   * longest, or else the one whose request began last.
    */
   #nextCallerToClose(): Connection | undefined {
     const members = this.#ranks.caller.withMostConnections()?.members ?? []
@@ -166,8 +166,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * To be called when a request begins, with the connection or the TLS socket inside it, and with
-   * what its head holds.
+   * Has to be called when a request begins, with the connection or the TLS socket over it, and the
+   * size of the request's head.
    */
   beginRequest(socket: Socket, headBytes: number): RequestActivity {
     const connection = this.#of(socket)
@@ -223,8 +223,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * To be called when a connection turns out to speak HTTP/2. Calls `onProven` each time that it
-   * leaves the unproven.
+   * Has to be called for a connection that speaks HTTP/2. Calls `onProven` each time that it leaves
+   * the unproven ones.
    */
   markHttp2(socket: Socket, onProven: () => void): void {
     const connection = this.#of(socket)
@@ -235,8 +235,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * The bytes that have come on a connection, those of TLS itself included; `undefined` once a
-   * caller is proven on it, or it has been closed.
+   * The bytes received on a connection, including those of TLS; `undefined` once a caller is proven
+   * on it, or it has closed.
    */
   unprovenBytes(socket: Socket): number | undefined {
     const connection = this.#of(socket)
@@ -257,7 +257,10 @@ export class ConnectionLimit {
     if (leaving) this.#close(leaving)
   }
 
-  /** The node's connections stay: a token shown there says nothing against its socket. */
+  /**
+   * The node's connections keep their rank: a token sent there proves nothing against the socket's
+   * owner.
+   */
   #disproven(connection: Connection): void {
     if (connection.rank === 'caller') this.#move(connection, 'unproven', connection.network)
   }
@@ -275,8 +278,8 @@ export class ConnectionLimit {
   }
 
   /**
-   * Resolves when only answers that last are under way, and no connection is without a request yet.
-   * To be called once no more are accepted.
+   * Resolves when all requests in flight are long-running, and every connection has carried a
+   * request. May be called once no more connections are accepted.
    */
   async onlyLongRunning(): Promise<void> {
     for (;;) {
@@ -288,12 +291,12 @@ export class ConnectionLimit {
     }
   }
 
-  /** Closes the connections that have sent no request yet. */
+  /** Closes the connections that have not carried a request. */
   closeUnused(): void {
     for (const { used, socket } of this.#all.values()) if (!used) socket.destroy()
   }
 
-  /** `undefined` once it has been closed. */
+  /** `undefined` once closed. */
   #of(socket: Socket): Connection | undefined {
     const known = this.#bySocket.get(socket)
     if (known) return known.open ? known : undefined
@@ -324,13 +327,10 @@ export class ConnectionLimit {
   }
 }
 
-/**
- * A client error other than "try again later": the hub and API servers give it to those they do not
- * serve.
- */
+/** A client error other than 429: the hub and API servers send it to callers that they refuse. */
 const isRefusal = (status: number): boolean => status >= 400 && status < 500 && status !== 429
 
-/** A connection and the TLS socket inside it are known by their common ends. */
+/** A connection and the TLS socket over it have the same addresses and ports. */
 const nameOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 
@@ -340,8 +340,8 @@ const idleForLongest = (members: Iterable<Connection>): Connection | undefined =
 }
 
 /**
- * All loopback addresses count as one: a program of this host may call from any of them. So do
- * those of an IPv6 network of 64 bits.
+ * All loopback addresses count as one network, as a program of this host may use any of them. So do
+ * the addresses of an IPv6 /64.
  */
 function networkOf({ remoteAddress = '' }: Socket): string {
   if (isLoopback(remoteAddress)) return 'loopback'

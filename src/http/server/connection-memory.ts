@@ -1,22 +1,22 @@
 import { limits } from './limits.ts'
 import { maxBy, ConnectionRanks, type ConnectionRank, type RankedConnection } from './ranks.ts'
 
-/** A connection as far as its memory goes. */
+/** The memory that a connection accounts for. */
 export interface AccountedConnection extends RankedConnection {
   /** Closes it. */
   shed(): void
 }
 
-/** What connections on which no caller is proven may take of the limit. */
+/** The share of the limit for connections on which no caller is proven. */
 export const unprovenShare = 1 / 2
 
 /**
- * Bounds what the connections of all listeners make the hub hold, by an estimate: to `limitBytes`,
- * and to half of that for those whose callers are not proven. Beyond it a connection of the owner
- * that holds most is closed: of those not proven as long as there are any, then of callers. It is
- * the heaviest one; but where none of those not proven is heavier than a client can be that begins,
- * the oldest, so that connections which do nothing leave it the time to prove its caller. What the
- * node holds is not bounded here.
+ * Bounds the memory that connections of all listeners make the hub hold, by an estimate: to
+ * `limitBytes`, and to half of that for connections on which no caller is proven. Over the limit it
+ * closes a connection of the owner that holds most: an unproven one if there is any, otherwise a
+ * caller's. It closes the largest one; but if no unproven one is larger than that of a new client
+ * can be, the oldest, so that idle connections leave new ones the time to prove their caller. The
+ * node's memory is not bounded here.
  */
 export class ConnectionMemory {
   readonly #limit: number
@@ -26,7 +26,7 @@ export class ConnectionMemory {
     this.#limit = limitBytes
   }
 
-  /** Estimated bytes that connections of the rank hold. */
+  /** The estimated bytes of connections of this rank. */
   heldBytes(rank: ConnectionRank): number {
     return this.#ranks[rank].bytes
   }
@@ -40,7 +40,7 @@ export class ConnectionMemory {
     this.#ranks[one.rank].remove(one)
   }
 
-  /** To be called with what a connection holds more than before. */
+  /** Adds to what a connection holds. */
   addBytes(one: AccountedConnection, bytes: number): void {
     this.#ranks[one.rank].addBytes(one.owner, bytes)
     if (bytes > 0) this.#shedOverLimit()

@@ -6,30 +6,30 @@ import { after } from '../../base/clock.ts'
 import type { BoundSocket, SocketHandle } from './listening.ts'
 
 /**
- * How many connections are accepted at each listening socket in one turn of the event loop. libuv
- * accepts one a turn for each descriptor that it watches. A turn in which hundreds of clients have
- * sent something takes some 10 ms, so with one descriptor a hundred connections a second fill the
- * queue of the socket, in which the kubelet's wait like all others; from a full queue the kernel
- * drops them, and clients try again after 1, 3 and 7 seconds. More than this let a flood in faster
- * than it can be refused: in the mixed attack (`npm run attack`) the p99 of the node's requests is
- * 200 ms with three, 405 ms with eight.
+ * How many connections each listening socket accepts in one turn of the event loop. libuv accepts
+ * one per turn for each descriptor that it watches. A turn in which hundreds of clients have sent
+ * something takes some 10 ms, so with one descriptor a hundred connections per second fill the
+ * socket's queue, where the kubelet's wait as well; the kernel drops connections over a full queue,
+ * and their clients try again after 1, 3 and 7 seconds. More descriptors than this accept a flood
+ * faster than the hub can refuse it: in the mixed attack (`npm run attack`) the p99 of the node's
+ * requests is 200 ms with three, 405 ms with eight.
  */
 export const acceptsPerTurn = 3
 
-/** By when the child has to be done: it reads one small module, and sends descriptors. */
+/** The timeout of the child, which loads one small module and sends descriptors. */
 const patienceMs = 10_000
 
-/** What the child is told: how often to send back the socket that comes with it. */
+/** How many times the child sends back the socket that comes with the message. */
 export type Times = number
 
-/** What it answers with each: which socket it is, counted from 0. */
+/** The index of the socket that the child sends back, counted from 0. */
 export type SocketIndex = number
 
 /**
- * Accepts on further descriptors of `sockets`. Node duplicates a descriptor only on its way between
- * processes: a child sends back what it is sent, and ends. Resolves to why that failed, after which
- * each socket accepts as before; what came until then stays. Ends without a reason when one of the
- * sockets takes no more connections.
+ * Accepts on further descriptors of `sockets`. Node duplicates a descriptor only when it passes it
+ * to another process: a child sends back what it gets, and exits. Resolves to the reason of a
+ * failure, after which each socket accepts on the descriptors that it has. Stops without a reason
+ * when one of the sockets closes.
  */
 export async function acceptOnMoreDescriptors(
   sockets: readonly BoundSocket[],
@@ -45,7 +45,7 @@ export async function acceptOnMoreDescriptors(
 async function duplicated(sockets: readonly BoundSocket[]): Promise<string | undefined> {
   const script = new URL(`./duplicating${extname(import.meta.url)}`, import.meta.url)
   const child = spawn(process.execPath, ['--disable-sigusr1', fileURLToPath(script)], {
-    // Nothing of this process's own: neither its options of Node nor its secrets.
+    // Neither this process's Node options nor its secrets.
     env: {},
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   })
@@ -54,8 +54,8 @@ async function duplicated(sockets: readonly BoundSocket[]): Promise<string | und
   const accepting: Promise<void>[] = []
   let failure: string | undefined
   /**
-   * With sockets still on their way back: a channel that is closed under one of them, instead of
-   * by the other end, has Node throw where nobody can catch it.
+   * Kills the child. If this process closed the channel while sockets are in transit, Node would
+   * throw where nothing can catch it.
    */
   const breakOff = (why?: string): void => {
     failure ??= why

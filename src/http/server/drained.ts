@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream'
 
 /**
- * Resolves when the stream has room again, or is gone. All who ask meanwhile share one promise: a
- * source that is told to stop may still have many chunks on the way, and asks after each.
+ * Resolves when the stream accepts more, or is closed. All calls meanwhile share one promise: a
+ * source that has to stop may still have many chunks to write, and calls this after each.
  */
 export function drainedOf(stream: Writable): () => Promise<void> {
   let waiting: Promise<void> | undefined

@@ -5,17 +5,17 @@ import { Server as TlsServer } from 'node:tls'
 
 /**
  * The HTTP/1.1 connections of a server, so that it can stop without failing a request. Node's own
- * `close` takes a connection without a request yet for idle, and closes it while its first request
- * is on the way.
+ * `close` treats a connection without a request as idle, and closes it while its first request is
+ * in transit.
  */
 export class HttpConnections {
-  /** Answers under way on each connection; `undefined` before its first request. */
+  /** The answers in flight on each connection; `undefined` before its first request. */
   readonly #open = new Map<Duplex, Set<ServerResponse> | undefined>()
-  /** Those that end after the answers under way on them. */
+  /** Connections that close after their answers in flight. */
   readonly #ending = new WeakSet<Duplex>()
   #draining = false
 
-  /** To be called before the server listens. */
+  /** Has to be constructed before the server listens. */
   constructor(server: HttpServer) {
     server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
       this.#open.set(socket, undefined)
@@ -35,7 +35,7 @@ export class HttpConnections {
     if (this.#ending.has(socket)) response.shouldKeepAlive = false
     response.once('close', () => {
       underWay.delete(response)
-      // The head was sent before the end was decided, and promised that the connection stays open.
+      // The head was sent before, without `Connection: close`.
       if (this.#ending.has(socket) && underWay.size === 0) socket.destroySoon()
     })
   }
@@ -47,14 +47,14 @@ export class HttpConnections {
   }
 
   /**
-   * Ends each present connection after the answers under way on it; later connections are served as
+   * Closes each current connection after its answers in flight; later connections are served as
    * usual.
    */
   retire(): void {
     for (const [socket, underWay] of this.#open) this.#end(socket, underWay)
   }
 
-  /** Ends each connection after the answers under way on it, or after its first one. */
+  /** Closes each connection after its answers in flight, or after its first answer. */
   drain(): void {
     this.#draining = true
     for (const [socket, underWay] of this.#open) {
@@ -64,11 +64,11 @@ export class HttpConnections {
 }
 
 /**
- * Takes no more connections; resolves when all present ones have closed, which is for others to
- * bring about, and so have those that came in elsewhere.
+ * Accepts no more connections; resolves when all current ones, and `elsewhere`, have closed. The
+ * caller has to bring that about.
  */
 export async function closeServer(server: HttpServer, elsewhere?: Promise<void>): Promise<void> {
-  // Not the HTTP server's own `close`, which would close those that have not asked yet.
+  // Not the HTTP server's own `close`, which would close connections before their first request.
   await new Promise<void>((resolve) => Server.prototype.close.call(server, () => resolve()))
   await elsewhere
   server.close() // it keeps a timer until it is told itself

@@ -1,5 +1,5 @@
-// A program of its own: sends each listening socket that it is sent back as often as it is told,
-// and ends when its parent has all of them.
+// A program of its own: sends each listening socket that it gets back as many times as the message
+// says, and exits when its parent has all of them.
 import type { SendHandle } from 'node:child_process'
 import type { SocketIndex, Times } from './descriptors.ts'
 
@@ -11,5 +11,5 @@ process.on('message', (times: Times, handle: SendHandle) => {
   index++
 })
 
-// The sockets it was sent would keep it.
+// The sockets that it got would keep it alive.
 process.on('disconnect', () => process.exit())

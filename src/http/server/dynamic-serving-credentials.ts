@@ -10,27 +10,27 @@ import type { CredentialFiles, Credentials } from '../../config/credentials.ts'
 import type { SecureListener, ServingCredentials } from './listener.ts'
 
 export interface DynamicServingOptions {
-  /** Where the hub's own authority is kept. */
+  /** The folder of the hub's own authority. */
   readonly folder: string
-  /** Addresses and names by which clients call the hub. */
+  /** The addresses and names by which clients call the hub. */
   readonly names: readonly string[]
-  /** A certificate and key to be shown instead of the hub's own. */
+  /** The certificate and key files to use instead of the hub's own. */
   readonly given: { readonly certificate: string; readonly key: string } | undefined
   /** The file with the authorities for client certificates. */
   readonly clientCa: string | undefined
   /** PEM: the authorities for client certificates where no file is given. */
   readonly upstreamCa: string | undefined
   readonly onAuthorityMade: () => void
-  /** Called when given files have changed and cannot be used: the last good ones stay in force. */
+  /** Called when given files have changed and are unusable: the last good ones stay in force. */
   readonly onUnusable: (cause: unknown) => void
 }
 
-/** How often given files are looked at. */
+/** How often given files are checked. */
 const filesMs = 5_000
 
 /**
- * The TLS listener's certificate and its authorities for client certificates, kept current while it
- * runs.
+ * The TLS listener's certificate and authorities for client certificates, which follow their files,
+ * rotation and the API servers' authorities.
  */
 export class DynamicServingCredentials implements Disposable {
   readonly #parts = new DisposableStack()
@@ -40,7 +40,7 @@ export class DynamicServingCredentials implements Disposable {
   #upstreamCa: string | undefined
   readonly #replaced = new Broadcast<[ServingCredentials]>()
 
-  /** Throws where given files cannot be used, or the authority cannot be kept. */
+  /** Throws where given files are unusable, or the authority cannot be written. */
   constructor(options: DynamicServingOptions) {
     this.#upstreamCa = options.upstreamCa
     const { given, clientCa, folder, names } = options
@@ -77,14 +77,14 @@ export class DynamicServingCredentials implements Disposable {
     return { ...pair, ...(ca !== undefined && { clientCa: ca }) }
   }
 
-  /** Tells `listener` of every change from now on, after those that were told before. */
+  /** Applies every later change to `listener`, in order. */
   applyTo(listener: Pick<SecureListener, 'replaceCredentials'>): void {
     this.#replaced.listen((credentials) => listener.replaceCredentials(credentials))
   }
 
   /**
-   * Takes over changed authorities of the API servers, which vouch for clients too where no file is
-   * given for that.
+   * Sets the authorities of the API servers, which also verify clients where no file is given for
+   * that.
    */
   replaceUpstreamCa(ca: string | undefined): void {
     if (ca === this.#upstreamCa) return
@@ -92,7 +92,7 @@ export class DynamicServingCredentials implements Disposable {
     this.#announce()
   }
 
-  /** Looks at given files now. */
+  /** Checks given files now. */
   check(): void {
     this.#follower.check()
   }

@@ -18,7 +18,7 @@ import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
 import { streamSink, type SinkCallbacks } from './sink.ts'
 import { mayBeRefused, closingConnections, pendingRequestsOn } from './pending-requests.ts'
 
-/** Options for Node's server, with TLS or without. */
+/** Options for Node's server, with and without TLS. */
 export const http1Options = (): ServerOptions => ({
   maxHeaderSize: limits.headBytes,
   keepAliveTimeout: limits.idleMs,
@@ -26,11 +26,11 @@ export const http1Options = (): ServerOptions => ({
   requestTimeout: 0,
   connectionsCheckingInterval: 5_000,
   highWaterMark: limits.answerBytes,
-  // Most requests have no body, and nobody listens to the stream of one that has none.
+  // Most requests have no body, and nothing reads the stream of one without.
   optimizeEmptyRequests: true,
-  // `faultOf` checks it, and answers as Go does.
+  // `faultOf` checks it, and answers like Go.
   requireHostHeader: false,
-  // `Upgrade: h2c` and the like are offers that RFC 9110 lets a server ignore.
+  // `Upgrade: h2c` and the like are offers, which RFC 9110 lets a server ignore.
   shouldUpgradeCallback: (request) => isUpgrade(request),
 })
 
@@ -39,20 +39,20 @@ const upgradeProtocols = /^(websocket|spdy\/)/i
 const isUpgrade = (request: IncomingMessage): boolean =>
   upgradeProtocols.test(request.headers.upgrade ?? '')
 
-/** The connections of one protocol, as far as ending them goes. */
+/** The connections of one protocol, for shutdown. */
 export interface Drainable {
   /**
-   * Present connections take no more requests and let those under way finish; later connections are
+   * Current connections take no more requests and finish those in flight; later connections are
    * served.
    */
   retire(): void
-  /** Takes no more requests and lets those under way finish. */
+  /** Takes no more requests and finishes those in flight. */
   drain(): void
-  /** Ends what is still open. */
+  /** Closes what is still open. */
   cut(): void
 }
 
-/** Lets `parts` answer what comes to `server` as HTTP/1.1. */
+/** Serves HTTP/1.1 requests to `server`. */
 export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
   const open = new HttpConnections(server)
   for (const event of ['request', 'checkContinue', 'checkExpectation'] as const)
@@ -61,7 +61,7 @@ export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
     if (closingConnections.has(request.socket)) return ignore(request, parts)
     const fault = faultOf(request)
     if (fault) {
-      // Nothing that follows on this connection is taken for a request.
+      // The rest of this connection is not parsed as requests.
       closingConnections.add(request.socket)
       return respondWith(fault, response)
     }
@@ -77,24 +77,24 @@ export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
   }
   server.on('request', serve)
   server.setTimeout(parts.stalledMs, (socket: Socket) => {
-    // Without bytes to be sent the client may be waiting for an event, or for an answer.
+    // If nothing waits to be sent, the client may be waiting for an event or an answer.
     if (pendingRequestsOn(socket).size > 0 && socket.writableLength === 0) return
     if (socket.writableLength > 0) parts.onCut('stalled')
     socket.destroy()
   })
   server.on('checkContinue', (request, response) => {
-    // Without a body announced there is nothing to continue with.
+    // Without an announced body there is nothing to continue with.
     if (hasBody(request)) response.writeContinue()
     serve(request, response)
   })
-  // Go's net/http, too, closes the connection with this answer, which has a date and no body.
+  // As in Go's net/http, this answer closes the connection, and has a date and no body.
   server.on('checkExpectation', (request, response) => {
     if (closingConnections.has(request.socket)) return ignore(request, parts)
     closingConnections.add(request.socket)
     response.writeHead(417, { 'Content-Length': 0, Connection: 'close' }).end()
   })
   const tunnels = new Set<Duplex>()
-  // No tunnel to anywhere is made here, with nobody's credentials.
+  // The hub opens no tunnels for CONNECT.
   server.on('connect', (_request, socket) => {
     if (!comesTooEarly(socket, parts)) refuseNow(socket, { code: 405 })
   })
@@ -112,7 +112,7 @@ export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (closingConnections.has(socket)) return
-    // The client would take a refusal for the answer to a request under way.
+    // The client would take a refusal for the answer to a request in flight.
     if ([...pendingRequestsOn(socket)].every(mayBeRefused)) refuse(error, socket)
     else socket.destroy()
   })
@@ -126,7 +126,7 @@ export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
   }
 }
 
-/** `OPTIONS *` asks about the server itself; Go's net/http answers it before any handler. */
+/** `OPTIONS *` is about the server itself; Go's net/http answers it before any handler. */
 const asksForServer = ({ method, url }: IncomingMessage): boolean =>
   method === 'OPTIONS' && url === '*'
 
@@ -139,8 +139,8 @@ const emptyOk = async (): Promise<WireReply> => ({
 })
 
 /**
- * Node keeps a response for what is ignored, too, until the answers before it have gone: so it
- * counts as pipelined.
+ * Node keeps a response for an ignored request, too, until the answers before it have gone: so
+ * ignored requests count as pipelined.
  */
 function ignore({ socket }: IncomingMessage, { pipelined, onCut }: ListenerParts): void {
   const ignored = (ignoredOn.get(socket) ?? 0) + 1
@@ -153,9 +153,8 @@ function ignore({ socket }: IncomingMessage, { pipelined, onCut }: ListenerParts
 const ignoredOn = new WeakMap<Duplex, number>()
 
 /**
- * An offer that is ignored makes its request the last one on the connection: Node's parser passes
- * over what came behind it in the same chunk, so that the next request would begin wherever the
- * next chunk does.
+ * An ignored offer makes its request the last one on the connection: Node's parser skips what
+ * follows it in the same chunk, so that the next request would begin wherever the next chunk does.
  */
 const offersUpgrade = ({ headers }: IncomingMessage): boolean => headers.upgrade !== undefined
 
@@ -175,7 +174,7 @@ function answerRequest(
   const underWay = pendingRequestsOn(request.socket).add(here)
   response.once('close', end)
   if (underWay.size > parts.pipelined) {
-    // The parser goes on to the end of what was read, which may be thousands of requests more.
+    // The parser continues to the end of what was read, which may be thousands of requests more.
     closingConnections.add(request.socket)
     parts.onCut('pipelined')
     request.socket.destroy()
@@ -187,9 +186,9 @@ function answerRequest(
   const onTaken = parts.answers.add({
     stream: response,
     activity,
-    // The timeout of the server sees what the socket takes of a single long write, too.
+    // The server's timeout also detects progress within a single long write.
     patienceMs: Number.POSITIVE_INFINITY,
-    // Until its turn has come an answer waits for those before it, not for the client.
+    // Until its turn an answer waits for those before it, not for the client.
     waiting: () => (response.socket ? response.writableLength : 0),
     unread: () => request.readableLength,
     cut: () => {
@@ -234,10 +233,10 @@ function pairs(raw: readonly string[]): [string, string][] {
 }
 
 /**
- * Whether an upgrade was asked for while another answer is under way, or after a malformed message.
- * An upgrade is answered on the bare socket, and the client would take that for the answer under
- * way; so the connection is closed, and the requests under way are ended here, as Node reports
- * nothing more of a connection that it has handed over.
+ * Whether an upgrade arrived while another answer is in flight, or after a malformed message. An
+ * upgrade is answered on the raw socket, and the client would take that for the answer in flight.
+ * So the connection is closed, and the requests in flight end here, as Node reports nothing more
+ * about a connection that it has handed over.
  */
 function comesTooEarly(socket: Duplex, { onCut }: ListenerParts): boolean {
   if (closingConnections.has(socket)) return true
@@ -256,7 +255,7 @@ function refuseNow(socket: Duplex, fault: Fault): void {
 }
 
 /**
- * Reads and drops the rest of a body that its handler left unread: the next request comes after it.
+ * Reads and discards the rest of a body that its handler left unread: the next request follows it.
  */
 function discardBody(request: IncomingMessage, { onProvenConnection }: RequestActivity): void {
   if (request.complete) return
@@ -287,7 +286,7 @@ async function answerUpgrade(
   const { status, headers } = reply
   socket.write(closingHead(status, reasonPhrase(status), headers), 'latin1')
   endWith(socket, request.method === 'HEAD' ? '' : reply.body)
-  // Nobody reads what the client still sends, but its end is seen only after that.
+  // What the client still sends is discarded, but its end is seen only after that.
   socket.resume()
 }
 

@@ -20,21 +20,21 @@ import { mergeParts } from './merged-parts.ts'
 import { peerOf } from './peer.ts'
 import { streamSink, type SinkCallbacks } from './sink.ts'
 
-/** How often it is looked which connections are idle. */
+/** How many times per timeout connections are checked for idleness. */
 const checksPerTimeout = 4
 
-/** What is known of a stream besides its head. */
+/** A stream's connection and callbacks. */
 interface StreamParts {
   readonly peer: Peer
   readonly hasBody: boolean
   readonly activity: RequestActivity
-  /** To be called when the client has taken a part of the answer. */
+  /** Has to be called when the client has taken a part of the answer. */
   readonly onTaken: () => void
-  /** Takes no more streams on its connection. */
+  /** Takes no more streams on this connection. */
   readonly retire: () => void
 }
 
-/** Lets `parts` answer what comes as HTTP/2 over the connections it is given. */
+/** Serves HTTP/2 on the connections that it gets. */
 export class Http2Connections implements Drainable {
   readonly #parts: ListenerParts
   readonly #sessions = new Map<Http2Session, TLSSocket>()
@@ -44,7 +44,7 @@ export class Http2Connections implements Drainable {
     this.#parts = parts
   }
 
-  /** Serves a connection whose client has chosen HTTP/2 in its handshake. */
+  /** Serves a connection whose client chose HTTP/2 in its handshake. */
   serve(socket: TLSSocket): void {
     const peer = peerOf(socket)
     const { connections, answers, stalledMs, onCut } = this.#parts
@@ -57,9 +57,9 @@ export class Http2Connections implements Drainable {
       maxSessionMemory: limits.sessionMegabytes,
       streamResetBurst: limits.resets,
       streamResetRate: limits.resetsPerSecond,
-      // As many as Node reads over HTTP/1.1; a head is bounded by its size.
+      // The default of Node's HTTP/1.1; the size of a head is bounded besides.
       maxHeaderListPairs: 2_000,
-      // A field that an API server repeats is passed on repeated.
+      // Repeated fields of an API server pass repeated.
       strictSingleValueFields: false,
     } as Parameters<typeof performServerHandshake>[1])
     this.#sessions.set(session, socket)
@@ -75,7 +75,7 @@ export class Http2Connections implements Drainable {
       open++
       stream.once('close', () => open--)
       stream.once('close', () => activity[Symbol.dispose]())
-      // `close` follows, and is all that is needed here.
+      // `close` follows, and is sufficient here.
       stream.on('error', () => undefined)
       const onTaken = answers.add({
         stream,
@@ -108,8 +108,8 @@ export class Http2Connections implements Drainable {
   }
 
   /**
-   * Ends a connection that has been idle for long. Node's own timeouts are not for this: they keep
-   * connections that break off in memory until their time is over.
+   * Closes a connection that has been idle for long. Node's own timeouts keep connections that
+   * break off in memory until the timeout.
    */
   #closeWhenIdle(session: Http2Session, open: () => number): Disposable {
     let idleSince = elapsed()
@@ -120,7 +120,7 @@ export class Http2Connections implements Drainable {
     })
   }
 
-  /** GOAWAY tells clients to open no more streams here; those that are open end by themselves. */
+  /** GOAWAY makes clients open no more streams here; those in flight complete. */
   retire(): void {
     for (const session of this.#sessions.keys()) session.close()
   }
@@ -134,7 +134,7 @@ export class Http2Connections implements Drainable {
     for (const session of this.#sessions.keys()) this.#cutOff(session)
   }
 
-  /** `close` alone would wait for ever for a client that reads nothing. */
+  /** `close` alone would wait forever for a client that reads nothing. */
   #cutOff(session: Http2Session): void {
     session.destroy(new Error('cut'), constants.NGHTTP2_INTERNAL_ERROR)
     this.#sessions.get(session)?.destroy()
@@ -148,7 +148,7 @@ export class Http2Connections implements Drainable {
   ): void {
     const path = fields[':path']
     const host = fields[':authority'] ?? fields.host
-    // RFC 9113 section 8.3.1: a request that names two hosts is malformed; 8.5: CONNECT names no
+    // RFC 9113 section 8.3.1: a request that names two hosts is malformed; 8.5: CONNECT has no
     // path.
     if (path === undefined || (fields.host !== undefined && fields.host !== host)) {
       if (refuseStream(stream, malformed, activity)) retire()
@@ -178,7 +178,7 @@ export class Http2Connections implements Drainable {
     const writer = writerOf(stream, incoming.method === 'HEAD', {
       onBroken,
       onTaken,
-      // As an API server does (apiserver pkg/endpoints/filters/authentication.go): a flood of
+      // As in an API server (apiserver pkg/endpoints/filters/authentication.go): a flood of
       // refusals needs new connections.
       onHead: (status, last) => {
         if (last || (status === 401 && !activity.onProvenConnection)) retire()
@@ -191,7 +191,7 @@ export class Http2Connections implements Drainable {
   }
 }
 
-/** Statuses whose answers have no body, whatever their fields say. */
+/** Statuses without a body, whatever the fields say. */
 const bodiless = new Set([204, 205, 304])
 
 function writerOf(
@@ -238,7 +238,7 @@ function grouped(raw: readonly string[]): Record<string, string[]> {
 const malformed = `${JSON.stringify(badRequest('the request could not be understood'))}\n`
 
 /**
- * Answers a malformed request. Whether that was one refusal too many in a row on its connection.
+ * Answers a malformed request. Returns whether the connection has had too many refusals in a row.
  */
 function refuseStream(stream: ServerHttp2Stream, body: string, activity: RequestActivity): boolean {
   stream.once('finish', () => discardRest(stream))
@@ -248,7 +248,7 @@ function refuseStream(stream: ServerHttp2Stream, body: string, activity: Request
 }
 
 /**
- * Drops what the client still sends after its whole answer, and closes the stream if it does not
+ * Discards what the client still sends after its whole answer, and closes the stream if it does not
  * stop.
  */
 function discardRest(stream: ServerHttp2Stream): void {

@@ -17,29 +17,29 @@ import { StalledAnswers } from './stalled-answers.ts'
 
 export interface ListenerOptions extends RequestHandling {
   readonly at: readonly ListenTarget[]
-  /** How many connections are kept open at most, at all places together (see `ConnectionLimit`). */
+  /** The limit of open connections, at all addresses together (see `ConnectionLimit`). */
   readonly maxConnections: number
-  /** Of these, how many on which no caller is proven; absent: all. */
+  /** The limit of those on which no caller is proven; absent: none besides. */
   readonly mostUnproven?: number
-  /** Bounds what they hold together, with those of other listeners. */
+  /** Bounds their memory together with that of other listeners. */
   readonly memory: ConnectionMemory
-  /** In the place of those of `limits`. */
+  /** Overrides `limits`. */
   readonly stalledMs?: number
   readonly pipelined?: number
 }
 
 export interface Listener extends BoundServer {
   /**
-   * Takes no more connections and lets requests under way finish for `graceMs`; what is still open
-   * then is cut.
+   * Accepts no more connections and lets requests in flight finish for `graceMs`; then closes what
+   * is still open.
    */
   close(graceMs: number): Promise<void>
 }
 
 export interface ProxyListener extends Listener {
   /**
-   * Begins to close; resolves when no request needs the hub any more: only tunnels and answers that
-   * last are still open.
+   * Begins to close; resolves when no request needs the hub any more: only tunnels and long-running
+   * answers are open.
    */
   drain(graceMs: number): Promise<void>
 }
@@ -51,10 +51,7 @@ export async function listen(options: ListenerOptions): Promise<ProxyListener> {
   return listener(server, parts.connections, [serveHttp1(server, parts)], options)
 }
 
-/**
- * The certificate that a TLS listener shows, and the authorities that it accepts clients'
- * certificates from.
- */
+/** The certificate of a TLS listener, and the authorities for clients' certificates. */
 export interface ServingCredentials {
   /** PEM: the certificate with its chain, and its key. */
   readonly certificate: string
@@ -65,17 +62,18 @@ export interface ServingCredentials {
 
 export interface SecureListener extends ProxyListener {
   /**
-   * Shows these to connections made from now on. Present connections go on; but if `clientCa` has
-   * changed, each ends after the requests under way on it, and at once if none has come; one whose
-   * client has shown a certificate of the authorities before is cut where it has not ended in time,
-   * whatever is under way: a watch would go on as the node for as long as its client likes.
+   * Uses these for new connections. Current connections continue. But if `clientCa` changes, each
+   * of them closes after its requests in flight, and at once if it has had none. A connection whose
+   * client has sent a certificate of the former authorities is closed after `limits.withdrawnMs`,
+   * whatever is in flight: a watch would otherwise continue as the node for as long as its client
+   * wants.
    */
   replaceCredentials(credentials: ServingCredentials): void
 }
 
 /**
- * HTTP/2 and HTTP/1.1 over TLS, as the client chooses. Client certificates are asked for here and
- * judged by the handler.
+ * HTTP/2 and HTTP/1.1 over TLS, as the client chooses. Requests client certificates; the handler
+ * verifies them.
  */
 export async function listenSecurely(
   options: ListenerOptions & { readonly credentials: ServingCredentials },
@@ -91,7 +89,7 @@ export async function listenSecurely(
   const parts = listenerParts(server, options)
   const http1 = serveHttp1(server, parts)
   const http2 = new Http2Connections(parts)
-  // Node's own listeners serve HTTP/1.1: they are kept for connections that did not choose HTTP/2.
+  // Node's own listeners serve HTTP/1.1: they stay for connections that did not choose HTTP/2.
   const own = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[]
   server.removeAllListeners('secureConnection')
   const vouchedFor = new Set<TLSSocket>()
@@ -106,7 +104,7 @@ export async function listenSecurely(
     if (socket.alpnProtocol === 'h2') http2.serve(socket)
     else for (const take of own) take.call(server, socket)
   })
-  // Node would answer a client that does not speak TLS in the clear.
+  // Node would answer a client that does not speak TLS in plain text.
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   let { clientCa } = options.credentials
@@ -116,7 +114,7 @@ export async function listenSecurely(
       server.setSecureContext(contextOf(credentials))
       if (credentials.clientCa !== clientCa) {
         for (const each of [http1, http2]) each.retire()
-        // A handshake goes on with the authorities of when its connection was accepted.
+        // A handshake in progress continues with the former authorities.
         parts.connections.closeUnused()
         const before = [...vouchedFor]
         after(limits.withdrawnMs, () => before.forEach((socket) => socket.destroy()))
@@ -132,8 +130,8 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
   // Without `ca` Node would accept the system's authorities.
   ca: clientCa ?? [],
   minVersion: 'TLSv1.2',
-  // A resumed session would carry over the verdict on its certificate from when it was made; a
-  // renegotiated one shows another certificate, and Node keeps the verdict on the first.
+  // A resumed session would keep the former verdict on its certificate; a renegotiated one has
+  // another certificate, and Node keeps the verdict on the first.
   secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
 })
 
@@ -152,10 +150,7 @@ function listenerParts(server: Server, options: ListenerOptions): ListenerParts 
   return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers }
 }
 
-/**
- * How long an accepted connection may take to send its first request once the listener is told to
- * stop.
- */
+/** How long an accepted connection may take to send its first request once the listener closes. */
 const firstRequestMs = 1_000
 
 async function listener(

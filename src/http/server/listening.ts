@@ -8,30 +8,30 @@ import {
 } from '../../base/listening-sockets.ts'
 
 /**
- * Where a server listens: at an address, or on a socket that was bound elsewhere and passed to this
- * process as a file descriptor.
+ * Where a server listens: at an address, or on a socket that another process bound and passed to
+ * this one as a file descriptor.
  */
 export type ListenTarget =
   | {
       readonly host: string
-      /** 0: any free port; for a further place of a server, the port of its first. */
+      /** 0: any free port, or for an additional address the port of the first. */
       readonly port: number
       /** The flag that sets the port. */
       readonly portFlag?: string
-      /** Left out where the host has no such address. */
+      /** Skipped where the host has no such address. */
       readonly ifPresent?: boolean
     }
   | { readonly fd: number }
 
-/** A server that listens. */
+/** A listening server. */
 export interface BoundServer {
-  /** The same at each of its targets. */
+  /** The same at each address. */
   readonly port: number
   /** In the order of the targets. */
   readonly sockets: readonly BoundSocket[]
   /**
-   * Takes no more connections at the places after the first, which is the server's own to close;
-   * resolves when those that came in there have closed, which is for others to bring about.
+   * Accepts no more connections at the additional addresses; the caller closes the server itself.
+   * Resolves when their connections have closed, which the caller has to bring about.
    */
   readonly closeAdditional: () => Promise<void>
 }
@@ -39,31 +39,28 @@ export interface BoundServer {
 /** A socket on which a server listens. */
 export interface BoundSocket {
   readonly at: ListenAddress
-  /** For a process that is to go on with it; -1 where the system has no such number. */
+  /** For the next process; -1 where the system has no such number. */
   readonly fd: number
-  /** The same socket as Node passes it to another process. */
+  /** The same socket, as Node passes it to another process. */
   readonly handle: SocketHandle | undefined
   /**
-   * Accepts connections on another descriptor of the same socket, too, and closes it with the
+   * Also accepts connections on another descriptor of the same socket, and closes it with the
    * server.
    */
   readonly acceptOn: (handle: SocketHandle) => Promise<void>
-  /** Aborted once the server takes no more connections. */
+  /** Aborted once the server accepts no more connections. */
   readonly closing: AbortSignalLike
 }
 
-/**
- * A socket that can be passed over a channel between processes; each process then has a descriptor
- * of its own.
- */
+/** A socket that can be passed to another process, which then has a descriptor of its own. */
 export interface SocketHandle {
   readonly fd: number
   close(): void
 }
 
 /**
- * A server cannot listen where it is to. The message is for an operator: it names the place, and
- * who is there.
+ * A server cannot listen at a target. The message is for the operator: it names the address, and
+ * the program that listens there.
  */
 export class CannotListen extends Error {
   readonly code: string
@@ -85,8 +82,8 @@ function reasonFor(target: ListenTarget, { code, message }: NodeJS.ErrnoExceptio
 }
 
 /**
- * Who has the place, by the kernel's tables: what answers there may be after the tokens of those
- * who call the hub.
+ * Names the program that has the address, from the kernel's tables: it may want the tokens of the
+ * hub's callers.
  */
 function takenMessage({ host, port, portFlag }: Extract<ListenTarget, { host: string }>): string {
   const otherPort = portFlag === undefined ? '' : `; ${portFlag} sets another port`
@@ -105,17 +102,17 @@ const describe = (target: ListenTarget): string =>
     : joinHostPort({ address: target.host, port: target.port })
 
 /**
- * How many ports are tried where any will do, and another program has the one that was drawn at a
- * further place.
+ * How many ports are tried where any will do, and another program has the chosen one at an
+ * additional address.
  */
 const mostDraws = 20
 
 /**
- * Resolves when the server listens at all of its places; rejects with `CannotListen` where it
- * cannot, and listens nowhere then. Later failures, such as a connection that cannot be accepted
- * for want of file handles, do not end the process: `onBroken` is called with them. A passed socket
- * is closed with the server, but in this process only: another that holds it keeps the port and the
- * connections waiting there.
+ * Resolves when the server listens at all targets. Rejects with `CannotListen` where it cannot, and
+ * then listens nowhere. Later failures, such as a connection that cannot be accepted for lack of
+ * file descriptors, do not end the process: they go to `onBroken`. A passed socket is closed with
+ * the server in this process only: another process that holds it keeps the port and the connections
+ * that wait there.
  */
 export async function bindServer(
   server: Server,
@@ -156,7 +153,7 @@ export async function bindServer(
   }
 }
 
-/** Resolves when the server listens, or to why it does not. */
+/** Resolves when the server listens, or to the reason why it does not. */
 async function bind(
   server: Server,
   target: ListenTarget | SocketHandle,
@@ -179,8 +176,8 @@ interface BindFailure {
 }
 
 /**
- * Servers that accept at further places for another, whose own connections these become; none are
- * left where one cannot listen.
+ * Servers that accept for another at additional addresses, and pass their connections to it. None
+ * is left where one cannot listen.
  */
 async function additionalServers(
   server: Server,
@@ -201,7 +198,7 @@ async function additionalServers(
   return { servers }
 }
 
-/** A server whose connections become those of `server`. */
+/** A server that passes its connections to `server`. */
 const acceptingFor = (server: Server): Server =>
   createServer(optionsOf(server), (socket) => server.emit('connection', socket))
 
@@ -210,8 +207,8 @@ export const isMissingAddress = ({ code }: { readonly code?: string }): boolean 
   code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT'
 
 /**
- * How a server takes its sockets. Node keeps that in members it does not document, and its servers
- * for HTTP differ from its plain ones.
+ * A server's socket options. Node keeps them in undocumented members, and its HTTP servers differ
+ * from plain ones.
  */
 function optionsOf(server: Server): object {
   const { allowHalfOpen, noDelay, highWaterMark } = server as object as Readonly<
@@ -224,8 +221,8 @@ const closed = (server: Server): Promise<void> =>
   new Promise((resolve) => server.close(() => resolve()))
 
 /**
- * Node's API offers neither the number of a listening socket nor what can be passed to another
- * process: both are here only.
+ * Node's API returns neither the number of a listening socket nor an object to pass to another
+ * process: both are in this handle only.
  */
 function socketOf(server: Server): Pick<BoundSocket, 'at' | 'fd' | 'handle'> {
   const handle = (server as { readonly _handle?: SocketHandle })._handle

@@ -1,17 +1,17 @@
 import type { Readable } from 'node:stream'
 
-/** Parts below this are put together. */
+/** Chunks below this are merged. */
 const smallBytes = 1024
 
-/** How many bytes at most. */
+/** The largest merged chunk. */
 export const blockBytes = 4096
 
 /**
- * Puts together what comes in small parts, before any of it has come. Node pushes each chunk of
+ * Merges small chunks of a stream; to be called before any of it arrives. Node pushes each chunk of
  * HTTP/1.1, and each DATA frame, as a buffer of its own, which takes some 300 bytes besides its
- * content; but only the content counts for backpressure. So a body in chunks of one byte held 40 MB
- * where 128 KiB were to wait. What comes in one turn is pushed at its end; but what comes while
- * something waits to be read is pushed once it is read, or a block is full.
+ * content, but only the content counts for backpressure. So a body in chunks of one byte held 40 MB
+ * where the limit was 128 KiB. What arrives in one turn is pushed at its end; while earlier data
+ * waits to be read, what arrives is pushed once that is read, or a block is full.
  */
 export function mergeParts(stream: Readable): void {
   const [push, read] = [stream.push.bind(stream), stream.read.bind(stream)]

@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 import { HeaderList } from '../exchange/headers.ts'
 
-/** What is wrong with a malformed message: the code to answer, with a detail where there is one. */
+/** The status for a malformed message, with a detail where there is one. */
 export interface Fault {
   readonly code: number
   readonly detail?: string
 }
 
 /**
- * What is wrong with a message that Node's parser lets pass and Go's net/http refuses: a version
- * that is neither 1.0 nor 1.1, a Host field that is missing, repeated or malformed, a transfer
- * encoding that is not exactly `chunked`.
+ * Finds a fault that Node's parser accepts and Go's net/http refuses: a version other than 1.0 and
+ * 1.1, a Host field that is missing, repeated or malformed, a transfer encoding that is not exactly
+ * `chunked`.
  */
 export function faultOf(request: IncomingMessage): Fault | undefined {
   const { httpVersion, rawHeaders } = request
@@ -28,7 +28,7 @@ export function faultOf(request: IncomingMessage): Fault | undefined {
   }
   const encodings = headers.all('transfer-encoding')
   const [encoding = 'chunked'] = encodings
-  // Node reads a transfer encoding in HTTP/1.0, Go does not: what is a body to one would be the
+  // Node reads a transfer encoding in HTTP/1.0, Go does not: what one reads as a body would be the
   // next request to the other.
   if (httpVersion === '1.0' && encodings.length > 0) return { code: 400 }
   if (encodings.length > 1 || encoding.toLowerCase() !== 'chunked') return { code: 501 }
@@ -39,9 +39,9 @@ export function faultOf(request: IncomingMessage): Fault | undefined {
 const hostCharacters = /^[\w!$%&'()*+,\-.:;=[\]~]*$/
 
 /**
- * The path of a request's target. Of a target in absolute form (RFC 9112 section 3.2.2) it is the
- * path, where the target names the same host as the Host field; any other target is returned as it
- * is, and will be refused as a path.
+ * The path of a request's target. A target in absolute form (RFC 9112 section 3.2.2) counts where
+ * it names the same host as the Host field; any other target is returned unchanged, and will be
+ * refused as a path.
  */
 export function pathOf({ url = '/', headers }: IncomingMessage): string {
   if (url.startsWith('/')) return url

@@ -8,34 +8,30 @@ import { ConnectionMemory } from './connection-memory.ts'
 import { listen, type Listener } from './listener.ts'
 import type { ListenTarget } from './listening.ts'
 
-/**
- * One thing that readiness depends on. `check` returns what is wrong, `undefined` where nothing is.
- */
+/** A readiness check. `check` returns what is wrong, or `undefined`. */
 export interface ReadinessCheck {
   readonly name: string
   readonly check: () => string | undefined
-  /** Whether what it says fails readiness, or is only shown; absent: it does. */
+  /** Whether a failure makes the hub unready, or is only reported; absent: it does. */
   readonly isRequired?: () => boolean
 }
 
-/**
- * What is told at `/inspect/<name>`, as JSON: names of API objects, and nothing of what is in them.
- */
+/** The reports at `/inspect/<name>`, as JSON: names of API objects, and none of their content. */
 export interface Inspections {
   readonly reports: Readonly<Record<string, () => Promise<object>>>
-  /** Whether a caller, which is on loopback, may have them. */
+  /** Whether a caller, which is on loopback, may read them. */
   readonly authorize: (caller: Incoming) => Promise<boolean>
 }
 
 export interface OpsOptions {
   readonly at: readonly ListenTarget[]
   readonly metrics: Pick<HubMetrics, 'exposition' | 'connectionsCut'>
-  /** Names and addresses of this host by which callers may call it, besides those of loopback. */
+  /** Names and addresses of this host that callers may use besides those of loopback. */
   readonly ownHosts: ReadonlySet<string>
   readonly checks: readonly ReadinessCheck[]
   /**
    * Further lines for `?verbose`, which do not affect readiness: whether the hub is offline, and
-   * since when. To be cheap.
+   * since when. Must be cheap.
    */
   readonly verboseLines: () => readonly string[]
   readonly inspections?: Inspections
@@ -44,41 +40,40 @@ export interface OpsOptions {
 }
 
 /**
- * One more closes another (see `ConnectionLimit`): a kubelet whose probe got no connection would
+ * One more closes another (see `ConnectionLimit`): a kubelet whose probe gets no connection would
  * restart the hub.
  */
 export const mostConnections = 64
 
 /**
- * No probe and no scraper sends a request before the answer to the last one; the next may come just
- * before the last is over.
+ * Probes and scrapers send no request before the answer to the last one; the next may arrive just
+ * before the last is complete.
  */
 export const mostPipelined = 4
 
-/** An answer here is short, and its client is waiting for it. */
+/** Answers here are short, and their clients wait for them. */
 export const stalledMs = 10_000
 
-/** More often than anybody scrapes. */
+/** More often than any scraper asks. */
 export const leastExpositionMs = 1_000
 
 export const leastInspectionMs = 50
 
 /**
- * yurthub's answer, to the letter: `yurtadm` compares the whole body with it
- * (pkg/yurtadm/util/yurthub/yurthub.go).
+ * yurthub's exact answer: `yurtadm` compares the whole body (pkg/yurtadm/util/yurthub/yurthub.go).
  */
 const yurthubOk = 'OK'
 
 /**
- * Serves livez, readyz, healthz, yurthub's paths for them, metrics, and inspections; of API objects
- * nothing but their names.
+ * Serves livez, readyz, healthz, yurthub's paths for them, metrics and inspections. Of API objects
+ * it reveals only names.
  */
 export function listenOps(options: OpsOptions): Promise<Listener> {
   return listen({
     ...options,
     handler: opsHandler(options),
     maxConnections: mostConnections,
-    // So few that their number bounds it; floods elsewhere are not to close them.
+    // So few that their number bounds their memory; floods elsewhere must not close them.
     memory: new ConnectionMemory(Number.POSITIVE_INFINITY),
     pipelined: mostPipelined,
     stalledMs,
@@ -179,16 +174,16 @@ function reply(
 }
 
 interface ReadinessOptions {
-  /** The whole answer where all is well. */
+  /** The whole answer where all checks pass. */
   readonly ok: string
   readonly verbose: boolean
 }
 
-/** Whether all is well that readiness depends on. */
+/** Whether all required checks pass. */
 export const isReady = (checks: readonly ReadinessCheck[]): boolean =>
   checks.every(({ check, isRequired }) => check() === undefined || isRequired?.() === false)
 
-/** In the words of the API server's own `?verbose`. */
+/** In the format of the API server's `?verbose`. */
 function readiness(
   { checks, verboseLines }: OpsOptions,
   { ok, verbose }: ReadinessOptions,

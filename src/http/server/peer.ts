@@ -21,19 +21,19 @@ export function peerOf(socket: Socket): Peer {
 }
 
 /**
- * To be called while a request of the connection is being taken: the file descriptor is another
- * file's once it is closed.
+ * Must be called while the connection receives a request: after it closes, the file descriptor may
+ * be another file's.
  */
 function inodeOn(socket: Socket): { readonly inode?: string } {
-  // Node has no other name for it.
+  // Node has no public API for it.
   const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null }
   const inode = handle?.fd === undefined ? undefined : inodeOf(handle.fd)
   return inode === undefined ? {} : { inode }
 }
 
 /**
- * A certificate counts only if the listener's authorities vouch for it; an API server, too, treats
- * any other as none.
+ * A certificate counts only if one of the listener's authorities signed it; an API server also
+ * ignores any other.
  */
 function certificateOn(socket: TLSSocket): { readonly certificate?: ClientCertificate } {
   if (!socket.authorized) return {}

@@ -1,22 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** A request that has not been answered whole. */
+/** A request without a complete answer. */
 export interface PendingRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Its client has gone, or has its answer. */
+  /** Its client has disconnected, or has its answer. */
   readonly end: () => void
 }
 
-/** Connections that close with the answer under way: what comes behind it is nobody’s request. */
+/**
+ * Connections that close after the answer in flight: what follows it is not parsed as a request.
+ */
 export const closingConnections = new WeakSet<Duplex>()
 
 const connections = new WeakMap<Duplex, Set<PendingRequest>>()
 
 /**
- * The requests under way on one connection. There are several where a client pipelines; they are
- * answered in turn.
+ * The requests in flight on one connection: several where a client pipelines, which are answered in
+ * order.
  */
 export function pendingRequestsOn(socket: Duplex): Set<PendingRequest> {
   const known = connections.get(socket)
@@ -27,8 +29,8 @@ export function pendingRequestsOn(socket: Duplex): Set<PendingRequest> {
 }
 
 /**
- * Whether a parse error lies in this request's body, and its answer has not begun and may have a
- * body of its own.
+ * Whether a parse error is in this request's body, and its answer has not begun and may have a
+ * body.
  */
 export const mayBeRefused = ({ request, response }: PendingRequest): boolean =>
   !request.complete && !response.headersSent && request.method !== 'HEAD'

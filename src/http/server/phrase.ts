@@ -8,5 +8,5 @@ const ofGo: Readonly<Record<number, string>> = {
   418: "I'm a teapot",
 }
 
-/** What an API server writes behind a code; '' for a code that has no name. */
+/** The reason phrase that an API server sends; '' for a code without one. */
 export const reasonPhrase = (code: number): string => ofGo[code] ?? STATUS_CODES[code] ?? ''

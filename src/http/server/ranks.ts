@@ -1,19 +1,19 @@
 /**
- * How far it is known who is at the other end of a connection: nobody yet, a caller with a token,
- * or the node itself.
+ * What is known of a connection's client: nothing proven, a caller with a token, or the node
+ * itself.
  */
 export type ConnectionRank = 'unproven' | 'caller' | 'node'
 
-/** What ranks keep of a connection. */
+/** The facts of a connection that ranking needs. */
 export interface RankedConnection {
   readonly rank: ConnectionRank
-  /** Whose it is: an address while that is all that is known, then an identity. */
+  /** The owner: a network while nothing is proven, then an identity. */
   readonly owner: string
-  /** What it makes the hub hold, estimated. */
+  /** The estimated memory of the connection. */
   readonly bytes: number
 }
 
-/** Connections of one owner, in the order in which they became its own. */
+/** The connections of one owner, in the order in which it got them. */
 interface OwnerGroup<Of> {
   readonly members: ReadonlySet<Of>
   readonly bytes: number
@@ -24,7 +24,7 @@ interface MutableOwnerGroup<Of> extends OwnerGroup<Of> {
   bytes: number
 }
 
-/** The connections of one rank, by owner, counted as they come, grow and go. */
+/** The connections of one rank by owner, counted as they open, grow and close. */
 class OwnerGroups<Of extends RankedConnection> {
   readonly #groups = new Map<string, MutableOwnerGroup<Of>>()
   #size = 0
@@ -55,7 +55,7 @@ class OwnerGroups<Of extends RankedConnection> {
     if (group.members.size === 0) this.#groups.delete(one.owner)
   }
 
-  /** To be called with what a connection of `owner` holds more than before. */
+  /** Adds to what a connection of `owner` holds. */
   addBytes(owner: string, bytes: number): void {
     const group = this.#groups.get(owner)
     if (!group) return
@@ -68,13 +68,13 @@ class OwnerGroups<Of extends RankedConnection> {
     return maxBy(this.#groups.values(), ({ members }) => members.size)
   }
 
-  /** The owner whose connections hold most. */
+  /** The owner whose connections hold most memory. */
   withMostBytes(): OwnerGroup<Of> | undefined {
     return maxBy(this.#groups.values(), ({ bytes }) => bytes)
   }
 }
 
-/** The first of the largest; `undefined` where there is none. */
+/** The first of the largest; `undefined` where `all` is empty. */
 export function maxBy<Of>(all: Iterable<Of>, size: (one: Of) => number): Of | undefined {
   let found: { readonly one: Of; readonly size: number } | undefined
   for (const one of all) {

@@ -3,28 +3,25 @@ import { every } from '../../base/clock.ts'
 import type { ConnectionLimit, OnCut } from './connection-limit.ts'
 import { limits } from './limits.ts'
 
-/** How often connections are looked at. */
+/** How often connections are checked. */
 const checkMs = 100
 
-/**
- * Of what records carry so large a part may be around it: Go's smallest records, with which it
- * begins to send much, need a 54th. With more, KeyUpdates beside a body cost most of the processor.
- */
+/** The share of overhead that TLS records may have: more than a request's head needs. */
 export const overheadShare = 1 / 32
 
 const refill = (limits.recordBytesPerSecond * checkMs) / 1_000
 
 /**
- * Cuts TLS connections on which next to nothing comes but records, until a caller is proven on
+ * Closes TLS connections that receive almost only record overhead, until a caller is proven on
  * them. A KeyUpdate of TLS 1.3 is 27 bytes and costs some 10 microseconds, as does each attempt to
- * renegotiate; OpenSSL takes as many as are sent, and Node hears of none (Go's crypto/tls ends the
- * connection after 16). A turn of the event loop goes through all that has come, so that a
- * connection is cut after the turn in which it spent its budget.
+ * renegotiate; OpenSSL accepts as many as are sent, and Node does not see them (Go's crypto/tls
+ * closes the connection after 16). A turn of the event loop processes all that has arrived, so a
+ * connection is closed after the turn in which it exceeded its budget.
  */
 export class RecordBudget implements Disposable {
   readonly #connections: ConnectionLimit
   readonly #onCut: OnCut
-  /** Of each connection, how many bytes around content do not count any more. */
+  /** By connection, how many bytes of overhead no longer count. */
   readonly #allowances = new Map<TLSSocket, number>()
   #timer: Disposable | undefined
 
@@ -33,7 +30,7 @@ export class RecordBudget implements Disposable {
     this.#onCut = onCut
   }
 
-  /** To be called when the handshake is over. */
+  /** Has to be called after the handshake. */
   watch(socket: TLSSocket): void {
     this.#allowances.set(socket, this.#overheadBytes(socket) ?? 0)
     socket.once('close', () => this.#remove(socket))

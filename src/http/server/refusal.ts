@@ -5,7 +5,7 @@ import { limits } from './limits.ts'
 import type { Fault } from './message.ts'
 import { reasonPhrase } from './phrase.ts'
 
-/** What clients are answered for a failure of Node's parser; for any other it is a bare 400. */
+/** The answers to failures of Node's parser; any other gets a plain 400. */
 const faults: Readonly<Record<string, Fault>> = {
   HPE_HEADER_OVERFLOW: { code: 431 },
   ERR_HTTP_REQUEST_TIMEOUT: { code: 408 },
@@ -13,8 +13,7 @@ const faults: Readonly<Record<string, Fault>> = {
 }
 
 /**
- * Answers a message that could not be parsed, if the connection can still be written to, and closes
- * it.
+ * Answers a message that could not be parsed, if the connection is still writable, and closes it.
  */
 export function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
@@ -22,8 +21,8 @@ export function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
 }
 
 /**
- * A whole answer as Go's net/http words it: it refuses malformed messages before an API server
- * could make a Status (net/http server.go).
+ * A whole answer in the format of Go's net/http, which refuses malformed messages before an API
+ * server could make a Status (net/http server.go).
  */
 export function messageOf(fault: Fault): string {
   const { line, body } = wordsOf(fault)
@@ -44,14 +43,15 @@ export function respondWith(fault: Fault, response: ServerResponse): void {
 
 const plainText = 'text/plain; charset=utf-8'
 
-/** Code and phrase for the status line, and a body that as a rule repeats them. */
+/** The status line, and a body that usually repeats it. */
 function wordsOf({ code, detail }: Fault): { line: string; body: string } {
   const line = `${code} ${reasonPhrase(code)}${detail === undefined ? '' : `: ${detail}`}`
   return { line, body: code === 501 ? 'Unsupported transfer encoding' : line }
 }
 
 /**
- * Writes the last bytes of a connection, and closes it after a moment even if its client does not.
+ * Writes the last bytes of a connection, and closes it after a short time even if its client does
+ * not.
  */
 export function endWith(socket: Duplex, bytes: string | Uint8Array): void {
   socket.end(bytes, () => afterUnlessClosed(socket, limits.lingerMs, () => socket.destroy()))

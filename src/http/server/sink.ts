@@ -3,20 +3,20 @@ import type { Sink } from '../exchange/exchange.ts'
 import { drainedOf } from './drained.ts'
 
 export interface SinkCallbacks {
-  /** Called with the cause when an answer fails while its client is still there. */
+  /** Called with the cause when an answer fails while its client is still connected. */
   readonly onBroken: (cause: unknown) => void
-  /** Called when something written has gone to the client. */
+  /** Called when the client has taken something written. */
   readonly onTaken: () => void
 }
 
 export interface SinkOptions extends SinkCallbacks {
-  /** Names and values in turn; they follow what has been written. */
+  /** Alternating names and values, which follow what has been written. */
   readonly trailers: (raw: readonly string[]) => void
-  /** Breaks the answer off so that the client sees that it is no whole one. */
+  /** Aborts the answer so that the client detects the truncation. */
   readonly breakOff: (cause: Error) => void
 }
 
-/** A Sink over a stream whose head has been set, which goes out with the first bytes. */
+/** A Sink over a stream whose head is set, and is sent with the first bytes. */
 export function streamSink(
   stream: Writable,
   { trailers, breakOff, onBroken, onTaken }: SinkOptions,
@@ -36,7 +36,7 @@ export function streamSink(
     },
     fail: (cause) => {
       started = true
-      // A destroyed stream means that the client has gone, which is no failure.
+      // A destroyed stream means that the client disconnected, which is no failure.
       if (!stream.destroyed) onBroken(cause)
       breakOff(cause)
     },

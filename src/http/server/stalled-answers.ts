@@ -2,10 +2,10 @@ import type { EventEmitter } from 'node:events'
 import { elapsed, every } from '../../base/clock.ts'
 import type { RequestActivity } from './connection-limit.ts'
 
-/** The slowest client that has not stalled, in bytes a second: clients are on this host. */
+/** The slowest client that counts as reading, in bytes per second: clients are on this host. */
 const slowestBytesPerSecond = 128 * 1024
 
-/** How many times answers are looked at within the time that one may stall. */
+/** How many times per timeout answers are checked. */
 const checksPerTimeout = 4
 
 /** An answer, from when its request began until `stream` closes. */
@@ -13,29 +13,29 @@ export interface TrackedAnswer {
   readonly stream: EventEmitter
   readonly activity: RequestActivity
   /**
-   * How long the client may take nothing where a caller is proven on its connection; where none is,
-   * see `StalledAnswers`.
+   * How long the client may take nothing where a caller is proven on its connection; otherwise see
+   * `StalledAnswers`.
    */
   readonly patienceMs: number
-  /** Bytes that wait for the client now. */
+  /** The bytes that wait for the client now. */
   readonly waiting: () => number
-  /** Bytes of the request's body that nobody has read yet. */
+  /** The unread bytes of the request's body. */
   readonly unread: () => number
-  /** Ends an answer that has stalled. */
+  /** Aborts a stalled answer. */
   readonly cut: () => void
 }
 
 interface AnswerState extends TrackedAnswer {
   taken: boolean
-  /** When it was last seen to have nothing waiting, or to have taken something. */
+  /** When it last had nothing waiting, or had made progress. */
   since: number
 }
 
 /**
- * The answers under way on the connections of one listener; cuts those that have stalled because
- * the client takes nothing. Each is judged by itself: a client that answers pings, or reads one
- * stream, may have abandoned another. Where no caller is proven on the connection, taking a little
- * does not help: what waits has to go within `unprovenMs`.
+ * Tracks the answers in flight on the connections of one listener, and cuts those that stall
+ * because the client takes nothing. It judges each answer separately: a client that answers pings,
+ * or reads one stream, may have abandoned another. Where no caller is proven on the connection,
+ * partial progress does not count: what waits has to be sent within `unprovenMs`.
  */
 export class StalledAnswers implements Disposable {
   readonly #unprovenMs: number
@@ -48,7 +48,7 @@ export class StalledAnswers implements Disposable {
   }
 
   /**
-   * Watches an answer until it closes. The function returned is to be called whenever the client
+   * Tracks an answer until it closes. The returned function has to be called whenever the client
    * has taken something.
    */
   add(answering: TrackedAnswer): () => void {

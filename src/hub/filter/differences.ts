@@ -24,25 +24,20 @@ export interface DifferencesOptions {
 }
 
 /**
- * An object on which the decision changed, with its own resource version, as the object itself did
- * not change.
- */
-export type Difference = ObjectEvent
-
-/**
- * The events that bring a client from earlier chain states to the current one. Yields in batches,
- * between which other work gets its turn, and awaits `settle` before it filters the objects of a
- * batch. Where the client may have received an object in several forms, an event is sent unless all
- * of them equal the current one: a repeated event does no harm.
+ * The events that bring a client from earlier chain states to the current one, each with the
+ * object's own resource version, as the object did not change. Yields in batches, between which
+ * other work gets its turn, and awaits `settle` before it filters the objects of a batch. Where the
+ * client may have received an object in several forms, an event is sent unless all of them equal
+ * the current one: a repeated event does no harm.
  */
 export async function* differences(
   { snapshot, gvk, encoding, upTo, before, now }: DifferencesOptions,
   settle: (objects: readonly ApiObject[]) => Promise<void>,
-): AsyncGenerator<readonly Difference[]> {
+): AsyncGenerator<readonly ObjectEvent[]> {
   for (const batch of snapshot.batches) {
-    const told = batch.filter((object) => isTold(object, upTo))
-    await settle(told)
-    const changed = told.flatMap((object): readonly Difference[] => {
+    const held = batch.filter((object) => isHeld(object, upTo))
+    await settle(held)
+    const changed = held.flatMap((object): readonly ObjectEvent[] => {
       const shown = before.map((chain) => chain.apply(gvk, encoding, object))
       return difference(shown, now.apply(gvk, encoding, object))
     })
@@ -51,7 +46,7 @@ export async function* differences(
   }
 }
 
-function isTold({ resourceVersion: own }: ApiObject, upTo: ResourceVersion): boolean {
+function isHeld({ resourceVersion: own }: ApiObject, upTo: ResourceVersion): boolean {
   const version = resourceVersion(own)
   return version !== undefined && compareVersions(version, upTo) <= 0
 }
@@ -59,11 +54,11 @@ function isTold({ resourceVersion: own }: ApiObject, upTo: ResourceVersion): boo
 function difference(
   before: readonly (ApiObject | undefined)[],
   now: ApiObject | undefined,
-): readonly Difference[] {
-  const shown = before.find((look) => look !== undefined)
+): readonly ObjectEvent[] {
+  const shown = before.find((result) => result !== undefined)
   if (now === undefined) return shown ? [{ type: 'DELETED', object: shown }] : []
   if (shown === undefined) return [{ type: 'ADDED', object: now }]
-  const same = before.every((look) => look && Buffer.compare(look.bytes, now.bytes) === 0)
+  const same = before.every((result) => result && Buffer.compare(result.bytes, now.bytes) === 0)
   if (same) return []
   return [{ type: before.includes(undefined) ? 'ADDED' : 'MODIFIED', object: now }]
 }

@@ -16,35 +16,32 @@ import {
   type Value,
 } from './value.ts'
 
-/** How deep comprehensions may stand in one another. */
+/** How deep comprehensions may be nested. */
 export const deepestComprehension = 2
 
 export type Run = (evaluation: Evaluation) => Value
 
-/** What expressions may speak of besides the object. */
+/** The variables of expressions besides the object. */
 export type Variable = 'node' | 'pool'
 
-/** A part of an expression: what is known of its value, and how to come to it. */
+/** A part of an expression: what is known of its value, and how to evaluate it. */
 interface Part {
   readonly shape: Shape
   readonly run: Run
-  /** Where in the object it stands, where that is known beforehand. */
+  /** Its path in the object, where known in advance. */
   readonly path?: Path
-  /** Whether something is there; only of what may not be. */
+  /** Whether a value exists; only for what may be absent. */
   readonly has?: Run
 }
 
-/** Something wrong with an expression, and where. */
+/** A mistake in an expression. */
 export interface CelMistake {
   readonly what: string
-  /** Characters before it. */
+  /** The offset in characters. */
   readonly at: number
 }
 
-/**
- * Makes of a parsed expression what evaluates it, and says all that is wrong with it for objects of
- * one shape.
- */
+/** Compiles a parsed expression, and collects its mistakes for objects of one shape. */
 export class Compiler {
   readonly mistakes: CelMistake[] = []
   readonly variables = new Set<Variable>()
@@ -56,10 +53,7 @@ export class Compiler {
     this.#object = object
   }
 
-  /**
-   * The expression as a value, which cannot be a whole message: it might have fields that nobody
-   * knows here.
-   */
+  /** Compiles an expression whose value is no whole message, which might have unknown fields. */
   value(node: ASTNode): Run {
     return this.#whole(node).run
   }
@@ -67,15 +61,15 @@ export class Compiler {
   #whole(node: ASTNode): Part {
     const part = this.#readable(node)
     if (hasMessage(part.shape))
-      this.#wrong(node, `${textOf(node)} is not to be taken as a whole: name its fields`)
+      this.#wrong(node, `${textOf(node)} cannot be used as a whole: name its fields`)
     return part
   }
 
-  /** A part whose value is asked for, and not only what stands in it. */
+  /** A part whose value is used, and not only fields of it. */
   #readable(node: ASTNode): Part {
     const part = this.#part(node)
     return part.path?.length === 0
-      ? this.#wrong(node, 'object is not to be taken as a whole: name its fields')
+      ? this.#wrong(node, 'object cannot be used as a whole: name its fields')
       : part
   }
 
@@ -166,7 +160,7 @@ export class Compiler {
     return this.#at(base, name, this.#fieldOf(node, base, name))
   }
 
-  /** The member of that name, by path where the path of what it is in is known. */
+  /** The member of that name, by path where the path of its parent is known. */
   #at(base: Part, key: string | number, shape: Shape): Part {
     if (base.path) {
       const path = this.#known([...base.path, key])
@@ -189,7 +183,7 @@ export class Compiler {
     }
   }
 
-  /** One array for each path, by which what was read is found again. */
+  /** One array for each path, by whose identity values that were read are found again. */
   #known(path: Path): Path {
     const key = JSON.stringify(path)
     const known = this.#paths.get(key)
@@ -200,7 +194,7 @@ export class Compiler {
 
   #fieldOf(node: ASTNode, { shape, path }: Part, name: string): Shape {
     if (path?.length === 0 && (name === 'kind' || name === 'apiVersion'))
-      return this.#wrong(node, `${textOf(node)} is not there in lists`).shape
+      return this.#wrong(node, `${textOf(node)} is absent in lists`).shape
     switch (shape.kind) {
       case 'any':
         return any
@@ -229,7 +223,7 @@ export class Compiler {
     if (base.shape.kind === 'scalar')
       return this.#wrong(node, `${textOf(node)}: no scalar has elements`)
     const shape = base.shape.kind === 'any' ? any : base.shape.of
-    // Of an unknown shape a number may be a list's position only.
+    // In a value of unknown shape a number may only be a list index.
     if (
       typeof constant === 'bigint' &&
       constant >= 0n &&
@@ -273,12 +267,12 @@ export class Compiler {
         node,
         `${name} takes ${fewest === most ? fewest : `${fewest} or ${most}`} arguments`,
       )
-    // How many elements a list has does not depend on what they are.
+    // The size of a list does not depend on its elements.
     const runs = values.map((value) => {
       const part = this.#readable(value)
       if (name === 'size' && part.shape.kind === 'list') return part.run
       if (hasMessage(part.shape))
-        this.#wrong(value, `${textOf(value)} is not to be taken as a whole: name its fields`)
+        this.#wrong(value, `${textOf(value)} cannot be used as a whole: name its fields`)
       return part.run
     })
     return {
@@ -306,7 +300,7 @@ export class Compiler {
       shape: scalar,
       run(evaluation) {
         if (!base.path || base.path.length === 0) return has(evaluation)
-        // As in CEL, what the field would be in has to be there.
+        // As in CEL, the parent of the field has to exist.
         return evaluation.has(base.path) ? has(evaluation) : absent(base.path)
       },
     }
@@ -326,7 +320,7 @@ export class Compiler {
     if (this.#locals.length >= deepestComprehension)
       return this.#wrong(
         node,
-        `${name} stands in more than ${deepestComprehension - 1} other: what it costs has no bound`,
+        `${name} is nested in more than ${deepestComprehension - 1} other: its cost has no bound`,
       )
     const { shape, run: range } = this.#readable(receiver)
     if (shape.kind === 'message' || shape.kind === 'scalar')
@@ -421,10 +415,7 @@ export class Compiler {
     }
   }
 
-  /**
-   * `deciding`: the operand that decides alone, wherever it stands and whatever becomes of the
-   * other.
-   */
+  /** `deciding`: the operand that decides alone, on either side, even if the other one fails. */
   #logic(nodes: readonly [ASTNode, ASTNode], deciding: boolean): Part {
     const [left, right] = [this.value(nodes[0]), this.value(nodes[1])]
     return {
@@ -475,12 +466,14 @@ export class Compiler {
 const truth = (value: Value): boolean | Failure =>
   typeof value === 'boolean' || value instanceof Failure
     ? value
-    : new Failure(`no such overload: ${typeOf(value)} where true or false is wanted`)
+    : new Failure(`no such overload: ${typeOf(value)} where a bool is expected`)
 
-/** Each element with what the first expression makes of it, and the second where that is true. */
+/**
+ * Each element with the value of the first expression, and of the second where the first is true.
+ */
 type Loop = (each: Iterable<readonly [Value, Value, Value]>, expressions: number) => Value
 
-/** One element that decides is enough, whatever becomes of the others. */
+/** One deciding element is sufficient, even if others fail. */
 const quantifier =
   (deciding: boolean): Loop =>
   (each) => {
@@ -527,10 +520,10 @@ const comprehensions: Readonly<Record<string, Loop>> = {
 
 const unavailable = (name: string): string =>
   name === 'matches'
-    ? 'matches() is not available: what a regular expression costs has no bound'
+    ? 'matches() is not available: the cost of a regular expression has no bound'
     : `${name}() is not available`
 
-/** The part of the expression, in short. */
+/** The text of a part, shortened. */
 function textOf({ input, start, end }: ASTNode): string {
   const text = input.slice(start, end)
   return text.length > 60 ? `${text.slice(0, 57)}...` : text

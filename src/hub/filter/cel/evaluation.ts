@@ -3,32 +3,32 @@ import type { Json } from '../../../api/kube/json.ts'
 import { Failure, keysOf, fromJson, listOf, type List, type Value } from './value.ts'
 
 /**
- * What one evaluation may take: a predicate of ten steps for each of a thousand endpoints, and as
+ * The budget of one evaluation: a predicate of ten steps for each of a thousand endpoints, and as
  * much again four times.
  */
 export const mostSteps = 50_000
 
-/** Text is gone through as fast as sixty-four characters a step. */
+/** The characters of text that one step covers. */
 export const charactersAStep = 64
 
-/** Keys of a map are gathered as fast as four a step. */
+/** The map keys that one step covers. */
 export const keysAStep = 4
 
-/** The longest text that an expression may make. */
+/** The longest text that an expression may produce. */
 export const longestText = 64 * 1024
 
-/** An expression that would go on for too long: nothing catches this within it. */
+/** An expression over its budget, which nothing within it can catch. */
 class TooCostly extends Error {
   readonly code = 'TOO_COSTLY'
 }
 
-/** What expressions know besides the object. */
+/** The values of the variables besides the object. */
 export interface VariableValues {
   readonly node: Json | undefined
   readonly pool: Json | undefined
 }
 
-/** One object's evaluation: what it has read of it, and what it has spent. */
+/** The evaluation for one object: the values read, and the budget spent. */
 export class Evaluation {
   /** The variables of comprehensions, the innermost last. */
   readonly locals: Value[] = []
@@ -42,7 +42,7 @@ export class Evaluation {
     this.variables = known
   }
 
-  /** Throws where the evaluation has gone on for long enough. */
+  /** Throws where the budget is exceeded. */
   spend(steps: number): void {
     this.#steps -= steps
     if (this.#steps < 0) throw new TooCostly(`the expression takes more than ${mostSteps} steps`)
@@ -52,14 +52,14 @@ export class Evaluation {
     this.spend(1 + texts.reduce((sum, { length }) => sum + length, 0) / charactersAStep)
   }
 
-  /** The keys of a map, which are gathered anew each time; `undefined` where the value is none. */
+  /** The keys of a map, collected anew each time; `undefined` where the value is none. */
   keysOf(value: Value): readonly Value[] | undefined {
     const keys = keysOf(value)
     if (keys) this.spend(keys.length / keysAStep)
     return keys
   }
 
-  /** What a comprehension goes through: the elements of a list, the keys of a map. */
+  /** What a comprehension iterates over: the elements of a list, the keys of a map. */
   rangeOf(value: Value): List | undefined {
     const list = listOf(value)
     if (list) return list
@@ -67,12 +67,12 @@ export class Evaluation {
     return keys && { length: keys.length, at: (index) => keys[index] ?? null }
   }
 
-  /** Whether the object has anything at a path; nothing is decoded for it. */
+  /** Whether the object has a value at a path, without decoding it. */
   has(path: Path): boolean {
     return this.#cursor.has(path)
   }
 
-  /** What the object has at a path, read once; `path` is known by its identity. */
+  /** The object's value at a path, read once for each `path` instance. */
   read(path: Path): Value | undefined {
     if (this.#read.has(path)) return this.#read.get(path)
     // Mostly a scalar, which is read without decoding anything beside it.

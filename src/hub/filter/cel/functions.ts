@@ -2,7 +2,7 @@ import type { Evaluation } from './evaluation.ts'
 import { boundText, inRange, itemsOf } from './operators.ts'
 import { Failure, listOf, MadeList, typeOf, type Value } from './value.ts'
 
-/** `values`: the receiver, where there is one, and the arguments; all of them have a value. */
+/** `values`: the receiver, if any, and the arguments, none of which is a failure. */
 type Call = (values: readonly Value[], evaluation: Evaluation) => Value
 
 const wrong = (name: string, values: readonly Value[]): Failure =>
@@ -82,7 +82,7 @@ function bool([value = null]: readonly Value[]): Value {
   return wrong('bool', [value])
 }
 
-/** A function or method, by its name and how many arguments it may take beside the receiver. */
+/** A function or method with the number of its arguments besides the receiver. */
 export interface KnownFunction {
   readonly call: Call
   readonly fewest: number

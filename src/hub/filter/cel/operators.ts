@@ -17,11 +17,11 @@ const noOverload = (operator: string, left: Value, right: Value): Failure =>
   new Failure(`no such overload: ${typeOf(left)} ${operator} ${typeOf(right)}`)
 
 /**
- * As in CEL: numbers by their value, whatever their types; what is of two other types is not equal.
+ * As in CEL: numbers compare by value across types; values of other different types are not equal.
  */
 export function isEqual(left: Value, right: Value, evaluation: Evaluation): boolean {
   evaluation.spend(1)
-  // A whole number and one with a fraction compare as numbers do.
+  // Compares a bigint with a number.
   if (isNumber(left) && isNumber(right)) return left == right // oxlint-disable-line eqeqeq
   if (typeof left === 'string' && typeof right === 'string') {
     if (left.length !== right.length) return false
@@ -59,7 +59,7 @@ function orderOf(left: Value, right: Value, evaluation: Evaluation): number | un
   }
   if (typeof left === 'string' && typeof right === 'string') {
     evaluation.spendOnText(left, right)
-    // By code points, which JavaScript's own order is not.
+    // By code points, unlike JavaScript's own order.
     return Buffer.compare(Buffer.from(left), Buffer.from(right))
   }
   return typeof left === 'boolean' && typeof right === 'boolean'
@@ -103,7 +103,7 @@ function added(left: Value, right: Value, evaluation: Evaluation): Value {
   return new MadeList([...itemsOf(one), ...itemsOf(other)])
 }
 
-/** Text of a length that is known before it is made. */
+/** Makes a text whose length is known before. */
 export const boundText = (length: number, make: () => string): string | Failure =>
   length > longestText ? new Failure(`a text of more than ${longestText} characters`) : make()
 
@@ -121,7 +121,7 @@ function isIn(left: Value, right: Value, evaluation: Evaluation): Value {
   return memberOf(right, left) !== undefined
 }
 
-/** The operators with two operands that both have a value. */
+/** The binary operators, for operands that are no failures. */
 export const operators: Readonly<Record<string, Binary>> = {
   '==': (left, right, evaluation) => isEqual(left, right, evaluation),
   '!=': (left, right, evaluation) => !isEqual(left, right, evaluation),

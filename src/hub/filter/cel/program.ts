@@ -10,10 +10,10 @@ import { Evaluation, type VariableValues } from './evaluation.ts'
 import { any, type Shape } from './shape.ts'
 import type { Value } from './value.ts'
 
-/** The longest expression that is read, in characters. */
+/** The longest accepted expression, in characters. */
 export const longestExpression = 4096
 
-/** Each node is gone through at least once for an object, and recursively. */
+/** Each node is visited at least once per object, recursively. */
 export const parserLimits = {
   maxAstNodes: 500,
   maxDepth: 32,
@@ -22,28 +22,25 @@ export const parserLimits = {
   maxCallArguments: 8,
 }
 
-/**
- * The parser and the types are the library's; what an expression costs is bounded by our own
- * evaluation.
- */
+/** The library parses and checks types; our own evaluation bounds the cost. */
 const environment = new Environment({ limits: parserLimits, homogeneousAggregateLiterals: false })
   .registerVariable('object', 'dyn')
   .registerVariable('node', 'dyn')
   .registerVariable('pool', 'dyn')
 
-/** An expression that is ready to be evaluated. */
+/** A compiled expression. */
 export interface Program {
-  /** What it speaks of besides the object. */
+  /** The variables that it uses besides the object. */
   readonly variables: ReadonlySet<Variable>
-  /** What it comes to for an object; throws where it would cost too much. */
+  /** Its value for an object. Throws where it exceeds its budget. */
   evaluate(cursor: Cursor, known: VariableValues): Value
 }
 
 export type Compiled = { readonly program: Program } | { readonly mistakes: readonly CelMistake[] }
 
 /**
- * Reads an expression in CEL over `object`, `node` and `pool`, which is to come to a value of one
- * of `types`. `shapes` are what is known of the objects: all paths must be known in one of them.
+ * Compiles a CEL expression over `object`, `node` and `pool`, whose value must have one of `types`.
+ * `shapes` describe the objects: one of them has to have all paths of the expression.
  */
 export function compile(
   text: string,
@@ -56,10 +53,10 @@ export function compile(
   if ('mistakes' in parsed) return parsed
   const { ast, type } = parsed
   if (types && type !== undefined && type !== 'dyn' && !types.includes(type))
-    return { mistakes: [{ what: `comes to ${type} where ${types.join(' or ')} is wanted`, at: 0 }] }
+    return { mistakes: [{ what: `has type ${type}, but must be ${types.join(' or ')}`, at: 0 }] }
   const found = shapes.map((shape) => mistakesOf(ast, shape))
   if (!found.some((mistakes) => mistakes.length === 0)) return { mistakes: found[0] ?? [] }
-  // What is known of an object is checked by now; how it is read does not depend on it.
+  // The paths are checked by now; how they are read does not depend on the shape.
   const compiler = new Compiler(any)
   const run = compiler.value(ast)
   return {
@@ -77,12 +74,12 @@ function parse(
   | { readonly mistakes: readonly CelMistake[] } {
   try {
     const parsed = environment.parse(text)
-    // What is wrong by itself is told better by the compiler, which knows what there is.
+    // The compiler reports general mistakes better, as it knows what is available.
     const own = mistakesOf(parsed.ast, any)
     if (own.length > 0) return { mistakes: own }
     const { valid, error, type } = parsed.check()
     if (valid) return { ast: parsed.ast, type }
-    // The library's has() knows no positions in lists; what ours takes the compiler has seen.
+    // The library's has() rejects list indexes; the compiler has checked ours.
     if (error?.code === 'invalid_macro_argument') return { ast: parsed.ast, type: undefined }
     return { mistakes: [mistakeOf(error)] }
   } catch (cause) {

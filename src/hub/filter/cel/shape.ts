@@ -1,10 +1,7 @@
 import { fieldNamed } from '../../../api/codec/protobuf/field-path.ts'
 import type { Field, MessageSchema } from '../../../api/codec/schema/schema.ts'
 
-/**
- * What is known of a value before there is one: its fields by the tables, or that they are nobody's
- * to know.
- */
+/** What is known in advance of a value: its fields by the schema, or that any are possible. */
 export type Shape =
   | { readonly kind: 'any' }
   | { readonly kind: 'scalar' }
@@ -15,7 +12,9 @@ export type Shape =
 export const any: Shape = { kind: 'any' }
 export const scalar: Shape = { kind: 'scalar' }
 
-/** The shape of a message's field. Throws a `PathError` where the tables have none of that name. */
+/**
+ * The shape of a message's field. Throws a `PathError` where the schema has no field of that name.
+ */
 export function fieldShape(schema: MessageSchema, name: string): Shape {
   const { field } = fieldNamed(schema, name)
   const one = valueShape(field)
@@ -23,7 +22,7 @@ export function fieldShape(schema: MessageSchema, name: string): Shape {
   return field.repeated ? { kind: 'list', of: one } : one
 }
 
-/** Raw JSON within protobuf, which no path leads into. */
+/** Raw JSON in protobuf, which no path enters. */
 const raw: MessageSchema = { name: 'raw JSON', fields: {} }
 
 function valueShape({ type, message }: Field): Shape {
@@ -34,18 +33,15 @@ function valueShape({ type, message }: Field): Shape {
 }
 
 /**
- * Whether a value of this shape may have fields that are not known here: it cannot be compared, nor
- * counted, as a whole.
+ * Whether a value of this shape may have unknown fields, so that it cannot be compared or counted
+ * as a whole.
  */
 export function hasMessage(shape: Shape): boolean {
   if (shape.kind === 'message') return true
   return (shape.kind === 'list' || shape.kind === 'map') && hasMessage(shape.of)
 }
 
-/**
- * The shape of what may be either; `undefined` where the fields of the one are not those of the
- * other.
- */
+/** The shape of a value that has one of two; `undefined` where their fields differ. */
 export function commonShape(one: Shape, other: Shape): Shape | undefined {
   if (isSame(one, other)) return one
   return hasMessage(one) || hasMessage(other) ? undefined : any

@@ -1,8 +1,8 @@
 import { isList, isObject, type Json, type JsonObject } from '../../../api/kube/json.ts'
 
 /**
- * What an expression comes to: whole numbers are bigints, others numbers; lists and maps as JSON
- * has them, or made by the expression.
+ * A value of an expression: integers are bigints, other numbers are numbers; lists and maps are
+ * those of JSON, or made by the expression.
  */
 export type Value =
   | string
@@ -34,7 +34,10 @@ export class MadeMap {
   }
 }
 
-/** Why there is no value: a value of its own, since `false && failure` is false, as in CEL. */
+/**
+ * The reason for a missing value. It is a value itself, since `false && failure` is false, as in
+ * CEL.
+ */
 export class Failure {
   readonly reason: string
 
@@ -43,13 +46,13 @@ export class Failure {
   }
 }
 
-/** A list, whoever made it. */
+/** A list of either kind. */
 export interface List {
   readonly length: number
   at(index: number): Value
 }
 
-/** What JSON has, as an expression sees it: numbers without a fraction are whole numbers. */
+/** A JSON value as an expression sees it: numbers without a fraction are integers. */
 export const fromJson = (json: Json | undefined): Value | undefined =>
   typeof json === 'number' && Number.isSafeInteger(json) ? BigInt(json) : (json ?? undefined)
 
@@ -70,8 +73,8 @@ export function keysOf(value: Value): readonly Value[] | undefined {
 }
 
 /**
- * What a map has under a key; `undefined`: nothing, or a failure where the value is no map. What is
- * null or an empty list is not there.
+ * A map's value for a key; `undefined` where it has none, or a failure where the value is no map.
+ * Null and empty lists count as absent.
  */
 export function memberOf(value: Value, key: Value): Value | undefined {
   if (value instanceof Failure) return value
@@ -82,11 +85,11 @@ export function memberOf(value: Value, key: Value): Value | undefined {
   return isThere(member) ? fromJson(member) : undefined
 }
 
-/** A key in a message. */
+/** A key for an error message. */
 export const shownKey = (key: Value): string =>
   typeof key === 'object' ? typeOf(key) : String(key).slice(0, 100)
 
-/** As protobuf knows it: an empty list is none. */
+/** As in protobuf, an empty list is absent. */
 const isThere = (json: Json | undefined): boolean =>
   json !== undefined && json !== null && !(isList(json) && json.length === 0)
 
@@ -98,7 +101,7 @@ const isJsonObject = (value: Value): value is JsonObject =>
 export const isNumber = (value: Value): value is bigint | number =>
   typeof value === 'bigint' || typeof value === 'number'
 
-/** As CEL names types. */
+/** The CEL name of a value's type. */
 export function typeOf(value: Value): string {
   if (value === null) return 'null'
   if (value instanceof Failure) return 'failure'

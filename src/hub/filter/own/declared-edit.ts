@@ -8,12 +8,12 @@ import { fieldShape, type Shape } from '../cel/shape.ts'
 import { Failure, keysOf, listOf, memberOf, type Value } from '../cel/value.ts'
 import type { ResourceShapes } from './resources.ts'
 
-/** What a declared filter does to an object. */
+/** An edit that a declared filter makes. */
 export type DeclaredEdit =
   | { readonly op: 'remove'; readonly path: Path }
   | { readonly op: 'set'; readonly path: Path; readonly value: EditValue | Program }
 
-/** The edit for one object. Throws where its expression has no value. */
+/** The edit for one object. Throws where its expression fails. */
 export function editFor(edit: DeclaredEdit, cursor: Cursor, known: VariableValues): Edit {
   if (edit.op === 'remove') return edit
   const { path, value } = edit
@@ -26,15 +26,14 @@ const isProgram = (value: EditValue | Program): value is Program =>
   typeof value === 'object' && 'evaluate' in value && typeof value.evaluate === 'function'
 
 /**
- * Why an edit can be made in none of the versions that are known of a resource; `undefined`: it
- * can.
+ * Why an edit is impossible in every known version of a resource; `undefined` where it is possible.
  */
 export function whyImpossible(
   edit: DeclaredEdit,
   { versions }: ResourceShapes,
 ): string | undefined {
   const reasons = versions.map(({ gvk, shape, inProtobuf }) => {
-    // Into a list of one, since what is in an empty one nobody can tell.
+    // Into a list of one element: an empty list would accept any path.
     const path = edit.path.map((step) => (step === '*' || typeof step === 'number' ? 0 : step))
     try {
       checkPath(shape, path)
@@ -54,15 +53,14 @@ export function whyImpossible(
 
 function checkPath(shape: Shape, [step, ...rest]: Path): void {
   if (step === undefined || shape.kind === 'any') return
-  if (shape.kind === 'scalar') throw new PathError(`${step} in what is no object`)
+  if (shape.kind === 'scalar') throw new PathError(`${step} in a value without fields`)
   if (shape.kind === 'message') checkPath(fieldShape(shape.schema, String(step)), rest)
   else if ((typeof step === 'number') === (shape.kind === 'list')) checkPath(shape.of, rest)
   else throw new PathError(`no ${shape.kind} has ${step}`)
 }
 
 /**
- * A constant as an edit takes it; `undefined` where there is null in it, which no field of an
- * object is set to.
+ * A constant as an edit value; `undefined` where it contains null, which no field can be set to.
  */
 export function constantOf(json: Json): EditValue | undefined {
   if (json === null) return undefined
@@ -77,10 +75,10 @@ export function constantOf(json: Json): EditValue | undefined {
     : (Object.fromEntries(members) as Record<string, EditValue>)
 }
 
-/** What an expression came to, as an edit takes it. Throws for what it cannot take. */
+/** The result of an expression as an edit value. Throws where an edit cannot take it. */
 function editValueOf(value: Value): EditValue {
   if (value instanceof Failure) throw new Error(value.reason)
-  if (value === null) throw new Error('no field is set to null')
+  if (value === null) throw new Error('a field cannot be set to null')
   if (typeof value === 'bigint') {
     if (!Number.isSafeInteger(Number(value))) throw new Error('a number beyond 2^53')
     return Number(value)
@@ -91,7 +89,7 @@ function editValueOf(value: Value): EditValue {
   const keys = keysOf(value) ?? []
   return Object.fromEntries(
     keys.map((key) => {
-      if (typeof key !== 'string') throw new Error('a key that is no text')
+      if (typeof key !== 'string') throw new Error('a map key that is no string')
       return [key, editValueOf(memberOf(value, key) ?? null)]
     }),
   )

@@ -12,21 +12,21 @@ import { parsePath } from './edit-path.ts'
 import type { Mistakes } from './mistakes.ts'
 import { isOfResources, resourceShapes, type ResourceShapes } from './resources.ts'
 
-/** In one file. */
+/** Per file. */
 export const mostFilters = 100
 export const mostEdits = 20
-/** Of a file that is no YAML, one mistake follows from another. */
+/** In a file that is not YAML, one mistake causes the next. */
 const mostErrors = 10
 
 const keys = ['name', 'components', 'group', 'resources', 'verbs', 'when', 'then', 'onError']
-/** Replies to writes as well: who writes an object is shown it as who reads it. */
+/** Includes replies to writes: the writer of an object gets it filtered, as its readers do. */
 const defaultVerbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The filters that a file in YAML declares: a list of conditions in CEL and what becomes of the
- * objects that meet them.
+ * The filters declared in a YAML file: conditions in CEL, and what happens to the objects that meet
+ * them.
  */
 export function filtersDeclaredIn(
   content: string,
@@ -34,8 +34,7 @@ export function filtersDeclaredIn(
   mistakes: Mistakes,
 ): readonly FilterDefinition[] {
   const lines = new LineCounter()
-  // The parser compares each key of a map with all before it, which takes minutes where there are
-  // many.
+  // The parser compares each key of a map with all before it, which takes minutes for many keys.
   const document = parseDocument(content, { lineCounter: lines, uniqueKeys: false })
   for (const { message, linePos } of document.errors.slice(0, mostErrors)) {
     const [{ line } = { line: 1 }] = linePos ?? []
@@ -49,8 +48,8 @@ export function filtersDeclaredIn(
     return []
   }
   return list.flatMap((fields: unknown, at) => {
-    const place = new YamlLocation(document, lines, mistakes, [at])
-    const filter = new Declaration(place).read(fields)
+    const location = new YamlLocation(document, lines, mistakes, [at])
+    const filter = new Declaration(location).read(fields)
     return filter ? [{ ...filter, revision: hash }] : []
   })
 }
@@ -64,7 +63,7 @@ function isAnyKeyTwice(document: Document, lines: LineCounter, mistakes: Mistake
         if (!isScalar(key)) continue
         const { line } = lines.linePos(key.range?.[0] ?? 0)
         if (keys.has(key.value)) {
-          mistakes.say(`line ${line}`, `${printed(key.value)} stands twice in one map`)
+          mistakes.say(`line ${line}`, `${printed(key.value)} appears twice in one map`)
           return visit.BREAK
         }
         keys.add(key.value)
@@ -75,7 +74,7 @@ function isAnyKeyTwice(document: Document, lines: LineCounter, mistakes: Mistake
   return mistakes.all.length > length
 }
 
-/** Aliases are unfolded, within reason. */
+/** Expands aliases, up to a limit. */
 function plain(document: Document, mistakes: Mistakes): unknown {
   try {
     return document.toJS({ maxAliasCount: 50 })
@@ -85,7 +84,7 @@ function plain(document: Document, mistakes: Mistakes): unknown {
   }
 }
 
-/** A place in the file, for saying what is wrong there. */
+/** A location in the file, to report mistakes at. */
 class YamlLocation {
   readonly #document: Document
   readonly #lines: LineCounter
@@ -120,7 +119,7 @@ class YamlLocation {
     return this.#mistakes.all.length
   }
 
-  /** Of what stands there, or of what it would stand in. */
+  /** The line of the node at this location, or of its nearest parent. */
   #line(): number {
     for (let length = this.#path.length; length >= 0; length--) {
       const node = this.#document.getIn(this.#path.slice(0, length), true) as
@@ -133,18 +132,18 @@ class YamlLocation {
 
 /** One filter of the file. */
 class Declaration {
-  readonly #place: YamlLocation
+  readonly #location: YamlLocation
   readonly #roots = new Set<Variable>()
 
-  constructor(place: YamlLocation) {
-    this.#place = place
+  constructor(location: YamlLocation) {
+    this.#location = location
   }
 
-  /** `undefined` where something is wrong with it. */
+  /** `undefined` where it has a mistake. */
   read(fields: unknown): FilterDefinition | undefined {
-    const { wrong, mistakes } = this.#place
+    const { wrong, mistakes } = this.#location
     if (!isFields(fields)) {
-      wrong(`is no filter, but ${printed(fields)}`)
+      wrong(`must declare a filter, not ${printed(fields)}`)
       return undefined
     }
     checkKeys(fields, keys, wrong)
@@ -154,9 +153,9 @@ class Declaration {
     const rule = { components: fields['components'], resources: fields['resources'], group, verbs }
     if (!checkRule(rule, wrong)) return undefined
     const objects = resourceShapes(rule)
-    const when = this.#expression(fields['when'], ['bool'], objects, this.#place.in('when'))
+    const when = this.#expression(fields['when'], ['bool'], objects, this.#location.in('when'))
     const then = this.#then(fields['then'], objects)
-    if (!when || !then || this.#place.mistakes > mistakes) return undefined
+    if (!when || !then || this.#location.mistakes > mistakes) return undefined
     return this.#definition(
       isOfResources(objects),
       fields['name'] as string,
@@ -168,7 +167,7 @@ class Declaration {
   }
 
   #definition(
-    isMeant: (cursor: Cursor) => boolean,
+    applies: (cursor: Cursor) => boolean,
     name: string,
     { components, group, resources, verbs }: FilterRule,
     onError: 'pass' | 'withhold',
@@ -184,9 +183,9 @@ class Declaration {
       awaits: needs,
       create: (inputs) => {
         const missing = needs.filter((name) => inputs[name] === undefined)
-        if (missing.length > 0) return failing(isMeant, missing)
+        if (missing.length > 0) return failing(applies, missing)
         const { node, pool } = inputs
-        return judging(isMeant, { node: jsonOf(node), pool: jsonOf(pool) }, when, then)
+        return judging(applies, { node: jsonOf(node), pool: jsonOf(pool) }, when, then)
       },
     }
   }
@@ -195,10 +194,10 @@ class Declaration {
     text: unknown,
     types: readonly string[] | undefined,
     objects: readonly ResourceShapes[],
-    place: YamlLocation,
+    location: YamlLocation,
   ): Program | undefined {
     if (typeof text !== 'string') {
-      place.wrong(`must be an expression in CEL, not ${printed(text)}`)
+      location.wrong(`must be an expression in CEL, not ${printed(text)}`)
       return undefined
     }
     let program: Program | undefined
@@ -214,7 +213,7 @@ class Declaration {
         for (const { what, at } of compiled.mistakes) {
           if (said.has(what)) continue
           said.add(what)
-          place.wrong(`character ${at + 1}: ${what} (${resource})`)
+          location.wrong(`character ${at + 1}: ${what} (${resource})`)
         }
     }
     for (const root of program?.variables ?? []) this.#roots.add(root)
@@ -225,42 +224,44 @@ class Declaration {
     then: unknown,
     objects: readonly ResourceShapes[],
   ): 'withhold' | DeclaredEdit[] | undefined {
-    const place = this.#place.in('then')
+    const location = this.#location.in('then')
     if (then === 'withhold') return then
     if (!Array.isArray(then) || then.length === 0 || then.length > mostEdits) {
-      place.wrong(`must be withhold or a list of at most ${mostEdits} edits, not ${printed(then)}`)
+      location.wrong(
+        `must be withhold or a list of at most ${mostEdits} edits, not ${printed(then)}`,
+      )
       return undefined
     }
-    return then.flatMap((fields: unknown, at) => this.#edit(fields, objects, place.in(at)) ?? [])
+    return then.flatMap((fields: unknown, at) => this.#edit(fields, objects, location.in(at)) ?? [])
   }
 
   #edit(
     fields: unknown,
     objects: readonly ResourceShapes[],
-    place: YamlLocation,
+    location: YamlLocation,
   ): DeclaredEdit | undefined {
     if (!isFields(fields) || 'set' in fields === 'remove' in fields) {
-      place.wrong(
+      location.wrong(
         'must be { set: PATH, value: CONSTANT }, { set: PATH, expression: CEL } or { remove: PATH }',
       )
       return undefined
     }
     const op = 'set' in fields ? 'set' : 'remove'
-    checkKeys(fields, op === 'set' ? ['set', 'value', 'expression'] : ['remove'], place.wrong)
+    checkKeys(fields, op === 'set' ? ['set', 'value', 'expression'] : ['remove'], location.wrong)
     const text = fields[op]
     const path = typeof text === 'string' ? parsePath(text) : undefined
     if (!path) {
-      place.wrong(
+      location.wrong(
         `${printed(text)} is no path such as spec.ports[*].name or metadata.labels['a.example/b']`,
       )
       return undefined
     }
     const edit: DeclaredEdit | undefined =
-      op === 'remove' ? { op, path } : this.#set(path, fields, objects, place)
+      op === 'remove' ? { op, path } : this.#set(path, fields, objects, location)
     if (!edit) return undefined
     for (const known of objects) {
       const why = whyImpossible(edit, known)
-      if (why !== undefined) place.wrong(`${String(text)}: ${why} (${known.resource})`)
+      if (why !== undefined) location.wrong(`${String(text)}: ${why} (${known.resource})`)
     }
     return edit
   }
@@ -269,46 +270,46 @@ class Declaration {
     path: DeclaredEdit['path'],
     fields: Fields,
     objects: readonly ResourceShapes[],
-    place: YamlLocation,
+    location: YamlLocation,
   ): DeclaredEdit | undefined {
     if ('value' in fields === 'expression' in fields) {
-      place.wrong('a set takes either a value or an expression')
+      location.wrong('a set takes either a value or an expression')
       return undefined
     }
     const value =
       'expression' in fields
-        ? this.#expression(fields['expression'], undefined, objects, place.in('expression'))
+        ? this.#expression(fields['expression'], undefined, objects, location.in('expression'))
         : constantOf(fields['value'] as Json)
     if (value !== undefined) return { op: 'set', path, value }
-    if ('value' in fields) place.wrong('no field is set to null: remove it')
+    if ('value' in fields) location.wrong('a field cannot be set to null: remove it')
     return undefined
   }
 }
 
-/** What the hub knows, as plain JSON: what is not known of it is left out. */
+/** Facts as plain JSON, without unknown members. */
 const jsonOf = (facts: object | null | undefined): Json | undefined =>
   facts === undefined ? undefined : (JSON.parse(JSON.stringify(facts)) as Json)
 
-/** What an expression speaks of nobody tells: what becomes of objects `onError` says. */
+/** A filter whose variables are not available here: `onError` decides on each object. */
 const failing =
-  (isMeant: (cursor: Cursor) => boolean, missing: readonly string[]): Filter =>
+  (applies: (cursor: Cursor) => boolean, missing: readonly string[]): Filter =>
   (object) => {
-    if (!isMeant(object)) return 'leave'
-    throw new Error(`${missing.join(' and ')} cannot be known here`)
+    if (!applies(object)) return 'leave'
+    throw new Error(`${missing.join(' and ')} is not available on this node`)
   }
 
 function judging(
-  isMeant: (cursor: Cursor) => boolean,
+  applies: (cursor: Cursor) => boolean,
   known: VariableValues,
   when: Program,
   then: 'withhold' | readonly DeclaredEdit[],
 ): Filter {
   return (cursor: Cursor) => {
-    if (!isMeant(cursor)) return 'leave'
+    if (!applies(cursor)) return 'leave'
     const holds = when.evaluate(cursor, known)
     if (holds === false) return 'leave'
     if (holds instanceof Failure) throw new Error(holds.reason)
-    if (holds !== true) throw new Error(`the condition came to ${typeOf(holds)}`)
+    if (holds !== true) throw new Error(`the condition has type ${typeOf(holds)}, not bool`)
     return then === 'withhold' ? then : then.map((edit): Edit => editFor(edit, cursor, known))
   }
 }

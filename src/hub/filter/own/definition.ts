@@ -6,7 +6,7 @@ import type { Mistakes } from './mistakes.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** All there are: the compiler says which is missing. */
+/** All inputs: the compiler reports a missing one. */
 const inputs: Readonly<Record<InputName, true>> = {
   nodeName: true,
   node: true,
@@ -32,20 +32,17 @@ const keys = ['name', 'revision', 'rules', 'onError', 'needs', 'awaits', 'create
 const ruleKeys = ['components', 'group', 'resources', 'verbs', 'only']
 
 const nameForm = /^[a-z][a-z0-9-]{0,62}$/
-/** As `componentOf` makes them of a User-Agent. */
+/** In the form that `componentOf` makes of a User-Agent. */
 const componentForm = /^[a-z0-9][a-z0-9._-]{0,127}$/
 const groupForm = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$/
-/** Of the core group's objects all that is written of the group is its version. */
+/** The core group's apiVersion is only a version. */
 const versionForm = /^v\d+((alpha|beta)\d+)?$/
 const resourceForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/**
- * The definition, where there is nothing wrong with it; what `create` makes shows when it is
- * called.
- */
+/** The definition, where it has no mistake. What `create` returns is checked when it is called. */
 export function checkedDefinition(
   value: unknown,
   where: string,
@@ -59,7 +56,8 @@ export function checkedDefinition(
   }
   checkKeys(value, keys, wrong)
   checkName(value['name'], wrong)
-  if (!['string', 'undefined'].includes(typeof value['revision'])) wrong('revision must be a text')
+  if (!['string', 'undefined'].includes(typeof value['revision']))
+    wrong('revision must be a string')
   checkRules(value['rules'], where, mistakes)
   checkOnError(value['onError'], wrong)
   checkInputs('needs', value['needs'], Object.keys(inputs), wrong)
@@ -71,7 +69,7 @@ export function checkedDefinition(
   return mistakes.all.length > before ? undefined : (value as unknown as FilterDefinition)
 }
 
-/** Says of each key that has no meaning here which one may have been meant. */
+/** Reports each unknown key, with a similar known one. */
 export function checkKeys(
   value: Fields,
   known: readonly string[],
@@ -116,7 +114,7 @@ function checkOnly(only: unknown, wrong: (what: string) => void): void {
     wrong(`only must be a namespace and a name, not ${printed(only)}`)
 }
 
-/** What a rule is made of, whatever else stands beside it. */
+/** Checks the fields of a rule, and ignores others. */
 export function checkRule(
   rule: Fields,
   wrong: (what: string) => void,
@@ -160,17 +158,17 @@ function checkInputs(
   wrong: (what: string) => void,
 ): void {
   if (!Array.isArray(value)) {
-    wrong(`${key} must be a list, be it empty`)
+    wrong(`${key} must be a list (it may be empty)`)
     return
   }
   for (const name of value) {
     if (typeof name === 'string' && known.includes(name)) continue
-    const of = key === 'needs' ? 'is nothing that the hub knows' : 'is not among its needs'
+    const of = key === 'needs' ? 'is not an input of filters' : 'is not among its needs'
     wrong(`${key}: ${printed(name)} ${of}${didYouMean(String(name), known)}`)
   }
 }
 
-/** A value in a message: short, whatever it is. */
+/** A value for a message: short, whatever it is. */
 export function printed(value: unknown): string {
   if (value === undefined) return 'absent'
   const text = typeof value === 'function' ? 'a function' : (jsonOf(value) ?? typeof value)
@@ -181,7 +179,7 @@ function jsonOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)
   } catch {
-    // A number that JSON does not know, or what goes round in a circle.
+    // A bigint, or a circular value.
     return undefined
   }
 }

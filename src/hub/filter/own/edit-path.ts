@@ -3,8 +3,8 @@ import type { Path } from '../../../api/codec/cursor.ts'
 const step = /\.?([A-Za-z_$][\w$-]*)|\[(\d{1,4})\]|\[(\*)\]|\[(?:'([^'\]]+)'|"([^"\]]+)")\]/y
 
 /**
- * `spec.ports[*].protocol`, `metadata.labels['example.com/x']`: a way into an object; `undefined`
- * where it is none.
+ * Parses a path in an object, such as `spec.ports[*].protocol` or
+ * `metadata.labels['example.com/x']`; `undefined` where the text is no path.
  */
 export function parsePath(text: string): Path | undefined {
   const path: (string | number)[] = []

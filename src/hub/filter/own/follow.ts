@@ -6,8 +6,8 @@ import { reasonOf } from './mistakes.ts'
 
 export interface FilterFollower extends Disposable {
   /**
-   * Follows these files from now on, and looks at them at once; what was loaded from them already
-   * is in force at once.
+   * Follows these files from now on, and checks them at once. `loaded`, if any, are their filters,
+   * which apply at once.
    */
   move(files: readonly string[], loaded?: readonly FilterDefinition[]): void
 }
@@ -15,20 +15,20 @@ export interface FilterFollower extends Disposable {
 export interface FollowFiltersOptions {
   readonly intervalMs: number
   readonly load: (files: readonly string[]) => Promise<LoadedFilters>
-  /** Filters that differ from those in force, in whole. */
+  /** Filters that differ from those in force; all of them. */
   readonly onLoaded: (filters: readonly FilterDefinition[]) => void
-  /** The files were loaded again, and hold what is in force. */
+  /** The files were loaded again, and contain the filters in force. */
   readonly onSame: () => void
   /**
-   * What is wrong with the files, given once for each change of them. The filters before stay in
-   * force, all of them.
+   * The mistakes in the files, once for each change of them. All of the former filters stay in
+   * force.
    */
   readonly onUnusable: (mistakes: readonly string[]) => void
 }
 
 /**
- * Looks at the files every `intervalMs` and loads all of them when one has changed; `first` is in
- * force to begin with.
+ * Checks the files every `intervalMs`, and loads all of them when one has changed; `first` is in
+ * force initially.
  */
 export function followFilters(
   from: readonly string[],
@@ -37,25 +37,27 @@ export function followFilters(
 ): FilterFollower {
   let files = from
   let inForce = identityOf(first)
-  // What `first` was loaded from may have changed since.
+  // The files of `first` may have changed since.
   let stamp: string | undefined
   let loading = false
   let disposed = false
-  const look = (): void => {
+  const check = (): void => {
     const current = stampOf(files)
     if (loading || current === stamp) return
     stamp = current
     loading = true
-    const meant = files
-    void attempt(meant).finally(() => {
+    const attempted = files
+    void attempt(attempted).finally(() => {
       loading = false
-      if (meant !== files && !disposed) look()
+      if (attempted !== files && !disposed) check()
     })
   }
-  const attempt = async (meant: readonly string[]): Promise<void> => {
-    const loaded = await load(meant).catch((cause: unknown) => ({ mistakes: [reasonOf(cause)] }))
-    // Where others are wanted by now, those are loaded next.
-    if (disposed || meant !== files) return
+  const attempt = async (attempted: readonly string[]): Promise<void> => {
+    const loaded = await load(attempted).catch((cause: unknown) => ({
+      mistakes: [reasonOf(cause)],
+    }))
+    // If the files to follow have changed meanwhile, those are loaded next.
+    if (disposed || attempted !== files) return
     if ('mistakes' in loaded) onUnusable(loaded.mistakes)
     else take(loaded.filters)
   }
@@ -64,16 +66,16 @@ export function followFilters(
     inForce = identityOf(filters)
     onLoaded(filters)
   }
-  const timer = every(intervalMs, look)
+  const timer = every(intervalMs, check)
   return {
     move(to, loaded) {
       if (loaded || to.join('\0') !== files.join('\0')) {
-        // What is being loaded is of another time, be it of the same files.
+        // A load in progress is outdated, even of the same files.
         files = [...to]
         stamp = undefined
       }
       if (loaded) take(loaded)
-      look()
+      check()
     },
     [Symbol.dispose]() {
       disposed = true
@@ -82,6 +84,6 @@ export function followFilters(
   }
 }
 
-/** Two lists of filters are the same where names and contents are. */
+/** Two lists of filters are the same if names and contents are. */
 const identityOf = (filters: readonly FilterDefinition[]): string =>
   JSON.stringify(filters.map(({ name, revision }) => [name, revision]))

@@ -13,8 +13,8 @@ export type LoadedFilters =
   { readonly filters: readonly FilterDefinition[] } | { readonly mistakes: readonly string[] }
 
 /**
- * Loads the filters of these files, in their order: either all, or everything that is wrong with
- * any of them. `taken` are names of filters that there are besides. Loading a module runs it.
+ * Loads the filters of these files, in order: either all of them, or all mistakes in any of them.
+ * `taken` are the names of other filters. Loading a module runs it.
  */
 export async function loadFilters(
   files: readonly string[],
@@ -28,7 +28,8 @@ export async function loadFilters(
     const loaded = await filtersOf(file, mistakes)
     for (const filter of loaded) {
       const other = names.get(filter.name)
-      if (other !== undefined) mistakes.say('', `${filter.name} is the name of ${other}, too`)
+      if (other !== undefined)
+        mistakes.say('', `the name ${filter.name} is already that of ${other}`)
       names.set(filter.name, `a filter of ${file}`)
     }
     filters.push(...loaded)
@@ -57,7 +58,7 @@ function contentOf(path: string, mistakes: Mistakes): string | undefined {
     if (untrusted === undefined) {
       if (statSync(path).size <= maxFileBytes) return readFileSync(path, 'utf8')
       mistakes.say('', 'is larger than 1 MiB')
-    } else mistakes.say('', `is not to be trusted: ${untrusted}`)
+    } else mistakes.say('', `is not trusted: ${untrusted}`)
   } catch (cause) {
     mistakes.say('', `cannot be read: ${reasonOf(cause)}`)
   }

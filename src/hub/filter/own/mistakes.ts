@@ -1,9 +1,9 @@
 import { pathToFileURL } from 'node:url'
 
-/** More than anybody mends at a time. */
+/** More than an operator corrects at once. */
 export const mostMistakes = 100
 
-/** What is wrong in a file, each said with the place where it stands. */
+/** Collects the mistakes in a file, each with its location. */
 export class Mistakes {
   readonly #file: string
   readonly all: string[] = []
@@ -12,7 +12,7 @@ export class Mistakes {
     this.#file = file
   }
 
-  /** `where`: within the file; empty: the file as a whole. */
+  /** `where`: the location in the file; empty: the whole file. */
   say(where: string, what: string): void {
     if (this.all.length === mostMistakes) this.all.push(`${this.#file}: and more`)
     if (this.all.length > mostMistakes) return
@@ -21,8 +21,8 @@ export class Mistakes {
 }
 
 /**
- * The first line of what was thrown, and in which line of `file` if it went by there. Node tells
- * the place of a mistake in the syntax only when it ends by it.
+ * The first line of a thrown value, with the line in `file` where the stack has one. For a syntax
+ * error Node reports the location only when it exits.
  */
 export function reasonOf(cause: unknown, file?: string): string {
   if (!(cause instanceof Error)) return textOf(cause)
@@ -32,7 +32,7 @@ export function reasonOf(cause: unknown, file?: string): string {
   return `${cause.name}: ${cause.message.split('\n')[0] ?? ''}${where}`
 }
 
-/** Of the call that is the nearest to what failed. */
+/** The call nearest to the failure. */
 function lineIn(file: string, { stack }: Error): string | undefined {
   const { href } = pathToFileURL(file)
   const call =
@@ -44,6 +44,6 @@ function textOf(cause: unknown): string {
   try {
     return String(cause)
   } catch {
-    return `what it throws is no error, but ${typeof cause}`
+    return `it throws a value that is no error: ${typeof cause}`
   }
 }

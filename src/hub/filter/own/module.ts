@@ -6,13 +6,13 @@ import { reasonOf, type Mistakes } from './mistakes.ts'
 import { whyUnusable } from './probe.ts'
 import { trustImportsOf } from './trusted-imports.ts'
 
-/** What a module may take until it has loaded; only one that waits for something takes longer. */
+/** The timeout for loading a module, which only a module that waits for something exceeds. */
 export const loadTimeoutMs = 10_000
 
 /**
- * The filters that a module exports, by themselves or in lists, in the order of the exports' names;
- * functions and plain values beside them are its own affair. `hash` is that of its content: each
- * content is loaded once, and stays in memory as long as the process.
+ * The filters that a module exports, singly or in lists, in the order of the exports' names; it may
+ * also export functions and plain values. `hash` is that of its content: each content is loaded
+ * once, and stays in memory for the life of the process.
  */
 export async function filtersOfModule(
   file: string,
@@ -28,26 +28,26 @@ export async function filtersOfModule(
         ? [[name, value]]
         : [],
   )
-  // What is exported twice, as by default and by its name, is one.
+  // A filter exported twice, as by default and by name, is one.
   const found = [...new Map(all.map(([name, value]) => [value, [name, value] as const])).values()]
   if (found.length === 0) mistakes.say('', `exports no filter definition${beside(exported)}`)
   return found.flatMap(([where, value]) => {
     try {
       return definitionOf(value, where, { file, hash }, mistakes) ?? []
     } catch (cause) {
-      mistakes.say(where, `cannot be looked at: ${reasonOf(cause, file)}`)
+      mistakes.say(where, `cannot be read: ${reasonOf(cause, file)}`)
       return []
     }
   })
 }
 
-/** What is exported by a module that exports no definition, which may be one half of it. */
+/** The exports of a module without a definition, which may be one half of it. */
 function beside(exported: Readonly<Record<string, unknown>>): string {
   const names = Object.keys(exported)
   return names.length === 0 ? ', nor anything else' : `, only ${printed(names)}`
 }
 
-/** Taken out of what was exported, which may be an object of a class, and may change later. */
+/** Copied from the export, which may be an instance of a class, and may change later. */
 function definitionOf(
   value: unknown,
   where: string,
@@ -86,7 +86,7 @@ async function loaded(
     loading.catch(() => undefined)
     const exported = await Promise.race([loading, late])
     if (exported !== 'late' && !('module.exports' in exported)) return exported
-    // Node keeps these by their path: another content of the file would be the first one again.
+    // Node caches CommonJS modules by path: changed content would not be loaded.
     if (exported !== 'late')
       mistakes.say('', 'is a CommonJS module: filters are exported by `export`')
     else mistakes.say('', `has not loaded after ${loadTimeoutMs / 1000} s: it waits for something`)

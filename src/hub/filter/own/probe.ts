@@ -4,7 +4,7 @@ import type { Inputs } from '../inputs.ts'
 import { isFields, printed } from './definition.ts'
 import { reasonOf } from './mistakes.ts'
 
-/** A node as there could be one, in a pool. */
+/** A sample node in a pool. */
 const sample: Inputs = {
   nodeName: 'probe',
   node: { name: 'probe', labels: { 'kubernetes.io/hostname': 'probe' }, annotations: {} },
@@ -16,16 +16,16 @@ const sample: Inputs = {
 }
 
 /**
- * Makes the filter for a made-up node and has it judge a made-up object: what is wrong with either,
- * or `undefined`. A filter may throw at such an object, which has nothing but a name; what it must
- * not do is to answer something else than filters answer. `file` is its module.
+ * Creates the filter for a sample node, and calls it with a sample object. Returns what is wrong
+ * with either, or `undefined`. The filter may throw, since the object has only a name, but it must
+ * not return anything other than a decision. `file` is its module.
  */
 export function whyUnusable(definition: FilterDefinition, file: string): string | undefined {
   let made: unknown
   try {
     made = definition.create(sample, () => undefined)
   } catch (cause) {
-    return `create throws for a made-up node: ${reasonOf(cause, file)}`
+    return `create throws for a sample node: ${reasonOf(cause, file)}`
   }
   if (made === undefined) return undefined
   const filter = filterIn(made)
@@ -35,9 +35,9 @@ export function whyUnusable(definition: FilterDefinition, file: string): string 
   if (judgement === threw || isJudgement(judgement)) return undefined
   if (judgement instanceof Promise) {
     judgement.catch(() => undefined)
-    return 'the filter is asynchronous: it must answer at once'
+    return 'the filter is asynchronous: it must return its decision at once'
   }
-  return `the filter must answer 'leave', 'withhold' or a list of edits, not ${printed(judgement)}`
+  return `the filter must return 'leave', 'withhold' or a list of edits, not ${printed(judgement)}`
 }
 
 function filterIn(made: unknown): Filter | undefined {

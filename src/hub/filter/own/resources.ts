@@ -4,8 +4,8 @@ import type { Cursor, FilterRule } from '../filter.ts'
 import { any, type Shape } from '../cel/shape.ts'
 
 /**
- * The groups that API servers themselves serve, in protobuf too (pkg/controlplane/instance.go and
- * the servers beside it, 1.36).
+ * The groups that API servers serve themselves, in protobuf as well (pkg/controlplane/instance.go
+ * and the servers beside it, 1.36).
  */
 const builtInGroups = new Set([
   '',
@@ -34,12 +34,12 @@ const builtInGroups = new Set([
   'storagemigration.k8s.io',
 ])
 
-/** The objects of one resource, as far as they are known before there are any. */
+/** What is known in advance of the objects of one resource. */
 export interface ResourceShapes {
   /** `services`, `ingresses.networking.k8s.io`. */
   readonly resource: string
   /**
-   * One for each version; a custom resource has one that knows nothing, since it comes in JSON
+   * One for each version. A custom resource has one without a schema, since it is served in JSON
    * only.
    */
   readonly versions: readonly {
@@ -60,8 +60,8 @@ export function resourceShapes({
 }
 
 /**
- * Tells the objects that a filter of these resources is about from what else an answer may hold,
- * such as the Status of a deletion.
+ * Whether an object is one of these resources, and not other content of an answer, such as the
+ * Status of a deletion.
  */
 export function isOfResources(objects: readonly ResourceShapes[]): (cursor: Cursor) => boolean {
   const kinds = new Set(
@@ -88,7 +88,7 @@ function versionsOf(group: string, resource: string): ResourceShapes['versions']
   })
   if (known.length > 0) return known
   const gvk = { group, version: 'v1', kind: unknownKind }
-  // Of all kinds of the API server's own the metadata are alike.
+  // All built-in kinds have the same metadata.
   return builtInGroups.has(group)
     ? [{ gvk, shape: { kind: 'message', schema: partialObjectMetadata }, inProtobuf: true }]
     : [{ gvk, shape: any, inProtobuf: false }]

@@ -3,16 +3,16 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { whyUntrusted } from '../../../base/ownership.ts'
 
 /**
- * The modules of filters, and what they have imported: URLs without a query. Node asks its hooks
- * about every module of the process.
+ * The modules of filters and their imports, as URLs without a query. Node calls its hooks for every
+ * module of the process.
  */
 const modules = new Set<string>()
 
 /**
- * From now on what this module imports, and what that imports in turn, has to be as trusted as the
- * module itself, statically, dynamically or by its own `require`, and whenever. An import of what
- * is not fails before it is run. A `require` that the module makes for another path
- * (`module.createRequire`) is that path's, and not checked: the module itself is trusted code.
+ * Requires from now on that what this module imports, directly or not, is as trusted as the module
+ * itself, whether statically, dynamically or by its own `require`, and at any time. An untrusted
+ * import fails before it runs. A `require` for another path (`module.createRequire`) is not
+ * checked: the module itself is trusted code.
  */
 export function trustImportsOf(file: string): void {
   if (modules.size === 0) registerHooks({ resolve: resolveTrusted })
@@ -27,12 +27,12 @@ const resolveTrusted: Resolve = (specifier, context, next) => {
   if (from === undefined || !modules.has(withoutQuery(from))) return resolved
   if (!resolved.url.startsWith('file:')) return resolved
   const url = withoutQuery(resolved.url)
-  // By the name that was written too: a link on the way to a trusted file may be another's.
+  // Also by the name as written: a link on the way to a trusted file may belong to another user.
   const named = /^(?:\.{0,2}\/|file:)/.test(specifier) ? new URL(specifier, from) : url
   for (const path of new Set([fileURLToPath(named), fileURLToPath(url)])) {
     const untrusted = whyUntrusted(path)
     if (untrusted !== undefined)
-      throw new Error(`it imports ${path}, which is not to be trusted: ${untrusted}`)
+      throw new Error(`it imports ${path}, which is not trusted: ${untrusted}`)
   }
   modules.add(url)
   return resolved

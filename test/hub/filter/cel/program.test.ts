@@ -189,7 +189,7 @@ void t.test('a path that the tables do not know is refused when it is read', asy
   t.match(mistakesIn(`object.spec.containers.filter(c, true)[0].img == ''`), [/no field img/])
   t.match(mistakesIn(`(has(object.spec.x) || object.spec.y) && true`), [/field x/, /field y/])
   t.match(mistakesIn(`object.metadata.managedFields[0].fieldsV1['f:x'] == 1`), [/raw JSON/])
-  t.match(mistakesIn(`object.kind == 'Pod'`), [/object.kind is not there in lists/])
+  t.match(mistakesIn(`object.kind == 'Pod'`), [/object.kind is absent in lists/])
   t.match(mistakesIn(`object.metadata.name.first == ''`), [/no scalar has fields/])
   t.strictSame(mistakesIn(`object.spec.anything.goes == 1`, [any]), [], 'but of a custom resource')
   t.strictSame(mistakesIn(`object.metadata.x == 1`, [pod, any]), [], 'or where one version has it')
@@ -224,7 +224,7 @@ void t.test('mistakes are said with their place', async (t) => {
     /^24: pod is not known; there are object, node and pool/,
   ])
   t.match(mistakesIn(`1 == 'a'`), [/^0: no such overload: int == string/])
-  t.strictSame(mistakesIn(`'text'`), ['0: comes to string where bool is wanted'])
+  t.strictSame(mistakesIn(`'text'`), ['0: has type string, but must be bool'])
   t.match(mistakesIn(`b'x' == 1u`), [/bytes and unsigned/, /bytes and unsigned/])
   t.match(mistakesIn(`timestamp('x') == now()`), [/^0: timestamp\(\) is not available/, /now\(\)/])
   t.match(mistakesIn(`has(object.spec['x'])`), [/^0: has\(\)/])
@@ -238,7 +238,7 @@ void t.test('what would have no bound is refused', async (t) => {
   const list = 'object.spec.containers'
   t.strictSame(mistakesIn(`${list}.exists(a, ${list}.exists(b, a.name == b.name))`), [])
   t.match(mistakesIn(`${list}.exists(a, ${list}.exists(b, ${list}.exists(c, c.name == b.name)))`), [
-    /exists stands in more than 1 other/,
+    /exists is nested in more than 1 other/,
   ])
   t.match(mistakesIn(`'${'a'.repeat(4100)}' == ''`), [/longer than 4096 characters/])
   t.match(mistakesIn(`${'('.repeat(500)}true${')'.repeat(500)}`), [/maxDepth/])

@@ -176,8 +176,8 @@ void t.test('custom resources have whatever fields they have', async (t) => {
 
 void t.test('an expression whose value no field can have fails at the object', async (t) => {
   for (const [expression, reason] of [
-    ['null', 'no field is set to null'],
-    ['{1: 2}', 'a key that is no text'],
+    ['null', 'a field cannot be set to null'],
+    ['{1: 2}', 'a map key that is no string'],
     ['9007199254740993', 'a number beyond 2^53'],
   ] as const) {
     const filters = await declared(
@@ -224,7 +224,7 @@ void t.test('all that is wrong is said at once, with line and place', async (t) 
       'line 2, filter 1: components must be a list of at least one name',
       'line 2, filter 1: verbs: lst is no verb, did you mean list?',
       'line 8, filter 2: onError must be pass or withhold, not "ignore"',
-      'line 11, filter 2, when: character 35: matches() is not available: what a regular expression costs has no bound (services)',
+      'line 11, filter 2, when: character 35: matches() is not available: the cost of a regular expression has no bound (services)',
       'line 14, filter 2, then, 0: spec.type: text is wanted (services)',
       'line 16, filter 2, then, 1: spec.tipe: no field tipe is known in ServiceSpec (services)',
       'line 18, filter 2, then, 2: metadata.name: an edit of what the object is known by (services)',
@@ -233,8 +233,8 @@ void t.test('all that is wrong is said at once, with line and place', async (t) 
       'line 22, filter 2, then, 5: spec.ports.name: no list has name (services)',
       'line 24, filter 2, then, 6, expression: character 13: Expected IDENTIFIER, got EOF (services)',
       'line 25, filter 2, then, 7: must be { set: PATH, value: CONSTANT }, { set: PATH, expression: CEL } or { remove: PATH }',
-      'line 26, filter 2, then, 8: no field is set to null: remove it',
-      'line 28, filter 3: is no filter, but "just text"',
+      'line 26, filter 2, then, 8: a field cannot be set to null: remove it',
+      'line 28, filter 3: must declare a filter, not "just text"',
     ],
   )
 })
@@ -265,7 +265,7 @@ void t.test(
   'a key that stands twice is refused, and many keys are gone through once',
   async (t) => {
     t.strictSame(await mistakesIn('- name: a\n  name: b\n'), [
-      'line 2: "name" stands twice in one map',
+      'line 2: "name" appears twice in one map',
     ])
     const many = Array.from({ length: 30_000 }, (_, at) => `  key-${at}: 1\n`).join('')
     const mistakes = await mistakesIn(`- name: a\n${many}`)

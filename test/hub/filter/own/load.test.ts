@@ -92,7 +92,7 @@ void t.test('everything that is wrong is said at once, with its place', async (t
     `${bad}: one.rules[0]: resources: "*" is no name in lower case`,
     `${bad}: one.rules[0]: verbs: lst is no verb, did you mean list?`,
     `${bad}: one: onError must be pass or withhold, not "ignore"`,
-    `${bad}: one: needs: "nodes" is nothing that the hub knows, did you mean node?`,
+    `${bad}: one: needs: "nodes" is not an input of filters, did you mean node?`,
     `${bad}: one: create must be a function`,
     `${bad}: three[0]: is no filter definition`,
     `${bad}: two: rules must be a list of at least one rule`,
@@ -116,7 +116,7 @@ void t.test('a module that cannot be loaded says why', async (t) => {
   t.match(await mistakesIn(folder.write('empty.mjs', '')), [/no filter definition, nor anything/])
   const inner = `\n\n${moduleOf('a', `'leave'`, 'create({ pool }) {\n return pool.a.b }')}`
   t.match(await mistakesIn(folder.write('inner.mjs', inner)), [
-    /create throws for a made-up node: TypeError: .* \(line 11\)$/,
+    /create throws for a sample node: TypeError: .* \(line 11\)$/,
   ])
   t.match(await mistakesIn(folder.write('missing.mjs', 'import "../../../filter/own/other.mjs"')), [
     /^cannot be loaded: Error: Cannot find module/,
@@ -128,11 +128,11 @@ void t.test('a name is a filter’s alone', async (t) => {
   const folder = new FilterFolder(t)
   const file = folder.write('f.mjs', moduleOf('masterservice', `'leave'`))
   t.strictSame(await mistakesIn(file, ['masterservice']), [
-    'masterservice is the name of a filter of the hub, too',
+    'the name masterservice is already that of a filter of the hub',
   ])
   const other = folder.write('g.mjs', moduleOf('masterservice', `'withhold'`))
   t.match(await loadFilters([file, other], []), {
-    mistakes: [`${other}: masterservice is the name of a filter of ${file}, too`],
+    mistakes: [`${other}: the name masterservice is already that of a filter of ${file}`],
   })
 })
 
@@ -144,14 +144,14 @@ void t.test('a filter is tried on a made-up object for a made-up node', async (t
   t.match(await tried(`Promise.resolve('leave')`), [/the filter is asynchronous/])
   t.match(await tried(`Promise.reject(new Error('no'))`), [/the filter is asynchronous/])
   t.match(await tried(`undefined`), [
-    /must answer 'leave', 'withhold' or a list of edits, not absent/,
+    /must return 'leave', 'withhold' or a list of edits, not absent/,
   ])
-  t.match(await tried(`[{ op: 'delete', path: ['a'] }]`), [/must answer/])
+  t.match(await tried(`[{ op: 'delete', path: ['a'] }]`), [/must return/])
   t.match(await tried(`'leave'`, `create: () => 'leave'`), [
     /create must return a function, \{ filter, before \} or undefined/,
   ])
   t.match(await tried(`'leave'`, `create() { return this.node.name }`), [
-    /create throws for a made-up node: TypeError/,
+    /create throws for a sample node: TypeError/,
   ])
   const fine = folder.write('fine.mjs', moduleOf('a', `service.value(['x']).y.z`))
   t.strictSame(await namesIn(fine), ['a'], 'throwing at such an object is no mistake')
@@ -162,7 +162,7 @@ void t.test('a module may use all that a filter can', async (t) => {
   const each = `[{ op: 'each', path: ['spec', 'ports'], change: () => 'remove' }]`
   t.strictSame(await namesIn(folder.write('each.mjs', moduleOf('a', each))), ['a'])
   t.match(await mistakesIn(folder.write('half.mjs', moduleOf('a', each.replace('change', 'x')))), [
-    /must answer/,
+    /must return/,
   ])
   const settling = `create: () => ({ filter: () => 'leave', before: () => undefined })`
   t.strictSame(await namesIn(folder.write('b.mjs', moduleOf('b', `'leave'`, settling))), ['b'])
@@ -188,25 +188,25 @@ void t.test('whatever a module exports or throws, it is said what is wrong with 
   let at = 0
   const tried = (text: string) => mistakesIn(folder.write(`${at++}.mjs`, text))
   t.match(await tried(moduleOf('a', `'leave'`, 'name: 1n')), [/name must be .*, not bigint/])
-  t.match(await tried(moduleOf('a', '1n')), [/must answer .*, not bigint/])
+  t.match(await tried(moduleOf('a', '1n')), [/must return .*, not bigint/])
   t.match(await tried(`const c = {}\nc.c = c\n${moduleOf('a', `'leave'`, 'onError: c')}`), [
     /onError must be pass or withhold, not object/,
   ])
   t.match(await tried(moduleOf('a', `'leave'`, 'get name() { throw new Error("no") }')), [
-    /cannot be looked at: Error: no/,
+    /cannot be read: Error: no/,
   ])
   const noText = 'Object.create(null)'
   t.match(await tried(moduleOf('a', `'leave'`, `create: () => { throw ${noText} }`)), [
-    /create throws for a made-up node: what it throws is no error, but object/,
+    /create throws for a sample node: it throws a value that is no error: object/,
   ])
-  t.match(await tried(`throw ${noText}`), [/cannot be loaded: what it throws is no error/])
+  t.match(await tried(`throw ${noText}`), [/cannot be loaded: it throws a value that is no error/])
 })
 
 void t.test('a file that others may change is not run', async (t) => {
   const folder = new FilterFolder(t)
   const text = `globalThis.wasRun = true\n${moduleOf('a', `'leave'`)}`
   const open = folder.write('open.mjs', text, 0o622)
-  t.match(await mistakesIn(open), [/^is not to be trusted: .*open\.mjs may be written by others/])
+  t.match(await mistakesIn(open), [/^is not trusted: .*open\.mjs may be written by others/])
   t.notOk('wasRun' in globalThis)
   const link = join(folder.path, 'link.mjs')
   symlinkSync(open, link)
@@ -215,7 +215,7 @@ void t.test('a file that others may change is not run', async (t) => {
   const file = inside.write('f.mjs', moduleOf('a', `'leave'`))
   chmodSync(inside.path, 0o777)
   t.match(await mistakesIn(file), [
-    /^is not to be trusted: .* may be written by others than its owner \(mode 777\)/,
+    /^is not trusted: .* may be written by others than its owner \(mode 777\)/,
   ])
   chmodSync(inside.path, 0o1777)
   t.strictSame(await namesIn(file), ['a'], 'in a folder such as /tmp nobody can exchange it')
