@@ -98,6 +98,12 @@ export interface CacheWatchOptions {
  */
 const missingMs = 10_000
 
+/**
+ * An upstream watch that stays open for so long has followed the log: where its version has
+ * expired, the API server says so with the head of its answer.
+ */
+const followedMs = 200
+
 /** The hub retries a refused collection after so long. */
 const refusedMs = 30_000
 
@@ -122,6 +128,8 @@ export class Cacher implements AsyncDisposable {
   #extra = ''
   /** The collection was listed after the log began. */
   #wasListed = false
+  /** An upstream watch has followed the log: it sent events, or stayed open for a while. */
+  #hasFollowed = false
   /** Aborts with a reason when no event follows in the log. */
   #logEnded = new AbortController()
   #running: { readonly ending: AbortController; readonly done: Promise<void> } | undefined
@@ -231,7 +239,7 @@ export class Cacher implements AsyncDisposable {
     const stored = storedListerWatcher({ key, representation, store, upstream, client })
     const list: typeof stored.list = async (version, ending) => {
       const isRestored = version === ''
-      const goesOn = this.#log !== undefined && !isRestored
+      const goesOn = this.#hasFollowed && !isRestored
       if (!goesOn && !this.#parts.lists) {
         this.#end('expired')
         throw new RequestRefused(410)
@@ -286,6 +294,7 @@ export class Cacher implements AsyncDisposable {
 
   #watched(is: boolean): void {
     if (is === this.#isWatched) return
+    if (!is && elapsed() - this.#lostAt >= followedMs) this.#hasFollowed = true
     this.#isWatched = is
     this.#lostAt = elapsed()
     this.#parts.hooks.onUpstreamWatches(is ? 1 : -1)
@@ -357,6 +366,7 @@ export class Cacher implements AsyncDisposable {
     }
     // No event that follows the log can be older. Whether the cluster was restored is checked next.
     if (isNewer(log.version, version)) throw new Error('the upstream watch sent a past version')
+    this.#hasFollowed = true
     this.#publish(log, events)
   }
 
@@ -371,6 +381,7 @@ export class Cacher implements AsyncDisposable {
   /** Ends all cache watchers, at random times. */
   #end(reason: 'over' | 'expired'): void {
     this.#log = undefined
+    this.#hasFollowed = false
     const over = this.#logEnded
     this.#logEnded = new AbortController()
     over.abort(reason)
