@@ -10,8 +10,7 @@ import { encode, statusGvk } from './render.ts'
 import type { SeenRequest } from './requests.ts'
 
 /**
- * Names of the flow schema and priority level that the server tells; one each, as it has no flow
- * control.
+ * The UIDs of the flow schema and priority level in answers; one each, as there is no flow control.
  */
 const flowSchema = randomUUID()
 const priorityLevel = randomUUID()

@@ -31,7 +31,10 @@ export async function answer(
   }
 }
 
-/** Who asks, and what for. Throws a StatusError: 401, 403, or 400 for a path that means nothing. */
+/**
+ * Authenticates and authorizes a request. Throws a StatusError: 401, 403, or 400 for a malformed
+ * path.
+ */
 export function admit(
   api: Api,
   seen: SeenRequest,
@@ -64,7 +67,7 @@ export const statusOf = (cause: unknown): Status =>
     ? cause.status
     : internalError(cause instanceof Error ? cause.message : String(cause))
 
-/** A Status goes in the encoding asked for, where that is one it has; else in JSON for people. */
+/** The negotiated encoding of a Status, where it is one of those served; else indented JSON. */
 function formatOfError(seen: SeenRequest): ResponseFormat {
   try {
     const offer = { protobuf: true, conversions: true, custom: false }

@@ -6,16 +6,16 @@ import { namedBySelector } from '../api/request/request-info.ts'
 import type { Tokens } from './tokens.ts'
 import { anonymous, authenticated, type User } from './users.ts'
 
-const known = new WeakMap<Socket, User>()
+const users = new WeakMap<Socket, User>()
 
-/** The user a client certificate names, where one was shown that the CA vouches for. */
+/** The user of a client certificate, where the client presents one that the CA signed. */
 export function certificateUser(socket: Socket): User | undefined {
-  const user = known.get(socket) ?? shownOn(socket)
-  if (user) known.set(socket, user)
+  const user = users.get(socket) ?? certificateUserOf(socket)
+  if (user) users.set(socket, user)
   return user
 }
 
-function shownOn(socket: Socket): User | undefined {
+function certificateUserOf(socket: Socket): User | undefined {
   const tls = socket as Partial<TLSSocket>
   if (tls.authorized !== true || !tls.getPeerCertificate) return undefined
   const { subject, fingerprint256 } = tls.getPeerCertificate()
@@ -46,7 +46,7 @@ export function authenticate(
   throw new StatusError(unauthorized())
 }
 
-/** What is to be decided: `resource` is absent for paths that are no resources. */
+/** The request to authorize: `resource` is absent for non-resource paths. */
 export interface Attributes {
   readonly user: User
   readonly verb: string
@@ -59,7 +59,7 @@ export interface Attributes {
   readonly name?: string
 }
 
-/** True allows; false and a text deny, the text being the reason the client is told. */
+/** True allows; false and a text deny. The text is the reason in the answer. */
 export type Authorizer = (attributes: Attributes) => boolean | string
 
 export function attributesOf(info: RequestInfo, user: User): Attributes {

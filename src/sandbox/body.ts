@@ -41,8 +41,8 @@ interface Expected {
 }
 
 /**
- * An object in a request body. Throws a StatusError: 415 for other media types, 400 for what is
- * none or another kind.
+ * The object in a request body. Throws a StatusError: 415 for other media types, 400 for anything
+ * but an object of the expected kind.
  */
 export function decodeObject(
   body: Buffer,
@@ -71,12 +71,12 @@ function decode(body: Buffer, type: string, kind: string): JsonObject {
   if (isObject(value)) return value
   throw new StatusError(
     badRequest(
-      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: json: cannot unmarshal ${typeName(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" } (${shown(text)})`,
+      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: json: cannot unmarshal ${typeName(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" } (${quoted(text)})`,
     ),
   )
 }
 
-/** 415, in the words for a body whose media type is none of `types`. */
+/** 415 for a body whose media type is none of `types`. */
 export const unknownFormat = (types: readonly string[]): Status =>
   unsupportedMediaType(
     `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`,
@@ -104,15 +104,15 @@ function decodeJson(text: string, kind: string): Json {
   } catch (cause) {
     throw new StatusError(
       badRequest(
-        `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${goWords(text, cause)} (${shown(text)})`,
+        `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${goJsonError(text, cause)} (${quoted(text)})`,
       ),
       { cause },
     )
   }
 }
 
-/** What Go says of JSON that does not parse. */
-function goWords(text: string, cause: unknown): string {
+/** The message of Go's JSON decoder. */
+function goJsonError(text: string, cause: unknown): string {
   const position = /position (\d+)/.exec(cause instanceof Error ? cause.message : '')?.[1]
   const character = position === undefined ? undefined : text[Number(position)]
   if (position === undefined || character === undefined) return 'unexpected end of JSON input'
@@ -131,11 +131,8 @@ function expectsKey(before: string): boolean {
   return open.at(-1) === '{' && /[{,]\s*$/.test(outside)
 }
 
-/**
- * The server shows what it could not read, as text where it looks like an object, and not much of
- * it.
- */
-function shown(text: string): string {
+/** The part of the body that the server quotes: as text where it looks like an object. */
+function quoted(text: string): string {
   const start = text.slice(0, 1024)
   return start.trimStart().startsWith('{') ? start.trim() : Buffer.from(start).toString('hex')
 }
@@ -155,6 +152,8 @@ export function decodePatch(body: Buffer, yaml: boolean): Json {
   try {
     return JSON.parse(text) as Json
   } catch (cause) {
-    throw new StatusError(badRequest(`error decoding patch: ${goWords(text, cause)}`), { cause })
+    throw new StatusError(badRequest(`error decoding patch: ${goJsonError(text, cause)}`), {
+      cause,
+    })
   }
 }

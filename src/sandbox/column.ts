@@ -9,7 +9,7 @@ export interface Column {
   readonly type: 'string' | 'integer' | 'date'
   readonly format: string
   readonly description: string
-  /** 0 is always shown; 1 is what `kubectl get -o wide` adds. */
+  /** 0: always shown; 1: added by `kubectl get -o wide`. */
   readonly priority: number
   readonly cell: (object: KubeObject) => Json
 }

@@ -202,6 +202,6 @@ const columnsByResource: Record<string, readonly Column[]> = {
   ],
 }
 
-/** How a kind is shown to people; kinds without columns of their own have Name and Age. */
+/** The columns of a kind's Table; Name and Age by default. */
 export const columnsOf = ({ gvr }: Kind): readonly Column[] =>
   columnsByResource[qualifiedResource(gvr)] ?? [nameColumn, ageColumn]

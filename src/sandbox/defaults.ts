@@ -3,7 +3,7 @@ import { listAt, objectAt, optionalTextAt, textAt, valueAt, withAt } from '../ap
 import type { Kind } from './kinds.ts'
 import { printed } from './object.ts'
 
-/** What kube-apiserver fills in when an object is created, as far as clients of nodes can tell. */
+/** The defaults that kube-apiserver sets on creation, as far as clients on nodes see them. */
 export function defaulted(kind: Kind, object: JsonObject): JsonObject {
   if (kind.custom) return object
   const fill = fillers[`${kind.gvr.group}/${kind.gvr.resource}`]
@@ -93,7 +93,7 @@ function container(given: Json, host: boolean): Json {
   }
 }
 
-/** What is limited and not requested is requested as far as it is limited. */
+/** Requests default to limits. */
 function withRequests(container: JsonObject): JsonObject {
   const limits = objectAt(container, 'resources', 'limits')
   if (Object.keys(limits).length === 0) return container
@@ -156,7 +156,7 @@ function service(given: JsonObject): JsonObject {
   }
 }
 
-/** Without addresses and without pods of its own to have any, a service may be of both families. */
+/** A headless service without a selector may be of both families. */
 const familiesOf = (spec: JsonObject, address: string): JsonObject =>
   address === 'None' && Object.keys(objectAt(spec, 'selector')).length === 0
     ? { ipFamilies: ['IPv4', 'IPv6'], ipFamilyPolicy: 'RequireDualStack' }

@@ -5,7 +5,7 @@ import { parseAccept } from '../api/request/representation.ts'
 import type { Catalog } from './catalog.ts'
 import type { Kind, Subresource } from './kinds.ts'
 
-/** What the server says of what it serves. */
+/** The discovery documents of the served resources. */
 export class Discovery {
   readonly #catalog: Catalog
 
@@ -52,7 +52,7 @@ export class Discovery {
     }
   }
 
-  /** `/api` and `/apis` for clients that ask for all at once. */
+  /** `/api` and `/apis` for clients of aggregated discovery. */
   aggregated(core: boolean, version: string): JsonObject {
     const groups = core ? new Map([['', ['v1']]]) : this.#versionsByGroup()
     return {
@@ -142,7 +142,7 @@ function aggregatedResource(kind: Kind): JsonObject {
   }
 }
 
-/** The version of aggregated discovery a client asks for, where that is what it wants most. */
+/** The version of aggregated discovery, where the client prefers that. */
 export function aggregatedVersion(accept: string | undefined): string | undefined {
   const [first] = parseAccept(accept)
   if (first?.parameters.get('as') !== 'APIGroupDiscoveryList') return undefined

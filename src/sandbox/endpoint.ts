@@ -24,7 +24,7 @@ import { answerUpgrade } from './upgrade.ts'
 export interface ServingIdentity {
   readonly certificate: string
   readonly key: string
-  /** Whose client certificates count. */
+  /** The CA of client certificates. */
   readonly clientCa: string
 }
 
@@ -193,7 +193,7 @@ function webServer(identity: ServingIdentity | undefined): Server {
     ca: identity.clientCa,
     requestCert: true,
     rejectUnauthorized: false,
-    // A certificate that is shown later would not be judged.
+    // A certificate that is presented later would not be verified.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ALPNProtocols: ['http/1.1'],
   })

@@ -4,7 +4,7 @@ import type { SeenRequest } from './requests.ts'
 /** Which requests a fault strikes. */
 export type RequestMatch = (request: SeenRequest) => boolean
 
-/** What is to go wrong with one request, in the order it is done. */
+/** The faults that can strike a request, in the order in which they act. */
 export type Fault =
   | { readonly kind: 'reset' }
   | { readonly kind: 'delay'; readonly ms: number }
@@ -42,8 +42,8 @@ export class Faults {
   }
 
   /**
-   * Connections are reset (RST): all there are and all to come, or where a match is given those
-   * whose request matches.
+   * Resets connections (RST): all open and future ones or, with a match, those of matching
+   * requests.
    */
   reset(match?: RequestMatch): Disposable {
     const fault = this.#add({ kind: 'reset' }, match)
@@ -52,8 +52,8 @@ export class Faults {
   }
 
   /**
-   * Takes connections and requests, and says nothing; streams under way fall silent. Once lifted,
-   * all goes on.
+   * Accepts connections and requests, and answers nothing; open streams pause. Disposing resumes
+   * everything.
    */
   freeze(match?: RequestMatch): Disposable {
     return this.#add({ kind: 'freeze' }, match)
@@ -64,7 +64,7 @@ export class Faults {
     return this.#add({ kind: 'cut', bytes }, match)
   }
 
-  /** Lets a request wait before it is looked at. */
+  /** Delays the handling of a request. */
   delay(ms: number, match?: RequestMatch): Disposable {
     return this.#add({ kind: 'delay', ms }, match)
   }
@@ -93,9 +93,9 @@ export class Faults {
     return this.striking(request).some(({ kind }) => kind === 'freeze')
   }
 
-  /** Calls `look` whenever a fault begins or is lifted, until disposed. */
-  follow(look: () => void): Disposable {
-    return this.#changed.listen(look)
+  /** Calls `onChange` whenever a fault begins or ends, until disposed. */
+  follow(onChange: () => void): Disposable {
+    return this.#changed.listen(onChange)
   }
 
   #add(fault: Fault, match: RequestMatch | undefined): Disposable {

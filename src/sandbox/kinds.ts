@@ -25,7 +25,7 @@ export interface Kind {
   /** Defined by a CustomResourceDefinition: JSON only, and members sorted. */
   readonly custom: boolean
   readonly storageVersionHash?: string
-  /** Said with every answer. */
+  /** The warning in every answer. */
   readonly warning?: string
 }
 

@@ -47,7 +47,7 @@ export async function list(
     .filter(([key, object]) => selection.selects(object) && relative(key, namespace) >= from)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([, object]) => object)
-  // A list from whatever the server has at hand is not paged.
+  // A list of any version is not paged.
   const limit = options.resourceVersion === '0' && !token ? 0 : options.limit
   const page = limit > 0 ? all.slice(0, limit) : all
   const last = page.at(-1)
@@ -102,7 +102,7 @@ export async function waitUntilFresh(view: View, version: number, waitMs: number
 }
 
 interface ContinueToken {
-  /** -1: whatever is current, the list being inconsistent already. */
+  /** -1: the current version, for a list that is inconsistent already. */
   readonly rv: number
   readonly start: string
 }

@@ -18,7 +18,7 @@ export interface Offer {
   readonly protobuf: boolean
   /** Whether there is a Table of it, and its metadata alone. */
   readonly conversions: boolean
-  /** Custom resources word their refusal otherwise. */
+  /** The refusal for custom resources has other words. */
   readonly custom: boolean
   /** Whether there are watches of it. */
   readonly streams?: boolean
@@ -100,7 +100,7 @@ function wantsPretty({ query, headers }: SeenRequest): boolean {
   return pretty === null ? people.test(String(headers['user-agent'])) : isTrue(pretty)
 }
 
-/** JSON without conversions, for what is not negotiated. */
+/** JSON without conversions, for answers that are not negotiated. */
 export const plainJson = (request: SeenRequest): ResponseFormat => ({
   encoding: 'json',
   projection: 'object',

@@ -34,7 +34,7 @@ const metadataOrder = [
   'managedFields',
 ]
 
-/** Metadata in the server's order, without what is empty. */
+/** Metadata in the server's order, without empty members. */
 export function orderedMetadata(metadata: JsonObject): JsonObject {
   const ordered: Record<string, Json> = {}
   for (const name of metadataOrder) {

@@ -3,9 +3,9 @@ import type { Catalog } from './catalog.ts'
 import type { Kind } from './kinds.ts'
 
 /**
- * Schemas just deep enough for kubectl: every kind is an object whose spec, status and other
- * members may be anything. kubectl finds each kind and its verbs (`explain` of a kind, validation
- * in `apply`), and no field is refused.
+ * Schemas with as much detail as kubectl needs: every kind is an object whose spec, status and
+ * other members may be anything. kubectl finds each kind and its verbs (`explain` of a kind,
+ * validation in `apply`), and no field is refused.
  */
 export function openApiV2(catalog: Catalog): JsonObject {
   const kinds = stored(catalog)

@@ -57,9 +57,9 @@ export function patched(
 }
 
 /**
- * What server-side apply makes of an object that is there or not: what is applied is merged into
- * it, and entered as owned by the field manager. Fields are not contended for, and what a manager
- * no longer applies stays.
+ * Server-side apply on an object that may exist: the applied fields are merged into it and recorded
+ * as owned by the field manager. There are no conflicts, and fields that a manager no longer
+ * applies stay.
  */
 export function applied(
   kind: Kind,
@@ -114,7 +114,7 @@ function ownedBy(patch: JsonObject): JsonObject {
   return { ...(Object.keys(own).length > 0 && { metadata: own }), ...rest }
 }
 
-/** Lists count as one field, whatever their merge key. */
+/** A list counts as one field, whatever its merge key. */
 const fieldsOf = (value: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(value).map(([name, member]) => [

@@ -11,7 +11,7 @@ import { openApiV2, openApiV3, openApiV3Index } from './openapi.ts'
 import { hasProtobuf } from './render.ts'
 import { issuer } from './tokens.ts'
 
-/** Answers what is no resource: health, version, discovery, schemas, keys. */
+/** Answers non-resource paths: health, version, discovery, schemas, keys. */
 export function answerPath(api: Api, call: Call): void {
   const { seen } = call
   const path = seen.path.replace(/(.)\/$/, '$1')

@@ -6,9 +6,9 @@ import type { ChannelStream } from './websocket.ts'
 const [stdin, stdout, stderr, failure, closing] = [0, 1, 2, 3, 255]
 
 /**
- * What stands in for a process. Without input: writes its command line and ends with the code that
- * `exit <n>` asks for, else 0. With input: sends back what comes, until the client closes its
- * input. A forwarded port sends everything back.
+ * Simulates a process. Without input: writes its command line and exits with the code in `exit
+ * <n>`, else 0. With input: echoes it until the client closes it. A forwarded port echoes
+ * everything.
  */
 export function runProcess(stream: ChannelStream, seen: SeenRequest, protocol: string): void {
   if (protocol === 'v2.portforward.k8s.io' || seen.path.endsWith('/portforward')) {

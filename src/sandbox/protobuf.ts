@@ -17,9 +17,9 @@ export { ProtobufError } from '../api/codec/protobuf/message/error.ts'
 const magic = Buffer.from('k8s\0')
 
 /**
- * An object or list as the API server writes it, byte for byte, from the JSON the API server
- * writes. Its `kind` and `apiVersion` are those of `gvk`, whatever it says itself. Throws a
- * ProtobufError for a kind without a schema and for values its schema does not allow.
+ * Encodes an object or list byte for byte as the API server does, from the API server's JSON. Its
+ * `kind` and `apiVersion` are those of `gvk`, whatever its members are. Throws a ProtobufError for
+ * a kind without a schema and for values that the schema does not allow.
  */
 export function toProtobuf(gvk: GVK, object: JsonObject): Buffer {
   const out = new BackwardWriter()
@@ -85,6 +85,6 @@ function parts(message: Buffer): { 1?: Buffer; 2?: Buffer } {
   return found
 }
 
-/** Bytes cannot tell an empty list from none; the API server shows an empty one. */
+/** Protobuf does not distinguish an empty list from none; the API server writes an empty one. */
 const withItems = (list: JsonObject): JsonObject =>
   list['items'] === null ? { ...list, items: [] } : list

@@ -50,7 +50,7 @@ const versionedUpdate = new Set([
   definitions,
 ])
 
-/** Kinds whose metadata.generation counts changes of what is wanted. */
+/** Kinds whose metadata.generation counts changes of the spec. */
 const counted = new Set([
   'pods',
   'deployments',
@@ -71,7 +71,7 @@ export class Registry {
     this.#createdAgoMs = createdAgoMs
   }
 
-  /** Throws a StatusError 404 for what is not there. */
+  /** Throws a StatusError 404 where there is no such object. */
   get(kind: Kind, namespace: string | undefined, name: string): KubeObject {
     const found = this.#storage.get(kind, namespace, name)
     if (!found) throw new StatusError(notFound({ ...kind.gvr, name }))
@@ -113,7 +113,7 @@ export class Registry {
     return object
   }
 
-  /** `subresource`: only what belongs to it is taken over. */
+  /** `subresource`: only its part of the object is updated. */
   update(
     kind: Kind,
     namespace: string | undefined,
@@ -167,7 +167,7 @@ export class Registry {
     const grace = isPod ? podGrace(old, options) : 0
     const held = grace > 0 || listAt(old, 'metadata', 'finalizers').length > 0
     if (options.dryRun) return { object: old, gone: !held }
-    // Only what can have a grace period is told of its end before it is gone.
+    // Only kinds with a grace period get a deletion timestamp before they are removed.
     if (!held) {
       return {
         object: this.#remove(kind, isPod ? this.#ending(kind, old, grace) : old),

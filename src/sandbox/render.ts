@@ -30,7 +30,7 @@ export function encode(gvk: GVK, value: JsonObject, format: ResponseFormat): Buf
   }
 }
 
-/** One object as asked for. */
+/** An object in the negotiated format. */
 export function renderObject(kind: Kind, object: KubeObject, format: ResponseFormat): Buffer {
   if (format.projection !== 'object') {
     const { gvk, value } = converted(kind, object, format, true)
@@ -42,7 +42,7 @@ export function renderObject(kind: Kind, object: KubeObject, format: ResponseFor
   return Buffer.from(`${objectText(kind, object)}\n`)
 }
 
-/** A list as asked for. */
+/** A list in the negotiated format. */
 export function renderList(kind: Kind, listed: ListResult, format: ResponseFormat): Buffer {
   const metadata: JsonObject = {
     resourceVersion: listed.version,

@@ -12,9 +12,9 @@ export interface SeenRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   /** Names and values as they came. */
   readonly rawHeaders: readonly string[]
-  /** Common name of the client certificate shown, if one was. */
+  /** Common name of the client certificate, if one was presented. */
   readonly clientCertificate: string | undefined
-  /** Known once the request is authenticated. */
+  /** Set once the request is authenticated. */
   user: User | undefined
   /** Where the request is about resources. */
   resource: ResourceRequest | undefined
@@ -27,7 +27,7 @@ export interface SeenRequest {
 /** How many requests are remembered. */
 const remembered = 10_000
 
-/** The requests seen, and those who wait for one. */
+/** The requests received, and the callers that wait for one. */
 export class Requests {
   readonly #seen: SeenRequest[] = []
   readonly #waiting = new Set<(request: SeenRequest) => void>()
@@ -47,18 +47,18 @@ export class Requests {
     this.#count++
     this.#seen.push(request)
     if (this.#seen.length > remembered) this.#seen.shift()
-    for (const look of this.#waiting) look(request)
+    for (const check of this.#waiting) check(request)
   }
 
   /** The next request that `match` accepts; those seen already do not count. */
   next(match: (request: SeenRequest) => boolean): Promise<SeenRequest> {
     return new Promise((resolve) => {
-      const look = (request: SeenRequest): void => {
+      const check = (request: SeenRequest): void => {
         if (!match(request)) return
-        this.#waiting.delete(look)
+        this.#waiting.delete(check)
         resolve(request)
       }
-      this.#waiting.add(look)
+      this.#waiting.add(check)
     })
   }
 }

@@ -28,7 +28,7 @@ import { awaitStart, watch } from './watch.ts'
 import type { DeleteOptions } from './write-rules.ts'
 
 /**
- * False for a group and version nobody serves: such a path is no resource at all. Throws
+ * False for a group and version that is not served: such a path is no resource. Throws
  * StatusErrors.
  */
 export async function answerResource(api: Api, call: Call): Promise<boolean> {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Faults } from './faults.ts'
 import type { SeenRequest } from './requests.ts'
 
-/** The way of one answer to its client, through whatever faults strike it. */
+/** Writes one answer to its client, subject to the faults that strike it. */
 export class ResponseWriter {
   readonly #response: ServerResponse
   readonly #faults: Faults
@@ -39,7 +39,7 @@ export class ResponseWriter {
   /** `headers`: names and values in turn. Sent at once where the answer is a stream. */
   head(status: number, headers: readonly string[], stream = false): void {
     this.#act(0, () => {
-      // Go names no connection header of its own.
+      // Go sends no connection header.
       this.#response.removeHeader('connection')
       this.#response.sendDate = false
       this.#response.writeHead(status, [...headers])

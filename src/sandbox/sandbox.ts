@@ -25,9 +25,9 @@ export interface SandboxOptions {
   readonly port?: number
   /** Default: true. Without, clients cannot show certificates. */
   readonly tls?: boolean
-  /** Whether who proves nothing is let in as system:anonymous. Default: over plain HTTP only. */
+  /** Whether requests without credentials are system:anonymous. Default: over plain HTTP only. */
   readonly anonymous?: boolean
-  /** Who may do what. Default: everyone let in may do everything. */
+  /** Default: every authenticated user may do everything. */
   readonly authorizer?: Authorizer
   /** How many changes are remembered for watches and old lists. Default: 4096. */
   readonly history?: number
@@ -39,14 +39,14 @@ export interface SandboxOptions {
   readonly freshnessMs?: number
   /** How much a watcher may leave unread before it is cut. Default: 16 MiB. */
   readonly watchQueueBytes?: number
-  /** Whether watches may ask for initial events. Default: true. */
+  /** Whether watches with sendInitialEvents are served. Default: true. */
   readonly watchList?: boolean
   /**
    * Namespaces there are from the start. Default: default, kube-system, kube-public,
    * kube-node-lease.
    */
   readonly namespaces?: readonly string[]
-  /** How long ago new objects are said to have been created. Default: now. */
+  /** The age of new objects. Default: 0. */
   readonly createdAgoMs?: number
 }
 
@@ -66,9 +66,9 @@ export type Sandbox = Awaited<ReturnType<typeof startSandbox>>
 const firstNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 
 /**
- * An API server in memory, that behaves on the wire as kube-apiserver 1.35 does where a hub,
- * kubelet, kube-proxy or kubectl can tell. Members that touch objects work in process: they fail
- * with the StatusErrors a client would be sent. Listens when it resolves.
+ * An API server in memory that behaves on the wire as kube-apiserver 1.35, as far as a hub,
+ * kubelet, kube-proxy or kubectl can observe. Members that read or write objects work in process,
+ * and fail with the StatusErrors that a client would get. Listens when it resolves.
  */
 export async function startSandbox(options: SandboxOptions = {}) {
   const { host = '127.0.0.1', tls = true } = options
@@ -206,8 +206,8 @@ export async function startSandbox(options: SandboxOptions = {}) {
     /** Ends watches cleanly, as their deadlines do. */
     endWatches: (match?: RequestMatch): void => watches.end(match),
     /**
-     * Another API server of the same cluster, whose answers are so many writes old. Faults strike
-     * it too.
+     * Another API server of the same cluster, whose view is `versions` writes old. Faults strike it
+     * too.
      */
     async lag(versions: number): Promise<LaggingEndpoint> {
       const view = new LaggingView(storage, versions)

@@ -32,7 +32,7 @@ export function selectionOf(
   const fieldText = query.get('fieldSelector') ?? ''
   const { labels, fields } = parse(labelText, fieldText)
   for (const { field } of fields) checkField(kind, field)
-  // A watch of hundreds looks at each object that any of them is about.
+  // Hundreds of watches evaluate each object.
   const readers = new Map(fields.map(({ field }) => [field, fieldReader(kind, field)]))
   return {
     selective: labels.length > 0 || fields.length > 0,

@@ -23,7 +23,7 @@ export interface View {
    * What a read that names no version sees: etcd's own, however far behind the server's cache is.
    */
   readonly newest: number
-  /** Changes up to this version are forgotten: nothing older can be asked for. */
+  /** Changes up to this version are compacted: no older version can be read. */
   readonly compacted: number
   /**
    * Objects of a kind by key, as they were at `version`, which is neither forgotten nor in the
@@ -32,8 +32,8 @@ export interface View {
   at(kind: Kind, version: number): ReadonlyMap<string, KubeObject>
   /** Changes after a version that is not forgotten, oldest first. */
   changesAfter(version: number): readonly StorageEvent[]
-  /** Calls `tell` for every change this view comes to see, until disposed. */
-  follow(tell: (change: StorageEvent) => void): Disposable
+  /** Calls `onChange` for every change that becomes visible in this view, until disposed. */
+  follow(onChange: (change: StorageEvent) => void): Disposable
 }
 
 const storedAs = ({ gvr }: Kind): string => `${gvr.group}/${gvr.resource}`
@@ -90,7 +90,7 @@ export class Storage implements View {
   }
 
   /**
-   * Takes an object out, whose last state is `last`; what it returns carries the version of the
+   * Removes an object, whose last state is `last`; the returned object has the version of the
    * deletion.
    */
   remove(kind: Kind, last: KubeObject): KubeObject {
@@ -129,8 +129,8 @@ export class Storage implements View {
     return this.#ring.slice(first)
   }
 
-  follow(tell: (change: StorageEvent) => void): Disposable {
-    return this.#recorded.listen(tell)
+  follow(onChange: (change: StorageEvent) => void): Disposable {
+    return this.#recorded.listen(onChange)
   }
 
   #of(kind: Kind): Map<string, KubeObject> {
@@ -178,12 +178,12 @@ export class LaggingView implements View {
     return this.#storage.changesAfter(version).filter((change) => change.version <= this.version)
   }
 
-  follow(tell: (change: StorageEvent) => void): Disposable {
+  follow(onChange: (change: StorageEvent) => void): Disposable {
     let seen = this.version
     return this.#storage.follow(() => {
       const changes = this.changesAfter(seen)
       seen = Math.max(seen, this.version)
-      for (const change of changes) tell(change)
+      for (const change of changes) onChange(change)
     })
   }
 }

@@ -158,7 +158,7 @@ async function evict(api: Api, call: ResourceCall): Promise<void> {
   sendSuccess(call, format)
 }
 
-/** What a client is told that asks for a stream of its own without asking for another protocol. */
+/** The refusal of a stream request without an upgrade. */
 function onlyUpgraded(): never {
   throw new StatusError(badRequest('Upgrade request required'))
 }

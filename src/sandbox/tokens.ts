@@ -44,14 +44,14 @@ export class Tokens {
     this.#keyId = createHash('sha256').update(spki).digest('base64url')
   }
 
-  /** A token for any user, that tells nothing of itself, as bootstrap and static tokens do. */
+  /** An opaque token for any user, like bootstrap and static tokens. */
   issue(user: User): string {
     const token = randomBytes(24).toString('base64url')
     this.accept(token, user)
     return token
   }
 
-  /** Takes this token for that of a user, whatever stands in it. */
+  /** Authenticates this token as a user, whatever it contains. */
   accept(token: string, user: User): void {
     this.#opaque.set(token, user)
   }

@@ -93,8 +93,7 @@ function openWebSocket(
 }
 
 /**
- * Takes the upgrade and sends back whatever comes: enough for a proxy, which does not look inside
- * either.
+ * Accepts the upgrade and echoes all bytes: enough for a proxy, which does not parse them either.
  */
 function openSpdy(request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const offered = String(request.headers['x-stream-protocol-version'] ?? '')

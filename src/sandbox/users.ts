@@ -1,4 +1,4 @@
-/** Whom a request comes from. */
+/** The user of a request. */
 export interface User {
   readonly name: string
   readonly groups: readonly string[]
@@ -8,7 +8,7 @@ export interface User {
 
 export const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 
-/** Someone who has proved a name is a member of one more group. */
+/** Every authenticated user is in one more group. */
 export const authenticated = (user: User): User => ({
   ...user,
   groups: user.groups.includes('system:authenticated')

@@ -36,10 +36,10 @@ export interface OpenWatch {
 const leastDeadlineMs = 1_800_000
 
 /**
- * Resolves when the watch may begin: at once, but for initial events no older than a version that
- * has not come yet; those of a watch that names none are the most recent (apiserver
- * pkg/storage/cacher: GetCurrentResourceVersion). Throws a StatusError for what is no version, or
- * does not come in time.
+ * Resolves when the watch may begin: at once, unless its initial events have to be no older than a
+ * future version; without a version they are the most recent (apiserver pkg/storage/cacher:
+ * GetCurrentResourceVersion). Throws a StatusError for a malformed version, and for one that does
+ * not come in time.
  */
 export async function awaitStart(
   view: View,
@@ -52,8 +52,8 @@ export async function awaitStart(
 }
 
 /**
- * Streams initial events, changes and bookmarks into an answer whose head is written, until its
- * deadline or its client ends it.
+ * Streams initial events, changes and bookmarks after the head, until the deadline or the client
+ * ends the watch.
  */
 export function watch(
   view: View,
@@ -71,12 +71,12 @@ export function watch(
     if (writer.waiting > settings.queueBytes) writer.break()
   }
   const bookmark = (initialEventsEnd = false): void => {
-    // One that lags tells nobody of a version before its own (apiserver
+    // A lagging server sends no bookmark older than the client's version (apiserver
     // pkg/storage/cacher/cache_watcher.go).
     if (view.version < asked) return
     send('BOOKMARK', bookmarkObject(kind, String(view.version), initialEventsEnd))
   }
-  const tell = (change: StorageEvent): void => {
+  const sendChange = (change: StorageEvent): void => {
     const event = eventOf(watched, change)
     if (event) send(event.type, event.object)
   }
@@ -91,11 +91,11 @@ export function watch(
     const ends = options.sendInitialEvents ?? settings.watchListServed
     if (ends && options.allowBookmarks) bookmark(true)
   } else if (asked !== 0) {
-    for (const change of view.changesAfter(asked)) tell(change)
+    for (const change of view.changesAfter(asked)) sendChange(change)
   }
 
   const running = new DisposableStack()
-  running.use(view.follow((change) => change.version > asked && tell(change)))
+  running.use(view.follow((change) => change.version > asked && sendChange(change)))
   if (options.allowBookmarks) running.use(every(settings.bookmarkMs, () => bookmark()))
   const deadline =
     options.timeoutSeconds === undefined || options.timeoutSeconds === 0

@@ -1,7 +1,7 @@
 import type { SeenRequest } from './requests.ts'
 import type { OpenWatch } from './watch.ts'
 
-/** The watches that are open, and those who wait for one. */
+/** The open watches, and the callers that wait for one. */
 export class Watches {
   readonly #open = new Map<SeenRequest, OpenWatch>()
   readonly #waiting = new Set<() => void>()
@@ -24,13 +24,13 @@ export class Watches {
   /** Resolves when `count(match)` is `wanted`. */
   until(wanted: number, match?: (request: SeenRequest) => boolean): Promise<void> {
     return new Promise((resolve) => {
-      const look = (): void => {
+      const check = (): void => {
         if (this.count(match) !== wanted) return
-        this.#waiting.delete(look)
+        this.#waiting.delete(check)
         resolve()
       }
-      this.#waiting.add(look)
-      look()
+      this.#waiting.add(check)
+      check()
     })
   }
 
@@ -40,6 +40,6 @@ export class Watches {
   }
 
   #changed(): void {
-    for (const look of this.#waiting) look()
+    for (const check of this.#waiting) check()
   }
 }

@@ -3,10 +3,7 @@ import type { Duplex } from 'node:stream'
 /** No client of a pod's streams sends larger frames. */
 const largestFrame = 1024 * 1024
 
-/**
- * The server's side of a WebSocket whose messages carry the number of a channel in their first
- * byte.
- */
+/** The server's side of a WebSocket whose messages begin with a channel number. */
 export class ChannelStream {
   readonly #socket: Duplex
   #waiting: Buffer = Buffer.alloc(0)
@@ -22,7 +19,7 @@ export class ChannelStream {
     this.#socket = socket
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
     socket.once('close', () => this.#over())
-    // Whoever made this stream sets its callbacks first.
+    // The caller sets its callbacks first.
     if (head.byteLength > 0) queueMicrotask(() => this.#read(head))
   }
 
@@ -30,7 +27,7 @@ export class ChannelStream {
     this.#frame(0x2, Buffer.concat([Buffer.from([channel]), data]))
   }
 
-  /** Says goodbye and ends the connection. */
+  /** Sends a close frame and ends the connection. */
   close(code = 1000): void {
     if (this.#closed) return
     const payload = Buffer.alloc(2)

@@ -12,15 +12,15 @@ export interface DeleteOptions {
   readonly resourceVersion?: string
 }
 
-/** What a writer is told that did not see the last version. */
+/** The cause of a conflict for a write of an older version. */
 export const modified =
   'the object has been modified; please apply your changes to the latest version and try again'
 
-/** Whether it was told to end. */
+/** Whether its deletion has begun. */
 export const isDeleting = (object: KubeObject): boolean =>
   optionalTextAt(object, 'metadata', 'deletionTimestamp') !== undefined
 
-/** Whether it goes on for a while after it was told to end. */
+/** Whether its deletion waits for a grace period. */
 export const graceful = (object: KubeObject): boolean =>
   Number(valueAt(object, 'metadata', 'deletionGracePeriodSeconds') ?? 0) > 0
 
@@ -84,7 +84,7 @@ export function checkPreconditions(
   }
 }
 
-/** A pod on a node goes on until its kubelet says that it has ended. */
+/** A pod on a node is removed once its kubelet has ended it. */
 export function podGrace(pod: KubeObject, { gracePeriodSeconds }: DeleteOptions): number {
   const wanted = gracePeriodSeconds ?? valueAt(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30
   const ended = ['Failed', 'Succeeded'].includes(textAt(pod, 'status', 'phase'))
@@ -93,6 +93,6 @@ export function podGrace(pod: KubeObject, { gracePeriodSeconds }: DeleteOptions)
 
 const nameLetters = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** As `metadata.generateName` asks for it. */
+/** A name for `metadata.generateName`. */
 export const generatedName = (prefix: string): string =>
   prefix + Array.from({ length: 5 }, () => nameLetters[randomInt(nameLetters.length)]).join('')

@@ -39,13 +39,17 @@ const variables = [
 const expressions = 't.?matchExpressions.orValue([])'
 
 /** A rule of lint in the same words. `holds`: where there is no finding. */
-const said = (rule: string, holds: string, message: string): Validation => ({
+const withMessage = (rule: string, holds: string, message: string): Validation => ({
   expression: holds,
   message: `${message} (${rule})`,
 })
 
 /** The same, with a message that CEL puts together. */
-const saidOf = (rule: string, holds: string, ...parts: readonly string[]): Validation => ({
+const withMessageExpression = (
+  rule: string,
+  holds: string,
+  ...parts: readonly string[]
+): Validation => ({
   expression: holds,
   message: rule,
   messageExpression: [...parts, quoted(` (${rule})`)].join(' + '),
@@ -55,24 +59,24 @@ const declares = (containers: string): string =>
   `${containers}.exists(c, c.?ports.orValue([]).size() > 0)`
 
 const rules: readonly Validation[] = [
-  saidOf(
+  withMessageExpression(
     'exclude-annotation',
     isOneOf('variables.exclude', ['without', 'true', 'false']),
     quoted('"'),
     'string(variables.exclude)',
     quoted('" has no effect: the annotation must be exactly "true"'),
   ),
-  said(
+  withMessage(
     'exclude-annotation',
     'variables.exclude != "false"',
     'only "true" has an effect: leave the annotation out',
   ),
-  said(
+  withMessage(
     'exclude-annotation',
     any('variables.exclude != "true"', `!${onHostNetwork}`),
     'the pod is on the host network and needs no pod network: the annotation keeps it off nodes on which it would run',
   ),
-  said(
+  withMessage(
     'undeclared-port',
     any(
       `!${onHostNetwork}`,
@@ -83,13 +87,13 @@ const rules: readonly Validation[] = [
     ),
     'no container declares a port: if one listens, declare it as containerPort, so that no second pod is put on a node where it is taken',
   ),
-  said(
+  withMessage(
     'affinity-matches-nothing',
     `variables.terms.all(t, ${any(`${expressions}.size() > 0`, 't.?matchFields.orValue([]).size() > 0')})`,
     'this term matches no node: take it out',
   ),
   ...oldLabels.map((label) =>
-    said(
+    withMessage(
       'old-label',
       all(
         `!(${quoted(label)} in ${spec}.?nodeSelector.orValue({}))`,
@@ -102,21 +106,21 @@ const rules: readonly Validation[] = [
 
 /** Rules about pods whose node selector names a host-network pool, `params`. */
 const rulesOfPool: readonly Validation[] = [
-  saidOf(
+  withMessageExpression(
     'no-pod-network',
     any(onHostNetwork, 'variables.exclude == "true"'),
     quoted('the pod can run in '),
     'params.metadata.name',
     quoted(' alone, where there is no pod network: set hostNetwork: true'),
   ),
-  saidOf(
+  withMessageExpression(
     'never-scheduled',
     'variables.exclude != "true"',
     quoted('the pod can run in '),
     'params.metadata.name',
     quoted(' alone, and the annotation keeps it off: it stays Pending'),
   ),
-  saidOf(
+  withMessageExpression(
     'cluster-dns-on-host-network-pool',
     any(
       'variables.exclude == "true"',

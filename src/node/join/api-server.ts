@@ -17,7 +17,7 @@ export interface ApiResponse {
 
 const patienceMs = 15_000
 
-/** An API server, asked with what a kubelet's kubeconfig holds. */
+/** An API server, with the credentials of a kubelet's kubeconfig. */
 export class ApiServer {
   readonly #config: Kubeconfig
   readonly #credentials: Credentials

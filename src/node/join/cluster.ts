@@ -3,12 +3,12 @@ import { isList, isObject, type Json } from '../../api/kube/json.ts'
 import { optionalObjectAt } from '../../api/kube/json-at.ts'
 import type { ApiResponse, ApiServer } from './api-server.ts'
 
-/** What could not be asked, or was refused: a sentence for people. */
+/** Why a request failed or was refused, as a sentence for operators. */
 export interface LookupFailure {
   readonly unknown: string
 }
 
-/** Whether a NodePool is a host-network pool, as the cluster says. */
+/** Whether a NodePool is a host-network pool, according to the cluster. */
 export async function kindOfPool(
   api: ApiServer,
   name: string,
@@ -30,7 +30,7 @@ export async function kindOfPool(
   return { unknown: `${api.address} knows no NodePools` }
 }
 
-/** What the cluster says of the node's pool. */
+/** The pool of a node, according to the cluster. */
 export interface NodeMembership {
   /**
    * Whether there is a Node object. A kubelet gives its labels only to one that it makes itself.
@@ -77,9 +77,9 @@ export async function labelNode(
 }
 
 /**
- * Pods of the node that run on its network although the API says that they do not: those the hub's
- * legacy filter put there. Without the hub the kubelet sees them as they are, and makes their
- * sandboxes anew.
+ * Pods of the node that run on its network although the API has them on the pod network: the hub's
+ * legacy filter changed them. Without the hub the kubelet sees the original, and makes their
+ * sandboxes again.
  */
 export async function propagatedPods(
   api: ApiServer,
@@ -88,8 +88,7 @@ export async function propagatedPods(
   const answered = await asked(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
   if ('unknown' in answered) return answered
   const items = isObject(answered.body) ? answered.body['items'] : undefined
-  // What is no list of pods, from whatever stands in for an API server, does not say that there are
-  // none.
+  // An answer that is no list of pods, whatever server gave it, does not prove that there are none.
   if (answered.status !== 200 || !isList(items)) return { unknown: refusalOf(api, answered) }
   return items.filter(isPropagated).map((pod) => {
     const { namespace, name } = optionalObjectAt(pod, 'metadata') ?? {}

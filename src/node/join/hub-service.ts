@@ -8,10 +8,9 @@ export const startHubCommand = `systemctl daemon-reload && systemctl restart ${u
 export const stopHubCommand = `systemctl stop ${unitNames.join(' ')}`
 
 /**
- * Has systemd read its units anew and start the hub by them; one that runs is restarted. Its
- * sockets are opened anew as well: what a join before this one has written may never have been put
- * into effect, and a hub does not start on sockets at ports that are not its own. Resolves to why
- * that failed; `undefined` when it did not.
+ * Makes systemd read its units and (re)start the hub from them. Its sockets are reopened as well:
+ * those of an earlier join may not be in effect yet, and a hub does not start on sockets at other
+ * ports. Resolves to the reason of a failure; `undefined` on success.
  */
 export const startHub = async (): Promise<string | undefined> =>
   (await systemctl('daemon-reload')) ?? systemctl('restart', ...unitNames)
@@ -22,7 +21,7 @@ export const startHub = async (): Promise<string | undefined> =>
 export const stopHub = (): Promise<string | undefined> => systemctl('stop', ...unitNames)
 
 /**
- * Has systemd forget units whose files are gone. Resolves to why that failed; `undefined` when it
- * did not.
+ * Makes systemd drop units whose files are gone. Resolves to the reason of a failure; `undefined`
+ * on success.
  */
 export const forgetUnits = (): Promise<string | undefined> => systemctl('daemon-reload')

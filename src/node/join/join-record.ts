@@ -2,7 +2,7 @@ import type { HubRunner } from './hub-files.ts'
 import type { RemovedFlags } from './kubelet-flags.ts'
 import type { Rights } from './node-files.ts'
 
-/** What stood where `join` has written. */
+/** The original of a file that `join` has written. */
 export interface RecordedFile {
   readonly path: string
   /** The original, kept under its checksum; `null`: there was none. */
@@ -25,6 +25,6 @@ export interface JoinedNode {
   /** The kubeconfig that leads to the hub, and the file of the kubelet's flags. */
   readonly kubeconfig: string
   readonly kubeletFlags: string
-  /** Of the kubelet as it was: how to ask an API server without the hub. */
+  /** The kubelet's original kubeconfig: how to reach an API server without the hub. */
   readonly kubeletKubeconfig: string
 }

@@ -32,7 +32,7 @@ export interface JoinSettings {
     readonly kubeletKubeconfig: string
     readonly networkFolder: string
   }
-  /** Whether what others have changed since the last join is written anew. */
+  /** Whether files that were edited since the last join are overwritten. */
   readonly overwrite: boolean
 }
 
@@ -54,7 +54,7 @@ export interface JoinPlan {
   readonly originals: readonly Buffer[]
 }
 
-/** Why a node cannot join as it was asked to; nothing has been written. */
+/** A join is refused; nothing has been written. */
 export class CannotJoin extends Error {
   readonly code = 'CANNOT_JOIN'
 }
@@ -133,9 +133,9 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
 }
 
 /**
- * Does what was planned. The record is on the disk before the first file changes, and the kubelet's
- * flags change last: wherever it is broken off, the kubelet starts, and the next join or leave goes
- * on from there.
+ * Carries out a plan. The record is on the disk before the first file changes, and the kubelet's
+ * flags change last: after an interruption at any point the kubelet starts, and the next join or
+ * leave continues.
  */
 export function applyJoin(files: NodeFiles, settings: JoinSettings, plan: JoinPlan): void {
   const joined = new JoinArchive(files, settings.rootDir)
@@ -155,7 +155,7 @@ export function applyJoin(files: NodeFiles, settings: JoinSettings, plan: JoinPl
 
 interface Target {
   readonly path: string
-  /** Whatever was found there; but a file that was edited is open to its readers as it was. */
+  /** Whatever was there before; a file that is edited in place stays readable as it was. */
   readonly mode: number
   readonly content?: string
   /** The content, made of the original. */
@@ -184,9 +184,7 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
 
 const yaml = (document: object): string => stringify(document, { lineWidth: 0 })
 
-/**
- * A file that is what it was before the join, or what a join has written, is nobody else's work.
- */
+/** Whether a file differs from both the original and everything that a join has written. */
 export function isEdited(known: RecordedFile, now: NodeFile | undefined): boolean {
   if (now === undefined) return known.original !== null
   const sum = sha256(now.content)
@@ -195,7 +193,7 @@ export function isEdited(known: RecordedFile, now: NodeFile | undefined): boolea
 
 const rightsOf = ({ mode, uid, gid }: Rights): Rights => ({ mode, uid, gid })
 
-/** A file that was edited is open to readers as it was; nobody else may write it any more. */
+/** An edited file stays readable as it was; only the owner may write it. */
 const editedRights = ({ mode, gid }: Rights): Rights => ({ ...ownRights(mode & 0o755), gid })
 
 function checkSameJoin(
@@ -214,7 +212,7 @@ function checkSameJoin(
     const how = 'systemd' in existing ? 'a systemd service' : 'a static pod'
     throw new CannotJoin(`the node has joined with the hub as ${how}: nodehub leave first`)
   }
-  // More may be written than before; what was written stays written.
+  // A later join may write more files, but not leave one out.
   const paths = targets.map(({ path }) => path)
   if (!existing.files.every(({ path }) => paths.includes(path))) {
     throw new CannotJoin('the node has joined with other paths: nodehub leave first')

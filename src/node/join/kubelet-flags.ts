@@ -1,6 +1,6 @@
 import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 
-/** What the kubelet is to be told. */
+/** The values of the flags that lead the kubelet to the hub. */
 export interface FlagsOfHub {
   readonly nodePool: string
   readonly hostNetwork: boolean
@@ -17,14 +17,11 @@ const ended = new Set([
   'cni-cache-dir',
 ])
 
-/**
- * What was changed besides adding, so that it can be taken back in a file that others have changed
- * since.
- */
+/** What was removed or replaced, so that it can be restored in a file that was edited since. */
 export interface RemovedFlags {
-  /** Flags that are no more, as they stood there. */
+  /** Flags that the kubelet no longer has, as they were written. */
   readonly ended: readonly string[]
-  /** The flag that named another kubeconfig, and one for bootstrapping, as they stood there. */
+  /** The flags for other kubeconfigs, as they were written. */
   readonly replaced: readonly string[]
 }
 
@@ -37,7 +34,7 @@ const variable = 'KUBELET_KUBEADM_ARGS'
 /** systemd takes blanks on either side of the name (systemd src/basic/env-file.c). */
 const assignment = /^[ \t]*KUBELET_KUBEADM_ARGS[ \t]*=/
 
-/** The flags as one word each: `--name=value`, whether they stood so or in two words. */
+/** A flag as one word, `--name=value`, even where it was written in two. */
 type Flag = string
 
 const nameOf = (flag: Flag): string => /^-{1,2}([^=]*)/.exec(flag)?.[1] ?? ''
@@ -69,7 +66,7 @@ export function withFlags(
     content: render([
       ...withLabels(kept, labels),
       `--kubeconfig=${kubeconfig}`,
-      // The unit of kubeadm names one: with it a kubelet whose certificate has expired offline
+      // kubeadm's unit sets this flag: with it a kubelet whose certificate has expired offline
       // would not start.
       '--bootstrap-kubeconfig=',
     ]),

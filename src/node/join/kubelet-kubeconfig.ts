@@ -1,7 +1,9 @@
 /** What differs from node to node in how a kubelet reaches its hub. Files are paths on the node. */
 export interface KubeletKubeconfigOptions {
   readonly port: number
-  /** The certificate of the hub's own authority, or of whoever signed the one it was given. */
+  /**
+   * The certificate of the hub's own CA, or of the CA that signed the hub's configured certificate.
+   */
   readonly certificateAuthority: string
   readonly clientCertificate: string
   readonly clientKey: string

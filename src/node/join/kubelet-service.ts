@@ -4,11 +4,11 @@ import { connect } from 'node:tls'
 import { elapsed, pause, afterUnlessClosed } from '../../base/clock.ts'
 import type { HubPorts } from './static-pod.ts'
 
-/** Resolves to why systemctl failed; `undefined` when it did what these words say. */
+/** Resolves to the reason why systemctl failed; `undefined` on success. */
 export const systemctl = (...words: readonly string[]): Promise<string | undefined> =>
   runCommand('systemctl', ...words)
 
-/** Resolves to why a command of this system failed; `undefined` when it did what its words say. */
+/** Resolves to the reason why a command failed; `undefined` on success. */
 export function runCommand(
   command: string,
   ...words: readonly string[]
@@ -26,13 +26,13 @@ export const restartKubelet = (): Promise<string | undefined> => systemctl('rest
 /** The hub as a kubelet finds it. */
 interface ExpectedHub {
   readonly ports: HubPorts
-  /** PEM: who vouches for it. */
+  /** PEM: the CA of the hub. */
   readonly ca: string
 }
 
 /**
- * Whether a hub says within `ms` that it is ready, and shows at its TLS port what the kubelet will
- * trust: anyone can say so.
+ * Whether a hub is ready within `ms`, and its TLS port has a certificate that the kubelet will
+ * trust: any program can answer readiness.
  */
 export async function hubIsReady({ ports, ca }: ExpectedHub, ms: number): Promise<boolean> {
   for (const begun = elapsed(); ;) {
@@ -53,7 +53,7 @@ function isReady(port: number): Promise<boolean> {
   return promise
 }
 
-/** Whether the certificate that is shown on loopback is one that `ca` vouches for. */
+/** Whether `ca` signed the certificate at this port of loopback. */
 function isTrusted(port: number, ca: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const socket = connect({ host: '127.0.0.1', port, ca }, () => resolve(true))

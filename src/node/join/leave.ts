@@ -58,8 +58,8 @@ export function planLeave(
 }
 
 /**
- * A loopback network that no record tells of, as somebody wrote it by hand or an image brought it:
- * without it a pod network can be used again.
+ * A loopback network without a record, written by hand or part of an image: once it is removed, a
+ * pod network can be used again.
  */
 function leftover(
   files: NodeFiles,
@@ -84,7 +84,7 @@ function isLoopbackNetwork(content: Buffer): boolean {
   }
 }
 
-/** Does one part of what was planned; repeating it does nothing more. */
+/** Carries out one part of a plan; safe to repeat. */
 export function applyChanges(files: NodeFiles, changes: readonly FileChange[]): void {
   for (const { path, after } of changes) {
     if (after) files.write(path, after)

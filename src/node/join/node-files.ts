@@ -20,14 +20,14 @@ import {
 import { dirname } from 'node:path'
 import { regularFile } from '../../base/regular-file.ts'
 
-/** Who may do what with a file. */
+/** The owner and permissions of a file. */
 export interface Rights {
   readonly mode: number
   readonly uid: number
   readonly gid: number
 }
 
-/** Those of a file that is of whoever runs this. */
+/** Those of a file of the current user. */
 export const ownRights = (mode: number): Rights => ({
   mode,
   uid: process.geteuid?.() ?? 0,
@@ -104,9 +104,9 @@ export class NodeFiles {
   }
 
   /**
-   * Writes a file whole or not at all, on the disk when this returns; where the path is a link,
-   * what it points to. What is half written has a name that begins with a dot: kubelets and
-   * container runtimes read every other file of their folders.
+   * Writes a file atomically and durably; where the path is a link, the file that it points to. The
+   * temporary file has a name that begins with a dot: kubelets and container runtimes read every
+   * other file of their folders.
    */
   write(path: string, { content, mode, uid, gid }: NodeFile): void {
     using place = this.#find(path, newFolder)
@@ -126,9 +126,8 @@ export class NodeFiles {
   }
 
   /**
-   * Makes a folder, and those above it that are missing, open as `mode` says. One that is there
-   * becomes that of whoever runs this, and nobody else may write in it; what others may read there
-   * stays.
+   * Makes a folder with this mode, and the missing ones above it. An existing folder gets the
+   * current user as its owner, and loses write permission for others; it stays readable as it was.
    */
   makeFolder(path: string, mode: number): void {
     using place = this.#made(path, mode)
@@ -136,9 +135,9 @@ export class NodeFiles {
   }
 
   /**
-   * Makes a folder, or takes one that is there, so that it is open as `mode` says to whoever runs
-   * this. Calls `act` with a path by which this process finds it while `act` runs, and only this
-   * folder, whatever its name becomes. What `act` does below it must follow no links.
+   * Makes a folder, or takes over an existing one, with this mode and the current user as its
+   * owner. Calls `act` with a path to the open folder, which stays valid while `act` runs even if
+   * the folder is renamed. What `act` does below it must follow no links.
    */
   within(path: string, mode: number, act: (folder: string) => void): void {
     using place = this.#made(path, mode)
@@ -183,9 +182,9 @@ export class NodeFiles {
   }
 
   /**
-   * Where a path is, links walked: the last part of it need not be there. Folders above it that are
-   * missing are made open as `missing` says; without it, and where one of them is no folder, the
-   * path is nowhere: `undefined`.
+   * Resolves a path, with its links; the last part need not exist. Missing folders above it are
+   * made with the mode `missing`; without it, and where one of them is no folder, the result is
+   * `undefined`.
    */
   #find(path: string, missing?: number): ResolvedPath | undefined {
     using parts = new DisposableStack()
@@ -245,7 +244,7 @@ class ResolvedPath implements Disposable {
     return this.at(this.name)
   }
 
-  /** Where what is written stands until it is whole. */
+  /** The path of the temporary file during a write. */
   get beside(): string {
     return this.at(`.${this.name}.nodehub`)
   }
@@ -255,7 +254,7 @@ class ResolvedPath implements Disposable {
   }
 
   /**
-   * Opens the folder of this name, which is made open as `missing` says if that is given. `false`:
+   * Opens the folder of this name, and makes it with the mode `missing` if that is given. `false`:
    * there is none.
    */
   enter(missing?: number): boolean {
@@ -272,7 +271,10 @@ class ResolvedPath implements Disposable {
     return true
   }
 
-  /** Gives the last folder to whoever runs this, open as `mode` makes of how it is found. */
+  /**
+   * Gives the last folder to the current user, with the mode that `mode` returns for the existing
+   * one.
+   */
   own(mode: (found: number) => number): void {
     const found = fstatSync(this.#last)
     const rights = ownRights(mode(found.mode & 0o7777))
@@ -309,7 +311,7 @@ function opened(path: string, flags: number): number | undefined {
   return unless(['ENOENT', 'ENOTDIR'], () => openSync(path, flags))
 }
 
-/** What a link points to; `undefined` for what is none. */
+/** The target of a link; `undefined` where the path is no link. */
 const linkAt = (path: string): string | undefined =>
   unless(['ENOENT', 'EINVAL'], () => readlinkSync(path))
 

@@ -55,7 +55,7 @@ function parsed(text: string): Json {
   try {
     return JSON.parse(text) as Json
   } catch (cause) {
-    // All else that the parser says has the text in it.
+    // The parser's other messages contain the text itself.
     const where = /\(line \d+ column \d+\)/.exec(String(cause))?.[0]
     throw new MalformedRecord(`it is no JSON${where ? ` ${where}` : ''}`)
   }
@@ -133,5 +133,5 @@ function folderOf(value: Json, files: readonly RecordedFile[]): string {
   throw new MalformedRecord(`join made no folder ${JSON.stringify(folder)}`)
 }
 
-/** A flag as it can stand in the kubelet's flags without quotes. */
+/** A flag that needs no quotes among the kubelet's flags. */
 const flagOf = (value: Json): string => textOf(value, 'taken', /^-[^\s"'\\$`]+$/)

@@ -9,8 +9,8 @@ import type { HubPorts } from './static-pod.ts'
 const root = 0
 
 /**
- * Who listens on loopback at the hub's ports, by whether it is a program of root's, which may be
- * the hub itself. In words for an operator.
+ * The programs that listen on loopback at the hub's ports, as texts for an operator: those of root,
+ * among which may be the hub itself, and others.
  */
 export function portListeners(ports: HubPorts): {
   readonly byRoot: readonly string[]

@@ -57,8 +57,8 @@ export class JoinArchive {
   }
 
   /**
-   * What stood in a file before the join; `undefined`: there was none. Throws where what was kept
-   * is damaged or gone: what is not what stood there is not put there.
+   * The original of a file; `undefined`: there was none. Throws where the stored original is
+   * damaged or gone: nothing else is written in its place.
    */
   original({ path, original }: RecordedFile): NodeFile | undefined {
     if (original === null) return undefined
@@ -78,7 +78,7 @@ export class JoinArchive {
     this.#files.write(this.#record, { content, ...ownRights(0o600) })
   }
 
-  /** Forgets the join: first the record, so that what is left of the rest is nothing to go by. */
+  /** Forgets the join: the record goes first, since the originals have no meaning without it. */
   forget(): void {
     this.#files.remove(this.#record)
     for (const name of this.#files.names(`${this.#folder}/originals`))

@@ -1,9 +1,9 @@
 import type { NodeFiles } from './node-files.ts'
 
-/** Where the container runtime looks for its network. */
+/** The folder from which the container runtime reads its network configuration. */
 export interface RuntimeNetwork {
   readonly folder: string
-  /** Where that was said, as a message names it. */
+  /** The source of that setting, for a message. */
   readonly saidBy: string
 }
 
@@ -15,10 +15,7 @@ const configurations = [
   { file: '/etc/crio/crio.conf', key: 'network_dir', section: /\.network["'\]]*$/ },
 ] as const
 
-/**
- * As the runtime's own configuration says; else the folder that all have by default. Files that it
- * imports are not read.
- */
+/** Reads the runtime's own configuration; else the common default. Imported files are not read. */
 export function runtimeNetwork(files: NodeFiles): RuntimeNetwork {
   for (const { file, key, section } of configurations) {
     const content = files.read(file)?.content.toString()
@@ -28,7 +25,7 @@ export function runtimeNetwork(files: NodeFiles): RuntimeNetwork {
   return { folder: usual, saidBy: 'default of container runtimes' }
 }
 
-/** A text of a TOML file, in the last section whose heading matches. */
+/** A string of a TOML file, in the last section whose heading matches. */
 function settingIn(content: string, key: string, section: RegExp): string | undefined {
   let inside = false
   let found: string | undefined

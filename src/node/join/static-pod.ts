@@ -23,7 +23,7 @@ export interface HubStart {
   /** The NodePool of the node; absent: from the node's label. */
   readonly nodePool?: string
   /**
-   * Whether that is a host-network pool, whose pods all reach the node's loopback: the plain proxy
+   * Whether the pool has a host network, where all pods reach the node's loopback: the plain proxy
    * stays closed then.
    */
   readonly hostNetwork?: boolean
@@ -38,14 +38,14 @@ export interface StaticPodOptions extends HubStart {
 }
 
 /**
- * The hub as a static pod on the node's network: the kubelet runs it before it can reach any API
- * server, which is how it comes to reach one. Matches the image of the Dockerfile, whose entry
- * point is `nodehub`.
+ * The hub as a static pod on the node's network: the kubelet runs it before it can reach an API
+ * server, and then reaches one through it. Matches the image of the Dockerfile, whose entry point
+ * is `nodehub`.
  */
 export function staticPod(pod: StaticPodOptions): object {
   const { image, namespace, rootDir, ports } = pod
   const probe = (path: string): object => ({
-    // Over plain HTTP, and without credentials: what is asked here is no secret.
+    // Plain HTTP without credentials: health is no secret.
     httpGet: { host: '127.0.0.1', port: ports.ops, path, scheme: 'HTTP' },
     periodSeconds: 10,
     timeoutSeconds: 5,

@@ -2,8 +2,8 @@ import { program, runtime } from './runnable.ts'
 import type { HubPorts } from './static-pod.ts'
 
 /**
- * What has systemd start the units at boot, as the links of `systemctl enable` would. These are
- * files like any other: a join writes them into an image as on a node, and leaving takes them back.
+ * Drop-ins that make systemd start the units at boot, as the links of `systemctl enable` would. As
+ * plain files, a join writes them into an image as on a node, and leave removes them.
  */
 export const targetDropIns = {
   'sockets.target.d/nodehub.conf': `[Unit]
@@ -32,8 +32,8 @@ export type UnitName = (typeof unitNames)[number]
 
 /**
  * The hub as a systemd service whose listening sockets systemd holds: while the hub is down,
- * restarts or crashes, connections wait, and no other user of the node can take its ports. What
- * bin/assemble.js makes lies in /opt/nodehub, and Node is /usr/local/bin/node.
+ * restarts or crashes, connections wait, and no other user of the node can take its ports. The
+ * files that bin/assemble.js makes are in /opt/nodehub, and Node is /usr/local/bin/node.
  */
 export function systemdUnits({
   args,
@@ -103,9 +103,10 @@ WantedBy=multi-user.target
 }
 
 /**
- * What the hub does without (systemd.exec(5)). Root: the kubelet's certificates are root's alone.
- * None of its capabilities: the sockets come from systemd, whatever their ports are, and whose
- * socket a caller has is read where every user may read. No MemoryDenyWriteExecute: V8 compiles.
+ * Restrictions of the hub (systemd.exec(5)). It runs as root, since only root can read the
+ * kubelet's certificates, but without capabilities: systemd passes the sockets, whatever their
+ * ports are, and the socket table is readable for every user. No MemoryDenyWriteExecute: V8
+ * compiles.
  */
 const confinement = (rootDir: string): string => `CapabilityBoundingSet=
 NoNewPrivileges=true
@@ -131,7 +132,7 @@ UMask=0077`
 const streams = (address: string, ports: HubPorts): string =>
   [ports.proxy, ports.ops, ports.secure].map((port) => `ListenStream=${address}:${port}`).join('\n')
 
-/** A word of a command line as systemd reads it (systemd.service(5)). */
+/** A word of a command line in systemd's syntax (systemd.service(5)). */
 const word = (text: string): string => value(text.replaceAll('$', '$$$$'))
 
 /** A path or an assignment as systemd reads it (systemd.syntax(7)). */

@@ -50,7 +50,7 @@ export function yurthubOf(files: NodeFiles, manifestFolder: string): Yurthub | u
   }
 }
 
-/** Of the first file that names any. What is no address is left out. */
+/** The servers of the first file that names any. Malformed addresses are left out. */
 function serversIn(files: NodeFiles, paths: readonly string[]): readonly string[] {
   for (const path of paths) {
     const text = files.read(path)?.content.toString() ?? ''

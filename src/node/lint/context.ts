@@ -4,7 +4,7 @@ import { optionalObjectAt, optionalTextAt, listAt } from '../../api/kube/json-at
 /** What the rules know of a NodePool. */
 export interface PoolFacts {
   readonly hostNetwork: boolean
-  /** How many nodes are in it, where that is known. */
+  /** How many nodes are in it, if known. */
   readonly nodes?: number
   /** Labels that it gives its nodes. */
   readonly labels?: JsonObject
@@ -12,16 +12,13 @@ export interface PoolFacts {
   readonly taints?: readonly JsonObject[]
 }
 
-/** What the API server asks of pods of a namespace (Pod Security admission), by mode. */
+/** The Pod Security levels of a namespace, by mode. */
 export interface PodSecurity {
   readonly enforce?: string
   readonly warn?: string
 }
 
-/**
- * What is known besides the object itself. What is missing is unknown, and no rule takes the
- * unknown for a fact.
- */
+/** The facts besides the object itself. No rule draws conclusions from a missing one. */
 export interface Context {
   readonly pools: ReadonlyMap<string, PoolFacts>
   readonly namespaces: ReadonlyMap<string, PodSecurity>
@@ -41,8 +38,8 @@ export function identityOf(object: JsonObject): string | undefined {
 }
 
 /**
- * What the NodePools and Namespaces among some objects say. `given` comes before what a NodePool of
- * that name says.
+ * The facts from the NodePools and Namespaces among some objects. `given` overrides a NodePool of
+ * that name.
  */
 export function contextOf(
   objects: Iterable<JsonObject>,
@@ -64,7 +61,7 @@ export const isNodePool = (object: JsonObject): boolean =>
   object['kind'] === 'NodePool' &&
   optionalTextAt(object, 'apiVersion')?.startsWith('apps.openyurt.io/') === true
 
-/** What a NodePool of any version says of itself. */
+/** The facts from a NodePool of any version. */
 function poolFacts(pool: JsonObject): PoolFacts {
   const spec = optionalObjectAt(pool, 'spec')
   const status = optionalObjectAt(pool, 'status')

@@ -4,7 +4,7 @@ import type { Finding } from './finding.ts'
 import { podsOf } from './pod.ts'
 import { rules } from './rules.ts'
 
-/** What the rules say about one object, in the order of the rules. */
+/** The findings in one object, in the order of the rules. */
 export function findingsIn(object: JsonObject, context: Context): readonly Finding[] {
   const pods = podsOf(object)
   return rules.flatMap((rule) => {

@@ -23,13 +23,13 @@ export interface Position {
 /** An object as a text holds it. */
 export interface ManifestObject {
   readonly object: JsonObject
-  /** Where a member stands; where it is not there, the nearest thing around it that is. */
+  /** The position of a member; where it is missing, that of the nearest member around it. */
   readonly at: (path: Path) => Position
 }
 
 export interface Manifest {
   readonly objects: readonly ManifestObject[]
-  /** What is no object, or cannot be read, and where. */
+  /** Documents that are no objects or cannot be read. */
   readonly mistakes: readonly (Position & { readonly message: string })[]
 }
 
@@ -67,10 +67,7 @@ export function parseManifest(text: string): Manifest {
 
 type ReadDocument = { readonly value: Json } | { readonly wrong: string; readonly offset: number }
 
-/**
- * Aliases may not multiply without end: the parser's own bound, 100 times. Nor may what they stand
- * for hold itself.
- */
+/** Aliases are bounded by the parser (100 times), and must not contain themselves. */
 function valueOf(document: Document): ReadDocument {
   const endless = aliasOfItself(document)
   if (endless) {
@@ -103,7 +100,7 @@ const anchorOf = (node: Node): string | undefined => (isAlias(node) ? undefined 
 
 const startOf = (document: Document): number => document.contents?.range?.[0] ?? 0
 
-/** An object, or what is in it if it is a list (kubectl get -o yaml prints one). */
+/** An object, or the items of a list (kubectl get -o yaml prints one). */
 function itemsOf(object: JsonObject, at: ManifestObject['at']): ManifestObject[] {
   const items = object['items']
   const kind = object['kind']
@@ -120,8 +117,7 @@ function withKind(item: JsonObject, { kind, apiVersion }: JsonObject): JsonObjec
 }
 
 /**
- * The offset of what is at the end of a path, or of the last thing on the way there: of a member's
- * name rather than its value.
+ * The offset of the last existing node on a path: that of a member's name rather than its value.
  */
 function offsetAt(document: Document, path: Path): number {
   let node: unknown = document.contents
@@ -145,8 +141,8 @@ function offsetAt(document: Document, path: Path): number {
 const assignment = /^(KUBELET_\w*ARGS)=(.*)$/
 
 /**
- * A file whose lines are all assignments, one of them the kubelet's (kubeadm-flags.env,
- * /etc/default/kubelet).
+ * An environment file with the kubelet's arguments (kubeadm-flags.env, /etc/default/kubelet): all
+ * lines are assignments.
  */
 function environmentOf(text: string): ManifestObject | undefined {
   const variables: Record<string, string[]> = {}

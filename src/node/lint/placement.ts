@@ -6,24 +6,23 @@ import type { Context, PoolFacts } from './context.ts'
 import type { PodSubject } from './pod.ts'
 
 /**
- * Where the scheduler may put a pod, as far as the labels and taints that pools give their nodes
- * tell.
+ * Where the scheduler may put a pod, judged by the labels and taints that pools give their nodes.
  */
 export interface Placement {
-  /** Pools known to be host-network on whose nodes it may run. */
+  /** Known host-network pools on whose nodes it may run. */
   readonly hostNetwork: readonly string[]
   /**
    * Whether it may run on a node that is of no host-network pool: of a standard pool, or of none.
    */
   readonly standard: boolean
   /**
-   * Pools it asks for by name of which nothing is known. Nothing is said of where it runs then, but
-   * for those that are known.
+   * Unknown pools that it names. Apart from the known pools, nothing follows about where it runs
+   * then.
    */
   readonly unknown: readonly string[]
 }
 
-/** The labels that are known of a node; `others` may be there too, with any value. */
+/** The labels of a node that are known; it may have others, with any value. */
 interface NodeModel {
   readonly labels: ReadonlyMap<string, string | undefined>
   readonly taints: readonly JsonObject[]
@@ -70,7 +69,7 @@ const nodeOfUnknown = (name: string): NodeModel => ({
   taints: [],
 })
 
-/** Whether it may go there: false only where something that is known forbids it. */
+/** Whether the pod may run there: false only where a known fact forbids it. */
 function admits(pod: PodSubject, node: NodeModel): boolean {
   const selector = objectAt(pod.spec, 'nodeSelector')
   for (const [key, value] of Object.entries(selector)) {

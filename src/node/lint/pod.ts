@@ -9,20 +9,20 @@ import {
 } from '../../api/kube/json-at.ts'
 import type { Path } from './finding.ts'
 
-/** A pod, or the template that pods are made of, wherever it stands. */
+/** A pod or a pod template, in whichever object. */
 export interface PodSubject {
-  /** The kind of the object it stands in. */
+  /** The kind of the object that contains it. */
   readonly kind: string
   readonly namespace: string
-  /** Of the object it stands in, as a message names it. */
+  /** The name of that object, for a message. */
   readonly name: string
-  /** The object it stands in. */
+  /** The object that contains it. */
   readonly owner: JsonObject
-  /** Where in that object the pod's metadata and spec stand. */
+  /** The path in that object to the parent of the pod's metadata and spec. */
   readonly base: Path
   readonly metadata: JsonObject
   readonly spec: JsonObject
-  /** Only some members of a spec were given, so that what is missing says nothing. */
+  /** Only some members of a spec were given: missing ones mean nothing. */
   readonly fragment?: true
 }
 
@@ -53,7 +53,7 @@ const workloadTemplates = [
   ['spec', 'workloadTemplate', 'statefulSetTemplate'],
 ]
 
-/** Members of a pod's spec by which a mapping without a kind is known for a part of one. */
+/** Members that identify a mapping without a kind as part of a pod's spec. */
 const ofSpec = ['affinity', 'containers', 'dnsPolicy', 'hostNetwork', 'nodeSelector', 'tolerations']
 
 /** The pod or the templates of pods in an object; none in an object of another kind. */
@@ -89,11 +89,11 @@ function fragmentOf(object: JsonObject): readonly PodSubject[] {
   return [{ ...nothing, owner: object, base: [], spec: object, fragment: true }]
 }
 
-/** Where a member of the pod's spec stands in the whole object. */
+/** The path of a member of the pod's spec in the whole object. */
 export const inSpec = (pod: PodSubject, ...path: Path): Path =>
   pod.fragment ? path : [...pod.base, 'spec', ...path]
 
-/** Where a member of the pod's metadata stands in the whole object. */
+/** The path of a member of the pod's metadata in the whole object. */
 export const inMetadata = (pod: PodSubject, ...path: Path): Path => [
   ...pod.base,
   'metadata',

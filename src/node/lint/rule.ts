@@ -3,10 +3,7 @@ import type { Context } from './context.ts'
 import type { Level, Path } from './finding.ts'
 import type { PodSubject } from './pod.ts'
 
-/**
- * What a rule found: where, and in which words. Its level is the rule's own unless it says
- * otherwise.
- */
+/** A finding of a rule. Its level is the rule's own unless it has another. */
 export interface RuleFinding {
   readonly path: Path
   readonly message: string
@@ -17,7 +14,7 @@ interface RuleDescription {
   readonly id: string
   /** Of what it finds, as a rule. */
   readonly level: Level
-  /** What it looks for, in a few words. */
+  /** The problem that it finds, in a few words. */
   readonly title: string
   /** Why that matters: what happens otherwise. */
   readonly reason: string
@@ -31,7 +28,7 @@ export interface PodRule extends RuleDescription {
   readonly check: (pod: PodSubject, context: Context) => Iterable<RuleFinding>
 }
 
-/** A rule about a whole object of any kind; it looks for itself whether the object concerns it. */
+/** A rule about a whole object of any kind; the rule checks the kind itself. */
 export interface ObjectRule extends RuleDescription {
   readonly about: 'object'
   readonly check: (object: JsonObject, context: Context) => Iterable<RuleFinding>

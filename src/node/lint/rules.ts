@@ -16,7 +16,7 @@ import { hostPortDiffers, reservedPort, samePortTwice, undeclaredPort } from './
 import { morePodsThanNodes, rolloutStalls } from './rules/replicas.ts'
 import { hostNetworkChanged } from './rules/unchangeable.ts'
 
-/** Every rule, in the order in which their table stands in docs/host-network.md. */
+/** Every rule, in the order of the table in docs/host-network.md. */
 export const rules: readonly Rule[] = [
   noPodNetwork,
   clusterDnsOnHostNetwork,

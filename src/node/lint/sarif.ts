@@ -2,7 +2,7 @@ import type { Level } from './finding.ts'
 import type { Position } from './manifest.ts'
 import { rules } from './rules.ts'
 
-/** A finding as it is told: in which file, and where there. */
+/** A finding with its file and position. */
 export interface LocatedFinding extends Position {
   readonly file: string
   readonly rule: string

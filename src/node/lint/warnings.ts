@@ -10,10 +10,9 @@ const longest = 250
 const most = 10
 
 /**
- * What to tell whoever writes this pod, or what pods are made of, gravest first: what `nodehub
- * lint` says about it, but for what it only notes, and for the rules in `settled`. `context` holds
- * what is known of the cluster; with pools missing there are fewer warnings, and none that is
- * wrong. An object without a kind is a pod.
+ * The warnings for the author of a pod or a workload, gravest first: lint's findings, without notes
+ * and without the rules in `settled`. `context` holds the facts about the cluster; with pools
+ * missing there are fewer warnings, and none that is wrong. An object without a kind is a pod.
  */
 export function warningsOf(
   object: JsonObject,

@@ -8,8 +8,8 @@ const policyOf = (pod: PodSubject): string =>
   optionalTextAt(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
 
 /**
- * No name of the cluster is resolved where neither CoreDNS nor a kube-proxy runs; and none at all,
- * as the node's resolvers are not asked.
+ * Without CoreDNS and kube-proxy no name of the cluster is resolved; and no other name either, as
+ * the pod does not use the node's resolvers.
  */
 export const clusterDnsOnHostNetwork: PodRule = {
   about: 'pod',

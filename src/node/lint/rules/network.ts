@@ -117,9 +117,7 @@ export const neverScheduled: PodRule = {
   },
 }
 
-/**
- * Where no pool is known: who annotates a pod supposes that there is a host-network pool somewhere.
- */
+/** Without any known pool: the annotation suggests that there is a host-network pool. */
 const anyHostNetworkPool = new Map<string, PoolFacts>([
   ['a host-network pool, if there is one', { hostNetwork: true }],
 ])

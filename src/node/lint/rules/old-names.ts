@@ -98,7 +98,7 @@ export const desiredPoolLabel: PodRule = {
   },
 }
 
-/** Every member's name and every text in an object, each with where it stands. */
+/** Every member's name and every string in an object, with its path. */
 function* textsIn(
   value: Json,
   path: Path = [],

@@ -8,7 +8,7 @@ import { portsOf, type PodSubject } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
 import { numberAt, hostPortsText } from './ports.ts'
 
-/** How many pods there are to be at once, and where that stands. */
+/** The desired number of pods, and its path. */
 function desiredPods(pod: PodSubject): { readonly count: number; readonly path: Path } | undefined {
   const spec = optionalObjectAt(pod.owner, 'spec')
   switch (pod.kind) {
@@ -24,10 +24,10 @@ function desiredPods(pod: PodSubject): { readonly count: number; readonly path: 
   }
 }
 
-/** On how many nodes the pods may be; `undefined` where that is not known. */
+/** The number of nodes on which the pods may run, if known. */
 function nodesFor(pod: PodSubject, context: Context): number | undefined {
   const { hostNetwork, standard, unknown } = placementOf(pod, context)
-  // Nodes of standard pools and of no pool are not counted by anybody here.
+  // Nodes of standard pools and of no pool are not counted.
   if (standard || unknown.length > 0 || hostNetwork.length === 0) return undefined
   const counts = hostNetwork.map((name) => context.pools.get(name)?.nodes)
   return counts.reduce<number | undefined>(
