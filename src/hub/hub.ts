@@ -47,65 +47,64 @@ import type { AnswerLine } from './pipeline/trace.ts'
 import { isReady, listenOps } from '../http/server/ops.ts'
 
 /**
- * A running hub. Disposing it lets requests under way finish for the configured grace period, then
+ * A running hub. Disposing lets requests in flight finish within the configured grace period, then
  * cuts them.
  */
 export interface Hub extends AsyncDisposable {
-  /** Where the plain proxy listens. */
+  /** The port of the plain proxy. */
   readonly proxyPort: number
-  /** Where the TLS proxy listens. */
+  /** The port of the TLS proxy. */
   readonly proxySecurePort: number
   readonly opsPort: number
-  /** The listening sockets, for a process that is to take over. */
+  /** The listening sockets, for the successor process. */
   readonly sockets: readonly OpenSocket[]
   readonly metrics: HubMetrics
-  /** `undefined` before the first verdict. */
+  /** `undefined` until the first probes have decided. */
   readonly online: () => boolean | undefined
   /**
-   * Takes over all settings that can change while the hub runs, without ending a watch. Without
-   * what else was read, the files of filters are looked at as when one changes: what they hold
-   * comes by itself, or is refused by itself.
+   * Applies all live settings, without ending a watch. Without `read`, the files of filter modules
+   * are checked as after a change.
    */
   reconfigure(live: LiveConfig, read?: Reloaded): void
   /**
-   * Shows in metrics and readiness that the configuration has become unusable, and that the last
-   * good one stays in force.
+   * Shows in metrics and readiness that the configuration is invalid, and that the last valid one
+   * stays in force.
    */
   rejectConfig(mistakes: readonly string[]): void
   /**
-   * Begins to stop, and resolves when another process can serve in its place: no request is
-   * answered here any more, and the store is closed. Tunnels and logs under way go on until the hub
-   * is disposed of, and then for the rest of the grace period.
+   * Begins to stop, and resolves when another process can serve in its place: the hub answers no
+   * more requests, and the store is closed. Tunnels and logs in flight go on until the hub is
+   * disposed of, and then for the rest of the grace period.
    */
   release(): Promise<void>
   /** Resolves when the hub has been disposed of. */
   readonly closed: Promise<void>
 }
 
-/** What was read together with settings that are to be in force. */
+/** What was read together with the settings. */
 export interface Reloaded {
   /** The filters of their modules. */
   readonly filters: readonly FilterDefinition[]
-  /** Flags that have another value now and wait for the next start. */
+  /** Changed flags that wait for the next start. */
   readonly waiting: readonly string[]
 }
 
 export interface HubOptions {
   readonly log: Logger
   /**
-   * Resolves when the process before this one has closed the store; absent: there is none. Called
-   * only when everything that can fail without the store has succeeded.
+   * Resolves when the predecessor process has closed the store; absent: there is none. Called only
+   * after everything that can fail without the store has succeeded.
    */
   readonly storeReleased?: () => Promise<void>
   /** Called when the hub goes offline or online. */
   readonly onOnline?: (online: boolean) => void
-  /** Called for each answer when it is over. */
+  /** Called for each answer after its end. */
   readonly onAnswer?: (line: AnswerLine) => void
 }
 
 /**
  * Builds a hub from its parts, in order, and starts it: reads credentials, opens the store,
- * listens. Resolves when requests are served, which does not wait for the cloud. Rejects with the
+ * listens. Resolves when requests are served, without waiting for API servers. Rejects with the
  * first failure, and leaves nothing open then.
  */
 export async function startHub(
@@ -113,7 +112,7 @@ export async function startHub(
   { log, storeReleased, onOnline = () => undefined, onAnswer = () => undefined }: HubOptions,
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
-  // These parts exist once on a node: `release` disposes of them before the next process makes its
+  // These parts exist once on a node: `release` disposes of them before the successor makes its
   // own.
   await using unshared = new AsyncDisposableStack()
   let inForce: LiveConfig = config
@@ -216,8 +215,8 @@ export async function startHub(
   const asking = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
   const inputs = unshared.use(new FilterInputs(asking))
   const configMap = unshared.use(new HubConfigMap(asking))
-  // The kubelet's watch may be there already, and nothing else asks for pods before there is one to
-  // judge.
+  // The kubelet's watch may exist already, and no other request would need this input before a pod
+  // is filtered.
   const learnPool = (): void => {
     if (filters.inputs.propagation !== 'off') void inputs.ensure(new Set(['pool']))
   }
@@ -297,7 +296,7 @@ export async function startHub(
     online: () => cloud.online,
     reconfigure: (next, read) => {
       inForce = next
-      // Before anything is shown in another mode.
+      // Before the first answer in another mode.
       if (next.hostNetworkPropagation !== 'off') verdicts.keep()
       filters.reconfigure(next)
       shared.rescope()

@@ -2,19 +2,19 @@ import type { Logger } from 'pino'
 import { RepeatLimiter } from '../../base/repeat-limiter.ts'
 import type { AnswerLine } from '../pipeline/trace.ts'
 
-/** A kubelet that is refused asks again and again. */
+/** A refused kubelet retries all the time. */
 const togetherMs = 60_000
 
 /**
- * Tells of each answer at debug. Of those that say that the hub or an API server could not answer
- * (500 and above) it tells at info, too: of each code and source at once, and then no more than
- * once a minute, with the latest and how many `times`.
+ * Logs each answer at debug. Answers of 500 and above, by which the hub or an API server failed,
+ * are also logged at info: the first of each code and source at once, and then at most once a
+ * minute, with the latest one and the number of `times`.
  */
 export class AnswerLog implements Disposable {
   readonly #log: Logger
   readonly #failed: RepeatLimiter<AnswerLine>
 
-  /** `together`: for how many milliseconds failed requests are told together. */
+  /** `together`: the milliseconds for which failed requests are logged together. */
   constructor(log: Logger, together = togetherMs) {
     this.#log = log
     this.#failed = new RepeatLimiter(together, (line, times) =>
@@ -27,13 +27,13 @@ export class AnswerLog implements Disposable {
     else if (line.code >= 500) this.#failed.add(`${line.code} ${line.source}`, line)
   }
 
-  /** What was not told yet is. */
+  /** Logs what is still pending. */
   [Symbol.dispose](): void {
     this.#failed[Symbol.dispose]()
   }
 }
 
-/** To a microsecond. */
+/** Rounds to microseconds. */
 const rounded = (line: AnswerLine): AnswerLine => ({
   ...line,
   ms: Math.round(line.ms * 1000) / 1000,

@@ -31,22 +31,22 @@ export interface BootSurroundings {
   readonly store: ObjectStore
   readonly access: AccessReviews
   readonly cloud: Cloud
-  /** Asks the cloud, or the cache, below filters and limits. */
+  /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
   readonly metrics: HubMetrics
   readonly log: Logger
 }
 
-/**
- * How often the verdict is looked at without anybody asking, for the log and the node's condition.
- */
+/** How often the boot is judged for the log and the node's condition. */
 export const judgeIntervalMs = 10_000
 const leastLookMs = 500
 
 const deniedMs = 60 * 60_000
 const failedMs = 60_000
 
-/** Keeps what the node needs to boot, and says whether it would. */
+/**
+ * Keeps the records fresh that the node needs to boot, and judges whether it would boot offline.
+ */
 export class Boot implements Disposable {
   readonly #surroundings: BootSurroundings
   readonly #refresher: Refresher
@@ -54,13 +54,13 @@ export class Boot implements Disposable {
   readonly #closing = new AbortController()
   readonly #look: Disposable
   #spell: Disposable | undefined
-  /** The last one. */
+  /** The last boot verdict. */
   #verdict: BootVerdict | undefined
   #looking = false
   #ready: boolean | undefined
   #written: Condition | undefined
   #writing = false
-  /** On the clock of `elapsed`: the node's own may be set back by years. */
+  /** By the clock of `elapsed`: the node's own may be set back by years. */
   #mayWriteAt = 0
   #denied = false
 
@@ -89,15 +89,15 @@ export class Boot implements Disposable {
   }
 
   /**
-   * What would come back now without a link, judged in slices; metrics and readiness show it until
-   * the next one. A cache that cannot be judged is no reason for the hub to end, nor to be taken
-   * for ready.
+   * Judges, in time slices, what a reboot without a link would restore; metrics and readiness show
+   * it until the next verdict. If the cache cannot be judged, the hub goes on, and shows that the
+   * node is not ready.
    */
   async verdict(): Promise<BootVerdict> {
     const { nodeName, live, cloud, metrics, log } = this.#surroundings
     const { boot } = live()
     const present = now()
-    // Offline all of it grows old, and nobody can help it.
+    // Offline all records grow old, and no refresh is possible.
     const asked = cloud.online === true && boot.refreshMs > 0
     try {
       this.#verdict = await bootVerdict({
@@ -116,7 +116,7 @@ export class Boot implements Disposable {
     return this.#verdict
   }
 
-  /** What the last verdict was, for `/readyz?verbose`: it does not affect readiness. */
+  /** The last verdict, for `/readyz?verbose`: it does not affect readiness. */
   remark(): string {
     if (!this.#verdict) return '[ ]boot not yet judged'
     const { ready, pods, node: self } = this.#verdict
@@ -127,7 +127,7 @@ export class Boot implements Disposable {
     return `[ ]boot ${what} would not come back without a link: see nodehub inspect boot`
   }
 
-  /** Something was written to the store. */
+  /** To be called after a commit. */
   schedule(): void {
     this.#refresher.storeChanged()
   }
@@ -210,10 +210,7 @@ export class Boot implements Disposable {
     )
   }
 
-  /**
-   * What the node has: as it was written last, or as the cloud showed it after a hub before this
-   * one had written it.
-   */
+  /** The node's condition: as the hub wrote it last, or as the cache has it from an earlier hub. */
   #before(): Condition | undefined {
     if (this.#written) return this.#written
     const { nodeName } = this.#surroundings
@@ -223,7 +220,7 @@ export class Boot implements Disposable {
   }
 }
 
-/** More often where answers are asked for more often. */
+/** More often where records are refreshed more often. */
 const lookEvery = (refreshMs: number): number =>
   refreshMs === 0
     ? judgeIntervalMs

@@ -13,14 +13,13 @@ export interface CachersSurroundings extends SharedSurroundings {
   readonly recorder: Recorder
 }
 
-/** Of the events of one collection so much is kept in memory; what is older is on the disk. */
+/** The bounds of one collection's events in memory; older ones are in the store. */
 export const cachedGroups = 4_096
 export const cachedBytes = 4 * 1024 * 1024
 
-/** The part of the process's memory that the events of all collections may take together. */
+/** The share of the process's memory for the events of all collections. */
 export const cachedShare = 1 / 64
 
-/** The cachers of this hub. */
 export const cachersOf = (
   config: StartConfig,
   { cloud, upstream, store, recorder, metrics, log }: CachersSurroundings,
@@ -47,12 +46,12 @@ export const cachersOf = (
     },
   })
 
-/** Where API servers refuse the hub's own credentials, it cannot ask with them. */
+/** Where API servers refuse the hub's own credentials, these count as offline. */
 const linkOf = (cloud: Cloud, credential: Credential): Connectivity => {
   const refusal = (): AbortSignal | undefined => (credential === 'node' ? cloud.refusal : undefined)
   return {
     online: () => (cloud.online === true ? refusal() === undefined : cloud.online),
-    // A refusal ends, too, when no API server can be reached any more.
+    // A refusal also ends when no API server can be reached any more.
     changed: () => refusal() ?? cloud.onlineChanged,
     since: () => cloud.since,
   }

@@ -16,8 +16,8 @@ export interface CloudSurroundings {
 }
 
 /**
- * The API servers of the configuration, probed from now on; verdicts go to log and metrics. Servers
- * added later are judged by the rules in force then.
+ * The API servers of the configuration, probed from now on; their health goes to log and metrics.
+ * Servers added later have the rules in force then.
  */
 export function cloudOf(
   live: () => LiveConfig,
@@ -26,7 +26,7 @@ export function cloudOf(
   const build: CloudParts['build'] = (origin, onVerdict, onCredentials): Upstream =>
     new Upstream(origin, readyzProbe(connections), live().heartbeat, {
       onHealth: ({ health, lastError }) => {
-        // A failed probe is expected: its message is enough, a stack trace would bury it.
+        // A failed probe is expected: log its message without a stack trace.
         log[health === 'unhealthy' ? 'warn' : 'info'](
           { upstream: origin, verdict: health, lastProbe: lastError?.message },
           `an API server is now ${health}`,
@@ -65,7 +65,7 @@ export function cloudOf(
 }
 
 /**
- * Takes over the API servers of another configuration, its load balancing and its rules for health.
+ * Applies the API servers of another configuration, its load balancing and its rules for health.
  */
 export function reconfigureCloud(cloud: Cloud, live: LiveConfig): void {
   cloud.replace(originsOf(live))

@@ -20,7 +20,7 @@ import { logFailure } from './log-failure.ts'
 export interface ConfigMapSurroundings {
   readonly config: StartConfig
   readonly cloud: Cloud
-  /** Asks the cloud, or the cache, below filters and limits. */
+  /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
   readonly filters: Pick<EnabledFilters, 'components' | 'ownNames'>
   readonly recorded: Pick<RecordedComponents, 'add'>
@@ -28,16 +28,16 @@ export interface ConfigMapSurroundings {
   readonly log: Logger
 }
 
-/** A ConfigMap as it was last good, as it is kept on the disk. */
+/** The last valid ConfigMap, as it is stored on the disk. */
 interface StoredConfigMap {
   readonly of: string
   readonly data: ConfigMapData['data']
 }
 
 /**
- * Follows the ConfigMap by which the cluster configures its hubs, and puts in force what it says,
- * without a restart: all of it or, where something in it cannot be used, nothing, so that the last
- * good one stays. That one is kept on the disk. Where the ConfigMap is gone the flags alone count.
+ * Watches the ConfigMap by which the cluster configures its hubs, and applies it without a restart:
+ * all of it, or none where part of it is invalid, so that the last valid one stays in force. That
+ * one is stored on the disk. After the ConfigMap is deleted only the flags count.
  */
 export class HubConfigMap implements AsyncDisposable {
   readonly #surroundings: ConfigMapSurroundings
@@ -76,7 +76,7 @@ export class HubConfigMap implements AsyncDisposable {
     })
   }
 
-  /** What was refused may be granted. */
+  /** Retries a refused read, which may have been granted since. */
   reconfigure(): void {
     this.#informer?.retry()
   }
@@ -111,7 +111,7 @@ export class HubConfigMap implements AsyncDisposable {
       .catch((err: unknown) => log.error({ err }, "the hubs' ConfigMap could not be kept"))
   }
 
-  /** What is wrong with it; `undefined`: it is in force. */
+  /** Its mistakes; `undefined`: it is in force. */
   #apply(data: ConfigMapData): readonly string[] | undefined {
     const { filters, recorded, log } = this.#surroundings
     const read = readConfigMap(data, filters.ownNames)
@@ -152,7 +152,7 @@ function keptData(path: string, name: string): ConfigMapData['data'] {
     const kept = membersOf(readOwnFile(path) ?? Buffer.alloc(0))
     return kept['of'] === name ? recordOf(kept['data']) : {}
   } catch {
-    // Without it, or with one that cannot be read, the flags alone count until the cloud tells.
+    // Without a readable file only the flags count until the first read.
     return {}
   }
 }

@@ -14,10 +14,12 @@ import type { ReadinessCheck } from '../../http/server/ops.ts'
 import { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import { servingNames } from './names.ts'
 
-/** How often credential files are looked at. */
+/** How often the credential files are checked for changes. */
 const lookMs = 5_000
 
-/** The certificates of the TLS listener, kept current. Throws where given files cannot be used. */
+/**
+ * The certificates of the TLS listener, kept current. Throws where configured files cannot be used.
+ */
 export const servingOf = (config: StartConfig, upstreamCa: string | undefined, log: Logger) =>
   new DynamicServingCredentials({
     folder: join(config.rootDir, 'pki'),
@@ -37,8 +39,8 @@ export const servingOf = (config: StartConfig, upstreamCa: string | undefined, l
   })
 
 /**
- * Follows the files of the hub's own credentials; `replace` is called with those that differ from
- * `first`, and from then on with each change.
+ * Watches the files of the hub's own credentials; calls `replace` with credentials that differ from
+ * `first`, and after each change.
  */
 export const followHubCredentials = (
   live: LiveConfig,
@@ -59,7 +61,7 @@ export const followHubCredentials = (
       log.warn({ err }, 'the credentials have changed and cannot be used; the last good ones stay'),
   )
 
-/** Logs what is wrong with the hub's client certificate by its dates. */
+/** Logs a client certificate outside its validity period. */
 export function logCertificateFault(credentials: Credentials, log: Logger): void {
   const fault = certificateFault(credentials, now())
   if (fault !== undefined) {
@@ -70,9 +72,9 @@ export function logCertificateFault(credentials: Credentials, log: Logger): void
 }
 
 /**
- * Whether API servers accept the hub's own credentials. It fails readiness while API servers can be
- * reached and all of them refuse: no time heals that. What the dates alone say is shown, and counts
- * for nothing: offline the hub is as ready as ever, and an API server that accepts the certificate
+ * Whether API servers accept the hub's own credentials. The check fails readiness while API servers
+ * can be reached and all of them refuse, which does not heal by itself. Expiry alone is shown, but
+ * does not fail it: offline the hub works as before, and an API server that accepts the certificate
  * knows better than this node's clock.
  */
 export const certificateCheck = (cloud: Cloud, connections: Connections): ReadinessCheck => ({

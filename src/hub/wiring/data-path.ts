@@ -43,7 +43,7 @@ export interface CloudPathParts {
   readonly connections: Connections
   readonly store: ObjectStore
   readonly clusterKeys: ClusterKeys
-  /** Who may read whole collections. */
+  /** Which callers may read whole collections. */
   readonly access: AccessReviews
   readonly recorded: RecordedComponents
   readonly filters: EnabledFilters
@@ -51,22 +51,25 @@ export interface CloudPathParts {
   readonly log: Logger
 }
 
-/** The way to the cloud and the record, without filters and limits. */
+/**
+ * The lower half of the data path: to API servers, the cache and the recorder, without filters and
+ * limits.
+ */
 export interface CloudPath {
-  /** For what the hub asks itself. */
+  /** For the hub's own requests. */
   readonly own: Handler<Exchange>
-  /** The same, as one of those who read what is shared. */
+  /** The same, through the shared cachers. */
   readonly sharing: Handler<Exchange>
-  /** For what clients ask. */
+  /** For clients' requests. */
   readonly dispatch: DispatchParts
   readonly clients: ClientForward
   /** To be disposed of before the store. */
   readonly shared: SharedCachers
-  /** To be disposed of before what is shared. */
+  /** To be disposed of before the shared cachers. */
   readonly cachers: Cachers
 }
 
-/** Builds the lower half of the data path: all that a request meets below the filters. */
+/** Builds the lower half of the data path: everything below the filters. */
 export function cloudPath(parts: CloudPathParts): CloudPath {
   const { config, live, access, cloud, connections, store, filters, metrics, log } = parts
   const { nodeName } = config
@@ -119,7 +122,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     onDiverted: () => metrics.cacheFallbacks.add(),
   }
   const dispatch: DispatchParts = { ...alone, forward: clients.forward, shared }
-  // What all callers share is asked for the callers' way alone.
+  // Shared cachers are on the callers' path only.
   const own = dispatcher(alone)
   return { own, sharing: sharing({ cloud, shared }, own), dispatch, clients, shared, cachers }
 }
@@ -136,17 +139,17 @@ export interface ClientPathParts {
   readonly owners: SocketOwners
   readonly filters: EnabledFilters
   readonly detectPropagation: DetectPropagation
-  /** Asks for what the filters of an exchange need to know. */
+  /** Requests the inputs that the filters of an exchange need. */
   readonly ensureInputs: EnsureInputs
   readonly shown: ChainStateHistory
-  /** Aborts when the hub is told to stop. */
+  /** Aborts when the hub begins to stop. */
   readonly stopping: AbortSignal
   readonly metrics: HubMetrics
   readonly log: Logger
   readonly onAnswer: OnAnswer
 }
 
-/** Builds the upper half: what a client's request goes through before the cloud or the cache. */
+/** Builds the upper half of the data path: from a client's request to the filters. */
 export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply> {
   const { config, live, path, filters, shown, store, metrics, log } = parts
   return pipeline({
@@ -179,8 +182,8 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
 }
 
 /**
- * A watch that is diverted to the cache while online ends at once, unless the hub is refused: no
- * change of spell would end it later.
+ * A watch that the cache answers while the hub is online ends at once, unless the hub's credentials
+ * are refused: no change of `online` would end it later.
  */
 function recoveryOf({ credential }: Exchange, cloud: Cloud): AbortSignal {
   if (cloud.online !== true) return cloud.onlineChanged
@@ -188,8 +191,8 @@ function recoveryOf({ credential }: Exchange, cloud: Cloud): AbortSignal {
 }
 
 /**
- * How long the hub waits for a collection to be shared before it asks for it alone: it has time,
- * and the link may be thin.
+ * How long the hub waits for a shared cacher before its own request is forwarded: the hub has time,
+ * and the link may be slow.
  */
 const sharedMs = 60_000
 
@@ -198,7 +201,7 @@ interface Sharing {
   readonly shared: SharedCachers
 }
 
-/** A list is waited for, so that it costs no second one. */
+/** Waits for the cacher before a list, which is then listed only once. */
 const sharing =
   ({ cloud, shared }: Sharing, own: Handler<Exchange>): Handler<Exchange> =>
   async (exchange) => {

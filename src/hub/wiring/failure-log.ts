@@ -1,23 +1,23 @@
 import type { Logger } from 'pino'
 import { RepeatLimiter } from '../../base/repeat-limiter.ts'
 
-/** A filter fails at one object as at the next, in a list of thousands. */
+/** A filter that fails at one object fails at thousands in a list. */
 const togetherMs = 60_000
 
 /**
- * A message may name the object it is about: beyond so many of a filter it is no longer told what
- * they say.
+ * A message may contain the name of an object: beyond so many of a filter, further messages are not
+ * logged separately.
  */
 const mostMessages = 8
 
 /**
- * Tells of filters that fail: of each filter and message at once, and then no more than once a
+ * Logs failures of filters: the first of each filter and message at once, and then at most once a
  * minute, with the number of objects. The metric counts each.
  */
 export class FailureLog implements Disposable {
   readonly #failures: RepeatLimiter<{ readonly filter: string; readonly err: unknown }>
 
-  /** `together`: for how many milliseconds failures are told together. */
+  /** `together`: the milliseconds for which failures are logged together. */
   constructor(log: Logger, together = togetherMs) {
     this.#failures = new RepeatLimiter(together, (failure, objects) =>
       log.error({ ...failure, objects }, 'a filter failed'),
@@ -28,7 +28,7 @@ export class FailureLog implements Disposable {
     this.#failures.add(this.#keyOf(filter, err), { filter, err })
   }
 
-  /** What was not told yet is. */
+  /** Logs what is still pending. */
   [Symbol.dispose](): void {
     this.#failures[Symbol.dispose]()
   }

@@ -8,10 +8,10 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { EnabledFilters } from './filters.ts'
 import type { Health } from './health.ts'
 
-/** How often the files are looked at. */
+/** How often the files are checked for changes. */
 const lookMs = 5_000
 
-/** The filters of these files, beside the hub's own; or all that is wrong with them. */
+/** Loads the filters of these files; returns all mistakes where they cannot be used. */
 export const loadModules = (files: readonly string[]): Promise<LoadedFilters> =>
   loadFilters(files, filterNames)
 
@@ -35,7 +35,7 @@ interface ModuleFollowerParts {
   readonly log: Logger
 }
 
-/** Follows the files of `--filter-module`; `first` are the filters in force. */
+/** Watches the files of `--filter-module`; `first` are the filters in force. */
 export const followModules = (
   live: LiveConfig,
   first: readonly FilterDefinition[],

@@ -13,7 +13,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FilterChangeHooks } from '../pipeline/filtered-watch.ts'
 import { FailureLog } from './failure-log.ts'
 
-/** The filters that the configuration in force enables; their failures go to log and metrics. */
+/** The filters that the live configuration enables; their failures go to log and metrics. */
 export class EnabledFilters implements FilterChains, Disposable {
   readonly #filters: Filters
   readonly #failures: FailureLog
@@ -58,45 +58,39 @@ export class EnabledFilters implements FilterChains, Disposable {
     return this.#filters.onChange(act)
   }
 
-  /** What filters know now. */
+  /** The current inputs of filters. */
   get inputs(): Inputs {
     return this.#filters.inputs
   }
 
-  /** Whether the answer to an exchange may be changed, now or while it lasts. */
+  /** Whether filters may change the answer to an exchange, now or while it lasts. */
   actOn({ component, info }: Exchange): boolean {
     return info.isResource && this.chainFor(component, info.gvr, info.verb, info) !== undefined
   }
 
-  /** What the filters that act on the answer to an exchange need to know. */
+  /** The inputs that the filters of an exchange need. */
   needsOf({ component, info }: Exchange): ReadonlySet<InputName> {
     return info.isResource ? this.#filters.needs(component, info.gvr, info.verb, info) : nothing
   }
 
-  /** The names of those that are not built in. */
+  /** The names of the filters of modules. */
   get ownNames(): readonly string[] {
     return this.#own.map(({ name }) => name)
   }
 
-  /**
-   * New values of what filters may know, plain data; those that are not named keep theirs. Called
-   * by whoever learns something.
-   */
+  /** Sets inputs, plain data; the others keep their values. */
   inform(inputs: Partial<Inputs>): void {
     this.#filters.setInputs(inputs)
   }
 
-  /**
-   * The components that filters act for besides those of their rules, by filter: in the place of
-   * those added before.
-   */
+  /** Sets the components that filters act for besides those of their rules, by filter. */
   components(additional: AdditionalComponents): void {
     this.#filters.setAdditionalComponents(additional)
   }
 
   /**
-   * The filters that come after the built-in ones, in their order, in the place of those given
-   * before. Throws where two have one name, and changes nothing then.
+   * Sets the filters that follow the built-in ones, in order. Throws where two have the same name,
+   * and changes nothing then.
    */
   modules(definitions: readonly FilterDefinition[]): void {
     const names = [...this.#builtIn, ...definitions].map(({ name }) => name)
@@ -106,7 +100,7 @@ export class EnabledFilters implements FilterChains, Disposable {
     this.#filters.setDefinitions(enabled(this.#live, [...this.#builtIn, ...definitions]))
   }
 
-  /** Makes those filters anew that depend on whether verdicts are written. */
+  /** Rebuilds the filters that depend on whether verdicts are stored. */
   remake(): void {
     this.#builtIn = allFilters(this.#verdicts, propagationOf(this.#live))
     this.#filters.setDefinitions(enabled(this.#live, [...this.#builtIn, ...this.#own]))
@@ -125,7 +119,7 @@ export class EnabledFilters implements FilterChains, Disposable {
 
 const nothing: ReadonlySet<InputName> = new Set()
 
-/** What watches were owed goes to log and metrics. */
+/** Logs and counts the effects of changed filters on watches. */
 export const filterChangeHooks = (metrics: HubMetrics, log: Logger): FilterChangeHooks => ({
   onDifference: ({ component, gvr }, objects) => {
     metrics.filterDifferences.add({ component, resource: gvr.resource }, objects)
@@ -140,7 +134,7 @@ export const filterChangeHooks = (metrics: HubMetrics, log: Logger): FilterChang
   },
 })
 
-/** Those that have to keep to what they have shown stand in any case. */
+/** A filter that has to stay consistent with earlier answers is always enabled. */
 const enabled = (
   { filters }: LiveConfig,
   all: readonly FilterDefinition[],

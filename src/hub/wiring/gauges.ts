@@ -42,9 +42,7 @@ export function gaugesOnRead(metrics: HubMetrics, measured: GaugeSources): void 
   })
 }
 
-/**
- * Tells at which addresses each listener listens, in the log, the metrics and `/readyz?verbose`.
- */
+/** Shows the addresses of each listener in the log, the metrics and `/readyz?verbose`. */
 export function showListening(
   sockets: readonly OpenSocket[],
   { metrics, health, log }: Pick<GaugeSources, 'health'> & Pick<ProxyParts, 'metrics' | 'log'>,
@@ -57,13 +55,13 @@ export function showListening(
   }
 }
 
-/** Tells what became of the last reading of the configuration. */
+/** Shows the result of the last reading of the configuration. */
 export function showConfigRead(metrics: HubMetrics, isUsable: boolean): void {
   metrics.configLastReload.set(isUsable ? 1 : 0)
   if (isUsable) metrics.configLastSuccess.set(now() / 1000)
 }
 
-/** Brings the counters up to what the store has counted. */
+/** Adds the store's counts since the last call. */
 function diskWorkReport(metrics: HubMetrics, store: SqliteStore): () => void {
   let reported: DiskWork = { bytes: 0, syncs: 0 }
   return () => {
@@ -74,7 +72,7 @@ function diskWorkReport(metrics: HubMetrics, store: SqliteStore): () => void {
   }
 }
 
-/** Oldest last, which stands where resources count together. */
+/** The oldest last: its value stays where several resources have the same labels. */
 function showAges(metrics: HubMetrics, { cloud, store }: GaugeSources): void {
   metrics.offlineSince.set(cloud.online === false ? cloud.since / 1000 : 0)
   metrics.cacheAge.clear()

@@ -6,7 +6,7 @@ import type { Upstream } from '../upstream/upstream.ts'
 import type { ReadinessCheck } from '../../http/server/ops.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 
-/** What is wrong with the hub at present, and what readiness says of it. */
+/** The faults of the hub, as readiness shows them. */
 export class Health {
   #storeFailure: string | undefined
   #unusableConfig: string | undefined
@@ -28,16 +28,13 @@ export class Health {
     this.#storeFailure = undefined
   }
 
-  /**
-   * Shown until the hub is started again: what the node could have been told offline is not there
-   * any more.
-   */
+  /** Shown until the next start: the records for offline use are lost. */
   storeSetAside(): void {
     const at = new Date(now()).toISOString()
     this.#setAside = `[ ]cache begun empty at ${at}: its database could not be used and was set aside`
   }
 
-  /** Each listener with an address where it listens. */
+  /** Sets the lines of listeners and their addresses. */
   listens(lines: readonly string[]): void {
     this.#listening = lines
   }
@@ -63,7 +60,7 @@ export class Health {
     this.#unusableFilters = undefined
   }
 
-  /** What readiness depends on. */
+  /** The checks that decide readiness. */
   checks(store: SqliteStore, { cachePath }: StartConfig, stopping: AbortSignal): ReadinessCheck[] {
     const misplaced = `${cachePath} was removed or replaced under the hub: what it records is lost with its process, start it again`
     return [
@@ -103,7 +100,7 @@ function spellRemark({ online, since }: Cloud): string {
     : `[ ]cloud offline since ${from}; serving the cache`
 }
 
-/** The resources of which nothing was confirmed for longest. */
+/** The resources with the oldest confirmations. */
 function oldestRemark(store: SqliteStore): string[] {
   const oldest = store
     .confirmations()

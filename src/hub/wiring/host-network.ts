@@ -28,8 +28,8 @@ import type { ObjectStore } from '../store/store.ts'
 import { podsVersion } from './needed.ts'
 
 /**
- * How pods of this node were shown; beside the cache, which somebody may throw away. `kept` is
- * announced when verdicts begin to be written.
+ * The network under which pods of this node were shown, kept beside the cache, which may be
+ * deleted. `kept` is announced when the hub begins to store verdicts.
  */
 export function verdictsOf(
   { rootDir, nodeName, hostNetworkPropagation }: HubConfig,
@@ -37,8 +37,7 @@ export function verdictsOf(
   { kept, log }: { readonly kept: Broadcast; readonly log: Logger },
 ): KeptVerdicts {
   const verdicts = new KeptVerdicts(join(rootDir, 'host-network.json'), {
-    // All pods that a hub which kept no verdicts may have shown the kubelet: it recorded each
-    // before that.
+    // An earlier hub that stored no verdicts recorded each pod before it showed it to the kubelet.
     shownBefore: () => pick(store, log, ({ uid }) => uid),
     onKept: () => kept.announce(),
     onFailure: (err) => log.error({ err }, 'how pods were shown could not be written'),
@@ -51,8 +50,8 @@ export function verdictsOf(
 }
 
 /**
- * What is found of the pods in the cache, as far as they can be read: of what is left out its
- * status tells when it is shown next.
+ * The results of `find` for the readable pods in the cache; for other pods their status decides
+ * when they are shown next.
  */
 function pick<T>(store: ObjectStore, log: Logger, find: (pod: CachedPod) => T | undefined): T[] {
   const found: T[] = []
@@ -71,16 +70,16 @@ function pick<T>(store: ObjectStore, log: Logger, find: (pod: CachedPod) => T | 
 const mostLookedAt = 1_000
 
 /**
- * Looks for pods that yurthub 1.4 has propagated, or a hub whose verdicts were lost, while none are
- * kept: with the first of them verdicts begin to be kept, and filters act.
+ * Detects pods that yurthub 1.4, or a hub whose verdicts were lost, has propagated, while no
+ * verdicts are stored: the first one makes the hub store verdicts, and its filters act.
  */
 export function propagationDetector(
   { nodeName }: StartConfig,
   verdicts: KeptVerdicts,
 ): DetectPropagation {
   /**
-   * At which version each was found not to be propagated: a list mostly shows what was shown
-   * before.
+   * The version at which each pod was last found not to be propagated: most lists repeat the same
+   * pods.
    */
   const lookedAt = new Map<string, string>()
   return ({ component, info }) => {
@@ -95,7 +94,7 @@ export function propagationDetector(
         lookedAt.set(uid, resourceVersion)
         return false
       }
-      // Whoever comes again waits for it.
+      // The client's next request waits for the write.
       verdicts.settle([[uid, 'propagated']])?.catch(() => undefined)
       return true
     }
@@ -103,8 +102,8 @@ export function propagationDetector(
 }
 
 /**
- * What cannot be read is others' to find. The status, which mostly decides, is less to go through
- * than what was asked for.
+ * Unreadable pods are reported elsewhere. The status decides most cases, and is smaller than the
+ * spec.
  */
 function isPropagated(pod: Cursor, nodeName: string): boolean {
   try {
@@ -115,8 +114,8 @@ function isPropagated(pod: Cursor, nodeName: string): boolean {
 }
 
 /**
- * Every pod that the node was given, in each form that is kept: several times, it may be, and of
- * several ages.
+ * Every cached pod of the node, in each representation: a pod may occur several times, at different
+ * versions.
  */
 function* podsIn(store: ObjectStore): Generator<CachedPod> {
   for (const encoding of ['protobuf', 'json'] as const) {
@@ -150,23 +149,23 @@ export interface HostNetworkParts {
 }
 
 /**
- * Changes of pods within this time are looked at together; and looking takes no more than this part
+ * Changes of pods within this time are reconciled together, and reconciling takes at most this part
  * of the time.
  */
 const leastLookMs = 1000
 const lookingPart = 0.1
 
 /**
- * Follows the node's pods: forgets the verdicts of those that are gone, tells of those that are, or
- * would be, propagated, and shows them in metrics.
+ * Reconciles the node's pods: drops the verdicts of deleted ones, logs those that are, or would be,
+ * propagated, and shows them in metrics.
  */
 export class HostNetwork implements Disposable {
   readonly #parts: HostNetworkParts
   readonly #versionAtStart: string
   #version: string | undefined
-  /** What was told of the pods depends on these. */
+  /** The inputs of the last report. */
   #toldBy = ''
-  /** Until the look is over. */
+  /** Set until the reconciliation is over. */
   #next: Disposable | undefined
   #stirred = false
   #pauseMs = leastLookMs
@@ -180,7 +179,10 @@ export class HostNetwork implements Disposable {
     this.schedule()
   }
 
-  /** What the kubelet is shown, and would be. Without pods where the cache cannot be read, too. */
+  /**
+   * The network of each pod as the kubelet is shown it, and would be. Without pods where the cache
+   * cannot be read.
+   */
   async report(): Promise<HostNetworkReport> {
     const { config, inputs, verdicts, log } = this.#parts
     const about = {
@@ -197,7 +199,7 @@ export class HostNetwork implements Disposable {
     }
   }
 
-  /** Something was written to the store, or what filters know has changed. */
+  /** Schedules a reconciliation, after a commit or a change of inputs. */
   schedule(): void {
     if (this.#closed) return
     this.#stirred = true
@@ -209,7 +211,7 @@ export class HostNetwork implements Disposable {
     this.#next?.[Symbol.dispose]()
   }
 
-  /** As the kubelet asks for them; `undefined`: it never did. */
+  /** The pods as the kubelet lists them; `undefined`: it never did. */
   #pods(): Iterable<CachedPod> | undefined {
     const { config, store } = this.#parts
     const { nodeName } = config
@@ -226,13 +228,13 @@ export class HostNetwork implements Disposable {
     this.#stirred = false
     await this.#look()
     this.#next = undefined
-    // While it went on.
+    // Changes came meanwhile.
     if (this.#stirred) this.schedule()
   }
 
   async #look(): Promise<void> {
     const { verdicts, log } = this.#parts
-    // Where nothing was ever propagated, and could not be, nobody asks.
+    // Without verdicts no pod is or was propagated.
     if (!verdicts.areKept) return
     const version = this.#podsVersion()
     const { propagation, pool } = this.#parts.inputs()
@@ -258,7 +260,7 @@ export class HostNetwork implements Disposable {
     this.#pauseMs = Math.max(leastLookMs, (elapsed() - began) / lookingPart)
   }
 
-  /** The uids of all pods in the cache: what comes while they are gone through may be missing. */
+  /** The uids of all pods in the cache; pods that are added meanwhile may be missing. */
   async #present(): Promise<ReadonlySet<string>> {
     const slices = new TimeSlices()
     const present = new Set<string>()
@@ -269,7 +271,7 @@ export class HostNetwork implements Disposable {
     return present
   }
 
-  /** Once for each pod and mode. */
+  /** Logs each pod once for each mode. */
   #tell({ mode, pods: all = [] }: HostNetworkReport): void {
     const { log } = this.#parts
     const concerned = all.filter(({ network, anew }) =>
@@ -301,7 +303,7 @@ export class HostNetwork implements Disposable {
   }
 }
 
-/** As they are configured. */
+/** The configured ports. */
 const portsOfHub = ({ ops, proxy }: StartConfig): readonly ReservedPort[] => [
   { port: ops.port, protocol: 'TCP', use: 'the health of the hub' },
   { port: proxy.port, protocol: 'TCP', use: 'the hub, without TLS' },

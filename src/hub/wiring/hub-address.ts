@@ -10,41 +10,38 @@ import { isLoopback } from '../../api/request/host-check.ts'
 
 export interface HubAddressParts {
   readonly pods: Pick<StartConfig['pods'], 'hubAddress' | 'hostNetworkNode'>
-  /** PEM: the certificate that the TLS proxy shows now, its own first. */
+  /** PEM: the current certificate of the TLS proxy, followed by its chain. */
   readonly certificate: () => string
-  /**
-   * PEM: the cluster's authorities, which pods are given as `kube-root-ca.crt`; `undefined`: not
-   * known.
-   */
+  /** PEM: the cluster's certificate authorities, as in `kube-root-ca.crt`; `undefined`: unknown. */
   readonly ca: () => string | undefined
-  /** The address is another one now; `null`: pods are not to be led to the hub. */
+  /** Called with a changed address; `null`: pods must not be directed to the hub. */
   readonly publish: (address: HubAddress | null) => void
   readonly metrics: HubMetrics
   readonly log: Logger
 }
 
-/** How often it is looked at while pods are led there, and while they are not. */
+/** The interval of probes while pods are directed there, and while they are not. */
 const againMs = 60_000
 const brokenAgainMs = 10_000
 
-/** How long a connection to this very node may take. */
+/** How long a connection to this node may take. */
 const connectMs = 2_000
 
 /**
- * A node that has much to do answers nobody for a moment; pods that are led elsewhere meanwhile
- * stay led there.
+ * A busy node may not answer for a moment; a pod that starts meanwhile would keep another address.
  */
 const silencesForgiven = 2
 
-/** What was found at the address. `silent` may be chance, the others are not. */
+/** The result of a probe. `silent` may be transient, the others are not. */
 type ProbeOutcome =
   { readonly kind: 'reached' } | { readonly kind: 'refused' | 'silent'; readonly why: string }
 
 /**
- * Whether pods can be led to the hub: at the address that the operator has named, this hub answers
- * with a certificate that pods trust. They are given the cluster's authorities and nothing else, so
- * it has to chain to those and to name that address; and on loopback they find themselves, but
- * where they share the node's. Looked at again when a certificate changes, and now and then.
+ * Whether pods can be directed to the hub: at the configured address this hub answers with a
+ * certificate that pods trust. Pods have the cluster's certificate authorities and no others, so
+ * that the certificate has to chain to those and to name that address; and on loopback pods reach
+ * themselves, unless they share the node's network. It is probed again when a certificate changes,
+ * and periodically.
  */
 export class ReachableAddress implements Disposable {
   readonly #parts: HubAddressParts
@@ -53,7 +50,9 @@ export class ReachableAddress implements Disposable {
   /** `undefined` until the TLS proxy listens. */
   #securePort: number | undefined
   #address: HubAddress | null = null
-  /** Why pods are not led to the hub, or would not be if it were not forgiven. */
+  /**
+   * Why pods are not directed to the hub, or would not be if the last failures were not tolerated.
+   */
   #why: string | undefined
   #silences = 0
   #looking: Promise<void> | undefined
@@ -64,24 +63,24 @@ export class ReachableAddress implements Disposable {
   constructor(parts: HubAddressParts) {
     this.#parts = parts
     const why = this.#refusal()
-    // What can be told without a look keeps nobody waiting.
+    // A refusal that needs no probe is published at once.
     if (why !== undefined) this.#settle({ kind: 'refused', why })
   }
 
-  /** Resolves when it has been looked at for the first time; `undefined`: it has. */
+  /** Resolves after the first probe; `undefined`: it is over. */
   get firstProbe(): Promise<void> | undefined {
     return this.#isJudged ? undefined : this.#judged.promise
   }
 
-  /** The TLS proxy listens, at this port. */
+  /** To be called when the TLS proxy listens, with its port. */
   listening(securePort: number): void {
     this.#securePort = securePort
     void this.probe()
   }
 
   /**
-   * Looks now, and once more where it is looked at already; resolves when that is done. Nothing is
-   * to be seen before the TLS proxy listens.
+   * Probes now, and once more after a running probe; resolves when that is done. Before the TLS
+   * proxy listens it does nothing.
    */
   async probe(): Promise<void> {
     if (this.#securePort === undefined) return
@@ -108,8 +107,8 @@ export class ReachableAddress implements Disposable {
   }
 
   /**
-   * A node that boots has much to do, too, and pods keep the address that they are started with: at
-   * first, silence is heard twice.
+   * A booting node is busy, and pods keep the address that they start with: a first probe without
+   * an answer is repeated.
    */
   async #found(): Promise<ProbeOutcome> {
     const first = await this.#find()
@@ -137,7 +136,7 @@ export class ReachableAddress implements Disposable {
     return { kind: 'refused', why: `${shownAs(wanted)} is somebody else` }
   }
 
-  /** Why nobody has to look; `undefined`: somebody has. */
+  /** Why no probe is needed; `undefined`: one is. */
   #refusal(): string | undefined {
     const wanted = this.#wanted()
     const { hostNetworkNode } = this.#parts.pods
@@ -147,7 +146,7 @@ export class ReachableAddress implements Disposable {
     return isLoopback(wanted.host) && !hostNetworkNode ? onLoopback(wanted).why : undefined
   }
 
-  /** A port of 0 stands for the TLS proxy's, whichever it is. */
+  /** A port of 0 means the port of the TLS proxy. */
   #wanted(): HubAddress | undefined {
     const { hubAddress } = this.#parts.pods
     return hubAddress && { host: hubAddress.host, port: hubAddress.port || (this.#securePort ?? 0) }
@@ -167,7 +166,7 @@ export class ReachableAddress implements Disposable {
     this.#judged.resolve()
   }
 
-  /** What is new. */
+  /** Logs changes. */
   #say(address: HubAddress | null, why: string | undefined): void {
     const { log } = this.#parts
     const isLed = address !== null
@@ -197,14 +196,14 @@ const onLoopback = (address: HubAddress): ProbeOutcome & { kind: 'refused' } => 
   why: `${shownAs(address)} is on loopback, where pods find themselves`,
 })
 
-/** Who answers there. */
+/** The server at the address. */
 interface TlsPeer {
   readonly remoteAddress: string
-  /** As it was sent, in DER. */
+  /** In DER. */
   readonly certificate: Buffer
 }
 
-/** Connects as a pod would: with the cluster's authorities, and the address as the name. */
+/** Connects as a pod does: with the cluster's authorities, and the address as the server name. */
 function reach(address: HubAddress, ca: string): Promise<TlsPeer | ProbeOutcome> {
   const { host, port } = address
   return new Promise((resolve) => {
@@ -226,8 +225,8 @@ function reach(address: HubAddress, ca: string): Promise<TlsPeer | ProbeOutcome>
 }
 
 /**
- * What it means that a connection was not made: OpenSSL's codes of certificates, Node's for their
- * names, else the network's.
+ * The result of a failed connection: by OpenSSL's codes for certificates, Node's for their names,
+ * and otherwise those of the network.
  */
 function whyNot(address: HubAddress, { code = '', message }: NodeJS.ErrnoException): ProbeOutcome {
   const where = shownAs(address)

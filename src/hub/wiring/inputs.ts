@@ -40,37 +40,37 @@ export interface InputSurroundings {
   readonly config: StartConfig
   readonly live: () => LiveConfig
   readonly cloud: Cloud
-  /** Asks the cloud, or the cache, below filters and limits. */
+  /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
-  /** The same, as one of those who read what is shared. */
+  /** The same, through the shared cachers. */
   readonly sharing: Handler<Exchange>
   readonly filters: Pick<EnabledFilters, 'inform'>
   readonly metrics: HubMetrics
   readonly log: Logger
 }
 
-/** What is asked for: a collection each. */
+/** The collections that inputs come from. */
 type InformerName = 'node' | 'pool' | 'buckets' | 'services'
 
-/** One of them, while it is followed. */
+/** The informer of one of them. */
 interface InputInformer {
-  /** What it was begun for; of another it has to be begun anew. */
+  /** The object or pool that it reads; for another one it is replaced. */
   readonly of: string
   readonly resource: GVR
   readonly informer: AsyncDisposable & { retry(): void }
   state: InformerState
 }
 
-/** How long a request waits for what its filters have never known. */
+/** How long a request waits for inputs that were never known. */
 const patienceMs = 2_000
 
 const asHub = { identity: sharedIdentity, credential: 'node' } as const
 const asNode = { identity: nodeIdentity, credential: 'node' } as const
 
 /**
- * Learns what filters may know of this node, of its pool and of services, and tells the filters:
- * only what a filter needs that acts for somebody, from then on for as long as the hub runs. Before
- * anything is asked, and offline, they know what was known last.
+ * Keeps the inputs of filters up to date: facts of this node, of its pool and of services. It reads
+ * only what an acting filter needs, from the first need on for as long as the hub runs. Before the
+ * first answer, and offline, the last stored inputs apply.
  */
 export class FilterInputs implements AsyncDisposable {
   readonly #surroundings: InputSurroundings
@@ -84,9 +84,9 @@ export class FilterInputs implements AsyncDisposable {
   #bucketNodes: readonly string[] | undefined
   #topologies: Readonly<Record<string, string>> | undefined
   #known: LearnedInputs
-  /** What filters were told of it: once it was on the disk. */
+  /** The inputs that filters have, all of which are on the disk. */
   #published: LearnedInputs
-  /** Resolves at the next change of what is known, or of how it stands with it. */
+  /** Resolves at the next change of the inputs, or of an informer's state. */
   #next = Promise.withResolvers<void>()
 
   constructor(surroundings: InputSurroundings) {
@@ -103,8 +103,8 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   /**
-   * A filter that needs these acts for somebody. `undefined`: all that can be known is known; else
-   * resolves when that is so, or after a moment.
+   * To be called for the inputs of an acting filter. `undefined`: all that can be known are known;
+   * otherwise resolves when that is so, or after `patienceMs`.
    */
   ensure(names: ReadonlySet<InputName>): Promise<void> | undefined {
     if (!names.isSubsetOf(this.#wanted)) {
@@ -117,8 +117,8 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   /**
-   * What has never been known, and nobody has answered, is asked for at once where somebody waits
-   * for it: the next try may be far off.
+   * Retries at once what was never known and had no answer, as a request waits for it: the next
+   * retry may be far off.
    */
   #askAgain(names: readonly InputName[]): void {
     for (const name of names) {
@@ -132,7 +132,9 @@ export class FilterInputs implements AsyncDisposable {
     }
   }
 
-  /** What is asked for may be another, and what was refused may be granted. */
+  /**
+   * Applies the live configuration, and retries refused reads, which may have been granted since.
+   */
   reconfigure(): void {
     this.#follow()
     for (const { informer } of this.#informers.values()) informer.retry()
@@ -171,7 +173,7 @@ export class FilterInputs implements AsyncDisposable {
 
   #isPending(name: InputName): boolean {
     if (!isLearned(name) || this.#published[name] !== undefined) return false
-    // What is known and not told yet is on its way to the disk.
+    // A known input that is not published yet is being written to the disk.
     return this.#known[name] !== undefined || this.#isAsking(...informersOf[name])
   }
 
@@ -179,7 +181,7 @@ export class FilterInputs implements AsyncDisposable {
     return names.some((name) => this.#informers.get(name)?.state.kind === 'syncing')
   }
 
-  /** Begins to follow what is wanted and not followed yet. */
+  /** Starts the informers of the needed inputs. */
   #follow(): void {
     const { config, live } = this.#surroundings
     const { nodePools: way } = live()
@@ -197,7 +199,7 @@ export class FilterInputs implements AsyncDisposable {
       of: { versions: [nodes], ...byName(name), encoding: 'json', onlyMetadata: true },
       read: ({ bytes }) => nodeFactsOf(name, bytes),
       onValues: (values) => {
-        // A Node that is gone for a moment, or not there yet, says nothing new.
+        // A Node that is missing, perhaps for a moment, changes nothing.
         this.#node = values.get(name) ?? this.#node
         this.#follow()
       },
@@ -239,7 +241,8 @@ export class FilterInputs implements AsyncDisposable {
 
   #followServices(): void {
     this.#begin('services', '', services, {
-      // As kube-proxy and the kubelet read them, so that there is one watch of them.
+      // The representation in which kube-proxy and the kubelet read services: they share one
+      // upstream watch.
       of: { versions: [services], encoding: 'protobuf' },
       read: ({ cursor }) => cursor.annotation(topologyKeysAnnotation),
       onValues: (values) => {
@@ -248,7 +251,7 @@ export class FilterInputs implements AsyncDisposable {
     })
   }
 
-  /** `undefined`: it is not to be followed. */
+  /** Starts an informer, or stops it where `of` is `undefined`. */
   #begin<T>(
     name: InformerName,
     of: string | undefined,
@@ -277,7 +280,7 @@ export class FilterInputs implements AsyncDisposable {
         linkChanged: () => cloud.onlineChanged,
         onValues: (values) => {
           if (this.#informers.get(name) !== source) return
-          // What is told comes before how it stands: whoever waits for it finds it.
+          // The values come before the state: a waiting request finds them.
           how.onValues(values)
           this.#enter(source, { kind: 'synced' })
         },
@@ -323,7 +326,7 @@ export class FilterInputs implements AsyncDisposable {
     }
   }
 
-  /** What filters lack, in words that follow “filters”. */
+  /** A missing input, as the continuation of a sentence that begins with “filters”. */
   #trouble({ of, resource, state }: InputInformer): string | undefined {
     const what = qualifiedResource(resource)
     if (state.kind === 'refused') {
@@ -340,7 +343,7 @@ export class FilterInputs implements AsyncDisposable {
       : undefined
   }
 
-  /** Tells filters what has changed, once that is on the disk. */
+  /** Publishes changed inputs to filters after they are on the disk. */
   #update(): void {
     const next = this.#present()
     const { filters, log } = this.#surroundings
@@ -371,8 +374,8 @@ export class FilterInputs implements AsyncDisposable {
     const known = this.#ofPool()
     const name = poolNameOf(known)
     const isAsked = this.#isAsking('pool', 'buckets')
-    // Of a pool that is new here nothing is told before its NodePool was asked for: half of it
-    // would be a guess.
+    // The facts of a new pool are not published before its NodePool was read: half of them would be
+    // a guess.
     const isHeld = name !== last.pool?.name && typeof name === 'string' && isAsked
     const pool = isHeld ? last.pool : poolFactsOf(known)
     const lastNodes = isHeld || last.pool?.name === pool?.name ? last.poolNodes : undefined
@@ -389,29 +392,29 @@ export class FilterInputs implements AsyncDisposable {
     return { ...next, untold }
   }
 
-  /** Of what has never been known, whether nobody tells it, as far as was heard last. */
+  /** Whether an input that was never known has no source, by the last answers. */
   #isUntold(name: LearnedName, last: readonly InputName[]): boolean {
     if (last.includes(name)) return true
-    // Where the pool has a name it is the NodePool that is asked for yet.
+    // If the pool has a name, its NodePool has to be read first.
     const isOfPool = name === 'pool' || name === 'poolNodes'
     if (isOfPool && poolNameOf(this.#ofPool()) !== undefined) return false
     const state = this.#informers.get(name === 'topologies' ? 'services' : 'node')?.state.kind
-    // It is known, too, that there is no such Node.
+    // After a sync it is known that there is no such Node.
     return state === 'refused' || state === 'synced'
   }
 
   #nodesOfPool(way: LiveConfig['nodePools']): readonly string[] | undefined {
-    // A pool in which this node is has nodes: where none are named, nobody has come to it yet.
+    // This node's own pool contains at least this node, even if its members are not listed yet.
     const told = way === 'buckets' ? this.#bucketNodes : this.#poolRead?.nodes
     return told && [...new Set([...told, this.#surroundings.config.nodeName])].toSorted()
   }
 
-  /** Of a node in no pool: it is a pool by itself, unless the operator leaves pools out. */
+  /** A node without a pool is a pool by itself, unless the operator has disabled pools. */
   #alone(way: LiveConfig['nodePools']): readonly string[] | null {
     return way === 'off' ? null : [this.#surroundings.config.nodeName]
   }
 
-  /** `null` where it is settled that nobody tells. */
+  /** `null` where it is certain that no source has it. */
   #untold(way: LiveConfig['nodePools']): null | undefined {
     if (way === 'off') return poolNameOf(this.#ofPool()) === undefined ? undefined : null
     const state = this.#informers.get(way === 'buckets' ? 'buckets' : 'pool')?.state.kind
@@ -437,7 +440,7 @@ export class FilterInputs implements AsyncDisposable {
   }
 }
 
-/** Where what is learned comes from. */
+/** The informers that each input comes from. */
 const informersOf: Readonly<Record<LearnedName, readonly InformerName[]>> = {
   node: ['node'],
   pool: ['node', 'pool'],
@@ -447,7 +450,7 @@ const informersOf: Readonly<Record<LearnedName, readonly InformerName[]>> = {
 
 const isLearned = (name: InputName): name is LearnedName => Object.hasOwn(informersOf, name)
 
-/** What filters do about what is missing. */
+/** What filters do without an input. */
 const meanwhile = 'they keep what they knew last, or do without'
 
 const reasons = ['forbidden', 'absent', 'refused'] as const

@@ -5,8 +5,8 @@ import type { Secret } from '../../base/secret.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 
 /**
- * The token with which callers that are not root may inspect the hub: it lies under `--root-dir`,
- * for root to hand out. Absent where the disk does not take one.
+ * The token with which callers other than root may inspect the hub: it is under `--root-dir`, for
+ * root to hand out. Absent where the disk cannot store one.
  */
 export function inspectToken({ rootDir }: StartConfig, log: Logger): Secret<string> | undefined {
   const file = join(rootDir, 'inspect.token')

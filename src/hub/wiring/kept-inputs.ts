@@ -2,7 +2,7 @@ import { StateFile } from '../../base/state-file.ts'
 import { readOwnFile } from '../../base/own-file.ts'
 import type { Inputs, NodeFacts, PoolFacts } from '../filter/inputs.ts'
 
-/** What filters may know that has to be learned from the cloud. */
+/** The inputs of filters that come from the cluster. */
 export type LearnedInputs = Pick<Inputs, LearnedName> & Required<Pick<Inputs, 'untold'>>
 
 export type LearnedName = (typeof learnedNames)[number]
@@ -18,8 +18,8 @@ const nothing: LearnedInputs = {
 }
 
 /**
- * The last known values, on the disk before filters act by them: after a crash the hub knows what
- * its clients were shown by, also where the cloud has since ceased to tell.
+ * The last inputs, on the disk before filters act by them: after a crash the hub knows the inputs
+ * of its earlier answers, even if the cluster no longer has them.
  */
 export class KeptInputs implements AsyncDisposable {
   readonly #file: StateFile
@@ -35,8 +35,8 @@ export class KeptInputs implements AsyncDisposable {
   }
 
   /**
-   * Resolves when they are on the disk, or later ones are. Rejects where they could not be written;
-   * they count all the same.
+   * Resolves when these or later inputs are on the disk. Rejects where the write failed; they count
+   * all the same.
    */
   keep(inputs: LearnedInputs): Promise<void> {
     this.#latest = inputs
@@ -49,8 +49,7 @@ export class KeptInputs implements AsyncDisposable {
 }
 
 /**
- * A file that cannot be read, or tells of another node, is as good as none; of what is damaged in
- * it nothing is known.
+ * An unreadable file, or one of another node, counts as none; damaged parts of it count as unknown.
  */
 function readKept(path: string, nodeName: string): LearnedInputs {
   try {

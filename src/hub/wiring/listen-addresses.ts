@@ -4,9 +4,9 @@ import { addressesOf, isAddressOf, type ListenerName } from '../../config/passed
 import type { ListenTarget } from '../../http/server/listening.ts'
 
 /**
- * Where a listener is to listen: on the sockets that were passed for it, and at those of its own
- * addresses that they leave out. Sockets that were bound elsewhere than is configured are served
- * alone.
+ * The addresses of a listener: the sockets that were passed for it, and those of its configured
+ * addresses that have no passed socket. If sockets were bound to other addresses than the
+ * configured ones, only these are served.
  */
 export function listenAddresses(
   config: StartConfig,
@@ -14,7 +14,7 @@ export function listenAddresses(
 ): readonly ListenTarget[] {
   const { address, port, portFlag } = configured(config, listener)
   const passed = config.sockets[listener] ?? []
-  // The address of the other family comes by itself: a host without that family is none the worse.
+  // The address of the other IP family is optional: a host may lack that family.
   const own = addressesOf(address).map((host, i) => ({ host, port, portFlag, ifPresent: i > 0 }))
   const elsewhere = passed.some(({ at }) => !isAddressOf({ address, port }, at))
   const held = new Set(passed.map(({ at }) => canonical(at.address)))

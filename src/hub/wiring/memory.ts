@@ -2,8 +2,8 @@ import { totalmem } from 'node:os'
 import type { StartConfig } from '../../config/hub-config.ts'
 
 /**
- * How much memory the process may use, in bytes: what was set, else what the control group allows;
- * 512 MiB where that is unlimited.
+ * The memory that the process may use, in bytes: the configured limit, else that of the control
+ * group; 512 MiB where that is unlimited.
  */
 export function memoryLimit({ memoryLimitBytes }: StartConfig): number {
   if (memoryLimitBytes !== undefined) return memoryLimitBytes

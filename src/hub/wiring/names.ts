@@ -1,9 +1,6 @@
 import type { StartConfig } from '../../config/hub-config.ts'
 
-/**
- * The names and addresses, besides those of loopback, by which the node's programs may call the
- * hub.
- */
+/** The names and addresses besides loopback's under which the node's programs may call the hub. */
 export function ownHosts({ proxy, ops, pods, nodeName }: StartConfig): ReadonlySet<string> {
   const names = [proxy.address, ops.address, pods.dummyAddress, pods.hubAddress?.host, nodeName]
   return new Set(names.flatMap((name) => (name === undefined ? [] : [name.toLowerCase()])))

@@ -8,20 +8,17 @@ import { nodeIdentity } from '../../api/request/identity.ts'
 import type { NamedObject, FindReferencedObjects } from '../store/named-object.ts'
 import type { ObjectStore } from '../store/store.ts'
 
-/**
- * What the pods refer to is gone through no more often while they stay the same: claims are bound
- * rarely.
- */
+/** The references of unchanged pods are resolved at most so often: claims are bound rarely. */
 const neededMs = 1000
 
-/** What a store holds, as the node sees it. */
+/** The records that the node may read. */
 export const knownToNode = (
   store: ObjectStore,
   nodeName: string,
   access: AccessReviews,
 ): KubeletCache => kubeletCache(store, nodeName, (gvr) => access.last(nodeIdentity, gvr) === true)
 
-/** What the pods of the node refer to: of that nothing is to be given up. */
+/** The objects that the node's pods refer to: eviction spares these. */
 export function neededBy(
   nodeName: string,
   access: AccessReviews,
@@ -49,7 +46,7 @@ export function neededBy(
   }
 }
 
-/** Differs after every change of the pods. Reads no object. */
+/** Changes with every change of the pods. It reads no object. */
 export function podsVersion(store: ObjectStore, nodeName: string): string {
   const { gvr, fieldSelector = '' } = podsOf(nodeName)
   const versions = (['protobuf', 'json'] as const).map((encoding) =>

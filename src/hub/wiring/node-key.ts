@@ -8,35 +8,32 @@ import type { StartConfig } from '../../config/hub-config.ts'
 import type { StoreKeySource } from '../../config/store-key.ts'
 import { inRootDir } from './root-dir.ts'
 
-/** As much as a key of 256 bits has; text is as good, if it is as hard to guess. */
+/** The bytes of a key of 256 bits; text of that length is accepted, if it is as hard to guess. */
 const leastBytes = 32
 const mostBytes = 4096
-/**
- * A TPM takes seconds; a program that waits for the network would wait for ever where there is
- * none.
- */
+/** A TPM takes seconds. A program that waits for the network would block a start without one. */
 const commandMs = 30_000
 
-/** The keys that a node's cache and its callers' names depend on. */
+/** The keys for a node's cache, and for the hashes that identify its callers. */
 export interface NodeKeys {
   /** Seals secrets and tokens in the store. */
   readonly sealing: Secret<Uint8Array>
-  /** Keys the hashes that stand for tokens. */
+  /** Keys the hashes that identify tokens. */
   readonly tokens: Secret<Uint8Array>
 }
 
 /**
- * The key cannot be had: without it the hub would forget what is sealed, and not be believed by
- * those it knows.
+ * The key is not available: without it the hub would lose sealed records, and could not recognize
+ * its callers.
  */
 class NoNodeKey extends Error {
   readonly code = 'NO_NODE_KEY'
 }
 
 /**
- * Reads the keys as the configuration says, or makes and keeps them. From a key that is handed in
- * those for each purpose are derived, so that nothing in the hub's folder opens anything. Rejects
- * where what is handed in cannot be had or is too short.
+ * Reads the configured keys, or makes and stores them. From a key that is handed in the keys for
+ * each purpose are derived, so that no file of the hub unseals anything. Rejects where a key that
+ * is handed in is not available or too short.
  */
 export async function nodeKeys({
   rootDir,
@@ -67,7 +64,7 @@ function read(source: Exclude<StoreKeySource, { kind: 'own' }>): Promise<Buffer>
   }
 }
 
-/** Nothing that it prints is shown, not even where it fails: it may be the key. */
+/** Its output is never shown, not even after a failure: it may contain the key. */
 function outputOf(path: string): Promise<Buffer> {
   const options = {
     timeout: commandMs,

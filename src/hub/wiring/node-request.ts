@@ -10,7 +10,10 @@ import { nodeIdentity } from '../../api/request/identity.ts'
 
 /** A request that the hub makes itself, with the node's credentials. */
 export type NodeRequest = Pick<OwnRequest, 'method' | 'url' | 'accept' | 'content'> & {
-  /** Whose answers it is recorded among, if any: the kubelet's are what it would ask for itself. */
+  /**
+   * The component under which the answer is recorded: the kubelet's are those that it would read
+   * itself.
+   */
   readonly component: 'kubelet' | typeof ownComponent
 }
 
@@ -22,10 +25,10 @@ const asNode = { identity: nodeIdentity, credential: 'node', gzip: true } as con
 const patienceMs = 30_000
 
 /**
- * Makes requests of the hub's own, which go the way of the node's to the cloud, and whose answers
- * are stored with the node's, unfiltered. Resolves with the code of the API server's answer once
- * that is stored whole; 0 where there was none, and where the cache answered in its place, or where
- * it failed in a way that is not foreseen, which `onUnexpected` is told. `closing` gives up all.
+ * Makes requests of the hub with the node's credentials; their answers are recorded with the
+ * node's, unfiltered. Resolves with the status code of the API server's answer after that is
+ * stored; with 0 where there was none, where the cache answered in its place, or after an
+ * unexpected failure, for which `onUnexpected` is called. `closing` cancels all.
  */
 export function nodeRequests(
   dispatch: Handler<Exchange>,
@@ -41,8 +44,8 @@ export function nodeRequests(
         await dispatch(ownRequest({ ...asNode, ...request, signal: over.signal })),
       )
     } catch (error) {
-      // No API server answered, the answer broke off, or the cache has nothing: the request is
-      // repeated later.
+      // No API server answered, the answer broke off, or the cache has none: the caller retries
+      // later.
       const isOver = over.signal.aborted || error instanceof MalformedBody
       if (!isOver && !isExpected(error)) onUnexpected(error, request)
       return 0
@@ -52,7 +55,7 @@ export function nodeRequests(
   }
 }
 
-/** Reads an answer to its end, so that it is stored. */
+/** Reads an answer to its end, which stores it. */
 async function codeOf(reply: Reply): Promise<number> {
   if (reply.from !== 'cloud' || reply.kind === 'upgrade') return 0
   switch (reply.kind) {

@@ -19,16 +19,16 @@ import { logFailure } from './log-failure.ts'
 
 /**
  * More connections than any node needs (a kubelet has two for each Secret that it mounts), fewer
- * than file handles allow.
+ * than file descriptors allow.
  */
 export const maxConnections = 4_096
 
 /**
- * What connections may hold together however small the hub is to be: what a node's programs need.
+ * The least memory of all connections, however small the hub's limit: what a node's programs need.
  */
 export const leastMemory = 32 * 1024 * 1024
 
-/** What they may hold together of the memory that all of the process may use. */
+/** The share of the process's memory for connections. */
 export const connectionsShare = 1 / 4
 
 export interface ProxyParts {
@@ -39,21 +39,21 @@ export interface ProxyParts {
 }
 
 /**
- * The listeners at which the node speaks to the hub. Disposing lets what is under way finish for
- * the grace period, then cuts.
+ * The listeners for the node's programs. Disposing lets requests in flight finish within the grace
+ * period, then cuts them.
  */
 export interface Proxies extends AsyncDisposable {
   readonly plain: Listener
   readonly secure: Listener
   readonly sockets: readonly OpenSocket[]
   /**
-   * Begins what disposing does; resolves when only tunnels and answers that last are still open,
-   * which need the hub no more.
+   * Begins to dispose; resolves when only tunnels and long-running answers are still open, which
+   * need no other part of the hub.
    */
   settle(): Promise<void>
 }
 
-/** A listening socket, for a process that is to take over. */
+/** A listening socket, for the successor process. */
 export interface OpenSocket extends BoundSocket {
   readonly name: ListenerName
 }
@@ -69,8 +69,7 @@ export async function openProxies(
 ): Promise<Proxies> {
   await using parts = new AsyncDisposableStack()
   const open: ProxyListener[] = []
-  // Both at the same time: while one waits for its requests, the other must not go on accepting
-  // clients.
+  // Both at the same time: while one waits for its requests, the other must accept no clients.
   const stop = async (how: 'drain' | 'close'): Promise<void> => {
     await Promise.all(open.map((listener) => listener[how](live().shutdownGracePeriodMs)))
   }

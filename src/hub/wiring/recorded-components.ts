@@ -12,7 +12,7 @@ export class RecordedComponents {
     this.#live = live
   }
 
-  /** In the place of those that were added before. */
+  /** Replaces the components that were added before. */
   add(components: ReadonlySet<string>): void {
     this.#added = components
   }

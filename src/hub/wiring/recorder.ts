@@ -17,8 +17,8 @@ export interface RecorderSurroundings {
 }
 
 /**
- * Records answers to the configured components, those that a filter acts on, which reads them
- * through the recorder, and what is shared.
+ * Records answers to the configured components, those that a filter decodes through the recorder,
+ * and those of shared collections.
  */
 export const recorderOf = (
   store: ObjectStore,
@@ -29,7 +29,7 @@ export const recorderOf = (
     {
       isRecorded: (exchange) => {
         const { component } = exchange
-        // What the hub asks for itself it reads through the recorder.
+        // The hub reads its own answers through the recorder.
         if (exchange.identity === sharedIdentity || component === ownComponent) return true
         return recorded.has(component) || filters.actOn(exchange)
       },

@@ -8,14 +8,14 @@ const advice: Readonly<Record<string, string>> = {
   EEXIST: 'it is no folder, or one above it is none',
 }
 
-/** The hub's folder is none that it can work in. */
+/** The hub cannot work in its folder. */
 class UnusableRootDir extends Error {
   readonly code = 'UNUSABLE_ROOT_DIR'
 }
 
 /**
- * What `act` does in the folder of --root-dir. Throws an error that says what the system refused
- * there, at which path, and what to do.
+ * Runs `act`, which works in the folder of --root-dir. A system error is rethrown with the
+ * operation, the path, and what to do.
  */
 export function inRootDir<T>(rootDir: string, act: () => T): T {
   try {

@@ -13,26 +13,21 @@ import { logFailure } from './log-failure.ts'
 
 export interface SharedSurroundings {
   readonly cloud: Cloud
-  /** How the cloud is asked. */
+  /** The handlers that reach the API servers. */
   readonly upstream: UpstreamHandlers
   readonly store: ObjectStore
   readonly metrics: HubMetrics
   readonly log: Logger
 }
 
-/**
- * Of each collection so many of the latest groups of events are kept in memory; what is older is
- * read from the disk.
- */
+/** The bounds of each collection's events in memory; older ones are in the store. */
 export const loggedGroups = 4_096
 export const loggedBytes = 8 * 1024 * 1024
 
-/**
- * The part of the memory that all of the process may use which the log of one collection may take.
- */
+/** The share of the process's memory for the log of one collection. */
 export const loggedShare = 1 / 64
 
-/** Who may read whole collections, as it was last said. */
+/** Which callers may read whole collections, by their last reviews. */
 export const accessReviewsOf = (
   { rootDir }: StartConfig,
   { metrics, log }: Pick<SharedSurroundings, 'metrics' | 'log'>,
@@ -45,7 +40,6 @@ export const accessReviewsOf = (
     onFailure: (err) => log.error({ err }, 'who may read shared collections could not be written'),
   })
 
-/** The collections that the components of this node share. */
 export const sharedCachersOf = (
   config: StartConfig,
   live: () => LiveConfig,

@@ -13,7 +13,7 @@ export interface StoreSurroundings {
   readonly metrics: HubMetrics
   readonly health: Health
   readonly log: Logger
-  /** Another process is letting go of the store, or has just died. */
+  /** Another process is closing the store, or has just died. */
   readonly isHotRestart: boolean
   /** Announced after each commit. */
   readonly committed: Broadcast
@@ -21,11 +21,11 @@ export interface StoreSurroundings {
 }
 
 /**
- * How long the lock of a process that has closed the store, or has just died, may still be seen.
+ * How long the lock of a process that has closed the store, or has just died, may still be held.
  */
 const lettingGoMs = 10_000
 
-/** Opens the store; how it fares goes to log, metrics and readiness. */
+/** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = (
   { cachePath, cacheMaxBytes }: StartConfig,
   { keys, metrics, health, log, isHotRestart, committed, needed }: StoreSurroundings,

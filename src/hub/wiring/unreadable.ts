@@ -1,13 +1,13 @@
 interface Unreadable {
-  /** As a sentence goes on with it. */
+  /** The reason, as part of a sentence. */
   readonly why: string
-  /** What to do, which goes on from there; may be empty. */
+  /** The advice, as the continuation of that sentence; may be empty. */
   readonly advice: string
 }
 
 /**
- * Why the hub cannot read a collection, from the code of an answer that is no list. Rights help
- * against a 403 alone.
+ * Why the hub cannot read a collection, by the status code of an answer that is no list. Only a 403
+ * is a matter of rights.
  */
 export function unreadable(code: number): Unreadable {
   switch (code) {
