@@ -47,7 +47,7 @@ export type InformerState =
   /** No answer came, or the cache has none either. */
   | { readonly kind: 'failed' }
 
-export interface InformerParts<T> {
+interface InformerParts<T> {
   readonly of: InformerTarget
   readonly onBehalf: Pick<RequestCredentials, 'identity' | 'credential'>
   /**

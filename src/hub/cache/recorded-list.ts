@@ -169,7 +169,7 @@ export const mostPagedLists = 64
 export const nextPageMs = 5 * 60_000
 
 /** A paged list before its last page. */
-export interface StagedPages {
+interface StagedPages {
   readonly replacement: Replacement
   /** The baseline of the first page; the requests for further pages name no version. */
   readonly asked: RequestBaseline

@@ -79,7 +79,7 @@ export function brokenAnswer(cause: unknown): never {
 }
 
 /** Which exchanges are recorded where possible. */
-export interface RecordingRules {
+interface RecordingRules {
   isRecorded(exchange: Exchange): boolean
   /** Whether a reader of the events needs the previous state of each object. */
   comparesEvents(exchange: Exchange): boolean

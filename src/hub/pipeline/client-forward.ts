@@ -7,7 +7,7 @@ import {
 import type { OnShed } from './in-flight.ts'
 import { MemoryBudget } from './memory.ts'
 
-export interface ClientForwardOptions {
+interface ClientForwardOptions {
   /** Where the keys that sign service accounts' tokens are kept, and the hooks of fetching them. */
   readonly learning: KeyLearningOptions
   /** The memory that the process may use, about. */

@@ -38,7 +38,7 @@ import {
 } from './freshness.ts'
 
 /** What it takes to read from an API server or the cache, and to record. */
-export interface UpstreamPathParts {
+interface UpstreamPathParts {
   readonly cloud: Cloud
   readonly forward: Forward
   readonly upgrade: Upgrade

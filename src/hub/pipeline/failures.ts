@@ -107,7 +107,7 @@ function withoutEcho(status: Status): Status {
 }
 
 /** Called for answers to requests that never became exchanges. */
-export type OnRefused = (incoming: Incoming, reply: BodyReply) => void
+type OnRefused = (incoming: Incoming, reply: BodyReply) => void
 
 /**
  * Answers a Status in JSON where no layer below caught the failure: the accepted representations

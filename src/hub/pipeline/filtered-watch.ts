@@ -30,7 +30,7 @@ export interface FilterChangeHooks {
   readonly onExpired: (audience: ClientCollection, why: string) => void
 }
 
-export interface FilteredWatchParts {
+interface FilteredWatchParts {
   readonly reply: WatchReply
   readonly audience: ClientCollection
   readonly shown: ChainStateHistory

@@ -22,7 +22,7 @@ import { withProvenCaller } from './proven-caller.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 
-export interface PipelineParts {
+interface PipelineParts {
   readonly callers: AuthenticationRules
   readonly metrics: HubMetrics
   readonly ensureInputs: EnsureInputs

@@ -5,7 +5,7 @@ import { representationsOf } from '../../api/request/representation.ts'
 import { parseRequestInfo, type RequestInfo } from '../../api/request/request-info.ts'
 
 /** A request with its parsed URL. */
-export interface ParsedRequest extends Incoming {
+interface ParsedRequest extends Incoming {
   readonly info: RequestInfo
 }
 

@@ -22,7 +22,7 @@ export class NoAnswer extends Error {
 }
 
 /** The request as the hub sends it upstream. */
-export interface Outgoing {
+interface Outgoing {
   readonly exchange: Exchange
   readonly credential: Credential
   readonly url: string

@@ -4,7 +4,7 @@ import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
 import { isGzip, unpacked, unpackedHeaders, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { Forward } from './forward.ts'
 
-export interface CompressionRules {
+interface CompressionRules {
   /** Whether the hub requests lists and watches compressed for clients that do not. */
   readonly always: () => boolean
   /** Whether the hub may change the answer, so that it cannot leave in its own bytes. */

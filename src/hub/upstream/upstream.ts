@@ -35,7 +35,7 @@ const closeMs = 500
 const outageShare = 1 / 4
 const firstRestMs = 1_000
 
-export interface UpstreamHooks {
+interface UpstreamHooks {
   /** The health has changed. */
   readonly onHealth: (upstream: Upstream) => void
   /** Requests fail at it: for `forMs` it is tried only after those that are ready. */

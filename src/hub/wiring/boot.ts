@@ -25,7 +25,7 @@ import { logUnexpected } from './log-failure.ts'
 import { knownToNode, podsVersion } from './needed.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
-export interface BootSurroundings {
+interface BootSurroundings {
   readonly nodeName: string
   readonly live: () => LiveConfig
   readonly store: ObjectStore

@@ -9,7 +9,7 @@ import { memoryLimit } from './memory.ts'
 import type { SharedSurroundings } from './shared-cachers.ts'
 import { logFailure } from './log-failure.ts'
 
-export interface CachersSurroundings extends SharedSurroundings {
+interface CachersSurroundings extends SharedSurroundings {
   readonly recorder: Recorder
 }
 

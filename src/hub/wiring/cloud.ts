@@ -8,7 +8,7 @@ import { Cloud, type CloudParts } from '../upstream/cloud.ts'
 import { readyzProbe } from '../upstream/probe.ts'
 import { Upstream } from '../upstream/upstream.ts'
 
-export interface CloudSurroundings {
+interface CloudSurroundings {
   readonly connections: Connections
   readonly metrics: HubMetrics
   readonly log: Logger

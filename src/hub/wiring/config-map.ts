@@ -17,7 +17,7 @@ import type { RecordedComponents } from './recorded-components.ts'
 import { unreadable } from './unreadable.ts'
 import { logFailure } from './log-failure.ts'
 
-export interface ConfigMapSurroundings {
+interface ConfigMapSurroundings {
   readonly config: StartConfig
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */

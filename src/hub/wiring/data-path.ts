@@ -35,7 +35,7 @@ import { recorderOf } from './recorder.ts'
 import { sharedCachersOf } from './shared-cachers.ts'
 import { logUnexpected } from './log-failure.ts'
 
-export interface CloudPathParts {
+interface CloudPathParts {
   readonly config: StartConfig
   /** Read anew for each request. */
   readonly live: () => LiveConfig
@@ -55,7 +55,7 @@ export interface CloudPathParts {
  * The lower half of the data path: to API servers, the cache and the recorder, without filters and
  * limits.
  */
-export interface CloudPath {
+interface CloudPath {
   /** For the hub's own requests. */
   readonly own: Handler<Exchange>
   /** The same, through the shared cachers. */
@@ -127,7 +127,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   return { own, sharing: sharing({ cloud, shared }, own), dispatch, clients, shared, cachers }
 }
 
-export interface ClientPathParts {
+interface ClientPathParts {
   readonly config: StartConfig
   /** Read anew for each request. */
   readonly live: () => LiveConfig

@@ -14,7 +14,7 @@ import type { Health } from './health.ts'
 import type { OpenSocket, ProxyParts } from './proxies.ts'
 
 /** The parts whose state is measured when metrics are read. */
-export interface GaugeSources {
+interface GaugeSources {
   readonly config: StartConfig
   readonly cloud: Cloud
   readonly connections: Connections

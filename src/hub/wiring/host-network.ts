@@ -139,7 +139,7 @@ function* each(encoding: Encoding, gvk: GVK, objects: Iterable<ApiObject>): Gene
   }
 }
 
-export interface HostNetworkParts {
+interface HostNetworkParts {
   readonly config: StartConfig
   readonly inputs: () => Inputs
   readonly store: ObjectStore

@@ -8,7 +8,7 @@ import type { HubAddress } from '../filter/inputs.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { isLoopback } from '../../api/request/host-check.ts'
 
-export interface HubAddressParts {
+interface HubAddressParts {
   readonly pods: Pick<StartConfig['pods'], 'hubAddress' | 'hostNetworkNode'>
   /** PEM: the current certificate of the TLS proxy, followed by its chain. */
   readonly certificate: () => string

@@ -36,7 +36,7 @@ import { KeptInputs, learnedNames, type LearnedInputs, type LearnedName } from '
 import { unreadable } from './unreadable.ts'
 import { logFailure } from './log-failure.ts'
 
-export interface InputSurroundings {
+interface InputSurroundings {
   readonly config: StartConfig
   readonly live: () => LiveConfig
   readonly cloud: Cloud

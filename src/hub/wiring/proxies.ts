@@ -42,7 +42,7 @@ export interface ProxyParts {
  * The listeners for the node's programs. Disposing lets requests in flight finish within the grace
  * period, then cuts them.
  */
-export interface Proxies extends AsyncDisposable {
+interface Proxies extends AsyncDisposable {
   readonly plain: Listener
   readonly secure: Listener
   readonly sockets: readonly OpenSocket[]

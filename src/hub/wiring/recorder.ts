@@ -8,7 +8,7 @@ import type { ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './filters.ts'
 import type { RecordedComponents } from './recorded-components.ts'
 
-export interface RecorderSurroundings {
+interface RecorderSurroundings {
   readonly recorded: RecordedComponents
   readonly filters: EnabledFilters
   readonly onUnpacked: OnUnpacked

@@ -8,7 +8,7 @@ import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
 import type { NodeKeys } from './node-key.ts'
 
-export interface StoreSurroundings {
+interface StoreSurroundings {
   readonly keys: NodeKeys
   readonly metrics: HubMetrics
   readonly health: Health

@@ -53,7 +53,7 @@ export interface CacherHooks {
   readonly onFailed: (gvr: GVR, cause: unknown, refused: boolean) => void
 }
 
-export interface CacherParts {
+interface CacherParts {
   readonly key: CollectionKey
   readonly representation: Representation
   readonly store: ObjectStore

@@ -21,7 +21,7 @@ import { requestCredentialsOf } from './request-credentials.ts'
 import type { ReflectorClient, UpstreamHandlers } from './stored-lister-watcher.ts'
 import { reconnectRank } from './reconnect-order.ts'
 
-export interface CachersParts {
+interface CachersParts {
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
   readonly recorder: Pick<Recorder, 'recordsWatch' | 'comparesEvents'>

@@ -3,7 +3,7 @@ import { versionOf, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { Reply } from '../../../http/exchange/exchange.ts'
 import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
 
-export interface Continuation {
+interface Continuation {
   /** The version the client watches from; absent: the watch begins with the state. */
   readonly from: ResourceVersion | undefined
   /** Aborts when the client has disconnected. */

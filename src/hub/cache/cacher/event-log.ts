@@ -2,7 +2,7 @@ import { versionOf, type ObjectEvent, type WatchEvent } from '../../../api/codec
 import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 
 /** Events that arrived together, and were committed together. */
-export interface EventGroup {
+interface EventGroup {
   readonly events: readonly ObjectEvent[]
   /** The version of the last event. */
   readonly version: string

@@ -28,7 +28,7 @@ export interface ReflectorClient extends RequestCredentials {
   readonly comparesEvents?: () => boolean
 }
 
-export interface ReflectedCollection {
+interface ReflectedCollection {
   readonly key: CollectionKey
   readonly representation: Representation
   readonly store: ObjectStore

@@ -21,9 +21,9 @@ interface ReviewResult {
 }
 
 /** Makes a review; `undefined` where it gave no verdict. */
-export type Review = () => Promise<boolean | undefined>
+type Review = () => Promise<boolean | undefined>
 
-export interface AccessReviewHooks {
+interface AccessReviewHooks {
   /** Called after each review. */
   readonly onReviewed: (verdict: boolean | undefined) => void
   /** The file could not be written. */
