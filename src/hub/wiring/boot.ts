@@ -25,7 +25,7 @@ import { logUnexpected } from './log-failure.ts'
 import { knownToNode, podsVersion } from './needed.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
-interface BootSurroundings {
+interface BootDependencies {
   readonly nodeName: string
   readonly live: () => LiveConfig
   readonly store: ObjectStore
@@ -39,7 +39,7 @@ interface BootSurroundings {
 
 /** How often the boot is judged for the log and the node's condition. */
 export const judgeIntervalMs = 10_000
-const leastLookMs = 500
+const minJudgeIntervalMs = 500
 
 const deniedMs = 60 * 60_000
 const failedMs = 60_000
@@ -48,15 +48,15 @@ const failedMs = 60_000
  * Keeps the records fresh that the node needs to boot, and judges whether it would boot offline.
  */
 export class Boot implements Disposable {
-  readonly #surroundings: BootSurroundings
+  readonly #dependencies: BootDependencies
   readonly #refresher: Refresher
   readonly #request: NodeRequests
   readonly #closing = new AbortController()
-  readonly #look: Disposable
-  #spell: Disposable | undefined
+  readonly #judging: Disposable
+  #onlineLink: Disposable | undefined
   /** The last boot verdict. */
   #verdict: BootVerdict | undefined
-  #looking = false
+  #isJudging = false
   #ready: boolean | undefined
   #written: Condition | undefined
   #writing = false
@@ -64,9 +64,9 @@ export class Boot implements Disposable {
   #mayWriteAt = 0
   #denied = false
 
-  constructor(surroundings: BootSurroundings) {
-    const { nodeName, live, store, cloud, dispatch, log } = surroundings
-    this.#surroundings = surroundings
+  constructor(dependencies: BootDependencies) {
+    const { nodeName, live, store, cloud, dispatch, log } = dependencies
+    this.#dependencies = dependencies
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
     this.#refresher = new Refresher({
       nodeName,
@@ -82,7 +82,7 @@ export class Boot implements Disposable {
           'the API server does not let this node read what one of its pods refers to',
         ),
     })
-    this.#look = every(lookEvery(live().boot.refreshMs), () => void this.#lookOn())
+    this.#judging = every(judgeInterval(live().boot.refreshMs), () => void this.#judge())
     void this.verdict()
     this.#follow()
     void cloud.onlineKnown().then(() => cloud.online === true && this.#refresher.cameOnline())
@@ -94,7 +94,7 @@ export class Boot implements Disposable {
    * node is not ready.
    */
   async verdict(): Promise<BootVerdict> {
-    const { nodeName, live, cloud, metrics, log } = this.#surroundings
+    const { nodeName, live, cloud, metrics, log } = this.#dependencies
     const { boot } = live()
     const present = now()
     // Offline all records grow old, and no refresh is possible.
@@ -134,19 +134,19 @@ export class Boot implements Disposable {
 
   [Symbol.dispose](): void {
     this.#closing.abort()
-    this.#look[Symbol.dispose]()
-    this.#spell?.[Symbol.dispose]()
+    this.#judging[Symbol.dispose]()
+    this.#onlineLink?.[Symbol.dispose]()
     this.#refresher[Symbol.dispose]()
   }
 
   #knowledge(): KubeletCache {
-    const { nodeName, store, access } = this.#surroundings
+    const { nodeName, store, access } = this.#dependencies
     return knownToNode(store, nodeName, access)
   }
 
   #follow(): void {
-    const { cloud } = this.#surroundings
-    this.#spell = onAbort(cloud.onlineChanged, () => {
+    const { cloud } = this.#dependencies
+    this.#onlineLink = onAbort(cloud.onlineChanged, () => {
       if (this.#closing.signal.aborted) return
       this.#follow()
       if (cloud.online === true) this.#refresher.cameOnline()
@@ -160,12 +160,12 @@ export class Boot implements Disposable {
     return code === 403 ? 'forbidden' : 'failed'
   }
 
-  async #lookOn(): Promise<void> {
-    if (this.#looking) return
-    this.#looking = true
-    const { log } = this.#surroundings
+  async #judge(): Promise<void> {
+    if (this.#isJudging) return
+    this.#isJudging = true
+    const { log } = this.#dependencies
     const verdict = await this.verdict()
-    this.#looking = false
+    this.#isJudging = false
     if (this.#closing.signal.aborted) return
     if (verdict.ready !== this.#ready) {
       this.#ready = verdict.ready
@@ -180,7 +180,7 @@ export class Boot implements Disposable {
   }
 
   async #writeCondition(verdict: BootVerdict): Promise<void> {
-    const { nodeName, live, cloud, log } = this.#surroundings
+    const { nodeName, live, cloud, log } = this.#dependencies
     if (!live().boot.condition || this.#writing || cloud.online !== true) return
     if (elapsed() < this.#mayWriteAt) return
     const condition = nextCondition(conditionState(verdict), this.#before(), now())
@@ -213,7 +213,7 @@ export class Boot implements Disposable {
   /** The node's condition: as the hub wrote it last, or as the cache has it from an earlier hub. */
   #before(): Condition | undefined {
     if (this.#written) return this.#written
-    const { nodeName } = this.#surroundings
+    const { nodeName } = this.#dependencies
     const found = this.#knowledge().object(nodes, '', nodeName)
     if (typeof found !== 'object') return undefined
     return conditionIn(cursorOf(found.encoding, found.gvk, found.object))
@@ -221,10 +221,10 @@ export class Boot implements Disposable {
 }
 
 /** More often where records are refreshed more often. */
-const lookEvery = (refreshMs: number): number =>
+const judgeInterval = (refreshMs: number): number =>
   refreshMs === 0
     ? judgeIntervalMs
-    : Math.min(judgeIntervalMs, Math.max(refreshMs / 10, leastLookMs))
+    : Math.min(judgeIntervalMs, Math.max(refreshMs / 10, minJudgeIntervalMs))
 
 function showVerdict(metrics: HubMetrics, { ready, pods }: BootVerdict): void {
   metrics.bootReady.set(ready ? 1 : 0)

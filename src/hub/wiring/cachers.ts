@@ -6,10 +6,10 @@ import type { Credential } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { memoryLimit } from './memory.ts'
-import type { SharedSurroundings } from './shared-cachers.ts'
+import type { SharedDependencies } from './shared-cachers.ts'
 import { logFailure } from './log-failure.ts'
 
-interface CachersSurroundings extends SharedSurroundings {
+interface CachersDependencies extends SharedDependencies {
   readonly recorder: Recorder
 }
 
@@ -22,7 +22,7 @@ export const cachedShare = 1 / 64
 
 export const cachersOf = (
   config: StartConfig,
-  { cloud, upstream, store, recorder, metrics, log }: CachersSurroundings,
+  { cloud, upstream, store, recorder, metrics, log }: CachersDependencies,
 ): Cachers =>
   new Cachers({
     store,

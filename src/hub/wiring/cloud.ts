@@ -8,7 +8,7 @@ import { Cloud, type CloudParts } from '../upstream/cloud.ts'
 import { readyzProbe } from '../upstream/probe.ts'
 import { Upstream } from '../upstream/upstream.ts'
 
-interface CloudSurroundings {
+interface CloudDependencies {
   readonly connections: Connections
   readonly metrics: HubMetrics
   readonly log: Logger
@@ -21,7 +21,7 @@ interface CloudSurroundings {
  */
 export function cloudOf(
   live: () => LiveConfig,
-  { connections, metrics, log, onOnline }: CloudSurroundings,
+  { connections, metrics, log, onOnline }: CloudDependencies,
 ): Cloud {
   const build: CloudParts['build'] = (origin, onVerdict, onCredentials): Upstream =>
     new Upstream(origin, readyzProbe(connections), live().heartbeat, {

@@ -17,7 +17,7 @@ import type { RecordedComponents } from './recorded-components.ts'
 import { unreadable } from './unreadable.ts'
 import { logFailure } from './log-failure.ts'
 
-interface ConfigMapSurroundings {
+interface ConfigMapDependencies {
   readonly config: StartConfig
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
@@ -40,25 +40,25 @@ interface StoredConfigMap {
  * one is stored on the disk. After the ConfigMap is deleted only the flags count.
  */
 export class HubConfigMap implements AsyncDisposable {
-  readonly #surroundings: ConfigMapSurroundings
+  readonly #dependencies: ConfigMapDependencies
   readonly #file: StateFile
   readonly #informer: Informer<ConfigMapData> | undefined
   readonly #name: string
-  #kept: StoredConfigMap
+  #stored: StoredConfigMap
   #unusable: string | undefined
   #refused: string | undefined
   #ignored = ''
 
-  constructor(surroundings: ConfigMapSurroundings) {
-    const { config, cloud, dispatch, log } = surroundings
+  constructor(dependencies: ConfigMapDependencies) {
+    const { config, cloud, dispatch, log } = dependencies
     const { configMap: of, rootDir } = config
-    this.#surroundings = surroundings
+    this.#dependencies = dependencies
     this.#name = of ? `${of.namespace}/${of.name}` : ''
     const path = join(rootDir, 'hub-config-map.json')
-    this.#kept = { of: this.#name, data: keptData(path, this.#name) }
-    this.#file = new StateFile(path, () => JSON.stringify(this.#kept))
+    this.#stored = { of: this.#name, data: storedData(path, this.#name) }
+    this.#file = new StateFile(path, () => JSON.stringify(this.#stored))
     if (!of) return
-    this.#apply({ data: this.#kept.data, binaryData: {} })
+    this.#apply({ data: this.#stored.data, binaryData: {} })
     this.#informer = new Informer<ConfigMapData>({
       of: {
         versions: [configMaps],
@@ -71,7 +71,7 @@ export class HubConfigMap implements AsyncDisposable {
       linkChanged: () => cloud.onlineChanged,
       read: ({ bytes }) => dataOf(bytes),
       onValues: (values) => this.#read(values.get(this.#name)),
-      onState: (state) => this.#enter(state),
+      onState: (state) => this.#setState(state),
       onFailed: (err) => logFailure(log, 'debug', { err }, "the hubs' ConfigMap could not be read"),
     })
   }
@@ -92,7 +92,7 @@ export class HubConfigMap implements AsyncDisposable {
   }
 
   #read(found: ConfigMapData | undefined): void {
-    const { metrics, log } = this.#surroundings
+    const { metrics, log } = this.#dependencies
     const data = found ?? { data: {}, binaryData: {} }
     const mistakes = this.#apply(data)
     metrics.configMapReads.add({ result: mistakes ? 'failure' : 'success' })
@@ -105,7 +105,7 @@ export class HubConfigMap implements AsyncDisposable {
     }
     this.#unusable = undefined
     log.info(found ? `ConfigMap ${this.#name} is in force` : `there is no ConfigMap ${this.#name}`)
-    this.#kept = { of: this.#name, data: data.data }
+    this.#stored = { of: this.#name, data: data.data }
     this.#file
       .write()
       .catch((err: unknown) => log.error({ err }, "the hubs' ConfigMap could not be kept"))
@@ -113,7 +113,7 @@ export class HubConfigMap implements AsyncDisposable {
 
   /** Its mistakes; `undefined`: it is in force. */
   #apply(data: ConfigMapData): readonly string[] | undefined {
-    const { filters, recorded, log } = this.#surroundings
+    const { filters, recorded, log } = this.#dependencies
     const read = readConfigMap(data, filters.ownNames)
     if ('mistakes' in read) return read.mistakes
     recorded.add(read.settings.cacheAgents)
@@ -126,10 +126,10 @@ export class HubConfigMap implements AsyncDisposable {
     return undefined
   }
 
-  #enter(state: InformerState): void {
+  #setState(state: InformerState): void {
     const refused = state.kind === 'refused' ? this.#unreadable(state.code) : undefined
     const remark = refused && `[ ]${refused}`
-    if (refused !== undefined && remark !== this.#refused) this.#surroundings.log.warn(refused)
+    if (refused !== undefined && remark !== this.#refused) this.#dependencies.log.warn(refused)
     if (state.kind !== 'failed') this.#refused = remark
   }
 
@@ -147,7 +147,7 @@ function dataOf(bytes: Uint8Array): ConfigMapData {
 const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
-function keptData(path: string, name: string): ConfigMapData['data'] {
+function storedData(path: string, name: string): ConfigMapData['data'] {
   try {
     const kept = membersOf(readOwnFile(path) ?? Buffer.alloc(0))
     return kept['of'] === name ? recordOf(kept['data']) : {}

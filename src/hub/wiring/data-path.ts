@@ -99,9 +99,9 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     log,
   })
   const upstream = upstreamHandlers(() => dispatch)
-  const surroundings = { cloud, upstream, store, metrics, log }
-  const shared = sharedCachersOf(config, live, access, surroundings)
-  const cachers = cachersOf(config, { ...surroundings, recorder })
+  const dependencies = { cloud, upstream, store, metrics, log }
+  const shared = sharedCachersOf(config, live, access, dependencies)
+  const cachers = cachersOf(config, { ...dependencies, recorder })
   const alone: DispatchParts = {
     cloud,
     forward,

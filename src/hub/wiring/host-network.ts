@@ -67,7 +67,7 @@ function pick<T>(store: ObjectStore, log: Logger, find: (pod: CachedPod) => T | 
 }
 
 /** More pods than a node has. */
-const mostLookedAt = 1_000
+const mostRemembered = 1_000
 
 /**
  * Detects pods that yurthub 1.4, or a hub whose verdicts were lost, has propagated, while no
@@ -81,17 +81,17 @@ export function propagationDetector(
    * The version at which each pod was last found not to be propagated: most lists repeat the same
    * pods.
    */
-  const lookedAt = new Map<string, string>()
+  const checked = new Map<string, string>()
   return ({ component, info }) => {
     if (verdicts.areKept || component !== 'kubelet' || !info.isResource) return undefined
     if (info.gvr.group !== pods.group || info.gvr.resource !== pods.resource) return undefined
     return (gvk, encoding, object) => {
       const { uid, resourceVersion } = object
-      if (uid !== '' && lookedAt.get(uid) === resourceVersion) return false
+      if (uid !== '' && checked.get(uid) === resourceVersion) return false
       const pod = cursorOf(encoding, gvk, object)
       if (!isPropagated(pod, nodeName)) {
-        if (lookedAt.size >= mostLookedAt && !lookedAt.has(uid)) lookedAt.clear()
-        lookedAt.set(uid, resourceVersion)
+        if (checked.size >= mostRemembered && !checked.has(uid)) checked.clear()
+        checked.set(uid, resourceVersion)
         return false
       }
       // The client's next request waits for the write.
@@ -152,8 +152,8 @@ interface HostNetworkParts {
  * Changes of pods within this time are reconciled together, and reconciling takes at most this part
  * of the time.
  */
-const leastLookMs = 1000
-const lookingPart = 0.1
+const minReconcileMs = 1000
+const reconcileShare = 0.1
 
 /**
  * Reconciles the node's pods: drops the verdicts of deleted ones, logs those that are, or would be,
@@ -164,12 +164,12 @@ export class HostNetwork implements Disposable {
   readonly #versionAtStart: string
   #version: string | undefined
   /** The inputs of the last report. */
-  #toldBy = ''
+  #reportedInputs = ''
   /** Set until the reconciliation is over. */
   #next: Disposable | undefined
-  #stirred = false
-  #pauseMs = leastLookMs
-  #told: ReadonlySet<string> = new Set()
+  #changed = false
+  #pauseMs = minReconcileMs
+  #logged: ReadonlySet<string> = new Set()
   #closed = false
 
   constructor(parts: HostNetworkParts) {
@@ -202,8 +202,8 @@ export class HostNetwork implements Disposable {
   /** Schedules a reconciliation, after a commit or a change of inputs. */
   schedule(): void {
     if (this.#closed) return
-    this.#stirred = true
-    this.#next ??= after(this.#pauseMs, () => void this.#lookOn())
+    this.#changed = true
+    this.#next ??= after(this.#pauseMs, () => void this.#reconcileNext())
   }
 
   [Symbol.dispose](): void {
@@ -224,22 +224,22 @@ export class HostNetwork implements Disposable {
     return podsVersion(store, config.nodeName)
   }
 
-  async #lookOn(): Promise<void> {
-    this.#stirred = false
-    await this.#look()
+  async #reconcileNext(): Promise<void> {
+    this.#changed = false
+    await this.#reconcile()
     this.#next = undefined
     // Changes came meanwhile.
-    if (this.#stirred) this.schedule()
+    if (this.#changed) this.schedule()
   }
 
-  async #look(): Promise<void> {
+  async #reconcile(): Promise<void> {
     const { verdicts, log } = this.#parts
     // Without verdicts no pod is or was propagated.
     if (!verdicts.areKept) return
     const version = this.#podsVersion()
     const { propagation, pool } = this.#parts.inputs()
     const toldBy = JSON.stringify([propagation, pool])
-    if (version === this.#version && toldBy === this.#toldBy) return
+    if (version === this.#version && toldBy === this.#reportedInputs) return
     const began = elapsed()
     try {
       if (this.#pods() === undefined) return
@@ -251,13 +251,13 @@ export class HostNetwork implements Disposable {
       const report = await this.report()
       if (this.#closed) return
       this.#show(report.pods ?? [])
-      this.#tell(report)
+      this.#logPods(report)
       this.#version = version
-      this.#toldBy = toldBy
+      this.#reportedInputs = toldBy
     } catch (err) {
       if (!this.#closed) log.error({ err }, 'which pods are gone could not be told')
     }
-    this.#pauseMs = Math.max(leastLookMs, (elapsed() - began) / lookingPart)
+    this.#pauseMs = Math.max(minReconcileMs, (elapsed() - began) / reconcileShare)
   }
 
   /** The uids of all pods in the cache; pods that are added meanwhile may be missing. */
@@ -272,7 +272,7 @@ export class HostNetwork implements Disposable {
   }
 
   /** Logs each pod once for each mode. */
-  #tell({ mode, pods: all = [] }: HostNetworkReport): void {
+  #logPods({ mode, pods: all = [] }: HostNetworkReport): void {
     const { log } = this.#parts
     const concerned = all.filter(({ network, anew }) =>
       mode === 'on' ? network === 'propagated' : network === 'pod' && anew === 'propagated',
@@ -280,14 +280,14 @@ export class HostNetwork implements Disposable {
     const keyOf = ({ uid }: PodOnNode): string => `${mode} ${uid}`
     if (mode !== 'off') {
       for (const pod of concerned) {
-        if (this.#told.has(keyOf(pod))) continue
+        if (this.#logged.has(keyOf(pod))) continue
         const { namespace, name, clashes } = pod
         const level = clashes.length > 0 ? 'warn' : 'info'
         const what = mode === 'on' ? 'is shown' : 'would be shown'
         log[level]({ pod: `${namespace}/${name}`, clashes }, `a pod ${what} on the host network`)
       }
     }
-    this.#told = new Set(concerned.map(keyOf))
+    this.#logged = new Set(concerned.map(keyOf))
   }
 
   #show(all: readonly PodOnNode[]): void {

@@ -30,7 +30,7 @@ const connectMs = 2_000
 /**
  * A busy node may not answer for a moment; a pod that starts meanwhile would keep another address.
  */
-const silencesForgiven = 2
+const toleratedSilences = 2
 
 /** The result of a probe. `silent` may be transient, the others are not. */
 type ProbeOutcome =
@@ -45,8 +45,8 @@ type ProbeOutcome =
  */
 export class ReachableAddress implements Disposable {
   readonly #parts: HubAddressParts
-  readonly #judged = Promise.withResolvers<void>()
-  #isJudged = false
+  readonly #firstProbe = Promise.withResolvers<void>()
+  #isProbed = false
   /** `undefined` until the TLS proxy listens. */
   #securePort: number | undefined
   #address: HubAddress | null = null
@@ -55,7 +55,7 @@ export class ReachableAddress implements Disposable {
    */
   #why: string | undefined
   #silences = 0
-  #looking: Promise<void> | undefined
+  #probing: Promise<void> | undefined
   #again = false
   #timer: Disposable | undefined
   #closed = false
@@ -69,7 +69,7 @@ export class ReachableAddress implements Disposable {
 
   /** Resolves after the first probe; `undefined`: it is over. */
   get firstProbe(): Promise<void> | undefined {
-    return this.#isJudged ? undefined : this.#judged.promise
+    return this.#isProbed ? undefined : this.#firstProbe.promise
   }
 
   /** To be called when the TLS proxy listens, with its port. */
@@ -85,8 +85,8 @@ export class ReachableAddress implements Disposable {
   async probe(): Promise<void> {
     if (this.#securePort === undefined) return
     this.#again = true
-    this.#looking ??= this.#look().finally(() => (this.#looking = undefined))
-    await this.#looking
+    this.#probing ??= this.#probeUntilCurrent().finally(() => (this.#probing = undefined))
+    await this.#probing
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. */
@@ -95,11 +95,11 @@ export class ReachableAddress implements Disposable {
     return `[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not yet judged'}`
   }
 
-  async #look(): Promise<void> {
+  async #probeUntilCurrent(): Promise<void> {
     this.#timer?.[Symbol.dispose]()
     while (this.#again && !this.#closed) {
       this.#again = false
-      const finding = await this.#found()
+      const finding = await this.#probeTwiceAtFirst()
       if (!this.#closed && !this.#again) this.#settle(finding)
     }
     if (this.#closed) return
@@ -110,22 +110,22 @@ export class ReachableAddress implements Disposable {
    * A booting node is busy, and pods keep the address that they start with: a first probe without
    * an answer is repeated.
    */
-  async #found(): Promise<ProbeOutcome> {
-    const first = await this.#find()
-    return first.kind === 'silent' && !this.#isJudged ? this.#find() : first
+  async #probeTwiceAtFirst(): Promise<ProbeOutcome> {
+    const first = await this.#probeOnce()
+    return first.kind === 'silent' && !this.#isProbed ? this.#probeOnce() : first
   }
 
-  async #find(): Promise<ProbeOutcome> {
+  async #probeOnce(): Promise<ProbeOutcome> {
     try {
-      return await this.#seen()
+      return await this.#outcome()
     } catch (cause) {
       return { kind: 'refused', why: `it cannot be looked at: ${String(cause)}` }
     }
   }
 
-  async #seen(): Promise<ProbeOutcome> {
+  async #outcome(): Promise<ProbeOutcome> {
     const why = this.#refusal()
-    const wanted = this.#wanted()
+    const wanted = this.#configured()
     if (why !== undefined || !wanted) return { kind: 'refused', why: why ?? '' }
     const { hostNetworkNode } = this.#parts.pods
     const seen = await reach(wanted, this.#parts.ca() ?? '')
@@ -138,7 +138,7 @@ export class ReachableAddress implements Disposable {
 
   /** Why no probe is needed; `undefined`: one is. */
   #refusal(): string | undefined {
-    const wanted = this.#wanted()
+    const wanted = this.#configured()
     const { hostNetworkNode } = this.#parts.pods
     if (!wanted) return 'there is no --hub-address'
     if (this.#parts.ca() === undefined)
@@ -147,7 +147,7 @@ export class ReachableAddress implements Disposable {
   }
 
   /** A port of 0 means the port of the TLS proxy. */
-  #wanted(): HubAddress | undefined {
+  #configured(): HubAddress | undefined {
     const { hubAddress } = this.#parts.pods
     return hubAddress && { host: hubAddress.host, port: hubAddress.port || (this.#securePort ?? 0) }
   }
@@ -155,22 +155,23 @@ export class ReachableAddress implements Disposable {
   #settle(finding: ProbeOutcome): void {
     this.#silences = finding.kind === 'silent' ? this.#silences + 1 : 0
     const why = finding.kind === 'reached' ? undefined : finding.why
-    const forgiven = finding.kind === 'silent' && this.#silences <= silencesForgiven
-    const address = why === undefined ? (this.#wanted() ?? null) : forgiven ? this.#address : null
-    this.#say(address, why)
+    const forgiven = finding.kind === 'silent' && this.#silences <= toleratedSilences
+    const address =
+      why === undefined ? (this.#configured() ?? null) : forgiven ? this.#address : null
+    this.#logChange(address, why)
     this.#why = why
     this.#address = address
     this.#parts.metrics.hubAddressReachable.set(address ? 1 : 0)
     this.#parts.publish(address)
-    this.#isJudged = true
-    this.#judged.resolve()
+    this.#isProbed = true
+    this.#firstProbe.resolve()
   }
 
   /** Logs changes. */
-  #say(address: HubAddress | null, why: string | undefined): void {
+  #logChange(address: HubAddress | null, why: string | undefined): void {
     const { log } = this.#parts
     const isLed = address !== null
-    if (this.#isJudged && why === this.#why && isLed === (this.#address !== null)) return
+    if (this.#isProbed && why === this.#why && isLed === (this.#address !== null)) return
     if (why === undefined) log.info({ address }, 'pods are led to the hub')
     else if (isLed) log.warn({ address, why }, 'pods are led to the hub, where it did not answer')
     else {
@@ -184,7 +185,7 @@ export class ReachableAddress implements Disposable {
   [Symbol.dispose](): void {
     this.#closed = true
     this.#timer?.[Symbol.dispose]()
-    this.#judged.resolve()
+    this.#firstProbe.resolve()
   }
 }
 

@@ -32,11 +32,16 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { nodeIdentity, sharedIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
-import { KeptInputs, learnedNames, type LearnedInputs, type LearnedName } from './kept-inputs.ts'
+import {
+  StoredInputs,
+  clusterInputNames,
+  type ClusterInputs,
+  type ClusterInputName,
+} from './kept-inputs.ts'
 import { unreadable } from './unreadable.ts'
 import { logFailure } from './log-failure.ts'
 
-interface InputSurroundings {
+interface InputDependencies {
   readonly config: StartConfig
   readonly live: () => LiveConfig
   readonly cloud: Cloud
@@ -73,9 +78,9 @@ const asNode = { identity: nodeIdentity, credential: 'node' } as const
  * first answer, and offline, the last stored inputs apply.
  */
 export class FilterInputs implements AsyncDisposable {
-  readonly #surroundings: InputSurroundings
-  readonly #kept: KeptInputs
-  readonly #wanted = new Set<InputName>()
+  readonly #dependencies: InputDependencies
+  readonly #stored: StoredInputs
+  readonly #needed = new Set<InputName>()
   readonly #informers = new Map<InformerName, InputInformer>()
   readonly #ending: Promise<void>[] = []
   #closed = false
@@ -83,23 +88,23 @@ export class FilterInputs implements AsyncDisposable {
   #poolRead: ParsedNodePool | undefined
   #bucketNodes: readonly string[] | undefined
   #topologies: Readonly<Record<string, string>> | undefined
-  #known: LearnedInputs
+  #current: ClusterInputs
   /** The inputs that filters have, all of which are on the disk. */
-  #published: LearnedInputs
+  #published: ClusterInputs
   /** Resolves at the next change of the inputs, or of an informer's state. */
-  #next = Promise.withResolvers<void>()
+  #nextChange = Promise.withResolvers<void>()
 
-  constructor(surroundings: InputSurroundings) {
-    const { config, filters } = surroundings
+  constructor(dependencies: InputDependencies) {
+    const { config, filters } = dependencies
     const { nodeName, rootDir } = config
-    this.#surroundings = surroundings
-    this.#kept = new KeptInputs(join(rootDir, 'filter-inputs.json'), nodeName)
-    this.#known = this.#kept.latest
-    this.#node = this.#known.node
-    this.#topologies = this.#known.topologies
-    this.#known = this.#present()
-    this.#published = this.#known
-    filters.inform(this.#known)
+    this.#dependencies = dependencies
+    this.#stored = new StoredInputs(join(rootDir, 'filter-inputs.json'), nodeName)
+    this.#current = this.#stored.latest
+    this.#node = this.#current.node
+    this.#topologies = this.#current.topologies
+    this.#current = this.#computed()
+    this.#published = this.#current
+    filters.inform(this.#current)
   }
 
   /**
@@ -107,26 +112,30 @@ export class FilterInputs implements AsyncDisposable {
    * otherwise resolves when that is so, or after `patienceMs`.
    */
   ensure(names: ReadonlySet<InputName>): Promise<void> | undefined {
-    if (!names.isSubsetOf(this.#wanted)) {
-      for (const name of names) this.#wanted.add(name)
-      this.#follow()
+    if (!names.isSubsetOf(this.#needed)) {
+      for (const name of names) this.#needed.add(name)
+      this.#startInformers()
     }
     const wanted = [...names]
-    this.#askAgain(wanted)
-    return wanted.some((name) => this.#isPending(name)) ? this.#learned(wanted) : undefined
+    this.#retryFailed(wanted)
+    return wanted.some((name) => this.#isPending(name)) ? this.#ensured(wanted) : undefined
   }
 
   /**
    * Retries at once what was never known and had no answer, as a request waits for it: the next
    * retry may be far off.
    */
-  #askAgain(names: readonly InputName[]): void {
+  #retryFailed(names: readonly InputName[]): void {
     for (const name of names) {
-      if (!isLearned(name) || this.#known[name] !== undefined || this.#known.untold.includes(name))
+      if (
+        !isLearned(name) ||
+        this.#current[name] !== undefined ||
+        this.#current.untold.includes(name)
+      )
         continue
       for (const source of informersOf[name].map((each) => this.#informers.get(each))) {
         if (source?.state.kind !== 'failed') continue
-        this.#enter(source, { kind: 'syncing' })
+        this.#setState(source, { kind: 'syncing' })
         source.informer.retry()
       }
     }
@@ -136,7 +145,7 @@ export class FilterInputs implements AsyncDisposable {
    * Applies the live configuration, and retries refused reads, which may have been granted since.
    */
   reconfigure(): void {
-    this.#follow()
+    this.#startInformers()
     for (const { informer } of this.#informers.values()) informer.retry()
     this.#update()
   }
@@ -144,29 +153,29 @@ export class FilterInputs implements AsyncDisposable {
   /** For `/readyz?verbose`: it does not affect readiness. */
   remarks(): string[] {
     return [...this.#informers.values()].flatMap((source) => {
-      const why = this.#trouble(source)
-      return why === undefined ? [] : [`[ ]filters ${why}; ${meanwhile}`]
+      const why = this.#faultOf(source)
+      return why === undefined ? [] : [`[ ]filters ${why}; ${consequence}`]
     })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
-    this.#next.resolve()
+    this.#nextChange.resolve()
     for (const { informer } of this.#informers.values()) {
       this.#ending.push(Promise.resolve(informer[Symbol.asyncDispose]()))
     }
     this.#informers.clear()
     await Promise.all(this.#ending)
-    await this.#kept[Symbol.asyncDispose]()
+    await this.#stored[Symbol.asyncDispose]()
   }
 
-  async #learned(names: readonly InputName[]): Promise<void> {
+  async #ensured(names: readonly InputName[]): Promise<void> {
     const over = new AbortController()
     const late = sleep(patienceMs, over.signal)
     let isLate = false
     void late.then(() => (isLate = true))
     while (!this.#closed && !isLate && names.some((name) => this.#isPending(name))) {
-      await Promise.race([late, this.#next.promise])
+      await Promise.race([late, this.#nextChange.promise])
     }
     over.abort()
   }
@@ -174,40 +183,42 @@ export class FilterInputs implements AsyncDisposable {
   #isPending(name: InputName): boolean {
     if (!isLearned(name) || this.#published[name] !== undefined) return false
     // A known input that is not published yet is being written to the disk.
-    return this.#known[name] !== undefined || this.#isAsking(...informersOf[name])
+    return this.#current[name] !== undefined || this.#isSyncing(...informersOf[name])
   }
 
-  #isAsking(...names: readonly InformerName[]): boolean {
+  #isSyncing(...names: readonly InformerName[]): boolean {
     return names.some((name) => this.#informers.get(name)?.state.kind === 'syncing')
   }
 
   /** Starts the informers of the needed inputs. */
-  #follow(): void {
-    const { config, live } = this.#surroundings
+  #startInformers(): void {
+    const { config, live } = this.#dependencies
     const { nodePools: way } = live()
     const wants = (...names: readonly InputName[]): boolean =>
-      names.some((name) => this.#wanted.has(name))
+      names.some((name) => this.#needed.has(name))
     if (wants('node', 'pool', 'poolNodes')) this.#followNode(config.nodeName)
-    const pool = wants('pool', 'poolNodes') ? (poolNameOf(this.#ofPool()) ?? undefined) : undefined
+    const pool = wants('pool', 'poolNodes')
+      ? (poolNameOf(this.#poolInputs()) ?? undefined)
+      : undefined
     this.#followPool(way === 'off' ? undefined : pool)
     this.#followBuckets(way === 'buckets' && wants('poolNodes') ? pool : undefined)
     if (wants('topologies')) this.#followServices()
   }
 
   #followNode(name: string): void {
-    this.#begin('node', name, nodes, {
+    this.#start('node', name, nodes, {
       of: { versions: [nodes], ...byName(name), encoding: 'json', onlyMetadata: true },
       read: ({ bytes }) => nodeFactsOf(name, bytes),
       onValues: (values) => {
         // A Node that is missing, perhaps for a moment, changes nothing.
         this.#node = values.get(name) ?? this.#node
-        this.#follow()
+        this.#startInformers()
       },
     })
   }
 
   #followPool(name: string | undefined): void {
-    this.#begin('pool', name, nodePools, {
+    this.#start('pool', name, nodePools, {
       of: {
         versions: [
           nodePools,
@@ -225,7 +236,7 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   #followBuckets(pool: string | undefined): void {
-    this.#begin('buckets', pool, nodeBuckets, {
+    this.#start('buckets', pool, nodeBuckets, {
       of: {
         versions: [nodeBuckets],
         labelSelector: `${poolNameLabel}=${pool ?? ''}`,
@@ -240,7 +251,7 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   #followServices(): void {
-    this.#begin('services', '', services, {
+    this.#start('services', '', services, {
       // The representation in which kube-proxy and the kubelet read services: they share one
       // upstream watch.
       of: { versions: [services], encoding: 'protobuf' },
@@ -252,7 +263,7 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   /** Starts an informer, or stops it where `of` is `undefined`. */
-  #begin<T>(
+  #start<T>(
     name: InformerName,
     of: string | undefined,
     resource: GVR,
@@ -264,9 +275,9 @@ export class FilterInputs implements AsyncDisposable {
   ): void {
     const before = this.#informers.get(name)
     if (before?.of === of || this.#closed) return
-    if (before) this.#end(name, before)
+    if (before) this.#stop(name, before)
     if (of === undefined) return
-    const { cloud, dispatch, sharing, log } = this.#surroundings
+    const { cloud, dispatch, sharing, log } = this.#dependencies
     const isService = name === 'services'
     const source: InputInformer = {
       of,
@@ -282,10 +293,10 @@ export class FilterInputs implements AsyncDisposable {
           if (this.#informers.get(name) !== source) return
           // The values come before the state: a waiting request finds them.
           how.onValues(values)
-          this.#enter(source, { kind: 'synced' })
+          this.#setState(source, { kind: 'synced' })
         },
         onState: (state) => {
-          if (this.#informers.get(name) === source) this.#enter(source, state)
+          if (this.#informers.get(name) === source) this.#setState(source, state)
         },
         onFailed: (err) =>
           logFailure(
@@ -299,35 +310,35 @@ export class FilterInputs implements AsyncDisposable {
     this.#informers.set(name, source)
   }
 
-  #end(name: InformerName, source: InputInformer): void {
+  #stop(name: InformerName, source: InputInformer): void {
     this.#informers.delete(name)
     if (name === 'pool') this.#poolRead = undefined
     if (name === 'buckets') this.#bucketNodes = undefined
-    this.#show(source, { kind: 'syncing' })
+    this.#showState(source, { kind: 'syncing' })
     this.#ending.push(Promise.resolve(source.informer[Symbol.asyncDispose]()))
   }
 
-  #enter(source: InputInformer, state: InformerState): void {
-    const before = this.#trouble(source)
+  #setState(source: InputInformer, state: InformerState): void {
+    const before = this.#faultOf(source)
     source.state = state
-    this.#show(source, state)
-    const trouble = this.#trouble(source)
+    this.#showState(source, state)
+    const trouble = this.#faultOf(source)
     if (trouble !== undefined && trouble !== before) {
-      this.#surroundings.log.warn(`filters ${trouble}; ${meanwhile}`)
+      this.#dependencies.log.warn(`filters ${trouble}; ${consequence}`)
     }
     this.#update()
   }
 
-  #show({ resource }: InputInformer, state: InformerState): void {
+  #showState({ resource }: InputInformer, state: InformerState): void {
     const reason = state.kind === 'refused' ? reasonOf(state.code) : undefined
     for (const each of reasons) {
       const labels = { resource: resource.resource, reason: each }
-      this.#surroundings.metrics.filterInputMissing.set(labels, each === reason ? 1 : 0)
+      this.#dependencies.metrics.filterInputMissing.set(labels, each === reason ? 1 : 0)
     }
   }
 
   /** A missing input, as the continuation of a sentence that begins with “filters”. */
-  #trouble({ of, resource, state }: InputInformer): string | undefined {
+  #faultOf({ of, resource, state }: InputInformer): string | undefined {
     const what = qualifiedResource(resource)
     if (state.kind === 'refused') {
       const { why, advice } = unreadable(state.code)
@@ -345,35 +356,35 @@ export class FilterInputs implements AsyncDisposable {
 
   /** Publishes changed inputs to filters after they are on the disk. */
   #update(): void {
-    const next = this.#present()
-    const { filters, log } = this.#surroundings
-    if (isDeepStrictEqual(next, this.#known)) {
+    const next = this.#computed()
+    const { filters, log } = this.#dependencies
+    if (isDeepStrictEqual(next, this.#current)) {
       this.#changed()
       return
     }
-    this.#known = next
-    void this.#kept
+    this.#current = next
+    void this.#stored
       .keep(next)
       .catch((err: unknown) => log.error({ err }, 'what filters know could not be written'))
       .then(() => {
         if (this.#closed) return
-        this.#published = this.#kept.latest
+        this.#published = this.#stored.latest
         filters.inform(this.#published)
         this.#changed()
       })
   }
 
   #changed(): void {
-    this.#next.resolve()
-    this.#next = Promise.withResolvers()
+    this.#nextChange.resolve()
+    this.#nextChange = Promise.withResolvers()
   }
 
-  #present(): LearnedInputs {
-    const { nodePools: way } = this.#surroundings.live()
-    const last = this.#known
-    const known = this.#ofPool()
+  #computed(): ClusterInputs {
+    const { nodePools: way } = this.#dependencies.live()
+    const last = this.#current
+    const known = this.#poolInputs()
     const name = poolNameOf(known)
-    const isAsked = this.#isAsking('pool', 'buckets')
+    const isAsked = this.#isSyncing('pool', 'buckets')
     // The facts of a new pool are not published before its NodePool was read: half of them would be
     // a guess.
     const isHeld = name !== last.pool?.name && typeof name === 'string' && isAsked
@@ -386,18 +397,18 @@ export class FilterInputs implements AsyncDisposable {
       poolNodes: pool === null ? this.#alone(way) : (nodesNow ?? lastNodes ?? this.#untold(way)),
       topologies: this.#topologies,
     }
-    const untold = learnedNames.filter(
+    const untold = clusterInputNames.filter(
       (each) => next[each] === undefined && this.#isUntold(each, last.untold),
     )
     return { ...next, untold }
   }
 
   /** Whether an input that was never known has no source, by the last answers. */
-  #isUntold(name: LearnedName, last: readonly InputName[]): boolean {
+  #isUntold(name: ClusterInputName, last: readonly InputName[]): boolean {
     if (last.includes(name)) return true
     // If the pool has a name, its NodePool has to be read first.
     const isOfPool = name === 'pool' || name === 'poolNodes'
-    if (isOfPool && poolNameOf(this.#ofPool()) !== undefined) return false
+    if (isOfPool && poolNameOf(this.#poolInputs()) !== undefined) return false
     const state = this.#informers.get(name === 'topologies' ? 'services' : 'node')?.state.kind
     // After a sync it is known that there is no such Node.
     return state === 'refused' || state === 'synced'
@@ -406,17 +417,17 @@ export class FilterInputs implements AsyncDisposable {
   #nodesOfPool(way: LiveConfig['nodePools']): readonly string[] | undefined {
     // This node's own pool contains at least this node, even if its members are not listed yet.
     const told = way === 'buckets' ? this.#bucketNodes : this.#poolRead?.nodes
-    return told && [...new Set([...told, this.#surroundings.config.nodeName])].toSorted()
+    return told && [...new Set([...told, this.#dependencies.config.nodeName])].toSorted()
   }
 
   /** A node without a pool is a pool by itself, unless the operator has disabled pools. */
   #alone(way: LiveConfig['nodePools']): readonly string[] | null {
-    return way === 'off' ? null : [this.#surroundings.config.nodeName]
+    return way === 'off' ? null : [this.#dependencies.config.nodeName]
   }
 
   /** `null` where it is certain that no source has it. */
   #untold(way: LiveConfig['nodePools']): null | undefined {
-    if (way === 'off') return poolNameOf(this.#ofPool()) === undefined ? undefined : null
+    if (way === 'off') return poolNameOf(this.#poolInputs()) === undefined ? undefined : null
     const state = this.#informers.get(way === 'buckets' ? 'buckets' : 'pool')?.state.kind
     return state === 'refused' || state === 'synced' ? null : undefined
   }
@@ -427,31 +438,31 @@ export class FilterInputs implements AsyncDisposable {
     return state?.kind === 'synced' && this.#poolRead === undefined
   }
 
-  #ofPool(): PoolObservations {
-    const { config, live } = this.#surroundings
+  #poolInputs(): PoolObservations {
+    const { config, live } = this.#dependencies
     return {
       configuredName: config.nodepoolName,
       node: this.#node,
       nodePool: this.#poolRead,
       readsNodePools: live().nodePools !== 'off',
       isAbsent: this.#poolIsAbsent(),
-      lastFacts: this.#known.pool,
+      lastFacts: this.#current.pool,
     }
   }
 }
 
 /** The informers that each input comes from. */
-const informersOf: Readonly<Record<LearnedName, readonly InformerName[]>> = {
+const informersOf: Readonly<Record<ClusterInputName, readonly InformerName[]>> = {
   node: ['node'],
   pool: ['node', 'pool'],
   poolNodes: ['node', 'pool', 'buckets'],
   topologies: ['services'],
 }
 
-const isLearned = (name: InputName): name is LearnedName => Object.hasOwn(informersOf, name)
+const isLearned = (name: InputName): name is ClusterInputName => Object.hasOwn(informersOf, name)
 
 /** What filters do without an input. */
-const meanwhile = 'they keep what they knew last, or do without'
+const consequence = 'they keep what they knew last, or do without'
 
 const reasons = ['forbidden', 'absent', 'refused'] as const
 

@@ -3,13 +3,13 @@ import { readOwnFile } from '../../base/own-file.ts'
 import type { Inputs, NodeFacts, PoolFacts } from '../filter/inputs.ts'
 
 /** The inputs of filters that come from the cluster. */
-export type LearnedInputs = Pick<Inputs, LearnedName> & Required<Pick<Inputs, 'untold'>>
+export type ClusterInputs = Pick<Inputs, ClusterInputName> & Required<Pick<Inputs, 'untold'>>
 
-export type LearnedName = (typeof learnedNames)[number]
+export type ClusterInputName = (typeof clusterInputNames)[number]
 
-export const learnedNames = ['node', 'pool', 'poolNodes', 'topologies'] as const
+export const clusterInputNames = ['node', 'pool', 'poolNodes', 'topologies'] as const
 
-const nothing: LearnedInputs = {
+const nothing: ClusterInputs = {
   node: undefined,
   pool: undefined,
   poolNodes: undefined,
@@ -21,16 +21,16 @@ const nothing: LearnedInputs = {
  * The last inputs, on the disk before filters act by them: after a crash the hub knows the inputs
  * of its earlier answers, even if the cluster no longer has them.
  */
-export class KeptInputs implements AsyncDisposable {
+export class StoredInputs implements AsyncDisposable {
   readonly #file: StateFile
-  #latest: LearnedInputs
+  #latest: ClusterInputs
 
   constructor(path: string, nodeName: string) {
-    this.#latest = readKept(path, nodeName)
+    this.#latest = readStored(path, nodeName)
     this.#file = new StateFile(path, () => JSON.stringify({ nodeName, ...this.#latest }))
   }
 
-  get latest(): LearnedInputs {
+  get latest(): ClusterInputs {
     return this.#latest
   }
 
@@ -38,7 +38,7 @@ export class KeptInputs implements AsyncDisposable {
    * Resolves when these or later inputs are on the disk. Rejects where the write failed; they count
    * all the same.
    */
-  keep(inputs: LearnedInputs): Promise<void> {
+  keep(inputs: ClusterInputs): Promise<void> {
     this.#latest = inputs
     return this.#file.write()
   }
@@ -51,12 +51,12 @@ export class KeptInputs implements AsyncDisposable {
 /**
  * An unreadable file, or one of another node, counts as none; damaged parts of it count as unknown.
  */
-function readKept(path: string, nodeName: string): LearnedInputs {
+function readStored(path: string, nodeName: string): ClusterInputs {
   try {
     const kept = JSON.parse(String(readOwnFile(path))) as Partial<Record<string, unknown>>
     const { node, pool, poolNodes, topologies } = kept
     const names: readonly unknown[] = Array.isArray(kept['untold']) ? kept['untold'] : []
-    const untold = learnedNames.filter((name) => names.includes(name))
+    const untold = clusterInputNames.filter((name) => names.includes(name))
     const known = isNode(node) ? node : undefined
     if ((kept['nodeName'] ?? known?.name) !== nodeName) return nothing
     return {

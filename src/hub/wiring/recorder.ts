@@ -8,7 +8,7 @@ import type { ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './filters.ts'
 import type { RecordedComponents } from './recorded-components.ts'
 
-interface RecorderSurroundings {
+interface RecorderDependencies {
   readonly recorded: RecordedComponents
   readonly filters: EnabledFilters
   readonly onUnpacked: OnUnpacked
@@ -22,7 +22,7 @@ interface RecorderSurroundings {
  */
 export const recorderOf = (
   store: ObjectStore,
-  { recorded, filters, onUnpacked, metrics, log }: RecorderSurroundings,
+  { recorded, filters, onUnpacked, metrics, log }: RecorderDependencies,
 ): Recorder =>
   new Recorder(
     store,

@@ -11,7 +11,7 @@ import type { ObjectStore } from '../store/store.ts'
 import { memoryLimit } from './memory.ts'
 import { logFailure } from './log-failure.ts'
 
-export interface SharedSurroundings {
+export interface SharedDependencies {
   readonly cloud: Cloud
   /** The handlers that reach the API servers. */
   readonly upstream: UpstreamHandlers
@@ -30,7 +30,7 @@ export const loggedShare = 1 / 64
 /** Which callers may read whole collections, by their last reviews. */
 export const accessReviewsOf = (
   { rootDir }: StartConfig,
-  { metrics, log }: Pick<SharedSurroundings, 'metrics' | 'log'>,
+  { metrics, log }: Pick<SharedDependencies, 'metrics' | 'log'>,
 ): AccessReviews =>
   new AccessReviews(join(rootDir, 'access.json'), {
     onReviewed: (allowed) =>
@@ -44,7 +44,7 @@ export const sharedCachersOf = (
   config: StartConfig,
   live: () => LiveConfig,
   access: AccessReviews,
-  { cloud, upstream, store, metrics, log }: SharedSurroundings,
+  { cloud, upstream, store, metrics, log }: SharedDependencies,
 ): SharedCachers =>
   new SharedCachers({
     store,

@@ -8,7 +8,7 @@ import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
 import type { NodeKeys } from './node-key.ts'
 
-interface StoreSurroundings {
+interface StoreDependencies {
   readonly keys: NodeKeys
   readonly metrics: HubMetrics
   readonly health: Health
@@ -28,7 +28,7 @@ const lettingGoMs = 10_000
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = (
   { cachePath, cacheMaxBytes }: StartConfig,
-  { keys, metrics, health, log, isHotRestart, committed, needed }: StoreSurroundings,
+  { keys, metrics, health, log, isHotRestart, committed, needed }: StoreDependencies,
 ): Promise<SqliteStore> =>
   openStore({
     directory: cachePath,

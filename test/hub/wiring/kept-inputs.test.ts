@@ -2,18 +2,18 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { KeptInputs, type LearnedInputs } from '../../../src/hub/wiring/kept-inputs.ts'
+import { StoredInputs, type ClusterInputs } from '../../../src/hub/wiring/kept-inputs.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
 const node = { name: 'edge-1', labels: {}, annotations: {} }
-const all: LearnedInputs = {
+const all: ClusterInputs = {
   node,
   pool: { ...node, name: 'hangzhou', type: 'Edge', hostNetwork: false },
   poolNodes: ['edge-1', 'edge-2'],
   topologies: { 'default/web': 'openyurt.io/nodepool' },
   untold: [],
 }
-const nothing: LearnedInputs = {
+const nothing: ClusterInputs = {
   node: undefined,
   pool: undefined,
   poolNodes: undefined,
@@ -22,18 +22,18 @@ const nothing: LearnedInputs = {
 }
 
 /** Where these are kept. */
-async function keptBy(t: Teardown, inputs: LearnedInputs): Promise<string> {
+async function keptBy(t: Teardown, inputs: ClusterInputs): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), 'nodehub-kept-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
   const file = join(directory, 'filter-inputs.json')
-  await using kept = new KeptInputs(file, 'edge-1')
+  await using kept = new StoredInputs(file, 'edge-1')
   await kept.keep(inputs)
   return file
 }
 
 /** What the next process knows of them. */
-const readBy = (file: string, nodeName = 'edge-1'): LearnedInputs =>
-  new KeptInputs(file, nodeName).latest
+const readBy = (file: string, nodeName = 'edge-1'): ClusterInputs =>
+  new StoredInputs(file, nodeName).latest
 
 void t.test('the next process knows what this one knew, of the same node', async (t) => {
   const file = await keptBy(t, all)
