@@ -30,19 +30,24 @@ export const http1Options = {
  * short requests, and HTTP/2 sessions for watches, of which a node has hundreds.
  */
 export class ServerConnections {
-  readonly #pool: Pool
+  readonly #makePool: () => Pool
+  #pool: Pool
+  /** Take no new requests, and close with the last of theirs. */
+  readonly #oldPools = new Set<Pool>()
   readonly #sessions: Sessions | undefined
   readonly #watches = new Set<EndableRequest>()
   #spare: TLSSocket | undefined
 
   constructor(origin: string, credentials: Credentials, timings: ConnectionTimings) {
-    this.#pool = new undici.Pool(origin, {
-      ...http1Options,
-      keepAliveTimeout: timings.idleMs,
-      keepAliveMaxTimeout: timings.idleMs,
-      clientTtl: jitter(...timings.maxAgeMs),
-      connect: this.#spareOr(dialer(credentials, 'http/1.1')),
-    })
+    this.#makePool = () =>
+      new undici.Pool(origin, {
+        ...http1Options,
+        keepAliveTimeout: timings.idleMs,
+        keepAliveMaxTimeout: timings.idleMs,
+        clientTtl: jitter(...timings.maxAgeMs),
+        connect: this.#spareOr(dialer(credentials, 'http/1.1')),
+      })
+    this.#pool = this.#makePool()
     this.#sessions = origin.startsWith('https:')
       ? new Sessions({
           origin,
@@ -51,6 +56,7 @@ export class ServerConnections {
           http1: (request, handler) =>
             void this.#pool.dispatch({ ...request, headers: [...request.headers] }, handler),
           onHttp1Socket: (socket) => this.#offerToPool(socket),
+          onSilent: () => this.#renewPool(),
         })
       : undefined
   }
@@ -63,6 +69,18 @@ export class ServerConnections {
     if (this.#sessions && Array.isArray(headers) && (body ?? null) === null)
       this.#sessions.dispatch({ method, path, headers: headers as string[] }, watch)
     else this.#pool.dispatch(request, watch)
+  }
+
+  /**
+   * What made a session silent may have broken the pool's connections, and no timer ends a request
+   * on one of those: new requests go over new connections. Those under way stay, as silence alone
+   * is no failure.
+   */
+  #renewPool(): void {
+    const old = this.#pool
+    this.#pool = this.#makePool()
+    this.#oldPools.add(old)
+    void old.close().finally(() => this.#oldPools.delete(old))
   }
 
   /**
@@ -88,7 +106,8 @@ export class ServerConnections {
 
   /** The number of open connections, of one protocol or both. */
   open(protocol?: Protocol): number {
-    const plain = protocol === 'h2' ? 0 : this.#pool.stats.connected
+    const pools = protocol === 'h2' ? [] : [this.#pool, ...this.#oldPools]
+    const plain = pools.reduce((sum, { stats }) => sum + stats.connected, 0)
     const sessions = protocol === 'http/1.1' ? 0 : (this.#sessions?.size ?? 0)
     return plain + sessions
   }
@@ -105,7 +124,7 @@ export class ServerConnections {
   async destroy(): Promise<void> {
     this.endWatches(new ConnectionsClosed())
     this.#sessions?.destroy()
-    await this.#pool.destroy()
+    await Promise.all([this.#pool, ...this.#oldPools].map((pool) => pool.destroy()))
   }
 }
 

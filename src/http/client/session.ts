@@ -44,6 +44,7 @@ export class Session implements StreamOpener {
   #lastStreamId = Number.MAX_SAFE_INTEGER
   #draining = false
   #onClose: () => void = () => undefined
+  #onSilent: () => void = () => undefined
 
   private constructor(
     origin: string,
@@ -118,6 +119,11 @@ export class Session implements StreamOpener {
     this.#onClose = act
   }
 
+  /** Calls `act` where a ping was not answered, before the streams break. */
+  onSilent(act: () => void): void {
+    this.#onSilent = act
+  }
+
   run(stream: Stream): void {
     const opened = stream.start(this)
     if (!opened) return
@@ -177,9 +183,14 @@ export class Session implements StreamOpener {
       void turn().then(() => {
         if (!this.#deadline) return
         if (this.#socket.bytesRead > heard) this.#awaitPong()
-        else this.destroy(new SessionSilent(this.#origin, pongMs))
+        else this.#silent()
       })
     })
+  }
+
+  #silent(): void {
+    this.#onSilent()
+    this.destroy(new SessionSilent(this.#origin, this.#timings.pongMs))
   }
 
   #closed(): void {

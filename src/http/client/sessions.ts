@@ -14,6 +14,8 @@ export interface SessionsOptions {
   readonly http1: StreamFallbacks['http1']
   /** Takes a connection that agreed on HTTP/1.1. */
   readonly onHttp1Socket: (socket: TLSSocket) => void
+  /** A session over which nothing comes any more is given up. */
+  readonly onSilent: () => void
 }
 
 /**
@@ -84,6 +86,7 @@ export class Sessions {
     }
     const session = await Session.open(origin, socket, timings, () => this.#assignWaiting())
     this.#sessions.add(session)
+    session.onSilent(this.#options.onSilent)
     session.onClose(() => {
       this.#sessions.delete(session)
       this.#resolveIfEmpty()

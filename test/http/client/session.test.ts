@@ -4,8 +4,8 @@ import t from 'tap'
 import { defaultTimings } from '../../../src/http/client/connection-timings.ts'
 import { link } from '../../kit/wire/link.ts'
 import { refusingOrigin } from '../../kit/wire/upstream.ts'
-import { connected, connectionsOf, pong, running, upstreamOf, watch } from './watches.ts'
-import { until } from '../../kit/until.ts'
+import { connected, connectionsOf, pong, running, upstreamOf, Watch, watch } from './watches.ts'
+import { inTime, until } from '../../kit/until.ts'
 
 void t.test(
   'after GOAWAY a watch comes to its end, and the next goes to a new session',
@@ -114,6 +114,25 @@ void t.test('F11: a session that answers no ping is dead, and so are its watches
   t.equal(await asked.code(), 'STREAM_BROKEN')
   const next = await running(connections, byLink)
   t.not(next.session, session)
+})
+
+void t.test('after a session that answers no ping, requests go over new connections', async (t) => {
+  const upstream = await upstreamOf(t)
+  const way = await link(t, upstream.port)
+  const connections = connectionsOf(t, { pingMs: 10, pongMs: 50 })
+  const origin = `https://127.0.0.1:${way.port}`
+  const get = async (): Promise<string | undefined> => {
+    const request = { method: 'GET', path: '/', headers: [] } as const
+    const answer = new Watch()
+    connections.dispatch('node', origin, request, answer)
+    return inTime('an answer', answer.code(), { seconds: 10 })
+  }
+  const { asked } = await running(connections, { ...upstream, origin })
+  t.equal(await get(), 'end')
+  t.equal(connections.open(origin, 'http/1.1'), 1)
+  way.cut()
+  t.equal(await asked.code(), 'STREAM_BROKEN')
+  t.equal(await get(), 'end', 'though the pool had one that looks open')
 })
 
 void t.test('an old session takes no new watches and keeps those it has', async (t) => {
