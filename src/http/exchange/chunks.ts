@@ -119,21 +119,21 @@ export async function wholeText(source: ByteSource, mostBytes: number): Promise<
  */
 export function sourceOf(chunks: AsyncGenerator<readonly Uint8Array[]>): ByteSource {
   return (sink) => {
-    let wanted = true
+    let stopped = false
     const run = async (): Promise<void> => {
       for await (const group of chunks) {
         for (const chunk of group) {
-          if (!wanted) return
+          if (stopped) return
           if (!sink.write(chunk)) await sink.drained()
         }
       }
-      if (wanted) sink.end()
+      if (!stopped) sink.end()
     }
     run().catch((cause: unknown) => {
-      if (wanted) sink.fail(cause instanceof Error ? cause : new Error('failed', { cause }))
+      if (!stopped) sink.fail(cause instanceof Error ? cause : new Error('failed', { cause }))
     })
     return () => {
-      wanted = false
+      stopped = true
       void chunks.return(undefined)
     }
   }

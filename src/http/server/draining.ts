@@ -71,5 +71,5 @@ export async function closeServer(server: HttpServer, elsewhere?: Promise<void>)
   // Not the HTTP server's own `close`, which would close connections before their first request.
   await new Promise<void>((resolve) => Server.prototype.close.call(server, () => resolve()))
   await elsewhere
-  server.close() // it keeps a timer until it is told itself
+  server.close() // it keeps a timer until its own close
 }

@@ -120,14 +120,14 @@ function inspector(inspections: Inspections | undefined): Inspect {
   const reports = new Map(
     Object.entries(inspections.reports).map(([name, inspect]) => [
       `/inspect/${name}`,
-      new Throttled(() => report(inspect), leastInspectionMs),
+      new Throttled(() => reportReply(inspect), leastInspectionMs),
     ]),
   )
   return async (path, incoming) => {
-    const wanted = reports.get(path)
-    if (!wanted) return undefined
+    const report = reports.get(path)
+    if (!report) return undefined
     if (!isLoopback(incoming.peer.localAddress)) return reply(403, onLoopback)
-    if (await inspections.authorize(incoming)) return wanted.get()
+    if (await inspections.authorize(incoming)) return report.get()
     return incoming.headers.get('authorization') === undefined
       ? reply(403, forRoot)
       : reply(401, forRoot, { 'WWW-Authenticate': 'Bearer' })
@@ -148,7 +148,7 @@ async function exposition({ metrics, onBroken }: OpsOptions): Promise<WireReply>
   }
 }
 
-const report = async (inspect: () => Promise<object>): Promise<WireReply> =>
+const reportReply = async (inspect: () => Promise<object>): Promise<WireReply> =>
   reply(200, `${JSON.stringify(await inspect())}\n`, { 'Content-Type': 'application/json' })
 
 function reply(

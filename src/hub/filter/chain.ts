@@ -52,7 +52,7 @@ export interface FilterChains {
     component: string,
     gvr: GVR,
     verb: ResourceVerb,
-    asked?: RequestScope,
+    scope?: RequestScope,
   ): FilterChain | undefined
   /**
    * The chain as it was under `state`; `undefined` where no filter matches, or where the filters
@@ -63,7 +63,7 @@ export interface FilterChains {
     gvr: GVR,
     verb: ResourceVerb,
     state: ChainState,
-    asked?: RequestScope,
+    scope?: RequestScope,
   ): FilterChain | undefined
   /** Calls `act` whenever `chainFor` may return another chain than before, until disposed. */
   onChange(act: () => void): Disposable
@@ -135,37 +135,37 @@ export class FilterList implements FilterChain {
 
   prepare(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined {
     if (this.#settling.length === 0 || objects.length === 0) return undefined
-    const shown = objects
+    const prepared = objects
       .filter((object) => !isMirror(gvk, encoding, object))
       .map((object) => ({ cursor: cursorOf(encoding, gvk, object), uid: object.uid }))
-    const settled = this.#settling.flatMap((filter) => filter.before(shown) ?? [])
+    const settled = this.#settling.flatMap((filter) => filter.before(prepared) ?? [])
     return settled.length === 0 ? undefined : Promise.all(settled).then(() => undefined)
   }
 
   #decide(gvk: GVK, encoding: Encoding, object: ApiObject): DecisionResult {
     const { active, observer } = this.#options
-    let shown = object
+    let result = object
     let failed = false
     for (const { definition, filter } of active) {
       const { name } = definition
       try {
         const decide = typeof filter === 'function' ? filter : filter.filter
-        const decision = decide(cursorOf(encoding, gvk, shown))
+        const decision = decide(cursorOf(encoding, gvk, result))
         if (decision === 'withhold') {
           observer.onDecision?.(name, 'withheld')
           return { decision: 'withheld', failed }
         }
         if (decision === 'leave') continue
-        const edited = applyEdits(encoding, gvk, shown, decision)
-        if (edited !== shown) observer.onDecision?.(name, 'edited')
-        shown = edited
+        const edited = applyEdits(encoding, gvk, result, decision)
+        if (edited !== result) observer.onDecision?.(name, 'edited')
+        result = edited
       } catch (cause) {
         failed = true
         observer.onFailure(name, cause)
         if (definition.onError === 'withhold') return { decision: 'withheld', failed }
       }
     }
-    return { decision: shown === object ? 'left' : shown, failed }
+    return { decision: result === object ? 'left' : result, failed }
   }
 }
 

@@ -17,7 +17,7 @@ interface MatchedFilter {
 
 /**
  * Finds the filters whose rules match a request. Results are cached for each kind of request,
- * because each request asks several times.
+ * because each request matches several times.
  */
 export class RuleMatcher {
   readonly #definitions: readonly FilterDefinition[]

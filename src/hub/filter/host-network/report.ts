@@ -92,9 +92,9 @@ function reportPod(
 ): ReportedPod {
   const may = mayBePropagated(cursor, inputs.nodeName)
   const verdict = may ? verdictOf(uid) : undefined
-  const asked = cursor.value(['spec', 'hostNetwork']) === true
+  const requested = cursor.value(['spec', 'hostNetwork']) === true
   const known = verdict ?? verdictFromStatus(cursor)
-  const shown =
+  const isPropagated =
     may &&
     (known ?? (mayHaveBeenShown(uid) ? 'unchanged' : verdictForNewPod(inputs))) === 'propagated'
   const phase = cursor.value(['status', 'phase'])
@@ -102,7 +102,7 @@ function reportPod(
     namespace: cursor.namespace,
     name: cursor.name,
     uid,
-    network: asked ? 'host' : shown ? 'propagated' : 'pod',
+    network: requested ? 'host' : isPropagated ? 'propagated' : 'pod',
     ...(verdict && { verdict }),
     anew: may ? (verdictForNewPod({ ...inputs, propagation: 'on' }) ?? 'unknown') : 'unchanged',
     ports: portsOf(cursor),

@@ -44,7 +44,7 @@ interface Entry {
    * 'read': from an earlier process, not used since. 'stored': the cache had the pod at the last
    * check.
    */
-  state: 'read' | 'shown' | 'stored'
+  state: 'read' | 'sent' | 'stored'
   /** On the monotonic clock. */
   readonly since: number
 }
@@ -120,8 +120,8 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
       const entry =
         known && known.verdict !== 'assumed'
           ? known
-          : this.#add(uid, verdict, known?.state ?? 'shown')
-      if (entry.state === 'read') entry.state = 'shown'
+          : this.#add(uid, verdict, known?.state ?? 'sent')
+      if (entry.state === 'read') entry.state = 'sent'
       if (entry.verdict === 'propagated') this.#begin()
       age = Math.max(age, entry.age)
     }
@@ -138,7 +138,7 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
     for (const [uid, entry] of this.#entries) {
       if (present.has(uid)) entry.state = 'stored'
       // A pod on its way to the kubelet that is not cached yet is not gone.
-      else if (entry.state === 'shown' && elapsed() < entry.since + storedWithinMs) continue
+      else if (entry.state === 'sent' && elapsed() < entry.since + storedWithinMs) continue
       else if (entry.state !== 'read' || confirmed) this.#entries.delete(uid)
     }
     if (this.#kept && this.#entries.size < size) this.#write().catch(this.#onFailure)
@@ -184,19 +184,19 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
   }
 }
 
-type Kept = readonly [uid: string, verdict: Entry['verdict']]
+type StoredVerdict = readonly [uid: string, verdict: Entry['verdict']]
 
 /** `undefined` where the file is absent or invalid. */
-function verdictsIn(file: string): readonly Kept[] | undefined {
+function verdictsIn(file: string): readonly StoredVerdict[] | undefined {
   try {
     const entries: unknown = JSON.parse(String(readOwnFile(file)))
-    return Array.isArray(entries) ? entries.filter(isKept) : undefined
+    return Array.isArray(entries) ? entries.filter(isStoredVerdict) : undefined
   } catch {
     return undefined
   }
 }
 
-const isKept = (entry: unknown): entry is Kept =>
+const isStoredVerdict = (entry: unknown): entry is StoredVerdict =>
   Array.isArray(entry) &&
   typeof entry[0] === 'string' &&
   (entry[1] === 'propagated' || entry[1] === 'unchanged' || entry[1] === 'assumed')
