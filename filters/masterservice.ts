@@ -1,4 +1,5 @@
 import { showing, type Filter, type FilterDefinition } from '../src/hub/filter/filter.ts'
+import type { HubAddress } from '../src/hub/filter/inputs.ts'
 
 /**
  * Makes pods use the hub: the kubelet sets KUBERNETES_SERVICE_HOST and _PORT of each pod from the
@@ -23,7 +24,7 @@ export const masterservice: FilterDefinition<'hubAddress'> = {
 }
 
 const pointingTo =
-  ({ host, port }: { readonly host: string; readonly port: number }): Filter =>
+  ({ host, port }: HubAddress): Filter =>
   (service) => {
     const { kind, namespace, name } = service
     if (kind !== 'Service' || namespace !== 'default' || name !== 'kubernetes') return 'leave'

@@ -9,6 +9,7 @@ import {
   type KeyObject,
 } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
+import { ipv4Bytes, ipv6Bytes } from '../base/ip-bytes.ts'
 import { now } from '../base/clock.ts'
 import * as der from './der.ts'
 
@@ -183,27 +184,9 @@ function alternativeNames({ dnsNames = [], ipAddresses = [] }: CertificateReques
 }
 
 function addressBytes(address: string): Buffer {
-  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number))
+  if (isIPv4(address)) return ipv4Bytes(address)
   if (!isIPv6(address)) throw new Error(`${address} is no IP address`)
   return ipv6Bytes(address)
-}
-
-function ipv6Bytes(address: string): Buffer {
-  const [plain = ''] = address.split('%')
-  const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(plain)
-  const tail = dotted?.[2]?.split('.').map(Number)
-  const text = tail
-    ? `${dotted?.[1] ?? ''}${[0, 2].map((i) => (((tail[i] ?? 0) << 8) | (tail[i + 1] ?? 0)).toString(16)).join(':')}`
-    : plain
-  const [left = '', right] = text.split('::')
-  const groups = (part: string): number[] =>
-    part === '' ? [] : part.split(':').map((group) => parseInt(group, 16))
-  const [before, after] = [groups(left), groups(right ?? '')]
-  const missing = Array.from({ length: 8 - before.length - after.length }, () => 0)
-  const all = right === undefined ? before : [...before, ...missing, ...after]
-  const bytes = Buffer.alloc(16)
-  all.forEach((group, i) => bytes.writeUInt16BE(group, 2 * i))
-  return bytes
 }
 
 const pemOfKey = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }).toString()

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { onAbort } from '../../base/abort.ts'
 import type { Handler, Incoming, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
@@ -66,8 +65,6 @@ export async function answer(
   if (!sink.started()) writer.flush()
   onAbort(signal, giveUp)
 }
-
-export const requestId = (): string => randomUUID()
 
 /** The reason of a request's aborted signal: its client disconnected, or has its whole answer. */
 class ClientGone extends Error {

@@ -1,5 +1,6 @@
 import { isIPv6, type Server, type Socket } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
+import { ipv6Bytes } from '../../base/ip-bytes.ts'
 import { isLoopback } from '../../api/request/host-check.ts'
 import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
 import type { ConnectionMemory, AccountedConnection } from './connection-memory.ts'
@@ -346,8 +347,5 @@ const idleForLongest = (members: Iterable<Connection>): Connection | undefined =
 function networkOf({ remoteAddress = '' }: Socket): string {
   if (isLoopback(remoteAddress)) return 'loopback'
   if (!isIPv6(remoteAddress) || remoteAddress.includes('.')) return remoteAddress
-  const [head = '', tail] = remoteAddress.split('::')
-  const [left, right] = [head, tail ?? ''].map((part) => (part === '' ? [] : part.split(':')))
-  const zeros = Array<string>(Math.max(0, 8 - (left?.length ?? 0) - (right?.length ?? 0))).fill('0')
-  return [...(left ?? []), ...zeros, ...(right ?? [])].slice(0, 4).join(':')
+  return ipv6Bytes(remoteAddress).toString('hex', 0, 8)
 }

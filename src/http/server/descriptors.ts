@@ -19,12 +19,6 @@ export const acceptsPerTurn = 3
 /** The timeout of the child, which loads one small module and sends descriptors. */
 const patienceMs = 10_000
 
-/** How many times the child sends back the socket that comes with the message. */
-export type Times = number
-
-/** The index of the socket that the child sends back, counted from 0. */
-export type SocketIndex = number
-
 /**
  * Accepts on further descriptors of `sockets`. Node duplicates a descriptor only when it passes it
  * to another process: a child sends back what it gets, and exits. Resolves to the reason of a
@@ -61,7 +55,7 @@ async function duplicated(sockets: readonly BoundSocket[]): Promise<string | und
     failure ??= why
     child.kill('SIGKILL')
   }
-  child.on('message', (index: SocketIndex, handle) => {
+  child.on('message', (index: number, handle) => {
     const socket = passed[index]
     if (handle && socket) accepting.push(socket.acceptOn(handle as unknown as SocketHandle))
     if (accepting.length === passed.length * (acceptsPerTurn - 1)) child.disconnect()

@@ -1,13 +1,11 @@
 // A program of its own: sends each listening socket that it gets back as many times as the message
-// says, and exits when its parent has all of them.
+// says, with the index of that socket, and exits when its parent has all of them.
 import type { SendHandle } from 'node:child_process'
-import type { SocketIndex, Times } from './descriptors.ts'
 
-let index: SocketIndex = 0
+let index = 0
 
-process.on('message', (times: Times, handle: SendHandle) => {
-  for (let n = 0; n < times; n++)
-    process.send?.(index satisfies SocketIndex, handle, { keepOpen: true }, () => undefined)
+process.on('message', (times: number, handle: SendHandle) => {
+  for (let n = 0; n < times; n++) process.send?.(index, handle, { keepOpen: true }, () => undefined)
   index++
 })
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -6,7 +7,7 @@ import { now, afterUnlessClosed } from '../../base/clock.ts'
 import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
-import { answer, clientGone, requestId, type ResponseWriter, type ListenerParts } from './answer.ts'
+import { answer, clientGone, type ResponseWriter, type ListenerParts } from './answer.ts'
 import type { RequestActivity } from './connection-limit.ts'
 import { HttpConnections } from './draining.ts'
 import { limits } from './limits.ts'
@@ -297,7 +298,7 @@ function incoming(
   activity: RequestActivity,
 ): Incoming {
   return {
-    id: requestId(),
+    id: randomUUID(),
     method: request.method ?? 'GET',
     url: pathOf(request),
     headers: new HeaderList(request.rawHeaders),

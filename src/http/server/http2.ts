@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   constants,
   performServerHandshake,
@@ -12,16 +13,13 @@ import { releaseSession } from '../../base/http2-session.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest } from '../../api/kube/status.ts'
-import { answer, clientGone, requestId, type ResponseWriter, type ListenerParts } from './answer.ts'
+import { answer, clientGone, type ResponseWriter, type ListenerParts } from './answer.ts'
 import type { RequestActivity } from './connection-limit.ts'
 import type { Drainable } from './http1.ts'
 import { limits } from './limits.ts'
 import { mergeParts } from './merged-parts.ts'
 import { peerOf } from './peer.ts'
 import { streamSink, type SinkCallbacks } from './sink.ts'
-
-/** How many times per timeout connections are checked for idleness. */
-const checksPerTimeout = 4
 
 /** A stream's connection and callbacks. */
 interface StreamParts {
@@ -113,7 +111,7 @@ export class Http2Connections implements Drainable {
    */
   #closeWhenIdle(session: Http2Session, open: () => number): Disposable {
     let idleSince = elapsed()
-    return every(this.#parts.stalledMs / checksPerTimeout, () => {
+    return every(this.#parts.stalledMs / limits.checksPerTimeout, () => {
       if (open() > 0) idleSince = elapsed()
       else if (session.closed) this.#cutOff(session)
       else if (elapsed() - idleSince >= limits.idleMs) session.close()
@@ -163,7 +161,7 @@ export class Http2Connections implements Drainable {
     if (fields.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
     const own = raw.without((name) => name.startsWith(':') || name === 'host')
     const incoming: Incoming = {
-      id: requestId(),
+      id: randomUUID(),
       method: fields[':method'] ?? 'GET',
       url: path,
       headers: host === undefined ? own : new HeaderList(['host', host, ...own.raw]),

@@ -32,6 +32,8 @@ export const limits = {
    * watch included.
    */
   stalledMs: 120_000,
+  /** How many times per `stalledMs` and `unprovenMs` answers and connections are checked. */
+  checksPerTimeout: 4,
   /** How long the rest of an abandoned body may take to arrive. */
   restMs: 30_000,
   /**

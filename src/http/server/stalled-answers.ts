@@ -1,12 +1,10 @@
 import type { EventEmitter } from 'node:events'
 import { elapsed, every } from '../../base/clock.ts'
 import type { RequestActivity } from './connection-limit.ts'
+import { limits } from './limits.ts'
 
 /** The slowest client that counts as reading, in bytes per second: clients are on this host. */
 const slowestBytesPerSecond = 128 * 1024
-
-/** How many times per timeout answers are checked. */
-const checksPerTimeout = 4
 
 /** An answer, from when its request began until `stream` closes. */
 export interface TrackedAnswer {
@@ -44,7 +42,7 @@ export class StalledAnswers implements Disposable {
 
   constructor(unprovenMs: number) {
     this.#unprovenMs = unprovenMs
-    this.#timer = every(this.#unprovenMs / checksPerTimeout, () => this.#check())
+    this.#timer = every(this.#unprovenMs / limits.checksPerTimeout, () => this.#check())
   }
 
   /**

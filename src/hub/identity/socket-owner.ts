@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net'
+import { ipv4Bytes, ipv6Bytes } from '../../base/ip-bytes.ts'
 import { FreshRead } from '../../base/fresh-read.ts'
 import { established, socketsIn, type SocketLine } from '../../base/socket-table.ts'
 import type { Peer } from '../../http/exchange/exchange.ts'
@@ -174,7 +175,8 @@ const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)
  */
 function endpoint(address: string, port: number, family: Family): string {
   const plain = unmapped(address)
-  const bytes = family === 'tcp' ? ipv4Bytes(plain) : ipv6Bytes(plain)
+  const bytes =
+    family === 'tcp' ? ipv4Bytes(plain) : ipv6Bytes(isIPv4(plain) ? `::ffff:${plain}` : plain)
   const words: string[] = []
   for (let i = 0; i < bytes.length; i += 4) {
     words.push(
@@ -184,21 +186,4 @@ function endpoint(address: string, port: number, family: Family): string {
     )
   }
   return `${words.join('')}:${port.toString(16).padStart(4, '0')}`.toUpperCase()
-}
-
-const ipv4Bytes = (address: string): Buffer => Buffer.from(address.split('.').map(Number))
-
-function ipv6Bytes(address: string): Buffer {
-  const [plain = ''] = address.split('%')
-  if (isIPv4(plain))
-    return Buffer.concat([Buffer.from('00000000000000000000ffff', 'hex'), ipv4Bytes(plain)])
-  const mapped = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(plain)
-  const tail = mapped?.[2] === undefined ? '' : ipv4Bytes(mapped[2]).toString('hex')
-  const text = mapped ? `${mapped[1]}${tail.slice(0, 4)}:${tail.slice(4)}` : plain
-  const [head = '', rest] = text.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = rest === undefined || rest === '' ? [] : rest.split(':')
-  const zeros = rest === undefined ? 0 : 8 - left.length - right.length
-  const groups = [...left, ...Array<string>(zeros).fill('0'), ...right]
-  return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex')
 }

@@ -7,6 +7,7 @@ import { isEqual, operators } from './operators.ts'
 import { any, commonShape, fieldShape, hasMessage, scalar, type Shape } from './shape.ts'
 import {
   Failure,
+  isNumber,
   listOf,
   MadeList,
   MadeMap,
@@ -437,10 +438,7 @@ export class Compiler {
       run(evaluation) {
         const value = run(evaluation)
         if (value instanceof Failure) return value
-        const fits =
-          type === 'bool'
-            ? typeof value === 'boolean'
-            : typeof value === 'bigint' || typeof value === 'number'
+        const fits = type === 'bool' ? typeof value === 'boolean' : isNumber(value)
         return fits
           ? act(value)
           : new Failure(`no such overload: ${type === 'bool' ? '!' : '-'}${typeOf(value)}`)

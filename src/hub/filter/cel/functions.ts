@@ -1,4 +1,4 @@
-import type { Evaluation } from './evaluation.ts'
+import { charactersAStep, type Evaluation } from './evaluation.ts'
 import { boundText, inRange, itemsOf } from './operators.ts'
 import { Failure, listOf, MadeList, typeOf, type Value } from './value.ts'
 
@@ -48,7 +48,7 @@ const join: Call = ([value = null, separator = ''], evaluation) => {
   const parts = [...itemsOf(list)]
   if (!parts.every((part) => typeof part === 'string')) return wrong('join', [value, separator])
   const length = parts.reduce((sum, part) => sum + part.length + separator.length, 0)
-  evaluation.spend(length / 64)
+  evaluation.spend(length / charactersAStep)
   return boundText(length, () => parts.join(separator))
 }
 

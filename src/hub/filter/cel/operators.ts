@@ -1,5 +1,4 @@
-import type { Evaluation } from './evaluation.ts'
-import { longestText } from './evaluation.ts'
+import { longestText, type Evaluation } from './evaluation.ts'
 import {
   Failure,
   isNumber,
@@ -8,6 +7,7 @@ import {
   MadeList,
   memberOf,
   typeOf,
+  type List,
   type Value,
 } from './value.ts'
 
@@ -107,7 +107,7 @@ function added(left: Value, right: Value, evaluation: Evaluation): Value {
 export const boundText = (length: number, make: () => string): string | Failure =>
   length > longestText ? new Failure(`a text of more than ${longestText} characters`) : make()
 
-export function* itemsOf(list: { readonly length: number; at(index: number): Value }) {
+export function* itemsOf(list: List) {
   for (let at = 0; at < list.length; at++) yield list.at(at)
 }
 
