@@ -388,7 +388,7 @@ async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): 
   const asked = await kindOfPool(api, nodePool)
   if ('hostNetwork' in asked) return asked.hostNetwork
   throw new CannotJoin(
-    `${asked.unknown}; say whether ${nodePool} is a host-network pool: --host-network-pool=true or =false`,
+    `${asked.failure}; say whether ${nodePool} is a host-network pool: --host-network-pool=true or =false`,
   )
 }
 
@@ -473,8 +473,8 @@ async function labelled(
   { api, node, nodePool, membership }: Membership,
 ): Promise<void> {
   const byHand = `kubectl label node ${node ?? 'NAME'} apps.openyurt.io/nodepool=${nodePool}`
-  if (node === undefined || membership === undefined || 'unknown' in membership) {
-    const why = membership && 'unknown' in membership ? membership.unknown : 'its name is not known'
+  if (node === undefined || membership === undefined || 'failure' in membership) {
+    const why = membership && 'failure' in membership ? membership.failure : 'its name is not known'
     terminal.err(
       `note: whether there is a Node object is not known (${why}); if there is: ${byHand}\n`,
     )
@@ -489,7 +489,7 @@ async function labelled(
     return
   }
   const failed = await labelNode(api, node, nodePool)
-  if (failed) terminal.err(`note: the Node could not be labelled (${failed.unknown}): ${byHand}\n`)
+  if (failed) terminal.err(`note: the Node could not be labelled (${failed.failure}): ${byHand}\n`)
   else terminal.out(`labelled node ${node} with apps.openyurt.io/nodepool=${nodePool}\n`)
 }
 

@@ -151,8 +151,8 @@ async function propagatedBy(
   // left.
   if (!likely && !record.hostNetwork) return { notes: [] }
   const pods = await askedForPods(record, files, values['node-name'])
-  if ('unknown' in pods) {
-    const unknown = `whether pods run that only the hub puts on the host network is not known: ${pods.unknown}`
+  if ('failure' in pods) {
+    const unknown = `whether pods run that only the hub puts on the host network is not known: ${pods.failure}`
     if (!likely) return { notes: [`${unknown}; nothing on this node tells of any`] }
     return {
       obstacle: `${unknown}; without the hub these would be torn down: leave when it answers, or with --force`,
@@ -175,9 +175,9 @@ async function askedForPods(
     const api = new ApiServer(files, record.kubeletKubeconfig)
     const node = given ?? api.nodeName
     if (node !== undefined) return await propagatedPods(api, node)
-    return { unknown: 'the name of the node is not known (--node-name)' }
+    return { failure: 'the name of the node is not known (--node-name)' }
   } catch (cause) {
-    return { unknown: `no API server can be asked: ${messageOf(cause)}` }
+    return { failure: `no API server can be asked: ${messageOf(cause)}` }
   }
 }
 

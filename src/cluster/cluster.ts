@@ -180,7 +180,7 @@ export async function startCluster(
       },
       { name: 'certificate', check: () => serving.wrong() },
     ],
-    verboseLines: () => [`[ ]leader: ${leadership.holder || 'nobody'}`],
+    verboseLines: () => [`[ ]leader: ${leadership.holder || 'none'}`],
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),
   })
   parts.defer(() => ops.close(0))

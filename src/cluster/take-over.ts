@@ -303,7 +303,7 @@ async function record(
     }
   }
   throw new Error(
-    `ConfigMap ${namespace}/${recordName} is written by somebody else again and again`,
+    `ConfigMap ${namespace}/${recordName} keeps being written by another client: stop it, and take over again`,
   )
 }
 

@@ -159,7 +159,7 @@ void t.test('what an operator has changed since is not taken back', async (t) =>
   })
   const { code, out } = await check(cluster, { action: 'revert' })
   t.equal(code, 1)
-  t.match(out, 'left as it is: changed by somebody else since')
+  t.match(out, 'left as it is: changed by another client since')
   t.strictSame(affinityOf(cluster, 'kube-proxy'), theirs)
 })
 
@@ -187,7 +187,7 @@ void t.test(
     const told = await check(cluster)
     t.equal(told.code, 1)
     t.match(told.out, /node waits: The label .* is withheld: .*\(default\/served\)/)
-    t.match(told.out, 'node waits: label zone is not as h would have it')
+    t.match(told.out, 'node waits: label zone differs from h: another client has set it')
     t.match(told.out, 'pod default/slipped: excluded from host-network pools, but on has-it')
     const evicted = await check(cluster, { evict: true })
     t.match(evicted.out, 'pod default/slipped on has-it: evicted')

@@ -631,7 +631,7 @@ void t.test(
     t.teardown(() => page.close())
     const signIn = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
     for (const [server, why] of [
-      ['https://127.0.0.1:1', 'could not be asked: connect ECONNREFUSED'],
+      ['https://127.0.0.1:1', 'did not answer: connect ECONNREFUSED'],
       [signIn, 'answered with something else'],
     ] as const) {
       const root = nodeRoot(t.testdir(), { server })

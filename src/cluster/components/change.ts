@@ -22,7 +22,7 @@ const pathOf = ({
 
 export type ChangeOutcome =
   /** The API server has it; `rolledOut` waits for the pods. */
-  'changed' | 'nothing to change' | 'nothing to take back' | 'changed by somebody else since'
+  'changed' | 'nothing to change' | 'nothing to take back' | 'changed by another client since'
 
 /** Keeps a component off host-network nodes, and keeps on it what it had before. */
 export const apply = (api: ApiServer, component: Component): Promise<ChangeOutcome> =>
@@ -47,7 +47,7 @@ export const revert = (api: ApiServer, component: Component): Promise<ChangeOutc
     const spec = objectAt(template, 'spec')
     const original = { ...template, spec: { ...spec, affinity: before ?? {} } }
     if (!isDeepStrictEqual(affinityKeptOff(original), spec['affinity']))
-      return 'changed by somebody else since'
+      return 'changed by another client since'
     return [
       before === null
         ? { op: 'remove', path: '/spec/template/spec/affinity' }

@@ -71,11 +71,13 @@ async function remarksOn(
       pool,
       await podNetworkPods(api, facts.name, new AbortController().signal),
     )
-  const said = outcome.events.filter(({ type }) => type === 'Warning').map(({ message }) => message)
-  const kept = outcome.kept.map(
-    (what) => `${what} is not as ${poolName} would have it: somebody else has set it`,
+  const warnings = outcome.events
+    .filter(({ type }) => type === 'Warning')
+    .map(({ message }) => message)
+  const conflicts = outcome.conflicts.map(
+    (what) => `${what} differs from ${poolName}: another client has set it`,
   )
-  return [...said, ...kept]
+  return [...warnings, ...conflicts]
 }
 
 async function excludedOn(

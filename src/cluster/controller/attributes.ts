@@ -9,7 +9,7 @@ export interface MergedTexts {
   /** What of the result is the pool's, to be remembered. */
   readonly ours: Texts
   /** Keys of the pool whose value another client has set. */
-  readonly kept: readonly string[]
+  readonly conflicts: readonly string[]
 }
 
 /**
@@ -21,23 +21,23 @@ export function mergeTexts(
   current: Texts,
   remembered: Texts,
   wanted: Texts,
-  kept: (text: string) => string = (text) => text,
+  stored: (text: string) => string = (text) => text,
 ): MergedTexts {
   const changes: Record<string, string | null> = {}
   const ours: Record<string, string> = {}
-  const others: string[] = []
+  const conflicts: string[] = []
   for (const key of new Set([...Object.keys(remembered), ...Object.keys(wanted)])) {
     const [is, was, wish] = [own(current, key), own(remembered, key), own(wanted, key)]
-    const isOurs = is !== undefined && was !== undefined && is === kept(was)
+    const isOurs = is !== undefined && was !== undefined && is === stored(was)
     if (wish === undefined) {
       if (isOurs) changes[key] = null
-    } else if (is === undefined || (isOurs && is !== kept(wish))) {
+    } else if (is === undefined || (isOurs && is !== stored(wish))) {
       changes[key] = wish
       ours[key] = wish
     } else if (isOurs) ours[key] = wish
-    else if (is !== kept(wish)) others.push(key)
+    else if (is !== stored(wish)) conflicts.push(key)
   }
-  return { changes, ours, kept: others }
+  return { changes, ours, conflicts }
 }
 
 /** A name such as `constructor` is a label like any other. */
@@ -49,7 +49,7 @@ export interface MergedTaints {
   readonly taints?: readonly PoolTaint[]
   readonly ours: readonly PoolTaint[]
   /** Key and effect of those that the pool would have otherwise. */
-  readonly kept: readonly string[]
+  readonly conflicts: readonly string[]
 }
 
 /**
@@ -62,7 +62,7 @@ export function mergeTaints(
 ): MergedTaints {
   const of = (taints: readonly PoolTaint[]): Record<string, string> =>
     Object.fromEntries(taints.map((taint) => [identityOf(taint), taint.value ?? '']))
-  const { changes, ours, kept } = mergeTexts(of(current), of(remembered), of(wanted))
+  const { changes, ours, conflicts } = mergeTexts(of(current), of(remembered), of(wanted))
   const isOurs = (taint: PoolTaint): boolean => Object.hasOwn(ours, identityOf(taint))
   const stay = current.flatMap((taint) => {
     const change = own(changes as Texts, identityOf(taint)) as string | null | undefined
@@ -74,7 +74,7 @@ export function mergeTaints(
   return {
     ...(Object.keys(changes).length > 0 && { taints: [...stay, ...added.map(asSet)] }),
     ours: unique(wanted).filter(isOurs),
-    kept,
+    conflicts,
   }
 }
 

@@ -41,7 +41,7 @@ export interface NodeOutcome {
   readonly write?: NodeWrite
   readonly events: readonly NodeEvent[]
   /** Labels, annotations and taints that another client has set to other values than the pool's. */
-  readonly kept: readonly string[]
+  readonly conflicts: readonly string[]
   /** Pods on the pod network for which the hostnetwork label is withheld. */
   readonly withheldFor: readonly string[]
 }
@@ -55,7 +55,7 @@ export type PodNetworkPods = readonly string[] | undefined
 /** Labels that a pool never sets, even where its spec has them. */
 const reservedLabels = new Set([nodePoolLabel, hostNetworkLabel])
 
-const nothing: NodeOutcome = { events: [], kept: [], withheldFor: [] }
+const nothing: NodeOutcome = { events: [], conflicts: [], withheldFor: [] }
 
 /**
  * What the controller does about a node. `pool` is the pool that its label names, `undefined` where
@@ -88,7 +88,7 @@ export function reconcileNode(
   return {
     ...withWrite(node, { ...merged, labels: { ...merged.labels, ...label.change } }, previous),
     events: [...moved(node, before, poolName), ...label.events],
-    kept: merged.kept,
+    conflicts: merged.conflicts,
     withheldFor: label.withheldFor,
   }
 }
@@ -189,7 +189,7 @@ function mergedAttributes(
   node: NodeFacts,
   before: PreviousAttributes,
   pool: NodePool | undefined,
-): Merged & { ours: Pick<PreviousAttributes, keyof Merged>; kept: readonly string[] } {
+): Merged & { ours: Pick<PreviousAttributes, keyof Merged>; conflicts: readonly string[] } {
   const spec = pool?.spec
   const labels = mergeTexts(
     node.labels,
@@ -208,10 +208,10 @@ function mergedAttributes(
     annotations: annotations.changes,
     ...(taints.taints && { taints: taints.taints }),
     ours: { labels: labels.ours, annotations: annotations.ours, taints: taints.ours },
-    kept: [
-      ...labels.kept.map((key) => `label ${key}`),
-      ...annotations.kept.map((key) => `annotation ${key}`),
-      ...taints.kept.map((key) => `taint ${key}`),
+    conflicts: [
+      ...labels.conflicts.map((key) => `label ${key}`),
+      ...annotations.conflicts.map((key) => `annotation ${key}`),
+      ...taints.conflicts.map((key) => `taint ${key}`),
     ],
   }
 }

@@ -5,7 +5,7 @@ import type { ApiResponse, ApiServer } from './api-server.ts'
 
 /** Why a request failed or was refused, as a sentence for operators. */
 export interface LookupFailure {
-  readonly unknown: string
+  readonly failure: string
 }
 
 /** Whether a NodePool is a host-network pool, according to the cluster. */
@@ -17,17 +17,17 @@ export async function kindOfPool(
   for (const version of ['v1beta2', 'v1beta1']) {
     const path = `/apis/apps.openyurt.io/${version}/nodepools/${name}`
     const answered = await asked(api, 'GET', path)
-    if ('unknown' in answered) return answered
+    if ('failure' in answered) return answered
     const { status, body } = answered
     if (status === 200 && (optionalObjectAt(body, 'metadata') ?? optionalObjectAt(body, 'spec'))) {
       return { hostNetwork: optionalObjectAt(body, 'spec')?.['hostNetwork'] === true }
     }
-    if (status !== 404) return { unknown: refusalOf(api, answered) }
+    if (status !== 404) return { failure: refusalOf(api, answered) }
     if (optionalObjectAt(body, 'details')?.['name'] === name) {
-      return { unknown: `there is no NodePool ${name} at ${api.address}` }
+      return { failure: `there is no NodePool ${name} at ${api.address}` }
     }
   }
-  return { unknown: `${api.address} knows no NodePools` }
+  return { failure: `${api.address} knows no NodePools` }
 }
 
 /** The pool of a node, according to the cluster. */
@@ -45,11 +45,11 @@ export async function membershipOf(
   node: string,
 ): Promise<NodeMembership | LookupFailure> {
   const answered = await asked(api, 'GET', `/api/v1/nodes/${node}`)
-  if ('unknown' in answered) return answered
+  if ('failure' in answered) return answered
   if (answered.status === 404) return { registered: false, hostNetwork: false }
   const metadata = optionalObjectAt(answered.body, 'metadata')
   if (answered.status !== 200 || metadata === undefined) {
-    return { unknown: refusalOf(api, answered) }
+    return { failure: refusalOf(api, answered) }
   }
   const labels = optionalObjectAt(metadata, 'labels') ?? {}
   const pool = labels[nodePoolLabel]
@@ -72,8 +72,8 @@ export async function labelNode(
 ): Promise<LookupFailure | undefined> {
   const patch = { metadata: { labels: { [nodePoolLabel]: nodePool } } }
   const answered = await asked(api, 'PATCH', `/api/v1/nodes/${node}`, patch)
-  if ('unknown' in answered) return answered
-  return answered.status === 200 ? undefined : { unknown: refusalOf(api, answered) }
+  if ('failure' in answered) return answered
+  return answered.status === 200 ? undefined : { failure: refusalOf(api, answered) }
 }
 
 /**
@@ -86,10 +86,10 @@ export async function propagatedPods(
   node: string,
 ): Promise<readonly string[] | LookupFailure> {
   const answered = await asked(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
-  if ('unknown' in answered) return answered
+  if ('failure' in answered) return answered
   const items = isObject(answered.body) ? answered.body['items'] : undefined
   // An answer that is no list of pods, whatever server gave it, does not prove that there are none.
-  if (answered.status !== 200 || !isList(items)) return { unknown: refusalOf(api, answered) }
+  if (answered.status !== 200 || !isList(items)) return { failure: refusalOf(api, answered) }
   return items.filter(isPropagated).map((pod) => {
     const { namespace, name } = optionalObjectAt(pod, 'metadata') ?? {}
     return `${String(namespace as string)}/${String(name as string)}`
@@ -119,7 +119,7 @@ async function asked(
     return await api.ask(method, path, patch)
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
-    return { unknown: `${api.address} could not be asked: ${why}` }
+    return { failure: `${api.address} did not answer: ${why}` }
   }
 }
 

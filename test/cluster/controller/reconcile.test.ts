@@ -119,8 +119,8 @@ void t.test('what a user set is neither overwritten nor removed', async (t) => {
     labels: { zone: 'a', same: 's' },
     taints: [{ key: 'edge', value: 'p', effect: 'NoSchedule' }],
   })
-  const { write, kept } = reconcileNode(before, with3, [])
-  t.strictSame(kept, ['label zone', 'taint edge:NoSchedule'])
+  const { write, conflicts } = reconcileNode(before, with3, [])
+  t.strictSame(conflicts, ['label zone', 'taint edge:NoSchedule'])
   const after = written(before, write)
   t.strictSame([after.labels, after.taints], [before.labels, before.taints])
   const left = written(after, reconcileNode(after, pool('p'), []).write)
@@ -240,7 +240,7 @@ void t.test(
 )
 
 void t.test('a node without a pool, or of a pool that is not there, is left alone', async (t) => {
-  const nothing = { events: [], kept: [], withheldFor: [] }
+  const nothing = { events: [], conflicts: [], withheldFor: [] }
   t.strictSame(reconcileNode(node({ [hostNetworkLabel]: 'true' }), undefined, undefined), nothing)
   t.strictSame(reconcileNode(inPool('gone'), undefined, undefined), nothing)
 })
@@ -263,8 +263,8 @@ void t.test('a long annotation is compared, not kept', async (t) => {
   })
   t.ok((facts.annotations['long'] ?? '').length < 100)
   const p = pool('p', { annotations: { long: `${long}y` } })
-  t.strictSame(reconcileNode(facts, p, []).kept, ['annotation long'])
-  t.strictSame(reconcileNode(facts, pool('p', { annotations: { long } }), []).kept, [])
+  t.strictSame(reconcileNode(facts, p, []).conflicts, ['annotation long'])
+  t.strictSame(reconcileNode(facts, pool('p', { annotations: { long } }), []).conflicts, [])
 })
 
 void t.test('status counts nodes, and the finalizer stands while there are any', async (t) => {

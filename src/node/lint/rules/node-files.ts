@@ -27,7 +27,7 @@ export const kubeletFlags: ObjectRule = {
   level: 'error',
   title: 'flags that the kubelet no longer has',
   reason:
-    'The kubelet does not start with a flag that it does not know. Since 1.24 it is the container runtime alone that is told where the configuration of its network lies.',
+    'The kubelet does not start with a flag that it does not know. Since 1.24 only the container runtime reads the configuration of the pod network.',
   document: documents.kubelet,
   *check(object) {
     for (const { path, text } of argumentsIn(object)) {

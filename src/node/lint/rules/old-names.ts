@@ -84,7 +84,7 @@ export const desiredPoolLabel: PodRule = {
   level: 'note',
   title: 'a label of a pod that names a pool',
   reason:
-    'A label of a pod chooses no node, and gives it hostNetwork only where admission was asked to (it is opt-in).',
+    'A label of a pod chooses no node, and gives it hostNetwork only where admission is configured to (opt-in).',
   document: documents.proposal,
   *check(pod) {
     for (const label of wishes) {
