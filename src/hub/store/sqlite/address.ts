@@ -12,6 +12,10 @@ export interface CollectionAddress {
   readonly fieldSelector: string
 }
 
+/** Selects the row of `scope`; its parameters are a `ScopeKey`. */
+export const whereScope =
+  'identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?'
+
 export const scopeOf = ({ identity, representation }: Partition, gvr: GVR): ScopeKey => [
   identity,
   representation,

@@ -488,7 +488,7 @@ export class Eviction {
     let bytes = 0
     for (const [name, ...rest] of members) {
       this.#sql.removeMember.run(of.id, name ?? '', rest[0] ?? '')
-      this.#release([of.scope, name ?? '', ...rest])
+      this.#objects.releaseRow([of.scope, name ?? '', ...rest])
       bytes += Number(rest[3])
     }
     const isGone = members.length < most
@@ -514,7 +514,7 @@ export class Eviction {
       if (taking.rowsLeft === 0) break
       const [scope = 0, namespace = '', name = '', , , weight] = row
       this.#sql.removeRecord.run(scope, namespace, name)
-      this.#release(row)
+      this.#objects.releaseRow(row)
       bytes += Number(weight)
       taking.took(1, Number(weight))
     }
@@ -535,15 +535,6 @@ export class Eviction {
       }
       return { bytes, collections: 0, documents }
     }
-  }
-
-  #release([scope, namespace, name, body, size]: Row): void {
-    this.#objects.release(Number(scope), {
-      id: Number(body),
-      namespace: String(namespace),
-      name: String(name),
-      size: Number(size),
-    })
   }
 }
 

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { nodeIdentity } from '../../../api/request/identity.ts'
 import type { Objects } from './objects.ts'
 import type { EventLogs } from './event-logs.ts'
-import { prepare, type Row } from './statements.ts'
+import { prepare } from './statements.ts'
 
 /** Days of running after which the data of a caller that did not come back is deleted. */
 export const maxIdleDays = 30
@@ -126,7 +126,7 @@ export class IdleIdentities {
     for (const row of members) {
       const [, namespace = '', name = '', , , collection = 0] = row
       this.#sql.removeMember.run(collection, namespace, name)
-      this.#release(row)
+      this.#objects.releaseRow(row)
     }
     return members.length > 0
   }
@@ -136,17 +136,8 @@ export class IdleIdentities {
     for (const row of records) {
       const [scope = 0, namespace = '', name = ''] = row
       this.#sql.removeRecord.run(scope, namespace, name)
-      this.#release(row)
+      this.#objects.releaseRow(row)
     }
     return records.length > 0
-  }
-
-  #release([scope, namespace, name, body, size]: Row): void {
-    this.#objects.release(Number(scope), {
-      id: Number(body),
-      namespace: String(namespace),
-      name: String(name),
-      size: Number(size),
-    })
   }
 }

@@ -2,9 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import {
   rowColumns,
   objectRow,
-  isDamaged,
   optionalObjectRow,
-  type DamagedParameters,
   type ObjectName,
   type ObjectRow,
 } from './object-row.ts'
@@ -49,11 +47,6 @@ export class Members {
          WHERE body <> excluded.body`,
       ),
       changes: prepare(db, 'SELECT changes()'),
-      forgetDamaged: prepare(
-        db,
-        `DELETE FROM member WHERE collection IN (SELECT id FROM collection WHERE scope = ?1)
-           AND ${isDamaged} RETURNING 1`,
-      ),
     }
   }
 
@@ -84,10 +77,5 @@ export class Members {
     const changed = Number(this.#sql.changes.get()?.[0]) > 0
     for (const held of displaced) this.#objects.release(scope, held)
     return changed
-  }
-
-  /** Returns whether any collection had it. */
-  forgetDamaged(damaged: DamagedParameters): boolean {
-    return this.#sql.forgetDamaged.all(...damaged).length > 0
   }
 }

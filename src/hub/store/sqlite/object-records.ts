@@ -1,13 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { GVK } from '../../../api/kube/gvk.ts'
-import {
-  rowColumns,
-  isDamaged,
-  optionalObjectRow,
-  type DamagedParameters,
-  type ObjectName,
-  type ObjectRow,
-} from './object-row.ts'
+import { rowColumns, optionalObjectRow, type ObjectName, type ObjectRow } from './object-row.ts'
 import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 import { mayFollow } from './versions.ts'
@@ -45,10 +38,6 @@ export class ObjectRecords {
          WHERE scope = ? AND namespace = ? AND name = ?`,
       ),
       remove: prepare(db, 'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?'),
-      forgetDamaged: prepare(
-        db,
-        `DELETE FROM single WHERE scope = ?1 AND ${isDamaged} RETURNING 1`,
-      ),
     }
   }
 
@@ -100,10 +89,5 @@ export class ObjectRecords {
     if (!record || (upTo !== undefined && !mayFollow(upTo, record.resourceVersion))) return
     this.#sql.remove.run(scope, named.namespace, named.name)
     this.#objects.release(scope, record)
-  }
-
-  /** Returns whether it was recorded. */
-  forgetDamaged(damaged: DamagedParameters): boolean {
-    return this.#sql.forgetDamaged.all(...damaged).length > 0
   }
 }

@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { EventOperations } from './event-operations.ts'
 import { Eviction } from './eviction.ts'
 import type { EvictionStep } from './eviction-step.ts'
-import { isChange, type DamagedParameters } from './object-row.ts'
+import { isChange, isDamaged, type DamagedParameters } from './object-row.ts'
 import { IdleIdentities } from './idle-identities.ts'
 import { ListOperations } from './list-operations.ts'
 import type { CollectionAddress } from './address.ts'
@@ -33,6 +33,8 @@ export class Operations {
   readonly #eviction: Eviction
   readonly #quotas: Quotas
   readonly #setDocument: Statement
+  /** In each table that refers to bodies. */
+  readonly #removeDamaged: readonly Statement[]
 
   constructor(db: DatabaseSync, objects: Objects, maxBytes: number) {
     this.#tables = tablesOf(db, objects)
@@ -48,6 +50,11 @@ export class Operations {
        ON CONFLICT DO UPDATE SET content_type = excluded.content_type, checksum = excluded.checksum,
          body = excluded.body, confirmed_at = excluded.confirmed_at`,
     )
+    this.#removeDamaged = [
+      'member WHERE collection IN (SELECT id FROM collection WHERE scope = ?1)',
+      'single WHERE scope = ?1',
+      'staged WHERE scope = ?1',
+    ].map((rows) => prepare(db, `DELETE FROM ${rows} AND ${isDamaged} RETURNING 1`))
   }
 
   /** The transaction was rolled back. */
@@ -142,15 +149,15 @@ export class Operations {
 
   /** Does nothing where the row of the body belongs to another object by now. */
   #quarantine({ scope: key, object }: Quarantine): void {
-    const { objects, collections, eventLogs, members, records, staged } = this.#tables
+    const { objects, collections, eventLogs } = this.#tables
     const scope = objects.knownScope(key)
     if (scope === undefined) return
     const { id, namespace, name, resourceVersion } = object
     const damaged: DamagedParameters = [scope, namespace, name, resourceVersion, id]
     collections.markDamaged(damaged)
     eventLogs.quarantine(...damaged)
-    const wasHeld = [members, records, staged].map((table) => table.forgetDamaged(damaged))
-    if (wasHeld.includes(true)) objects.remove(id)
+    const removed = this.#removeDamaged.flatMap((statement) => statement.all(...damaged))
+    if (removed.length > 0) objects.remove(id)
   }
 
   #invalidate(address: CollectionAddress): void {

@@ -12,7 +12,7 @@ import type { StoredDocument } from '../store.ts'
 import { fromBody } from './body.ts'
 import { isHeadWhole } from './head-checksum.ts'
 import { maxIdleDays } from './idle-identities.ts'
-import type { CollectionAddress, ScopeKey } from './address.ts'
+import { whereScope, type CollectionAddress, type ScopeKey } from './address.ts'
 import { BodyCache } from './body-cache.ts'
 import { checksumOf, eventTypes, gapsIn } from './event-logs.ts'
 import { isSealed, type Seal } from './seal.ts'
@@ -74,16 +74,8 @@ export class Reads {
     this.#states = new ObjectStatesReader(db)
     this.#queries = new QueryCache(db)
     this.#sql = {
-      scope: prepare(
-        db,
-        `SELECT id FROM scope
-         WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
-      ),
-      passing: prepare(
-        db,
-        `SELECT passing FROM scope
-         WHERE identity = ? AND form = ? AND api_group = ? AND api_version = ? AND resource = ?`,
-      ),
+      scope: prepare(db, `SELECT id FROM scope WHERE ${whereScope}`),
+      passing: prepare(db, `SELECT passing FROM scope WHERE ${whereScope}`),
       head: prepare(
         db,
         `SELECT ${headColumns} FROM collection

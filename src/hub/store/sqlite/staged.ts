@@ -1,13 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../../api/kube/object.ts'
-import {
-  rowColumns,
-  objectRow,
-  isDamaged,
-  optionalObjectRow,
-  type DamagedParameters,
-  type ObjectName,
-} from './object-row.ts'
+import { rowColumns, objectRow, optionalObjectRow, type ObjectName } from './object-row.ts'
 import type { ScopeKey } from './address.ts'
 import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
@@ -44,10 +37,6 @@ export class Staged {
          WHERE scope = ? AND replacement = ? ORDER BY namespace, name`,
       ),
       clear: prepare(db, 'DELETE FROM staged WHERE scope = ? AND replacement = ?'),
-      forgetDamaged: prepare(
-        db,
-        `DELETE FROM staged WHERE scope = ?1 AND ${isDamaged} RETURNING 1`,
-      ),
     }
   }
 
@@ -78,10 +67,5 @@ export class Staged {
   /** All staged objects have become members. */
   joined(scope: number, replacement: number): void {
     this.#sql.clear.run(scope, replacement)
-  }
-
-  /** Returns whether any list had it. */
-  forgetDamaged(damaged: DamagedParameters): boolean {
-    return this.#sql.forgetDamaged.all(...damaged).length > 0
   }
 }

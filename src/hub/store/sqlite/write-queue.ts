@@ -139,7 +139,7 @@ export class WriteQueue {
         this.#committing.push({ ...next, kind: operation.kind })
         if (next.alone) break
       } else {
-        this.#settle(next, new StoreFailure('an earlier write of the collection was not taken'))
+        this.#settle(next, new StoreFailure('an earlier write of the collection failed'))
       }
     }
     if (operations.length === 0) return this.#rest()
@@ -153,7 +153,7 @@ export class WriteQueue {
     this.#committing = []
     this.#worker?.unref()
     this.#snapshots.committed(group, unreferenced)
-    const taken = committed.filter(({ kind }, index) => outcomes[index]?.ok && !isOwn(kind))
+    const taken = committed.filter(({ kind }, index) => outcomes[index]?.ok && !isOwn[kind])
     if (taken.length > 0) this.#onCommitted(taken.reduce((sum, { bytes }) => sum + bytes, 0))
     // After `onCommitted`, so that a failure is reported last.
     committed.forEach((write, index) => {
@@ -185,47 +185,25 @@ export class WriteQueue {
 }
 
 /** The store's own writes, which may succeed on a disk that refuses all others. */
-function isOwn(kind: Operation['kind']): boolean {
-  switch (kind) {
-    case 'stage':
-    case 'commit-list':
-    case 'apply':
-    case 'put':
-    case 'forget':
-    case 'document':
-      return false
-    case 'discard':
-    case 'quarantine':
-    case 'invalidate':
-    case 'count-day':
-    case 'mark-used':
-    case 'forget-identity':
-    case 'trial':
-    case 'mark-scope':
-    case 'evict':
-      return true
-  }
+const isOwn: Readonly<Record<Operation['kind'], boolean>> = {
+  stage: false,
+  'commit-list': false,
+  apply: false,
+  put: false,
+  forget: false,
+  document: false,
+  discard: true,
+  quarantine: true,
+  invalidate: true,
+  'count-day': true,
+  'mark-used': true,
+  'forget-identity': true,
+  trial: true,
+  'mark-scope': true,
+  evict: true,
 }
 
-const buffersOf = (operation: Operation): ArrayBuffer[] => {
-  switch (operation.kind) {
-    case 'stage':
-    case 'apply':
-    case 'put':
-      return [operation.objects.bytes.buffer]
-    case 'document':
-      return [operation.body.buffer]
-    case 'commit-list':
-    case 'discard':
-    case 'forget':
-    case 'quarantine':
-    case 'invalidate':
-    case 'count-day':
-    case 'mark-used':
-    case 'forget-identity':
-    case 'trial':
-    case 'mark-scope':
-    case 'evict':
-      return []
-  }
+function buffersOf(operation: Operation): ArrayBuffer[] {
+  if ('objects' in operation) return [operation.objects.bytes.buffer]
+  return 'body' in operation ? [operation.body.buffer] : []
 }
