@@ -278,7 +278,7 @@ function problemOf(
 
 function orThrow({ found }: ResolvedReference) {
   const object = cursorOfFound(found)
-  if (!object) throw new Error('only what is known is looked into')
+  if (!object) throw new Error('only stored objects are parsed')
   return object
 }
 

@@ -33,7 +33,7 @@ export class BatchReader<Row extends { readonly size: number }, Read> implements
   }
 
   [Symbol.iterator](): this {
-    if (this.#begun) throw new Error('what is stored is iterated once')
+    if (this.#begun) throw new Error('a batch reader is iterated once')
     this.#begun = true
     return this
   }
@@ -50,7 +50,8 @@ export class BatchReader<Row extends { readonly size: number }, Read> implements
     this.#ahead = undefined
     if (ahead) return { done: false, value: ahead }
     if (this.#at >= this.#rows.length) return { done: true, value: undefined }
-    if (!this.#reading.valid) throw new StoreFailure('it was read too slowly to be kept')
+    if (!this.#reading.valid)
+      throw new StoreFailure('the read took too long: its objects are not kept any longer')
     const batch = this.#batch()
     const value = this.#read(batch)
     this.#at += batch.length

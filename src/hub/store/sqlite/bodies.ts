@@ -27,7 +27,7 @@ export class Bodies {
    */
   batch(scope: ScopeKey, batch: readonly ObjectRow[]): readonly ApiObject[] {
     const objects = this.#connection.read((reads) => this.of(reads, scope, batch))
-    if (!objects) throw new StoreFailure('what is stored cannot be read further')
+    if (!objects) throw new StoreFailure('the other objects of the list cannot be read')
     return objects
   }
 }

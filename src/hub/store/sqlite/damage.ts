@@ -10,6 +10,8 @@ import type { ReportFault } from './faults.ts'
  */
 const maxMarks = 10_000
 
+const message = 'stored data is damaged: it is not served until an API server sends it again'
+
 export interface DamageParts {
   readonly collections: Collections
   readonly write: (operation: Operation) => Promise<void>
@@ -62,7 +64,7 @@ export class Damage {
     if (this.#marks.has(mark)) return false
     if (this.#marks.size >= maxMarks) this.#marks.clear()
     this.#marks.add(mark)
-    this.#parts.report('damaged', new StoreFailure('what is stored is damaged', { cause }))
+    this.#parts.report('damaged', new StoreFailure(message, { cause }))
     return true
   }
 }

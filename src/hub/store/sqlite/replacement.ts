@@ -124,7 +124,9 @@ export class StagedReplacement implements Replacement {
     const commitList = this.#commitList(head, entries, newer, confirmedAt)
     if (!before && newer.size > 0) {
       await this.#discard()
-      throw new StoreFailure('events newer than the list went by while there was none to keep them')
+      throw new StoreFailure(
+        'events newer than the list came before it was stored, and were not kept',
+      )
     }
     const next = { gvk: head.gvk, version: commitList.version, extra: head.extra }
     const same = this.#stages === 0 && commitList.removed.length === 0 && isSameHead(before, next)
@@ -214,7 +216,7 @@ export class StagedReplacement implements Replacement {
     try {
       return this.#state.entries(this.#reads)
     } catch (cause) {
-      throw new StoreFailure('what the collection holds cannot be read', { cause })
+      throw new StoreFailure('the stored collection cannot be read', { cause })
     }
   }
 
@@ -223,19 +225,19 @@ export class StagedReplacement implements Replacement {
     try {
       return this.#reads.head(this.#state.address)?.confirmedAt ?? 0
     } catch (cause) {
-      throw new StoreFailure('when the collection was confirmed cannot be read', { cause })
+      throw new StoreFailure('the confirmation time of the collection cannot be read', { cause })
     }
   }
 
   #check(): void {
-    if (this.#over) throw new Error('this list has been committed or given up')
+    if (this.#over) throw new Error('the list has been committed or disposed of')
     if (this.#failure) throw this.#failure
     this.#compare()
   }
 
   #compare(): void {
     if (this.#generation !== this.#state.generation) {
-      throw new StoreFailure('an earlier write of the collection was not taken')
+      throw new StoreFailure('an earlier write of the collection failed')
     }
   }
 

@@ -19,7 +19,7 @@ export class Staging {
     const staged = (this.#bytes.get(identity) ?? 0) + bytes
     if (hasQuota(identity) && staged > this.#maxBytes) {
       throw new StoreFailure(
-        `lists on their way for ${identity} take more than ${this.#maxBytes} bytes`,
+        `the lists in progress of ${identity} take more than ${this.#maxBytes} bytes`,
       )
     }
     this.#bytes.set(identity, staged)

@@ -93,7 +93,9 @@ export class StoreDirectory implements Disposable {
     if (opened.resealed) {
       this.#hooks.report(
         'resealed',
-        new StoreFailure('the key is another one: what was sealed is forgotten'),
+        new StoreFailure(
+          'the sealing key has changed: secrets and tokens sealed with the old one are deleted',
+        ),
       )
     }
     return opened.worker

@@ -145,7 +145,7 @@ class Writer {
   #alone(operation: Operation, failed: Set<string>): OperationOutcome {
     const dependsOn = dependencies(operation)
     if (dependsOn.some((text) => failed.has(text))) {
-      return { ok: false, message: 'an earlier write was not taken' }
+      return { ok: false, message: 'an earlier write failed' }
     }
     try {
       return this.#transaction([operation], 0)[0] ?? { ok: true }
@@ -267,7 +267,7 @@ class Writer {
     const checkpoint = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)')
     let isRead = true
     this.#disk.checkpoint(() => (isRead = checkpoint.get()?.['busy'] !== 0))
-    if (isRead) throw new Error('the log is being read and cannot be begun anew')
+    if (isRead) throw new Error('the WAL is being read and cannot be restarted')
     this.#doubtful = false
     this.#lateSync.synced()
   }
