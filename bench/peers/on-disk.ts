@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import type { Workspace } from '../../test/kit/cluster/workspace.ts'
-import { Disk, disk } from '../../test/crash/disk.ts'
+import { FaultyDisk, disk } from '../../test/crash/disk.ts'
 import type { Setting } from '../scenarios/scenario.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { startHub } from './hub.ts'
@@ -20,7 +20,11 @@ export function onDisk(
   const start: NonNullable<Setting['onDisk']> = async () => {
     const name = 'hub-on-disk'
     mkdirSync(workspace.file(name))
-    const under = new Disk(made.library, workspace.file(name), workspace.file('disk', 'control'))
+    const under = new FaultyDisk(
+      made.library,
+      workspace.file(name),
+      workspace.file('disk', 'control'),
+    )
     return { peer: await startHub(upstream, workspace, name, { env: under.env }), disk: under }
   }
   let started: ReturnType<typeof start> | undefined

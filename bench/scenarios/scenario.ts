@@ -3,7 +3,7 @@ import type { Target } from '../load/target.ts'
 import type { Metric, Sample } from '../measure/row.ts'
 import type { FilteringHub } from '../peers/filtering.ts'
 import type { RunningPeer } from '../peers/peer.ts'
-import type { Disk } from '../../test/crash/disk.ts'
+import type { FaultyDisk } from '../../test/crash/disk.ts'
 import type { Outage } from '../upstream/upstream.ts'
 
 /** What rows have at hand. */
@@ -21,7 +21,7 @@ export interface Setting {
    * For rows about the disk: a hub of their own, with its disk. Absent where there is nothing to
    * put between the two.
    */
-  readonly onDisk?: () => Promise<{ readonly peer: RunningPeer; readonly disk: Disk }>
+  readonly onDisk?: () => Promise<{ readonly peer: RunningPeer; readonly disk: FaultyDisk }>
   /**
    * For rows about filters: a hub that has seen nothing yet, started for whoever asks; absent where
    * none can be.

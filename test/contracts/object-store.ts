@@ -96,7 +96,11 @@ export function listed(store: ObjectStore, key: CollectionKey): (string | undefi
  * What is told of the collection after `since`: type and bytes of each event, and of what was held
  * before.
  */
-export function told(store: ObjectStore, key: CollectionKey, since: number | string): unknown {
+export function eventsAfter(
+  store: ObjectStore,
+  key: CollectionKey,
+  since: number | string,
+): unknown {
   const changes = store.changes(key, String(since))
   if (changes === undefined || changes === 'expired') return changes
   return [...changes.batches].flat().map(({ type, object, previous }) => {
@@ -863,12 +867,12 @@ export function objectStoreContract(
   })
 
   promise('what a watch told is told again, from any version on', async (t, store) => {
-    t.equal(told(store, collection(), 1), undefined, 'what was never listed has no changes')
+    t.equal(eventsAfter(store, collection(), 1), undefined, 'what was never listed has no changes')
     await replace(store, collection(), head(3, { extra: '"x":1' }), [
       object('a', 1),
       object('b', 2),
     ])
-    t.strictSame(told(store, collection(), 3), [])
+    t.strictSame(eventsAfter(store, collection(), 3), [])
     await store.apply(collection(), [
       changed('MODIFIED', object('a', 5)),
       changed('ADDED', object('c', 6)),
@@ -899,10 +903,11 @@ export function objectStoreContract(
       [11, 4],
       [12, 4],
     ] as const) {
-      t.strictSame(told(store, collection(), since), all.slice(skipped), `since ${since}`)
+      t.strictSame(eventsAfter(store, collection(), since), all.slice(skipped), `since ${since}`)
     }
-    t.equal(told(store, collection(), 2), 'expired')
-    for (const since of ['', '0', 'x']) t.equal(told(store, collection(), since), 'expired', since)
+    t.equal(eventsAfter(store, collection(), 2), 'expired')
+    for (const since of ['', '0', 'x'])
+      t.equal(eventsAfter(store, collection(), since), 'expired', since)
     const changes = store.changes(collection(), '3')
     t.match(changes, { gvk: podList, resourceVersion: '11', extra: '"x":1' })
     const [, , deletion] = [...(changes as StoredChanges).batches].flat()
@@ -917,7 +922,7 @@ export function objectStoreContract(
     await store.apply(collection(), events.slice(0, 2), { since: '3' })
     await store.apply(collection(), [...events.slice(2), bookmark(7)], { since: '5' })
     await store.apply(collection(), [changed('DELETED', object('a', 9))], { since: '8' })
-    t.strictSame(told(store, collection(), 3), [
+    t.strictSame(eventsAfter(store, collection(), 3), [
       'MODIFIED a at 4 after a at 1',
       'MODIFIED a at 5 after a at 4',
       'MODIFIED a at 6 after a at 5',
@@ -928,13 +933,13 @@ export function objectStoreContract(
     await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
     await store.apply(collection(), [changed('MODIFIED', object('a', 5))])
     await replace(store, collection(), head(8), [object('a', 5)])
-    t.strictSame(told(store, collection(), 8), [])
-    for (const since of [3, 5, 7]) t.equal(told(store, collection(), since), 'expired')
+    t.strictSame(eventsAfter(store, collection(), 8), [])
+    for (const since of [3, 5, 7]) t.equal(eventsAfter(store, collection(), since), 'expired')
     await store.apply(collection(), [changed('ADDED', object('b', 9))])
-    t.strictSame(told(store, collection(), 8), ['ADDED b at 9'])
+    t.strictSame(eventsAfter(store, collection(), 8), ['ADDED b at 9'])
     await replace(store, collection(), head(12), [object('a', 5), object('b', 10)])
-    t.equal(told(store, collection(), 11), 'expired')
-    t.strictSame(told(store, collection(), 12), [])
+    t.equal(eventsAfter(store, collection(), 11), 'expired')
+    t.strictSame(eventsAfter(store, collection(), 12), [])
   })
 
   promise(
@@ -946,23 +951,23 @@ export function objectStoreContract(
       await replace(store, collection(), head(10), objects)
       await replace(store, collection(), head(10), objects)
       const before = ['MODIFIED a at 5 after a at 1']
-      t.strictSame(told(store, collection(), 3), before)
-      t.strictSame(told(store, collection(), 6), [])
+      t.strictSame(eventsAfter(store, collection(), 3), before)
+      t.strictSame(eventsAfter(store, collection(), 6), [])
       // What came and went between the two may have been told to this one, and nobody knows.
-      for (const since of [7, 9]) t.equal(told(store, collection(), since), 'expired')
-      t.strictSame(told(store, collection(), 10), [])
+      for (const since of [7, 9]) t.equal(eventsAfter(store, collection(), since), 'expired')
+      t.strictSame(eventsAfter(store, collection(), 10), [])
       await store.apply(collection(), [changed('DELETED', object('b', 12))])
       const after = ['DELETED b at 12 after b at 2']
-      t.strictSame(told(store, collection(), 3), [...before, ...after])
-      t.strictSame(told(store, collection(), 6), after)
-      t.equal(told(store, collection(), 9), 'expired')
-      for (const since of [10, 11]) t.strictSame(told(store, collection(), since), after)
+      t.strictSame(eventsAfter(store, collection(), 3), [...before, ...after])
+      t.strictSame(eventsAfter(store, collection(), 6), after)
+      t.equal(eventsAfter(store, collection(), 9), 'expired')
+      for (const since of [10, 11]) t.strictSame(eventsAfter(store, collection(), since), after)
       for (let version = 20; version < 60; version += 2)
         await replace(store, collection(), head(version), [object('a', 5)])
-      t.strictSame(told(store, collection(), 3), [...before, ...after])
-      t.strictSame(told(store, collection(), 58), [])
+      t.strictSame(eventsAfter(store, collection(), 3), [...before, ...after])
+      t.strictSame(eventsAfter(store, collection(), 58), [])
       for (const since of [9, 19, 21, 57])
-        t.equal(told(store, collection(), since), 'expired', `since ${since}`)
+        t.equal(eventsAfter(store, collection(), since), 'expired', `since ${since}`)
     },
   )
 
@@ -970,24 +975,24 @@ export function objectStoreContract(
     await replace(store, collection(), head(100), [object('a', 90)])
     await store.apply(collection(), [changed('ADDED', object('b', 106))])
     await replace(store, collection(), head(101), [object('a', 90)])
-    t.equal(told(store, collection(), 100), 'expired')
+    t.equal(eventsAfter(store, collection(), 100), 'expired')
     await replace(store, collection(), head(99), [object('a', 90)])
     await store.apply(collection(), [changed('MODIFIED', object('a', 103))])
-    t.equal(told(store, collection(), 98), 'expired')
-    t.strictSame(told(store, collection(), 99), ['MODIFIED a at 103 after a at 90'])
+    t.equal(eventsAfter(store, collection(), 98), 'expired')
+    t.strictSame(eventsAfter(store, collection(), 99), ['MODIFIED a at 103 after a at 90'])
   })
 
   promise('what has no order is not told again', async (t, store) => {
     await replace(store, collection(), head(3), [object('a', 'x')])
     await store.apply(collection(), [changed('MODIFIED', object('a', 'y')), bookmark(4)])
-    t.equal(told(store, collection(), 3), 'expired')
-    t.strictSame(told(store, collection(), 4), [])
+    t.equal(eventsAfter(store, collection(), 3), 'expired')
+    t.strictSame(eventsAfter(store, collection(), 4), [])
     await store.apply(collection(), [
       changed('ADDED', object('c', 7)),
       changed('ADDED', object('b', 6)),
     ])
-    t.equal(told(store, collection(), 4), 'expired')
-    t.strictSame(told(store, collection(), 7), [])
+    t.equal(eventsAfter(store, collection(), 4), 'expired')
+    t.strictSame(eventsAfter(store, collection(), 7), [])
   })
 
   promise('changes are read as they were when they were asked for', async (t, store) => {
@@ -1085,8 +1090,8 @@ export function objectStoreContract(
     await using store = await open(directory)
     t.match(store.list(collection()), { gvk: podList, resourceVersion: '8', extra: '"x":1' })
     t.strictSame(listed(store, collection()), ['a at 4', 'b at 2'])
-    t.strictSame(told(store, collection(), 3), ['MODIFIED a at 4 after a at 1'])
-    t.equal(told(store, collection(), 2), 'expired')
+    t.strictSame(eventsAfter(store, collection(), 3), ['MODIFIED a at 4 after a at 1'])
+    t.equal(eventsAfter(store, collection(), 2), 'expired')
     t.equal(got(store, keyOf('s', { namespace: 'other' })), 's at 15')
     t.match(store.get(keyOf('s', { namespace: 'other' })), { gvk: pod })
     t.equal(

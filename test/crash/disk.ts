@@ -35,9 +35,9 @@ const places = [
 type Place = (typeof places)[number]
 
 /**
- * The disk under a program that is to be started with `env`: what it is told, and what it counts.
+ * The disk under a program that is started with `env`: controls its faults, and records its steps.
  */
-export class Disk implements Disposable {
+export class FaultyDisk implements Disposable {
   /** For the program: the files below `folder` are watched. */
   readonly env: Readonly<Record<string, string>>
   readonly #control: number
@@ -67,12 +67,12 @@ export class Disk implements Disposable {
     this.#set('delay', milliseconds * 1000)
   }
 
-  /** Every `nth` sync fails, if it is of a file: what it was for may never come to the disk. */
+  /** Every `nth` sync of a file fails: what it was for may never reach the disk. */
   failEverySync(nth: number): void {
     this.#set('failEvery', nth)
   }
 
-  /** No sync that begins from now on comes to its end, until it is let go. */
+  /** Holds back all syncs that begin from now on. */
   holdSyncs(held: boolean): void {
     this.#set('hold', held ? 1 : 0)
   }
@@ -108,7 +108,7 @@ export class Disk implements Disposable {
  * whole. `end`: how long the log was once it stood there, so that a moment outside of the program
  * can be set beside it.
  */
-export type Step = { readonly thread: number; readonly end: number } & (
+export type DiskStep = { readonly thread: number; readonly end: number } & (
   | { readonly kind: 'create' | 'mkdir' | 'unlink'; readonly inode: number; readonly path: string }
   | { readonly kind: 'rename'; readonly inode: number; readonly path: string; readonly to: string }
   | { readonly kind: 'write'; readonly inode: number; readonly at: number; readonly bytes: Buffer }
@@ -132,9 +132,9 @@ const kinds = [
 ] as const
 
 /** What `log` says was done, in its order. What a kill cut short at the end is left out. */
-export function recorded(log: string): Step[] {
+export function readSteps(log: string): DiskStep[] {
   const all = readFileSync(log)
-  const steps: Step[] = []
+  const steps: DiskStep[] = []
   for (let at = 0; at + 32 <= all.length;) {
     const kind = kinds[all.readUInt32LE(at)]
     const thread = all.readUInt32LE(at + 4)

@@ -5,12 +5,12 @@ import { pods, podsOfNode, startCloud } from '../kit/cloud.ts'
 import { ChildHub } from '../kit/hub-child.ts'
 import { rootFolder } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
-import { Disk, disk } from './disk.ts'
+import { FaultyDisk, disk } from './disk.ts'
 
 const made = disk(t.testdir())
 const { ENOSPC, EIO, EROFS } = constants.errno
 
-const failures: Readonly<Record<string, (under: Disk, fails: boolean) => void>> = {
+const failures: Readonly<Record<string, (under: FaultyDisk, fails: boolean) => void>> = {
   'is full': (under, fails) => under.failWrites(fails ? ENOSPC : 0),
   'has become read-only': (under, fails) => under.failWrites(fails ? EROFS : 0),
   'takes no writes': (under, fails) => under.failWrites(fails ? EIO : 0),
@@ -27,7 +27,7 @@ else {
         const folder = rootFolder(t)
         const cloud = await startCloud(t)
         cloud.addPods('a', 'b')
-        using under = new Disk(library, folder, join(folder, 'control'))
+        using under = new FaultyDisk(library, folder, join(folder, 'control'))
         const env = { ...under.env, NODE_OPTIONS: '' }
         const hub = new ChildHub(folder, hubFlags(folder, { upstreams: [cloud] }), env)
         t.teardown(() => hub.crash())

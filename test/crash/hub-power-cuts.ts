@@ -5,10 +5,10 @@ import { startCloud } from '../kit/cloud.ts'
 import { ChildHub } from '../kit/hub-child.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
-import { Disk, recorded } from './disk.ts'
-import { Life, type Reader } from './life.ts'
+import { FaultyDisk, readSteps } from './disk.ts'
+import { HubRun, type Reader } from './hub-run.ts'
 import { FragileDisk } from './power-cut.ts'
-import { Reflector } from './reflector.ts'
+import { CheckingClient } from './checking-client.ts'
 
 export interface HubPowerCuts {
   /** An empty folder of the caller's. */
@@ -21,9 +21,9 @@ export interface HubPowerCuts {
 }
 
 /**
- * Something that a client was told when the log was so long, and that a power cut must not take.
+ * A state that a client was shown when the log had this length, and that a power cut must not lose.
  */
-interface Told {
+interface ShownState {
   readonly reader: Reader
   readonly version: number
   readonly end: number
@@ -43,17 +43,17 @@ export async function cutHubPower(
   const [live, found, log] = [join(folder, 'live'), join(folder, 'found'), join(folder, 'log')]
   mkdirSync(live)
   const cloud = await startCloud(t)
-  using watched = new Disk(library, live, join(folder, 'control'), log)
+  using watched = new FaultyDisk(library, live, join(folder, 'control'), log)
   const upstreams = [cloud]
   const hub = new ChildHub(live, hubFlags(live, { upstreams }), {
     ...watched.env,
     NODE_OPTIONS: '',
   })
   t.teardown(() => hub.crash())
-  const life = new Life(cloud, hub, watched)
-  const told: Told[] = []
-  for (const reader of life.readers) {
-    reader.reflector.onTold = (what, version) => {
+  const run = new HubRun(cloud, hub, watched)
+  const told: ShownState[] = []
+  for (const reader of run.readers) {
+    reader.checker.onShown = (what, version) => {
       if (what === 'LIST' || what === 'DELETED')
         told.push({ reader, version, end: statSync(log).size })
     }
@@ -61,14 +61,14 @@ export async function cutHubPower(
   await hub.start()
   await hub.online()
   for (let round = 0; round < of.lives; round += 1) {
-    await life.die(round % 2 === 0 ? 'events' : 'lists', 0, roundOf(of.seed, round))
-    await life.comeBack(roundOf(of.seed, round))
+    await run.die(round % 2 === 0 ? 'events' : 'lists', 0, roundOf(of.seed, round))
+    await run.comeBack(roundOf(of.seed, round))
   }
   await hub.crash()
   await cloud.unplug()
 
   const disk = new FragileDisk(live)
-  const steps = recorded(log)
+  const steps = readSteps(log)
   const random = roundOf(of.seed, of.lives)
   const moments = new Set(Array.from({ length: of.cuts }, () => random.below(steps.length)))
   for (const [at, step] of steps.entries()) {
@@ -77,7 +77,7 @@ export async function cutHubPower(
     rmSync(found, { recursive: true, force: true })
     disk.cutPower(found, roundOf(of.seed, at))
     const before = told.filter(({ end }) => end <= step.end)
-    await inspect(found, hubFlags(found, { upstreams }), life.readers, before).catch((cause) => {
+    await inspect(found, hubFlags(found, { upstreams }), run.readers, before).catch((cause) => {
       throw new Error(`seed ${of.seed}, after step ${at} of ${steps.length}`, { cause })
     })
     of.onCut?.(at, steps.length)
@@ -88,14 +88,14 @@ async function inspect(
   folder: string,
   flags: readonly string[],
   readers: readonly Reader[],
-  told: readonly Told[],
+  told: readonly ShownState[],
 ): Promise<void> {
   const hub = new ChildHub(folder, flags, { NODE_OPTIONS: '' })
   try {
     await hub.start()
-    for (const { encoding, truth, reflector } of readers) {
-      const own = told.filter(({ reader }) => reader.reflector === reflector)
-      const alone = new Reflector(reflector.path, truth)
+    for (const { encoding, history, checker } of readers) {
+      const own = told.filter(({ reader }) => reader.checker === checker)
+      const alone = new CheckingClient(checker.path, history)
       alone.version = Math.max(0, ...own.map(({ version }) => version))
       const client = hub.as('kubelet', { encoding })
       if (alone.version > 0 || (await client.get(alone.path)).status === 200)

@@ -4,8 +4,8 @@ import { startCloud } from '../kit/cloud.ts'
 import { ChildHub } from '../kit/hub-child.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
-import { Disk } from './disk.ts'
-import { Life } from './life.ts'
+import { FaultyDisk } from './disk.ts'
+import { HubRun } from './hub-run.ts'
 
 export interface Kills {
   /** An empty folder of the caller's. */
@@ -25,12 +25,12 @@ export interface Kills {
  */
 export async function kill(t: Teardown, { folder, library, ...of }: Kills): Promise<void> {
   const cloud = await startCloud(t)
-  const disk = new Disk(library, folder, join(folder, 'control'))
+  const disk = new FaultyDisk(library, folder, join(folder, 'control'))
   t.teardown(() => disk[Symbol.dispose]())
   const flags = hubFlags(folder, { upstreams: [cloud] })
   const hub = new ChildHub(folder, flags, { ...disk.env, NODE_OPTIONS: '' })
   t.teardown(() => hub.crash())
-  const life = new Life(cloud, hub, disk)
+  const run = new HubRun(cloud, hub, disk)
   await hub.start()
   await hub.online()
   // How many steps a round takes is only known from those that came to their end.
@@ -41,9 +41,9 @@ export async function kill(t: Teardown, { folder, library, ...of }: Kills): Prom
     const whole = round < 3
     const step = whole ? 0 : 1 + ((Math.floor(round / 3) * stride) % steps[kind])
     try {
-      const took = await life.die(kind, step, random)
+      const took = await run.die(kind, step, random)
       if (took !== undefined) steps[kind] = Math.max(steps[kind], took)
-      await life.comeBack(random)
+      await run.comeBack(random)
     } catch (cause) {
       const where = `seed ${of.seed}, death ${round}, at step ${step} of ${steps[kind]} of ${kind}`
       throw new Error(`${where}\n${hub.log}`, { cause })

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Random } from '../fuzz/random.ts'
-import type { Step } from './disk.ts'
+import type { DiskStep } from './disk.ts'
 
 /** What a disk writes whole or not at all. */
 const sector = 512
@@ -47,7 +47,7 @@ export class FragileDisk {
     this.#inodes.set(statSync(root).ino, this.#root)
   }
 
-  feed(step: Step, random: Random): void {
+  feed(step: DiskStep, random: Random): void {
     switch (step.kind) {
       case 'create':
         return this.#make(step.path, step.inode, new File())

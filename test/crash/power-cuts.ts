@@ -5,9 +5,9 @@ import { inspect as shown } from 'node:util'
 import { openStore } from '../../src/hub/store/sqlite/open.ts'
 import { roundOf, type Random } from '../fuzz/random.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
-import { Disk, recorded, type Step } from './disk.ts'
+import { FaultyDisk, readSteps, type DiskStep } from './disk.ts'
 import { FragileDisk } from './power-cut.ts'
-import { followed, placesIn, plain, registers, stateIn, type Said } from './workload.ts'
+import { followed, storePaths, plain, registers, stateIn, type WorkloadLine } from './workload.ts'
 
 /**
  * What one register may hold: any state from the last one that outlives a power cut up to the last
@@ -85,7 +85,7 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
     string,
   ]
   mkdirSync(live)
-  using watched = new Disk(of.library, live, join(folder, 'control'), log)
+  using watched = new FaultyDisk(of.library, live, join(folder, 'control'), log)
   if (of.failEverySync !== undefined) watched.failEverySync(of.failEverySync)
   const [command, args] = plainNode(
     join(import.meta.dirname, 'store-child.ts'),
@@ -101,7 +101,7 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
     watched.killAt(0)
   }
   execFileSync(command, args, { env, stdio: 'pipe' })
-  const steps = recorded(log)
+  const steps = readSteps(log)
   const disk = new FragileDisk(live)
   const expected = new Map(registers.map((name) => [name, new Expected()]))
   const random = roundOf(of.seed, 0)
@@ -111,7 +111,7 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
   let doubt: Doubt | undefined
   for (const [at, step] of steps.entries()) {
     if (step.kind === 'mark') {
-      const said = JSON.parse(step.text) as Said
+      const said = JSON.parse(step.text) as WorkloadLine
       hear(expected, said)
       if (doubt?.isOver(said)) doubt = undefined
     } else disk.feed(step, random)
@@ -135,13 +135,13 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
 class Doubt {
   readonly #begun = new Set<string>()
 
-  isOver(said: Said): boolean {
+  isOver(said: WorkloadLine): boolean {
     if ('begin' in said) this.#begun.add(said.begin)
     return 'done' in said && this.#begun.has(said.done)
   }
 }
 
-function hear(expected: ReadonlyMap<string, Expected>, said: Said): void {
+function hear(expected: ReadonlyMap<string, Expected>, said: WorkloadLine): void {
   if ('begin' in said) return expected.get(said.begin)?.begin(said.state)
   if ('synced' in said) {
     for (const each of expected.values()) each.synced()
@@ -154,14 +154,14 @@ function hear(expected: ReadonlyMap<string, Expected>, said: Said): void {
   if (said.outlives === 'all') for (const each of expected.values()) each.synced()
 }
 
-const saidAt = (step: Step | undefined): string => (step?.kind === 'mark' ? step.text : '')
+const saidAt = (step: DiskStep | undefined): string => (step?.kind === 'mark' ? step.text : '')
 
 /**
  * Steps after which the power is cut, and how often: most of them around syncs, and where something
  * has just been promised.
  */
-function momentsIn(steps: readonly Step[], cuts: number, random: Random): Map<number, number> {
-  const of = (kind: Step['kind']): number[] =>
+function momentsIn(steps: readonly DiskStep[], cuts: number, random: Random): Map<number, number> {
+  const of = (kind: DiskStep['kind']): number[] =>
     [...steps.keys()].filter((at) => steps[at]?.kind === kind)
   const [syncs, marks] = [of('sync'), of('mark')]
   const synced = marks.filter((at) => saidAt(steps[at]).includes('synced'))
@@ -186,7 +186,7 @@ async function inspect(
   for (const file of filesIn(folder))
     if (readFileSync(file).includes(plain)) wrong.push(`${file} holds a secret`)
   await using store = await openStore({
-    ...placesIn(folder),
+    ...storePaths(folder),
     report: (kind, failure) => wrong.push(`${kind}: ${shown(failure)}`),
   })
   for (const [name, states] of expected) {

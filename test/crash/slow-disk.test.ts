@@ -13,7 +13,7 @@ import {
 import { ChildHub } from '../kit/hub-child.ts'
 import { rootFolder } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
-import { Disk, disk } from './disk.ts'
+import { FaultyDisk, disk } from './disk.ts'
 import { until } from '../kit/until.ts'
 
 const made = disk(t.testdir())
@@ -21,14 +21,14 @@ const made = disk(t.testdir())
 interface Slow {
   readonly cloud: CloudServer
   readonly hub: ChildHub
-  readonly under: Disk
+  readonly under: FaultyDisk
 }
 
 async function startSlow(t: Tap, library: string): Promise<Slow> {
   const folder = rootFolder(t)
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b', 'c')
-  const under = new Disk(library, folder, join(folder, 'control'))
+  const under = new FaultyDisk(library, folder, join(folder, 'control'))
   const env = { ...under.env, NODE_OPTIONS: '' }
   const hub = new ChildHub(folder, hubFlags(folder, { upstreams: [cloud] }), env)
   t.teardown(async () => {

@@ -11,33 +11,33 @@ import {
   bodyOf,
   collections,
   document,
-  placesIn,
+  storePaths,
   registers,
   single,
   stateOf,
-  type Said,
+  type WorkloadLine,
 } from './workload.ts'
 
 /**
- * Writes to a store, round after round as a seed has it, and marks in the file `told` what it
- * begins and what is done.
+ * Writes to a store, in rounds from a seed, and logs in the file `told` what it begins and what is
+ * done.
  */
 const [folder = '', seed = '1', rounds = '10', syncWithin] = process.argv.slice(2)
 const random = new Random(Number(seed))
 const told = openSync(join(folder, 'told'), 'a', 0o600)
-const say = (said: Said): void => void writeSync(told, `${JSON.stringify(said)}\n`)
+const say = (said: WorkloadLine): void => void writeSync(told, `${JSON.stringify(said)}\n`)
 
 const open = (): Promise<SqliteStore> =>
   openStore({
-    ...placesIn(folder),
-    // Otherwise what has not to outlive a power cut is not to do so.
+    ...storePaths(folder),
+    // Otherwise commits that may be lost in a power cut stay unsynced.
     syncWithinMs: Number(syncWithin ?? 1e9),
     report: (kind, failure) => {
       if (kind !== 'write' && kind !== 'writer') throw new Error(kind, { cause: failure })
     },
   })
 
-/** Of lists: what they hold. */
+/** The objects of each list. */
 const held = new Map<string, Map<string, ApiObject>>()
 const versions = new Map<string, number>()
 let version = 0
@@ -54,7 +54,7 @@ async function act(store: ObjectStore, register: string): Promise<void> {
     expectFailure(cause)
     held.delete(register)
     say({ failed: register })
-    // Where there is no writer, another comes soon.
+    // Another writer starts soon.
     await sleep(5)
   }
 }
@@ -131,7 +131,7 @@ for (let round = 0; round < Number(rounds);) {
   const store = await open()
   do {
     round += 1
-    // What is begun in one turn goes to the disk together.
+    // Writes of one turn share a commit.
     await Promise.all(registers.filter(() => random.once(2)).map((each) => act(store, each)))
     if (random.once(10)) await unfinished(store).catch(expectFailure)
     if (syncWithin !== undefined && random.once(10)) await untilSynced(store)
@@ -139,10 +139,10 @@ for (let round = 0; round < Number(rounds);) {
   await store[Symbol.asyncDispose]()
 }
 
-/** Until a sync came that nobody asked for. */
+/** Resolves after a late sync. */
 async function untilSynced(store: SqliteStore): Promise<void> {
   let syncs = Infinity
-  // It may have come before it could be waited for.
+  // It may have come before this waits for it.
   for (let tries = 0; store.diskWork.syncs <= syncs; tries++) {
     if (tries % 200 === 0) {
       if (tries >= 2_000) throw new Error('there is no sync')

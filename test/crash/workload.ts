@@ -5,7 +5,7 @@ import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { CollectionKey, DocumentKey, ObjectStore } from '../../src/hub/store/store.ts'
 import { collection, keyOf, object } from '../contracts/object-store.ts'
 
-/** What stands in the secrets that are stored, and in no file. */
+/** The content of the stored secrets, which no file may contain. */
 export const plain = 'cGFzc3dvcmQ6IGh1bnRlcjI='
 
 const core = (resource: string) => ({ group: '', version: 'v1', resource })
@@ -25,17 +25,15 @@ export const document: DocumentKey = { identity: 'node' as never, url: '/version
  */
 export type Outlives = 'nothing' | 'itself' | 'all'
 
-/**
- * A line of what the store's user is told: it begins to bring a state about, or that has been done.
- */
-export type Said =
+/** A line of the log: a state is about to be written, or was written. */
+export type WorkloadLine =
   | { readonly begin: string; readonly state: string }
   | { readonly done: string; readonly outlives: Outlives }
   | { readonly failed: string }
   /** A sync came by itself: all that was done outlives a power cut. */
   | { readonly synced: true }
 
-/** Every byte of it tells of whom and of which version it is. */
+/** Every byte identifies the object and the version. */
 export const bodyOf = (name: string, version: number, size: number): ApiObject =>
   object(name, version, {
     bytes: Buffer.alloc(
@@ -45,8 +43,8 @@ export const bodyOf = (name: string, version: number, size: number): ApiObject =
   })
 
 /**
- * What is stored, in one line: of each register its state, or 'none'. Throws where an object is not
- * what was once stored under its name.
+ * The stored state of each register in one line, or 'none'. Throws where an object is not what was
+ * once stored under its name.
  */
 export function stateIn(store: ObjectStore, register: string): string {
   const key = collections[register]
@@ -95,7 +93,7 @@ export const registers = [...Object.keys(collections), 'single', 'document']
  * Where the store lies, in folders that it makes itself, and its key, which is made as the hub
  * makes it.
  */
-export function placesIn(folder: string): { directory: string; sealingKey: Uint8Array } {
+export function storePaths(folder: string): { directory: string; sealingKey: Uint8Array } {
   const state = join(folder, 'state')
   makeSyncedFolder(state, 0o700)
   return { directory: join(state, 'cache'), sealingKey: storedKey(join(state, 'store.key')) }

@@ -62,7 +62,7 @@ import * as rings from '../../src/hub/store/sqlite/event-logs.ts'
 import { batchBytes } from '../../src/hub/store/sqlite/batch-reader.ts'
 import { groupBytes, highWater } from '../../src/hub/store/sqlite/write-queue.ts'
 import { isThere, testsIn } from '../named-tests.ts'
-import { mostLogBytes } from '../hub/store/sqlite/opened.ts'
+import { maxLogBytes } from '../hub/store/sqlite/opened.ts'
 import { rowsUnder } from '../tables.ts'
 
 const page = readFileSync('docs/limits.md', 'utf8')
@@ -229,7 +229,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       part(1 - quotas.quotaTarget),
     ],
     'Lists on their way for one caller': [part(quotas.quotaShare)],
-    'Its log beside it': [bytes(mostLogBytes), bytes(checkpointBytes)],
+    'Its log beside it': [bytes(maxLogBytes), bytes(checkpointBytes)],
     'A name or a namespace, the path of a document': [counted(longestName)],
     'Both selectors of a list or watch': [counted(longestSelectors)],
     'A representation of a document': [],

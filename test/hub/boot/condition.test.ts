@@ -7,7 +7,7 @@ import {
 } from '../../../src/hub/boot/condition.ts'
 import type { BootVerdict, PodVerdict } from '../../../src/hub/boot/verdict.ts'
 import { cursorOf } from '../../../src/api/codec/cursor.ts'
-import { inForm } from './rich-pod.ts'
+import { encoded } from './rich-pod.ts'
 
 const minute = 60_000
 const now = Date.parse('2026-11-21T12:00:00Z')
@@ -78,12 +78,12 @@ void t.test('a condition is found again in the node that it was written to', asy
   if (!condition) throw new Error('it was never written')
   const gvk = { group: '', version: 'v1', kind: 'Node' }
   for (const encoding of ['json', 'protobuf'] as const) {
-    const { object } = inForm(encoding, gvk, {
+    const { object } = encoded(encoding, gvk, {
       metadata: { name: 'edge-1' },
       ...conditionPatch(condition),
     })
     t.strictSame(conditionIn(cursorOf(encoding, gvk, object)), condition)
-    const bare = inForm(encoding, gvk, { metadata: { name: 'edge-1' }, status: {} })
+    const bare = encoded(encoding, gvk, { metadata: { name: 'edge-1' }, status: {} })
     t.equal(conditionIn(cursorOf(encoding, gvk, bare.object)), undefined)
   }
   // A status of 255 bytes, of which there is one.

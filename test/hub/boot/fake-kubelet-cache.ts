@@ -8,7 +8,7 @@ import { parseApiVersion, type GVK, type GVR } from '../../../src/api/kube/gvk.t
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
-import { inForm } from './rich-pod.ts'
+import { encoded } from './rich-pod.ts'
 
 const nameIn = ({ gvr, namespace = '', fieldSelector = '' }: CollectionQuery): string =>
   JSON.stringify([gvr, namespace, fieldSelector])
@@ -22,7 +22,7 @@ export class FakeKubeletCache implements KubeletCache {
   >()
   readonly #objects = new Map<string, CachedObject | 'absent'>()
 
-  readonly asked: CachedDocument[] = []
+  readonly cachedDocuments: CachedDocument[] = []
 
   constructor(encoding: Encoding) {
     this.encodings = [encoding]
@@ -43,7 +43,7 @@ export class FakeKubeletCache implements KubeletCache {
     const held =
       objects instanceof Error
         ? objects
-        : objects.map((each) => inForm(this.#encoding, gvk, each).object)
+        : objects.map((each) => encoded(this.#encoding, gvk, each).object)
     this.#collections.set(nameIn(query), { gvk, confirmedAt, objects: held })
     return this
   }
@@ -57,11 +57,11 @@ export class FakeKubeletCache implements KubeletCache {
   #read(object: JsonObject): CachedObject {
     const { apiVersion, kind } = object as { apiVersion: string; kind: string }
     const gvk = { ...parseApiVersion(apiVersion), kind }
-    return { ...inForm(this.#encoding, gvk, object), confirmedAt: 0 }
+    return { ...encoded(this.#encoding, gvk, object), confirmedAt: 0 }
   }
 
   documents(): readonly CachedDocument[] {
-    return this.asked
+    return this.cachedDocuments
   }
 
   forget(gvr: GVR, namespace: string, name: string): void {

@@ -6,7 +6,7 @@ import { nodeIdentity, sharedIdentity, type Identity } from '../../../src/api/re
 import type { CollectionKey, StoredList } from '../../../src/hub/store/store.ts'
 import type { SqliteStore } from '../../../src/hub/store/sqlite/sqlite-store.ts'
 import { open } from '../store/sqlite/opened.ts'
-import { inForm } from './rich-pod.ts'
+import { encoded } from './rich-pod.ts'
 
 const nodeName = 'edge-1'
 const services = { group: '', version: 'v1', resource: 'services' }
@@ -38,7 +38,7 @@ async function list(
   await using replacement = store.replace(at)
   const objects = names.map(
     (name) =>
-      inForm(encoding, gvk, { metadata: { name, namespace: 'plant', resourceVersion: '5' } })
+      encoded(encoding, gvk, { metadata: { name, namespace: 'plant', resourceVersion: '5' } })
         .object,
   )
   await replacement.add({ objects })

@@ -3,10 +3,10 @@ import { referencesOf, startsAtBoot } from '../../../src/hub/boot/references.ts'
 import { cursorOf } from '../../../src/api/codec/cursor.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
-import { inForm, podKind, richPod } from './rich-pod.ts'
+import { encoded, podKind, richPod } from './rich-pod.ts'
 
 function podIn(encoding: Encoding, pod: JsonObject) {
-  const { gvk, object } = inForm(encoding, podKind, pod)
+  const { gvk, object } = encoded(encoding, podKind, pod)
   return cursorOf(encoding, gvk, object)
 }
 

@@ -307,8 +307,8 @@ void t.test('what the kubelet has asked for just now is left to it', async (t) =
 void t.test('discovery that was asked for is asked for again once in a while', async (t) => {
   using world = new World()
   const accept = 'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io'
-  world.known.asked.push({ url: '/apis', accept, confirmedAt: 0 })
-  world.known.asked.push({ url: '/openapi/v3', accept: '*/*', confirmedAt: 0 })
+  world.known.cachedDocuments.push({ url: '/apis', accept, confirmedAt: 0 })
+  world.known.cachedDocuments.push({ url: '/openapi/v3', accept: '*/*', confirmedAt: 0 })
   const accepts: string[] = []
   world.answer = (question) => {
     if (question.url === '/apis') accepts.push(question.accept)

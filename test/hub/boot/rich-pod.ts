@@ -5,7 +5,7 @@ import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { toProtobuf } from '../../../src/sandbox/protobuf.ts'
 
 /** An object as an API server of this form would have answered a get of it. */
-export function inForm(encoding: Encoding, gvk: GVK, object: JsonObject) {
+export function encoded(encoding: Encoding, gvk: GVK, object: JsonObject) {
   const { group, version, kind } = gvk
   const apiVersion = group === '' ? version : `${group}/${version}`
   const body =

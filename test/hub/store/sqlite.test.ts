@@ -17,7 +17,7 @@ import {
   pod,
   replace,
   texts,
-  told,
+  eventsAfter,
 } from '../../contracts/object-store.ts'
 import {
   count,
@@ -25,7 +25,7 @@ import {
   database,
   dataVersion,
   fileOf,
-  held,
+  referencedBodies,
   open,
   pods,
   refusing,
@@ -105,7 +105,7 @@ void t.test(
         await replace(store, collection(), head(6), [object('a', 6)])
       }
       t.equal(store.list(collection())!.confirmedAt, time)
-      t.strictSame(told(store, collection(), 5), ['MODIFIED a at 6 after a at 3'])
+      t.strictSame(eventsAfter(store, collection(), 5), ['MODIFIED a at 6 after a at 3'])
     }
     await using store = await open(directory)
     const { confirmedAt } = store.list(collection())!
@@ -562,12 +562,12 @@ void t.test(
       const [list, event] = [generation * 100 + 50, generation * 100 + 60]
       const { resourceVersion: last } = store.list(collection())!
       const events = last === String(event) ? 1 : 0
-      t.equal((told(store, collection(), list) as unknown[]).length, events)
-      if (events === 1) t.strictSame(told(store, collection(), event), [])
-      t.equal(told(store, collection(), list - 1), 'expired')
+      t.equal((eventsAfter(store, collection(), list) as unknown[]).length, events)
+      if (events === 1) t.strictSame(eventsAfter(store, collection(), event), [])
+      t.equal(eventsAfter(store, collection(), list - 1), 'expired')
       using db = database(directory)
       t.equal(count(db, 'staged'), 0)
-      t.equal(count(db, 'body'), count(db, held))
+      t.equal(count(db, 'body'), count(db, referencedBodies))
       acknowledged = generation
     }
     t.strictSame(faults, [])

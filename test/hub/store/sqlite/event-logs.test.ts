@@ -13,16 +13,16 @@ import {
   object,
   pod,
   replace,
-  told,
+  eventsAfter,
 } from '../../../contracts/object-store.ts'
-import { count, database, held, open, pods, refusing, faults } from './opened.ts'
+import { count, database, referencedBodies, open, pods, refusing, faults } from './opened.ts'
 
 t.beforeEach(() => faults.splice(0))
 
 const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
 
 /** A clock that stands still until the test moves it. */
-function standing(t: Test): (ms: number) => void {
+function frozenClock(t: Test): (ms: number) => void {
   let now = Date.now()
   mock.method(Date, 'now', () => now)
   t.teardown(() => mock.restoreAll())
@@ -50,7 +50,7 @@ const lengthSince = (store: ObjectStore, since: number): number | string | undef
 }
 
 void t.test('events of the last 75 seconds are kept, and a hundred of any age', async (t) => {
-  const pass = standing(t)
+  const pass = frozenClock(t)
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -70,11 +70,11 @@ void t.test('events of the last 75 seconds are kept, and a hundred of any age', 
   const kept = count(db, 'told')
   t.ok(kept >= 100 && kept <= 132, `${kept} events`)
   t.equal(lengthSince(store, 1679 - kept), kept)
-  const left = count(db, 'body') - count(db, held)
+  const left = count(db, 'body') - count(db, referencedBodies)
   t.ok(left <= 160, `${left} rows for what comes next`)
 })
 
-void t.test('no ring has more than two thousand events', async (t) => {
+void t.test('no event log has more than two thousand events', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -86,7 +86,7 @@ void t.test('no ring has more than two thousand events', async (t) => {
   t.equal(lengthSince(store, 3498 - kept), 'expired')
 })
 
-void t.test('no ring has more than a megabyte', async (t) => {
+void t.test('no event log has more than a megabyte', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -104,7 +104,7 @@ void t.test('no ring has more than a megabyte', async (t) => {
 })
 
 void t.test('gaps go with the events before them', async (t) => {
-  const pass = standing(t)
+  const pass = frozenClock(t)
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -119,7 +119,7 @@ void t.test('gaps go with the events before them', async (t) => {
   t.equal(lengthSince(store, 470), 9)
 })
 
-void t.test('a ring outlasts a restart, bodies and all', async (t) => {
+void t.test('an event log outlasts a restart, bodies and all', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)
@@ -133,21 +133,21 @@ void t.test('a ring outlasts a restart, bodies and all', async (t) => {
   await using store = await open(directory)
   using db = database(directory)
   t.equal(count(db, 'body'), 4)
-  t.strictSame(told(store, collection(), 5), [
+  t.strictSame(eventsAfter(store, collection(), 5), [
     'MODIFIED a at 6 after a at 1',
     'DELETED b at 7 after b at 2',
   ])
-  t.equal(told(store, collection(), 8), 'expired')
+  t.equal(eventsAfter(store, collection(), 8), 'expired')
   await store.apply(collection(), [changed('MODIFIED', object('a', 10))])
-  t.strictSame(told(store, collection(), 6), [
+  t.strictSame(eventsAfter(store, collection(), 6), [
     'DELETED b at 7 after b at 2',
     'MODIFIED a at 10 after a at 6',
   ])
   await replace(store, collection(), head(11))
-  t.equal(count(db, held), 0)
+  t.equal(count(db, referencedBodies), 0)
 })
 
-void t.test('a ring with a damaged body is no ring', async (t) => {
+void t.test('an event log with a damaged body is not read', async (t) => {
   for (const [what, body] of [
     ['an event', "body FROM told WHERE version = '7'"],
     ['what was before', "previous_body FROM told WHERE version = '6'"],
@@ -161,11 +161,11 @@ void t.test('a ring with a damaged body is no ring', async (t) => {
     await replace(store, collection(), head(5), [object('a', 1)])
     await change(store, 6, 9)
     db.exec(`UPDATE body SET bytes = x'00' WHERE id IN (SELECT ${body} AND name = 'a')`)
-    t.equal(told(store, collection(), 5), 'expired', what)
+    t.equal(eventsAfter(store, collection(), 5), 'expired', what)
     await store.apply(collection(), [bookmark(10), changed('MODIFIED', object('a', 11))])
-    t.equal(told(store, collection(), 5), 'expired')
-    t.strictSame(told(store, collection(), 8), ['MODIFIED a at 11 after a at 8'])
-    t.strictSame(told(store, of, 5), ['MODIFIED s at 6 after s at 3'], 'others stay')
+    t.equal(eventsAfter(store, collection(), 5), 'expired')
+    t.strictSame(eventsAfter(store, collection(), 8), ['MODIFIED a at 11 after a at 8'])
+    t.strictSame(eventsAfter(store, of, 5), ['MODIFIED s at 6 after s at 3'], 'others stay')
     t.strictSame(listed(store, collection()), ['a at 11'])
     t.match(faults, ['damaged'])
   }
@@ -188,10 +188,10 @@ void t.test('changes that cannot be read to their end are broken off', async (t)
   )
   t.ok(Number(last) >= 6 && Number(last) < 12)
   await store.apply(collection(), [bookmark(17)])
-  t.equal(told(store, collection(), 5), 'expired', 'nobody is broken off by it again')
+  t.equal(eventsAfter(store, collection(), 5), 'expired', 'nobody is broken off by it again')
 })
 
-void t.test('after a write that failed a ring begins anew with the next list', async (t) => {
+void t.test('after a failed write the event log restarts with the next list', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -204,15 +204,15 @@ void t.test('after a write that failed a ring begins anew with the next list', a
     const failing = store.apply(collection(), [changed('ADDED', object('poison', 8))])
     await t.rejects(failing, { code: 'STORE_FAILURE' })
   }
-  t.equal(told(store, collection(), 6), undefined)
+  t.equal(eventsAfter(store, collection(), 6), undefined)
   // It came and went unseen, so that the list is the one that is stored.
   await replace(store, collection(), head(10), [object('a', 7)])
-  for (const since of [6, 7, 8]) t.equal(told(store, collection(), since), 'expired')
-  t.strictSame(told(store, collection(), 10), [])
+  for (const since of [6, 7, 8]) t.equal(eventsAfter(store, collection(), since), 'expired')
+  t.strictSame(eventsAfter(store, collection(), 10), [])
   t.equal(count(db, 'told'), 0)
 })
 
-void t.test('a collection that missed a write keeps no ring', async (t) => {
+void t.test('a collection that missed a write keeps no event log', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)
@@ -224,14 +224,14 @@ void t.test('a collection that missed a write keeps no ring', async (t) => {
   }
   await using store = await open(directory)
   using db = database(directory)
-  t.equal(told(store, collection(), 6), undefined)
+  t.equal(eventsAfter(store, collection(), 6), undefined)
   t.equal(count(db, 'told'), 0)
   t.equal(count(db, 'body'), 1)
   await replace(store, collection(), head(10), [object('a', 7)])
-  t.equal(told(store, collection(), 7), 'expired')
+  t.equal(eventsAfter(store, collection(), 7), 'expired')
 })
 
-void t.test('an event that is not taken leaves its ring as it was', async (t) => {
+void t.test('an event that is not taken leaves its event log as it was', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -244,12 +244,12 @@ void t.test('an event that is not taken leaves its ring as it was', async (t) =>
       store.put(keyOf('poison'), secretKind, object('poison', 9)),
     ])
   }
-  t.strictSame(told(store, collection(), 6), [
+  t.strictSame(eventsAfter(store, collection(), 6), [
     'MODIFIED a at 7 after a at 6',
     'MODIFIED a at 8 after a at 7',
   ])
   await replace(store, collection(), head(10))
-  t.equal(count(db, held), 0, 'nobody is counted twice')
+  t.equal(count(db, referencedBodies), 0, 'nobody is counted twice')
 })
 
 const secretKind = { group: '', version: 'v1', kind: 'Secret' }
@@ -261,14 +261,14 @@ void t.test('what was deleted is sealed where it was, and goes with its key', as
     await using store = await open(directory)
     await replace(store, secrets, head(5), [object('s', 1, { bytes: plain })])
     await store.apply(secrets, [changed('DELETED', object('s', 6, { bytes: plain }))])
-    t.strictSame(told(store, secrets, 5), [`DELETED ${plain} after ${plain}`])
+    t.strictSame(eventsAfter(store, secrets, 5), [`DELETED ${plain} after ${plain}`])
     const folder = join(directory, 'cache')
     for (const name of readdirSync(folder))
       t.notOk(readFileSync(join(folder, name)).includes(plain), name)
   }
   await using store = await open(directory, { sealingKey: Buffer.alloc(32, 1) })
   using db = database(directory)
-  t.equal(told(store, secrets, 5), undefined)
+  t.equal(eventsAfter(store, secrets, 5), undefined)
   t.strictSame([count(db, 'told'), count(db, 'body')], [0, 0])
 })
 
@@ -283,10 +283,10 @@ void t.test('what several watches tell is stored once for all of them', async (t
     for (const key of [collection(), other]) await store.apply(key, [event])
   }
   t.equal(count(db, 'told'), 78)
-  t.equal(count(db, held), 20 + 39)
+  t.equal(count(db, referencedBodies), 20 + 39)
 })
 
-void t.test('what a ring let go of is let go of, whatever was not taken with it', async (t) => {
+void t.test('what an event log has removed stays removed, whatever else failed', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -301,7 +301,7 @@ void t.test('what a ring let go of is let go of, whatever was not taken with it'
       ])
     }
   }
-  t.strictSame(told(store, collection(), 303), [
+  t.strictSame(eventsAfter(store, collection(), 303), [
     'MODIFIED a at 304 after a at 303',
     'MODIFIED a at 305 after a at 304',
   ])

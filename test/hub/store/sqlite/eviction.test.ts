@@ -17,7 +17,7 @@ import {
   pod,
   replace,
 } from '../../../contracts/object-store.ts'
-import { count, database, held, open, pods, faults, turn, writersOf } from './opened.ts'
+import { count, database, referencedBodies, open, pods, faults, turn, writersOf } from './opened.ts'
 import { until } from '../../../kit/until.ts'
 
 t.beforeEach(() => faults.splice(0))
@@ -110,7 +110,7 @@ void t.test(
     using db = database(directory)
     t.equal(count(db, 'collection WHERE whole = 0'), 0, 'nothing is left of them')
     t.ok(
-      count(db, 'body') - count(db, held) < 400,
+      count(db, 'body') - count(db, referencedBodies) < 400,
       'nor of their objects, but rows to be used again',
     )
   },

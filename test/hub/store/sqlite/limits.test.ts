@@ -11,7 +11,7 @@ import {
   object,
   pod,
   replace,
-  told,
+  eventsAfter,
 } from '../../../contracts/object-store.ts'
 import { open, faults } from './opened.ts'
 
@@ -53,7 +53,7 @@ void t.test('any name is kept as it is, sealed or not, across a restart', async 
     )
     t.strictSame(listed(store, collection(place))?.toSorted(), [...kept, 'z at 1'].toSorted())
     t.strictSame(
-      told(store, collection(place), 1),
+      eventsAfter(store, collection(place), 1),
       names.flatMap((name, at) => [
         `ADDED ${name} at ${10 + 2 * at}`,
         `MODIFIED ${name} at ${11 + 2 * at} after ${name} at ${10 + 2 * at}`,
@@ -111,7 +111,7 @@ void t.test('versions of more digits than a number has compare as what they are'
   await using store = await open(directory)
   t.strictSame(listed(store, key), [`a at ${version(3)}`])
   t.equal(store.version(key), version(9))
-  t.strictSame(told(store, key, version(1)), [
+  t.strictSame(eventsAfter(store, key, version(1)), [
     `MODIFIED a at ${version(3)} after a at ${version(1)}`,
   ])
 })

@@ -12,7 +12,7 @@ import {
   pod,
   replace,
 } from '../../../contracts/object-store.ts'
-import { count, database, held, open, pods, refusing, faults } from './opened.ts'
+import { count, database, referencedBodies, open, pods, refusing, faults } from './opened.ts'
 
 t.beforeEach(() => faults.splice(0))
 
@@ -28,11 +28,11 @@ void t.test('a body is kept once for all who hold it, and no longer than that', 
     t.equal(count(db, 'body'), 2)
     await store.apply(collection(), [changed('MODIFIED', object('a', 6))])
     await store.apply(other, [changed('MODIFIED', object('a', 6))])
-    t.equal(count(db, held), 3, 'what was before is kept for those who are behind')
+    t.equal(count(db, referencedBodies), 3, 'what was before is kept for those who are behind')
     await replace(store, collection(), head(9))
-    t.equal(count(db, held), 2)
+    t.equal(count(db, referencedBodies), 2)
     await replace(store, other, head(9))
-    t.equal(count(db, held), 0)
+    t.equal(count(db, referencedBodies), 0)
   }
   using db = database(directory)
   t.equal(count(db, 'body'), 0)
@@ -183,6 +183,6 @@ void t.test(
     t.strictSame(listed(store, collection()), ['a at 8'])
     for (const name of ['p', 'q', 'r']) t.equal(got(store, keyOf(name)), `${name} at 10`)
     t.equal(got(store, keyOf('s')), 's at 12')
-    t.equal(count(db, held), 5 + 3, 'with those before a at 8')
+    t.equal(count(db, referencedBodies), 5 + 3, 'with those before a at 8')
   },
 )

@@ -22,7 +22,7 @@ export const open = (directory: string, with_: Partial<StoreOptions> = {}): Prom
 export const fileOf = (directory: string): string => join(directory, 'cache', 'objects.db')
 
 /** What the log comes to at most as long as no other process reads it, as docs/limits.md has it. */
-export const mostLogBytes = 24 << 20
+export const maxLogBytes = 24 << 20
 
 /** A connection of the test's own, to look at what lies in the file, or to damage it. */
 export const database = (directory: string): DatabaseSync =>
@@ -42,7 +42,7 @@ export const pods = (count: number, version: number, size = 100): ApiObject[] =>
   )
 
 /** Bodies somebody refers to. */
-export const held = `(SELECT body FROM member UNION SELECT body FROM single UNION SELECT body FROM staged
+export const referencedBodies = `(SELECT body FROM member UNION SELECT body FROM single UNION SELECT body FROM staged
   UNION SELECT body FROM told UNION SELECT previous_body FROM told WHERE previous_body IS NOT NULL)`
 
 /** Makes every write of an object with this name fail, until it is dropped. */

@@ -12,7 +12,7 @@ import {
   object,
   replace,
   texts,
-  told,
+  eventsAfter,
 } from '../../../contracts/object-store.ts'
 import type { ScopeKey } from '../../../../src/hub/store/sqlite/address.ts'
 import { openReadsAlone } from '../../../../src/hub/store/sqlite/open-reads.ts'
@@ -162,16 +162,16 @@ void t.test('what the first release kept is kept, and told on from there', async
     t.equal(document('/openapi/v2', protobuf), 'in protobuf')
     t.equal(store.documents(nodeIdentity, 9).length, 3, 'each once')
     t.equal(store.list(collection({ labelSelector: 'app=x' })), undefined)
-    t.equal(told(store, collection(), 7), 'expired')
-    t.strictSame(told(store, collection(), 8), [])
+    t.equal(eventsAfter(store, collection(), 7), 'expired')
+    t.strictSame(eventsAfter(store, collection(), 8), [])
     await store.apply(collection(), [changed('MODIFIED', object('a', 9))])
-    t.strictSame(told(store, collection(), 8), ['MODIFIED a at 9 after a at 3'])
+    t.strictSame(eventsAfter(store, collection(), 8), ['MODIFIED a at 9 after a at 3'])
     const key = collection({ labelSelector: 'app=x' })
     await replace(store, key, head(12), [object('b', 5)])
-    t.strictSame(told(store, key, 12), [])
+    t.strictSame(eventsAfter(store, key, 12), [])
   }
   await using store = await open(directory)
-  t.strictSame(told(store, collection(), 8), ['MODIFIED a at 9 after a at 3'])
+  t.strictSame(eventsAfter(store, collection(), 8), ['MODIFIED a at 9 after a at 3'])
   using db = database(directory)
   t.equal(count(db, 'body'), 4)
   t.match(db.prepare('PRAGMA user_version').get(), { user_version: Number })

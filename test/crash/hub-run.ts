@@ -3,65 +3,65 @@ import type { Random } from '../fuzz/random.ts'
 import { objectOf } from '../kit/client.ts'
 import { pod, pods, podsOfNode, secrets, type CloudServer } from '../kit/cloud.ts'
 import type { ChildHub } from '../kit/hub-child.ts'
-import type { Disk } from './disk.ts'
-import { Reflector, Wrong } from './reflector.ts'
-import { fillingOf, stateOf, Truth } from './truth.ts'
+import type { FaultyDisk } from './disk.ts'
+import { CheckingClient, Violation } from './checking-client.ts'
+import { fillingOf, stateOf, ResourceHistory } from './resource-history.ts'
 
 export interface Reader {
   readonly encoding: Encoding
-  readonly truth: Truth
-  readonly reflector: Reflector
+  readonly history: ResourceHistory
+  readonly checker: CheckingClient
 }
 
 /** A hub with four clients, which lists and watches go through, from one death to the next. */
-export class Life {
+export class HubRun {
   readonly #cloud: CloudServer
   readonly #hub: ChildHub
-  readonly #disk: Disk
-  readonly #truths: readonly Truth[]
+  readonly #disk: FaultyDisk
+  readonly #histories: readonly ResourceHistory[]
   readonly readers: readonly Reader[]
 
-  constructor(cloud: CloudServer, hub: ChildHub, disk: Disk) {
+  constructor(cloud: CloudServer, hub: ChildHub, disk: FaultyDisk) {
     this.#cloud = cloud
     this.#hub = hub
     this.#disk = disk
-    const podsThere = new Truth(cloud, pods, (name, filling) => {
+    const podsThere = new ResourceHistory(cloud, pods, (name, filling) => {
       const made = pod(name)
       const metadata = { ...(made['metadata'] as object), annotations: fillingOf(filling, 3_000) }
       return { ...made, metadata }
     })
-    const secretsThere = new Truth(cloud, secrets, (name, filling) => ({
+    const secretsThere = new ResourceHistory(cloud, secrets, (name, filling) => ({
       metadata: { name, namespace: 'default', annotations: fillingOf(filling, 300) },
       data: {},
     }))
-    this.#truths = [podsThere, secretsThere]
+    this.#histories = [podsThere, secretsThere]
     const readers = (encoding: Encoding): Reader[] => [
-      { encoding, truth: podsThere, reflector: new Reflector(podsOfNode, podsThere) },
+      { encoding, history: podsThere, checker: new CheckingClient(podsOfNode, podsThere) },
       {
         encoding,
-        truth: secretsThere,
-        reflector: new Reflector('/api/v1/namespaces/default/secrets', secretsThere),
+        history: secretsThere,
+        checker: new CheckingClient('/api/v1/namespaces/default/secrets', secretsThere),
       },
     ]
     this.readers = [...readers('json'), ...readers('protobuf')]
-    for (const truth of this.#truths)
-      for (let i = 0; i < 12; i++) truth.set(`first-${i}`, 'at the beginning')
+    for (const history of this.#histories)
+      for (let i = 0; i < 12; i++) history.set(`first-${i}`, 'at the beginning')
   }
 
   /**
-   * Lets things happen that the hub records, and ends when it has been killed: at its `step`th
-   * step, or, where that is 0 or it has not so many, when all is done. Returns how many it took to
-   * do all; `undefined` where it did not come to that.
+   * Makes changes that the hub records, and ends when the hub has been killed: at its `step`th
+   * step, or, where that is 0 or there are fewer, when all is done. Returns the number of steps for
+   * all; `undefined`: it was killed before.
    */
   async die(kind: 'events' | 'lists', step: number, random: Random): Promise<number | undefined> {
-    for (const { encoding, reflector } of this.readers) {
+    for (const { encoding, checker } of this.readers) {
       const client = this.#hub.as('kubelet', { encoding })
-      if (reflector.version === 0) await reflector.list(client)
+      if (checker.version === 0) await checker.list(client)
       if (kind === 'lists') continue
-      await reflector.watch(client)
-      if (!reflector.expired) continue
-      await reflector.list(client)
-      await reflector.watch(client)
+      await checker.watch(client)
+      if (!checker.expired) continue
+      await checker.list(client)
+      await checker.watch(client)
     }
     if (kind === 'events') await this.#told()
     const before = this.#disk.count('steps')
@@ -75,47 +75,49 @@ export class Life {
       await Promise.race([over, this.#told()])
     } else {
       this.#change(random, 12)
-      const lists = this.readers.map(({ encoding, reflector }) =>
-        reflector.list(this.#hub.as('kubelet', { encoding })),
+      const lists = this.readers.map(({ encoding, checker }) =>
+        checker.list(this.#hub.as('kubelet', { encoding })),
       )
       const results = await Promise.allSettled(lists)
       for (const result of results)
-        if (result.status === 'rejected' && result.reason instanceof Wrong) throw result.reason
+        if (result.status === 'rejected' && result.reason instanceof Violation) throw result.reason
     }
     const took = this.#disk.count('steps') - before
-    const done = this.readers.every(({ reflector, truth }) => reflector.version >= truth.version)
+    const done = this.readers.every(({ checker, history }) => checker.version >= history.version)
     this.#disk.killAt(0)
     await this.#hub.crash()
-    for (const { reflector } of this.readers) {
-      await reflector.hangUp()
-      if (reflector.wrong) throw reflector.wrong
+    for (const { checker } of this.readers) {
+      await checker.hangUp()
+      if (checker.wrong) throw checker.wrong
     }
     return done ? took : undefined
   }
 
-  /** Starts it again: without a cloud at first, when all has to be there that was shown. */
+  /**
+   * Starts the hub again: without a cloud at first, when everything that was shown must be there.
+   */
   async comeBack(random: Random): Promise<void> {
     await this.#cloud.unplug()
-    // What happens meanwhile is told once it is back.
+    // Changes made offline are shown once the cloud is back.
     if (random.once(2)) this.#change(random, 2)
     await this.#hub.start()
     for (const reader of this.readers) {
-      const { encoding, reflector, truth } = reader
+      const { encoding, checker, history } = reader
       const client = this.#hub.as('kubelet', { encoding })
-      const was = reflector.version
-      const alone = new Reflector(reflector.path, truth)
+      const was = checker.version
+      const alone = new CheckingClient(checker.path, history)
       alone.version = was
       await alone.list(client)
-      await reflector.watch(client)
-      await reflector.until(alone.version)
-      await reflector.hangUp()
-      if (reflector.wrong) throw reflector.wrong
-      if (reflector.expired) reflector.version = was
-      else if (reflector.version < alone.version)
+      await checker.watch(client)
+      await checker.until(alone.version)
+      await checker.hangUp()
+      if (checker.wrong) throw checker.wrong
+      if (checker.expired) checker.version = was
+      else if (checker.version < alone.version)
         throw new Error(
-          `${reflector.path}: the watch ended at ${reflector.version} of ${alone.version}`,
+          `${checker.path}: the watch ended at ${checker.version} of ${alone.version}`,
         )
-      reflector.expired = false
+      checker.expired = false
       await this.#single(reader, alone.version, [`n-${random.below(20)}`, `n-${random.below(20)}`])
     }
     await this.#cloud.plug()
@@ -123,16 +125,16 @@ export class Life {
   }
 
   /**
-   * What is asked for by name is what the list at `version` holds of it, and nothing where that
-   * holds nothing.
+   * A get returns what the list at `version` holds of the object, and nothing where that holds
+   * nothing.
    */
   async #single(
-    { encoding, truth, reflector: { path } }: Reader,
+    { encoding, history, checker: { path } }: Reader,
     version: number,
     names: readonly string[],
   ): Promise<void> {
     const folder = path.includes('secrets') ? 'secrets' : 'pods'
-    const there = truth.at(version)
+    const there = history.at(version)
     for (const name of names) {
       const one = `/api/v1/namespaces/default/${folder}/${name}`
       const answer = await this.#hub.as('kubelet', { encoding }).get(one)
@@ -145,15 +147,15 @@ export class Life {
   }
 
   async #told(): Promise<void> {
-    await Promise.all(this.readers.map(({ reflector, truth }) => reflector.until(truth.version)))
+    await Promise.all(this.readers.map(({ checker, history }) => checker.until(history.version)))
   }
 
   #change(random: Random, times: number): void {
-    for (const truth of this.#truths) {
+    for (const history of this.#histories) {
       for (let i = 0; i < times; i++) {
         const name = `n-${random.below(20)}`
-        if (truth.names.includes(name) && random.once(2)) truth.delete(name)
-        else truth.set(name, `number ${random.next()}`)
+        if (history.names.includes(name) && random.once(2)) history.delete(name)
+        else history.set(name, `number ${random.next()}`)
       }
     }
   }

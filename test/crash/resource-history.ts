@@ -2,21 +2,21 @@ import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { CloudServer } from '../kit/cloud.ts'
 
-/** One thing that happened in the cloud. */
-export interface Happened {
+/** A change of an object in the cloud. */
+export interface RecordedChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly version: number
   readonly name: string
-  /** What it was from then on; of what was deleted, what it was last. */
+  /** The state from then on; of a deleted object, its last. */
   readonly state: string
 }
 
-/** Makes changes to one resource of a cloud, and knows all that ever happened to it. */
-export class Truth {
+/** Changes objects of one resource of a cloud, and has the history of all of them. */
+export class ResourceHistory {
   readonly #cloud: CloudServer
   readonly #gvr: GVR
   readonly #make: (name: string, filling: string) => JsonObject
-  readonly #happened: Happened[] = []
+  readonly #happened: RecordedChange[] = []
   readonly #names = new Set<string>()
 
   constructor(cloud: CloudServer, gvr: GVR, make: (name: string, filling: string) => JsonObject) {
@@ -33,7 +33,7 @@ export class Truth {
     return this.#happened.at(-1)?.version ?? 0
   }
 
-  /** It is made, or made anew. */
+  /** Creates or replaces an object. */
   set(name: string, filling: string): void {
     const { sandbox } = this.#cloud
     const type = this.#names.has(name) ? 'MODIFIED' : 'ADDED'
@@ -55,16 +55,16 @@ export class Truth {
     this.#note('DELETED', name, state)
   }
 
-  #note(type: Happened['type'], name: string, state: string): void {
+  #note(type: RecordedChange['type'], name: string, state: string): void {
     this.#happened.push({ type, name, state, version: Number(this.#cloud.sandbox.version) })
   }
 
   /** What happened after `since`, up to `until`. */
-  between(since: number, until: number): readonly Happened[] {
+  between(since: number, until: number): readonly RecordedChange[] {
     return this.#happened.filter(({ version }) => version > since && version <= until)
   }
 
-  /** By name, what there was at a version. */
+  /** The objects at a version, by name. */
   at(version: number): ReadonlyMap<string, string> {
     const found = new Map<string, string>()
     for (const { type, name, state } of this.between(0, version)) {
@@ -75,7 +75,7 @@ export class Truth {
   }
 }
 
-/** What tells one state of an object from all others: its version, and what it was filled with. */
+/** Identifies a state of an object: its version and contents. */
 export function stateOf(object: JsonObject): string {
   const { uid, resourceVersion, annotations } = object['metadata'] as JsonObject
   const filling = (annotations as JsonObject | undefined)?.['test.example/filling']

@@ -1,31 +1,31 @@
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
 import { Condition } from '../kit/condition.ts'
-import { stateOf, type Truth } from './truth.ts'
+import { stateOf, type ResourceHistory } from './resource-history.ts'
 
-/** What is wrong with what a client was shown. */
-export class Wrong extends Error {}
+/** A client was shown something wrong. */
+export class Violation extends Error {}
 
 /**
- * A client that lists and watches, holds every word against the truth, and remembers how far it was
- * told.
+ * A client that lists and watches, checks every answer against the history, and remembers the
+ * version it was shown.
  */
-export class Reflector {
+export class CheckingClient {
   readonly path: string
-  readonly #truth: Truth
+  readonly #history: ResourceHistory
   readonly #condition = new Condition()
   #watching: Watching | undefined
   #following: Promise<void> | undefined
-  /** The newest version that it was told of; 0: it has no list. */
+  /** The newest version that it was shown; 0: it has no list. */
   version = 0
   expired = false
   wrong: Error | undefined
-  /** Told of what it has been told, the moment that it has. */
-  onTold: ((what: string, version: number) => void) | undefined
+  /** Called whenever it is shown something. */
+  onShown: ((what: string, version: number) => void) | undefined
 
-  constructor(path: string, truth: Truth) {
+  constructor(path: string, history: ResourceHistory) {
     this.path = path
-    this.#truth = truth
+    this.#history = history
   }
 
   /**
@@ -37,18 +37,18 @@ export class Reflector {
     if (answer.status !== 200) throw new Error(`${this.path}: ${answer.status}`)
     const list = objectOf(answer)
     const version = Number((list['metadata'] as JsonObject)['resourceVersion'])
-    const expected = [...this.#truth.at(version)].map(([name, state]) => `${name}: ${state}`)
+    const expected = [...this.#history.at(version)].map(([name, state]) => `${name}: ${state}`)
     const items = (list['items'] ?? []) as JsonObject[]
     const shown = items.map((item) => `${nameOf(item).split('/')[1]}: ${stateOf(item)}`)
     if (expected.sort().join('\n') !== shown.sort().join('\n'))
-      throw new Wrong(
+      throw new Violation(
         `${this.path} at ${version} is\n${shown.join('\n')}\nnot\n${expected.join('\n')}`,
       )
     if (version < this.version)
-      throw new Wrong(`${this.path} is at ${version}, and was at ${this.version}`)
+      throw new Violation(`${this.path} is at ${version}, and was at ${this.version}`)
     this.version = version
     this.expired = false
-    this.onTold?.('LIST', version)
+    this.onShown?.('LIST', version)
   }
 
   /**
@@ -78,8 +78,8 @@ export class Reflector {
         if (this.expired) return
       }
     } catch (cause) {
-      // That it breaks off when the hub dies is what this is about.
-      if (cause instanceof Wrong) this.wrong = cause
+      // The connection breaks when the hub dies, which is what this tests.
+      if (cause instanceof Violation) this.wrong = cause
     } finally {
       watching.hangUp()
       if (this.#watching === watching) this.#watching = undefined
@@ -89,15 +89,15 @@ export class Reflector {
 
   #hear(type: string, object: JsonObject): void {
     if (type === 'ERROR') {
-      if (object['code'] !== 410) throw new Wrong(`${this.path}: ${JSON.stringify(object)}`)
+      if (object['code'] !== 410) throw new Violation(`${this.path}: ${JSON.stringify(object)}`)
       this.expired = true
       return
     }
     const version = Number((object['metadata'] as JsonObject)['resourceVersion'])
-    const missed = this.#truth.between(this.version, version)
+    const missed = this.#history.between(this.version, version)
     if (type === 'BOOKMARK') {
       if (missed.length > 0 || version < this.version)
-        throw new Wrong(
+        throw new Violation(
           `${this.path}: a bookmark at ${version} after ${this.version} leaves out what happened`,
         )
     } else {
@@ -109,17 +109,17 @@ export class Reflector {
         `default/${expected.name}` === nameOf(object) &&
         (type === 'DELETED' || expected.state === stateOf(object))
       if (!right)
-        throw new Wrong(
+        throw new Violation(
           `${this.path}: after ${this.version} came ${type} ${nameOf(object)} at ${version}, expected ${JSON.stringify(missed)}`,
         )
     }
     this.version = version
-    this.onTold?.(type, version)
+    this.onShown?.(type, version)
   }
 
   /**
-   * Resolves when it was told everything up to `version`, or will not be: its watch is over, it was
-   * told to list anew, or something is wrong.
+   * Resolves when it was shown everything up to `version`, or will not be: its watch is over, it
+   * has to list again, or something is wrong.
    */
   async until(version: number): Promise<void> {
     await this.#condition.until(
