@@ -162,7 +162,7 @@ export async function startHub(
   const moduleFollower = unshared.use(followModules(config, own, { filters, health, metrics, log }))
   const shown = unshared.use(
     new ChainStateHistory(join(config.rootDir, 'shown.json'), (err) =>
-      log.error({ err }, 'what clients were shown could not be written'),
+      log.error({ err }, 'cannot write shown.json: after a restart clients may have to list again'),
     ),
   )
   const hostNetwork = unshared.use(
@@ -186,7 +186,10 @@ export async function startHub(
 
   const proofs = unshared.use(
     new TokenVerdicts(join(config.rootDir, 'proofs.json'), (err) =>
-      log.error({ err }, 'which tokens were accepted could not be written'),
+      log.error(
+        { err },
+        'cannot write proofs.json: after a restart offline, accepted tokens are unknown',
+      ),
     ),
   )
   const clusterKeys = unshared.use(

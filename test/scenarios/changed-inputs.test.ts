@@ -334,7 +334,7 @@ void t.test('where it is not known what a client was shown it has to list, once'
   const again = await resume(client, resourceVersion)
   cloud.sandbox.delete(services, 'a', 'default')
   t.strictSame(await told(again, 1), ['DELETED default/a'], 'one that knows better is let go on')
-  t.strictSame(after.expired, ['what its client was shown is not known'])
+  t.strictSame(after.expired, ['the hub does not know what this client was shown'])
 })
 
 void t.test('a lost store with other inputs owes a list, too', async (t) => {

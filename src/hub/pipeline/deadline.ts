@@ -36,7 +36,7 @@ export function withDeadline(stopping: AbortSignal) {
       } catch (error) {
         const { reason } = ending.signal as { reason: unknown }
         if (reason === overTime) {
-          throw new StatusError(timeout('the watch did not begin within the time it asked for'))
+          throw new StatusError(timeout('the watch did not begin within its timeout'))
         }
         if (reason === stopped) throw new StatusError(serviceUnavailable('the hub is stopping', 1))
         throw error

@@ -49,7 +49,9 @@ function statusOf(error: unknown): Status | undefined {
   if (error instanceof BrokenAnswer || error instanceof BrokenStream)
     return serviceUnavailable('the answer of the API server broke off')
   if (error instanceof StoreFailure)
-    return serviceUnavailable('what is kept for this cannot be read, and the cloud was not reached')
+    return serviceUnavailable(
+      'the record for this request cannot be read, and no API server was reached',
+    )
   if (error instanceof CredentialsRefused) {
     return serviceUnavailable(
       "the API server does not accept the hub's own credentials (401), and the answer is not in the cache: the hub's log and /readyz?verbose say why",
@@ -58,7 +60,7 @@ function statusOf(error: unknown): Status | undefined {
   if (error instanceof Unreachable) {
     return error.sent
       ? serviceUnavailable(
-          'the API server was asked and its connection broke: whether it has acted is not known',
+          'the connection to the API server broke after the request was sent: whether it took effect is unknown',
         )
       : serviceUnavailable('no API server can be reached')
   }

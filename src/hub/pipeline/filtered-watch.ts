@@ -61,7 +61,7 @@ const receivedMs = 10_000
 export const filtersChanged = 'the filters of this collection have changed'
 
 /** The reason to list again where the differences cannot be computed. */
-export const shownUnknown = 'what its client was shown is not known'
+export const shownUnknown = 'the hub does not know what this client was shown'
 
 /** The event with which an API server makes a client list again. */
 export const expiredEvent = (why: string): ErrorEvent => ({

@@ -87,9 +87,7 @@ async function usableChain(
   const missing = later.missingInputs.join(', ')
   // Without Retry-After, as for a collection that was never listed: with it a client would retry
   // every second.
-  throw new StatusError(
-    serviceUnavailable(`it is not known yet what filters depend on here: ${missing}`),
-  )
+  throw new StatusError(serviceUnavailable(`filters still wait for their inputs: ${missing}`))
 }
 
 async function filtered(

@@ -42,7 +42,7 @@ interface Holder {
 const tooLittle = tooManyRequests('the hub is short of memory, please try again later', 1)
 
 const unknownFate = timeout(
-  'the hub is short of memory and waits no longer for the API server: whether it has acted is not known',
+  'the hub is short of memory and waits no longer for the API server: whether the write took effect is unknown',
 )
 
 /**

@@ -75,7 +75,7 @@ export class Boot implements Disposable {
       request: (question) => this.#ask(question),
       online: () => cloud.online === true,
       everyMs: () => live().boot.refreshMs,
-      onFailure: (err) => log.error({ err }, 'what the node needs to boot could not be kept fresh'),
+      onFailure: (err) => log.error({ err }, 'cannot refresh what the node needs to boot'),
       onForbidden: ({ gvr, namespace, name }) =>
         log.warn(
           { resource: gvr.resource, namespace, name },
@@ -109,7 +109,7 @@ export class Boot implements Disposable {
       })
     } catch (err) {
       if (!this.#closing.signal.aborted)
-        log.error({ err }, 'what the node needs to boot could not be judged')
+        log.error({ err }, 'cannot judge what the node needs to boot')
       this.#verdict = unknownVerdict(nodeName, present)
     }
     showVerdict(metrics, this.#verdict)

@@ -28,7 +28,7 @@ export function cloudOf(
       onHealth: ({ health, lastError }) => {
         // A failed probe is expected: log its message without a stack trace.
         log[health === 'unhealthy' ? 'warn' : 'info'](
-          { upstream: origin, verdict: health, lastProbe: lastError?.message },
+          { upstream: origin, health, lastProbe: lastError?.message },
           `an API server is now ${health}`,
         )
         onVerdict()

@@ -72,7 +72,7 @@ export class HubConfigMap implements AsyncDisposable {
       read: ({ bytes }) => dataOf(bytes),
       onValues: (values) => this.#read(values.get(this.#name)),
       onState: (state) => this.#setState(state),
-      onFailed: (err) => logFailure(log, 'debug', { err }, "the hubs' ConfigMap could not be read"),
+      onFailed: (err) => logFailure(log, 'debug', { err }, "cannot read the hubs' ConfigMap"),
     })
   }
 
@@ -108,7 +108,12 @@ export class HubConfigMap implements AsyncDisposable {
     this.#stored = { of: this.#name, data: data.data }
     this.#file
       .write()
-      .catch((err: unknown) => log.error({ err }, "the hubs' ConfigMap could not be kept"))
+      .catch((err: unknown) =>
+        log.error(
+          { err },
+          "cannot store the hubs' ConfigMap: after a restart only the flags count until it is read",
+        ),
+      )
   }
 
   /** Its mistakes; `undefined`: it is in force. */

@@ -86,7 +86,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     learning: {
       keys: parts.clusterKeys,
       onLearned: () => log.info('the keys of service accounts are known'),
-      onFailure: (err) => log.debug({ err }, 'the keys of service accounts could not be had'),
+      onFailure: (err) => log.debug({ err }, 'cannot fetch the keys of service accounts'),
     },
     memoryLimitBytes: memoryLimit(config),
     onShed: countingShed(metrics),

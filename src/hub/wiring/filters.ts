@@ -125,12 +125,12 @@ export const filterChangeHooks = (metrics: HubMetrics, log: Logger): FilterChang
     metrics.filterDifferences.add({ component, resource: gvr.resource }, objects)
     log.info(
       { component, resource: qualifiedResource(gvr), objects },
-      'a watch was told of the objects that its filters show otherwise now',
+      'a watch was sent the objects on which its filters decide otherwise now',
     )
   },
   onExpired: ({ component, gvr }, why) => {
     metrics.filterExpired.add({ component, resource: gvr.resource })
-    log.info({ component, resource: qualifiedResource(gvr), why }, 'a watch has to list again')
+    log.info({ component, resource: qualifiedResource(gvr), why }, 'a client has to list again')
   },
 })
 

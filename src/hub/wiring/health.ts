@@ -93,7 +93,7 @@ export class Health {
 }
 
 function spellRemark({ online, since }: Cloud): string {
-  if (online === undefined) return '[ ]cloud not yet judged'
+  if (online === undefined) return '[ ]cloud not probed yet'
   const from = new Date(since).toISOString()
   return online
     ? `[+]cloud online since ${from}`

@@ -40,7 +40,11 @@ export function verdictsOf(
     // An earlier hub that stored no verdicts recorded each pod before it showed it to the kubelet.
     shownBefore: () => pick(store, log, ({ uid }) => uid),
     onKept: () => kept.announce(),
-    onFailure: (err) => log.error({ err }, 'how pods were shown could not be written'),
+    onFailure: (err) =>
+      log.error(
+        { err },
+        'cannot write host-network.json: after a crash pods may be shown on another network',
+      ),
   })
   if (verdicts.areKept) return verdicts
   const propagated = (): readonly unknown[] =>
@@ -61,7 +65,7 @@ function pick<T>(store: ObjectStore, log: Logger, find: (pod: CachedPod) => T | 
       if (each !== undefined) found.push(each)
     }
   } catch (err) {
-    log.error({ err }, 'how pods were shown before could not be read from the cache')
+    log.error({ err }, 'cannot read from the cache how pods were shown before')
   }
   return found
 }
@@ -194,7 +198,7 @@ export class HostNetwork implements Disposable {
     try {
       return await hostNetworkReport({ ...about, pods: this.#pods() })
     } catch (err) {
-      if (!this.#closed) log.error({ err }, 'the pods of the node could not be gone through')
+      if (!this.#closed) log.error({ err }, 'cannot read the pods of the node from the cache')
       return hostNetworkReport({ ...about, pods: undefined })
     }
   }
@@ -255,7 +259,7 @@ export class HostNetwork implements Disposable {
       this.#version = version
       this.#reportedInputs = toldBy
     } catch (err) {
-      if (!this.#closed) log.error({ err }, 'which pods are gone could not be told')
+      if (!this.#closed) log.error({ err }, 'cannot determine which pods were deleted')
     }
     this.#pauseMs = Math.max(minReconcileMs, (elapsed() - began) / reconcileShare)
   }

@@ -133,7 +133,7 @@ export class ReachableAddress implements Disposable {
     if (isLoopback(seen.remoteAddress) && !hostNetworkNode) return onLoopback(wanted)
     const own = new X509Certificate(this.#parts.certificate())
     if (seen.certificate.equals(own.raw)) return { kind: 'reached' }
-    return { kind: 'refused', why: `${shownAs(wanted)} is somebody else` }
+    return { kind: 'refused', why: `another server answers at ${shownAs(wanted)}` }
   }
 
   /** Why no probe is needed; `undefined`: one is. */
@@ -194,7 +194,7 @@ const shownAs = ({ host, port }: HubAddress): string =>
 
 const onLoopback = (address: HubAddress): ProbeOutcome & { kind: 'refused' } => ({
   kind: 'refused',
-  why: `${shownAs(address)} is on loopback, where pods find themselves`,
+  why: `${shownAs(address)} is on loopback, where pods reach themselves`,
 })
 
 /** The server at the address. */
@@ -238,5 +238,5 @@ function whyNot(address: HubAddress, { code = '', message }: NodeJS.ErrnoExcepti
     const why = `the certificate at ${where} is not one that pods trust (${code})`
     return { kind: 'refused', why }
   }
-  return { kind: 'silent', why: `nobody answers at ${where}: ${message}` }
+  return { kind: 'silent', why: `no answer at ${where}: ${message}` }
 }

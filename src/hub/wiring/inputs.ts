@@ -303,7 +303,7 @@ export class FilterInputs implements AsyncDisposable {
             log,
             'debug',
             { err, resource: qualifiedResource(resource) },
-            'an input could not be read',
+            'cannot read an input of filters',
           ),
       }),
     }
@@ -365,7 +365,12 @@ export class FilterInputs implements AsyncDisposable {
     this.#current = next
     void this.#stored
       .keep(next)
-      .catch((err: unknown) => log.error({ err }, 'what filters know could not be written'))
+      .catch((err: unknown) =>
+        log.error(
+          { err },
+          'cannot write filter-inputs.json: after a restart filters wait for their inputs',
+        ),
+      )
       .then(() => {
         if (this.#closed) return
         this.#published = this.#stored.latest

@@ -40,7 +40,7 @@ export function neededBy(
       }
       return last.all
     } catch (err) {
-      log.error({ err }, 'what the pods refer to could not be gone through')
+      log.error({ err }, 'cannot resolve the references of the pods')
       return undefined
     }
   }

@@ -39,10 +39,10 @@ export const recorderOf = (
     },
     {
       onRecorded: (kind) => metrics.recorded.add({ kind }),
-      onStoreFailure: (err) => log.error({ err }, 'an answer could not be recorded'),
+      onStoreFailure: (err) => log.error({ err }, 'cannot record an answer'),
       onMalformed: (err, { method, info }) => {
         metrics.malformed.add()
-        log.warn({ err, method, path: info.path }, 'an answer could not be understood')
+        log.warn({ err, method, path: info.path }, 'cannot parse an answer')
       },
       onUnpacked,
     },

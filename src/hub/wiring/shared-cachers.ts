@@ -37,7 +37,8 @@ export const accessReviewsOf = (
       metrics.accessReviews.add({
         result: allowed === undefined ? 'unknown' : allowed ? 'allowed' : 'refused',
       }),
-    onFailure: (err) => log.error({ err }, 'who may read shared collections could not be written'),
+    onFailure: (err) =>
+      log.error({ err }, 'cannot write access.json: after a restart access is reviewed again'),
   })
 
 export const sharedCachersOf = (

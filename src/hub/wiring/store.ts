@@ -50,13 +50,13 @@ export const storeOf = (
       if (identity !== undefined) {
         log.warn(
           { identity, evicted: counts.get('quota'), maxBytes: cacheMaxBytes },
-          'a caller fills the cache: what it used longest ago went, and nothing of others',
+          'a caller exceeds its share of the cache: its least recently used records were evicted',
         )
         return
       }
       log.warn(
         { evicted: Object.fromEntries(counts), maxBytes: cacheMaxBytes },
-        'the cache is near its size: what is least needed went',
+        'the cache is near its maximum size: the least needed records were evicted',
       )
     },
     referencedObjects: needed,

@@ -96,7 +96,7 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
 
 async function* inForm<E>(events: AsyncIterable<E>, isInForm: () => boolean): AsyncGenerator<E> {
   for await (const group of events) {
-    if (!isInForm()) throw new RequestRefused(200, 'answered in another form')
+    if (!isInForm()) throw new RequestRefused(200, 'answered in another representation')
     yield group
   }
 }
