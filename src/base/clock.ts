@@ -64,6 +64,16 @@ export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   await wait(ms, undefined, { ...(signal && { signal }), ref: false }).catch(() => undefined)
 }
 
+/** Resolves with `promise`, or with `undefined` after `ms`. */
+export async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
+  const settled = new AbortController()
+  try {
+    return await Promise.race([promise, sleep(ms, settled.signal).then(() => undefined)])
+  } finally {
+    settled.abort()
+  }
+}
+
 /**
  * Resolves after `ms`; unlike `sleep` it keeps the process alive, for a command that waits for
  * nothing else.

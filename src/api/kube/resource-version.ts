@@ -20,6 +20,14 @@ export function isNewer(a: string | undefined, b: string | undefined): boolean {
   return x !== undefined && y !== undefined && compareVersions(x, y) > 0
 }
 
+/** The newest of those that are versions; `undefined`: none is. */
+export function newestVersion(texts: readonly (string | undefined)[]): ResourceVersion | undefined {
+  return texts
+    .flatMap((text) => resourceVersion(text) ?? [])
+    .toSorted(compareVersions)
+    .at(-1)
+}
+
 /**
  * Negative, zero or positive if `a` is older than, equal to, or newer than `b`. Without leading
  * zeros the longer number is larger.

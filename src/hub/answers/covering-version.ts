@@ -1,9 +1,5 @@
 import type { Exchange } from '../../http/exchange/exchange.ts'
-import {
-  compareVersions,
-  resourceVersion,
-  type ResourceVersion,
-} from '../../api/kube/resource-version.ts'
+import { newestVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import { covers, selectorOfName } from '../../api/kube/selectors.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -15,12 +11,10 @@ export function newestCoveringVersion(
   store: ObjectStore,
 ): ResourceVersion | undefined {
   const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
-  return representations
+  const covering = representations
     .flatMap((representation) =>
       store.collections({ identity, representation: representation.key }, gvr, namespace),
     )
     .filter(({ key }) => covers(key, named))
-    .flatMap((covering) => resourceVersion(covering.resourceVersion) ?? [])
-    .toSorted(compareVersions)
-    .at(-1)
+  return newestVersion(covering.map(({ resourceVersion }) => resourceVersion))
 }

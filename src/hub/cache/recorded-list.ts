@@ -8,6 +8,7 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
 import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
+import { collectionId } from './collection-id.ts'
 import type { ObservedVersions } from './observed.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 
@@ -192,10 +193,10 @@ export class PagedLists {
   }
 
   put(key: CollectionKey, token: string, begun: StagedPages): void {
-    const place = keyOf(key, token)
-    this.#drop(place)
-    const over = after(this.#ms, () => this.#drop(place))
-    this.#waiting.set(place, { ...begun, identity: key.partition.identity, over })
+    const id = keyOf(key, token)
+    this.#drop(id)
+    const over = after(this.#ms, () => this.#drop(id))
+    this.#waiting.set(id, { ...begun, identity: key.partition.identity, over })
     if (this.#waiting.size > mostPagedLists) this.#drop(this.#oldestOfMost())
   }
 
@@ -203,44 +204,29 @@ export class PagedLists {
    * The oldest list of the caller with the most, so that a caller with many displaces only its own.
    */
   #oldestOfMost(): string {
-    const byIdentity = new Map<string, string[]>()
-    for (const [place, { identity }] of this.#waiting) {
-      const places = byIdentity.get(identity)
-      if (places) places.push(place)
-      else byIdentity.set(identity, [place])
-    }
-    const [first = []] = byIdentity
+    const byIdentity = Map.groupBy(this.#waiting, ([, { identity }]) => identity)
+    const [most = []] = byIdentity
       .values()
       .toArray()
       .toSorted((a, b) => b.length - a.length)
-    return first[0] ?? ''
+    return most[0]?.[0] ?? ''
   }
 
   take(key: CollectionKey, token: string): StagedPages | undefined {
-    const place = keyOf(key, token)
-    const found = this.#waiting.get(place)
+    const id = keyOf(key, token)
+    const found = this.#waiting.get(id)
     found?.over[Symbol.dispose]()
-    this.#waiting.delete(place)
+    this.#waiting.delete(id)
     return found
   }
 
-  #drop(place: string): void {
-    const dropped = this.#waiting.get(place)
+  #drop(id: string): void {
+    const dropped = this.#waiting.get(id)
     dropped?.over[Symbol.dispose]()
-    this.#waiting.delete(place)
+    this.#waiting.delete(id)
     void dropped?.replacement[Symbol.asyncDispose]()
   }
 }
 
-const keyOf = ({ partition, gvr, namespace, ...selectors }: CollectionKey, token: string): string =>
-  JSON.stringify([
-    partition.identity,
-    partition.representation,
-    gvr.group,
-    gvr.version,
-    gvr.resource,
-    namespace ?? null,
-    selectors.labelSelector,
-    selectors.fieldSelector,
-    token,
-  ])
+const keyOf = (key: CollectionKey, token: string): string =>
+  JSON.stringify([collectionId(key), token])

@@ -1,4 +1,4 @@
-import { after, sleep } from '../../base/clock.ts'
+import { after, sleep, within } from '../../base/clock.ts'
 import { wholeText } from '../../http/exchange/chunks.ts'
 import type { Claim, Exchange, Handler, User } from '../../http/exchange/exchange.ts'
 import { isFromApiServer } from '../../http/exchange/headers.ts'
@@ -47,9 +47,7 @@ export function withConfirmedAccount(
     exchange: Exchange,
     confirm: NonNullable<Claim['confirm']>,
   ): Promise<Exchange> {
-    const patience = new AbortController()
-    await Promise.race([cloud.onlineKnown(), sleep(reviewTimeoutMs, patience.signal)])
-    patience.abort()
+    await within(reviewTimeoutMs, cloud.onlineKnown())
     if (cloud.online !== true) return exchange
     return { ...exchange, identity: await confirm(() => holder(exchange)) }
   }

@@ -7,7 +7,7 @@ import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { isProven, provenIdentity } from '../../http/exchange/proven.ts'
 import {
-  compareVersions,
+  newestVersion,
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
@@ -201,7 +201,10 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
     recorder.record(wanted, withProvenIdentity(exchange), reply)
   const asked = { ...exchange, headers: withReadableEncodings(exchange.headers) }
   const observed = lastObservedFor(plan, () =>
-    newest([parts.shared?.lastObserved(exchange), lastObservedOffline(exchange, parts.local)]),
+    newestVersion([
+      parts.shared?.lastObserved(exchange),
+      lastObservedOffline(exchange, parts.local),
+    ]),
   )
   if (observed === undefined) {
     return record(plan, await forward(asked, { onOutcome }))
@@ -241,14 +244,8 @@ function lastObservedOffline(
   const confirmed = records.map((found) =>
     typeof found === 'object' ? resourceVersion(found.confirmedVersion) : undefined,
   )
-  return newest([...confirmed, newestCoveringVersion(exchange, info, store)])
+  return newestVersion([...confirmed, newestCoveringVersion(exchange, info, store)])
 }
-
-const newest = (versions: readonly (ResourceVersion | undefined)[]): ResourceVersion | undefined =>
-  versions
-    .filter((version) => version !== undefined)
-    .toSorted(compareVersions)
-    .at(-1)
 
 /**
  * Filters read every caller's answers through the recorder. Those of an unproven caller are

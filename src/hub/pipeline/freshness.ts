@@ -1,11 +1,6 @@
 import type { RecordingPlan } from '../cache/recorder.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
-import {
-  compareVersions,
-  isNewer,
-  resourceVersion,
-  type ResourceVersion,
-} from '../../api/kube/resource-version.ts'
+import { isNewer, newestVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import { areValidListOptions, listOptionsOf, isExactList } from '../../api/request/list-options.ts'
 import { isTrue } from '../../api/request/request-info.ts'
 
@@ -44,11 +39,7 @@ export function lastObservedFor(
   if (!ofAnyAge || (match !== '' && match !== 'NotOlderThan')) return undefined
   // Invalid options must stay invalid.
   if (!areValidListOptions(query, isWatch)) return undefined
-  const versions = [...(plan.storedVersions?.values() ?? []), plan.lastObserved, otherwise()]
-  return versions
-    .flatMap((version) => resourceVersion(version) ?? [])
-    .toSorted(compareVersions)
-    .at(-1)
+  return newestVersion([...(plan.storedVersions?.values() ?? []), plan.lastObserved, otherwise()])
 }
 
 /**

@@ -1,4 +1,4 @@
-import { sleep } from '../../base/clock.ts'
+import { within } from '../../base/clock.ts'
 import type { Exchange, Reply } from '../../http/exchange/exchange.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import type { Cloud } from '../upstream/cloud.ts'
@@ -25,9 +25,7 @@ export async function answerAtStartup(
     await cloud.onlineKnown()
     return undefined
   }
-  const patience = new AbortController()
-  await Promise.race([cloud.onlineKnown(), sleep(patienceMs, patience.signal)])
-  patience.abort()
+  await within(patienceMs, cloud.onlineKnown())
   if (cloud.online !== undefined) return undefined
   const reply = await fromCache().catch((error: unknown) => {
     if (!(error instanceof StatusError)) throw error

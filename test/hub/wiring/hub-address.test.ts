@@ -160,7 +160,7 @@ void t.test('a name that leads to loopback is loopback', async (t) => {
     hub.pods.hostNetworkNode = false
   }).open()
   t.strictSame(hub.told, [null])
-  t.match(hub.address.remark(), /on loopback, where pods find themselves/)
+  t.match(hub.address.remark(), /on loopback, where pods reach themselves/)
 })
 
 void t.test('a moment of silence is forgiven, silence is not', async (t) => {
@@ -170,8 +170,8 @@ void t.test('a moment of silence is forgiven, silence is not', async (t) => {
     await hub.address.probe()
     t.strictSame(hub.told.at(-1), expected)
   }
-  t.match(hub.address.remark(), /nobody answers at/)
-  const warnings = hub.lines.filter((line) => line.includes('nobody answers at'))
+  t.match(hub.address.remark(), /no answer at/)
+  const warnings = hub.lines.filter((line) => line.includes('no answer at'))
   t.match(warnings, [/pods are led to the hub, where/, /pods are not led to the hub/])
   t.equal(warnings.length, 2, 'each is said once')
 })

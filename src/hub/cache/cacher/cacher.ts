@@ -1,5 +1,5 @@
 import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
-import { after, elapsed, sleep } from '../../../base/clock.ts'
+import { after, elapsed, sleep, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
 import { versionOf, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
@@ -209,9 +209,7 @@ export class Cacher implements AsyncDisposable {
   async open(patienceMs: number, like?: CollectionKey): Promise<void> {
     this.resume(like)
     if (this.#isWatched) return
-    const waited = new AbortController()
-    await Promise.race([this.#opened.promise, sleep(patienceMs, waited.signal)])
-    waited.abort()
+    await within(patienceMs, this.#opened.promise)
   }
 
   /** Opens the upstream watch, unless it is open or was refused lately. */

@@ -13,6 +13,7 @@ import { coveringCollection } from '../../answers/covering-collection.ts'
 import { withStaleness } from '../../answers/staleness.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
+import { collectionId } from '../collection-id.ts'
 import { watchStart } from './read-start.ts'
 import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } from './cacher.ts'
 import { continued, ownUpstream, type PassThrough } from './continued.ts'
@@ -234,7 +235,7 @@ export class Cachers implements AsyncDisposable {
     key: CollectionKey,
     representation: Representation,
   ): ServedCacher {
-    const id = idOf(key)
+    const id = collectionId(key)
     const known = this.#served.get(id)
     if (known) return known
     const { store, upstream, connectivity, bounds, hooks } = this.#parts
@@ -303,15 +304,3 @@ export class Cachers implements AsyncDisposable {
 }
 
 const isWhole = ({ projection }: Representation): boolean => projection === 'object'
-
-const idOf = ({ partition, gvr, namespace, labelSelector, fieldSelector }: CollectionKey): string =>
-  JSON.stringify([
-    partition.identity,
-    partition.representation,
-    gvr.group,
-    gvr.version,
-    gvr.resource,
-    namespace ?? null,
-    labelSelector,
-    fieldSelector,
-  ])

@@ -1,9 +1,10 @@
 import { onAbort } from '../../../base/abort.ts'
-import { elapsed, sleep } from '../../../base/clock.ts'
+import { elapsed, within } from '../../../base/clock.ts'
 import type { Exchange, ObjectReply, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import {
   compareVersions,
+  newestVersion,
   resourceVersion,
   type ResourceVersion,
 } from '../../../api/kube/resource-version.ts'
@@ -233,11 +234,7 @@ export class SharedCachers implements AsyncDisposable {
 
   /** False where the verdict comes too late. */
   async #inTime(verdict: Promise<boolean>): Promise<boolean> {
-    const waited = new AbortController()
-    const late = sleep(patienceMs, waited.signal).then(() => false)
-    const known = await Promise.race([verdict, late])
-    waited.abort()
-    return known
+    return (await within(patienceMs, verdict)) ?? false
   }
 
   /** A list that need not be consistent. */
@@ -248,7 +245,7 @@ export class SharedCachers implements AsyncDisposable {
     if (!(await this.#inTime(this.#isAllowed(read))) || !cacher.isLive) return undefined
     const { store } = this.#parts
     const version = resourceVersion(cacher.version)
-    const least = newest(start.notOlderThan, lastObservedOf(read, store))
+    const least = newestVersion([start.notOlderThan, lastObservedOf(read, store)])
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
     if (isOld || store.isContradicted(cacher.key)) return undefined
     const stored = storedList(sourceOf(cacher, read, version), store)
@@ -270,7 +267,7 @@ export class SharedCachers implements AsyncDisposable {
     if (start.kind === 'delegated' || start.kind === 'consistent') return undefined
     if (start.kind === 'state') {
       const version = resourceVersion(cacher.version)
-      const least = newest(start.notOlderThan, lastObservedOf(read, this.#parts.store))
+      const least = newestVersion([start.notOlderThan, lastObservedOf(read, this.#parts.store)])
       if (version === undefined || (least && compareVersions(version, least) < 0)) return undefined
     }
     return cacher.watch(this.#watchOptions(read, collection, start))
@@ -347,12 +344,9 @@ export class SharedCachers implements AsyncDisposable {
     const own = exchange.representations.flatMap(
       (each) => store.get(objectKey(exchange, info, each)) ?? [],
     )
-    const newestOwn = own
-      .flatMap((each) =>
-        each === 'absent' ? [] : (resourceVersion(each.object.resourceVersion) ?? []),
-      )
-      .toSorted(compareVersions)
-      .at(-1)
+    const newestOwn = newestVersion(
+      own.map((each) => (each === 'absent' ? undefined : each.object.resourceVersion)),
+    )
     // An object that is absent at the shared version was deleted, unless it was read at a later
     // one.
     const known = stored === 'absent' ? version : resourceVersion(stored.object.resourceVersion)
@@ -376,14 +370,6 @@ export class SharedCachers implements AsyncDisposable {
 
 const idOf = ({ group, version, resource }: GVR, representation: string): string =>
   JSON.stringify([group, version, resource, representation])
-
-function newest(
-  a: ResourceVersion | undefined,
-  b: ResourceVersion | undefined,
-): ResourceVersion | undefined {
-  if (a === undefined || b === undefined) return a ?? b
-  return compareVersions(a, b) < 0 ? b : a
-}
 
 const isNewer = (version: ResourceVersion, than: ResourceVersion | undefined): boolean =>
   than === undefined || compareVersions(version, than) > 0

@@ -2,11 +2,7 @@ import { selectionOf } from '../../../api/codec/selection.ts'
 import type { Exchange } from '../../../http/exchange/exchange.ts'
 import type { RequestCredentials } from '../../../http/exchange/own-request.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
-import {
-  compareVersions,
-  resourceVersion,
-  type ResourceVersion,
-} from '../../../api/kube/resource-version.ts'
+import { newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import { covers } from '../../../api/kube/selectors.ts'
 import type { Representation } from '../../../api/request/representation.ts'
 import { areValidListOptions } from '../../../api/request/list-options.ts'
@@ -86,10 +82,7 @@ export function lastObservedOf(
   )
   const own = keys.map((key) => store.version(key)).filter((version) => version !== undefined)
   const observed = own.length > 0 ? own : keys.flatMap((key) => versionsOfWider(key, store))
-  return observed
-    .flatMap((version) => resourceVersion(version) ?? [])
-    .toSorted(compareVersions)
-    .at(-1)
+  return newestVersion(observed)
 }
 
 const versionsOfWider = (narrow: CollectionKey, store: ObjectStore): string[] =>
