@@ -14,7 +14,7 @@ import { limits } from '../../src/http/server/limits.ts'
 import { listenSecurely, type ListenerOptions } from '../../src/http/server/listener.ts'
 import { startCloud } from '../kit/cloud.ts'
 import { startTestHub } from '../kit/hub.ts'
-import { said, unbounded } from '../kit/listener.ts'
+import { wholeReply, unbounded } from '../kit/listener.ts'
 import { inTime, until } from '../kit/until.ts'
 
 const hubs = new CertificateAuthority('hub')
@@ -43,7 +43,7 @@ async function listening(t: Test, options: Partial<ListenerOptions> = {}): Promi
     onCut: (why) => cuts.push(why),
     handler: async ({ url, onProven }) => {
       if (url === '/node') onProven?.(nodeIdentity)
-      return said('ok')
+      return wholeReply('ok')
     },
     ...options,
   })

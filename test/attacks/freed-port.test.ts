@@ -14,8 +14,8 @@ import { ClusterKeys } from '../../src/hub/identity/cluster-keys.ts'
 import { TokenVerdicts } from '../../src/hub/identity/token-verdicts.ts'
 import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
 import { SocketTableThread } from '../../src/hub/identity/socket-table-thread.ts'
-import { said, startListener } from '../kit/listener.ts'
-import { startAs, type StartedAs } from '../kit/other-user.ts'
+import { wholeReply, startListener } from '../kit/listener.ts'
+import { startAs, type ProcessAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
 
 const skip =
@@ -77,12 +77,12 @@ async function startHub(t: Test) {
       ({ identity }) => verdict.resolve(identity),
       () => verdict.resolve('refused'),
     )
-    return said('')
+    return wholeReply('')
   })
   return { port: listener.port, seen, asked, letGo, verdict: verdict.promise }
 }
 
-const send = (t: Test, uid: number, port: number): StartedAs => {
+const send = (t: Test, uid: number, port: number): ProcessAs => {
   const started = startAs(uid, sender(port, 300_000))
   t.teardown(() => started.process.kill())
   return started
@@ -95,7 +95,7 @@ async function readAhead({ body }: Incoming): Promise<void> {
   })
 }
 
-async function reset({ process: { stdin, stdout }, failed }: StartedAs): Promise<void> {
+async function reset({ process: { stdin, stdout }, failed }: ProcessAs): Promise<void> {
   if (!stdin || !stdout) throw new Error('it has no pipes')
   const said = once(createInterface({ input: stdout }), 'line')
   stdin.write('now\n')

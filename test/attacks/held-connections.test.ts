@@ -13,20 +13,27 @@ import { startFlooded } from '../kit/flooding.ts'
 import { startTestHub } from '../kit/hub.ts'
 import { frame, get as getOver2 } from '../kit/http2-frames.ts'
 import { openStream } from '../kit/http2.ts'
-import { aborted, driven, get, proving, said, startListener } from '../kit/listener.ts'
+import {
+  aborted,
+  scriptedReply,
+  get,
+  provenAs,
+  wholeReply,
+  startListener,
+} from '../kit/listener.ts'
 import type { Wire } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
 const mebi = 1024 * 1024
-const refusal: WireReply = { ...said('Unauthorized'), status: 401 } as WireReply
+const refusal: WireReply = { ...wholeReply('Unauthorized'), status: 401 } as WireReply
 
 /** The node is served, for ever where it watches; others are refused. */
 const answered = async (incoming: Incoming): Promise<WireReply> => {
   if (!incoming.url.startsWith('/node')) return refusal
   incoming.onProven?.(nodeIdentity)
   return incoming.url === '/node/watch'
-    ? driven((sink) => void sink.write(Buffer.from('event')))
-    : said('ok')
+    ? scriptedReply((sink) => void sink.write(Buffer.from('event')))
+    : wholeReply('ok')
 }
 
 void t.test('refusals that are not taken keep no connection from the node', async (t) => {
@@ -92,7 +99,7 @@ function take(client: Wire): void {
 
 /** An answer that does not end, and of which a part waits at any time. */
 const endless = (): WireReply =>
-  driven((sink) => {
+  scriptedReply((sink) => {
     let over = false
     const write = async (): Promise<void> => {
       while (!over) if (!sink.write(Buffer.alloc(1024))) await sink.drained()
@@ -111,7 +118,7 @@ for (const isProven of [false, true]) {
       seen.push(incoming)
       return endless()
     }
-    const { dial, cuts } = await startFlooded(t, isProven ? proving(handler) : handler, {
+    const { dial, cuts } = await startFlooded(t, isProven ? provenAs(handler) : handler, {
       limitBytes: 64 * mebi,
       stalledMs: 200,
     })

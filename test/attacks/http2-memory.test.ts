@@ -15,7 +15,7 @@ import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { dialWithoutWindow, startFlooded, type Flooded } from '../kit/flooding.ts'
 import { field, frame, getFields } from '../kit/http2-frames.ts'
 import { openStream } from '../kit/http2.ts'
-import { driven, said } from '../kit/listener.ts'
+import { scriptedReply, wholeReply } from '../kit/listener.ts'
 import { inTime } from '../kit/until.ts'
 import type { Teardown, Wire } from '../kit/wire/wire.ts'
 
@@ -29,7 +29,9 @@ const main = join(import.meta.dirname, '..', 'kit', 'listener-main.ts')
 const served = async (incoming: Incoming): Promise<WireReply> => {
   if (!incoming.url.startsWith('/node')) return new Promise(() => undefined)
   incoming.onProven?.(nodeIdentity)
-  return incoming.url === '/node/watch' ? driven((sink) => void sink.write(longHead)) : said('ok')
+  return incoming.url === '/node/watch'
+    ? scriptedReply((sink) => void sink.write(longHead))
+    : wholeReply('ok')
 }
 
 const longHead = Buffer.concat([getFields, field(12_000)])
@@ -166,7 +168,7 @@ void t.test(
     const flooded = await startFlooded(
       t,
       async (incoming) =>
-        incoming.url === '/node' ? served(incoming) : { ...said('no'), status: 401 },
+        incoming.url === '/node' ? served(incoming) : { ...wholeReply('no'), status: 401 },
       { limitBytes: 64 * mebi },
     )
     const proven = nodeAt(t, flooded)

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../kit/bootable.ts'
 import { pods } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
-import { askAs } from '../kit/other-user.ts'
+import { requestAs } from '../kit/other-user.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
@@ -39,7 +39,7 @@ void t.test('inspections are for root alone, whatever else others show', { skip 
   const hub = await startNode(t)
   const wrong = ['Bearer guessed', 'Bearer ', `Bearer ${'A'.repeat(43)}`, 'Basic cm9vdDpyb290']
   const live = { url: `http://127.0.0.1:${hub.hub.opsPort}/livez`, headers: {} }
-  const answers = await askAs(another, [
+  const answers = await requestAs(another, [
     live,
     ...reports(hub),
     ...wrong.flatMap((credential) => reports(hub, authorization(credential))),
@@ -49,7 +49,7 @@ void t.test('inspections are for root alone, whatever else others show', { skip 
     [200, 403, 403, ...wrong.flatMap(() => [401, 401])],
   )
   for (const { body } of answers.slice(1)) t.match(body, /^inspections are for root/)
-  const [boot, network] = await askAs(root, reports(hub))
+  const [boot, network] = await requestAs(root, reports(hub))
   t.match(boot, { status: 200, body: /"press".*"plans-of-the-plant"/ })
   t.equal(network?.status, 200)
 })
@@ -59,7 +59,7 @@ void t.test('root can hand the token out, and has it to itself until then', { sk
   t.equal(statSync(hub.inspectTokenFile).mode & 0o777, 0o600)
   const token = readFileSync(hub.inspectTokenFile, 'utf8')
   const other = await startNode(t)
-  const answers = await askAs(another, [
+  const answers = await requestAs(another, [
     ...reports(hub, authorization(`Bearer ${token}`)),
     ...reports(other, authorization(`Bearer ${token}`)),
   ])

@@ -6,7 +6,7 @@
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { limits } from '../../src/http/server/limits.ts'
-import { get, said, startListener } from '../kit/listener.ts'
+import { get, wholeReply, startListener } from '../kit/listener.ts'
 
 const malformed = 'GET / HTTP/1.1\r\n\r\n'
 const server = 'OPTIONS * HTTP/1.1\r\nHost: hub\r\n\r\n'
@@ -39,7 +39,7 @@ for (const [what, first, unit] of [
 void t.test(
   'an expectation that the hub does not know is the last of its connection',
   async (t) => {
-    const { dial, seen } = await startListener(t, async () => said('ok'))
+    const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
     const client = (await dial()).write(get('/', 'Expect: miracles') + get())
     t.equal((await client.answer()).status, 417)
     t.equal(await client.rest(), '')

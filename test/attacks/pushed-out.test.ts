@@ -9,7 +9,7 @@ import type { Incoming } from '../../src/http/exchange/exchange.ts'
 import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
 import { startFlooded } from '../kit/flooding.ts'
-import { get, said, startListener } from '../kit/listener.ts'
+import { get, wholeReply, startListener } from '../kit/listener.ts'
 import { dial } from '../kit/wire/wire.ts'
 
 /** Half of it holds 51 connections without TLS. */
@@ -20,11 +20,11 @@ function heldHandler() {
   const seen = Promise.withResolvers<void>()
   const letGo = Promise.withResolvers<void>()
   const handler = async ({ url, onProven }: Incoming) => {
-    if (url !== '/node') return said('')
+    if (url !== '/node') return wholeReply('')
     seen.resolve()
     await letGo.promise
     onProven?.(nodeIdentity)
-    return said('ok')
+    return wholeReply('ok')
   }
   return { handler, seen: seen.promise, letGo: letGo.resolve }
 }

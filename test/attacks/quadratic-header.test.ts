@@ -5,7 +5,7 @@
 import t from 'tap'
 import { startCloud } from '../kit/cloud.ts'
 import { startTestHub } from '../kit/hub.ts'
-import { isSuperLinear } from '../kit/work.ts'
+import { isSuperLinear } from '../kit/super-linear.ts'
 
 /**
  * A field of a request whose text grows with `length`, between a beginning and an end that keep it

@@ -8,7 +8,7 @@ import { connect } from 'node:tls'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { listenSecurely } from '../../src/http/server/listener.ts'
-import { get, said, unbounded } from '../kit/listener.ts'
+import { get, wholeReply, unbounded } from '../kit/listener.ts'
 
 void t.test('no client changes its certificate on a connection', async (t) => {
   const hubs = new CertificateAuthority('hub')
@@ -25,7 +25,7 @@ void t.test('no client changes its certificate on a connection', async (t) => {
     onBroken: () => undefined,
     handler: async ({ peer }) => {
       seen.push(peer.tls)
-      return said('ok')
+      return wholeReply('ok')
     },
   })
   t.teardown(() => listener.close(0))

@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
-import { get, said, startListener } from '../kit/listener.ts'
+import { get, wholeReply, startListener } from '../kit/listener.ts'
 import { Wire } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
@@ -31,7 +31,7 @@ void t.test('a connection counts though one before it had the same ends', async 
     t,
     async ({ body }) => {
       if (body) await letGo.promise
-      return said('ok')
+      return wholeReply('ok')
     },
     { maxConnections: 2 },
   )

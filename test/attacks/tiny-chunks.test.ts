@@ -9,7 +9,7 @@ import { wholeRequestBody } from '../../src/http/exchange/request-body.ts'
 import { heldBytes } from '../kit/held-bytes.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { frame, postFields } from '../kit/http2-frames.ts'
-import { said, startListener, textOf } from '../kit/listener.ts'
+import { wholeReply, startListener, textOf } from '../kit/listener.ts'
 import { until } from '../kit/until.ts'
 import type { Wire } from '../kit/wire/wire.ts'
 
@@ -60,7 +60,7 @@ void t.test('and bodies that are read whole', async (t) => {
     const at = parts.push(0) - 1
     body?.on('data', (part: Buffer) => (parts[at] = (parts[at] ?? 0) + part.byteLength))
     if (body) await wholeRequestBody(body, 8 * mebi)
-    return said('ok')
+    return wholeReply('ok')
   })
   const sent = Buffer.concat([Buffer.from(head), chunks(100_000)])
   const held = await heldBy(dial, { sent, arrived: () => parts, bytes: 100_000 })
@@ -69,7 +69,7 @@ void t.test('and bodies that are read whole', async (t) => {
 
 /** A body that comes in parts of these sizes, as its reader has it. */
 async function passed(t: Test, sizes: readonly number[]): Promise<void> {
-  const { dial } = await startListener(t, async (incoming) => said(await textOf(incoming)))
+  const { dial } = await startListener(t, async (incoming) => wholeReply(await textOf(incoming)))
   const parts = sizes.map((size, i) => String.fromCodePoint(97 + (i % 26)).repeat(size))
   const wire = await dial()
   wire.write(head)

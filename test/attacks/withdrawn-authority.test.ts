@@ -8,7 +8,7 @@ import { connect } from 'node:tls'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { listenSecurely } from '../../src/http/server/listener.ts'
-import { get, said, unbounded } from '../kit/listener.ts'
+import { get, wholeReply, unbounded } from '../kit/listener.ts'
 import { dial } from '../kit/wire/wire.ts'
 import { startFlooded } from '../kit/flooding.ts'
 
@@ -27,7 +27,7 @@ void t.test(
       onBroken: () => undefined,
       handler: async ({ peer }) => {
         seen.push(peer.tls)
-        return said('ok')
+        return wholeReply('ok')
       },
     })
     t.teardown(() => listener.close(0))
@@ -57,7 +57,9 @@ void t.test(
 )
 
 void t.test('no session is resumed, which would carry over what was proved before', async (t) => {
-  const { listener, ca } = await startFlooded(t, async () => said('ok'), { limitBytes: 1 << 26 })
+  const { listener, ca } = await startFlooded(t, async () => wholeReply('ok'), {
+    limitBytes: 1 << 26,
+  })
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     let session: Buffer | undefined
     for (const what of ['the first', 'the next']) {

@@ -9,10 +9,10 @@ import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { limits } from '../../src/http/server/limits.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { frame, get as getOver2 } from '../kit/http2-frames.ts'
-import { get, said, startListener } from '../kit/listener.ts'
+import { get, wholeReply, startListener } from '../kit/listener.ts'
 import { inTime } from '../kit/until.ts'
 
-const unauthorized = { ...said('no'), status: 401 }
+const unauthorized = { ...wholeReply('no'), status: 401 }
 
 /** Counts what others than the node ask for. */
 class Counted {
@@ -21,7 +21,7 @@ class Counted {
   readonly handler = async (incoming: Incoming): Promise<WireReply> => {
     if (incoming.url === '/node') {
       incoming.onProven?.(nodeIdentity)
-      return said('ok')
+      return wholeReply('ok')
     }
     this.asked += 1
     return unauthorized

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { TimeSlices } from '../../src/base/time-slices.ts'
-import { blocked } from '../kit/blocked.ts'
+import { blockEventLoop } from '../kit/block-event-loop.ts'
 
 /** How many turns of the event loop began while `work` was under way. */
 async function turnsDuring(work: () => Promise<void>): Promise<number> {
@@ -21,7 +21,7 @@ void t.test('all that waits has its turn between slices', async (t) => {
   const turns = await turnsDuring(async () => {
     const slices = new TimeSlices()
     for (let step = 0; step < 3; step++) {
-      blocked(6)
+      blockEventLoop(6)
       await slices.pause()
     }
   })

@@ -22,7 +22,14 @@ import { objectRepresentation } from '../../src/api/request/representation.ts'
 import { exchangeOf } from '../kit/exchange.ts'
 import { filteringOf } from '../kit/filtering.ts'
 import { inputsOf } from '../kit/inputs.ts'
-import { inBoth, judged, made, plain, withoutEmpty, type Both } from '../kit/look.ts'
+import {
+  inBothEncodings,
+  filteredObject,
+  createdFilter,
+  plain,
+  withoutEmpty,
+  type BothEncodings,
+} from '../kit/filter-result.ts'
 import { roundOf, type Random } from '../fuzz/random.ts'
 import { cutList } from './cutter-list.ts'
 
@@ -45,16 +52,21 @@ const encodings = ['json', 'protobuf'] as const
 
 /** All that every filter owes, whatever it does; see filters/README.md. */
 export function filterContract(t: Test, definition: FilterDefinition, sample: Sample): void {
-  const filter = made(definition, sample.known)
-  const samples = sample.objects.map(({ object, shown }) => ({ ...inBoth(object), object, shown }))
+  const filter = createdFilter(definition, sample.known)
+  const samples = sample.objects.map(({ object, shown }) => ({
+    ...inBothEncodings(object),
+    object,
+    shown,
+  }))
 
   void t.test('it acts on its samples, and the second time finds nothing to do', async (t) => {
     for (const both of samples) {
       for (const encoding of encodings) {
         const object = both[encoding]
-        const look = judged(filter, encoding, both.gvk, object)
+        const look = filteredObject(filter, encoding, both.gvk, object)
         t.not(look, object, `${encoding}: it acts`)
-        if (look) t.equal(judged(filter, encoding, both.gvk, look), look, `${encoding}: idempotent`)
+        if (look)
+          t.equal(filteredObject(filter, encoding, both.gvk, look), look, `${encoding}: idempotent`)
       }
     }
   })
@@ -62,7 +74,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
   void t.test('in both encodings it makes of its samples what is written there', async (t) => {
     for (const both of samples) {
       for (const encoding of encodings) {
-        const look = judged(filter, encoding, both.gvk, both[encoding])
+        const look = filteredObject(filter, encoding, both.gvk, both[encoding])
         t.strictSame(valueOf(encoding, both.gvk, look), expectedOf(both.shown), encoding)
       }
     }
@@ -108,7 +120,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
   void t.test('an object stays the one it is', async (t) => {
     for (const both of samples) {
       for (const encoding of encodings) {
-        const look = judged(filter, encoding, both.gvk, both[encoding])
+        const look = filteredObject(filter, encoding, both.gvk, both[encoding])
         t.equal(look === undefined, both.shown === 'withheld')
         if (!look) continue
         const body = objectBody(encoding, 'object', both.gvk, look)
@@ -125,7 +137,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
 
   void t.test('unknown fields are kept, at every depth and byte for byte', async (t) => {
     for (const { object } of sample.objects) {
-      const both = inBoth(object)
+      const both = inBothEncodings(object)
       const schema = schemaOf(both.gvk)
       if (!schema) throw new Error(`no schema of ${both.gvk.kind}`)
       const marked: Record<Encoding, ApiObject> = {
@@ -133,8 +145,8 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
         protobuf: { ...both.protobuf, bytes: markedProtobuf(schema, both.protobuf.bytes, '') },
       }
       const marks = encodings.map((encoding) => {
-        const before = judged(filter, encoding, both.gvk, both[encoding])
-        const after = judged(filter, encoding, both.gvk, marked[encoding])
+        const before = filteredObject(filter, encoding, both.gvk, both[encoding])
+        const after = filteredObject(filter, encoding, both.gvk, marked[encoding])
         const all = marksIn(marked[encoding])
         t.ok(all.length > 2, 'there are unknown fields at several depths')
         if (!before || !after) {
@@ -164,7 +176,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     let left = 0
     for (const { name, encoding, gvk, object } of fixtures) {
       try {
-        const look = judged(filter, encoding, gvk, object)
+        const look = filteredObject(filter, encoding, gvk, object)
         if (look === object) left++
         else if (look) t.not(Buffer.compare(look.bytes, object.bytes), 0, `${name} is another`)
       } catch (cause) {
@@ -214,7 +226,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
   })
 }
 
-type Sampled = Both & Expectation
+type Sampled = BothEncodings & Expectation
 
 /**
  * Plain values as Go's decoders read them, so that both encodings and an expectation can be
@@ -260,7 +272,7 @@ function asked(
   component: string,
   verb: Verb,
   encoding: Encoding,
-  both: Both,
+  both: BothEncodings,
 ): { exchange: Exchange; reply: Reply } {
   const { gvk } = both
   const object = both[encoding]
@@ -291,7 +303,7 @@ function asked(
   }
 }
 
-const listOf = ({ gvk }: Both, object: ApiObject): ListStream => ({
+const listOf = ({ gvk }: BothEncodings, object: ApiObject): ListStream => ({
   gvk: listKind(gvk),
   head: [],
   batches: inTurn({ objects: [object] }),

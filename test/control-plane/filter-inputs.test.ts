@@ -37,7 +37,7 @@ void t.test(
     })
     await hub.online()
     const proxy = hub.as('kube-proxy', { token: await proxyToken(plane) })
-    const gateway = proxy.but({ component: 'gateway' })
+    const gateway = proxy.withOptions({ component: 'gateway' })
 
     await untilShown(proxy, everywhere)
     t.match(await verbose(hub), /\[ \]filters cannot read nodepools\.apps\.openyurt\.io: .*\(403\)/)

@@ -9,7 +9,7 @@ import {
   administrator,
   startControlPlane,
 } from '../kit/control-plane.ts'
-import { Follower } from '../kit/follower.ts'
+import { TestReflector } from '../kit/test-reflector.ts'
 import { KubectlLoop } from './kubectl-loop.ts'
 import { Load, type Read } from './load.ts'
 import { busyboxPod } from './pod.ts'
@@ -94,7 +94,7 @@ export async function sufferMisfortunes(t: Scope, rounds: number): Promise<Suffe
   await healthyUpstreams(hub, 2)
   const load = new Load(hub.url, reads, readsPerSecond)
   const writes = new Writes(hub.url, configMaps, writesPerSecond)
-  const follower = new Follower(hub.url, configMaps)
+  const follower = new TestReflector(hub.url, configMaps)
   const people = new KubectlLoop(kubectl.paths.kubectl, hub.url, [
     ['get', 'pods'],
     ['get', 'pod', 'pod-1', '-o', 'yaml'],

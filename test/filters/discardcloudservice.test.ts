@@ -1,9 +1,9 @@
 import t from 'tap'
 import { discardcloudservice } from '../../filters/discardcloudservice.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { lookOf, made } from '../kit/look.ts'
+import { filterResult, createdFilter } from '../kit/filter-result.ts'
 
-const filter = made(discardcloudservice, {})
+const filter = createdFilter(discardcloudservice, {})
 
 const service = (type: string, metadata: JsonObject): JsonObject => ({
   kind: 'Service',
@@ -17,33 +17,36 @@ const discard = (value: string): JsonObject => ({
 })
 
 void t.test('a load balancer that says so is withheld', async (t) => {
-  t.equal(lookOf(t, filter, service('LoadBalancer', discard('true'))), 'withheld')
+  t.equal(filterResult(t, filter, service('LoadBalancer', discard('true'))), 'withheld')
 })
 
 void t.test('the service of the tunnel is withheld, whatever its type', async (t) => {
   const tunnel = { name: 'x-tunnel-server-internal-svc', namespace: 'kube-system' }
   for (const type of ['ClusterIP', 'NodePort', 'LoadBalancer']) {
-    t.equal(lookOf(t, filter, service(type, tunnel)), 'withheld', type)
+    t.equal(filterResult(t, filter, service(type, tunnel)), 'withheld', type)
   }
-  t.equal(lookOf(t, filter, service('ClusterIP', { ...tunnel, namespace: 'default' })), 'left')
+  t.equal(
+    filterResult(t, filter, service('ClusterIP', { ...tunnel, namespace: 'default' })),
+    'left',
+  )
 })
 
 void t.test('a load balancer that does not say so is left alone', async (t) => {
-  t.equal(lookOf(t, filter, service('LoadBalancer', {})), 'left')
+  t.equal(filterResult(t, filter, service('LoadBalancer', {})), 'left')
   for (const value of ['false', '', 'True']) {
-    t.equal(lookOf(t, filter, service('LoadBalancer', discard(value))), 'left', value)
+    t.equal(filterResult(t, filter, service('LoadBalancer', discard(value))), 'left', value)
   }
   const older = { annotations: { 'openyurt.io/skip-discard': 'true' } }
-  t.equal(lookOf(t, filter, service('LoadBalancer', older)), 'left')
+  t.equal(filterResult(t, filter, service('LoadBalancer', older)), 'left')
 })
 
 void t.test('a service of another type is left alone, whatever it says', async (t) => {
   for (const type of ['ClusterIP', 'NodePort', 'ExternalName']) {
-    t.equal(lookOf(t, filter, service(type, discard('true'))), 'left', type)
+    t.equal(filterResult(t, filter, service(type, discard('true'))), 'left', type)
   }
 })
 
 void t.test('what is no service is left alone', async (t) => {
   const pod = { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a', ...discard('true') } }
-  t.equal(lookOf(t, filter, pod), 'left')
+  t.equal(filterResult(t, filter, pod), 'left')
 })

@@ -2,9 +2,11 @@ import t from 'tap'
 import { forwardkubesvctraffic } from '../../filters/forwardkubesvctraffic.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { inputsOf } from '../kit/inputs.ts'
-import { lookOf, made } from '../kit/look.ts'
+import { filterResult, createdFilter } from '../kit/filter-result.ts'
 
-const filter = made(forwardkubesvctraffic, { hubAddress: { host: '169.254.2.1', port: 10268 } })
+const filter = createdFilter(forwardkubesvctraffic, {
+  hubAddress: { host: '169.254.2.1', port: 10268 },
+})
 
 const slice = (changes: JsonObject = {}, named: JsonObject = {}): JsonObject => ({
   kind: 'EndpointSlice',
@@ -37,24 +39,24 @@ const shown = {
 }
 
 void t.test('the slice of the service kubernetes leads to the hub alone', async (t) => {
-  t.strictSame(lookOf(t, filter, slice()), slice(shown))
-  t.equal(lookOf(t, filter, slice(shown)), 'left', 'a second time changes nothing')
+  t.strictSame(filterResult(t, filter, slice()), slice(shown))
+  t.equal(filterResult(t, filter, slice(shown)), 'left', 'a second time changes nothing')
   const beta = { apiVersion: 'discovery.k8s.io/v1beta1' }
-  t.strictSame(lookOf(t, filter, slice(beta)), slice({ ...beta, ...shown }))
+  t.strictSame(filterResult(t, filter, slice(beta)), slice({ ...beta, ...shown }))
 })
 
 void t.test('other slices are left alone', async (t) => {
-  t.equal(lookOf(t, filter, slice({}, { name: 'kubernetes-1' })), 'left')
-  t.equal(lookOf(t, filter, slice({}, { namespace: 'kube-system' })), 'left')
+  t.equal(filterResult(t, filter, slice({}, { name: 'kubernetes-1' })), 'left')
+  t.equal(filterResult(t, filter, slice({}, { namespace: 'kube-system' })), 'left')
 })
 
 void t.test('addresses of the other family go on leading to the cloud', async (t) => {
   const v6 = { addressType: 'IPv6', endpoints: [{ addresses: ['fd00::1'], conditions: {} }] }
-  t.equal(lookOf(t, filter, slice(v6)), 'left')
-  const at6 = made(forwardkubesvctraffic, { hubAddress: { host: 'fd00::9', port: 10268 } })
-  t.equal(lookOf(t, at6, slice()), 'left')
+  t.equal(filterResult(t, filter, slice(v6)), 'left')
+  const at6 = createdFilter(forwardkubesvctraffic, { hubAddress: { host: 'fd00::9', port: 10268 } })
+  t.equal(filterResult(t, at6, slice()), 'left')
   t.strictSame(
-    lookOf(t, at6, slice(v6)),
+    filterResult(t, at6, slice(v6)),
     slice({
       ...v6,
       ...shown,
@@ -65,7 +67,7 @@ void t.test('addresses of the other family go on leading to the cloud', async (t
 
 void t.test('what is no slice is left alone', async (t) => {
   const metadata = { name: 'kubernetes', namespace: 'default', resourceVersion: '1' }
-  t.equal(lookOf(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
+  t.equal(filterResult(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
 })
 
 void t.test('where pods cannot reach the hub by an address, it does nothing', async (t) => {

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { inclusterconfig } from '../../filters/inclusterconfig.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { lookOf, made } from '../kit/look.ts'
+import { filterResult, createdFilter } from '../kit/filter-result.ts'
 
-const filter = made(inclusterconfig, {})
+const filter = createdFilter(inclusterconfig, {})
 
 const configMap = (config: string, named: JsonObject = {}): JsonObject => ({
   kind: 'ConfigMap',
@@ -29,8 +29,8 @@ const kubeadm = (line: string): string =>
 void t.test('the line of the kubeconfig is commented out, all else stays', async (t) => {
   const before = configMap(kubeadm('  kubeconfig: /var/lib/kube-proxy/kubeconfig.conf'))
   const after = configMap(kubeadm('  #kubeconfig: /var/lib/kube-proxy/kubeconfig.conf'))
-  t.strictSame(lookOf(t, filter, before), after)
-  t.equal(lookOf(t, filter, after), 'left', 'a second time changes nothing')
+  t.strictSame(filterResult(t, filter, before), after)
+  t.equal(filterResult(t, filter, after), 'left', 'a second time changes nothing')
 })
 
 void t.test('a line counts only where it is nothing but a kubeconfig', async (t) => {
@@ -41,7 +41,7 @@ void t.test('a line counts only where it is nothing but a kubeconfig', async (t)
     ['  kubeconfig: "a"\r\nb: c', '  #kubeconfig: "a"\r\nb: c'],
     ['kubeconfig: a\n  kubeconfig: b', '#kubeconfig: a\n  #kubeconfig: b'],
   ] as const) {
-    t.strictSame(lookOf(t, filter, configMap(before)), configMap(after), before)
+    t.strictSame(filterResult(t, filter, configMap(before)), configMap(after), before)
   }
   for (const line of [
     '',
@@ -53,27 +53,27 @@ void t.test('a line counts only where it is nothing but a kubeconfig', async (t)
     'a: kubeconfig',
     'a\u2028kubeconfig: x',
   ]) {
-    t.equal(lookOf(t, filter, configMap(line)), 'left', encodeURI(line))
+    t.equal(filterResult(t, filter, configMap(line)), 'left', encodeURI(line))
   }
 })
 
 void t.test(
   'a configuration without the line, and one that is not there, are left alone',
   async (t) => {
-    t.equal(lookOf(t, filter, configMap(kubeadm('  contentType: ""'))), 'left')
+    t.equal(filterResult(t, filter, configMap(kubeadm('  contentType: ""'))), 'left')
     const { data: _, ...empty } = configMap('')
-    t.equal(lookOf(t, filter, empty), 'left')
+    t.equal(filterResult(t, filter, empty), 'left')
   },
 )
 
 void t.test('other config maps are left alone', async (t) => {
   const config = 'kubeconfig: x'
-  t.equal(lookOf(t, filter, configMap(config, { namespace: 'default' })), 'left')
-  t.equal(lookOf(t, filter, configMap(config, { name: 'kube-proxy-2' })), 'left')
+  t.equal(filterResult(t, filter, configMap(config, { namespace: 'default' })), 'left')
+  t.equal(filterResult(t, filter, configMap(config, { name: 'kube-proxy-2' })), 'left')
 })
 
 void t.test('what is no config map is left alone', async (t) => {
   const metadata = { name: 'kube-proxy', namespace: 'kube-system', resourceVersion: '1' }
   const secret = { kind: 'Secret', apiVersion: 'v1', metadata, data: {} }
-  t.equal(lookOf(t, filter, secret), 'left')
+  t.equal(filterResult(t, filter, secret), 'left')
 })

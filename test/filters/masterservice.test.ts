@@ -7,7 +7,7 @@ import type { Encoding } from '../../src/api/kube/media-type.ts'
 import { cutList } from '../contracts/cutter-list.ts'
 import { fixture } from '../kit/fixture.ts'
 import { inputsOf } from '../kit/inputs.ts'
-import { lookOf, made } from '../kit/look.ts'
+import { filterResult, createdFilter } from '../kit/filter-result.ts'
 
 const address = { host: '169.254.2.1', port: 10268 }
 const services = { group: '', version: 'v1', resource: 'services' }
@@ -56,16 +56,16 @@ void t.test('other services are left alone', async (t) => {
 void t.test(
   'a service of the same name elsewhere, and its neighbours, are left alone',
   async (t) => {
-    const filter = made(masterservice, { hubAddress: address })
+    const filter = createdFilter(masterservice, { hubAddress: address })
     const named = (name: string, namespace: string) => ({
       kind: 'Service',
       apiVersion: 'v1',
       metadata: { name, namespace, resourceVersion: '1' },
       spec: { clusterIP: '10.96.0.1', ports: [{ name: 'https', port: 443, targetPort: 6443 }] },
     })
-    t.equal(lookOf(t, filter, named('kubernetes', 'kube-system')), 'left')
-    t.equal(lookOf(t, filter, named('kubernetes-1', 'default')), 'left')
-    t.not(lookOf(t, filter, named('kubernetes', 'default')), 'left')
+    t.equal(filterResult(t, filter, named('kubernetes', 'kube-system')), 'left')
+    t.equal(filterResult(t, filter, named('kubernetes-1', 'default')), 'left')
+    t.not(filterResult(t, filter, named('kubernetes', 'default')), 'left')
   },
 )
 

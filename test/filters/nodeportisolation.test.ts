@@ -2,7 +2,7 @@ import t from 'tap'
 import { nodeportisolation } from '../../filters/nodeportisolation.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { inputsOf } from '../kit/inputs.ts'
-import { lookOf, made } from '../kit/look.ts'
+import { filterResult, createdFilter } from '../kit/filter-result.ts'
 
 const pool = (name: string) => ({
   name,
@@ -12,7 +12,7 @@ const pool = (name: string) => ({
   annotations: {},
 })
 
-const inHangzhou = made(nodeportisolation, { pool: pool('hangzhou') })
+const inHangzhou = createdFilter(nodeportisolation, { pool: pool('hangzhou') })
 
 const service = (type: string, listen: string | undefined): JsonObject => ({
   kind: 'Service',
@@ -48,20 +48,20 @@ const cases: readonly (readonly [why: string, listen: string | undefined, shown:
 for (const type of ['NodePort', 'LoadBalancer']) {
   void t.test(`a service of type ${type} is seen in the pools it listens in`, async (t) => {
     for (const [why, listen, shown] of cases) {
-      t.equal(lookOf(t, inHangzhou, service(type, listen)), shown ? 'left' : 'withheld', why)
+      t.equal(filterResult(t, inHangzhou, service(type, listen)), shown ? 'left' : 'withheld', why)
     }
   })
 }
 
 void t.test('a service without node ports is left alone', async (t) => {
   for (const type of ['ClusterIP', 'ExternalName']) {
-    t.equal(lookOf(t, inHangzhou, service(type, 'shanghai')), 'left', type)
+    t.equal(filterResult(t, inHangzhou, service(type, 'shanghai')), 'left', type)
   }
 })
 
 void t.test('what is no service is left alone', async (t) => {
   const pod = service('NodePort', 'shanghai')['metadata'] as JsonObject
-  t.equal(lookOf(t, inHangzhou, { kind: 'Pod', apiVersion: 'v1', metadata: pod }), 'left')
+  t.equal(filterResult(t, inHangzhou, { kind: 'Pod', apiVersion: 'v1', metadata: pod }), 'left')
 })
 
 void t.test('a node in no pool sees them all', async (t) => {

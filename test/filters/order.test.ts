@@ -5,7 +5,7 @@ import { filterNames } from '../../src/config/filter-names.ts'
 import type { NetworkVerdicts } from '../../src/hub/filter/host-network/verdicts.ts'
 import { Filters } from '../../src/hub/filter/filters.ts'
 import { inputsOf } from '../kit/inputs.ts'
-import { inBoth, plain } from '../kit/look.ts'
+import { inBothEncodings, plain } from '../kit/filter-result.ts'
 
 const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
 
@@ -28,7 +28,7 @@ void t.test('the hub’s own endpoint stays, whatever the topology of the servic
     }),
     { onFailure: (name, cause) => t.fail(`${name} failed`, { cause }), warn: () => undefined },
   )
-  const { gvk, json } = inBoth({
+  const { gvk, json } = inBothEncodings({
     kind: 'EndpointSlice',
     apiVersion: 'discovery.k8s.io/v1',
     metadata: {

@@ -2,9 +2,11 @@ import t from 'tap'
 import { serviceenvupdater } from '../../filters/serviceenvupdater.ts'
 import { readObject } from '../../src/api/codec/object.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
-import { judged, lookOf, made } from '../kit/look.ts'
+import { filteredObject, filterResult, createdFilter } from '../kit/filter-result.ts'
 
-const filter = made(serviceenvupdater, { hubAddress: { host: '169.254.2.1', port: 10268 } })
+const filter = createdFilter(serviceenvupdater, {
+  hubAddress: { host: '169.254.2.1', port: 10268 },
+})
 
 const variable = (name: string, value?: string): JsonObject => ({
   name,
@@ -79,7 +81,7 @@ const cases: readonly (readonly [why: string, before: Containers, after: Contain
 
 void t.test('a container that names the API server is led to the hub', async (t) => {
   for (const [why, before, after] of cases) {
-    t.strictSame(lookOf(t, filter, pod(before)), after === 'left' ? 'left' : pod(after), why)
+    t.strictSame(filterResult(t, filter, pod(before)), after === 'left' ? 'left' : pod(after), why)
   }
 })
 
@@ -91,14 +93,14 @@ void t.test('a value that comes from somewhere else stays', async (t) => {
   ]
   for (const valueFrom of sources) {
     const env = [{ ...host(), valueFrom }]
-    t.equal(lookOf(t, filter, pod({ containers: [env] })), 'left')
+    t.equal(filterResult(t, filter, pod({ containers: [env] })), 'left')
   }
 })
 
 void t.test('what is no pod is left alone', async (t) => {
   const metadata = { name: 'a', namespace: 'default', resourceVersion: '1' }
   const service = { kind: 'Service', apiVersion: 'v1', metadata }
-  t.equal(lookOf(t, filter, service), 'left')
+  t.equal(filterResult(t, filter, service), 'left')
 })
 
 void t.test('where pods cannot reach the hub, it does nothing', async (t) => {
@@ -114,6 +116,6 @@ void t.test('a variable is found however JSON writes its name', async (t) => {
   t.not(escaped, text)
   const { object } = readObject('json', 'object', Buffer.from(escaped))
   const gvk = { group: '', version: 'v1', kind: 'Pod' }
-  const look = judged(filter, 'json', gvk, object)
+  const look = filteredObject(filter, 'json', gvk, object)
   t.match(Buffer.from(look?.bytes ?? '').toString(), '"value":"169.254.2.1"')
 })

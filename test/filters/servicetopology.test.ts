@@ -4,7 +4,12 @@ import { cursorOf } from '../../src/api/codec/cursor.ts'
 import { bytesField } from '../../src/api/codec/protobuf/wire.ts'
 import type { Inputs } from '../../src/hub/filter/inputs.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { inBoth, judged, lookOf, made } from '../kit/look.ts'
+import {
+  inBothEncodings,
+  filteredObject,
+  filterResult,
+  createdFilter,
+} from '../kit/filter-result.ts'
 
 const pool = { name: 'hangzhou', type: 'Edge', hostNetwork: undefined, labels: {}, annotations: {} }
 
@@ -89,35 +94,42 @@ const inPool = ['openyurt.io/nodepool', 'kubernetes.io/zone']
 
 for (const [kind, on] of Object.entries(kinds)) {
   void t.test(`by node, only what is on this node is shown: ${kind}`, async (t) => {
-    const filter = made(servicetopology, known(node))
-    t.strictSame(lookOf(t, filter, on(nodes)), on(['node-1']))
-    t.equal(lookOf(t, filter, on(['node-1'])), 'left')
-    t.strictSame(lookOf(t, filter, on(['node-2', 'node-3'])), on([]), 'none on this node')
+    const filter = createdFilter(servicetopology, known(node))
+    t.strictSame(filterResult(t, filter, on(nodes)), on(['node-1']))
+    t.equal(filterResult(t, filter, on(['node-1'])), 'left')
+    t.strictSame(filterResult(t, filter, on(['node-2', 'node-3'])), on([]), 'none on this node')
   })
 
   void t.test(`by pool, only what is on nodes of the pool is shown: ${kind}`, async (t) => {
     for (const topology of inPool) {
-      const filter = made(servicetopology, known(topology))
-      t.strictSame(lookOf(t, filter, on(nodes)), on(['node-1', 'node-3']), topology)
-      t.equal(lookOf(t, filter, on(['node-3', 'node-1'])), 'left')
-      t.strictSame(lookOf(t, filter, on(['node-2', 'no-such-node'])), on([]), 'none in the pool')
+      const filter = createdFilter(servicetopology, known(topology))
+      t.strictSame(filterResult(t, filter, on(nodes)), on(['node-1', 'node-3']), topology)
+      t.equal(filterResult(t, filter, on(['node-3', 'node-1'])), 'left')
+      t.strictSame(
+        filterResult(t, filter, on(['node-2', 'no-such-node'])),
+        on([]),
+        'none in the pool',
+      )
     }
   })
 
   void t.test(`what is on no node that is known is near nobody: ${kind}`, async (t) => {
     for (const topology of [node, ...inPool]) {
-      const filter = made(servicetopology, known(topology))
-      t.strictSame(lookOf(t, filter, on([undefined, 'node-1'])), on(['node-1']), topology)
-      t.strictSame(lookOf(t, filter, on([undefined])), on([]), topology)
+      const filter = createdFilter(servicetopology, known(topology))
+      t.strictSame(filterResult(t, filter, on([undefined, 'node-1'])), on(['node-1']), topology)
+      t.strictSame(filterResult(t, filter, on([undefined])), on([]), topology)
     }
-    const oddly = made(servicetopology, known(node, { nodeName: 'undefined' }))
-    t.strictSame(lookOf(t, oddly, on([undefined])), on([]), 'whatever nodes are called')
+    const oddly = createdFilter(servicetopology, known(node, { nodeName: 'undefined' }))
+    t.strictSame(filterResult(t, oddly, on([undefined])), on([]), 'whatever nodes are called')
   })
 
   void t.test(`an orphan node is near itself alone: ${kind}`, async (t) => {
     for (const topology of [node, ...inPool]) {
-      const filter = made(servicetopology, known(topology, { pool: null, poolNodes: ['node-1'] }))
-      t.strictSame(lookOf(t, filter, on(nodes)), on(['node-1']), topology)
+      const filter = createdFilter(
+        servicetopology,
+        known(topology, { pool: null, poolNodes: ['node-1'] }),
+      )
+      t.strictSame(filterResult(t, filter, on(nodes)), on(['node-1']), topology)
     }
   })
 
@@ -126,8 +138,11 @@ for (const [kind, on] of Object.entries(kinds)) {
     async (t) => {
       for (const topology of inPool) {
         for (const inNone of [pool, null]) {
-          const filter = made(servicetopology, known(topology, { pool: inNone, poolNodes: null }))
-          t.equal(lookOf(t, filter, on(nodes)), 'left', topology)
+          const filter = createdFilter(
+            servicetopology,
+            known(topology, { pool: inNone, poolNodes: null }),
+          )
+          t.equal(filterResult(t, filter, on(nodes)), 'left', topology)
         }
       }
     },
@@ -135,32 +150,36 @@ for (const [kind, on] of Object.entries(kinds)) {
 
   void t.test(`a pool that is empty has nothing near it: ${kind}`, async (t) => {
     for (const topology of inPool) {
-      const filter = made(servicetopology, known(topology, { poolNodes: [] }))
-      t.strictSame(lookOf(t, filter, on(nodes)), on([]), topology)
+      const filter = createdFilter(servicetopology, known(topology, { poolNodes: [] }))
+      t.strictSame(filterResult(t, filter, on(nodes)), on([]), topology)
     }
   })
 
   void t.test(`without a topology of its service all is shown: ${kind}`, async (t) => {
     for (const topology of [undefined, '', 'kubernetes.io/region', 'openyurt.io/nodepool,']) {
-      t.equal(lookOf(t, made(servicetopology, known(topology)), on(nodes)), 'left', `${topology}`)
+      t.equal(
+        filterResult(t, createdFilter(servicetopology, known(topology)), on(nodes)),
+        'left',
+        `${topology}`,
+      )
     }
   })
 
   void t.test(`a service of the same name elsewhere is another: ${kind}`, async (t) => {
-    const filter = made(
+    const filter = createdFilter(
       servicetopology,
       known(undefined, { topologies: { 'other/web': node, web: node } }),
     )
-    t.equal(lookOf(t, filter, on(nodes)), 'left')
+    t.equal(filterResult(t, filter, on(nodes)), 'left')
   })
 }
 
 void t.test('a slice that names no service is left alone', async (t) => {
-  const filter = made(servicetopology, known(node))
+  const filter = createdFilter(servicetopology, known(node))
   for (const labels of [{}, { 'kubernetes.io/service-name': 'none' }]) {
     const web = kinds['EndpointSlice v1']?.(nodes) ?? {}
     const metadata = { ...(web['metadata'] as JsonObject), labels }
-    t.equal(lookOf(t, filter, { ...web, metadata }), 'left')
+    t.equal(filterResult(t, filter, { ...web, metadata }), 'left')
   }
 })
 
@@ -174,21 +193,21 @@ void t.test('addresses that are not ready are near as the others are', async (t)
     ...kinds['Endpoints']?.([]),
     subsets: subsets.map((subset) => ({ ...subset, ports })),
   })
-  const filter = made(servicetopology, known(node))
+  const filter = createdFilter(servicetopology, known(node))
   const before = endpoints(
     { addresses: [near, far], notReadyAddresses: [far] },
     { notReadyAddresses: [far, near] },
     { addresses: [far] },
   )
-  const look = lookOf(t, filter, before)
+  const look = filterResult(t, filter, before)
   t.match(look, endpoints({ addresses: [near] }, { notReadyAddresses: [near] }))
   t.equal(((look as JsonObject)['subsets'] as unknown[]).length, 2)
 })
 
 void t.test('what has no endpoints is left alone', async (t) => {
   const metadata = { name: 'web', namespace: 'default', resourceVersion: '1' }
-  const filter = made(servicetopology, known(node))
-  t.equal(lookOf(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
+  const filter = createdFilter(servicetopology, known(node))
+  t.equal(filterResult(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
 })
 
 void t.test('what it must not guess is waited for', async (t) => {
@@ -202,10 +221,10 @@ void t.test('a slice of the older version is read as Go writes it', async (t) =>
   const entry = Buffer.concat([text(1, 'kubernetes.io/hostname'), text(2, 'node-2')])
   const far = Buffer.concat([text(1, '10.244.2.2'), bytesField(5, entry)])
   const near = Buffer.concat([text(1, '10.244.1.2'), text(6, 'node-1')])
-  const beta = inBoth(kinds['EndpointSlice v1beta1']?.([]) ?? {})
+  const beta = inBothEncodings(kinds['EndpointSlice v1beta1']?.([]) ?? {})
   const withBoth = Buffer.concat([beta.protobuf.bytes, bytesField(2, far), bytesField(2, near)])
-  const filter = made(servicetopology, known(node))
-  const look = judged(filter, 'protobuf', beta.gvk, { ...beta.protobuf, bytes: withBoth })
+  const filter = createdFilter(servicetopology, known(node))
+  const look = filteredObject(filter, 'protobuf', beta.gvk, { ...beta.protobuf, bytes: withBoth })
   t.strictSame(
     Buffer.from(look?.bytes ?? []),
     Buffer.concat([beta.protobuf.bytes, bytesField(2, near)]),
@@ -216,11 +235,11 @@ void t.test('however long a slice is, it is gone through once', async (t) => {
   // Once for each endpoint would take hours.
   const count = 50_000
   const on = Array.from({ length: count }, (_, at) => (at % 2 === 0 ? 'node-1' : 'node-2'))
-  const filter = made(servicetopology, known(node))
+  const filter = createdFilter(servicetopology, known(node))
   for (const kind of ['EndpointSlice v1', 'Endpoints']) {
-    const both = inBoth(kinds[kind]?.(on) ?? {})
+    const both = inBothEncodings(kinds[kind]?.(on) ?? {})
     for (const encoding of ['json', 'protobuf'] as const) {
-      const look = judged(filter, encoding, both.gvk, both[encoding])
+      const look = filteredObject(filter, encoding, both.gvk, both[encoding])
       if (!look) throw new Error('withheld')
       const cursor = cursorOf(encoding, both.gvk, look)
       const list = kind === 'Endpoints' ? ['subsets', 0, 'addresses'] : ['endpoints']

@@ -13,7 +13,7 @@ import { representationsOf } from '../../src/api/request/representation.ts'
 import { rebindingFault } from '../../src/api/request/host-check.ts'
 import { namedBySelector, parseRequestInfo } from '../../src/api/request/request-info.ts'
 import { exchangeOf } from '../kit/exchange.ts'
-import { isSuperLinear } from '../kit/work.ts'
+import { isSuperLinear } from '../kit/super-linear.ts'
 
 const field = (name: string, value: string) => ({
   ...exchangeOf('/api'),

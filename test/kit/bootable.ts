@@ -12,13 +12,13 @@ export {
   volumeClaims as claims,
 } from '../../src/api/kube/resources.ts'
 
-/** What a kubelet takes unless it was told otherwise. */
+/** A kubelet's default Accept header. */
 const accept = 'application/vnd.kubernetes.protobuf,application/json'
 
 export const kubeletOf = (hub: TestHub): Client =>
   hub.as('kubelet', { accept, encoding: 'protobuf' })
 
-/** A pod of the node that mounts these, each as the source of a volume. */
+/** A pod of the node that mounts these sources, each as a volume. */
 export const podWith = (name: string, ...sources: JsonObject[]): JsonObject => ({
   metadata: { name, namespace: 'default' },
   spec: {
@@ -28,12 +28,12 @@ export const podWith = (name: string, ...sources: JsonObject[]): JsonObject => (
   },
 })
 
-/** Gives the node what every kubelet makes for itself. */
+/** Creates the CSINode that every kubelet creates. */
 export function addCsiNode(cloud: CloudServer): void {
   cloud.sandbox.create(csiNodes, { metadata: { name: nodeName }, spec: { drivers: [] } })
 }
 
-/** What a kubelet asks for when it starts, before any pod. */
+/** A kubelet's requests at its start, before any pod. */
 export const firstQuestions = [
   `/api/v1/nodes?fieldSelector=metadata.name%3D${nodeName}`,
   podsOfNode,
@@ -43,20 +43,20 @@ export const firstQuestions = [
   `/apis/storage.k8s.io/v1/csinodes/${nodeName}`,
 ]
 
-/** A kubelet's first questions; resolves to the version of its list of pods. */
+/** Sends a kubelet's first requests; resolves to the version of its list of pods. */
 export async function startUp(kubelet: Client): Promise<string> {
   for (const path of firstQuestions) await kubelet.get(path)
   return (await kubelet.list(podsOfNode)).resourceVersion
 }
 
-/** What the hub says of a reboot without a link. */
+/** The hub's boot verdict. */
 export async function verdictOf(hub: TestHub): Promise<BootVerdict> {
   const { status, body } = await hub.ops.get('/inspect/boot')
   if (status !== 200) throw new Error(`${status} ${body.toString()}`)
   return JSON.parse(body.toString()) as BootVerdict
 }
 
-/** What is in the way, in words; none if nothing is. */
+/** The problems of a verdict as text. */
 export const problemsIn = ({ node, pods }: BootVerdict): string[] => [
   ...node.problems.map(({ reason, resource }) => `node: ${reason} ${resource}`),
   ...pods.flatMap(({ name, problems }) =>
@@ -64,7 +64,7 @@ export const problemsIn = ({ node, pods }: BootVerdict): string[] => [
   ),
 ]
 
-/** Resolves once the hub says so. */
+/** Resolves with the first verdict that satisfies `holds`. */
 export async function verdictUntil(
   hub: TestHub,
   holds: (verdict: BootVerdict) => boolean,

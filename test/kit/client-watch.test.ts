@@ -2,12 +2,12 @@ import t, { type Test } from 'tap'
 import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Watching } from './client-watch.ts'
+import { ClientWatch } from './client-watch.ts'
 
 const bookmark = `${JSON.stringify({ type: 'BOOKMARK', object: {} })}\n`
 
 /** A watch whose server begins it like this, and leaves it open. */
-async function watching(t: Test, begin: (answer: ServerResponse) => void): Promise<Watching> {
+async function watching(t: Test, begin: (answer: ServerResponse) => void): Promise<ClientWatch> {
   const server = createServer((_, answer) => {
     answer.writeHead(200).flushHeaders()
     begin(answer)
@@ -16,7 +16,7 @@ async function watching(t: Test, begin: (answer: ServerResponse) => void): Promi
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const [answer] = (await once(get({ port }), 'response')) as [IncomingMessage]
-  return new Watching(answer, { seconds: 0.05 })
+  return new ClientWatch(answer, { seconds: 0.05 })
 }
 
 void t.test('a wait for an event that does not come ends with what it was for', async (t) => {

@@ -4,26 +4,23 @@ import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
 import { readFields } from '../../src/api/codec/protobuf/message/reader.ts'
 import { inTime, type Patience } from './until.ts'
 
-/** A watch event as a client sees it. */
-export interface Seen {
+/** A watch event as a client receives it. */
+export interface ReceivedEvent {
   readonly type: string
   readonly object: JsonObject
   /** As it came, framing included. */
   readonly frame: Buffer
 }
 
-/** A watch under way: events are taken one by one, in the order they came. */
-export class Watching {
+/** An open watch whose events are read one by one, in the order received. */
+export class ClientWatch {
   readonly answer: IncomingMessage
-  /**
-   * Resolves when it is over: it came to its end, which is seen by who reads it to there, or it
-   * broke off.
-   */
+  /** Resolves when the watch has ended, once the reader has read to the end, or was cut. */
   readonly over: Promise<'ended' | 'broken'>
-  readonly #events: AsyncGenerator<Seen, void>
+  readonly #events: AsyncGenerator<ReceivedEvent, void>
   readonly #patience: Patience
 
-  /** `patience`: with each event, and with the end. */
+  /** `patience` limits the wait for each event, and for the end. */
   constructor(answer: IncomingMessage, patience: Patience = {}) {
     this.answer = answer
     this.#patience = patience
@@ -39,17 +36,17 @@ export class Watching {
   }
 
   /**
-   * The next event, or `undefined` where the watch has ended. Rejects where it broke off, and where
-   * nothing comes.
+   * The next event, or `undefined` at the end. Rejects if the watch is cut or nothing is received
+   * in time.
    */
-  next(): Promise<Seen | undefined> {
+  next(): Promise<ReceivedEvent | undefined> {
     return this.#next('the next event of a watch')
   }
 
-  /** The next event that is no bookmark, or what `next` says without one. */
-  async nextChange(): Promise<Seen | undefined> {
+  /** The next event other than a bookmark, with the end as in `next`. */
+  async nextChange(): Promise<ReceivedEvent | undefined> {
     let [bookmarks, late] = [0, false]
-    const change = async (): Promise<Seen | undefined> => {
+    const change = async (): Promise<ReceivedEvent | undefined> => {
       let event = await this.next()
       for (; event?.type === 'BOOKMARK' && !late; bookmarks++) event = await this.next()
       return event
@@ -62,18 +59,18 @@ export class Watching {
     }
   }
 
-  async #next(what: string): Promise<Seen | undefined> {
+  async #next(what: string): Promise<ReceivedEvent | undefined> {
     const { value, done } = await inTime(what, this.#events.next(), this.#patience)
     return done === true ? undefined : value
   }
 
-  /** All events as they come: to be read beside a test whose own waits have an end. */
-  [Symbol.asyncIterator](): AsyncGenerator<Seen, void> {
+  /** All events, for a reader beside a test with time limits of its own. */
+  [Symbol.asyncIterator](): AsyncGenerator<ReceivedEvent, void> {
     return this.#events
   }
 
-  async take(count: number): Promise<Seen[]> {
-    const taken: Seen[] = []
+  async take(count: number): Promise<ReceivedEvent[]> {
+    const taken: ReceivedEvent[] = []
     while (taken.length < count) {
       const event = await this.#next(`event ${taken.length + 1} of ${count}`)
       if (event === undefined) throw new Error(`the watch ended after ${taken.length} events`)
@@ -82,14 +79,14 @@ export class Watching {
     return taken
   }
 
-  /** Everything to its end. */
-  async rest(): Promise<Seen[]> {
-    const taken: Seen[] = []
+  /** All events to the end. */
+  async rest(): Promise<ReceivedEvent[]> {
+    const taken: ReceivedEvent[] = []
     for (let event = await this.next(); event; event = await this.next()) taken.push(event)
     return taken
   }
 
-  /** Reads to the end, whichever it is. */
+  /** Reads to the end, or to the cut. */
   async end(): Promise<'ended' | 'broken'> {
     await this.rest().catch(() => undefined)
     return inTime('the end of a watch', this.over, this.#patience)
@@ -100,7 +97,7 @@ export class Watching {
   }
 }
 
-async function* eventsOf(answer: IncomingMessage): AsyncGenerator<Seen, void> {
+async function* eventsOf(answer: IncomingMessage): AsyncGenerator<ReceivedEvent, void> {
   const protobuf = answer.headers['content-type']?.startsWith('application/vnd.') === true
   let rest = Buffer.alloc(0)
   for await (const chunk of answer) {
@@ -113,7 +110,7 @@ async function* eventsOf(answer: IncomingMessage): AsyncGenerator<Seen, void> {
 }
 
 /** The events whose frames are whole. */
-export function* eventsIn(bytes: Buffer, protobuf: boolean): Generator<Seen> {
+export function* eventsIn(bytes: Buffer, protobuf: boolean): Generator<ReceivedEvent> {
   let rest = bytes
   for (let end = frameEnd(rest, protobuf); end > 0; end = frameEnd(rest, protobuf)) {
     yield eventIn(rest.subarray(0, end), protobuf)
@@ -121,7 +118,7 @@ export function* eventsIn(bytes: Buffer, protobuf: boolean): Generator<Seen> {
   }
 }
 
-/** Where the first frame ends; 0 where it is not whole. */
+/** The end of the first frame; 0 if it is incomplete. */
 function frameEnd(bytes: Buffer, protobuf: boolean): number {
   if (!protobuf) return bytes.indexOf('\n') + 1
   if (bytes.length < 4) return 0
@@ -129,7 +126,7 @@ function frameEnd(bytes: Buffer, protobuf: boolean): number {
   return bytes.length < end ? 0 : end
 }
 
-function eventIn(frame: Buffer, protobuf: boolean): Seen {
+function eventIn(frame: Buffer, protobuf: boolean): ReceivedEvent {
   if (!protobuf) {
     const { type, object } = JSON.parse(frame.toString()) as { type: string; object: JsonObject }
     return { type, object, frame }

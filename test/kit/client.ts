@@ -5,11 +5,11 @@ import { parseApiVersion } from '../../src/api/kube/gvk.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
 import { fromProtobuf, toProtobuf } from '../../src/sandbox/protobuf.ts'
-import { Watching } from './client-watch.ts'
+import { ClientWatch } from './client-watch.ts'
 
-export { Watching } from './client-watch.ts'
+export { ClientWatch as Watching } from './client-watch.ts'
 
-export interface Asked {
+export interface RequestOptions {
   readonly method?: string
   readonly headers?: Record<string, string>
   /** An object is written in the client's encoding. */
@@ -29,9 +29,9 @@ export interface ClientOptions {
   readonly url: string
   /** The program it says it is. */
   readonly component: string
-  /** What it prefers; default JSON. */
+  /** The preferred encoding; default JSON. */
   readonly encoding?: Encoding
-  /** Instead of what the encoding would have it accept. */
+  /** The Accept header, in place of the encoding's. */
   readonly accept?: string
   /** A bearer token. */
   readonly token?: string
@@ -41,9 +41,7 @@ export interface ClientOptions {
 export const tableAccept =
   'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json'
 
-/**
- * A program that speaks to an API server, or to a hub, on a connection of its own for each request.
- */
+/** A client of an API server or a hub, with a new connection for each request. */
 export class Client {
   readonly #options: ClientOptions
   readonly encoding: Encoding
@@ -53,13 +51,13 @@ export class Client {
     this.encoding = options.encoding ?? 'json'
   }
 
-  /** The same program with something else about it. */
-  but(changes: Partial<ClientOptions>): Client {
+  /** The same client with other options. */
+  withOptions(changes: Partial<ClientOptions>): Client {
     return new Client({ ...this.#options, ...changes })
   }
 
-  /** The head of an answer; its body is left to be read. Rejects where there is no answer. */
-  open(path: string, asked: Asked = {}): Promise<IncomingMessage> {
+  /** The head of an answer, with its body unread. Rejects if there is no answer. */
+  open(path: string, asked: RequestOptions = {}): Promise<IncomingMessage> {
     const { method = 'GET', body } = asked
     const { url, tls } = this.#options
     const send = url.startsWith('https:') ? requestSecurely : request
@@ -100,7 +98,7 @@ export class Client {
   }
 
   /** The whole answer. Rejects where it breaks off. */
-  async send(path: string, asked?: Asked): Promise<Answer> {
+  async send(path: string, asked?: RequestOptions): Promise<Answer> {
     const answer = await this.open(path, asked)
     const chunks: Buffer[] = []
     for await (const chunk of answer) chunks.push(chunk as Buffer)
@@ -117,34 +115,34 @@ export class Client {
     return this.send(path)
   }
 
-  async list(path: string): Promise<Listed> {
+  async list(path: string): Promise<ListAnswer> {
     const answer = await this.send(path)
     return { ...listed(objectOf(answer)), answer }
   }
 
-  /** A watch whose head has come. */
-  async watch(path: string, query: Record<string, string> = {}): Promise<Watching> {
+  /** A watch whose head was received. */
+  async watch(path: string, query: Record<string, string> = {}): Promise<ClientWatch> {
     const mark = path.includes('?') ? '&' : '?'
     const parameters = new URLSearchParams({ watch: 'true', ...query })
-    return new Watching(await this.open(`${path}${mark}${parameters}`))
+    return new ClientWatch(await this.open(`${path}${mark}${parameters}`))
   }
 }
 
-/** What an answer holds, as the API server would show it in JSON. */
+/** The JSON of an answer in any encoding. */
 export function objectOf({ headers, body }: Pick<Answer, 'headers' | 'body'>): JsonObject {
   return headers['content-type']?.startsWith('application/vnd.kubernetes.protobuf')
     ? fromProtobuf(body).object
     : (JSON.parse(body.toString()) as JsonObject)
 }
 
-export interface Listed {
+export interface ListAnswer {
   readonly resourceVersion: string
   /** Namespace and name of each object, in the order they came. */
   readonly names: readonly string[]
   readonly answer: Answer
 }
 
-function listed(list: JsonObject): Omit<Listed, 'answer'> {
+function listed(list: JsonObject): Omit<ListAnswer, 'answer'> {
   const { resourceVersion = '' } = (list['metadata'] ?? {}) as { resourceVersion?: string }
   const items = (list['items'] ?? []) as readonly JsonObject[]
   return { resourceVersion, names: items.map((item) => nameOf(item)) }
@@ -162,7 +160,7 @@ export const at = (object: Json | undefined, ...path: (string | number)[]): Json
     object,
   )
 
-/** Headers that two answers to the same request should share, in the order they came. */
+/** The headers that two answers to the same request share, in the order received. */
 export function lastingHeaders({ rawHeaders }: Pick<Answer, 'rawHeaders'>): string[] {
   const kept: string[] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -173,7 +171,7 @@ export function lastingHeaders({ rawHeaders }: Pick<Answer, 'rawHeaders'>): stri
   return kept
 }
 
-/** Resolves when the answer has been cut or has ended, to which of both. */
+/** Resolves when the answer has ended or was cut, to which of both. */
 export async function howItEnds(answer: IncomingMessage): Promise<'ended' | 'broken'> {
   if (!answer.closed) await once(answer, 'close').catch(() => undefined)
   return answer.complete ? 'ended' : 'broken'

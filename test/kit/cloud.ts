@@ -18,7 +18,7 @@ export const nodeName = 'edge-1'
 
 export { configMaps, csiNodes, nodes, pods, secrets, serviceAccounts, services }
 
-/** Where the pods of the node are, as its kubelet asks for them. */
+/** The path of the node's pods, as its kubelet requests them. */
 export const podsOfNode = `/api/v1/pods?fieldSelector=spec.nodeName%3D${nodeName}`
 export const allServices = '/api/v1/services'
 
@@ -37,7 +37,7 @@ export const service = (name: string, clusterIP: string, namespace = 'default'):
   },
 })
 
-/** An API server with a plug. */
+/** An API server that can be unplugged. */
 export class CloudServer {
   readonly sandbox: Sandbox
   #unplugged: AsyncDisposable | undefined
@@ -60,7 +60,7 @@ export class CloudServer {
     this.#unplugged = undefined
   }
 
-  /** A program that asks the API server itself; over TLS with the node's certificate. */
+  /** A client of the API server itself; over TLS with the node's certificate. */
   as(component: string, options: Partial<ClientOptions> = {}): Client {
     const { caCertificate } = this.sandbox
     const shown =
@@ -81,7 +81,7 @@ export class CloudServer {
     for (const name of names) this.sandbox.create(pods, pod(name))
   }
 
-  /** Changes something about an object that nothing else depends on. */
+  /** Changes an annotation of an object. */
   touch(gvr: GVR, name: string, namespace?: string): void {
     const object = this.sandbox.get(gvr, name, namespace)
     if (!object) throw new Error(`there is no ${gvr.resource} ${name}`)
@@ -94,8 +94,8 @@ export class CloudServer {
 const createdAgoMs = 100 * 24 * 60 * 60_000
 
 /**
- * Over plain HTTP unless asked otherwise; with the node there, and nothing else. Its port is free
- * again when it comes back, as no outgoing connection is given it meanwhile.
+ * Starts an API server over plain HTTP by default, with only the node. Its port is outside of the
+ * range of outgoing connections, so that it is free again after an outage.
  */
 export async function startCloud(t: Teardown, options: SandboxOptions = {}): Promise<CloudServer> {
   const sandbox = await startSandbox({

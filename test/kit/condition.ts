@@ -1,8 +1,8 @@
 import { inTime, type Patience } from './until.ts'
 
 /**
- * Lets tests wait until something holds, looking whenever something has changed. What never comes
- * to hold ends the wait with an error that quotes it.
+ * Lets tests wait for a condition, which is checked at each change. A wait ends after a time limit
+ * with an error that quotes the condition.
  */
 export class Condition {
   readonly #patience: Patience
@@ -12,19 +12,19 @@ export class Condition {
     this.#patience = patience
   }
 
-  /** To be called when something has changed that somebody may wait for. */
+  /** Called after each change. */
   changed(): void {
     const waiting = this.#waiting
     this.#waiting = []
     for (const look of waiting) look()
   }
 
-  /** Resolves as soon as `holds` says so. */
+  /** Resolves as soon as `holds` returns true. */
   async until(holds: () => boolean): Promise<void> {
     await this.#met(holds, () => holds() || undefined)
   }
 
-  /** Resolves with what `look` sees, as soon as that is something. */
+  /** Resolves with the result of `look`, as soon as it is defined. */
   async seen<T>(look: () => T | undefined): Promise<T> {
     return this.#met(look, look)
   }

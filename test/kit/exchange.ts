@@ -6,14 +6,14 @@ import { representationsOf } from '../../src/api/request/representation.ts'
 import { nodeIdentity, unprovenIdentity } from '../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../src/api/request/request-info.ts'
 
-export interface Described {
+export interface ExchangeOptions {
   readonly method?: string
   readonly headers?: Record<string, string>
   readonly signal?: AbortSignalLike
   readonly upgrade?: boolean
 }
 
-/** An answer of the cloud in which nothing is said. */
+/** An empty answer of the cloud. */
 export const emptyReply: BodyReply = {
   kind: 'body',
   status: 200,
@@ -22,7 +22,7 @@ export const emptyReply: BodyReply = {
   body: Buffer.alloc(0),
 }
 
-/** The claim of a token that nothing has proved, but for what `known` says of it. */
+/** An unproven claim of a token, with changes. */
 export const claimOf = (known: Partial<Claim> = {}): Claim => ({
   holds: () => false,
   identity: () => unprovenIdentity,
@@ -32,10 +32,8 @@ export const claimOf = (known: Partial<Claim> = {}): Claim => ({
   ...known,
 })
 
-/**
- * An exchange of the node's kubelet as it comes out of the layers that give a request its meaning.
- */
-export function exchangeOf(url: string, described: Described = {}): Exchange {
+/** An exchange of the node's kubelet after the layers that parse and authenticate a request. */
+export function exchangeOf(url: string, described: ExchangeOptions = {}): Exchange {
   const { method = 'GET', signal = new AbortController().signal, upgrade = false } = described
   const fields = { 'User-Agent': 'kubelet/v1.35.0', ...described.headers }
   const headers = new HeaderList(Object.entries(fields).flat())

@@ -5,28 +5,25 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/**
- * What the process holds, on the heap and outside of it, once all that nobody holds has been
- * collected.
- */
+/** The live memory of the process, on the heap and outside of it, after a garbage collection. */
 export function heldBytes(): number {
   collect()
   return heldNow()
 }
 
-/** Looks once: what takes two collections to go is there yet. */
+/** One collection: memory that needs two is still counted. */
 function heldNow(): number {
   collect()
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
 }
 
-/** How many looks in a row have to find no less. */
+/** How many readings in a row must not decrease. */
 const looks = 3
 
 /**
- * The least of what the process holds, once it holds no less any more: on a busy machine
- * connections are still closing, and what they hold goes with them. What is kept for good stays.
+ * The lowest reading once it no longer decreases: on a busy machine connections may still be
+ * closing. Leaks remain.
  */
 export async function heldForGood(): Promise<number> {
   let least = heldNow()

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { Client, type ClientOptions } from './client.ts'
 import { Condition } from './condition.ts'
 
-interface Word {
+interface ChildMessage {
   readonly online?: boolean
   readonly proxyPort?: number
   readonly opsPort?: number
@@ -14,7 +14,7 @@ interface Word {
 const main = join(import.meta.dirname, 'hub-main.ts')
 const resolved = new URL('../tiers/resolved.ts', import.meta.url).href
 
-/** A hub in a process of its own, over state that outlives it. */
+/** A hub in a process of its own, with state that survives it. */
 export class ChildHub {
   readonly rootDir: string
   readonly #flags: readonly string[]
@@ -24,10 +24,10 @@ export class ChildHub {
   #opsPort = 0
   #online: boolean | undefined
   readonly #condition = new Condition()
-  /** What it has written to standard error, so far. */
+  /** Its standard error so far. */
   log = ''
 
-  /** `env`: beside what this process was given. */
+  /** `env` extends the environment of this process. */
   constructor(
     rootDir: string,
     flags: readonly string[],
@@ -42,7 +42,7 @@ export class ChildHub {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** Resolves when it serves. Rejects where it ends before. */
+  /** Resolves when it serves. Rejects if it exits before. */
   async start(): Promise<void> {
     const child = spawn(process.execPath, [`--import=${resolved}`, main, ...this.#flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -63,7 +63,7 @@ export class ChildHub {
   }
 
   #hear(line: string): void {
-    const { online, proxyPort, opsPort } = JSON.parse(line) as Word
+    const { online, proxyPort, opsPort } = JSON.parse(line) as ChildMessage
     if (opsPort !== undefined) this.#opsPort = opsPort
     if (online !== undefined) this.#online = online
     if (proxyPort !== undefined) this.#port = proxyPort
@@ -78,7 +78,7 @@ export class ChildHub {
     return this.#condition.until(() => this.#online === true)
   }
 
-  /** Resolves when it has ended, by itself or by whoever killed it. */
+  /** Resolves when it has exited or was killed. */
   async gone(): Promise<void> {
     const child = this.#process
     if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit')

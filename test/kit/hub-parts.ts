@@ -40,12 +40,12 @@ import { unbounded } from './listener.ts'
 
 export interface PartsOptions {
   readonly upstream: { readonly url: string }
-  /** Stands between the hub and its store. */
+  /** Wraps the store. */
   readonly wrap?: (store: ObjectStore) => ObjectStore
   readonly filters?: readonly FilterDefinition[]
   /** Instead of `filters`. */
   readonly filtering?: FilterParts
-  /** Where it keeps what it knows, for the next one; absent: gone with the test. */
+  /** Where it keeps its state, for a restart; absent: removed with the test. */
   readonly directory?: string
   readonly maxRequestsInFlight?: number
   /** What is waited for before filters look; absent: nothing. */
@@ -57,15 +57,15 @@ export interface PartsOptions {
 export interface PartsHub {
   readonly store: ObjectStore
   readonly cloud: Cloud
-  /** What the store would not take. */
+  /** The store's failures. */
   readonly storeFailures: unknown[]
-  /** What could not be understood. */
+  /** Malformed answers. */
   readonly malformed: unknown[]
   /** Why readers of shared collections were ended. */
   readonly readersEnded: string[]
   readonly shared: SharedCachers | undefined
   as(component: string, options?: Partial<ClientOptions>): Client
-  /** Resolves when nothing of it is left but what it has kept. */
+  /** Resolves when it has stopped; its state stays. */
   stop(): Promise<void>
 }
 

@@ -27,7 +27,7 @@ export class TestHub {
   readonly #condition = new Condition()
   /** Log lines of every level. */
   readonly lines: string[] = []
-  /** Answers that are over. */
+  /** Answers that have ended. */
   readonly answers: AnswerLine[] = []
 
   constructor(rootDir: string, options: TestHubOptions) {
@@ -53,7 +53,7 @@ export class TestHub {
     return `https://127.0.0.1:${this.hub.proxySecurePort}`
   }
 
-  /** The certificate of the authority that vouches for the hub. */
+  /** The certificate of the hub's authority. */
   get ca(): string {
     return readFileSync(join(this.config.rootDir, 'pki', 'ca.crt'), 'utf8')
   }
@@ -88,13 +88,13 @@ export class TestHub {
     await hub?.[Symbol.asyncDispose]()
   }
 
-  /** Another hub over the same state, on other ports. */
+  /** Restarts the hub with the same state, on other ports. */
   async restart(): Promise<void> {
     await this.stop()
     await this.start()
   }
 
-  /** Resolves once the hub takes the cloud to be gone. */
+  /** Resolves once the hub is offline. */
   offline(): Promise<void> {
     return this.#condition.until(() => this.#online === false)
   }
@@ -103,7 +103,7 @@ export class TestHub {
     return this.#condition.until(() => this.#online === true)
   }
 
-  /** Resolves once an answer that matches is over, with it. */
+  /** Resolves with the first matching answer that has ended. */
   async answered(match: (line: AnswerLine) => boolean): Promise<AnswerLine> {
     await this.#condition.until(() => this.answers.some(match))
     return this.answers.find(match) as AnswerLine
@@ -114,7 +114,7 @@ export class TestHub {
     return this.logs(() => this.lines.some((line) => line.includes(text)))
   }
 
-  /** Resolves once something holds of the log. */
+  /** Resolves once a condition on the log holds. */
   logs(holds: () => boolean): Promise<void> {
     return this.#condition.until(holds)
   }
@@ -133,12 +133,12 @@ export class TestHub {
     return new Client({ url: this.secureUrl, component, tls, ...options })
   }
 
-  /** Root's token for inspections. */
+  /** The token for inspections. */
   get inspectTokenFile(): string {
     return join(this.config.rootDir, 'inspect.token')
   }
 
-  /** The port of health, readiness and metrics, for who may inspect the hub. */
+  /** A client of the operations port with the token for inspections. */
   get ops(): Client {
     return new Client({
       url: `http://127.0.0.1:${this.hub.opsPort}`,

@@ -5,7 +5,7 @@
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
 import { listenSecurely } from '../../src/http/server/listener.ts'
-import { said } from './listener.ts'
+import { wholeReply } from './listener.ts'
 
 const hubs = new CertificateAuthority('hub')
 
@@ -15,7 +15,7 @@ const { port } = await listenSecurely({
   memory: new ConnectionMemory(Number(process.argv[2])),
   credentials: hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] }),
   onBroken: () => undefined,
-  handler: async ({ url }) => (url === '/livez' ? said('ok') : new Promise(() => undefined)),
+  handler: async ({ url }) => (url === '/livez' ? wholeReply('ok') : new Promise(() => undefined)),
 })
 process.stdin.resume().once('end', () => process.exit())
 process.stdout.write(`${JSON.stringify({ port, ca: hubs.certificate })}\n`)

@@ -7,7 +7,7 @@ import { nodeIdentity, type Identity } from '../../src/api/request/identity.ts'
 import { dial, type Wire, type Teardown } from './wire/wire.ts'
 
 /** A whole answer. */
-export const said = (body: string, ...headers: string[]): WireReply => ({
+export const wholeReply = (body: string, ...headers: string[]): WireReply => ({
   kind: 'body',
   from: 'hub',
   status: 200,
@@ -15,8 +15,8 @@ export const said = (body: string, ...headers: string[]): WireReply => ({
   body: Buffer.from(body, 'latin1'),
 })
 
-/** An answer that the test writes. */
-export const driven = (
+/** An answer whose bytes the test writes. */
+export const scriptedReply = (
   drive: (sink: Sink) => (() => void) | void,
   ...headers: string[]
 ): WireReply => ({
@@ -27,7 +27,7 @@ export const driven = (
   source: (sink) => drive(sink) ?? (() => undefined),
 })
 
-export interface Listening {
+export interface TestListener {
   readonly listener: ProxyListener
   readonly seen: readonly Incoming[]
   readonly broken: readonly unknown[]
@@ -40,7 +40,7 @@ export async function startListener(
   t: Teardown,
   handler: ListenerOptions['handler'],
   options: Partial<ListenerOptions> = {},
-): Promise<Listening> {
+): Promise<TestListener> {
   const cuts: string[] = []
   const seen: Incoming[] = []
   const broken: unknown[] = []
@@ -60,22 +60,22 @@ export async function startListener(
   return { listener, seen, broken, cuts, dial: () => dial(t, listener.port) }
 }
 
-/** The same handler, to which each caller proves to be `who`. */
-export const proving =
+/** The same handler, for callers who are proven to be `who`. */
+export const provenAs =
   (handler: ListenerOptions['handler'], who: Identity = nodeIdentity): ListenerOptions['handler'] =>
   (incoming) => {
     incoming.onProven?.(who)
     return handler(incoming)
   }
 
-/** For listeners whose memory is not what a test is about. */
+/** For tests without a limit of memory. */
 export const unbounded = (): ConnectionMemory => new ConnectionMemory(Number.POSITIVE_INFINITY)
 
 /** The head of a GET. */
 export const get = (path = '/', ...fields: string[]): string =>
   [`GET ${path} HTTP/1.1`, 'Host: hub', ...fields, '', ''].join('\r\n')
 
-/** The head of a GET that asks for another protocol. */
+/** The head of a GET with an upgrade. */
 export const upgrading = get('/', 'Connection: Upgrade', 'Upgrade: SPDY/3.1')
 
 /** Resolves with the reason when `signal` aborts. */

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 
 /** A request as plain data. */
-export interface AskedAs {
+export interface RequestAs {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly ca?: string
@@ -14,7 +14,7 @@ export interface AskedAs {
   readonly key?: string
 }
 
-export interface AnsweredAs {
+export interface AnswerAs {
   readonly status: number
   readonly body: string
 }
@@ -44,7 +44,7 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', as
  * The answers to requests of a process that belongs to `uid`; only root can start one for somebody
  * else. A user has one process for all that it asks.
  */
-export async function askAs(uid: number, asked: readonly AskedAs[]): Promise<AnsweredAs[]> {
+export async function requestAs(uid: number, asked: readonly RequestAs[]): Promise<AnswerAs[]> {
   const known = askers.get(uid)
   const asker = known ?? new Asker(uid)
   askers.set(uid, asker)
@@ -58,7 +58,7 @@ class Asker {
   readonly #uid: number
   readonly #child: ChildProcess
   readonly #failed: Promise<never>
-  readonly #waiting = new Map<number, (answers: AnsweredAs[]) => void>()
+  readonly #waiting = new Map<number, (answers: AnswerAs[]) => void>()
   #count = 0
 
   constructor(uid: number) {
@@ -71,9 +71,9 @@ class Asker {
     for (const pipe of [stdin, stderr, this.#child]) (pipe as { unref(): void }).unref()
   }
 
-  async ask(asked: readonly AskedAs[]): Promise<AnsweredAs[]> {
+  async ask(asked: readonly RequestAs[]): Promise<AnswerAs[]> {
     const id = this.#count++
-    const { promise, resolve } = Promise.withResolvers<AnsweredAs[]>()
+    const { promise, resolve } = Promise.withResolvers<AnswerAs[]>()
     this.#waiting.set(id, resolve)
     const stdout = this.#child.stdout as Socket
     stdout.ref()
@@ -87,12 +87,12 @@ class Asker {
   }
 
   #hear(line: string): void {
-    const { id, answers } = JSON.parse(line) as { id: number; answers: AnsweredAs[] }
+    const { id, answers } = JSON.parse(line) as { id: number; answers: AnswerAs[] }
     this.#waiting.get(id)?.(answers)
   }
 }
 
-export interface StartedAs {
+export interface ProcessAs {
   readonly process: ChildProcess
   /** All it prints, once it has ended. */
   readonly output: Promise<string>
@@ -105,7 +105,7 @@ export interface StartedAs {
  * anything in this folder: Node comes to it as an open file, and what the test runner has every
  * Node preload is taken out of its environment.
  */
-export function startAs(uid: number, source: string): StartedAs {
+export function startAs(uid: number, source: string): ProcessAs {
   const child = spawnAs(uid, source)
   const output = child.stdout ? text(child.stdout) : Promise.resolve('')
   return { process: child, output, failed: failureOf(uid, child) }

@@ -18,7 +18,7 @@ interface Write {
 }
 
 /** What a watch tells of one write. */
-export interface Told {
+export interface WatchChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly object: ModelObject
 }
@@ -94,10 +94,10 @@ export class History {
    * What a watch from this version on tells, up to now (apiserver pkg/storage/cacher: transitions
    * by old and new object).
    */
-  after(collection: Collection, version: number): Told[] {
+  after(collection: Collection, version: number): WatchChange[] {
     return this.#writes.flatMap((write) => {
       if (write.version <= version) return []
-      const told = toldOf(collection, write)
+      const told = changeOf(collection, write)
       return told ? [told] : []
     })
   }
@@ -139,10 +139,10 @@ export class History {
   }
 }
 
-function toldOf(
+function changeOf(
   collection: Collection,
   { version, resource, before, after }: Write,
-): Told | undefined {
+): WatchChange | undefined {
   if (resource !== collection.resource) return undefined
   const was = before !== undefined && selects(collection, before)
   const is = after !== undefined && selects(collection, after)

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { run, runRounds, sequenceIn, shrink, told, FailedSequence } from './run.ts'
+import { run, runRounds, sequenceIn, shrink, report, FailedSequence } from './run.ts'
 
 /**
  * `npm run soak -- [COUNT] [--seed N] [--lanes N] [--round N] [--whole]`: so many random sequences
@@ -47,7 +47,7 @@ const failed = await failure()
 if (failed) {
   const { round, why } = failed
   say(`round ${round} of seed ${seed} (npm run soak -- --seed ${seed} --round ${round}):`)
-  say(told(values.whole ? why : await shrink(why)))
+  say(report(values.whole ? why : await shrink(why)))
   process.exitCode = 1
 }
 clearInterval(awake)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { runRounds, told } from './run.ts'
+import { runRounds, report } from './run.ts'
 
 /** How many at a time: most of their time is waiting. */
 const lanes = 4
@@ -14,6 +14,6 @@ void t.test('no client is shown what it must not be, whatever goes wrong', async
   const goes = (round: number): boolean => round < sequences
   const { rounds, failed } = await runRounds(1, goes, lanes)
   t.equal(rounds, sequences)
-  if (failed) t.fail(`round ${failed.round} of seed 1: ${told(failed.why)}`)
+  if (failed) t.fail(`round ${failed.round} of seed 1: ${report(failed.why)}`)
   else t.pass('nothing was found')
 })

@@ -23,13 +23,13 @@ export interface Setup {
   readonly patient: boolean
 }
 
-interface Place {
+interface ObjectRef {
   readonly resource: Resource
   readonly namespace: string
   readonly name: string
 }
 
-interface Asks {
+interface ByViewer {
   readonly viewer: number
   readonly collection: number
 }
@@ -38,34 +38,34 @@ interface Asks {
  * The resource version that a list names: none, any, the newest its reader knows, one before, or
  * one that is not issued yet.
  */
-export type Wanted = 'none' | 'any' | 'own' | 'older' | 'future'
+export type RequestedVersion = 'none' | 'any' | 'own' | 'older' | 'future'
 
 /**
  * One step of a sequence. What does not apply where it stands is passed over, so that any subset of
  * a sequence is one, too.
  */
 export type Operation =
-  | ({ readonly do: 'write'; readonly app: string } & Place)
-  | ({ readonly do: 'delete' } & Place)
+  | ({ readonly do: 'write'; readonly app: string } & ObjectRef)
+  | ({ readonly do: 'delete' } & ObjectRef)
   | ({
       readonly do: 'list'
-      readonly version: Wanted
+      readonly version: RequestedVersion
       readonly match: '' | 'Exact' | 'NotOlderThan'
       readonly limit: number
       /** What comes next does not wait for the answer. */
       readonly loose: boolean
-    } & Asks)
+    } & ByViewer)
   | ({
       readonly do: 'get'
       readonly viewer: number
       readonly version: 'none' | 'any'
       readonly loose: boolean
-    } & Place)
+    } & ObjectRef)
   /** A watch that stays open: from its reader's own version, or with all there is first. */
-  | ({ readonly do: 'follow'; readonly from: 'own' | 'list' } & Asks)
+  | ({ readonly do: 'follow'; readonly from: 'own' | 'list' } & ByViewer)
   /** A watch that begins with what there is at any version, and goes on. */
-  | ({ readonly do: 'peek' } & Asks)
-  | ({ readonly do: 'leave' } & Asks)
+  | ({ readonly do: 'peek' } & ByViewer)
+  | ({ readonly do: 'leave' } & ByViewer)
   /** Waits until every watch has told what there is to tell, or has ended. */
   | { readonly do: 'settle' }
   | { readonly do: 'unplug' | 'plug'; readonly waits: boolean }
@@ -75,7 +75,7 @@ export type Operation =
   /** Waits until the hub has found out how things stand. */
   | { readonly do: 'steady' }
   /** Answers break off after so many bytes while this is asked. */
-  | ({ readonly do: 'cut'; readonly bytes: number; readonly what: 'list' | 'follow' } & Asks)
+  | ({ readonly do: 'cut'; readonly bytes: number; readonly what: 'list' | 'follow' } & ByViewer)
   | { readonly do: 'compact' | 'end-watches' | 'restart' }
   /** The API server that does not lag goes, or comes back. */
   | { readonly do: 'fall-behind' | 'catch-up' }
@@ -127,7 +127,7 @@ export function sequenceOf(random: Random, childOnceIn = 12): Sequence {
   return { setup, operations: [...begin, ...some(random, count, () => operation(random, setup))] }
 }
 
-const placeOf = (random: Random, { collections }: Setup): Place => ({
+const placeOf = (random: Random, { collections }: Setup): ObjectRef => ({
   resource: random.of(collections).resource,
   namespace: random.of(namespaces),
   name: random.of(names),
@@ -139,7 +139,7 @@ const write = (random: Random, setup: Setup): Operation =>
     : { do: 'write', ...placeOf(random, setup), app: random.of(apps) }
 
 function operation(random: Random, setup: Setup): Operation {
-  const asks: Asks = {
+  const asks: ByViewer = {
     viewer: random.below(setup.viewers.length),
     collection: random.below(setup.collections.length),
   }

@@ -124,5 +124,5 @@ async function failureOf(sequence: Sequence): Promise<FailedSequence | undefined
 }
 
 /** The whole of it, for who has to find out. */
-export const told = ({ message, sequence, trace }: FailedSequence): string =>
+export const report = ({ message, sequence, trace }: FailedSequence): string =>
   [message, JSON.stringify(sequence.setup), ...trace].join('\n')

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at } from '../kit/client.ts'
-import type { Seen } from '../kit/client-watch.ts'
+import type { ReceivedEvent } from '../kit/client-watch.ts'
 import { modelObject, shown, type Collection } from './collection.ts'
 import { Finding } from './finding.ts'
 import type { History } from './history.ts'
@@ -53,7 +53,7 @@ export class Stream {
   }
 
   /** Throws a `Finding` for what it must not tell. */
-  see({ type, object }: Seen): void {
+  see({ type, object }: ReceivedEvent): void {
     if (this.#expired) throw new Finding(`${type} after an ERROR`)
     if (type === 'ERROR') {
       if (object['code'] !== 410) throw new Finding(`ERROR ${JSON.stringify(object)}`)

@@ -2,7 +2,7 @@ import { at, objectOf, type Client } from '../kit/client.ts'
 import { CloudServer } from '../kit/cloud.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { startSandbox, type LaggingEndpoint } from '../../src/sandbox/sandbox.ts'
-import { Audience, checkState } from './audience.ts'
+import { Observations, checkState } from './observations.ts'
 import {
   bodyOf,
   modelObject,
@@ -15,7 +15,7 @@ import {
   type Collection,
 } from './collection.ts'
 import { Finding } from './finding.ts'
-import { Follower } from './follower.ts'
+import { ModelReflector } from './reflector.ts'
 import { History } from './history.ts'
 import { Link, type LinkState } from './link.ts'
 import type { Operation, Setup, ViewerSetup } from './operations.ts'
@@ -25,13 +25,13 @@ type Op<Do extends Operation['do']> = Extract<Operation, { readonly do: Do }>
 
 interface Viewer {
   readonly setup: ViewerSetup
-  readonly audience: Audience
-  readonly followers: ReadonlyMap<Collection, Follower>
-  readonly peeks: Map<Collection, Follower>
+  readonly audience: Observations
+  readonly followers: ReadonlyMap<Collection, ModelReflector>
+  readonly peeks: Map<Collection, ModelReflector>
 }
 
 /** How things stood when something was asked. */
-interface Asked {
+interface RequestContext {
   readonly state: LinkState
   readonly epoch: number
   readonly life: number
@@ -85,15 +85,15 @@ export class World implements AsyncDisposable {
     this.#history = new History(() => Number(cloud.sandbox.version), setup.lag)
     this.#link = new Link(cloud)
     this.#compacted = this.#history.newest
-    const audiences = new Map<string, Audience>()
+    const audiences = new Map<string, Observations>()
     const say = (line: string): void => void this.trace.push(line)
     this.#viewers = setup.viewers.map((each) => {
       const name = `${each.identity} ${each.encoding}`
-      const audience = audiences.get(name) ?? new Audience(this.#history)
+      const audience = audiences.get(name) ?? new Observations(this.#history)
       audiences.set(name, audience)
       const followers = setup.collections.map(
         (collection) =>
-          [collection, new Follower(collection, this.#history, audience, say)] as const,
+          [collection, new ModelReflector(collection, this.#history, audience, say)] as const,
       )
       return { setup: each, audience, followers: new Map(followers), peeks: new Map() }
     })
@@ -205,7 +205,7 @@ export class World implements AsyncDisposable {
     for (const follower of this.#followers()) follower.throwIfAny()
   }
 
-  *#followers(): Generator<Follower> {
+  *#followers(): Generator<ModelReflector> {
     for (const { followers, peeks } of this.#viewers) {
       yield* followers.values()
       yield* peeks.values()
@@ -224,7 +224,7 @@ export class World implements AsyncDisposable {
     return collection
   }
 
-  #followerOf({ viewer, collection }: { viewer: number; collection: number }): Follower {
+  #followerOf({ viewer, collection }: { viewer: number; collection: number }): ModelReflector {
     const found = this.#viewer(viewer).followers.get(this.#collection(collection))
     if (!found) throw new Error('every viewer may follow every collection')
     return found
@@ -255,13 +255,13 @@ export class World implements AsyncDisposable {
     this.#history.remove(resource, modelObject(gone))
   }
 
-  #ask(): Asked {
+  #ask(): RequestContext {
     const { state, epoch } = this.#link
     return { state, epoch, life: this.#life, newest: this.#history.newest }
   }
 
   /** How things stood all the while: where that has changed, nothing can be said. */
-  #stateSince({ state, epoch }: Asked): LinkState {
+  #stateSince({ state, epoch }: RequestContext): LinkState {
     return epoch === this.#link.epoch ? state : 'unclear'
   }
 
@@ -480,7 +480,7 @@ export class World implements AsyncDisposable {
     const viewer = this.#viewer(operation.viewer)
     const collection = this.#collection(operation.collection)
     viewer.peeks.get(collection)?.leave()
-    const peek = new Follower(collection, this.#history, viewer.audience, (line) =>
+    const peek = new ModelReflector(collection, this.#history, viewer.audience, (line) =>
       this.trace.push(line),
     )
     viewer.peeks.set(collection, peek)
@@ -603,7 +603,7 @@ export class World implements AsyncDisposable {
   }
 
   async #converge(
-    follower: Follower,
+    follower: ModelReflector,
     asks: { readonly viewer: number; readonly collection: number },
   ): Promise<void> {
     if (!this.#setup.patient) follower.leave()

@@ -11,7 +11,7 @@ import type { Attributes } from '../../src/sandbox/authentication.ts'
 import { configMaps, nodeName, secrets, startCloud, type CloudServer } from '../kit/cloud.ts'
 import { at, objectOf } from '../kit/client.ts'
 import { startTestHub, type TestHub } from '../kit/hub.ts'
-import { askAs, type AskedAs } from '../kit/other-user.ts'
+import { requestAs, type RequestAs } from '../kit/other-user.ts'
 
 t.setTimeout(300_000)
 
@@ -122,7 +122,7 @@ async function cellsOf(
   hub: TestHub,
   callers: readonly Credentials[],
 ): Promise<Readonly<Record<Place, readonly string[]>>> {
-  const asked = (url: string): AskedAs[] =>
+  const asked = (url: string): RequestAs[] =>
     callers.flatMap(({ certificate, headers = {} }) =>
       [secret, configMap].map((path) => ({
         url: `${url}${path}`,
@@ -132,7 +132,7 @@ async function cellsOf(
       })),
     )
   const cells = async (uid: number, url: string): Promise<string[]> => {
-    const answers = await askAs(uid, asked(url))
+    const answers = await requestAs(uid, asked(url))
     const said = answers.map(({ status, body }, i) =>
       body.includes(plaintext) === (i % 2 === 0 && status === 200)
         ? String(status)

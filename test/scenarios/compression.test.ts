@@ -5,7 +5,7 @@ import { lastingHeaders, type Answer, type Client } from '../kit/client.ts'
 import { allServices, configMaps, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
-import { Teller } from '../kit/teller.ts'
+import { ScriptedServer } from '../kit/scripted-server.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const big = '/api/v1/namespaces/default/configmaps/big'
@@ -186,9 +186,9 @@ for (const [what, answer] of Object.entries(corrupt)) {
       [[], { 'Accept-Encoding': 'gzip' }],
       [['--upstream-compression'], {}],
     ] as const) {
-      const teller = await Teller.start(t)
+      const teller = await ScriptedServer.start(t)
       const hub = await startTestHub(t, { upstreams: [teller], flags })
-      teller.says(kept)
+      teller.answerWith(kept)
       await hub.as('kubelet').get('/api/v1/pods')
       const long = kept.replaceAll('"10"', '"20"').replace('"name":"a"', '"name":"b"')
       const padded = long.replace('"kind"', `${' '.repeat(300_000)}"kind"`)
@@ -203,7 +203,7 @@ for (const [what, answer] of Object.entries(corrupt)) {
           )
         // Where nothing of it has been passed on, the one before it or a refusal is an answer, too.
         t.notOk(body?.includes('"name":"b"'), body ?? 'a break')
-        t.equal(teller.asked['accept-encoding'], 'gzip')
+        t.equal(teller.lastHeaders['accept-encoding'], 'gzip')
       }
       t.equal(await hub.metric('nodehub_recorded_total{kind="list"}'), 1)
     }
@@ -213,7 +213,7 @@ for (const [what, answer] of Object.entries(corrupt)) {
 void t.test(
   'an object that inflates beyond all measure passes as it came, unrecorded',
   async (t) => {
-    const teller = await Teller.start(t)
+    const teller = await ScriptedServer.start(t)
     const hub = await startTestHub(t, { upstreams: [teller], flags: [unfiltered] })
     const bomb = gzipSync(`{"kind":"Pod","data":"${'x'.repeat(17 * 1024 * 1024)}"}`)
     teller.answer = (response) => response.writeHead(200, packedFields).end(bomb)
@@ -235,12 +235,12 @@ const event = (name: string, version: number): string =>
 
 for (const component of ['kubelet', 'unrecorded']) {
   void t.test(`events of a compressed watch are there at once: ${component}`, async (t) => {
-    const teller = await Teller.start(t)
+    const teller = await ScriptedServer.start(t)
     const hub = await startTestHub(t, {
       upstreams: [teller],
       flags: ['--upstream-compression', unfiltered],
     })
-    teller.says(kept)
+    teller.answerWith(kept)
     await hub.as(component).get('/api/v1/pods')
     const gzip = createGzip()
     const say = (text: string): void => {
@@ -253,7 +253,7 @@ for (const component of ['kubelet', 'unrecorded']) {
     }
     const watch = await hub.as(component).watch('/api/v1/pods', { resourceVersion: '10' })
     t.equal(watch.answer.headers['content-encoding'], undefined)
-    t.equal(teller.asked['accept-encoding'], 'gzip')
+    t.equal(teller.lastHeaders['accept-encoding'], 'gzip')
     for (let version = 11; version < 14; version++) {
       say(event(`p${version}`, version))
       t.equal((await watch.next())?.frame.toString(), event(`p${version}`, version))

@@ -5,7 +5,7 @@ import { pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
 import { fixture } from '../kit/fixture.ts'
-import { Teller } from '../kit/teller.ts'
+import { ScriptedServer } from '../kit/scripted-server.ts'
 
 const isList = ({ path }: { path: string }): boolean => path === '/api/v1/pods'
 
@@ -172,10 +172,10 @@ async function broken(
   breakOff: Break,
   judge: (body: string | undefined, said: string) => boolean,
 ): Promise<void> {
-  const teller = await Teller.start(t)
+  const teller = await ScriptedServer.start(t)
   const hub = await startTestHub(t, { upstreams: [teller] })
   const kubelet = hub.as('kubelet')
-  teller.says(kept)
+  teller.answerWith(kept)
   t.strictSame((await kubelet.list('/api/v1/pods')).names, ['default/a', 'default/b'])
   for (const length of [whole.length - 1, whole.length - 2, whole.indexOf('"d"'), 40, 1]) {
     const said = whole.slice(0, length)
@@ -208,10 +208,10 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const [before, after] = ['pods-on-node', 'pods-list'].map((name) =>
         fixture(`${name}.${encoding === 'json' ? 'json' : 'pb'}`),
       ) as [Buffer, Buffer]
-      const teller = await Teller.start(t)
+      const teller = await ScriptedServer.start(t)
       const hub = await startTestHub(t, { upstreams: [teller] })
       const kubelet = hub.as('kubelet', { encoding })
-      teller.says(before, encoding)
+      teller.answerWith(before, encoding)
       const { names } = await kubelet.list('/api/v1/pods')
       const asked = new Promise<ServerResponse>((resolve) => {
         teller.answer = (response) => {
@@ -226,7 +226,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       answer.destroy()
       await gone
       t.notOk(upstream.writableFinished, 'the upstream is told that nobody listens')
-      teller.leave()
+      teller.close()
       await hub.offline()
       t.strictSame((await kubelet.list('/api/v1/pods')).names, names)
     },

@@ -46,7 +46,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       await hub.offline()
       await hub.restart()
       for (const [at, { path }] of made.entries()) {
-        const answer = await kubelet.but({ url: hub.url }).get(`${path}/${nodeName}`)
+        const answer = await kubelet.withOptions({ url: hub.url }).get(`${path}/${nodeName}`)
         t.equal(answer.status, 200)
         t.strictSame(objectOf(answer), versions[at])
       }

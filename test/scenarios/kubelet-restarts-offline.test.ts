@@ -13,8 +13,8 @@ import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit
 import {
   KubeletDouble,
   kubeletAccepts,
-  type Surroundings,
-  type Up,
+  type KubeletDoubleOptions,
+  type StartedKubelet,
 } from '../kit/kubelet-double/kubelet.ts'
 import { release, type Release } from '../kit/kubelet-double/release.ts'
 import { attachmentName } from '../kit/kubelet-double/volumes.ts'
@@ -25,7 +25,7 @@ const storage = (resource: string) => ({ group: 'storage.k8s.io', version: 'v1',
 const core = (resource: string) => ({ group: '', version: 'v1', resource })
 
 /** What a kubelet tells the cloud, not the other way round. */
-type Now = Pick<Surroundings, 'volumesInUse' | 'podIp'>
+type Now = Pick<KubeletDoubleOptions, 'volumesInUse' | 'podIp'>
 
 const online: Now = { volumesInUse: [`kubernetes.io/csi/${driver}^${handle}`], podIp: '10.1.0.7' }
 
@@ -33,7 +33,7 @@ const online: Now = { volumesInUse: [`kubernetes.io/csi/${driver}^${handle}`], p
 const rebooted: Now = { volumesInUse: [...online.volumesInUse, 'other'], podIp: '10.1.0.8' }
 
 /** What is got with the same pods, told otherwise. */
-const told = (up: Up, { volumesInUse, podIp }: Now): Up => ({
+const told = (up: StartedKubelet, { volumesInUse, podIp }: Now): StartedKubelet => ({
   ...up,
   volumesInUse,
   pods: Object.fromEntries(

@@ -183,7 +183,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.strictSame((await kubelet.list(none)).names, [])
       await goOffline(cloud, hub)
       await hub.restart()
-      const again = kubelet.but({ url: hub.url })
+      const again = kubelet.withOptions({ url: hub.url })
       for (const [i, path] of paths.entries()) {
         t.strictSame((await again.get(path)).body, online[i]?.body, path)
       }

@@ -250,7 +250,7 @@ void t.test('F19: version, discovery and the metadata of CRDs are there offline'
   await hub.restart()
   for (const [i, [client, path]] of asked.entries()) {
     t.equal(online[i]?.status, 200, path)
-    const offline = await client.but({ url: hub.url }).get(path)
+    const offline = await client.withOptions({ url: hub.url }).get(path)
     t.equal(offline.status, 200, path)
     t.equal(offline.headers['content-type'], online[i]?.headers['content-type'], path)
     t.ok(offline.body.equals(online[i]?.body ?? Buffer.of()), path)

@@ -2,18 +2,18 @@ import t, { type Test } from 'tap'
 import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { nameOf, type Client, type ClientOptions } from '../kit/client.ts'
-import type { Seen } from '../kit/client-watch.ts'
+import type { ReceivedEvent } from '../kit/client-watch.ts'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
 import { startChildHub, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import { startHubParts } from '../kit/hub-parts.ts'
 
-const versionOf = ({ object }: Seen): string =>
+const versionOf = ({ object }: ReceivedEvent): string =>
   (object['metadata'] as { resourceVersion: string }).resourceVersion
 
-const shown = (events: readonly Seen[]): string[] =>
+const shown = (events: readonly ReceivedEvent[]): string[] =>
   events.map((event) => `${event.type} ${nameOf(event.object)} at ${versionOf(event)}`)
 
-const framesOf = (events: readonly Seen[]): string[] =>
+const framesOf = (events: readonly ReceivedEvent[]): string[] =>
   events.map(({ frame }) => frame.toString('latin1'))
 
 const remove = ({ sandbox }: CloudServer, name: string): unknown =>
@@ -24,7 +24,7 @@ const within = async (
   client: Client,
   path: string,
   query: Record<string, string>,
-): Promise<Seen[]> => {
+): Promise<ReceivedEvent[]> => {
   const watch = await client.watch(path, { ...query, timeoutSeconds: '1' })
   return watch.rest()
 }
@@ -32,7 +32,7 @@ const within = async (
 interface Told {
   /** The version of the list before. */
   readonly from: string
-  readonly events: readonly Seen[]
+  readonly events: readonly ReceivedEvent[]
 }
 
 /**

@@ -44,7 +44,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
     await hub.online()
     const clients = [
       hub.as('kube-proxy', { encoding }),
-      ...accounts(cloud, hub, 'coredns', 'operator').map((client) => client.but({ encoding })),
+      ...accounts(cloud, hub, 'coredns', 'operator').map((client) =>
+        client.withOptions({ encoding }),
+      ),
     ]
     const watches: Watching[] = []
     for (const client of clients) watches.push(await informer(client))

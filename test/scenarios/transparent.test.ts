@@ -1,6 +1,6 @@
 import t from 'tap'
 import { once } from 'node:events'
-import { howItEnds, lastingHeaders, type Answer, type Asked } from '../kit/client.ts'
+import { howItEnds, lastingHeaders, type Answer, type RequestOptions } from '../kit/client.ts'
 import { configMaps, nodeName, pod } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 
@@ -28,7 +28,7 @@ const patch = (type: string): Record<string, string> => ({
 })
 
 /** Writes, in an order in which each has something to act on. */
-const writes: readonly (readonly [method: string, path: string, asked?: Asked])[] = [
+const writes: readonly (readonly [method: string, path: string, asked?: RequestOptions])[] = [
   ['POST', pods, { headers: json, body: JSON.stringify(pod('new')) }],
   ['POST', pods, { headers: json, body: JSON.stringify(pod('new')) }],
   ['POST', `${pods}?dryRun=All`, { headers: json, body: JSON.stringify(pod('dry')) }],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { tableAccept } from '../kit/client.ts'
 import { startTestHub } from '../kit/hub.ts'
-import { Teller } from '../kit/teller.ts'
+import { ScriptedServer } from '../kit/scripted-server.ts'
 
 const things = '/apis/aggregated.example/v1/things'
 const json = { 'Content-Type': 'application/json' }
@@ -35,10 +35,10 @@ for (const [who, accept, recorded] of [
   ['wants Tables only', onlyTables, 0],
 ] as const) {
   void t.test(`a watch by a server without conversions goes on: its client ${who}`, async (t) => {
-    const teller = await Teller.start(t)
+    const teller = await ScriptedServer.start(t)
     const hub = await startTestHub(t, { upstreams: [teller] })
     const kubectl = hub.as('kubectl', { accept })
-    teller.says(list)
+    teller.answerWith(list)
     t.equal((await kubectl.get(things)).body.toString(), list)
     const { promise: asked, resolve } = Promise.withResolvers<(text: string) => void>()
     teller.answer = (response) => {

@@ -15,7 +15,7 @@ import { fromProtobuf, toProtobuf } from '../../../src/sandbox/protobuf.ts'
 import { cutList } from '../../contracts/cutter-list.ts'
 import { objectKind } from '../../../src/api/codec/list.ts'
 import { fixture } from '../../kit/fixture.ts'
-import { withoutEmpty } from '../../kit/look.ts'
+import { withoutEmpty } from '../../kit/filter-result.ts'
 
 const set = (path: Edit['path'], value: EditValue): Edit => ({ op: 'set', path, value })
 const remove = (path: Edit['path']): Edit => ({ op: 'remove', path })

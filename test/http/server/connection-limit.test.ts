@@ -3,14 +3,14 @@ import { networkInterfaces } from 'node:os'
 import t from 'tap'
 import type { Incoming, WireReply } from '../../../src/http/exchange/exchange.ts'
 import { nodeIdentity, tokenHolder, type Identity } from '../../../src/api/request/identity.ts'
-import { get, proving, said, startListener, type Listening } from '../../kit/listener.ts'
+import { get, provenAs, wholeReply, startListener, type TestListener } from '../../kit/listener.ts'
 import { Wire } from '../../kit/wire/wire.ts'
 import { until } from '../../kit/until.ts'
 
 void t.test('when there is no room, the connection idle for longest makes it', async (t) => {
   const { dial, cuts } = await startListener(
     t,
-    proving(async () => said('ok')),
+    provenAs(async () => wholeReply('ok')),
     {
       maxConnections: 2,
     },
@@ -34,7 +34,7 @@ const holder = (name: string): Identity => tokenHolder(name)
 const byPath = async (incoming: Incoming): Promise<WireReply> => {
   const [, name = '', what] = incoming.url.split('/')
   if (name !== '') incoming.onProven?.(name === 'node' ? nodeIdentity : holder(name))
-  return what === 'hold' ? forever() : said('ok')
+  return what === 'hold' ? forever() : wholeReply('ok')
 }
 
 void t.test('connections on which no caller is proven make room first, the oldest', async (t) => {
@@ -50,7 +50,7 @@ void t.test('connections on which no caller is proven make room first, the oldes
   t.equal((await strangers[3]?.write(get()).answer())?.body, 'ok')
 })
 
-const refused = { ...said('no'), status: 401 } as WireReply
+const refused = { ...wholeReply('no'), status: 401 } as WireReply
 
 void t.test('a refusal of what was once believed puts the connection back', async (t) => {
   let isRevoked = false
@@ -59,7 +59,7 @@ void t.test('a refusal of what was once believed puts the connection back', asyn
     async (incoming) => {
       if (incoming.url === '/') return refused
       incoming.onProven?.(holder(incoming.url))
-      if (incoming.url !== '/revoked' || !isRevoked) return said('ok')
+      if (incoming.url !== '/revoked' || !isRevoked) return wholeReply('ok')
       incoming.onDisproven?.()
       return refused
     },
@@ -105,7 +105,7 @@ void t.test('a refusal takes nothing from a connection of the node', async (t) =
 })
 
 /** Dials, asks for what never ends, and waits until the listener has seen it. */
-async function served({ dial, seen }: Listening, path: string): Promise<Wire> {
+async function served({ dial, seen }: TestListener, path: string): Promise<Wire> {
   const before = seen.length
   const client = (await dial()).write(get(path))
   await until(`${path} to be served`, () => seen.length > before)

@@ -1,10 +1,19 @@
 import t from 'tap'
 import type { Sink } from '../../../src/http/exchange/exchange.ts'
-import { aborted, driven, get, said, startListener, textOf } from '../../kit/listener.ts'
+import {
+  aborted,
+  scriptedReply,
+  get,
+  wholeReply,
+  startListener,
+  textOf,
+} from '../../kit/listener.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
 
 void t.test('what could be read as two requests is none', async (t) => {
-  const { dial, seen } = await startListener(t, async (incoming) => said(await textOf(incoming)))
+  const { dial, seen } = await startListener(t, async (incoming) =>
+    wholeReply(await textOf(incoming)),
+  )
   const hidden = 'GET /hidden HTTP/1.1\r\nHost: hub\r\n\r\n'
   const table: [string, string][] = [
     [
@@ -88,7 +97,7 @@ void t.test('what could be read as two requests is none', async (t) => {
 })
 
 void t.test('what is no request is refused in the words of net/http', async (t) => {
-  const { dial } = await startListener(t, async () => said('ok'))
+  const { dial } = await startListener(t, async () => wholeReply('ok'))
   const answer = await (await dial()).write('nonsense\r\n\r\n').answer()
   t.equal(answer.line, 'HTTP/1.1 400 Bad Request')
   t.strictSame(valuesOf(answer, 'content-type'), ['text/plain; charset=utf-8'])
@@ -109,7 +118,7 @@ void t.test('a HEAD whose body is malformed is not refused with a body', async (
 void t.test('nonsense after a request is no answer to that request', async (t) => {
   let sink: Sink | undefined
   const { dial, seen } = await startListener(t, async () =>
-    driven((opened) => void (sink = opened)),
+    scriptedReply((opened) => void (sink = opened)),
   )
   for (const begun of [false, true]) {
     const client = await dial()

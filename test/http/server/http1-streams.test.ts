@@ -1,6 +1,13 @@
 import t from 'tap'
 import type { Sink } from '../../../src/http/exchange/exchange.ts'
-import { aborted, driven, get, said, startListener, proving } from '../../kit/listener.ts'
+import {
+  aborted,
+  scriptedReply,
+  get,
+  wholeReply,
+  startListener,
+  provenAs,
+} from '../../kit/listener.ts'
 import { fill } from '../../kit/wire/fill.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
 import { until } from '../../kit/until.ts'
@@ -13,7 +20,7 @@ void t.test('a body is passed on as it comes, whatever says how long it is', asy
       parts.push((chunk as Buffer).toString())
       arrived?.()
     }
-    return said(parts.join('|'))
+    return wholeReply(parts.join('|'))
   })
   const next = (): Promise<void> => new Promise((resolve) => (arrived = resolve))
   const client = await dial()
@@ -31,7 +38,7 @@ void t.test('a body is passed on as it comes, whatever says how long it is', asy
 })
 
 void t.test('there is a body only where the head says so', async (t) => {
-  const { dial, seen } = await startListener(t, async () => said('ok'))
+  const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
   for (const [method, field, expected] of [
     ['GET', 'X: 1', false],
@@ -51,7 +58,7 @@ void t.test('a body that nobody reads is in nobody’s way', async (t) => {
   const { dial } = await startListener(t, async ({ body, url }) => {
     if (url === '/some')
       for await (const _ of body?.iterator({ destroyOnReturn: false }) ?? []) break
-    return said(url)
+    return wholeReply(url)
   })
   const client = await dial()
   const size = 4 * 1024 * 1024
@@ -66,7 +73,7 @@ void t.test('a body that nobody reads is in nobody’s way', async (t) => {
 void t.test('the head of a stream goes out before any byte of it', async (t) => {
   let sink: Sink | undefined
   const { dial } = await startListener(t, async () =>
-    driven((opened) => void (sink = opened), 'Content-Type', 'application/json'),
+    scriptedReply((opened) => void (sink = opened), 'Content-Type', 'application/json'),
   )
   const client = await dial()
   const head = await client.write(get()).head()
@@ -81,7 +88,7 @@ void t.test('the head of a stream goes out before any byte of it', async (t) => 
 
 void t.test('trailers follow the body', async (t) => {
   const { dial } = await startListener(t, async () =>
-    driven((sink) => {
+    scriptedReply((sink) => {
       sink.write(Buffer.from('abc'))
       sink.end(['X-One', '1', 'x-TWO', '2'])
       return undefined
@@ -97,7 +104,7 @@ void t.test('a failed stream is a break, at whatever point it fails', async (t) 
   for (const when of ['at once', 'before a byte', 'after some']) {
     let sink: Sink | undefined
     const { dial, broken } = await startListener(t, async () =>
-      driven((opened) => {
+      scriptedReply((opened) => {
         sink = opened
         if (when === 'at once') sink.fail(cause)
         return undefined
@@ -122,7 +129,7 @@ void t.test(
     let sink: Sink | undefined
     const given: string[] = []
     const { dial, seen, broken } = await startListener(t, async ({ url }) =>
-      driven((opened) => {
+      scriptedReply((opened) => {
         sink = opened
         return () => given.push(url)
       }),
@@ -142,7 +149,9 @@ void t.test(
 
 void t.test('a slow client is told of to whoever writes, and waited for', async (t) => {
   let sink: Sink | undefined
-  const { dial } = await startListener(t, async () => driven((opened) => void (sink = opened)))
+  const { dial } = await startListener(t, async () =>
+    scriptedReply((opened) => void (sink = opened)),
+  )
   const client = await dial()
   await client.write(get()).head()
   client.socket.pause()
@@ -156,7 +165,9 @@ void t.test('a slow client is told of to whoever writes, and waited for', async 
 
 void t.test('of an answer 128 KiB wait for a slow client, and its source for them', async (t) => {
   let sink: Sink | undefined
-  const { dial } = await startListener(t, async () => driven((opened) => void (sink = opened)))
+  const { dial } = await startListener(t, async () =>
+    scriptedReply((opened) => void (sink = opened)),
+  )
   await (await dial()).write(get()).head()
   if (!sink) throw new Error('the answer has begun')
   // In one turn: the client can take nothing meanwhile.
@@ -171,8 +182,8 @@ void t.test(
   async (t) => {
     const { dial, seen, cuts } = await startListener(
       t,
-      proving(async ({ url }) =>
-        driven((sink) => {
+      provenAs(async ({ url }) =>
+        scriptedReply((sink) => {
           sink.write(Buffer.from('head'))
           if (url === '/stalled') for (let i = 0; i < 64; i++) sink.write(Buffer.alloc(1024 * 1024))
           return undefined
@@ -194,9 +205,13 @@ void t.test(
 )
 
 void t.test('a whole answer that its client does not take is cut too', async (t) => {
-  const { dial, seen } = await startListener(t, async () => said('x'.repeat(64 * 1024 * 1024)), {
-    stalledMs: 200,
-  })
+  const { dial, seen } = await startListener(
+    t,
+    async () => wholeReply('x'.repeat(64 * 1024 * 1024)),
+    {
+      stalledMs: 200,
+    },
+  )
   const client = await dial()
   client.socket.pause()
   client.write(get())

@@ -1,7 +1,14 @@
 import type { Duplex } from 'node:stream'
 import t from 'tap'
 import type { WireReply } from '../../../src/http/exchange/exchange.ts'
-import { aborted, driven, get, said, startListener, upgrading } from '../../kit/listener.ts'
+import {
+  aborted,
+  scriptedReply,
+  get,
+  wholeReply,
+  startListener,
+  upgrading,
+} from '../../kit/listener.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
 
 void t.test(
@@ -28,7 +35,7 @@ void t.test(
 
 void t.test('an upgrade can be refused with a body', async (t) => {
   const { dial, seen } = await startListener(t, async () => ({
-    ...said('no', 'X-b', '1'),
+    ...wholeReply('no', 'X-b', '1'),
     status: 503,
   }))
   const client = await dial()
@@ -45,7 +52,7 @@ void t.test('an upgrade can be refused with a body', async (t) => {
 void t.test(
   'an answer to a change of protocol that is refused says its code in words',
   async (t) => {
-    const { dial } = await startListener(t, async () => ({ ...said('no'), status: 404 }))
+    const { dial } = await startListener(t, async () => ({ ...wholeReply('no'), status: 404 }))
     const upgrade = get('/', 'Connection: Upgrade', 'Upgrade: websocket')
     t.equal((await (await dial()).write(upgrade).answer()).line, 'HTTP/1.1 404 Not Found')
   },
@@ -54,7 +61,7 @@ void t.test(
 void t.test(
   'an offer to change to a protocol that nobody asks for here is passed over',
   async (t) => {
-    const { dial, seen } = await startListener(t, async () => said('ok'))
+    const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
     for (const offer of ['h2c', 'TLS/1.0', 'foo']) {
       const client = await dial()
       t.equal(
@@ -69,7 +76,7 @@ void t.test(
 )
 
 void t.test('what comes behind an offer that is passed over is no request', async (t) => {
-  const { dial, seen } = await startListener(t, async () => said('ok'))
+  const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
   // Node's parser goes on with the next chunk, wherever that begins.
   client.write(get('/', 'Connection: Upgrade', 'Upgrade: h2c') + 'PRI * HTTP/2.0\r\n\r\nSM\r\n')
@@ -91,7 +98,7 @@ void t.test(
       async ({ upgrade }) =>
         upgrade
           ? { kind: 'upgrade', from: 'cloud', take: (socket) => void (tunnel = socket) }
-          : driven((sink) => void sink.write(Buffer.from('x'))),
+          : scriptedReply((sink) => void sink.write(Buffer.from('x'))),
       { stalledMs: 50 },
     )
     const client = await dial()
@@ -107,7 +114,7 @@ void t.test(
 )
 
 void t.test('an upgrade that a HEAD asks for is refused without a body', async (t) => {
-  const { dial } = await startListener(t, async () => said('refused'))
+  const { dial } = await startListener(t, async () => wholeReply('refused'))
   const client = await dial()
   client.write('HEAD / HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
   t.match(await client.rest(), /\r\n\r\n$/)
@@ -115,7 +122,7 @@ void t.test('an upgrade that a HEAD asks for is refused without a body', async (
 
 void t.test('an upgrade asked for ahead of an answer never overtakes it', async (t) => {
   const { dial, seen } = await startListener(t, async ({ upgrade }) =>
-    upgrade ? said('the answer to the second') : new Promise(() => undefined),
+    upgrade ? wholeReply('the answer to the second') : new Promise(() => undefined),
   )
   const client = await dial()
   client.write(get('/first') + get('/second', 'Connection: Upgrade', 'Upgrade: websocket'))
@@ -148,5 +155,5 @@ void t.test('no tunnel is made, and the refusal is no answer to what is under wa
   t.strictSame([alone.status, valuesOf(alone, 'connection')], [405, ['close']])
   t.equal(await (await dial()).write(get() + connect).rest(), '')
   t.equal(seen.length, 1)
-  release(said('late'))
+  release(wholeReply('late'))
 })

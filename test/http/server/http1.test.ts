@@ -1,11 +1,18 @@
 import type { Socket } from 'node:net'
 import t from 'tap'
-import { aborted, driven, get, said, startListener, textOf } from '../../kit/listener.ts'
+import {
+  aborted,
+  scriptedReply,
+  get,
+  wholeReply,
+  startListener,
+  textOf,
+} from '../../kit/listener.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
 import { until } from '../../kit/until.ts'
 
 void t.test('a request is told as it was sent', async (t) => {
-  const { dial, seen, listener } = await startListener(t, async () => said('ok'))
+  const { dial, seen, listener } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
   client.write('GET /a%2Fb//c?x=%zz HTTP/1.1\r\nhOST: hub\r\nX-b: 1\r\nX-B: \xe9\r\nX-b: \r\n\r\n')
   t.equal((await client.answer()).body, 'ok')
@@ -28,7 +35,7 @@ void t.test('a request is told as it was sent', async (t) => {
 void t.test(
   'the other end is the same for each request of a connection, and another for each connection',
   async (t) => {
-    const { dial, seen } = await startListener(t, async () => said('ok'))
+    const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
     const client = await dial()
     await client.write(get()).answer()
     await client.write(get()).answer()
@@ -43,7 +50,7 @@ void t.test(
   'an answer leaves as it is told: code, fields in order, case and number, body',
   async (t) => {
     const { dial } = await startListener(t, async () => ({
-      ...said(
+      ...wholeReply(
         '\x00\xff',
         'X-b',
         '1',
@@ -68,20 +75,20 @@ void t.test(
 )
 
 void t.test('a client that says how long it keeps its connection idle is outlived', async (t) => {
-  const { dial } = await startListener(t, async () => said('ok'))
+  const { dial } = await startListener(t, async () => wholeReply('ok'))
   const [keepAlive = ''] = valuesOf(await (await dial()).write(get()).answer(), 'keep-alive')
   t.ok(Number(/timeout=(\d+)/.exec(keepAlive)?.[1]) > 90, keepAlive)
 })
 
 void t.test('a head of almost 64 KB is taken', async (t) => {
-  const { dial, seen } = await startListener(t, async () => said('ok'))
+  const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const long = 'v'.repeat(63 * 1024)
   t.equal((await (await dial()).write(get('/', `X-Long: ${long}`)).answer()).status, 200)
   t.equal(seen[0]?.headers.get('x-long')?.length, long.length)
 })
 
 void t.test('a longer one is refused, and the connection closed', async (t) => {
-  const { dial, seen } = await startListener(t, async () => said('ok'))
+  const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
   const answer = await client.write(get('/', `X-Long: ${'v'.repeat(65 * 1024)}`)).answer()
   t.equal(answer.status, 431)
@@ -91,7 +98,7 @@ void t.test('a longer one is refused, and the connection closed', async (t) => {
 })
 
 void t.test('a client that asks whether to send its body is told to', async (t) => {
-  const { dial } = await startListener(t, async (incoming) => said(await textOf(incoming)))
+  const { dial } = await startListener(t, async (incoming) => wholeReply(await textOf(incoming)))
   const client = await dial()
   client.write('POST / HTTP/1.1\r\nHost: hub\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n')
   t.equal((await client.head()).line, 'HTTP/1.1 100 Continue')
@@ -101,7 +108,7 @@ void t.test('a client that asks whether to send its body is told to', async (t) 
 void t.test('pipelined requests are answered in the order in which they came', async (t) => {
   const { dial } = await startListener(t, async ({ url }) => {
     if (url === '/1') for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
-    return said(url)
+    return wholeReply(url)
   })
   const client = await dial()
   client.write(get('/1') + get('/2') + get('/3'))
@@ -125,7 +132,7 @@ void t.test('requests without number over one connection leave nothing on it', a
   const warn = (warning: Error): unknown => warnings.push(warning)
   process.on('warning', warn)
   t.teardown(() => process.off('warning', warn))
-  const { dial } = await startListener(t, async ({ url }) => said(url))
+  const { dial } = await startListener(t, async ({ url }) => wholeReply(url))
   const client = await dial()
   for (let i = 0; i < 30; i++) await client.write(get()).answer()
   client.write(get('/p').repeat(30))
@@ -136,7 +143,7 @@ void t.test('requests without number over one connection leave nothing on it', a
 
 void t.test('HTTP/1.0 is answered without chunks, and its connection closed', async (t) => {
   const { dial } = await startListener(t, async () =>
-    driven((sink) => {
+    scriptedReply((sink) => {
       sink.write(Buffer.from('abc'))
       sink.end(['X-T', '1'])
       return undefined
@@ -151,8 +158,8 @@ void t.test('HTTP/1.0 is answered without chunks, and its connection closed', as
 void t.test('an answer to a HEAD has no body, with or without a length', async (t) => {
   const { dial } = await startListener(t, async ({ url }) =>
     url === '/body'
-      ? said('abc')
-      : driven(
+      ? wholeReply('abc')
+      : scriptedReply(
           (sink) => {
             sink.end()
             return undefined
@@ -192,13 +199,13 @@ void t.test('requests sent far ahead of their answers end the connection', async
 })
 
 void t.test('a code is said as an API server says it', async (t) => {
-  const { dial } = await startListener(t, async () => ({ ...said(''), status: 413 }))
+  const { dial } = await startListener(t, async () => ({ ...wholeReply(''), status: 413 }))
   const answer = await (await dial()).write(get()).answer()
   t.equal(answer.line, 'HTTP/1.1 413 Request Entity Too Large')
 })
 
 void t.test('what the server itself can do is asked of nobody else', async (t) => {
-  const { dial, seen } = await startListener(t, async () => said('ok'))
+  const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
   const options = 'OPTIONS * HTTP/1.1\r\nHost: hub\r\n\r\n'
   const answer = await client.write(options).answer()
@@ -208,7 +215,7 @@ void t.test('what the server itself can do is asked of nobody else', async (t) =
 })
 
 void t.test('a target in absolute form asks for its path, where it names this host', async (t) => {
-  const { dial, seen } = await startListener(t, async () => said('ok'))
+  const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
   for (const target of ['http://hub/a?b=c', 'HTTP://HUB/a', 'http://other/a', 'ftp://hub/a']) {
     await client.write(get(target)).answer()
@@ -222,7 +229,7 @@ void t.test('a target in absolute form asks for its path, where it names this ho
 void t.test(
   'a client that awaits a sign before its body is told only where it has one',
   async (t) => {
-    const { dial } = await startListener(t, async () => said('ok'))
+    const { dial } = await startListener(t, async () => wholeReply('ok'))
     const bodiless = get('/', 'Expect: 100-continue')
     t.equal((await (await dial()).write(bodiless).answer()).status, 200)
     const client = await dial()

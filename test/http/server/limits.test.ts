@@ -17,7 +17,7 @@ import { nodeIdentity } from '../../../src/api/request/identity.ts'
 import { limits } from '../../../src/http/server/limits.ts'
 import { listen, listenSecurely } from '../../../src/http/server/listener.ts'
 import { field, frame, get as whole, getFields, preface } from '../../kit/http2-frames.ts'
-import { driven, get, said, unbounded } from '../../kit/listener.ts'
+import { scriptedReply, get, wholeReply, unbounded } from '../../kit/listener.ts'
 import { setClock } from '../../kit/set-clock.ts'
 import { until } from '../../kit/until.ts'
 import { dial, Wire } from '../../kit/wire/wire.ts'
@@ -43,7 +43,7 @@ const real = { ...limits }
 async function starting(
   t: Test,
   others: Partial<Record<keyof typeof limits, number>>,
-  handler: Answering = async () => said('ok'),
+  handler: Answering = async () => wholeReply('ok'),
 ): Promise<{ readonly plain: number; readonly secure: number }> {
   Object.assign(limits, real, others)
   t.teardown(() => Object.assign(limits, real))
@@ -115,7 +115,7 @@ void t.test(
     ] as const) {
       const { plain } = await starting(t, others, async (incoming) => {
         if (who) incoming.onProven?.(who)
-        return said('not read')
+        return wholeReply('not read')
       })
       const client = await dial(t, plain)
       client.write('POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 10\r\n\r\n1')
@@ -180,7 +180,7 @@ void t.test('a body that nobody reads has its time, by who is proven', async (t)
     await t.test(`${ms} ms`, async (t) => {
       const { plain } = await starting(t, {}, async (incoming) => {
         if (who) incoming.onProven?.(who)
-        return said('not read')
+        return wholeReply('not read')
       })
       const clock = setClock(t, { once: true })
       const client = await dial(t, plain)
@@ -202,8 +202,8 @@ void t.test('over HTTP/1.1 heads, idle connections and answers have their times'
   const { plain } = await starting(t, {}, async (incoming) => {
     incoming.onProven?.(nodeIdentity)
     return incoming.url === '/watch'
-      ? driven((sink) => void sink.write(Buffer.alloc(8 << 20)))
-      : said('ok')
+      ? scriptedReply((sink) => void sink.write(Buffer.alloc(8 << 20)))
+      : wholeReply('ok')
   })
   const idle = await dial(t, plain)
   t.equal((await idle.write(get()).answer()).body, 'ok')

@@ -1,15 +1,22 @@
 import t from 'tap'
 import type { BytesReply, WireReply } from '../../../src/http/exchange/exchange.ts'
 import { listen } from '../../../src/http/server/listener.ts'
-import { driven, get, said, startListener, upgrading, unbounded } from '../../kit/listener.ts'
+import {
+  scriptedReply,
+  get,
+  wholeReply,
+  startListener,
+  upgrading,
+  unbounded,
+} from '../../kit/listener.ts'
 import { until } from '../../kit/until.ts'
 
 void t.test('a port that is taken is an error', async (t) => {
-  const { listener } = await startListener(t, async () => said('ok'))
+  const { listener } = await startListener(t, async () => wholeReply('ok'))
   await t.rejects(
     listen({
       at: [{ host: '127.0.0.1', port: listener.port }],
-      handler: async () => said('ok'),
+      handler: async () => wholeReply('ok'),
       maxConnections: 1,
       memory: unbounded(),
       onBroken: () => undefined,
@@ -22,7 +29,7 @@ void t.test('closing lets what is under way finish, and takes nothing new', asyn
   let finish: (() => void) | undefined
   const { dial, listener } = await startListener(t, async ({ url }) => {
     if (url === '/slow') await new Promise<void>((resolve) => (finish = resolve))
-    return said(url)
+    return wholeReply(url)
   })
   const idle = await dial()
   await idle.write(get('/idle')).answer()
@@ -41,7 +48,7 @@ void t.test('closing lets what is under way finish, and takes nothing new', asyn
 
 void t.test('a listener is settled when nothing is under way but what lasts', async (t) => {
   let finish: (() => void) | undefined
-  const log = driven((sink) => void sink.write(Buffer.from('line'))) as BytesReply
+  const log = scriptedReply((sink) => void sink.write(Buffer.from('line'))) as BytesReply
   const lasting: WireReply = { ...log, longRunning: true }
   const { dial, listener } = await startListener(t, async ({ url, upgrade }) => {
     if (upgrade) {
@@ -53,7 +60,7 @@ void t.test('a listener is settled when nothing is under way but what lasts', as
     }
     if (url === '/log') return lasting
     await new Promise<void>((resolve) => (finish = resolve))
-    return said(url)
+    return wholeReply(url)
   })
   const tunnel = await dial()
   await tunnel.write(upgrading).until('taken')
@@ -77,7 +84,7 @@ void t.test(
     const { dial, listener } = await startListener(t, async ({ upgrade }) =>
       upgrade
         ? { kind: 'upgrade', from: 'cloud', take: (socket) => void socket.write('taken') }
-        : driven(() => undefined),
+        : scriptedReply(() => undefined),
     )
     const watch = await dial()
     await watch.write(get()).head()

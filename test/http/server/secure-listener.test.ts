@@ -22,10 +22,10 @@ import {
 import { openStream } from '../../kit/http2.ts'
 import {
   aborted,
-  driven,
+  scriptedReply,
   get,
-  proving,
-  said,
+  provenAs,
+  wholeReply,
   textOf,
   unbounded,
   upgrading,
@@ -111,7 +111,7 @@ async function listening(
 const forever = (): Promise<never> => new Promise(() => undefined)
 
 void t.test('clients choose between HTTP/2 and HTTP/1.1', async (t) => {
-  const { http1, http2, seen } = await listening(t, async ({ url }) => said(url))
+  const { http1, http2, seen } = await listening(t, async ({ url }) => wholeReply(url))
   t.equal((await openStream(http2(), { ':path': '/two' }).whole()).body, '/two')
   t.equal((await (await http1()).write(get('/one')).answer()).body, '/one')
   t.strictSame(
@@ -122,7 +122,7 @@ void t.test('clients choose between HTTP/2 and HTTP/1.1', async (t) => {
 
 void t.test('a request over HTTP/2 is told as one over HTTP/1.1 would be', async (t) => {
   const { http2, seen, listener } = await listening(t, async (incoming) =>
-    said(await textOf(incoming)),
+    wholeReply(await textOf(incoming)),
   )
   const session = http2()
   const stream = openStream(
@@ -145,7 +145,7 @@ void t.test('a request over HTTP/2 is told as one over HTTP/1.1 would be', async
 })
 
 void t.test('a request over HTTP/2 that names two hosts is refused', async (t) => {
-  const { http2, seen } = await listening(t, async () => said('ok'))
+  const { http2, seen } = await listening(t, async () => wholeReply('ok'))
   const answer = await openStream(http2(), { ':authority': 'hub', host: 'elsewhere' }).whole()
   t.equal(answer.status, 400)
   t.match(JSON.parse(answer.body), { kind: 'Status', code: 400 })
@@ -154,7 +154,7 @@ void t.test('a request over HTTP/2 that names two hosts is refused', async (t) =
 
 void t.test('an answer leaves over HTTP/2 but for what concerns a connection', async (t) => {
   const { http2 } = await listening(t, async () =>
-    driven(
+    scriptedReply(
       (sink) => {
         sink.write(Buffer.from('a'))
         sink.end(['X-Trailing', '1'])
@@ -194,8 +194,8 @@ void t.test(
     const cuts: string[] = []
     const { http2, seen } = await listening(
       t,
-      proving(async ({ url }) =>
-        driven((sink) => {
+      provenAs(async ({ url }) =>
+        scriptedReply((sink) => {
           sink.write(Buffer.from('x'))
           if (url === '/stalled') sink.write(Buffer.alloc(100 * 1024))
           else if (url === '/read') sink.end()
@@ -220,7 +220,7 @@ void t.test(
 )
 
 void t.test('a connection over which HTTP/2 is spoken makes room when it is idle', async (t) => {
-  const { http2 } = await listening(t, async () => said('ok'), { maxConnections: 1 })
+  const { http2 } = await listening(t, async () => wholeReply('ok'), { maxConnections: 1 })
   const first = http2()
   t.equal((await openStream(first, { ':path': '/' }).whole()).body, 'ok')
   const gone = once(first, 'close')
@@ -230,7 +230,7 @@ void t.test('a connection over which HTTP/2 is spoken makes room when it is idle
 
 void t.test('answers without a body have none over HTTP/2', async (t) => {
   const { http2 } = await listening(t, async ({ url }) => ({
-    ...said('body'),
+    ...wholeReply('body'),
     status: Number(url.slice(1)),
   }))
   const session = http2()
@@ -240,12 +240,12 @@ void t.test('answers without a body have none over HTTP/2', async (t) => {
 })
 
 void t.test('the head of a watch that has nothing to say yet is sent', async (t) => {
-  const { http2 } = await listening(t, async () => driven(() => undefined))
+  const { http2 } = await listening(t, async () => scriptedReply(() => undefined))
   t.equal((await openStream(http2(), {}).head())[':status'], 200)
 })
 
 void t.test('a client over HTTP/2 that asks whether to send its body is told to', async (t) => {
-  const { http2 } = await listening(t, async (incoming) => said(await textOf(incoming)))
+  const { http2 } = await listening(t, async (incoming) => wholeReply(await textOf(incoming)))
   const stream = http2().request({ ':method': 'POST', expect: '100-continue' })
   await once(stream, 'continue')
   stream.end('abc')
@@ -257,7 +257,7 @@ void t.test('whoever does not read makes the source wait, and nobody else', asyn
   const chunk = Buffer.alloc(64 * 1024)
   let sink: Sink | undefined
   const { http2 } = await listening(t, async ({ url }) =>
-    url === '/quick' ? said('ok') : driven((opened) => void (sink = opened)),
+    url === '/quick' ? wholeReply('ok') : scriptedReply((opened) => void (sink = opened)),
   )
   const session = http2()
   const slow = session.request({ ':path': '/slow' })
@@ -286,7 +286,7 @@ void t.test('a client that goes ends what it has asked for', async (t) => {
 
 void t.test('an answer that breaks off is seen as broken off', async (t) => {
   const { http2, broken } = await listening(t, async () =>
-    driven((sink) => {
+    scriptedReply((sink) => {
       sink.write(Buffer.from('part'))
       setImmediate(() => sink.fail(new Error('upstream gone')))
     }),
@@ -298,7 +298,7 @@ void t.test('an answer that breaks off is seen as broken off', async (t) => {
 void t.test('a failure of whoever should answer ends its stream alone', async (t) => {
   const { http2 } = await listening(t, async ({ url }) => {
     if (url === '/bad') throw new Error('oh')
-    return said('ok')
+    return wholeReply('ok')
   })
   const session = http2()
   await t.rejects(openStream(session, { ':path': '/bad' }).whole(), /INTERNAL_ERROR/)
@@ -306,7 +306,7 @@ void t.test('a failure of whoever should answer ends its stream alone', async (t
 })
 
 void t.test('a body that nobody reads does not keep an answered request', async (t) => {
-  const { http2, seen } = await listening(t, async () => said('no'))
+  const { http2, seen } = await listening(t, async () => wholeReply('no'))
   const stream = http2().request({ ':method': 'POST' })
   stream.write('for ever')
   await once(stream, 'response')
@@ -342,7 +342,7 @@ for (const [whose, shown, fields] of [
     async (t) => {
       const { http2, seen } = await listening(
         t,
-        proving(async () => driven((sink) => void sink.write(Buffer.alloc(1_000)))),
+        provenAs(async () => scriptedReply((sink) => void sink.write(Buffer.alloc(1_000)))),
       )
       const session = http2(shown)
       const heads = Array.from({ length: limits.streams }, (_, n) =>
@@ -361,7 +361,9 @@ void t.test(
   'a connection carries few requests at a time until a caller is proven on it',
   async (t) => {
     const { http2 } = await listening(t, async (incoming) =>
-      incoming.url === '/known' ? proving(async () => said('ok'))(incoming) : said('no'),
+      incoming.url === '/known'
+        ? provenAs(async () => wholeReply('ok'))(incoming)
+        : wholeReply('no'),
     )
     const told: (number | undefined)[] = []
     const session = http2()
@@ -379,7 +381,7 @@ void t.test(
 )
 
 void t.test('a certificate is told if the clients’ authority vouches for it', async (t) => {
-  const { http1, http2, seen } = await listening(t, async () => said('ok'))
+  const { http1, http2, seen } = await listening(t, async () => wholeReply('ok'))
   const good = clients.issue({
     commonName: 'system:node:edge-1',
     organizations: ['system:nodes', 'more'],
@@ -398,7 +400,7 @@ void t.test('a certificate is told if the clients’ authority vouches for it', 
 })
 
 void t.test('any other certificate is as good as none', async (t) => {
-  const { http2, seen } = await listening(t, async () => said('ok'))
+  const { http2, seen } = await listening(t, async () => wholeReply('ok'))
   const request = { commonName: 'system:node:edge-1', organizations: ['system:nodes'] }
   const foreign = new CertificateAuthority('clients').issue({ ...request, usage: 'client' })
   const expired = clients.issue({ ...request, usage: 'client', lifetimeMs: -1_000 })
@@ -424,21 +426,21 @@ void t.test('an upgrade over TLS is given the connection', async (t) => {
 })
 
 void t.test('what cannot be parsed within TLS is refused with a Status', async (t) => {
-  const { http1 } = await listening(t, async () => said('ok'))
+  const { http1 } = await listening(t, async () => wholeReply('ok'))
   const answer = await (await http1()).write('nonsense\r\n\r\n').answer()
   t.equal(answer.status, 400)
   t.strictSame(valuesOf(answer, 'connection'), ['close'])
 })
 
 void t.test('what is no TLS is answered with nothing', async (t) => {
-  const { listener, seen } = await listening(t, async () => said('ok'))
+  const { listener, seen } = await listening(t, async () => wholeReply('ok'))
   const client = new Wire(connectPlain(listener.port, '127.0.0.1'))
   t.notMatch(await client.write(get()).rest(), /HTTP/)
   t.equal(seen.length, 0)
 })
 
 void t.test('new certificates are shown to new connections, and old ones go on', async (t) => {
-  const { listener, http2 } = await listening(t, async () => said('ok'))
+  const { listener, http2 } = await listening(t, async () => wholeReply('ok'))
   const serial = (session: ClientHttp2Session): string =>
     (session.socket as TLSSocket).getPeerCertificate().serialNumber
   const old = http2()
@@ -455,7 +457,7 @@ void t.test(
   async (t) => {
     const sinks: Sink[] = []
     const { listener, http1, http2, seen } = await listening(t, async ({ url }) =>
-      url === '/watch' ? driven((sink) => void sinks.push(sink)) : said('ok'),
+      url === '/watch' ? scriptedReply((sink) => void sinks.push(sink)) : wholeReply('ok'),
     )
     const kubelet = clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
     const [session, idle, busy] = [http2(kubelet), await http1(kubelet), await http1(kubelet)]
@@ -495,7 +497,7 @@ void t.test(
     const answering: ListenerOptions['handler'] = async ({ upgrade, signal }) => {
       signals.push(signal)
       if (upgrade) return upgraded
-      return driven((sink) => void sink.write(Buffer.from('an event')))
+      return scriptedReply((sink) => void sink.write(Buffer.from('an event')))
     }
     const { listener, http1, http2 } = await listening(t, answering)
     const kubelet = clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
@@ -530,7 +532,7 @@ void t.test(
   async (t) => {
     let sink: Sink | undefined
     const { listener, http1, http2 } = await listening(t, async () =>
-      driven((opened) => void (sink = opened)),
+      scriptedReply((opened) => void (sink = opened)),
     )
     const session = http2()
     const stream = openStream(session, {})
@@ -548,7 +550,7 @@ void t.test(
 )
 
 void t.test('what does not finish in time is cut', async (t) => {
-  const { listener, http2 } = await listening(t, async () => driven(() => undefined))
+  const { listener, http2 } = await listening(t, async () => scriptedReply(() => undefined))
   const session = http2()
   const stream = openStream(session, {})
   await stream.head()

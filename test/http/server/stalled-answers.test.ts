@@ -5,7 +5,7 @@ import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { listenOps } from '../../../src/http/server/ops.ts'
 import { startFlooded } from '../../kit/flooding.ts'
 import { get as getOver2 } from '../../kit/http2-frames.ts'
-import { driven, get, proving, startListener } from '../../kit/listener.ts'
+import { scriptedReply, get, provenAs, startListener } from '../../kit/listener.ts'
 import { setClock } from '../../kit/set-clock.ts'
 import { dial, type Wire } from '../../kit/wire/wire.ts'
 
@@ -20,7 +20,7 @@ const written = new EventEmitter()
 
 /** An answer that goes on as long as its client takes it. */
 const endless = async () =>
-  driven((sink) => {
+  scriptedReply((sink) => {
     let over = false
     const write = async (): Promise<void> => {
       while (!over)
@@ -50,7 +50,7 @@ const listeners: Readonly<
   'of a proven caller over HTTP/2 2 minutes': [
     120_000,
     async (t) => {
-      const { dial, cuts } = await startFlooded(t, proving(endless), { limitBytes: 64 << 20 })
+      const { dial, cuts } = await startFlooded(t, provenAs(endless), { limitBytes: 64 << 20 })
       const client = await dial()
       const waiting = once(written, 'full')
       client.write(getOver2(1))

@@ -38,7 +38,7 @@ void t.test('a document is given offline only to callers that the cloud gave it 
 void t.test('a document is given in the representation that a client takes', async (t) => {
   const { cloud, hub, reader } = await start(t)
   const typeOf = async (accept: string): Promise<string | undefined> => {
-    const { status, headers } = await reader.but({ accept }).get('/apis')
+    const { status, headers } = await reader.withOptions({ accept }).get('/apis')
     return status === 200 ? headers['content-type'] : String(status)
   }
   t.equal(await typeOf(`${aggregated},application/json`), aggregated)

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../../src/api/kube/json.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { StoreFailure } from '../../../src/hub/store/store.ts'
 import { tokenResource, tokenName } from '../../../src/hub/store/token-name.ts'
-import { blocked } from '../../kit/blocked.ts'
+import { blockEventLoop } from '../../kit/block-event-loop.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
 const nodeName = 'edge-1'
@@ -352,7 +352,7 @@ void t.test('all that waits has its turn while many pods are judged', async (t) 
   const lastRefresh: VerdictInputs['lastRefresh'] = ({ name }) => {
     if (!names.includes(name)) return undefined
     order.push(name)
-    blocked(6)
+    blockEventLoop(6)
     void turn().then(() => order.push('other'))
     return undefined
   }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { recordable } from '../../../src/hub/cache/policy.ts'
-import { exchangeOf, type Described } from '../../kit/exchange.ts'
+import { exchangeOf, type ExchangeOptions } from '../../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
 
@@ -8,7 +8,7 @@ const pods = '/api/v1/namespaces/default/pods'
 const keys = (length: number): string =>
   Array.from({ length: length / 5 }, (_, at) => 1_000 + at).join()
 
-const cases: readonly (readonly [kind: string, url: string, described?: Described])[] = [
+const cases: readonly (readonly [kind: string, url: string, described?: ExchangeOptions])[] = [
   ['object', `${pods}/a`],
   ['object', `${pods}/a?resourceVersion=0`],
   ['object', '/api/v1/namespaces/default/secrets/s'],

@@ -137,7 +137,7 @@ for (const [representation, accept] of Object.entries(accepts)) {
     const hub = await startHub(t, cloud, directory, ['c'])
     await hub.as('kube-proxy').list(allServices)
     const kubectl = hub.as('kubectl', { accept })
-    const listed = await kubectl.but({ accept: list }).list(allServices)
+    const listed = await kubectl.withOptions({ accept: list }).list(allServices)
     return { cloud, directory, hub, kubectl, resourceVersion: listed.resourceVersion }
   }
 

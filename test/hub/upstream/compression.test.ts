@@ -4,7 +4,7 @@ import { Chunks } from '../../../src/http/exchange/chunks.ts'
 import type { BytesReply, Exchange } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { withCompression } from '../../../src/hub/upstream/compression.ts'
-import { exchangeOf, type Described } from '../../kit/exchange.ts'
+import { exchangeOf, type ExchangeOptions } from '../../kit/exchange.ts'
 
 const text = 'what an API server has to say'
 const packed = gzipSync(text)
@@ -22,7 +22,7 @@ interface Seen {
  */
 async function seen(
   url: string,
-  described: Described,
+  described: ExchangeOptions,
   { always = true, mayChange = false, status = 200 } = {},
 ): Promise<Seen> {
   let asked: string | undefined

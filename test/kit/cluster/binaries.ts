@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 /** Where envtest's set-up puts a control plane when it is not told otherwise. */
 const envtestFolder = '/usr/local/kubebuilder/bin'
 
-export type Found<Name extends string> =
+export type FoundBinaries<Name extends string> =
   { readonly paths: Readonly<Record<Name, string>> } | { readonly missing: string }
 
 /**
@@ -22,7 +22,7 @@ const ofKubernetes = (name: string): boolean => name.startsWith('kube')
 export function findBinaries<Name extends string>(
   names: readonly Name[],
   release?: { readonly folder: string },
-): Found<Name> {
+): FoundBinaries<Name> {
   const assets = process.env['KUBEBUILDER_ASSETS']
   const usual = [
     ...(assets ? [assets] : []),

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
-import { ask, get } from './asking.ts'
+import { ask, get } from './requests.ts'
 import { migratedPlugins, type Release } from './release.ts'
 
 const path = '/apis/storage.k8s.io/v1/csinodes'

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { at, nameOf, objectOf, type Client, type Watching } from '../client.ts'
-import { Stuck } from './asking.ts'
+import { Stuck } from './requests.ts'
 import type { Release } from './release.ts'
 
 /** What an informer holds once it has synced, by namespace and name. */

@@ -1,17 +1,17 @@
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
-import { ask } from './asking.ts'
+import { ask } from './requests.ts'
 import { initialiseCsiNode, registerDriver } from './csi-node.ts'
 import { Informer, type Synced } from './informer.ts'
 import { holdLease } from './lease.ts'
-import { register, sayStatus } from './node.ts'
-import { startPod, type Started } from './pods.ts'
+import { register, reportStatus } from './node.ts'
+import { startPod, type StartedPod } from './pods.ts'
 import { servicesQuery, type Release } from './release.ts'
 
 /** What a kubelet accepts. */
 export const kubeletAccepts = 'application/vnd.kubernetes.protobuf,application/json'
 
-export interface Surroundings {
+export interface KubeletDoubleOptions {
   /** Speaks protobuf, and accepts `kubeletAccepts`. */
   readonly client: Client
   readonly nodeName: string
@@ -24,7 +24,7 @@ export interface Surroundings {
 }
 
 /** What a kubelet has got when all its pods run. */
-export interface Up {
+export interface StartedKubelet {
   readonly nodeLabels: Json
   readonly services: readonly string[]
   readonly csiDrivers: readonly string[]
@@ -32,7 +32,7 @@ export interface Up {
   readonly csiDriversOfNode: readonly string[]
   readonly leaseHolder: Json
   readonly volumesInUse: Json
-  readonly pods: Readonly<Record<string, Started>>
+  readonly pods: Readonly<Record<string, StartedPod>>
 }
 
 /**
@@ -41,14 +41,14 @@ export interface Up {
  * could not go on with.
  */
 export class KubeletDouble implements Disposable {
-  readonly #surroundings: Surroundings
+  readonly #surroundings: KubeletDoubleOptions
   readonly #held = new DisposableStack()
 
-  constructor(surroundings: Surroundings) {
+  constructor(surroundings: KubeletDoubleOptions) {
     this.#surroundings = surroundings
   }
 
-  async start(): Promise<Up> {
+  async start(): Promise<StartedKubelet> {
     const { client, nodeName, release, drivers, volumesInUse, podIp } = this.#surroundings
     const node = (
       await this.#sync('/api/v1/nodes', { fieldSelector: `metadata.name=${nodeName}` })
@@ -61,8 +61,8 @@ export class KubeletDouble implements Disposable {
     const pods = await this.#sync('/api/v1/pods', { fieldSelector: `spec.nodeName=${nodeName}` })
     const lease = await holdLease(client, nodeName)
     for (const driver of drivers) csiNode = await registerDriver(client, nodeName, driver)
-    const said = await sayStatus(client, release, node ?? registered, volumesInUse)
-    const started: Record<string, Started> = {}
+    const said = await reportStatus(client, release, node ?? registered, volumesInUse)
+    const started: Record<string, StartedPod> = {}
     for (const [name, pod] of pods) {
       const keep = <T extends Disposable>(watch: T): T => this.#held.use(watch)
       started[name] = await startPod({ client, release, nodeName, pod, podIp, keep })

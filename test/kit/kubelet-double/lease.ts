@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
-import { ask, get } from './asking.ts'
+import { ask, get } from './requests.ts'
 
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 

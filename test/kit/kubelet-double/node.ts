@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
-import { ask, get, patch, Stuck } from './asking.ts'
+import { ask, get, patch, Stuck } from './requests.ts'
 import { getsNodeForStatus, type Release } from './release.ts'
 
 const nodes = '/api/v1/nodes'
@@ -36,7 +36,7 @@ export async function register(client: Client, nodeName: string): Promise<JsonOb
  * Says how the node is, against what the kubelet knows of it; `informed` is its informer's. Returns
  * the node as it was answered: volumes that attach wait until they stand in it as in use.
  */
-export async function sayStatus(
+export async function reportStatus(
   client: Client,
   release: Release,
   informed: JsonObject,

@@ -1,12 +1,12 @@
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
-import { ask, get, patch, Stuck } from './asking.ts'
+import { ask, get, patch, Stuck } from './requests.ts'
 import { Informer } from './informer.ts'
 import { claimsVersion, type Release } from './release.ts'
 import { mount, type Mounted } from './volumes.ts'
 
 /** All that a pod's containers were given before they could start. */
-export interface Started {
+export interface StartedPod {
   readonly tokens: readonly string[]
   readonly secrets: Readonly<Record<string, Json>>
   readonly configMaps: Readonly<Record<string, Json>>
@@ -30,7 +30,7 @@ interface Wanted {
  * Does for a pod what a kubelet does: volumes of all kinds, then its status. Throws `Stuck` where
  * the pod would wait.
  */
-export async function startPod(wanted: Wanted): Promise<Started> {
+export async function startPod(wanted: Wanted): Promise<StartedPod> {
   const { client, release, nodeName, pod } = wanted
   const namespace = at(pod, 'metadata', 'namespace') as string
   const volumes = listAt(pod, 'spec', 'volumes')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { at, type Client } from '../client.ts'
-import { get, Stuck } from './asking.ts'
+import { get, Stuck } from './requests.ts'
 
 /** What a pod's volume was found to be. */
 export interface Mounted {

@@ -13,7 +13,7 @@ import {
   type StoredChanges,
   type StoredList,
 } from '../../../../src/hub/store/store.ts'
-import { exchangeOf, type Described } from '../../../kit/exchange.ts'
+import { exchangeOf, type ExchangeOptions } from '../../../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods?watch=true'
 
@@ -109,7 +109,7 @@ function open(
   url: string,
   leastMs = 1_800_000,
   store = storeOf(),
-  described: Described = {},
+  described: ExchangeOptions = {},
 ): Opened {
   mock.timers.enable({ apis: ['setTimeout', 'setInterval'] })
   t.teardown(() => mock.timers.reset())

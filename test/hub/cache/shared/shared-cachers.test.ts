@@ -1,6 +1,6 @@
 import t from 'tap'
 import { at, nameOf, type Client, type Watching } from '../../../kit/client.ts'
-import type { Seen } from '../../../kit/client-watch.ts'
+import type { ReceivedEvent } from '../../../kit/client-watch.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../../../kit/cloud.ts'
 import { startCloud } from '../../../kit/hub.ts'
 import { startHubParts } from '../../../kit/hub-parts.ts'
@@ -195,7 +195,7 @@ void t.test(
       resourceVersionMatch: 'NotOlderThan',
       sendInitialEvents: 'true',
     })
-    const told: Seen[] = []
+    const told: ReceivedEvent[] = []
     while (told.at(-1)?.type !== 'BOOKMARK') told.push(...(await watch.take(1)))
     t.strictSame(
       told.map(({ type, object }) => [type, at(object, 'metadata', 'resourceVersion')]),

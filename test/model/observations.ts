@@ -11,14 +11,14 @@ import { Finding } from './finding.ts'
 import type { History } from './history.ts'
 
 /** What is known of an object from what was shown last of it. */
-interface Known {
+interface ObservedObject {
   /** Whatever is shown of it next was true at this version or later. */
   since: number
   /** It was shown, and nothing has been since that speaks against it. */
   there: boolean
 }
 
-interface Told {
+interface ObservedCollection {
   /** The newest version at which it was shown. */
   version: number
   /** It was shown whole. */
@@ -29,10 +29,10 @@ interface Told {
  * What one identity was shown in one form: what the hub must be able to repeat to it, and must not
  * take back.
  */
-export class Audience {
+export class Observations {
   readonly #history: History
-  readonly #told = new Map<string, Told>()
-  readonly #known = new Map<string, Known>()
+  readonly collections = new Map<string, ObservedCollection>()
+  readonly objects = new Map<string, ObservedObject>()
   /** An API server has accepted its credentials. */
   accepted = false
 
@@ -42,11 +42,11 @@ export class Audience {
 
   /** The version that a collection must not fall behind; 0 where nothing of it was shown. */
   floor(collection: Collection): number {
-    return this.#told.get(pathOf(collection))?.version ?? 0
+    return this.collections.get(pathOf(collection))?.version ?? 0
   }
 
   wasShownWhole(collection: Collection): boolean {
-    return this.#told.get(pathOf(collection))?.whole === true
+    return this.collections.get(pathOf(collection))?.whole === true
   }
 
   /**
@@ -54,7 +54,7 @@ export class Audience {
    * neither was.
    */
   seen(collection: Collection): number {
-    const since = [...this.#known].flatMap(([place, known]) => {
+    const since = [...this.objects].flatMap(([place, known]) => {
       const [resource, namespace = '', name = ''] = place.split('/')
       const isCovered = resource === collection.resource && covers(collection, { namespace, name })
       return isCovered && known.there ? [known.since] : []
@@ -67,7 +67,7 @@ export class Audience {
     this.reach(collection, version, true)
     const objects = this.#history.objects(collection, version)
     for (const object of objects.values()) this.#show(collection.resource, object, version, true)
-    for (const [place, known] of this.#known) {
+    for (const [place, known] of this.objects) {
       const [resource, namespace = '', name = ''] = place.split('/')
       if (resource !== collection.resource || !covers(collection, { namespace, name })) continue
       if (objects.has(`${namespace}/${name}`)) continue
@@ -82,8 +82,8 @@ export class Audience {
   /** A change or a bookmark of a watch. */
   reach(collection: Collection, version: number, whole = false): void {
     const path = pathOf(collection)
-    const told = this.#told.get(path) ?? { version: 0, whole: false }
-    this.#told.set(path, {
+    const told = this.collections.get(path) ?? { version: 0, whole: false }
+    this.collections.set(path, {
       version: Math.max(told.version, version),
       whole: told.whole || whole,
     })
@@ -97,17 +97,17 @@ export class Audience {
 
   #show(resource: Resource, object: ModelObject, version: number, there: boolean): void {
     const place = `${resource}/${keyOf(object)}`
-    const since = Math.max(this.#known.get(place)?.since ?? 0, version)
-    this.#known.set(place, { since, there })
+    const since = Math.max(this.objects.get(place)?.since ?? 0, version)
+    this.objects.set(place, { since, there })
   }
 
   /** The version at or after which what is shown next of this object must have been true. */
   sinceOf(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): number {
-    return this.#known.get(`${resource}/${keyOf(of)}`)?.since ?? 0
+    return this.objects.get(`${resource}/${keyOf(of)}`)?.since ?? 0
   }
 
   isKnownThere(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): boolean {
-    return this.#known.get(`${resource}/${keyOf(of)}`)?.there === true
+    return this.objects.get(`${resource}/${keyOf(of)}`)?.there === true
   }
 
   /** The answer to a get. */
@@ -122,8 +122,8 @@ export class Audience {
     version: number,
   ): void {
     const place = `${resource}/${keyOf(of)}`
-    const since = Math.max(this.#known.get(place)?.since ?? 0, version)
-    this.#known.set(place, { since, there: false })
+    const since = Math.max(this.objects.get(place)?.since ?? 0, version)
+    this.objects.set(place, { since, there: false })
   }
 }
 

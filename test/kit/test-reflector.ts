@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiClient } from './cluster/api-client.ts'
 import { followLines } from './lines.ts'
 
-/** As much of a watch event as is looked at. */
+/** The part of a watch event that is used. */
 interface Event {
   readonly type: string
   readonly object: {
@@ -11,16 +11,13 @@ interface Event {
 }
 
 /**
- * Lists a collection and watches it, as a reflector does: from its last version on whenever a watch
- * ends, from a new list only when it is told that its version is too old.
+ * Lists and watches a collection as a reflector does: it resumes each watch from its last version,
+ * and lists again only if that has expired.
  */
-export class Follower {
-  /** The names it holds. */
+export class TestReflector {
+  /** The names of the held objects. */
   readonly names = new Set<string>()
-  /**
-   * Signs of time going backwards: an event older than what was seen, a watch from a version that
-   * none has.
-   */
+  /** Violations of order: an event older than its predecessor. */
   readonly anomalies: string[] = []
   lists = 0
   watches = 0
@@ -53,7 +50,7 @@ export class Follower {
         listed = true
         listed = await this.#watch(signal)
       } catch {
-        // No answer this time: client-go backs off, from less than a second on.
+        // No answer: client-go backs off from less than a second on.
         await sleep(200, undefined, { signal }).catch(() => undefined)
       }
     }
@@ -69,7 +66,7 @@ export class Follower {
     for (const item of items) this.names.add(item.metadata.name)
   }
 
-  /** False where the version is too old to go on from. */
+  /** `false` if the version has expired. */
   async #watch(signal: AbortSignal): Promise<boolean> {
     const query = `watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=${this.#version}`
     this.watches += 1

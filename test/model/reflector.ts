@@ -1,7 +1,7 @@
 import type { Client } from '../kit/client.ts'
-import type { Watching } from '../kit/client-watch.ts'
+import type { ClientWatch } from '../kit/client-watch.ts'
 import { Condition } from '../kit/condition.ts'
-import type { Audience } from './audience.ts'
+import type { Observations } from './observations.ts'
 import {
   keyOf,
   modelObject,
@@ -15,7 +15,7 @@ import type { History } from './history.ts'
 import { Stream, type Start } from './stream.ts'
 
 interface Open {
-  readonly watching: Watching
+  readonly watching: ClientWatch
   readonly stream: Stream
 }
 
@@ -23,10 +23,10 @@ interface Open {
  * One program's copy of a collection, kept as a reflector keeps it: by a list or the initial events
  * of a watch, then by changes. What it is told is judged as it comes.
  */
-export class Follower {
+export class ModelReflector {
   readonly collection: Collection
   readonly #history: History
-  readonly #audience: Audience
+  readonly #audience: Observations
   readonly #say: (line: string) => void
   readonly #condition = new Condition()
   #objects = new Map<string, ModelObject>()
@@ -38,7 +38,7 @@ export class Follower {
   constructor(
     collection: Collection,
     history: History,
-    audience: Audience,
+    audience: Observations,
     say: (line: string) => void,
   ) {
     this.collection = collection
@@ -82,7 +82,7 @@ export class Follower {
     query: Record<string, string>,
   ): Promise<number | undefined> {
     this.leave()
-    let watching: Watching
+    let watching: ClientWatch
     try {
       watching = await client.watch(pathOf(this.collection), query)
     } catch {

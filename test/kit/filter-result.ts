@@ -12,14 +12,14 @@ import { fromProtobuf, toProtobuf } from '../../src/sandbox/protobuf.ts'
 import { inputsOf } from './inputs.ts'
 
 /** An object in both encodings. */
-export interface Both {
+export interface BothEncodings {
   readonly gvk: GVK
   readonly json: ApiObject
   readonly protobuf: ApiObject
 }
 
-/** `object` as the API server would write it in each encoding; it says its own kind. */
-export function inBoth(object: JsonObject): Both {
+/** `object` as the API server writes it in each encoding; it names its kind. */
+export function inBothEncodings(object: JsonObject): BothEncodings {
   const { kind, apiVersion } = object as { kind: string; apiVersion: string }
   const gvk = { ...parseApiVersion(apiVersion), kind }
   const json = readObject('json', 'object', Buffer.from(`${JSON.stringify(object)}\n`)).object
@@ -27,18 +27,17 @@ export function inBoth(object: JsonObject): Both {
   return { gvk, json, protobuf }
 }
 
-/** The filter that a definition makes of what is known; fails the test where it makes none. */
-export function made(definition: FilterDefinition, known: Partial<Inputs>): Filter {
+/** The filter that a definition creates for these inputs; fails the test if it creates none. */
+export function createdFilter(definition: FilterDefinition, known: Partial<Inputs>): Filter {
   const filter = definition.create(inputsOf(known), () => undefined)
   if (!filter) throw new Error(`${definition.name} does nothing here`)
   return typeof filter === 'function' ? filter : filter.filter
 }
 
 /**
- * What a filter makes of an object: the same instance where it leaves it, `undefined` where it
- * withholds it.
+ * The result of a filter: the same instance if it keeps the object, `undefined` if it withholds it.
  */
-export function judged(
+export function filteredObject(
   filter: Filter,
   encoding: Encoding,
   gvk: GVK,
@@ -49,16 +48,14 @@ export function judged(
   return judgement === 'leave' ? object : applyEdits(encoding, gvk, object, judgement)
 }
 
-/** Plain values of an object in the bytes of an encoding. */
+/** The JSON of an object in an encoding. */
 export function plain(encoding: Encoding, gvk: GVK, object: ApiObject): JsonObject {
   const body = objectBody(encoding, 'object', gvk, object)
   if (encoding === 'protobuf') return fromProtobuf(body).object
   return JSON.parse(body.toString()) as JsonObject
 }
 
-/**
- * Without what is null or empty, of which Go's decoders make the same whether it is written or not.
- */
+/** Without null and empty values, which Go's decoders do not distinguish from missing ones. */
 export function withoutEmpty(value: Json | undefined): Json | undefined {
   if (Array.isArray(value)) {
     const elements = value.map((element) => withoutEmpty(element) ?? null)
@@ -77,14 +74,14 @@ export function withoutEmpty(value: Json | undefined): Json | undefined {
  * What a filter makes of an object, which has to be the same in both encodings: 'left' means in the
  * very bytes it came in.
  */
-export function lookOf(
+export function filterResult(
   t: Test,
   filter: Filter,
   object: JsonObject,
 ): JsonObject | 'left' | 'withheld' {
-  const both = inBoth(object)
+  const both = inBothEncodings(object)
   const looks = (['json', 'protobuf'] as const).map((encoding) => {
-    const look = judged(filter, encoding, both.gvk, both[encoding])
+    const look = filteredObject(filter, encoding, both.gvk, both[encoding])
     if (look === undefined) return 'withheld'
     return look === both[encoding] ? 'left' : plain(encoding, both.gvk, look)
   })

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
 import type { Teardown } from './wire/wire.ts'
 
-/** An API server that answers whatever it is asked as it is told to. */
-export class Teller {
+/** An API server whose answers a test sets. */
+export class ScriptedServer {
   readonly url: string
   answer: (response: ServerResponse) => void = (response) => void response.end()
-  /** The fields of the latest request that it answered so. */
-  asked: IncomingHttpHeaders = {}
+  /** The headers of the latest request. */
+  lastHeaders: IncomingHttpHeaders = {}
   readonly #server: Server
 
   constructor(url: string, server: Server) {
@@ -17,30 +17,30 @@ export class Teller {
     this.#server = server
   }
 
-  static async start(t: Teardown): Promise<Teller> {
+  static async start(t: Teardown): Promise<ScriptedServer> {
     const server = createServer((request, response) => {
       if (request.url === '/readyz') response.end('ok')
       else {
-        teller.asked = request.headers
+        teller.lastHeaders = request.headers
         teller.answer(response)
       }
     })
-    t.teardown(() => teller.leave())
+    t.teardown(() => teller.close())
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    const teller = new Teller(`http://127.0.0.1:${port}`, server)
+    const teller = new ScriptedServer(`http://127.0.0.1:${port}`, server)
     return teller
   }
 
-  /** Answers whole with a list. */
-  says(list: string | Buffer, encoding: Encoding = 'json'): void {
+  /** Answers each request with this list. */
+  answerWith(list: string | Buffer, encoding: Encoding = 'json'): void {
     this.answer = (response) =>
       response.writeHead(200, { 'Content-Type': mediaType(encoding) }).end(list)
   }
 
-  /** Is there no more. */
-  leave(): void {
+  /** Stops the server. */
+  close(): void {
     this.#server.closeAllConnections()
     this.#server.close()
   }

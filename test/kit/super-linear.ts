@@ -1,22 +1,19 @@
-/** An act that is given an input, and takes time for it. */
+/** An action whose time depends on its input. */
 export type Act<Input> = (input: Input) => unknown
 
-/** Less than this is too little to be told from what the process does besides. */
+/** Below this the measurement is noise. */
 const leastMicroseconds = 10_000
 
-/** What shows in this much shows. */
+/** Enough for a result. */
 const mostMicroseconds = 2_000_000
 
-/**
- * Four times the work for four times the input, and sixteen where it takes the square: the middle
- * of both.
- */
+/** Linear work grows by 4, quadratic by 16: the limit is between. */
 const mostGrowth = 8
 
 /**
- * Whether `act` takes much more than four times the work for an input that is four times as long:
- * `large` beside `small`. It is the CPU time of this thread, the least of several turns, so that
- * neither a busy machine nor a collection of garbage makes it more.
+ * Whether `act` takes much more than four times the work for `large`, an input four times as long
+ * as `small`. Measures the least CPU time of this thread in several rounds, so that neither a busy
+ * machine nor a garbage collection adds to it.
  */
 export async function isSuperLinear<Input>(
   act: Act<Input>,
@@ -24,8 +21,7 @@ export async function isSuperLinear<Input>(
   large: Input,
 ): Promise<boolean> {
   let [little, much] = [Infinity, Infinity]
-  // An act that passes does so at the first turn; one that does not is given the chance to have
-  // been unlucky.
+  // A fast action returns in the first round; a slow one may have been unlucky.
   for (let turn = 0; turn < 5; turn++) {
     little = Math.min(little, await work(act, small))
     much = Math.min(much, await work(act, large))

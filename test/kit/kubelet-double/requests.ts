@@ -10,7 +10,7 @@ export class Stuck extends Error {
   }
 }
 
-interface Told {
+interface KubeletAnswer {
   readonly status: number
   readonly object: JsonObject
 }
@@ -21,7 +21,7 @@ export async function ask(
   method: string,
   path: string,
   { body, fine = [200] }: { body?: JsonObject; fine?: readonly number[] } = {},
-): Promise<Told> {
+): Promise<KubeletAnswer> {
   const answer = await client.send(path, { method, ...(body && { body }) })
   if (!fine.includes(answer.status)) throw new Stuck(`${method} ${path}`, answer.status)
   return { status: answer.status, object: objectOf(answer) }
