@@ -71,8 +71,8 @@ export function withoutEmpty(value: Json | undefined): Json | undefined {
 }
 
 /**
- * What a filter makes of an object, which has to be the same in both encodings: 'left' means in the
- * very bytes it came in.
+ * The result of a filter, which has to be the same in both encodings: 'left' means the original
+ * bytes.
  */
 export function filterResult(
   t: Test,
@@ -80,12 +80,12 @@ export function filterResult(
   object: JsonObject,
 ): JsonObject | 'left' | 'withheld' {
   const both = inBothEncodings(object)
-  const looks = (['json', 'protobuf'] as const).map((encoding) => {
-    const look = filteredObject(filter, encoding, both.gvk, both[encoding])
-    if (look === undefined) return 'withheld'
-    return look === both[encoding] ? 'left' : plain(encoding, both.gvk, look)
+  const results = (['json', 'protobuf'] as const).map((encoding) => {
+    const result = filteredObject(filter, encoding, both.gvk, both[encoding])
+    if (result === undefined) return 'withheld'
+    return result === both[encoding] ? 'left' : plain(encoding, both.gvk, result)
   })
-  const [inJson, inProtobuf] = looks
+  const [inJson, inProtobuf] = results
   if (typeof inJson !== 'object' || typeof inProtobuf !== 'object') {
     t.equal(inProtobuf, inJson, 'the same in both encodings')
     return inJson ?? 'left'

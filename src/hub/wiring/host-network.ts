@@ -13,7 +13,7 @@ import {
   type PodOnNode,
 } from '../filter/host-network/report.ts'
 import { mayBePropagated, verdictFromStatus } from '../filter/host-network/rule.ts'
-import { KeptVerdicts } from '../filter/host-network/verdicts.ts'
+import { VerdictStore } from '../filter/host-network/verdicts.ts'
 import type { Inputs } from '../filter/inputs.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
@@ -35,8 +35,8 @@ export function verdictsOf(
   { rootDir, nodeName, hostNetworkPropagation }: HubConfig,
   store: ObjectStore,
   { kept, log }: { readonly kept: Broadcast; readonly log: Logger },
-): KeptVerdicts {
-  const verdicts = new KeptVerdicts(join(rootDir, 'host-network.json'), {
+): VerdictStore {
+  const verdicts = new VerdictStore(join(rootDir, 'host-network.json'), {
     // An earlier hub that stored no verdicts recorded each pod before it showed it to the kubelet.
     shownBefore: () => pick(store, log, ({ uid }) => uid),
     onKept: () => kept.announce(),
@@ -79,7 +79,7 @@ const mostRemembered = 1_000
  */
 export function propagationDetector(
   { nodeName }: StartConfig,
-  verdicts: KeptVerdicts,
+  verdicts: VerdictStore,
 ): DetectPropagation {
   /**
    * The version at which each pod was last found not to be propagated: most lists repeat the same
@@ -147,7 +147,7 @@ interface HostNetworkParts {
   readonly config: StartConfig
   readonly inputs: () => Inputs
   readonly store: ObjectStore
-  readonly verdicts: KeptVerdicts
+  readonly verdicts: VerdictStore
   readonly metrics: HubMetrics
   readonly log: Logger
 }

@@ -52,7 +52,7 @@ interface Entry {
 /** No list takes longer from its first filtered pod to the commit that stores it. */
 const storedWithinMs = 10 * 60_000
 
-export interface KeptVerdictsOptions {
+export interface VerdictStoreOptions {
   readonly shownBefore: () => Iterable<string>
   readonly onKept: () => void
   readonly onFailure: (cause: unknown) => void
@@ -65,7 +65,7 @@ export interface KeptVerdictsOptions {
  * The file is beside the cache, not in it, so that it survives a discarded cache. If the file is
  * lost or unreadable, the status of each pod shows its verdict.
  */
-export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
+export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
   readonly #file: StateFile
   readonly #shownBefore: () => Iterable<string>
   readonly #onFailure: (cause: unknown) => void
@@ -80,7 +80,7 @@ export class KeptVerdicts implements NetworkVerdicts, AsyncDisposable {
    * verdicts can have sent to the kubelet. The hub calls `onKept` when it begins to write verdicts,
    * and `onFailure` with the cause where a write fails that no caller awaits.
    */
-  constructor(file: string, { shownBefore, onKept, onFailure }: KeptVerdictsOptions) {
+  constructor(file: string, { shownBefore, onKept, onFailure }: VerdictStoreOptions) {
     this.#file = new StateFile(file, () => this.#content())
     this.#shownBefore = shownBefore
     this.#onFailure = onFailure

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { KeptVerdicts, type PodVerdict } from '../../../../src/hub/filter/host-network/verdicts.ts'
+import { VerdictStore, type PodVerdict } from '../../../../src/hub/filter/host-network/verdicts.ts'
 
 interface Given {
   readonly shownBefore?: readonly string[]
@@ -14,8 +14,8 @@ function place(t: Test) {
   return {
     file,
     failures,
-    open: ({ shownBefore = [] }: Given = {}): KeptVerdicts => {
-      const verdicts = new KeptVerdicts(file, {
+    open: ({ shownBefore = [] }: Given = {}): VerdictStore => {
+      const verdicts = new VerdictStore(file, {
         shownBefore: () => shownBefore,
         onKept: () => undefined,
         onFailure: (cause) => failures.push(cause),
