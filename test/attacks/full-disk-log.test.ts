@@ -24,7 +24,7 @@ void t.test(
     for (const name of names) {
       t.equal((await kubelet.get(`/api/v1/namespaces/default/pods/${name}`)).status, 200)
     }
-    await hub.says(/could not be recorded/)
+    await hub.says(/cannot record an answer/)
     const errors = hub.lines.filter(({ level }) => level === 'error')
     t.ok(errors.length <= 8, `${errors.length} lines`)
     t.notMatch(JSON.stringify(errors), /"stack"/)

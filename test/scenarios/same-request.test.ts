@@ -113,7 +113,7 @@ void t.test(
       const broken = await kubelet.send(path, { method })
       t.match(
         objectOf(broken),
-        { code: 503, reason: 'ServiceUnavailable', message: /whether it has acted is not known/ },
+        { code: 503, reason: 'ServiceUnavailable', message: /whether it took effect is unknown/ },
         `${method} ${path}`,
       )
       t.notOk(broken.headers['retry-after'], 'client-go would send it again')

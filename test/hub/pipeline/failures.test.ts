@@ -19,7 +19,7 @@ const failures: readonly (readonly [error: unknown, told: object, unforeseen: bo
   [new StatusError(notFound(pod)), { code: 404, reason: 'NotFound' }, false],
   [new StatusError(tooManyRequests('later', 7)), { code: 429, reason: 'TooManyRequests' }, false],
   [new Unreachable(false), { code: 503, message: 'no API server can be reached' }, false],
-  [new Unreachable(true), { code: 503, message: /whether it has acted is not known/ }, false],
+  [new Unreachable(true), { code: 503, message: /whether it took effect is unknown/ }, false],
   [new Error('a secret of ours'), { code: 500, reason: 'InternalError' }, true],
   [new TypeError('x is not a function'), { code: 500, reason: 'InternalError' }, true],
   ['not even an error', { code: 500, reason: 'InternalError' }, true],
