@@ -25,13 +25,20 @@ export function cachedTokenOf(
   { info, content }: { readonly info: ResourceRequest; readonly content: Buffer },
   answer: { readonly encoding: Encoding; readonly body: Buffer },
 ): CachedToken | undefined {
-  const asked = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
+  const requestEncoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
   const representation = exchange.representations.find(
     ({ encoding, projection }) => encoding === answer.encoding && projection === 'object',
   )
-  if (asked === undefined || representation === undefined || exchange.identity === unprovenIdentity)
+  if (
+    requestEncoding === undefined ||
+    representation === undefined ||
+    exchange.identity === unprovenIdentity
+  )
     return undefined
-  const spec = tokenSpec({ encoding: asked, ...readObject(asked, 'object', content) })
+  const spec = tokenSpec({
+    encoding: requestEncoding,
+    ...readObject(requestEncoding, 'object', content),
+  })
   const answered = readObject(answer.encoding, 'object', answer.body)
   const token = tokenIn({ encoding: answer.encoding, ...answered })
   if (spec === undefined || token === '') return undefined

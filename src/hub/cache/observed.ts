@@ -19,7 +19,7 @@ interface ObservedResource {
  */
 export class ObservedVersions {
   readonly #store: Pick<ObjectStore, 'observedVersion'>
-  readonly #known = lruCache<string, ResourceVersion>(mostKnown)
+  readonly #versions = lruCache<string, ResourceVersion>(mostKnown)
 
   constructor(store: Pick<ObjectStore, 'observedVersion'>) {
     this.#store = store
@@ -27,9 +27,9 @@ export class ObservedVersions {
 
   of({ identity, gvr }: ObservedResource): ResourceVersion | undefined {
     const place = keyOf(identity, gvr)
-    const known = this.#known.get(place) ?? this.#store.observedVersion(identity, gvr)
-    if (known !== undefined) this.#known.set(place, known)
-    return known
+    const observed = this.#versions.get(place) ?? this.#store.observedVersion(identity, gvr)
+    if (observed !== undefined) this.#versions.set(place, observed)
+    return observed
   }
 
   /**
@@ -39,9 +39,9 @@ export class ObservedVersions {
   note(of: ObservedResource, version: string): void {
     const shown = resourceVersion(version)
     if (shown === undefined) return
-    const known = this.of(of)
-    if (known === undefined || isNewer(shown, known)) {
-      this.#known.set(keyOf(of.identity, of.gvr), shown)
+    const observed = this.of(of)
+    if (observed === undefined || isNewer(shown, observed)) {
+      this.#versions.set(keyOf(of.identity, of.gvr), shown)
     }
   }
 
@@ -52,7 +52,7 @@ export class ObservedVersions {
   noteConsistent(of: ObservedResource, version: string, before: ResourceVersion | undefined): void {
     const shown = resourceVersion(version)
     const isRestored = isNewer(before, shown) && this.of(of) === before
-    if (isRestored && shown) this.#known.set(keyOf(of.identity, of.gvr), shown)
+    if (isRestored && shown) this.#versions.set(keyOf(of.identity, of.gvr), shown)
     else this.note(of, version)
   }
 }

@@ -38,7 +38,7 @@ export class RecordedList implements ListStream {
   readonly batches: AsyncIterable<ListBatch>
   readonly #parts: RecordedListParts
   #replacement: Replacement | undefined
-  #asked: RequestBaseline
+  #baseline: RequestBaseline
   #cut: CutEnd | undefined
   #passedOn = false
   #ended: Promise<ListEnd> | undefined
@@ -47,7 +47,7 @@ export class RecordedList implements ListStream {
     this.gvk = parts.head.gvk
     this.head = parts.head.bytes
     this.#parts = parts
-    this.#asked = parts.baseline
+    this.#baseline = parts.baseline
     this.batches = this.#cutting()
   }
 
@@ -102,7 +102,7 @@ export class RecordedList implements ListStream {
     const token = info.query.get('continue')
     if (!token) return store.replace(key)
     const begun = pages.take(key, token)
-    if (begun) this.#asked = begun.asked
+    if (begun) this.#baseline = begun.baseline
     return begun?.replacement
   }
 
@@ -131,9 +131,9 @@ export class RecordedList implements ListStream {
     const { meta, extra, gvk } = this.#cut
     const { pages, key, store } = this.#parts
     if (meta.continue !== '') {
-      const [replacement, asked] = [this.#replacement, this.#asked]
-      if (replacement) pages.put(key, meta.continue, { replacement, asked })
-    } else if (replacesStored(meta.resourceVersion, this.#asked, store.version(key))) {
+      const [replacement, baseline] = [this.#replacement, this.#baseline]
+      if (replacement) pages.put(key, meta.continue, { replacement, baseline })
+    } else if (replacesStored(meta.resourceVersion, this.#baseline, store.version(key))) {
       await this.#commit(meta.resourceVersion, gvk, extra)
     } else {
       await this.#drop()
@@ -145,7 +145,8 @@ export class RecordedList implements ListStream {
   #note(version: string): void {
     const { observed, exchange, info } = this.#parts
     const of = { identity: exchange.identity, gvr: info.gvr }
-    if (this.#asked.isConsistent) observed.noteConsistent(of, version, this.#asked.lastObserved)
+    if (this.#baseline.isConsistent)
+      observed.noteConsistent(of, version, this.#baseline.lastObserved)
     else observed.note(of, version)
   }
 
@@ -173,7 +174,7 @@ export const nextPageMs = 5 * 60_000
 interface StagedPages {
   readonly replacement: Replacement
   /** The baseline of the first page; the requests for further pages name no version. */
-  readonly asked: RequestBaseline
+  readonly baseline: RequestBaseline
 }
 
 /**

@@ -224,13 +224,13 @@ interface EventRecorderParts {
  */
 class RecordedChanges implements EventRecorder {
   readonly #parts: EventRecorderParts
-  #known: ResourceVersion | undefined
+  #storedVersion: ResourceVersion | undefined
 
   constructor(parts: EventRecorderParts, from: ResourceVersion | undefined) {
     this.#parts = parts
     const kept = resourceVersion(parts.store.version(parts.key))
     const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
-    this.#known = joins ? kept : undefined
+    this.#storedVersion = joins ? kept : undefined
   }
 
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
@@ -239,14 +239,14 @@ class RecordedChanges implements EventRecorder {
     const { store, key, hooks } = this.#parts
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
-      const options = { since: this.#known, previous: tellsPrevious }
+      const options = { since: this.#storedVersion, previous: tellsPrevious }
       const previous = await store.apply(key, news, options)
       hooks.onRecorded('watch')
-      this.#known = versionOf(news.at(-1)) ?? this.#known
+      this.#storedVersion = versionOf(news.at(-1)) ?? this.#storedVersion
       if (!tellsPrevious) return events
       return events.map((event) => withPrevious(event, previous[news.indexOf(event)]))
     } catch (cause) {
-      this.#known = undefined
+      this.#storedVersion = undefined
       hooks.onStoreFailure(cause)
       return events
     }
@@ -255,8 +255,8 @@ class RecordedChanges implements EventRecorder {
   /** A bookmark at the stored version confirms that it is still the newest. */
   #isNews(event: WatchEvent): boolean {
     const version = versionOf(event)
-    if (this.#known === undefined || version === undefined) return false
-    const order = compareVersions(version, this.#known)
+    if (this.#storedVersion === undefined || version === undefined) return false
+    const order = compareVersions(version, this.#storedVersion)
     return order > 0 || (order === 0 && event.type === 'BOOKMARK')
   }
 

@@ -213,11 +213,11 @@ export class Recorder {
   }
 
   #stateOf(key: ObjectKey, exchange: Exchange, info: ResourceRequest): StoredState | undefined {
-    const found = this.#store.get(key)
-    if (found === undefined) return undefined
-    return found === 'absent'
+    const stored = this.#store.get(key)
+    if (stored === undefined) return undefined
+    return stored === 'absent'
       ? { version: '', confirmed: newestCoveringVersion(exchange, info, this.#store) ?? '' }
-      : { version: found.object.resourceVersion, confirmed: found.confirmedVersion }
+      : { version: stored.object.resourceVersion, confirmed: stored.confirmedVersion }
   }
 
   /**
@@ -232,9 +232,9 @@ export class Recorder {
     const confirmed = resourceVersion(before?.confirmed)
     if (!before || given === undefined || confirmed === undefined) return false
     if (given === before.version || compareVersions(given, confirmed) > 0) return false
-    const found = this.#store.get(key)
-    const version = typeof found === 'object' ? found.object.resourceVersion : ''
-    return found !== undefined && version === before.version
+    const stored = this.#store.get(key)
+    const version = typeof stored === 'object' ? stored.object.resourceVersion : ''
+    return stored !== undefined && version === before.version
   }
 
   /** Removes a deleted object in every representation. The answer itself is not stored. */

@@ -30,13 +30,13 @@ export const requestBaseline = (
  */
 export function replacesStored(
   version: string,
-  asked: RequestBaseline,
+  baseline: RequestBaseline,
   kept: string | undefined,
 ): boolean {
   const [given, known] = [resourceVersion(version), resourceVersion(kept)]
   if (given === undefined) return false
   if (known === undefined || compareVersions(given, known) >= 0) return true
-  const { storedVersion: before, isConsistent } = asked
+  const { storedVersion: before, isConsistent } = baseline
   if (!isConsistent || before === undefined) return false
   return compareVersions(given, before) < 0 && compareVersions(before, known) <= 0
 }

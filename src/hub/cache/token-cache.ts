@@ -57,12 +57,12 @@ export class TokenCache {
     const { partition, namespace } = key
     const pod = podOfToken(key.name)
     if (pod && listsPods) {
-      const found = this.#store.get({ partition, gvr: pods, namespace, name: pod.name })
-      if (typeof found !== 'object' || found.object.uid !== pod.uid) return false
+      const stored = this.#store.get({ partition, gvr: pods, namespace, name: pod.name })
+      if (typeof stored !== 'object' || stored.object.uid !== pod.uid) return false
     }
-    const found = this.#store.get(key)
-    if (typeof found !== 'object') return false
-    const { exp } = claimsOf(tokenIn({ encoding, ...found }))?.claims ?? {}
+    const stored = this.#store.get(key)
+    if (typeof stored !== 'object') return false
+    const { exp } = claimsOf(tokenIn({ encoding, ...stored }))?.claims ?? {}
     return (claimTimeMs(exp) ?? 0) > now()
   }
 }

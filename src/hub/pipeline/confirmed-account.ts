@@ -80,8 +80,8 @@ async function holderOf(
   const { signal } = giveUp
   try {
     for (const version of versions) {
-      const asked = review(exchange, version, signal)
-      const reply = await forward(asked, { onOutcome })
+      const request = review(exchange, version, signal)
+      const reply = await forward(request, { onOutcome })
       const text = await wholeText(reply.source, mostBytes)
       if (reply.status === 201 && isFromApiServer(reply.headers)) return userIn(text)
       if (reply.status !== 404) break

@@ -269,16 +269,17 @@ export class FilteredWatch {
     const begins = from === undefined && this.#position === undefined
     for (const event of group) {
       const isEnd = event.type === 'BOOKMARK' && event.initialEventsEnd
-      const told = versionOf(event)
-      if (!told) continue
+      const version = versionOf(event)
+      if (!version) continue
       if (begins && this.#position === undefined) {
         // Initial events are unordered until a bookmark marks their end.
         if (event.type !== 'BOOKMARK') continue
-        if (isEnd) shown.recordList(audience, stateOf(this.#chain), told)
-        this.#position = told
+        if (isEnd) shown.recordList(audience, stateOf(this.#chain), version)
+        this.#position = version
         this.#changed ||= this.#differencesDue
         this.#differencesDue = false
-      } else if (!this.#position || compareVersions(told, this.#position) > 0) this.#position = told
+      } else if (!this.#position || compareVersions(version, this.#position) > 0)
+        this.#position = version
     }
     const { length } = this.#uncompared
     if (length === 0) return

@@ -52,8 +52,8 @@ export function asNotOlderThan(exchange: Exchange, version: ResourceVersion): Ex
   if (!info.isResource || (info.verb !== 'list' && info.verb !== 'watch')) return undefined
   const { query } = info
   const isWatch = info.verb === 'watch'
-  const asked = query.get('resourceVersion') ?? ''
-  const isOfAnyAge = asked === '' || asked === '0'
+  const requested = query.get('resourceVersion') ?? ''
+  const isOfAnyAge = requested === '' || requested === '0'
   if (isWatch && !isTrue(query.get('sendInitialEvents'))) {
     // An API server treats a watch from any version as a WatchList, unless it says otherwise.
     if (!isOfAnyAge || query.has('sendInitialEvents')) return undefined
@@ -61,7 +61,7 @@ export function asNotOlderThan(exchange: Exchange, version: ResourceVersion): Ex
   if (!areValidListOptions(query, isWatch)) return undefined
   const options = listOptionsOf(query, isWatch, true)
   if (options.continue !== '' || (!isWatch && !isOfAnyAge && isExactList(options))) return undefined
-  if (!isOfAnyAge && !isNewer(version, asked)) return exchange
+  if (!isOfAnyAge && !isNewer(version, requested)) return exchange
   const least = new URLSearchParams(query)
   least.set('resourceVersion', version)
   least.set('resourceVersionMatch', 'NotOlderThan')

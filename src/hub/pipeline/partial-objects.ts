@@ -47,16 +47,16 @@ function passes(
   for (const who of [identity, sharedIdentity]) {
     for (const encoding of encodings) {
       const representation = objectRepresentation(encoding).key
-      const found = store.get({
+      const stored = store.get({
         partition: { identity: who, representation },
         gvr,
         namespace,
         name,
       })
-      if (typeof found !== 'object') continue
-      const whole = found.object
+      if (typeof stored !== 'object') continue
+      const whole = stored.object
       if (whole.resourceVersion !== resourceVersion || whole.uid !== uid) continue
-      return chain.apply(found.gvk, encoding, whole) !== undefined
+      return chain.apply(stored.gvk, encoding, whole) !== undefined
     }
   }
   return true

@@ -31,7 +31,7 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
   using _patience = after(patienceMs, () => giveUp.abort(new Error('no answer in time')))
   using _rest = { [Symbol.dispose]: () => giveUp.abort(new Error('read')) }
   const { headers, body: _body, content: _content, ...rest } = exchange
-  const asked: Exchange = {
+  const request: Exchange = {
     ...rest,
     method: 'GET',
     url: path,
@@ -44,7 +44,7 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
     representations: [],
     signal: giveUp.signal,
   }
-  const reply = await forward(asked, { onOutcome: () => undefined })
+  const reply = await forward(request, { onOutcome: () => undefined })
   const text = await wholeText(reply.source, mostBytes)
   if (reply.status !== 200) throw new Error(`${path} was answered ${reply.status}`)
   // A gateway that authenticates people may publish its own keys at the same path.

@@ -25,13 +25,13 @@ export function withRequestInfo(
  */
 export function withIdentity(rules: AuthenticationRules) {
   return (next: Handler<Exchange, WireReply>): Handler<ParsedRequest, WireReply> =>
-    async (asked) => {
-      const caller = await authenticate(asked, rules)
+    async (request) => {
+      const caller = await authenticate(request, rules)
       return next({
-        ...asked,
+        ...request,
         ...caller,
-        component: componentOf(asked.headers.get('user-agent')),
-        representations: representationsOf(asked.headers.get('accept'), asked.info.query),
+        component: componentOf(request.headers.get('user-agent')),
+        representations: representationsOf(request.headers.get('accept'), request.info.query),
       })
     }
 }

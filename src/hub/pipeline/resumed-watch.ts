@@ -50,13 +50,13 @@ export async function resumedWatch(
   const chain = chainNow()
   const isTracked = chain !== undefined || shown.has(audience)
   const from = continuesFrom(info)
-  const debt = isTracked && from ? formerChains(parts, audience, info, chain, from) : nothing
-  if (typeof debt === 'string') {
-    hooks.onExpired(audience, debt)
+  const former = isTracked && from ? formerChains(parts, audience, info, chain, from) : nothing
+  if (typeof former === 'string') {
+    hooks.onExpired(audience, former)
     shown.recordRelist(audience, stateOf(chain))
-    return expiredReply(representation, debt)
+    return expiredReply(representation, former)
   }
-  if (isTracked && debt.length === 0) await shown.begin(audience, stateOf(chain), from)
+  if (isTracked && former.length === 0) await shown.begin(audience, stateOf(chain), from)
   const ending = new AbortController()
   follow(exchange.signal, ending)
   const unread = await next({ ...exchange, signal: ending.signal })
@@ -73,7 +73,7 @@ export async function resumedWatch(
     onChange,
     chain,
     ...(from && { from }),
-    former: debt.flatMap((each) => judging(each) ?? []),
+    former: former.flatMap((each) => judging(each) ?? []),
     bookmarks: isTrue(info.query.get('allowWatchBookmarks')),
     giveUp: () => ending.abort(),
   })
@@ -86,11 +86,11 @@ const unchanged: MapChain = (chain) => chain
 
 /** One result for each chain. */
 function partialChains(store: ObjectStore, exchange: Exchange, info: ResourceRequest): MapChain {
-  const known = new WeakMap<FilterChain, FilterChain>()
+  const mapped = new WeakMap<FilterChain, FilterChain>()
   return (chain) => {
     if (!chain) return undefined
-    const judging = known.get(chain) ?? chainForPartial(chain, store, exchange, info)
-    known.set(chain, judging)
+    const judging = mapped.get(chain) ?? chainForPartial(chain, store, exchange, info)
+    mapped.set(chain, judging)
     return judging
   }
 }

@@ -131,7 +131,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   readonly #reject: (cause: NoAnswer) => void
   #links: readonly Disposable[] = []
   #giveUpLink: Disposable | undefined
-  readonly #body = new UpstreamBody(() => this.#letGo())
+  readonly #body = new UpstreamBody(() => this.#releaseLinks())
   #state: 'connecting' | 'sent' | 'held' | 'answered' | 'failed' = 'connecting'
   #controller: Dispatcher.DispatchController | undefined
   #reply: UpstreamReply | undefined
@@ -245,7 +245,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   #release(): void {
     this.#endPatience()
-    this.#letGo()
+    this.#releaseLinks()
   }
 
   #endPatience(): void {
@@ -253,7 +253,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#hold?.[Symbol.dispose]()
   }
 
-  #letGo(): void {
+  #releaseLinks(): void {
     for (const link of this.#links) link[Symbol.dispose]()
   }
 }

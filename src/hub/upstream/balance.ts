@@ -42,8 +42,8 @@ export function balancer(mode: BalanceMode): Balancer {
     const key = keyOf(asker)
     const preferred = prefer(key, all)
     if (preferred.length === 1 && preferred[0]?.availability === 'ready') return preferred
-    const withAvailability = (wanted: Availability) =>
-      preferred.filter((one) => one.availability === wanted)
+    const withAvailability = (tier: Availability) =>
+      preferred.filter((one) => one.availability === tier)
     const ready = withAvailability('ready')
     const waits = (one: LoadBalancedHost): boolean =>
       share(`${key} ${one.origin}`) >= one.slowStartWeight

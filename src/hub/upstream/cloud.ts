@@ -137,9 +137,9 @@ export class Cloud implements Disposable {
   replace(origins: readonly string[]): void {
     if (origins.length === 0) return
     const before = this.#upstreams
-    const known = new Map(before.map((upstream) => [upstream.origin, upstream]))
+    const existing = new Map(before.map((upstream) => [upstream.origin, upstream]))
     this.#upstreams = [...new Set(origins)].map(
-      (origin) => known.get(origin) ?? this.#build(origin),
+      (origin) => existing.get(origin) ?? this.#build(origin),
     )
     for (const upstream of before) {
       if (this.#upstreams.includes(upstream)) continue

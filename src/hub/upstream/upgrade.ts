@@ -57,7 +57,7 @@ export function upgrader(
       from: 'cloud',
       finalStatus: answered,
       take: (socket, head) => {
-        tellers.set(socket, tell)
+        answerCallbacks.set(socket, tell)
         const late = after(answerMs, () => socket.destroy())
         void answered.then(() => late[Symbol.dispose]())
         upstreamSocket.on('data', () => upstream.received())
@@ -84,7 +84,7 @@ export function upgrader(
  * Called with the code of the answer, by the client's socket: http-proxy's events identify the
  * request by nothing else.
  */
-const tellers = new WeakMap<Duplex, (code: number) => void>()
+const answerCallbacks = new WeakMap<Duplex, (code: number) => void>()
 
 async function upgradingProxy(): Promise<HttpProxy> {
   // http-proxy reads util._extend when it loads. Node prints a deprecation warning at its first
@@ -98,7 +98,7 @@ async function upgradingProxy(): Promise<HttpProxy> {
   proxy.on('proxyReqWs', (request, client, socket) => {
     // http-proxy would rewrite the path, and merge double slashes.
     request.path = client.url ?? '/'
-    request.once('upgrade', () => tellers.get(socket)?.(101))
+    request.once('upgrade', () => answerCallbacks.get(socket)?.(101))
     answerRefusals(request, socket)
   })
   proxy.on('error', (_error, _request, socket) => {
@@ -181,7 +181,7 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
   process.nextTick(() => {
     request.removeAllListeners('response').once('response', (response: IncomingMessage) => {
       const { statusCode = 0, statusMessage = '' } = response
-      tellers.get(socket)?.(statusCode)
+      answerCallbacks.get(socket)?.(statusCode)
       const headers = new HeaderList(response.rawHeaders).without((name) => ofFraming.has(name))
       socket.write(closingHead(statusCode, statusMessage, headers), 'latin1')
       response.pipe(socket)

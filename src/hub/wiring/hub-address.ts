@@ -125,25 +125,25 @@ export class ReachableAddress implements Disposable {
 
   async #outcome(): Promise<ProbeOutcome> {
     const why = this.#refusal()
-    const wanted = this.#configured()
-    if (why !== undefined || !wanted) return { kind: 'refused', why: why ?? '' }
+    const configured = this.#configured()
+    if (why !== undefined || !configured) return { kind: 'refused', why: why ?? '' }
     const { hostNetworkNode } = this.#parts.pods
-    const seen = await reach(wanted, this.#parts.ca() ?? '')
+    const seen = await reach(configured, this.#parts.ca() ?? '')
     if ('kind' in seen) return seen
-    if (isLoopback(seen.remoteAddress) && !hostNetworkNode) return onLoopback(wanted)
+    if (isLoopback(seen.remoteAddress) && !hostNetworkNode) return onLoopback(configured)
     const own = new X509Certificate(this.#parts.certificate())
     if (seen.certificate.equals(own.raw)) return { kind: 'reached' }
-    return { kind: 'refused', why: `another server answers at ${shownAs(wanted)}` }
+    return { kind: 'refused', why: `another server answers at ${shownAs(configured)}` }
   }
 
   /** Why no probe is needed; `undefined`: one is. */
   #refusal(): string | undefined {
-    const wanted = this.#configured()
+    const configured = this.#configured()
     const { hostNetworkNode } = this.#parts.pods
-    if (!wanted) return 'there is no --hub-address'
+    if (!configured) return 'there is no --hub-address'
     if (this.#parts.ca() === undefined)
       return 'the credentials of the hub name no authority of the cluster'
-    return isLoopback(wanted.host) && !hostNetworkNode ? onLoopback(wanted).why : undefined
+    return isLoopback(configured.host) && !hostNetworkNode ? onLoopback(configured).why : undefined
   }
 
   /** A port of 0 means the port of the TLS proxy. */
@@ -209,10 +209,10 @@ function reach(address: HubAddress, ca: string): Promise<TlsPeer | ProbeOutcome>
   const { host, port } = address
   return new Promise((resolve) => {
     const socket = connect({ host, port, ca, ...(isIP(host) === 0 && { servername: host }) })
-    const over = (found: TlsPeer | ProbeOutcome): void => {
+    const over = (result: TlsPeer | ProbeOutcome): void => {
       silence[Symbol.dispose]()
       socket.destroy()
-      resolve(found)
+      resolve(result)
     }
     const silence = after(connectMs, () =>
       over({ kind: 'silent', why: `${shownAs(address)} does not answer` }),

@@ -116,9 +116,9 @@ export class FilterInputs implements AsyncDisposable {
       for (const name of names) this.#needed.add(name)
       this.#startInformers()
     }
-    const wanted = [...names]
-    this.#retryFailed(wanted)
-    return wanted.some((name) => this.#isPending(name)) ? this.#ensured(wanted) : undefined
+    const needed = [...names]
+    this.#retryFailed(needed)
+    return needed.some((name) => this.#isPending(name)) ? this.#ensured(needed) : undefined
   }
 
   /**

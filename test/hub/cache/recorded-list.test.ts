@@ -28,12 +28,12 @@ function staged(): Replacement & { readonly dropped: () => boolean } {
 }
 
 const pods = keyOf('/api/v1/pods')
-const asked = { storedVersion: undefined, isConsistent: true }
+const baseline = { storedVersion: undefined, isConsistent: true }
 
 void t.test('a token leads to what was staged for it, once', async (t) => {
   const pages = new PagedLists()
   const replacement = staged()
-  pages.put(pods, 'next', { replacement, asked })
+  pages.put(pods, 'next', { replacement, baseline })
   t.equal(pages.take(pods, 'next')?.replacement, replacement)
   t.equal(pages.take(pods, 'next'), undefined)
   t.notOk(replacement.dropped())
@@ -41,7 +41,7 @@ void t.test('a token leads to what was staged for it, once', async (t) => {
 
 void t.test('a token of another collection leads nowhere', async (t) => {
   const pages = new PagedLists()
-  pages.put(pods, 'next', { replacement: staged(), asked })
+  pages.put(pods, 'next', { replacement: staged(), baseline })
   const others = [
     keyOf('/api/v1/services'),
     keyOf('/api/v1/namespaces/default/pods'),
@@ -60,8 +60,8 @@ void t.test('a token of another collection leads nowhere', async (t) => {
 void t.test('what a repeated page displaces is dropped', async (t) => {
   const pages = new PagedLists()
   const [first, second] = [staged(), staged()]
-  pages.put(pods, 'next', { replacement: first, asked })
-  pages.put(pods, 'next', { replacement: second, asked })
+  pages.put(pods, 'next', { replacement: first, baseline })
+  pages.put(pods, 'next', { replacement: second, baseline })
   t.ok(first.dropped())
   t.equal(pages.take(pods, 'next')?.replacement, second)
 })
@@ -70,7 +70,7 @@ void t.test('so many lists may wait, and the oldest makes room', async (t) => {
   const pages = new PagedLists()
   const waiting = Array.from({ length: 70 }, staged)
   for (const [i, replacement] of waiting.entries())
-    pages.put(pods, `next-${i}`, { replacement, asked })
+    pages.put(pods, `next-${i}`, { replacement, baseline })
   t.strictSame(
     waiting.map((each) => each.dropped()),
     waiting.map((_, i) => i < 70 - 64),
@@ -82,10 +82,10 @@ void t.test('a caller that begins many lists displaces its own only', async (t) 
   const identity = 'token:x' as typeof pods.partition.identity
   const ofOther = { ...pods, partition: { ...pods.partition, identity } }
   const replacement = staged()
-  pages.put(ofOther, 'next', { replacement, asked })
+  pages.put(ofOther, 'next', { replacement, baseline })
   const waiting = Array.from({ length: 70 }, staged)
   for (const [i, replacement] of waiting.entries())
-    pages.put(pods, `next-${i}`, { replacement, asked })
+    pages.put(pods, `next-${i}`, { replacement, baseline })
   t.equal(pages.take(ofOther, 'next')?.replacement, replacement)
   t.equal(waiting.filter((each) => each.dropped()).length, 7)
 })
@@ -95,9 +95,9 @@ void t.test('a list whose next page nobody asks for is let go', async (t) => {
   t.teardown(() => mock.timers.reset())
   const pages = new PagedLists()
   const [old, young] = [staged(), staged()]
-  pages.put(pods, 'old', { replacement: old, asked })
+  pages.put(pods, 'old', { replacement: old, baseline })
   mock.timers.tick(5 * 60_000 - 1)
-  pages.put(pods, 'young', { replacement: young, asked })
+  pages.put(pods, 'young', { replacement: young, baseline })
   t.notOk(old.dropped())
   mock.timers.tick(1)
   t.ok(old.dropped())

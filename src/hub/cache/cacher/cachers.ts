@@ -94,7 +94,7 @@ export class Cachers implements AsyncDisposable {
    * begins.
    */
   offline(exchange: Exchange, info: ResourceRequest): WatchReply | undefined {
-    const { resourceVersion: asked, sendInitialEvents } = listOptionsOf(info.query, true, true)
+    const { resourceVersion: requested, sendInitialEvents } = listOptionsOf(info.query, true, true)
     const { store } = this.#parts
     const source = coveringCollection(exchange, info, store)
     if (!source) return undefined
@@ -104,9 +104,9 @@ export class Cachers implements AsyncDisposable {
     using stored = cacher.stored()
     if (!stored) return undefined
     const { resourceVersion: version } = stored
-    refuseInvalidVersion(asked, version, 'watch')
-    const isAny = asked === '' || asked === '0'
-    const newer = refusalOfNewer(asked, version)
+    refuseInvalidVersion(requested, version, 'watch')
+    const isAny = requested === '' || requested === '0'
+    const newer = refusalOfNewer(requested, version)
     if (sendInitialEvents === true && newer) throw new StatusError(newer)
     // An API server that serves WatchLists treats a watch from any version as one, unless it says
     // otherwise. A client that knows a newer version waits, as at an API server: a list would show
@@ -114,7 +114,7 @@ export class Cachers implements AsyncDisposable {
     const start =
       (sendInitialEvents ?? isAny)
         ? ({ state: 'with-end' } as const)
-        : { from: isAny ? version : asked }
+        : { from: isAny ? version : requested }
     const selection = source.selection ?? everything
     const options = { ...this.#watchOptions({ exchange, info }, served), ...start }
     const key = JSON.stringify([
@@ -123,7 +123,7 @@ export class Cachers implements AsyncDisposable {
       info.query.get('fieldSelector'),
     ])
     const reply =
-      cacher.watch({ ...options, selected: { selection, key } }) ?? cacher.expired(asked)
+      cacher.watch({ ...options, selected: { selection, key } }) ?? cacher.expired(requested)
     return { ...reply, headers: withStaleness(reply.headers, exchange, cacher.confirmedAt) }
   }
 
@@ -236,8 +236,8 @@ export class Cachers implements AsyncDisposable {
     representation: Representation,
   ): ServedCacher {
     const id = collectionId(key)
-    const known = this.#served.get(id)
-    if (known) return known
+    const existing = this.#served.get(id)
+    if (existing) return existing
     const { store, upstream, connectivity, bounds, hooks } = this.#parts
     const clients: ServedCacher['clients'] = new Map()
     const isComparable = resourceVersion(store.version(key)) !== undefined

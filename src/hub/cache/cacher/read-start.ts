@@ -23,13 +23,13 @@ const delegated = { kind: 'delegated' } as const
 
 /** As apiserver pkg/storage/cacher reads the options. */
 export function watchStart({ query }: ResourceRequest): ReadStart {
-  const asked = query.get('resourceVersion') ?? ''
+  const requested = query.get('resourceVersion') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
-  const version = resourceVersion(asked)
-  if (version === undefined && asked !== '' && asked !== '0') return delegated
+  const version = resourceVersion(requested)
+  if (version === undefined && requested !== '' && requested !== '0') return delegated
   if (isTrue(query.get('sendInitialEvents'))) {
     if (match !== 'NotOlderThan') return delegated
-    if (asked === '') return { kind: 'consistent', bookmarkAtEnd: true }
+    if (requested === '') return { kind: 'consistent', bookmarkAtEnd: true }
     return { kind: 'state', notOlderThan: version, bookmarkAtEnd: true }
   }
   if (match !== '' || query.has('sendInitialEvents')) return delegated
@@ -40,12 +40,12 @@ export function watchStart({ query }: ResourceRequest): ReadStart {
 }
 
 export function listStart({ query }: ResourceRequest): ReadStart {
-  const asked = query.get('resourceVersion') ?? ''
+  const requested = query.get('resourceVersion') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
-  const version = resourceVersion(asked)
+  const version = resourceVersion(requested)
   if (query.get('continue') || (match !== '' && match !== 'NotOlderThan')) return delegated
-  if (asked === '') return { kind: 'consistent', bookmarkAtEnd: false }
-  if (asked === '0') return { kind: 'state', notOlderThan: undefined, bookmarkAtEnd: false }
+  if (requested === '') return { kind: 'consistent', bookmarkAtEnd: false }
+  if (requested === '0') return { kind: 'state', notOlderThan: undefined, bookmarkAtEnd: false }
   // With a limit it is a read of that exact version, page by page.
   const isPaged = Number(query.get('limit') ?? 0) !== 0
   if (version === undefined || isPaged) return delegated

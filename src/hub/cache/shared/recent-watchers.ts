@@ -27,16 +27,16 @@ export class RecentWatchers {
   /** Counts a watch of `reader` until disposed. */
   join(reader: string): Disposable {
     if (this.#readers.size >= mostReaders) this.hasOthers(reader)
-    const known = this.#readers.get(reader) ?? { open: 0, at: 0 }
-    known.open += 1
-    this.#readers.set(reader, known)
+    const watcher = this.#readers.get(reader) ?? { open: 0, at: 0 }
+    watcher.open += 1
+    this.#readers.set(reader, watcher)
     let open = true
     return {
       [Symbol.dispose]: () => {
         if (!open) return
         open = false
-        known.open -= 1
-        known.at = elapsed()
+        watcher.open -= 1
+        watcher.at = elapsed()
       },
     }
   }

@@ -37,16 +37,16 @@ async function may(
   const giveUp = new AbortController()
   using _patience = after(patienceMs, () => giveUp.abort(new Error('no verdict in time')))
   using _rest = { [Symbol.dispose]: () => giveUp.abort(new Error('read')) }
-  const question = {
+  const review = {
     kind: 'SelfSubjectAccessReview',
     apiVersion: 'authorization.k8s.io/v1',
     spec: { resourceAttributes: { verb, ...gvr } },
   }
   try {
     const type = mediaType('json')
-    const content = { type, bytes: Buffer.from(JSON.stringify(question)) }
-    const asked = { ...who, method: 'POST', url: path, accept: type, content } as const
-    const reply = await ask(ownRequest({ ...asked, signal: giveUp.signal }))
+    const content = { type, bytes: Buffer.from(JSON.stringify(review)) }
+    const request = { ...who, method: 'POST', url: path, accept: type, content } as const
+    const reply = await ask(ownRequest({ ...request, signal: giveUp.signal }))
     const text = await wholeText(reply.source, mostBytes)
     if (!isFromApiServer(reply.headers)) return undefined
     // Credentials that may not create a review may read nothing.
