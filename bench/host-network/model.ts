@@ -1,8 +1,9 @@
+import { requiredNodeAffinity } from '../../src/api/kube/node-affinity.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../../src/api/kube/json-at.ts'
 import { type Arm, pool } from './arms.ts'
-import { counted, networkOf, type Outcome, type Result, type Said } from './outcome.ts'
+import { counted, networkOf, type Outcome, type Result, type ReportedState } from './outcome.ts'
 import { meantFor, podOf, type Program, type Workload } from './workloads.ts'
 
 interface ModelNode {
@@ -109,7 +110,7 @@ const saysHostNetwork = ({ pod }: ModelPod): boolean => valueAt(pod, 'spec', 'ho
 const shownHostNetwork = (arm: Arm, pod: ModelPod): boolean =>
   arm.propagates || saysHostNetwork(pod)
 
-function saidOf(pod: ModelPod): Said {
+function saidOf(pod: ModelPod): ReportedState {
   const waits = pod.outcome === 'Stuck' || pod.outcome === 'Unschedulable'
   const phase = pod.outcome === 'Failed' ? 'Failed' : waits ? 'Pending' : 'Running'
   return `${phase} on ${networkOf(saysHostNetwork(pod))}`
@@ -136,14 +137,7 @@ const conflict = (a: readonly Json[], b: readonly Json[]): boolean =>
 function affinityHolds(pod: JsonObject, node: ModelNode): boolean {
   const selected = textAt(pod, 'spec', 'nodeSelector', nodePoolLabel)
   if (selected !== '' && !(node.hostNetwork && selected === pool)) return false
-  const terms = listAt(
-    pod,
-    'spec',
-    'affinity',
-    'nodeAffinity',
-    'requiredDuringSchedulingIgnoredDuringExecution',
-    'nodeSelectorTerms',
-  )
+  const terms = listAt(pod, ...requiredNodeAffinity, 'nodeSelectorTerms')
   const expressionHolds = (expression: Json): boolean => {
     if (
       textAt(expression, 'key') !== hostNetworkLabel ||

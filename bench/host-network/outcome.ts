@@ -17,7 +17,7 @@ export type Outcome = (typeof outcomes)[number]
 /** What became of one pod, and what the API says of it. */
 export interface Fate {
   readonly outcome: Outcome
-  readonly said: Said
+  readonly said: ReportedState
   /** Whether it runs, and on another network than the API says. */
   readonly misrepresented: boolean
 }
@@ -25,7 +25,7 @@ export interface Fate {
 /**
  * As much of a pod as anybody who reads the API has: its phase, and the network that it asks for.
  */
-export type Said = `${'Pending' | 'Running' | 'Failed'} on ${Network}`
+export type ReportedState = `${'Pending' | 'Running' | 'Failed'} on ${Network}`
 
 type Network = 'the pod network' | "the host's network"
 
@@ -35,7 +35,7 @@ export const networkOf = (hostNetwork: boolean): Network =>
 /** How many pods came to what, and what the API says of those that run against how they run. */
 export interface Result {
   readonly counts: Readonly<Partial<Record<Outcome, number>>>
-  readonly said: Readonly<Partial<Record<Said, number>>>
+  readonly said: Readonly<Partial<Record<ReportedState, number>>>
   /** Pods that run on another network than the API says. */
   readonly misrepresented: number
 }

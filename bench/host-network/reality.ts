@@ -13,7 +13,7 @@ import {
   networkOf,
   type Outcome,
   type Result,
-  type Said,
+  type ReportedState,
   sameResult,
 } from './outcome.ts'
 import type { RealPlane } from './plane.ts'
@@ -147,7 +147,7 @@ export class Reality {
     const says = valueAt(pod, 'spec', 'hostNetwork') === true
     const runs = node && (await sharesNetwork(node, name))
     const misrepresented = runs !== undefined && outcome !== 'Stuck' && runs !== says
-    const said = `${textAt(pod, 'status', 'phase')} on ${networkOf(says)}` as Said
+    const said = `${textAt(pod, 'status', 'phase')} on ${networkOf(says)}` as ReportedState
     return { name, node: node?.name ?? '', outcome, said, misrepresented, restarts }
   }
 

@@ -138,7 +138,7 @@ export async function startCluster(
         bundles = undefined
       })
       const keeper = bundles
-      serving.onChange(() => void keeper.look())
+      serving.onChange(() => void keeper.reconcile())
       await logMissingPolicies(api, {
         log,
         webhooks: service,

@@ -4,7 +4,7 @@ import type { JsonObject } from '../api/kube/json.ts'
 import { isConflict } from './api/failure.ts'
 import type { ApiServer } from './api/api-server.ts'
 
-/** What an Event is about. */
+/** The object that an Event is about. */
 export interface Regarding {
   readonly apiVersion: string
   readonly kind: string
@@ -59,7 +59,7 @@ export async function recordEvent(
   }
 }
 
-/** The same for the same words about the same object, in every replica and each of its lives. */
+/** Equal for the same message about the same object, in every replica and after each restart. */
 const digestOf = (about: Regarding, said: EventMessage): string =>
   createHash('sha256')
     .update(JSON.stringify([about.kind, about.uid, said.reason, said.message]))

@@ -50,7 +50,7 @@ interface AdmittedBody {
   readonly bytes: number
   readonly end: LightAbort
   isWhole: boolean
-  looks: number
+  ticks: number
   silent: number
 }
 
@@ -58,7 +58,7 @@ interface QueuedBody {
   readonly address: string
   readonly bytes: number
   readonly turn: PromiseWithResolvers<AdmittedBody>
-  looks: number
+  ticks: number
 }
 
 /**
@@ -74,7 +74,7 @@ export class ReviewBodies implements Disposable {
   readonly #counted = new Set<AdmittedBody>()
   readonly #waiting = new Set<QueuedBody>()
   #bytes = 0
-  #looking: Disposable | undefined
+  #ticking: Disposable | undefined
 
   /**
    * All bodies that are read or reviewed may have `most` bytes together, which is at least the
@@ -110,11 +110,11 @@ export class ReviewBodies implements Disposable {
   }
 
   #queue(address: string, bytes: number): QueuedBody {
-    const waiting = { address, bytes, turn: Promise.withResolvers<AdmittedBody>(), looks: 0 }
+    const waiting = { address, bytes, turn: Promise.withResolvers<AdmittedBody>(), ticks: 0 }
     this.#waiting.add(waiting)
     this.#admit()
     if (this.#waiting.size > mostQueued) this.#refuseLatest()
-    this.#looking ??= every(tickMs, () => this.#look())
+    this.#ticking ??= every(tickMs, () => this.#tick())
     return waiting
   }
 
@@ -129,7 +129,7 @@ export class ReviewBodies implements Disposable {
       this.#waiting.delete(next)
       const { address, bytes } = next
       const end = new LightAbort()
-      const counted = { address, bytes, end, isWhole: false, looks: 0, silent: 0 }
+      const counted = { address, bytes, end, isWhole: false, ticks: 0, silent: 0 }
       this.#counted.add(counted)
       this.#bytes += bytes
       next.turn.resolve(counted)
@@ -168,28 +168,28 @@ export class ReviewBodies implements Disposable {
     return new StatusError(tooManyRequests('too many reviews at once, please try again later', 1))
   }
 
-  #look(): void {
+  #tick(): void {
     for (const counted of this.#counted) {
       if (counted.isWhole) continue
-      counted.looks++
+      counted.ticks++
       counted.silent++
-      if (counted.silent > idleTicks || counted.looks > arrivalTicks)
+      if (counted.silent > idleTicks || counted.ticks > arrivalTicks)
         this.#end(counted, timeout('the body of the review did not arrive in time'))
     }
     this.#makeRoom()
     for (const waiting of this.#waiting) {
-      waiting.looks++
-      if (waiting.looks > queueTicks) this.#refuse(waiting, this.#full())
+      waiting.ticks++
+      if (waiting.ticks > queueTicks) this.#refuse(waiting, this.#full())
     }
     if (this.#counted.size + this.#waiting.size > 0) return
-    this.#looking?.[Symbol.dispose]()
-    this.#looking = undefined
+    this.#ticking?.[Symbol.dispose]()
+    this.#ticking = undefined
   }
 
   /** Ends bodies that have been on their way for long, until none waits. */
   #makeRoom(): void {
     while (this.#waiting.size > 0) {
-      const slow = [...this.#counted].filter(({ isWhole, looks }) => !isWhole && looks > graceTicks)
+      const slow = [...this.#counted].filter(({ isWhole, ticks }) => !isWhole && ticks > graceTicks)
       const most = mostOf(heldBy(slow))
       const oldest = slow.find(({ address }) => address === most)
       if (!oldest) return
@@ -205,7 +205,7 @@ export class ReviewBodies implements Disposable {
 
   /** Stops the checks, for a listener that has closed. */
   [Symbol.dispose](): void {
-    this.#looking?.[Symbol.dispose]()
+    this.#ticking?.[Symbol.dispose]()
   }
 }
 

@@ -58,10 +58,7 @@ export type RefusalReason = ShedReason | 'unauthenticated'
 /** API servers use HTTP/1.1, with one connection for each concurrent review. */
 export const mostConnections = 1_000
 
-/**
- * What they may hold together, estimated for the worst; where no caller is proven half of it is
- * what counts.
- */
+/** The estimated memory of all connections at worst; half of it while no caller is proven. */
 export const connectionsMemory = 256 * 1024 * 1024
 
 /**
@@ -122,7 +119,7 @@ function credentialsOf({ certificate, clientCa }: WebhookOptions): ServingCreden
   return { certificate: cert, key, ...(ca !== undefined && { clientCa: ca }) }
 }
 
-/** What requests are answered by. */
+/** The options and budgets of all requests. */
 interface Answering extends WebhookOptions {
   readonly admissions: ReviewBodies
   readonly conversions: ReviewBodies

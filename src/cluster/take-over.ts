@@ -117,8 +117,8 @@ function templateOf(configuration: JsonObject): readonly JsonObject[] | undefine
 }
 
 /**
- * What `--controllers` leaves on (k8s.io/controller-manager: a name, `-name`, `*`; the first that
- * fits counts).
+ * Whether `--controllers` enables the NodePool controller (k8s.io/controller-manager: a name,
+ * `-name`, `*`; the first match counts).
  */
 function runsNodePools(args: readonly string[]): boolean {
   const listed = controllersOf(args)

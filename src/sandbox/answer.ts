@@ -18,7 +18,7 @@ const priorityLevel = randomUUID()
 /** Bodies larger than this are compressed for clients that take it. */
 const compressedFrom = 128 * 1024
 
-/** What Go holds back before it gives up knowing the length. */
+/** The size up to which Go buffers a body and sends its length. */
 const lengthKnownTo = 2048
 
 export interface ResponseBody {

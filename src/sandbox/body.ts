@@ -12,7 +12,7 @@ import {
 } from '../api/kube/status.ts'
 import { fromProtobuf, ProtobufError } from './protobuf.ts'
 
-/** What kube-apiserver takes in one body. */
+/** The largest body that kube-apiserver accepts. */
 const limit = 3 * 1024 * 1024
 
 /** The whole body. Throws a StatusError 413 for one that is too large. */

@@ -11,7 +11,7 @@ import type { User } from './users.ts'
 import type { Watches } from './watches.ts'
 import type { WatchSettings } from './watch.ts'
 
-/** What answers are made from. */
+/** The state and settings that answers depend on. */
 export interface Api {
   readonly registry: Registry
   readonly tokens: Tokens

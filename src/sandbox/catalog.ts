@@ -30,7 +30,7 @@ export class Catalog {
     this.#custom.set(definition.metadata.name, kindsOf(definition))
   }
 
-  /** What it served goes, for the caller to take out its objects. */
+  /** Stops serving the kinds of a definition; the caller removes their objects. */
   forget(name: string): readonly Kind[] {
     const gone = this.#custom.get(name) ?? []
     this.#custom.delete(name)

@@ -57,7 +57,7 @@ export function listText(kind: Kind, metadata: JsonObject, objects: readonly Kub
   return `{"apiVersion":"${apiVersion}","items":[${items}],"kind":"${kind.kind}List","metadata":${jsonText(sorted)}}`
 }
 
-/** What a list holds, as a value. */
+/** A list as a value. */
 export const listObject = (
   gvk: GVK,
   metadata: JsonObject,

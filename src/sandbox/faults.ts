@@ -25,7 +25,7 @@ interface FaultyServer {
   close(): Promise<void>
 }
 
-/** What goes wrong on demand. Each fault lasts until it is disposed. */
+/** Injects faults. Each lasts until it is disposed of. */
 export class Faults {
   readonly #rules = new Set<Rule>()
   readonly #changed = new Broadcast()

@@ -75,7 +75,7 @@ function kind(apiVersion: string, name: string, resource: string, entry: Entry =
   }
 }
 
-/** What only answers to create, and is kept nowhere. */
+/** A resource that only answers create, and stores nothing. */
 const review = (apiVersion: string, name: string, resource: string, entry: Entry = {}): Kind =>
   kind(apiVersion, name, resource, { verbs: ['create'], ...entry })
 

@@ -9,7 +9,7 @@ export interface ResponseFormat {
   readonly projection: Projection
   /** Of meta.k8s.io, for Table and PartialObjectMetadata. */
   readonly version: string
-  /** What a Table's rows carry. */
+  /** The object in each row of a Table. */
   readonly include: 'None' | 'Metadata' | 'Object'
   readonly pretty: boolean
 }

@@ -49,9 +49,7 @@ export function orderedMetadata(metadata: JsonObject): JsonObject {
 const isEmpty = (value: Json): boolean =>
   Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0
 
-/**
- * The same value with the members of every object sorted by name, as custom resources are written.
- */
+/** Sorts the members of every object by name, as custom resources are written. */
 export function sortedDeep(value: Json): Json {
   if (Array.isArray(value)) return value.map(sortedDeep)
   if (!isObject(value)) return value

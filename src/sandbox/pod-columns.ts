@@ -31,7 +31,7 @@ function phase(pod: KubeObject): Json {
       : 'Terminating'
 }
 
-/** What keeps a container from running; where several have a reason, the first counts. */
+/** The reason why a container does not run: that of the first one with a reason. */
 function waitingReason(all: readonly Json[]): string | undefined {
   for (const status of all) {
     const waiting = optionalTextAt(status, 'state', 'waiting', 'reason')

@@ -10,10 +10,7 @@ import type { JsonObject } from '../api/kube/json.ts'
 
 export { ProtobufError } from '../api/codec/protobuf/message/error.ts'
 
-/**
- * What every object begins with; an envelope follows (apimachinery
- * pkg/runtime/serializer/protobuf).
- */
+/** Precedes every object, before its envelope (apimachinery pkg/runtime/serializer/protobuf). */
 const magic = Buffer.from('k8s\0')
 
 /**

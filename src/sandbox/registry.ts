@@ -28,7 +28,7 @@ export interface WriteOptions {
   readonly dryRun: boolean
 }
 
-/** What a delete left: an object that goes on until its grace is over, or one that is gone. */
+/** The object after a delete: waiting for its grace period or finalizers, or removed. */
 export interface DeleteResult {
   readonly object: KubeObject
   readonly gone: boolean

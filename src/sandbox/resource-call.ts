@@ -15,7 +15,7 @@ export interface ResourceCall extends Call {
   readonly kind: Kind
 }
 
-/** What form the answer takes. Throws a StatusError 406. */
+/** Negotiates the format of the answer. Throws a StatusError 406. */
 export const formatOf = ({ kind, seen, info }: ResourceCall): ResponseFormat =>
   negotiate(seen, {
     protobuf: !kind.custom && hasProtobuf(gvkOf(kind)),

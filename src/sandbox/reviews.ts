@@ -28,9 +28,9 @@ export async function answerReview(api: Api, call: ResourceCall): Promise<void> 
   sendObject(call, gvkOf(kind), answered, format, { status: 201 })
 }
 
-type Answerer = (api: Api, call: ResourceCall, asked: JsonObject) => JsonObject
+type Handler = (api: Api, call: ResourceCall, asked: JsonObject) => JsonObject
 
-const answers: Record<string, Answerer> = {
+const answers: Record<string, Handler> = {
   SelfSubjectReview: (_api, { user }) => ({
     metadata: { creationTimestamp: timestamp(now()) },
     status: { userInfo: userInfo(user) },

@@ -12,7 +12,7 @@ import type { Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 import { labelsOf } from './storage.ts'
 
-/** What of a kind a request is about. */
+/** Selects objects of a kind by namespace and selectors. */
 export interface SelectionPredicate {
   /** Whether anything but the namespace narrows it. */
   readonly selective: boolean

@@ -16,12 +16,10 @@ export interface StorageEvent {
   readonly previous?: KubeObject
 }
 
-/** What readers see: the whole storage, or a storage that lags behind. */
+/** The storage as readers see it: whole, or lagging. */
 export interface View {
   readonly version: number
-  /**
-   * What a read that names no version sees: etcd's own, however far behind the server's cache is.
-   */
+  /** The version of a read that names none: etcd's, even where the server's cache lags. */
   readonly newest: number
   /** Changes up to this version are compacted: no older version can be read. */
   readonly compacted: number
@@ -148,7 +146,7 @@ export class Storage implements View {
   }
 }
 
-/** What a server shows that is always `versions` writes behind. */
+/** The view of a server that is always `versions` writes behind. */
 export class LaggingView implements View {
   readonly #storage: Storage
   readonly #versions: number

@@ -15,15 +15,15 @@ import { nameOf, type ResourceCall } from './resource-call.ts'
 
 /** False for subresources that are a part of their object: those are read and written as it is. */
 export async function answerSubresource(api: Api, call: ResourceCall): Promise<boolean> {
-  const answerer = answerers[`${call.kind.gvr.resource}/${call.info.subresource ?? ''}`]
-  if (!answerer) return false
-  await answerer(api, call)
+  const handler = handlers[`${call.kind.gvr.resource}/${call.info.subresource ?? ''}`]
+  if (!handler) return false
+  await handler(api, call)
   return true
 }
 
-type Answerer = (api: Api, call: ResourceCall) => Promise<void> | void
+type Handler = (api: Api, call: ResourceCall) => Promise<void> | void
 
-const answerers: Record<string, Answerer> = {
+const handlers: Record<string, Handler> = {
   'serviceaccounts/token': requestToken,
   'pods/log': log,
   'pods/binding': bind,

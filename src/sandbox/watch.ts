@@ -122,8 +122,8 @@ function selected(view: View, { kind, selection }: WatchRequest): KubeObject[] {
 const sortKey = ({ metadata }: KubeObject): string => namespacedName(metadata)
 
 /**
- * What a change means to a watch: an object that newly passes its selectors is added to it, one
- * that newly fails is deleted.
+ * The event for a change in a watch with selectors: an object that newly matches is added, and one
+ * that no longer matches is deleted.
  */
 function eventOf(
   { kind, selection }: WatchRequest,

@@ -25,8 +25,8 @@ export const graceful = (object: KubeObject): boolean =>
   Number(valueAt(object, 'metadata', 'deletionGracePeriodSeconds') ?? 0) > 0
 
 /**
- * What the new object is made of: metadata as given but for what the server owns, and either all
- * but status or status alone.
+ * Merges an update: metadata as given except for what the server owns, and either everything but
+ * the status or the status alone.
  */
 export function mergedUpdate(
   kind: Kind,

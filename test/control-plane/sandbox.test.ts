@@ -6,7 +6,13 @@ import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { versionBefore } from '../kit/cluster/releases.ts'
 import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
-import { adminOf, clientOf, type Asked, type Answered, type Client } from '../sandbox/client.ts'
+import {
+  adminOf,
+  clientOf,
+  type ClientRequest,
+  type ClientResponse,
+  type Client,
+} from '../sandbox/client.ts'
 
 /** What the API server in memory answers as. */
 const likeness = '1.35'
@@ -17,7 +23,7 @@ const skip =
     `the API server in memory answers as Kubernetes ${likeness}: ${older} has no generation of pods, no WatchList by default, or other words`) ??
   false
 
-const write = (method: string, body: unknown, type = 'application/json'): Asked => ({
+const write = (method: string, body: unknown, type = 'application/json'): ClientRequest => ({
   method,
   headers: { 'Content-Type': type, Accept: 'application/json' },
   body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -53,8 +59,8 @@ const leases = '/apis/coordination.k8s.io/v1/namespaces/side/leases'
 const table = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
 const protobuf = { Accept: 'application/vnd.kubernetes.protobuf' }
 
-/** Asked of both in this order; `path` and what is sent. */
-const requests: readonly (readonly [path: string, asked?: Asked])[] = [
+/** Sent to both in this order. */
+const requests: readonly (readonly [path: string, request?: ClientRequest])[] = [
   ['/api/v1/namespaces', write('POST', { metadata: { name: 'side' } })],
   ['/api/v1/namespaces/side'],
   [`${home}/serviceaccounts`, write('POST', { metadata: { name: 'default' } })],
@@ -288,7 +294,7 @@ function masking(value: Json): Json {
   )
 }
 
-function shown({ status, headers, bytes, text }: Answered): Json {
+function shown({ status, headers, bytes, text }: ClientResponse): Json {
   const type = headers['content-type'] ?? ''
   const body = type.startsWith('application/vnd.kubernetes.protobuf')
     ? masking(fromProtobuf(bytes).object)
@@ -389,9 +395,9 @@ void t.test(
   { skip, timeout: 110_000 },
   async (t) => {
     const { real, ours } = await both(t)
-    for (const [path, asked = { headers: { Accept: 'application/json' } }] of requests) {
-      const [expected, found] = [await real.send(path, asked), await ours.send(path, asked)]
-      t.strictSame(shown(found), shown(expected), `${asked.method ?? 'GET'} ${path}`)
+    for (const [path, request = { headers: { Accept: 'application/json' } }] of requests) {
+      const [expected, found] = [await real.send(path, request), await ours.send(path, request)]
+      t.strictSame(shown(found), shown(expected), `${request.method ?? 'GET'} ${path}`)
     }
   },
 )

@@ -3,13 +3,13 @@ import { request as requestSecurely } from 'node:https'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
 import { inTime } from '../kit/until.ts'
 
-export interface Asked {
+export interface ClientRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
 }
 
-export interface Answered {
+export interface ClientResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly bytes: Buffer
@@ -17,12 +17,12 @@ export interface Answered {
 }
 
 export interface Client {
-  send(path: string, asked?: Asked): Promise<Answered>
+  send(path: string, options?: ClientRequest): Promise<ClientResponse>
   /** Resolves with the head; the body is still to come. */
-  open(path: string, asked?: Asked): Promise<IncomingMessage>
+  open(path: string, options?: ClientRequest): Promise<IncomingMessage>
   /** The object or list in the answer. */
   // oxlint-disable-next-line typescript/no-explicit-any -- tests look at answers of every shape
-  json(path: string, asked?: Asked): Promise<any>
+  json(path: string, options?: ClientRequest): Promise<any>
 }
 
 export interface Credentials {
@@ -32,7 +32,7 @@ export interface Credentials {
 
 /** A client that opens a connection of its own for every request. */
 export function clientOf(url: string, ca?: string, credentials: Credentials = {}): Client {
-  const open = (path: string, { method = 'GET', headers = {}, body }: Asked = {}) =>
+  const open = (path: string, { method = 'GET', headers = {}, body }: ClientRequest = {}) =>
     new Promise<IncomingMessage>((resolve, reject) => {
       const make = url.startsWith('https:') ? requestSecurely : request
       const asking = make(`${url}${path}`, {
@@ -49,8 +49,8 @@ export function clientOf(url: string, ca?: string, credentials: Credentials = {}
       asking.on('response', resolve).on('error', reject)
       asking.end(body)
     })
-  const send = async (path: string, asked?: Asked): Promise<Answered> => {
-    const answer = await open(path, asked)
+  const send = async (path: string, options?: ClientRequest): Promise<ClientResponse> => {
+    const answer = await open(path, options)
     const chunks: Buffer[] = []
     for await (const chunk of answer) chunks.push(chunk as Buffer)
     const bytes = Buffer.concat(chunks)
@@ -64,7 +64,7 @@ export function clientOf(url: string, ca?: string, credentials: Credentials = {}
   return {
     open,
     send,
-    json: async (path, asked) => JSON.parse((await send(path, asked)).text) as unknown,
+    json: async (path, options) => JSON.parse((await send(path, options)).text) as unknown,
   }
 }
 

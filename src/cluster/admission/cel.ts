@@ -21,7 +21,7 @@ export const any = (...conditions: readonly string[]): string =>
 export const isOneOf = (value: string, texts: Iterable<string>): string =>
   `${value} in [${[...texts].map(quoted).join(', ')}]`
 
-/** What makes the request. */
+/** The user that sends the request. */
 export const user = 'request.userInfo.username'
 
 export const isCreate = 'request.operation == "CREATE"'

@@ -30,8 +30,8 @@ const nodeChanges = any(
 )
 
 /**
- * What the controller does it has thought about itself, and it is not to wait for webhooks that it
- * keeps going.
+ * The controller's own writes need no webhook, and must not wait for the webhooks that it keeps
+ * working.
  */
 const isNotOurOwn = ({ controllers }: Actors): MatchCondition => ({
   name: 'is-not-our-own',

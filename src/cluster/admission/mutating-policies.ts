@@ -94,7 +94,7 @@ const poolPolicies = [
       ],
     },
     [
-      // What follows is put into a spec that is there.
+      // The patches below need a spec.
       either('has(object.spec)', '[]', list(put(quoted('/spec'), '{"type": "Edge"}'))),
       ...[
         list(put(quoted('/spec/type'), 'variables.type')),

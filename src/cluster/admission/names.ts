@@ -4,7 +4,9 @@
  */
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 
-/** What a namespace is named by (apimachinery pkg/util/validation, IsDNS1123Label). */
+/**
+ * Whether a text can be the name of a namespace (apimachinery pkg/util/validation, IsDNS1123Label).
+ */
 export const isDnsLabel = (name: string): boolean =>
   /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)
 

@@ -14,7 +14,7 @@ import {
 } from '../previous-attributes.ts'
 import { notFoundWarning, type PoolLookup } from './lookup.ts'
 
-/** What a mutating webhook makes of an object. */
+/** The answer of a mutating webhook. */
 export interface MutationResult {
   readonly object: JsonObject
   readonly warnings: readonly string[]
@@ -116,8 +116,8 @@ export function validateNodeUpdate(
 }
 
 /**
- * What only the controller changes: other components leave a node, or come back to it, for its
- * sake.
+ * Only the controller changes these: other components leave a node, or return to it, because of
+ * them.
  */
 const reservedChanges = (old: JsonObject, node: JsonObject): StatusCause[] => [
   ...(label(old, hostNetworkLabel) === label(node, hostNetworkLabel)

@@ -74,8 +74,8 @@ export const mutating = (text: PolicyOptions, patches: readonly string[]): reado
 ]
 
 /**
- * What becomes of a request where the policy itself fails, as for webhooks. An API server that
- * knows no definition of NodePools would refuse each status of each kubelet.
+ * The failure policy, as for webhooks. An API server without the definition of NodePools would
+ * otherwise refuse each status of each kubelet.
  */
 const failurePolicyOf = (all: readonly ResourceRule[]): 'Fail' | 'Ignore' =>
   all.every(({ group }) => group === 'apps.openyurt.io') ? 'Fail' : 'Ignore'

@@ -23,7 +23,7 @@ const onlyValues = (requirements: (term: string) => string, key: string): string
   return `variables.alternatives.map(t, ${requirements('t')}.filter(e, ${isThis}).map(e, e.values[0]))`
 }
 
-/** What every alternative requires; '' where they differ, or there is none. */
+/** The value that every alternative requires; '' where they differ, or there is none. */
 const commonTo = (values: string): string =>
   `${values}.size() > 0 && ${values}.all(v, v.size() > 0 && v[0] == ${values}[0][0]) ? ${values}[0][0] : ""`
 
@@ -38,7 +38,7 @@ const names = [
 
 const movesAPort = 'p.?hostPort.orValue(0) != 0 && p.hostPort != p.containerPort'
 
-/** What the webhook calls an obstacle (see `onHostNetworkOfPool`). */
+/** The obstacles of the webhook (see `onHostNetworkOfPool`). */
 const couldRunSo = all(
   `${spec}.?hostUsers.orValue(true)`,
   `!has(${spec}.hostnameOverride)`,

@@ -8,7 +8,9 @@ import type { MutationResult } from './node.ts'
 /** The label for a pod's desired pool in the first proposal, before it had OpenYurt's prefix. */
 export const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
 
-/** What YurtAppSet writes on its pods (openyurt pkg/apis/apps/well_known_labels_annotations.go). */
+/**
+ * YurtAppSet sets this label on its pods (openyurt pkg/apis/apps/well_known_labels_annotations.go).
+ */
 export const poolNameLabel = 'apps.openyurt.io/pool-name'
 
 /**
@@ -60,7 +62,7 @@ async function poolOfItsNode(pod: JsonObject, lookup: ClusterLookup): Promise<st
   return labels === 'unknown' ? undefined : (labels?.[nodePoolLabel] ?? '')
 }
 
-/** What every alternative requires; '' where they differ, or there is none. */
+/** The value that every alternative requires; '' where they differ, or there is none. */
 function commonTo(terms: readonly Json[], requiredBy: (term: Json) => string): string {
   const required = new Set(terms.map(requiredBy))
   const [only = ''] = required

@@ -27,7 +27,7 @@ import { webhookPaths } from './paths.ts'
 import { isExcluded, isMirror, keptOffHostNetwork } from './pod.ts'
 import { onHostNetworkOfPool } from './propagation.ts'
 
-/** What admission goes by. */
+/** The cluster state and settings that admission depends on. */
 export interface AdmissionOptions {
   readonly lookup: ClusterLookup
   readonly actors: Actors

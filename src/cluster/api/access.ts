@@ -5,14 +5,14 @@ import { Agent } from 'undici'
 import { elapsed } from '../../base/clock.ts'
 import type { ClusterAccess } from '../../config/cluster-config.ts'
 
-/** What a request to the API server goes with now. */
+/** The connections and credentials of requests to the API server. */
 export interface Transport {
   readonly agent: Agent
   readonly headers: Readonly<Record<string, string>>
 }
 
 /** Files and tokens are read again at most this often, as client-go does. */
-const lookMs = 60_000
+const refreshMs = 60_000
 
 /** TCP's own probes, below the time after which NATs forget an idle connection. */
 const keepAliveProbeMs = 30_000
@@ -27,7 +27,7 @@ export class ApiAccess implements AsyncDisposable {
   readonly #config: KubeConfig
   readonly #connections: number
   #current:
-    { readonly admitted: Transport; readonly identity: string; readonly at: number } | undefined
+    { readonly transport: Transport; readonly identity: string; readonly at: number } | undefined
 
   /** Throws where the configuration names no usable server. */
   constructor(config: KubeConfig, connections: number) {
@@ -45,9 +45,9 @@ export class ApiAccess implements AsyncDisposable {
    * Reads the credentials again where they are due, or where `refused` says that the API server no
    * longer accepts them.
    */
-  async admit(refused = false): Promise<Transport> {
+  async transport(refused = false): Promise<Transport> {
     const current = this.#current
-    if (current && !refused && elapsed() - current.at < lookMs) return current.admitted
+    if (current && !refused && elapsed() - current.at < refreshMs) return current.transport
     const options: RequestOptions = {}
     // The library refuses plain HTTP, which has nothing to show.
     if (this.server.protocol === 'https:') await this.#config.applyToHTTPSOptions(options)
@@ -61,21 +61,21 @@ export class ApiAccess implements AsyncDisposable {
     } as { ca?: Buffer; cert?: Buffer; key?: Buffer; servername?: string }
     const identity = digestOf(tls)
     const same = current?.identity === identity
-    if (current && !same) void current.admitted.agent.close().catch(() => undefined)
+    if (current && !same) void current.transport.agent.close().catch(() => undefined)
     const agent = same
-      ? current.admitted.agent
+      ? current.transport.agent
       : new Agent({
           connections: this.#connections,
           pipelining: 1,
           connect: { ...tls, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs },
         })
-    const admitted = { agent, headers: headersOf(options) }
-    this.#current = { admitted, identity, at: elapsed() }
-    return admitted
+    const transport = { agent, headers: headersOf(options) }
+    this.#current = { transport, identity, at: elapsed() }
+    return transport
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#current?.admitted.agent.destroy()
+    await this.#current?.transport.agent.destroy()
   }
 }
 

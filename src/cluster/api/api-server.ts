@@ -122,7 +122,7 @@ export class ApiServer {
     } = request
     if (request.urgent !== true) await this.#options.limit.take(signal)
     signal.throwIfAborted()
-    const { agent, headers } = await this.#access.admit(refused)
+    const { agent, headers } = await this.#access.transport(refused)
     try {
       const answer = await agent.request({
         origin: this.url.origin,
@@ -141,7 +141,7 @@ export class ApiServer {
         ...(body !== undefined && { body }),
       })
       this.#options.onRequest?.(request, answer.statusCode)
-      if (answer.statusCode === 401) await this.#access.admit(true)
+      if (answer.statusCode === 401) await this.#access.transport(true)
       return answer
     } catch (error) {
       this.#options.onRequest?.(request, undefined)

@@ -88,7 +88,7 @@ async function written(
 }
 
 /** How often the rollout of a component is checked. */
-const lookMs = 1_000
+const pollMs = 1_000
 
 /**
  * Whether the pods of a component have settled within the time: nodes that cannot be reached keep
@@ -104,7 +104,7 @@ export async function rolledOut(
     const workload = await api.get(pathOf(component))
     if (workload === undefined || isSettled(component, workload)) return true
     if (elapsed() - began > withinMs) return false
-    await sleep(lookMs)
+    await sleep(pollMs)
   }
 }
 

@@ -53,7 +53,7 @@ export async function survey(api: ApiServer): Promise<Survey> {
   return { components, nodes, slippedIn: await excludedOn(api, onHostNetwork) }
 }
 
-/** What the controller would do about a node now, or has against its pool. */
+/** The warnings of the controller about a node, and the values that conflict with its pool. */
 async function remarksOn(
   api: ApiServer,
   node: JsonObject,

@@ -9,7 +9,7 @@ export interface Owner {
   readonly name: string
   /** Whether it would revert a change at once, rather than at its next upgrade. */
   readonly reverts: boolean
-  /** What to say to it instead, in its own words. */
+  /** The setting of the owner that has the same effect. */
   readonly setting: string
 }
 

@@ -6,7 +6,7 @@ type Texts = Readonly<Record<string, string>>
 export interface MergedTexts {
   /** Changes by key: a value to set, null to remove. */
   readonly changes: Readonly<Record<string, string | null>>
-  /** What of the result is the pool's, to be remembered. */
+  /** The values that are the pool's, to be recorded. */
   readonly ours: Texts
   /** Keys of the pool whose value another client has set. */
   readonly conflicts: readonly string[]

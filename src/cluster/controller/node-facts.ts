@@ -5,8 +5,8 @@ import type { PoolTaint } from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation, texts } from '../previous-attributes.ts'
 
 /**
- * What the controller keeps of a Node: images, conditions and addresses, most of the object, are
- * not among it.
+ * The stored facts of a Node: without images, conditions and addresses, which are most of the
+ * object.
  */
 export interface NodeFacts {
   readonly name: string

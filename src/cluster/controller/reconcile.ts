@@ -58,8 +58,8 @@ const reservedLabels = new Set([nodePoolLabel, hostNetworkLabel])
 const nothing: NodeOutcome = { events: [], conflicts: [], withheldFor: [] }
 
 /**
- * What the controller does about a node. `pool` is the pool that its label names, `undefined` where
- * there is none of that name. Written and reconciled again, nothing is left to do.
+ * The outcome for a node. `pool` is the pool that its label names, `undefined` where there is none
+ * of that name. Once it is written, the next outcome is empty.
  */
 export function reconcileNode(
   node: NodeFacts,
@@ -253,10 +253,7 @@ export interface PoolOutcome {
   readonly status?: Pick<Required<NodePoolStatus>, 'readyNodeNum' | 'unreadyNodeNum' | 'nodes'>
 }
 
-/**
- * What the controller does about a pool with these nodes. Written and reconciled again, nothing is
- * left to do.
- */
+/** The outcome for a pool with these nodes. Once it is written, the next outcome is empty. */
 export function reconcilePool(pool: NodePool, nodes: readonly NodeFacts[]): PoolOutcome {
   const names = nodes.map(({ name }) => name).sort()
   const ready = nodes.filter(({ ready }) => ready).length

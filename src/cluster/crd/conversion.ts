@@ -19,14 +19,14 @@ const sections = ['spec', 'status'] as const
  * The content of the annotation. `hostNetworkAnnotation` is the value of that annotation in
  * versions that do not read it, where v1alpha1 needs another one; `null`: it was absent.
  */
-interface Carried {
+interface CarriedFields {
   readonly spec: JsonObject
   readonly status: JsonObject
   readonly hostNetworkAnnotation?: string | null
 }
 
 /** A pool with the fields of all versions. `annotation` is the host-network annotation. */
-interface Whole {
+interface MergedPool {
   readonly spec: JsonObject
   readonly status: JsonObject
   readonly annotation: string | undefined
@@ -41,7 +41,7 @@ interface Whole {
 export function convertedPool(pool: JsonObject, to: PoolVersion): JsonObject {
   const from = versionOf(pool)
   if (from === to) return pool
-  return projected(pool, wholeOf(pool, from), to)
+  return projected(pool, mergedPoolOf(pool, from), to)
 }
 
 /** The version of a pool. Throws an Error for an object that is no pool. */
@@ -53,52 +53,57 @@ function versionOf(pool: JsonObject): PoolVersion {
   return version
 }
 
-function wholeOf(pool: JsonObject, version: PoolVersion): Whole {
+function mergedPoolOf(pool: JsonObject, version: PoolVersion): MergedPool {
   const carried = carriedFieldsOf(pool, version)
   const own = { spec: objectAt(pool, 'spec'), status: objectAt(pool, 'status') }
   const annotation = valueAt(pool, 'metadata', 'annotations', hostNetworkAnnotation)
-  const whole: Whole = {
+  const merged: MergedPool = {
     spec: { ...carried?.spec, ...own.spec },
     // A pool without a status is new: a carried status comes from the pool that it was exported
     // from.
     status: isObject(valueAt(pool, 'status')) ? { ...carried?.status, ...own.status } : {},
     annotation: typeof annotation === 'string' ? annotation : undefined,
   }
-  if (version === 'v1alpha1') return withV1alpha1Annotation(whole, carried)
+  if (version === 'v1alpha1') return withV1alpha1Annotation(merged, carried)
   const isOldWay =
     version === 'v1beta1' &&
     carried === undefined &&
     !('hostNetwork' in own.spec) &&
-    saysTrue(whole.annotation)
-  return isOldWay ? { ...whole, spec: { ...whole.spec, hostNetwork: true } } : whole
+    isTrueText(merged.annotation)
+  return isOldWay ? { ...merged, spec: { ...merged.spec, hostNetwork: true } } : merged
 }
 
 /**
  * v1alpha1 has the annotation in place of the field: it counts where it differs from the value that
  * the conversion put there.
  */
-function withV1alpha1Annotation(whole: Whole, carried: Carried | undefined): Whole {
+function withV1alpha1Annotation(
+  merged: MergedPool,
+  carried: CarriedFields | undefined,
+): MergedPool {
   const shownTrue = carried?.spec['hostNetwork'] === true
-  const said = saysTrue(whole.annotation)
+  const said = isTrueText(merged.annotation)
   if (said !== shownTrue) {
-    const spec = withAt(whole.spec, ['hostNetwork'], said ? true : undefined)
-    return { ...whole, spec }
+    const spec = withAt(merged.spec, ['hostNetwork'], said ? true : undefined)
+    return { ...merged, spec }
   }
   const before = carried?.hostNetworkAnnotation
-  const isAsShown = whole.annotation === (shownTrue ? 'true' : undefined)
-  return before === undefined || !isAsShown ? whole : { ...whole, annotation: before ?? undefined }
+  const isAsShown = merged.annotation === (shownTrue ? 'true' : undefined)
+  return before === undefined || !isAsShown
+    ? merged
+    : { ...merged, annotation: before ?? undefined }
 }
 
-function projected(pool: JsonObject, whole: Whole, to: PoolVersion): JsonObject {
-  const shown = to === 'v1alpha1' ? shownToV1alpha1(whole) : whole.annotation
+function projected(pool: JsonObject, merged: MergedPool, to: PoolVersion): JsonObject {
+  const shown = to === 'v1alpha1' ? annotationForV1alpha1(merged) : merged.annotation
   const carried = {
-    ...carriedSections(whole, to),
-    ...(shown !== whole.annotation && { hostNetworkAnnotation: whole.annotation ?? null }),
+    ...carriedSections(merged, to),
+    ...(shown !== merged.annotation && { hostNetworkAnnotation: merged.annotation ?? null }),
   }
   // Even an empty annotation has a meaning: the field counts, and not the host-network annotation.
   const isNeeded =
     Object.keys(carried).length > 0 ||
-    (to === 'v1beta1' && saysTrue(whole.annotation) && !('hostNetwork' in whole.spec))
+    (to === 'v1beta1' && isTrueText(merged.annotation) && !('hostNetwork' in merged.spec))
   const annotated = withAnnotations(pool, {
     [hostNetworkAnnotation]: shown,
     [carriedAnnotation]: isNeeded ? JSON.stringify(carried) : undefined,
@@ -106,7 +111,7 @@ function projected(pool: JsonObject, whole: Whole, to: PoolVersion): JsonObject 
   const version = `apps.openyurt.io/${to}`
   return sections.reduce<JsonObject>(
     (sum, section) => {
-      const fields = ownFields(whole[section], section, to)
+      const fields = ownFields(merged[section], section, to)
       const isThere = valueAt(pool, section) !== undefined || Object.keys(fields).length > 0
       return isThere ? withAt(sum, [section], fields) : sum
     },
@@ -114,12 +119,12 @@ function projected(pool: JsonObject, whole: Whole, to: PoolVersion): JsonObject 
   )
 }
 
-const shownToV1alpha1 = ({ spec, annotation }: Whole): string | undefined => {
-  if (spec['hostNetwork'] === true) return saysTrue(annotation) ? annotation : 'true'
-  return saysTrue(annotation) ? undefined : annotation
+const annotationForV1alpha1 = ({ spec, annotation }: MergedPool): string | undefined => {
+  if (spec['hostNetwork'] === true) return isTrueText(annotation) ? annotation : 'true'
+  return isTrueText(annotation) ? undefined : annotation
 }
 
-const saysTrue = (annotation: string | undefined): boolean => annotation?.toLowerCase() === 'true'
+const isTrueText = (annotation: string | undefined): boolean => annotation?.toLowerCase() === 'true'
 
 /** Unknown fields stay where they are: the API server prunes them. */
 const ownFields = (fields: JsonObject, section: 'spec' | 'status', to: PoolVersion): JsonObject =>
@@ -132,23 +137,23 @@ const ownFields = (fields: JsonObject, section: 'spec' | 'status', to: PoolVersi
 const knownAnywhere = (section: 'spec' | 'status', name: string): boolean =>
   poolVersions.some((version) => Object.hasOwn(fieldsOf[version][section], name))
 
-function carriedSections(whole: Whole, to: PoolVersion): JsonObject {
+function carriedSections(merged: MergedPool, to: PoolVersion): JsonObject {
   const carried = sections.map((section) => {
-    const own = ownFields(whole[section], section, to)
-    const others = Object.entries(whole[section]).filter(([name]) => !Object.hasOwn(own, name))
+    const own = ownFields(merged[section], section, to)
+    const others = Object.entries(merged[section]).filter(([name]) => !Object.hasOwn(own, name))
     return [section, Object.fromEntries(others)] as const
   })
   return Object.fromEntries(carried.filter(([, fields]) => Object.keys(fields).length > 0))
 }
 
 /** `undefined` where the annotation is missing or malformed: any client may have written it. */
-function carriedFieldsOf(pool: JsonObject, version: PoolVersion): Carried | undefined {
+function carriedFieldsOf(pool: JsonObject, version: PoolVersion): CarriedFields | undefined {
   const said = parseJson(textAt(pool, 'metadata', 'annotations', carriedAnnotation))
   if (!isObject(said)) return undefined
   const before = said['hostNetworkAnnotation']
   return {
-    spec: understood(objectAt(said, 'spec'), 'spec', version),
-    status: understood(objectAt(said, 'status'), 'status', version),
+    spec: validFields(objectAt(said, 'spec'), 'spec', version),
+    status: validFields(objectAt(said, 'status'), 'status', version),
     ...((typeof before === 'string' || before === null) && { hostNetworkAnnotation: before }),
   }
 }
@@ -157,7 +162,7 @@ function carriedFieldsOf(pool: JsonObject, version: PoolVersion): Carried | unde
  * Only fields that `version` lacks, with values that are valid in the version that has them: the
  * API server does not check them.
  */
-const understood = (
+const validFields = (
   fields: JsonObject,
   section: 'spec' | 'status',
   version: PoolVersion,

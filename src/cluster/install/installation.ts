@@ -1,4 +1,4 @@
-/** What differs between installations of the cluster's side. */
+/** The settings of an installation of the cluster's side. */
 export interface Installation {
   /**
    * Of the Deployment, its Service and service account, the Lease and the webhook configurations.

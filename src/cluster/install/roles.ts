@@ -20,8 +20,8 @@ const rule = (
 })
 
 /**
- * What one process in the whole cluster needs: pools and what it writes on nodes; of all else only
- * what it has made itself.
+ * Rules for the whole cluster: pools, the members of nodes that it writes, and otherwise only
+ * objects that it has made.
  */
 const everywhere = ({ name }: Installation): readonly Rule[] => [
   rule('apps.openyurt.io', 'nodepools', 'get list watch patch'),

@@ -52,7 +52,7 @@ const places = (configurations: string): readonly Target[] => [
 ]
 
 /** Repairs are made at once; this finds what a failure has left. */
-const lookMs = 30_000
+const resyncMs = 30_000
 
 /** The stored facts of such an object. */
 interface Configuration {
@@ -80,7 +80,7 @@ export class CaBundles implements AsyncDisposable {
     readonly items: ApiInformer<Configuration>
   }[]
   readonly #timer: Disposable
-  #looking: Promise<void> | undefined
+  #running: Promise<void> | undefined
   #again = false
 
   constructor(options: CaBundlesOptions) {
@@ -91,11 +91,11 @@ export class CaBundles implements AsyncDisposable {
         path: place.path,
         query: { fieldSelector: `metadata.name=${place.name}` },
         transform: configurationOf,
-        onChange: () => void this.look(),
+        onChange: () => void this.reconcile(),
         ...(options.onFailure && { onFailure: options.onFailure }),
       }),
     }))
-    this.#timer = every(lookMs, () => void this.look())
+    this.#timer = every(resyncMs, () => void this.reconcile())
   }
 
   /**
@@ -113,15 +113,15 @@ export class CaBundles implements AsyncDisposable {
    * Repairs every caBundle that differs; one run at a time, and one more if something changed
    * during it.
    */
-  look(): Promise<void> {
+  reconcile(): Promise<void> {
     this.#again = true
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined
+    this.#running ??= this.#reconcile().finally(() => {
+      this.#running = undefined
     })
-    return this.#looking
+    return this.#running
   }
 
-  async #look(): Promise<void> {
+  async #reconcile(): Promise<void> {
     while (this.#again) {
       this.#again = false
       for (const { place, items } of this.#followed) {
@@ -162,7 +162,7 @@ export class CaBundles implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#timer[Symbol.dispose]()
     await Promise.all(this.#followed.map(({ items }) => items[Symbol.asyncDispose]()))
-    await this.#looking
+    await this.#running
   }
 }
 

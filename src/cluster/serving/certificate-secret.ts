@@ -11,7 +11,7 @@ export interface CertificateSecretOptions {
   readonly namespace: string
   /** Of the Secret. */
   readonly name: string
-  /** What the leaf is for. */
+  /** The DNS names of the leaf. */
   readonly names: readonly string[]
   /**
    * Whether every configuration has the bundle by our own doing: false in replicas that do not
@@ -25,7 +25,7 @@ export interface CertificateSecretOptions {
 }
 
 /** How often rotation is checked. */
-const lookMs = 60_000
+const resyncMs = 60_000
 
 interface SecretState {
   readonly resourceVersion: string
@@ -44,7 +44,7 @@ export class CertificateSecret implements AsyncDisposable {
   readonly #first = Promise.withResolvers<void>()
   #timer: Disposable
   #state: ServingState | undefined
-  #looking: Promise<void> | undefined
+  #running: Promise<void> | undefined
 
   constructor(options: CertificateSecretOptions) {
     this.#options = options
@@ -53,11 +53,11 @@ export class CertificateSecret implements AsyncDisposable {
       path: `/api/v1/namespaces/${namespace}/secrets`,
       query: { fieldSelector: `metadata.name=${name}` },
       transform: keptOf,
-      onChange: () => void this.look(),
+      onChange: () => void this.reconcile(),
       ...(onFailure && { onFailure }),
     })
-    void this.#secret.listed.then(() => this.look())
-    this.#timer = every(lookMs, () => void this.look())
+    void this.#secret.listed.then(() => this.reconcile())
+    this.#timer = every(resyncMs, () => void this.reconcile())
   }
 
   /** Resolves when there is something to show. */
@@ -70,20 +70,20 @@ export class CertificateSecret implements AsyncDisposable {
     return this.#state
   }
 
-  /** What API servers have to believe, PEM. */
+  /** The CA bundle for API servers, PEM. */
   get bundle(): string | undefined {
     return this.#state?.bundle.join('')
   }
 
   /** Renews what is due; one run at a time. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look().finally(() => {
-      this.#looking = undefined
+  reconcile(): Promise<void> {
+    this.#running ??= this.#reconcile().finally(() => {
+      this.#running = undefined
     })
-    return this.#looking
+    return this.#running
   }
 
-  async #look(): Promise<void> {
+  async #reconcile(): Promise<void> {
     const { signal } = this.#stopped
     // Another replica may keep writing; the next check follows soon.
     for (let tries = 0; tries < 5 && this.#secret.synced && !signal.aborted; tries++) {
@@ -143,7 +143,7 @@ export class CertificateSecret implements AsyncDisposable {
     this.#stopped.abort()
     this.#timer[Symbol.dispose]()
     await this.#secret[Symbol.asyncDispose]()
-    await this.#looking
+    await this.#running
   }
 }
 

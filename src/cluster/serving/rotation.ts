@@ -28,7 +28,7 @@ const lifetimes = { authority: 5 * 365 * dayMs, leaf: 90 * dayMs } as const
  */
 const toldMs = dayMs
 
-/** What part of a life may pass before the next one is made. */
+/** The part of a lifetime after which the next certificate is issued. */
 const oldAfter = 2 / 3
 
 /**

@@ -29,7 +29,7 @@ export interface ServingOptions {
 }
 
 /** How often files are read. */
-const lookMs = 5_000
+const pollMs = 5_000
 
 /**
  * Resolves when there is something to show, which waits for the API server where it is kept in a
@@ -78,7 +78,7 @@ function fromFiles(
     current = credentials
     changed()
   }
-  const follower = followCredentials(where, current, lookMs, adopt, onFailure)
+  const follower = followCredentials(where, current, pollMs, adopt, onFailure)
   const pair = (): ServingPair => {
     const { chain = '', key: secret } = current.certificate ?? {}
     return { cert: chain, key: secret?.reveal() ?? '' }

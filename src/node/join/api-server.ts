@@ -8,7 +8,7 @@ import { parseKubeconfig, type Kubeconfig, type Part } from '../../config/kubeco
 import { parseJson, type Json } from '../../api/kube/json.ts'
 import type { NodeFiles } from './node-files.ts'
 
-/** What an API server answered. */
+/** The answer of an API server. */
 export interface ApiResponse {
   readonly status: number
   /** `undefined` where it is no JSON. */

@@ -2,7 +2,7 @@ import { stringify } from 'yaml'
 import { hubArgs, staticPod, type StaticPodOptions } from './static-pod.ts'
 import { systemdUnits, targetDropIns, unitNames } from './systemd-units.ts'
 
-/** What runs the hub of a node: the kubelet, by a static pod in this file, or systemd. */
+/** The supervisor of a node's hub: the kubelet, by a static pod in this file, or systemd. */
 export type HubRunner = { readonly staticPod: string } | { readonly systemd: true }
 
 const unitFolder = '/etc/systemd/system'

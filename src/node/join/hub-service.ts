@@ -1,10 +1,10 @@
 import { systemctl } from './kubelet-service.ts'
 import { unitNames } from './systemd-units.ts'
 
-/** The same as `startHub` for a shell. */
+/** `startHub` as a shell command. */
 export const startHubCommand = `systemctl daemon-reload && systemctl restart ${unitNames.join(' ')}`
 
-/** The same as `stopHub` for a shell. */
+/** `stopHub` as a shell command. */
 export const stopHubCommand = `systemctl stop ${unitNames.join(' ')}`
 
 /**

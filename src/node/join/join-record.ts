@@ -11,7 +11,7 @@ export interface RecordedFile {
   readonly written: readonly string[]
 }
 
-/** What it takes to take a join back. */
+/** Everything that is needed to undo a join. */
 export type JoinRecord = JoinedNode & HubRunner
 
 export interface JoinedNode {

@@ -47,10 +47,10 @@ export interface JoinPlan {
   readonly changes: readonly FileChange[]
   /** Whether the node has not joined yet. */
   readonly isFirst: boolean
-  /** What an operator should know, a sentence each. */
+  /** Notes for the operator, a sentence each. */
   readonly notes: readonly string[]
   readonly record: JoinRecord
-  /** What the record needs kept. */
+  /** The originals that the record refers to. */
   readonly originals: readonly Buffer[]
 }
 
@@ -60,8 +60,7 @@ export class CannotJoin extends Error {
 }
 
 /**
- * What a join of this node would change now, without changing anything. Throws `CannotJoin` or
- * `UnreadableFlags`.
+ * Plans a join of this node without changing anything. Throws `CannotJoin` or `UnreadableFlags`.
  */
 export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
   const { paths, nodePool, hostNetwork } = settings
@@ -219,7 +218,7 @@ function checkSameJoin(
   }
 }
 
-/** What it takes, as a sentence goes on with it. */
+/** The steps to change the kind, as part of a sentence. */
 export const howToChangeKind =
   'changing the kind of pool takes nodehub leave, deleting the Node object, and joining again'
 

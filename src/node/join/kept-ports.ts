@@ -17,10 +17,10 @@ export const keptPorts = (
 ${setting} = ${highestOf(ports) + 1}
 `
 
-/** The same at once, for a shell. */
+/** Applies it at once, as a shell command. */
 export const keepPortsCommand = `sysctl -p ${keptPortsFile}`
 
-/** What takes that back before the next boot, for a shell. */
+/** Reverts it before the next boot, as a shell command. */
 export const releasePortsCommand = `sysctl -w ${setting}=${usualStart}`
 
 /**

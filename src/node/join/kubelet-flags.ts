@@ -75,8 +75,8 @@ export function withFlags(
 }
 
 /**
- * The same file without what `withFlags` put there, and with what it took away: for one that others
- * have changed since.
+ * The file without the flags that `withFlags` added, and with those that it removed: for a file
+ * that was edited since.
  */
 export function withoutFlags(content: string, kubeconfig: string, taken: RemovedFlags): string {
   const { flags, render } = parsed(content)

@@ -1,4 +1,6 @@
-/** What differs from node to node in how a kubelet reaches its hub. Files are paths on the node. */
+/**
+ * The settings of the kubeconfig by which a kubelet reaches its hub. Files are paths on the node.
+ */
 export interface KubeletKubeconfigOptions {
   readonly port: number
   /**

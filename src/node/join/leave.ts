@@ -9,16 +9,14 @@ import { JoinArchive } from './record.ts'
 export interface LeavePlan {
   /** The kubelet's flags and the network: what a kubelet reads when it starts. */
   readonly first: readonly FileChange[]
-  /** What a kubelet needs until it was started again. */
+  /** Files that a kubelet needs until it has been restarted. */
   readonly last: readonly FileChange[]
   /** Copies of what others have changed, and is removed. */
   readonly copies: readonly FileChange[]
   readonly notes: readonly string[]
 }
 
-/**
- * What leaving would change now, without changing anything. Throws where an original is damaged.
- */
+/** Plans a leave without changing anything. Throws where an original is damaged. */
 export function planLeave(
   files: NodeFiles,
   rootDir: string,

@@ -55,7 +55,7 @@ const mostLinks = 40
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants
 
-/** What others than its owner may do to a file, and what it runs as. */
+/** Write permission for others, and the set-id and sticky bits. */
 const writeByOthers = 0o7022
 
 /**
@@ -173,7 +173,7 @@ export class NodeFiles {
   removeFolder(path: string): void {
     using place = this.#find(path)
     if (!place) return
-    unless(['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'], () => rmdirSync(place.path))
+    ignoring(['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'], () => rmdirSync(place.path))
   }
 
   #isThere(path: string): boolean {
@@ -308,20 +308,20 @@ const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code
 
 /** `undefined` where nothing is there, or no folder where there is to be one. */
 function opened(path: string, flags: number): number | undefined {
-  return unless(['ENOENT', 'ENOTDIR'], () => openSync(path, flags))
+  return ignoring(['ENOENT', 'ENOTDIR'], () => openSync(path, flags))
 }
 
 /** The target of a link; `undefined` where the path is no link. */
 const linkAt = (path: string): string | undefined =>
-  unless(['ENOENT', 'EINVAL'], () => readlinkSync(path))
+  ignoring(['ENOENT', 'EINVAL'], () => readlinkSync(path))
 
-const removeFile = (path: string): void => unless(['ENOENT'], () => unlinkSync(path))
+const removeFile = (path: string): void => ignoring(['ENOENT'], () => unlinkSync(path))
 
 const makeFolder = (path: string, mode: number): void =>
-  unless(['EEXIST'], () => mkdirSync(path, mode))
+  ignoring(['EEXIST'], () => mkdirSync(path, mode))
 
-/** What `act` returns; `undefined` where it fails for one of these reasons. */
-function unless<T>(codes: readonly string[], act: () => T): T | undefined {
+/** The result of `act`; `undefined` where it fails with one of these codes. */
+function ignoring<T>(codes: readonly string[], act: () => T): T | undefined {
   try {
     return act()
   } catch (error) {

@@ -5,7 +5,7 @@ import { keptPortsFile } from './kept-ports.ts'
 import { loopbackName } from './loopback.ts'
 import type { JoinRecord, RecordedFile } from './join-record.ts'
 
-/** What about a record of a join makes it nothing to go by, as a sentence goes on with it. */
+/** The record of a join is malformed: the message says how, as part of a sentence. */
 export class MalformedRecord extends Error {
   readonly code = 'NOT_UNDERSTOOD'
 }

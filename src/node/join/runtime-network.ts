@@ -37,6 +37,6 @@ function settingIn(content: string, key: string, section: RegExp): string | unde
   return found
 }
 
-/** What a runtime takes for the configuration of a network. It uses the first by name. */
+/** The files that a runtime reads as network configurations. It uses the first by name. */
 export const networksIn = (files: NodeFiles, folder: string): readonly string[] =>
   files.names(folder).filter((name) => /^[^.].*\.(conf|conflist|json)$/.test(name))

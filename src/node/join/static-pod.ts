@@ -30,7 +30,7 @@ export interface HubStart {
   readonly ports: HubPorts
 }
 
-/** What differs from node to node in the hub's static pod. */
+/** The settings of the hub's static pod. */
 export interface StaticPodOptions extends HubStart {
   readonly image: string
   /** Absent: what the kubelet calls the node. */

@@ -14,9 +14,9 @@ Wants=nodehub.service
 `,
 } as const
 
-/** What differs from node to node in the hub's units. */
+/** The settings of the hub's units. */
 export interface SystemdUnitsOptions {
-  /** What the hub is started with: `start` and its flags. */
+  /** The arguments of the hub: `start` and its flags. */
   readonly args: readonly string[]
   /** `--root-dir` among them: all that the hub may write. */
   readonly rootDir: string

@@ -15,8 +15,7 @@ export interface Yurthub {
 }
 
 /**
- * What yurtadm lays down on a node: the drop-in has the flags (OpenYurt 1.6 on; before, a static
- * pod).
+ * The files that yurtadm writes: the drop-in has the flags (OpenYurt 1.6 on; before, a static pod).
  */
 const unit = '/etc/systemd/system/yurthub.service'
 const dropIns = `${unit}.d`

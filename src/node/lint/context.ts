@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { optionalObjectAt, optionalTextAt, listAt } from '../../api/kube/json-at.ts'
 
-/** What the rules know of a NodePool. */
+/** The facts about a NodePool that rules use. */
 export interface PoolFacts {
   readonly hostNetwork: boolean
   /** How many nodes are in it, if known. */

@@ -1,4 +1,4 @@
-/** What the rules rest on. */
+/** The sources of the rules. */
 export const documents = {
   proposal:
     'https://github.com/openyurtio/openyurt/blob/master/docs/proposals/20230524-support-nodepool-with-host-network-mode.md',

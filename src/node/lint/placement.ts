@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { optionalObjectAt, optionalTextAt, listAt, objectAt } from '../../api/kube/json-at.ts'
-import { isEmptyTerm } from '../../api/kube/node-affinity.ts'
+import { isEmptyTerm, requiredNodeAffinity } from '../../api/kube/node-affinity.ts'
 import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import type { Context, PoolFacts } from './context.ts'
 import type { PodSubject } from './pod.ts'
@@ -92,12 +92,7 @@ export const isExcluded = (pod: PodSubject): boolean =>
  * required.
  */
 export function requiredTerms(pod: PodSubject): readonly Json[] | undefined {
-  const required = optionalObjectAt(
-    pod.spec,
-    'affinity',
-    'nodeAffinity',
-    'requiredDuringSchedulingIgnoredDuringExecution',
-  )
+  const required = optionalObjectAt({ spec: pod.spec }, ...requiredNodeAffinity)
   return required && listAt(required, 'nodeSelectorTerms')
 }
 

@@ -1,17 +1,12 @@
 import { listAt } from '../../../api/kube/json-at.ts'
-import { isEmptyTerm } from '../../../api/kube/node-affinity.ts'
+import { isEmptyTerm, requiredNodeAffinity } from '../../../api/kube/node-affinity.ts'
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
 import { requiredTerms } from '../placement.ts'
 import { inSpec } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
 
-const way = [
-  'affinity',
-  'nodeAffinity',
-  'requiredDuringSchedulingIgnoredDuringExecution',
-  'nodeSelectorTerms',
-]
+const termsPath = [...requiredNodeAffinity.slice(1), 'nodeSelectorTerms']
 
 export const affinityValueNotText: PodRule = {
   about: 'pod',
@@ -26,7 +21,7 @@ export const affinityValueNotText: PodRule = {
       for (const [each, expression] of listAt(term, 'matchExpressions').entries()) {
         for (const [index, value] of listAt(expression, 'values').entries()) {
           if (typeof value === 'string') continue
-          const path: Path = [...way, number, 'matchExpressions', each, 'values', index]
+          const path: Path = [...termsPath, number, 'matchExpressions', each, 'values', index]
           yield {
             path: inSpec(pod, ...path),
             message: `${JSON.stringify(value)} is no text: write it in quotes`,
@@ -48,7 +43,10 @@ export const affinityMatchesNothing: PodRule = {
   *check(pod) {
     for (const [number, term] of (requiredTerms(pod) ?? []).entries()) {
       if (!isEmptyTerm(term)) continue
-      yield { path: inSpec(pod, ...way, number), message: 'this term matches no node: take it out' }
+      yield {
+        path: inSpec(pod, ...termsPath, number),
+        message: 'this term matches no node: take it out',
+      }
     }
   },
 }

@@ -50,7 +50,7 @@ export const kubeletFlags: ObjectRule = {
 }
 
 /**
- * What a kubelet is started with: lines of its environment file, or kubeletExtraArgs of a kubeadm
+ * The arguments of a kubelet: lines of its environment file, or kubeletExtraArgs of a kubeadm
  * configuration.
  */
 function* argumentsIn(object: JsonObject): Generator<{ path: Path; text: string }> {
