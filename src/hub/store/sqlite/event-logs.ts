@@ -1,4 +1,4 @@
-import type { ObjectRow } from './object-row.ts'
+import { bodyReference, type ObjectRow } from './object-row.ts'
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ObjectEvent } from '../../../api/codec/watch.ts'
@@ -254,15 +254,12 @@ export class EventLogs {
     return gapsIn(this.#sql.gaps.get(id)?.[0])
   }
 
-  #release(scope: number, [namespace, name, body, size, previous, previousSize]: Row): void {
-    const named = { namespace: String(namespace), name: String(name) }
-    this.#objects.releaseEvent(scope, { ...named, id: Number(body), size: Number(size) })
+  #release(scope: number, row: Row): void {
+    const body = bodyReference(row)
+    this.#objects.releaseEvent(scope, body)
+    const [previous, size] = row.slice(4)
     if (previous === null) return
-    this.#objects.releaseEvent(scope, {
-      ...named,
-      id: Number(previous),
-      size: Number(previousSize),
-    })
+    this.#objects.releaseEvent(scope, { ...body, id: Number(previous), size: Number(size) })
   }
 }
 

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
 import type { Evicted, EvictedKind, EvictionStep } from './eviction-step.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
-import type { Objects } from './objects.ts'
+import { bodyReference } from './object-row.ts'
 import {
   collectionWeight,
   documentWeight,
@@ -12,8 +12,8 @@ import {
   type Quotas,
   type Usage,
 } from './quotas.ts'
-import type { EventLogs } from './event-logs.ts'
 import { prepare, type Row, type Statement } from './statements.ts'
+import type { Tables } from './tables.ts'
 
 /**
  * Rows evicted in one step, which other writes wait for. If more was written since the last step, a
@@ -155,8 +155,7 @@ interface EvictionClass {
  * step on it counts as never listed.
  */
 export class Eviction {
-  readonly #objects: Objects
-  readonly #eventLogs: EventLogs
+  readonly #tables: Tables
   readonly #quotas: Quotas
   readonly #maxBytes: number
   readonly #pageSize: number
@@ -170,15 +169,8 @@ export class Eviction {
   #written: WriteLoad | undefined
   readonly #sql
 
-  constructor(
-    db: DatabaseSync,
-    objects: Objects,
-    eventLogs: EventLogs,
-    quotas: Quotas,
-    maxBytes: number,
-  ) {
-    this.#objects = objects
-    this.#eventLogs = eventLogs
+  constructor(db: DatabaseSync, tables: Tables, quotas: Quotas, maxBytes: number) {
+    this.#tables = tables
     this.#quotas = quotas
     this.#maxBytes = maxBytes
     this.#pageSize = Number(prepare(db, 'PRAGMA page_size').get()?.[0])
@@ -211,7 +203,7 @@ export class Eviction {
     const ofCollections = (where: string): string =>
       `SELECT identity, ${collectionWeight} AS weight, confirmed_at AS at
        FROM collection JOIN scope ON scope.id = scope WHERE ${where}`
-    const ofSingles = (where: string): string =>
+    const ofRecords = (where: string): string =>
       `SELECT identity, ${objectWeight} AS weight, confirmed_at AS at
        FROM single JOIN scope ON scope.id = scope WHERE ${where}`
     const ofIdentity = 'scope IN (SELECT id FROM scope WHERE identity = ?)'
@@ -225,7 +217,7 @@ export class Eviction {
     this.#classes = [
       {
         kind: 'passing',
-        weights: weights(ofCollections(isPassing), ofSingles(isPassing)),
+        weights: weights(ofCollections(isPassing), ofRecords(isPassing)),
         take: (identity, taking) => passing[0](identity, taking) ?? passing[1](identity, taking),
       },
       {
@@ -238,7 +230,7 @@ export class Eviction {
       },
       {
         kind: 'object',
-        weights: weights(ofSingles(isFree)),
+        weights: weights(ofRecords(isFree)),
         take: this.#evictRecords(records(`${isFree} AND ${ofIdentity}`)),
       },
       {
@@ -298,10 +290,6 @@ export class Eviction {
         db,
         `SELECT namespace, name, body, size, ${objectWeight} FROM member WHERE collection = ? LIMIT ?`,
       ),
-      removeMember: prepare(
-        db,
-        'DELETE FROM member WHERE collection = ? AND namespace = ? AND name = ?',
-      ),
       removeCollection: prepare(db, 'DELETE FROM collection WHERE id = ?'),
       recall: prepare(
         db,
@@ -312,10 +300,6 @@ export class Eviction {
            UNION ALL
            SELECT 1 FROM single WHERE single.scope = ?1 AND single.namespace = forgotten.namespace
              AND single.name = forgotten.name)`,
-      ),
-      removeRecord: prepare(
-        db,
-        'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?',
       ),
     }
   }
@@ -342,16 +326,16 @@ export class Eviction {
    * before.
    */
   markScope(scope: ScopeKey, interactive: boolean): void {
-    const known = this.#objects.knownScope(scope)
+    const known = this.#tables.objects.knownScope(scope)
     if (!interactive) {
       if (known !== undefined) this.#sql.clearInteractive.run(known)
-    } else if (known === undefined) this.#sql.setInteractive.run(this.#objects.scope(scope))
+    } else if (known === undefined) this.#sql.setInteractive.run(this.#tables.objects.scope(scope))
   }
 
   /** Deletes free rows, and evicts some of what is least needed if that is not enough. */
   step(needed?: readonly string[]): EvictionStep {
-    const given = this.#objects.giveBack(stepRows)
-    const excess = this.#used() - this.#objects.keptBytes - evictDownTo * this.#maxBytes
+    const given = this.#tables.objects.giveBack(stepRows)
+    const excess = this.#used() - this.#tables.objects.keptBytes - evictDownTo * this.#maxBytes
     if (excess <= 0) {
       this.#weights.clear()
       this.#written = undefined
@@ -478,7 +462,7 @@ export class Eviction {
     this.#sql.invalidate.run(of.id)
     const log = this.#sql.logged.get(of.id)
     if (log) {
-      this.#eventLogs.restart(of, String(version))
+      this.#tables.eventLogs.restart(of, String(version))
       const [events, bytes] = [Number(log[0]), Number(log[1])]
       taking.tookOf(address, 0, bytes, events)
       return { bytes, collections: 0, documents: 0 }
@@ -486,16 +470,15 @@ export class Eviction {
     const most = Math.max(1, taking.rowsLeft)
     const members = this.#sql.members.all(of.id, most)
     let bytes = 0
-    for (const [name, ...rest] of members) {
-      this.#sql.removeMember.run(of.id, name ?? '', rest[0] ?? '')
-      this.#objects.releaseRow([of.scope, name ?? '', ...rest])
-      bytes += Number(rest[3])
+    for (const row of members) {
+      this.#tables.members.remove(of.scope, of.id, bodyReference(row))
+      bytes += Number(row[4])
     }
     const isGone = members.length < most
     if (isGone) {
       this.#sql.removeCollection.run(of.id)
       this.#sql.recall.run(of.scope)
-      this.#eventLogs.forget()
+      this.#tables.eventLogs.forget()
       bytes += Number(weight)
     }
     taking.tookOf(address, members.length, bytes, members.length + 1)
@@ -510,13 +493,12 @@ export class Eviction {
   #removeRecords(rows: readonly Row[], taking: StepBudget): Usage | undefined {
     if (rows.length === 0) return undefined
     let bytes = 0
-    for (const row of rows) {
+    for (const [scope, ...row] of rows) {
       if (taking.rowsLeft === 0) break
-      const [scope = 0, namespace = '', name = '', , , weight] = row
-      this.#sql.removeRecord.run(scope, namespace, name)
-      this.#objects.releaseRow(row)
-      bytes += Number(weight)
-      taking.took(1, Number(weight))
+      this.#tables.records.removeRow(Number(scope), bodyReference(row))
+      const weight = Number(row[4])
+      bytes += weight
+      taking.took(1, weight)
     }
     return { bytes, collections: 0, documents: 0 }
   }

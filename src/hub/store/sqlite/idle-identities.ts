@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { nodeIdentity } from '../../../api/request/identity.ts'
-import type { Objects } from './objects.ts'
-import type { EventLogs } from './event-logs.ts'
+import { bodyReference } from './object-row.ts'
 import { prepare } from './statements.ts'
+import type { Tables } from './tables.ts'
 
 /** Days of running after which the data of a caller that did not come back is deleted. */
 export const maxIdleDays = 30
@@ -22,13 +22,11 @@ const stepDocuments = 10
  * stored for a year must have all its data.
  */
 export class IdleIdentities {
-  readonly #objects: Objects
-  readonly #eventLogs: EventLogs
+  readonly #tables: Tables
   readonly #sql
 
-  constructor(db: DatabaseSync, objects: Objects, eventLogs: EventLogs) {
-    this.#objects = objects
-    this.#eventLogs = eventLogs
+  constructor(db: DatabaseSync, tables: Tables) {
+    this.#tables = tables
     const ofIdentity = 'scope IN (SELECT id FROM scope WHERE identity = ?)'
     this.#sql = {
       newcomers: prepare(
@@ -54,21 +52,13 @@ export class IdleIdentities {
       ),
       members: prepare(
         db,
-        `SELECT collection.scope, member.namespace, name, body, size, collection
+        `SELECT collection.scope, collection, member.namespace, name, body, size
          FROM collection JOIN member ON member.collection = collection.id
          WHERE collection.${ofIdentity} LIMIT ${stepRows}`,
-      ),
-      removeMember: prepare(
-        db,
-        'DELETE FROM member WHERE collection = ? AND namespace = ? AND name = ?',
       ),
       records: prepare(
         db,
         `SELECT scope, namespace, name, body, size FROM single WHERE ${ofIdentity} LIMIT ${stepRows}`,
-      ),
-      removeRecord: prepare(
-        db,
-        'DELETE FROM single WHERE scope = ? AND namespace = ? AND name = ?',
       ),
       documents: prepare(
         db,
@@ -109,34 +99,30 @@ export class IdleIdentities {
     if (this.#forgetMembers(identity) || this.#forgetRecords(identity)) return
     if (this.#sql.documents.all(identity).length > 0) return
     for (const statement of this.#sql.rest) statement.run(identity)
-    this.#objects.forgetScopes()
-    this.#eventLogs.forget()
+    this.#tables.objects.forgetScopes()
+    this.#tables.eventLogs.forget()
   }
 
   #forgetEvents(identity: string): boolean {
     const [logged] = this.#sql.logged.all(identity)
     if (logged === undefined) return false
     const [id, scope, version] = logged
-    this.#eventLogs.restart({ id: Number(id), scope: Number(scope) }, String(version))
+    this.#tables.eventLogs.restart({ id: Number(id), scope: Number(scope) }, String(version))
     return true
   }
 
   #forgetMembers(identity: string): boolean {
     const members = this.#sql.members.all(identity)
-    for (const row of members) {
-      const [, namespace = '', name = '', , , collection = 0] = row
-      this.#sql.removeMember.run(collection, namespace, name)
-      this.#objects.releaseRow(row)
+    for (const [scope, collection, ...row] of members) {
+      this.#tables.members.remove(Number(scope), Number(collection), bodyReference(row))
     }
     return members.length > 0
   }
 
   #forgetRecords(identity: string): boolean {
     const records = this.#sql.records.all(identity)
-    for (const row of records) {
-      const [scope = 0, namespace = '', name = ''] = row
-      this.#sql.removeRecord.run(scope, namespace, name)
-      this.#objects.releaseRow(row)
+    for (const [scope, ...row] of records) {
+      this.#tables.records.removeRow(Number(scope), bodyReference(row))
     }
     return records.length > 0
   }

@@ -4,6 +4,7 @@ import {
   objectRow,
   optionalObjectRow,
   type ObjectName,
+  type BodyReference,
   type ObjectRow,
 } from './object-row.ts'
 import type { Objects } from './objects.ts'
@@ -62,7 +63,7 @@ export class Members {
     if (before) this.#objects.release(scope, before)
   }
 
-  remove(scope: number, collection: number, member: ObjectRow): void {
+  remove(scope: number, collection: number, member: BodyReference): void {
     this.#sql.remove.run(collection, member.namespace, member.name)
     this.#objects.release(scope, member)
   }

@@ -1,6 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { GVK } from '../../../api/kube/gvk.ts'
-import { rowColumns, optionalObjectRow, type ObjectName, type ObjectRow } from './object-row.ts'
+import {
+  rowColumns,
+  optionalObjectRow,
+  type ObjectName,
+  type BodyReference,
+  type ObjectRow,
+} from './object-row.ts'
 import type { Objects } from './objects.ts'
 import { prepare } from './statements.ts'
 import { mayFollow } from './versions.ts'
@@ -87,7 +93,11 @@ export class ObjectRecords {
   remove(scope: number, named: ObjectName, upTo?: string): void {
     const record = this.find(scope, named)
     if (!record || (upTo !== undefined && !mayFollow(upTo, record.resourceVersion))) return
-    this.#sql.remove.run(scope, named.namespace, named.name)
+    this.removeRow(scope, record)
+  }
+
+  removeRow(scope: number, record: BodyReference): void {
+    this.#sql.remove.run(scope, record.namespace, record.name)
     this.#objects.release(scope, record)
   }
 }

@@ -9,6 +9,17 @@ export interface ObjectRow extends Omit<ApiObject, 'bytes'> {
   readonly size: number
 }
 
+/** Enough of a row to find its body, and other references to that. */
+export type BodyReference = Omit<ObjectRow, 'uid' | 'resourceVersion'>
+
+/** Reads namespace, name, body and size. */
+export const bodyReference = ([namespace, name, body, size]: Row): BodyReference => ({
+  namespace: String(namespace),
+  name: String(name),
+  id: Number(body),
+  size: Number(size),
+})
+
 export type ObjectName = Pick<ObjectRow, 'namespace' | 'name'>
 
 /** In the order in which `objectRow` reads them. */

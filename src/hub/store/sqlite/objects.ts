@@ -1,16 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { ApiObject } from '../../../api/kube/object.ts'
-import type { ObjectRow } from './object-row.ts'
+import type { BodyReference, ObjectRow } from './object-row.ts'
 import { fromBody, roomFor, toBody } from './body.ts'
 import { whereScope, type ScopeKey } from './address.ts'
 import { EventBodies } from './event-bodies.ts'
 import { isSealed, type Seal } from './seal.ts'
 import { secureDelete } from './secure-delete.ts'
 import { FreeRows, type FreeRow } from './free-rows.ts'
-import { prepare, type Row } from './statements.ts'
-
-/** Enough of a row to find its body and other references to it. */
-export type BodyReference = Omit<ObjectRow, 'uid' | 'resourceVersion'>
+import { prepare } from './statements.ts'
 
 /** A row of `body` without references. */
 interface UnreferencedBody extends FreeRow {
@@ -149,16 +146,6 @@ export class Objects {
     if (this.#eventBodies.has(id)) return
     if (this.#sql.sameBody.get(scope, namespace, name, id)) return
     this.#left.push({ id, room: roomFor(size), isSealed: this.#isSealed(scope) })
-  }
-
-  /** The same for the body of a row. */
-  releaseRow([scope, namespace, name, body, size]: Row): void {
-    this.release(Number(scope), {
-      id: Number(body),
-      namespace: String(namespace),
-      name: String(name),
-      size: Number(size),
-    })
   }
 
   /** A deleted scope counts as sealed. */

@@ -40,9 +40,9 @@ export class Operations {
     this.#tables = tablesOf(db, objects)
     this.#lists = new ListOperations(this.#tables)
     this.#events = new EventOperations(this.#tables)
-    this.#idle = new IdleIdentities(db, objects, this.#tables.eventLogs)
+    this.#idle = new IdleIdentities(db, this.#tables)
     this.#quotas = new Quotas(db, maxBytes)
-    this.#eviction = new Eviction(db, objects, this.#tables.eventLogs, this.#quotas, maxBytes)
+    this.#eviction = new Eviction(db, this.#tables, this.#quotas, maxBytes)
     this.#setDocument = prepare(
       db,
       `INSERT INTO document (identity, url, accept, content_type, checksum, body, confirmed_at)
