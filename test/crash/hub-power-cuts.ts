@@ -30,10 +30,10 @@ interface ShownState {
 }
 
 /**
- * Lets a hub live for some lives, each ended by a kill, and cuts the power at moments of all that
- * was written: on each disk that could be found then a hub starts without a cloud, and every list
- * it answers has to be as the cloud was at one version, not older than any list or deletion that a
- * client had been told.
+ * Runs a hub several times, each run ended by a kill, and cuts the power at moments of all that was
+ * written. On each state that a cut could leave, a hub starts without a cloud, and every list it
+ * answers must be the cloud's state at one version, not older than any list or deletion that a
+ * client was shown.
  */
 export async function cutHubPower(
   t: Teardown,

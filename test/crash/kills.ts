@@ -18,10 +18,10 @@ export interface Kills {
 }
 
 /**
- * A hub that is killed again and again, each time at the next step of what it does: while it
- * records events and passes them on, while it replaces lists. Then it starts without a cloud, and
- * whatever its clients were shown has to be there; and again with it, where they go on where they
- * were. Rejects at the first thing that is wrong.
+ * Kills a hub again and again, each time at the next step of its work: while it records events and
+ * passes them on, and while it replaces lists. Then starts it without a cloud, when everything that
+ * its clients were shown must be there; and again with it, when they go on from where they were.
+ * Rejects at the first fault.
  */
 export async function kill(t: Teardown, { folder, library, ...of }: Kills): Promise<void> {
   const cloud = await startCloud(t)
@@ -33,7 +33,7 @@ export async function kill(t: Teardown, { folder, library, ...of }: Kills): Prom
   const run = new HubRun(cloud, hub, disk)
   await hub.start()
   await hub.online()
-  // How many steps a round takes is only known from those that came to their end.
+  // The number of steps of a round is known only from rounds that were completed.
   const steps = { events: 1, lists: 1 }
   for (let round = 0; round < of.deaths; round += 1) {
     const random = roundOf(of.seed, round)

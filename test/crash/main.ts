@@ -8,8 +8,8 @@ import { kill } from './kills.ts'
 import { cutPower } from './power-cuts.ts'
 
 /**
- * `npm run crash -- [TIMES] [--seed N]`: cuts a store's power so often, and a hub's, and kills a
- * hub so often, and says what is wrong afterwards. A thousand of each take about an hour.
+ * `npm run crash -- [TIMES] [--seed N]`: cuts a store's power this many times, and a hub's, kills a
+ * hub as often, and prints the faults. A thousand of each take about an hour.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,

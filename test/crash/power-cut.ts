@@ -22,22 +22,21 @@ class Folder {
   pending: Naming[] = []
 }
 
-/** Names that come to stand for something else, or for nothing, together or not at all. */
+/** Changes of names that happen together or not at all. */
 type Naming = ReadonlyMap<string, File | Folder | undefined>
 
 /**
- * A disk that keeps what was synced, and of all else what chance leaves of it: steps are fed to it
- * one after the other, and at any moment `cutPower` builds what could be found after a power cut
- * then. It promises no more than POSIX does: a synced file is not yet a synced name. Names are
- * whole within a folder; a file's bytes are so by sectors; what was not synced may come in any
- * order.
+ * A disk that keeps what was synced, and a random part of everything else. It is fed step by step,
+ * and at any moment `cutPower` builds a state that a power cut could leave. It promises no more
+ * than POSIX: a synced file is not yet a synced name; a name is atomic, and so is each sector of a
+ * file; unsynced writes may reach the disk in any order.
  */
 export class FragileDisk {
   readonly #root: Folder
   readonly #rootPath: string
-  /** By what the kernel calls them; a number is given again once its file is gone. */
+  /** By inode number, which is used again once the file is gone. */
   readonly #inodes = new Map<number, File | Folder>()
-  /** How much of what was pending each thread's sync covers. */
+  /** How much of the pending writes each thread's sync covers. */
   readonly #syncing = new Map<string, number>()
 
   /** An empty folder, as it is when the program starts. */
@@ -86,7 +85,7 @@ export class FragileDisk {
     }
   }
 
-  /** Writes to `target` what could be found after a power cut now. */
+  /** Writes a state to `target` that a power cut could leave now. */
   cutPower(target: string, random: Random): void {
     write(this.#root, target, random)
   }
@@ -128,8 +127,8 @@ export class FragileDisk {
   }
 
   /**
-   * After a sync that failed, Linux takes for written what it could not write: no later sync tries
-   * again (https://lwn.net/Articles/752063/).
+   * After a failed sync Linux counts as written what it could not write: no later sync tries again
+   * (https://lwn.net/Articles/752063/).
    */
   #lost(inode: number, count: number, random: Random): void {
     const file = this.#inodes.get(inode)
@@ -157,10 +156,7 @@ function done(bytes: Buffer, change: Change): Buffer {
   return cut
 }
 
-/**
- * Longer ones are given room to grow, so that what is appended again and again is not copied each
- * time.
- */
+/** Longer buffers get spare capacity, so that repeated appends do not copy them each time. */
 function withLength(bytes: Buffer, length: number): Buffer {
   if (length <= bytes.length) return bytes.subarray(0, length)
   const room = bytes.buffer.byteLength - bytes.byteOffset
@@ -186,7 +182,7 @@ function write(folder: Folder, path: string, random: Random): void {
   }
 }
 
-/** Any of what happened to the names, but not something after what it rests upon. */
+/** Any of the changes of names, but none without those that it depends on. */
 function namesIn({ entries, pending }: Folder, random: Random): Map<string, File | Folder> {
   const found = new Map(entries)
   const fate = random.of(fates)
@@ -224,8 +220,7 @@ function bytesOf({ bytes, pending }: File, random: Random): Buffer {
   bytes.copy(found)
   pending.forEach((change, at) => {
     const early = at < border
-    // With some only, each sector has its own fate, and the one at the border in any case: it is
-    // what was being written.
+    // Of a partial write each sector has its own fate, and so has the one at its end.
     const apart =
       change.kind === 'write' && (fate === 'some' || (fate !== 'whole' && at === border))
     for (const part of apart ? sectorsOf(change) : [change]) {
@@ -237,7 +232,7 @@ function bytesOf({ bytes, pending }: File, random: Random): Buffer {
 }
 
 /**
- * That a file is longer may be known before what stands there: nothing, then, or what stood there
+ * A file's new length may be durable before its contents: then zeros are there, or what was there
  * before.
  */
 function lengthened(

@@ -28,7 +28,7 @@ class Expected {
     this.#failed = false
   }
 
-  /** It is as it was before, or not known any more, until something is done with it again. */
+  /** The register is as it was before, or unknown, until it is written again. */
   failed(): void {
     this.#begun.push('none')
     this.#failed = true
@@ -74,8 +74,8 @@ export interface PowerCuts {
 }
 
 /**
- * Lets a store be written to in another process, and cuts its power at `cuts` moments of what was
- * written: opens each disk that could be found then. Returns what is wrong with them, a line each.
+ * Lets another process write to a store, and cuts its power at `cuts` moments: opens each state
+ * that a cut could leave. Returns the faults, a line each.
  */
 export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<string[]> {
   const folder = realpathSync(given)
@@ -128,9 +128,9 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
 }
 
 /**
- * A disk that fails and loses power before it was well again may have lost anything. It is well
- * when something was done that was begun after the failure: of what was begun before, it may be
- * said only now that it is done.
+ * A disk that fails and loses power before it has recovered may have lost anything. It has
+ * recovered when a write that began after the failure is done; the result of an earlier one may be
+ * reported only now.
  */
 class Doubt {
   readonly #begun = new Set<string>()

@@ -24,9 +24,13 @@ import { readPatch, statusChanges } from './status-patch.ts'
 import { cachedToken } from './cached-token.ts'
 
 /** Answers a write offline. There is no replay yet. */
-type Answer = (exchange: Exchange, info: ResourceRequest, facts: Facts) => Promise<Reply>
+type Answer = (
+  exchange: Exchange,
+  info: ResourceRequest,
+  parts: OfflineWriteParts,
+) => Promise<Reply>
 
-interface Facts {
+export interface OfflineWriteParts {
   readonly store: ObjectStore
   readonly nodeName: string
   readonly overlays: StatusOverlays
@@ -61,15 +65,15 @@ const answers: Record<string, Answer> = {
 export async function localWrite(
   exchange: Exchange,
   info: ResourceRequest,
-  facts: Facts,
+  parts: OfflineWriteParts,
 ): Promise<Reply> {
-  if (isTokenRequest(info)) return cachedToken(exchange, info, facts)
+  if (isTokenRequest(info)) return cachedToken(exchange, info, parts)
   const subresource = info.subresource === undefined ? '' : `/${info.subresource}`
   const answer = answers[`${info.verb} ${qualifiedResource(info.gvr)}${subresource}`]
   if (answer === undefined || exchange.credential !== 'node') {
     throw needsTheCloud()
   }
-  return answer(exchange, info, facts)
+  return answer(exchange, info, parts)
 }
 
 /** Throws 503 unless the object is stored, in any representation. */
@@ -100,7 +104,7 @@ function requireConfirmed(
 async function existing(
   exchange: Exchange,
   info: ResourceRequest,
-  { store }: Facts,
+  { store }: OfflineWriteParts,
 ): Promise<never> {
   const { name } = (await requestObject(exchange)).object
   requireConfirmed(exchange, info, store, name)
@@ -109,9 +113,9 @@ async function existing(
 
 /** Gives `answer` only where the node's own object is stored. */
 function confirmed(answer: Answer): Answer {
-  return async (exchange, info, facts) => {
-    requireConfirmed(exchange, info, facts.store, facts.nodeName)
-    return answer(exchange, info, facts)
+  return async (exchange, info, parts) => {
+    requireConfirmed(exchange, info, parts.store, parts.nodeName)
+    return answer(exchange, info, parts)
   }
 }
 
@@ -127,7 +131,7 @@ function unknownEvent(info: ResourceRequest): never {
 async function patchedStatus(
   exchange: Exchange,
   info: ResourceRequest,
-  { store, overlays, recovered }: Facts,
+  { store, overlays, recovered }: OfflineWriteParts,
 ): Promise<Reply> {
   const patch = readPatch(exchange.headers.get('content-type'), await requestBody(exchange))
   const { representation, stored } = storedObject(exchange, info, store)

@@ -3,7 +3,6 @@ import { impersonates } from '../../http/exchange/headers.ts'
 import { isProven } from '../../http/exchange/proven.ts'
 import { StatusError, unauthorized } from '../../api/kube/status.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
-import type { ObjectStore } from '../store/store.ts'
 import {
   localDocument,
   localList,
@@ -11,15 +10,9 @@ import {
   needsTheCloud,
   neverCached,
 } from './offline-reads.ts'
-import type { StatusOverlays } from './status-overlays.ts'
-import { localWrite } from './offline-writes.ts'
+import { localWrite, type OfflineWriteParts } from './offline-writes.ts'
 
-export interface LocalFacts {
-  readonly store: ObjectStore
-  readonly nodeName: string
-  readonly overlays: StatusOverlays
-  /** Aborts when an upstream that can take the request is healthy again. */
-  readonly recovered: (exchange: Exchange) => AbortSignal
+export interface OfflineParts extends OfflineWriteParts {
   /**
    * Answers a watch from what is stored; `undefined`: no stored collection covers it. Throws the
    * StatusError of an API server for invalid options.
@@ -28,36 +21,36 @@ export interface LocalFacts {
 }
 
 /** Answers from the cache; throws a `StatusError` where it cannot. */
-export async function answerLocally(exchange: Exchange, facts: LocalFacts): Promise<Reply> {
+export async function answerLocally(exchange: Exchange, parts: OfflineParts): Promise<Reply> {
   if (!isProven(exchange)) throw new StatusError(unauthorized())
   // Only an API server can decide whether a caller may impersonate.
   if (impersonates(exchange.headers)) throw neverCached()
   const { info } = exchange
-  const { store } = facts
+  const { store } = parts
   if (!info.isResource) {
     if (info.verb !== 'get' || info.ambiguous === true) throw neverCached()
     return localDocument(exchange, store)
   }
   if (info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch') {
-    return localWrite(exchange, info, facts)
+    return localWrite(exchange, info, parts)
   }
   if (info.subresource !== undefined || exchange.upgrade) throw needsTheCloud()
   if (exchange.method === 'HEAD') throw neverCached()
   switch (info.verb) {
     case 'get':
-      return localObject(exchange, info, store, facts.overlays)
+      return localObject(exchange, info, store, parts.overlays)
     case 'list':
-      return localList(exchange, info, store, facts.overlays)
+      return localList(exchange, info, store, parts.overlays)
     case 'watch':
       if (info.name !== undefined) throw neverCached()
       if (beginsWithState(info)) {
-        facts.overlays.resetShown({ identity: exchange.identity, gvr: info.gvr })
+        parts.overlays.resetShown({ identity: exchange.identity, gvr: info.gvr })
       }
-      return watched(exchange, info, facts)
+      return watched(exchange, info, parts)
   }
 }
 
-function watched(exchange: Exchange, info: ResourceRequest, { watch }: LocalFacts): WatchReply {
+function watched(exchange: Exchange, info: ResourceRequest, { watch }: OfflineParts): WatchReply {
   const reply = watch(exchange, info)
   if (!reply) throw neverCached()
   return reply

@@ -14,7 +14,7 @@ import {
 import { StatusError } from '../../api/kube/status.ts'
 import { objectKey } from '../answers/keys.ts'
 import { newestCoveringVersion } from '../answers/covering-version.ts'
-import { answerLocally, type LocalFacts } from '../answers/offline.ts'
+import { answerLocally, type OfflineParts } from '../answers/offline.ts'
 import { coveringCollection } from '../answers/covering-collection.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import {
@@ -43,7 +43,7 @@ interface UpstreamPathParts {
   readonly forward: Forward
   readonly upgrade: Upgrade
   readonly recorder: Recorder
-  readonly local: LocalFacts
+  readonly local: OfflineParts
   /** The cachers that all callers share; absent: none. */
   readonly shared?: SharedCachers
   readonly onOutcome: ForwardOptions['onOutcome']
@@ -231,7 +231,7 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
  */
 function lastObservedOffline(
   exchange: Exchange,
-  { store }: LocalFacts,
+  { store }: OfflineParts,
 ): ResourceVersion | undefined {
   const { info } = exchange
   if (!info.isResource) return undefined
