@@ -17,6 +17,7 @@ import { peerOf } from './peer.ts'
 import { reasonPhrase } from './phrase.ts'
 import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
 import { streamSink, type SinkCallbacks } from './sink.ts'
+import { stopParser } from './stopped-parser.ts'
 import { mayBeRefused, closingConnections, pendingRequestsOn } from './pending-requests.ts'
 
 /** Options for Node's server, with and without TLS. */
@@ -148,6 +149,7 @@ function ignore({ socket }: IncomingMessage, { pipelined, onCut }: ListenerParts
   ignoredOn.set(socket, ignored)
   if (ignored <= pipelined || socket.destroyed) return
   onCut('pipelined')
+  stopParser(socket)
   socket.destroy()
 }
 
@@ -175,9 +177,9 @@ function answerRequest(
   const underWay = pendingRequestsOn(request.socket).add(here)
   response.once('close', end)
   if (underWay.size > parts.pipelined) {
-    // The parser continues to the end of what was read, which may be thousands of requests more.
     closingConnections.add(request.socket)
     parts.onCut('pipelined')
+    stopParser(request.socket)
     request.socket.destroy()
     return Promise.resolve()
   }
