@@ -207,6 +207,11 @@ void t.test(
         return hub.as('kubelet').watch(path, { resourceVersion })
       }),
     )
+    cloud.addPods('first')
+    cloud.sandbox.create(services, service('first', '10.96.0.10'))
+    cloud.sandbox.create(configMaps, { metadata: { name: 'first', namespace: 'default' } })
+    for (const watch of [ofPods, ofServices, ofConfigMaps])
+      t.match(await watch?.next(), { type: 'ADDED', object: { metadata: { name: 'first' } } })
     await cloud.unplug()
     await hub.offline()
     cloud.sandbox.create(configMaps, { metadata: { name: 'missed', namespace: 'default' } })

@@ -86,6 +86,8 @@ export interface CacheWatchOptions {
   readonly state?: 'with-end' | 'without-end'
   readonly from?: string
   readonly selected: WatchSelection
+  /** It was the client's own upstream watch until now. */
+  readonly isUnderWay?: boolean
   readonly bookmarks: boolean
   readonly lastsMs: number
   readonly signal: AbortSignalLike
@@ -128,7 +130,10 @@ export class Cacher implements AsyncDisposable {
   #extra = ''
   /** The collection was listed after the log began. */
   #wasListed = false
-  /** An upstream watch has followed the log: it sent events, or stayed open for a while. */
+  /**
+   * The log was followed: by an upstream watch that sent events or stayed open for a while, or by a
+   * client's own upstream watch, which the cacher continues.
+   */
   #hasFollowed = false
   /** Aborts with a reason when no event follows in the log. */
   #logEnded = new AbortController()
@@ -442,6 +447,7 @@ export class Cacher implements AsyncDisposable {
     const { hooks } = this.#parts
     using _began = options.onBegin?.()
     this.#watchers.add(watcher)
+    if (options.isUnderWay === true) this.#hasFollowed = true
     this.#idle?.[Symbol.dispose]()
     this.#idle = undefined
     hooks.onWatchers(1)

@@ -197,7 +197,9 @@ export class Cachers implements AsyncDisposable {
       const options = this.#watchOptions(request, served)
       const left = options.lastsMs - (elapsed() - began)
       const rest =
-        left > 0 ? served.cacher.events({ ...options, from: version, lastsMs: left }) : undefined
+        left > 0
+          ? served.cacher.events({ ...options, from: version, isUnderWay: true, lastsMs: left })
+          : undefined
       if (rest) snapshot = () => served.cacher.snapshot(options)
       return rest
     }
