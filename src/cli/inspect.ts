@@ -21,17 +21,17 @@ const inspectFlags = {
   'serve-port': commandFlag({
     type: port,
     default: 10267,
-    help: 'Where the hub has its health.',
+    help: "The port of the hub's health and metrics.",
   }),
   'bind-address': commandFlag({
     type: address,
     default: '127.0.0.1',
-    help: 'The same, of loopback: elsewhere the hub does not tell.',
+    help: 'Its address, on loopback: elsewhere the hub does not answer inspections.',
   }),
   'token-file': commandFlag({
     type: optional(text('FILE')),
     default: undefined,
-    help: "A copy of inspect.token, which lies under the hub's --root-dir, for who is not root.",
+    help: "A copy of inspect.token from the hub's --root-dir, for users other than root.",
   }),
 }
 
@@ -39,8 +39,8 @@ const inspectFlags = {
 export const inspect: Command = {
   help: () => `Usage: nodehub inspect boot|host-network [FLAG...]
 
-Asks the hub that runs on this node. Names of objects are shown, and nothing of what is in them:
-to root, and to who has the hub's token.
+Inspects the hub that runs on this node. Shows names of objects, never their content, to root and to
+holders of the hub's token.
 
   boot          whether the node and each of its pods would come back now without a link, as after
                 a power cut: what is missing from the cache, old or expired, for which pod

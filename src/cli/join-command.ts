@@ -70,7 +70,7 @@ export const joinFlags = {
   'host-network-pool': commandFlag({
     type: optional(boolean),
     default: undefined,
-    defaultShown: 'the API server is asked',
+    defaultShown: 'read from the API server',
     help: 'Whether that is a host-network pool.',
   }),
   'server-addr': commandFlag({
@@ -112,12 +112,12 @@ export const joinFlags = {
   'kubelet-kubeconfig': commandFlag({
     type: absolutePath,
     default: '/etc/kubernetes/kubelet.conf',
-    help: "The kubelet's kubeconfig as it is now: tells how to ask an API server. It is left alone.",
+    help: "The kubelet's present kubeconfig, for requests to an API server. It is not changed.",
   }),
   'hub-kubeconfig': commandFlag({
     type: absolutePath,
     default: '/etc/kubernetes/kubelet-nodehub.conf',
-    help: 'Where the kubeconfig that leads the kubelet to the hub is written.',
+    help: "Where to write the kubelet's kubeconfig for the hub.",
   }),
   'kubelet-flags': commandFlag({
     type: absolutePath,
@@ -148,7 +148,7 @@ export const joinFlags = {
     type: optional(absolutePath),
     default: undefined,
     defaultShown: "the hub's own, which is made in pki/ of --root-dir",
-    help: 'Who vouches for the hub.',
+    help: 'The CA of the hub.',
   }),
   'client-certificate': commandFlag({
     type: optional(absolutePath),

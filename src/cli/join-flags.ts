@@ -28,7 +28,7 @@ export const nodePathFlags = {
   restart: commandFlag({
     type: boolean,
     default: false,
-    help: 'Restart the kubelet with systemctl, and start or stop a hub that systemd runs; without it, both go on as they are until somebody does.',
+    help: 'Restart the kubelet with systemctl, and start or stop a hub that systemd runs; without it, both stay as they are.',
   }),
   'dry-run': commandFlag({
     type: boolean,

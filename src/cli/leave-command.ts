@@ -29,7 +29,7 @@ export const leaveFlags = {
   force: commandFlag({
     type: boolean,
     default: false,
-    help: 'Leave also while pods run that the legacy filter put on the host network, or where nobody can be asked about them.',
+    help: 'Leave even while pods run that the legacy filter put on the host network, or if no API server answers.',
   }),
   'node-name': nodeNameFlag,
   ...nodePathFlags,

@@ -78,7 +78,7 @@ export function observations(values: Values, credentials: CredentialFiles): stri
   const notes: string[] = []
   if (credentials.kind === 'none') {
     notes.push(
-      'no credentials are given: callers without a token of their own reach the API servers as nobody',
+      'no credentials are given: callers without a token of their own are anonymous at the API servers',
     )
   }
   const plain = values['server-addr'].filter(({ protocol }) => protocol === 'http:')
@@ -89,7 +89,7 @@ export function observations(values: Values, credentials: CredentialFiles): stri
     (credentials.kind === 'files' && credentials.ca !== undefined)
   if (values['client-ca'] === undefined && !vouched) {
     notes.push(
-      'nobody vouches for clients of the TLS listener: give --client-ca, or only their tokens count',
+      'no CA for clients of the TLS listener: without --client-ca only tokens are accepted',
     )
   }
   const loopback = ['127.', '::1'].some((start) => values['bind-proxy-address'].startsWith(start))

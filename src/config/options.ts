@@ -58,7 +58,7 @@ export const options = {
   'upstream-compression': option({
     type: is.boolean,
     group: 'API servers',
-    help: 'Whether lists and watches are asked for compressed even for clients that do not ask for it; they get them inflated.',
+    help: 'Whether the hub requests compressed lists and watches even for clients that accept none; it inflates them.',
     default: false,
     live: true,
   }),
@@ -90,7 +90,7 @@ export const options = {
     type: is.optional(is.text('FILE')),
     group: 'Credentials',
     live: true,
-    help: "Certificates that vouch for the API servers; without any, the system's.",
+    help: "CAs of the API servers; without it, the system's.",
     default: undefined,
     file: true,
   }),
@@ -108,14 +108,14 @@ export const options = {
   'client-ca': option({
     type: is.optional(is.text('FILE')),
     group: 'Credentials',
-    help: 'Certificates that vouch for clients of the TLS proxy. Default: those that vouch for the API servers.',
+    help: 'CAs of clients of the TLS proxy. Default: the CAs of the API servers.',
     default: undefined,
     file: true,
   }),
   'serving-cert': option({
     type: is.optional(is.text('FILE')),
     group: 'Credentials',
-    help: "What the TLS proxy shows, in PEM, read again when it changes. Default: a certificate of the hub's own authority, whose certificate is <root-dir>/pki/ca.crt.",
+    help: "The serving certificate of the TLS proxy in PEM, read again when it changes. Default: a certificate of the hub's own authority, whose certificate is <root-dir>/pki/ca.crt.",
     default: undefined,
     file: true,
   }),
@@ -129,7 +129,7 @@ export const options = {
   'bind-address': option({
     type: is.address,
     group: 'Listeners',
-    help: 'Where health, readiness and metrics are served; 127.0.0.1 and ::1 stand for both of them.',
+    help: 'The address of health, readiness and metrics; 127.0.0.1 and ::1 stand for both of them.',
     default: '127.0.0.1',
   }),
   'serve-port': option({
@@ -141,7 +141,7 @@ export const options = {
   'bind-proxy-address': option({
     type: is.address,
     group: 'Listeners',
-    help: 'Where the node speaks to the hub; 127.0.0.1 and ::1 stand for both of them.',
+    help: 'The address of the proxy for the node; 127.0.0.1 and ::1 stand for both of them.',
     default: '127.0.0.1',
   }),
   'proxy-port': option({
@@ -159,7 +159,7 @@ export const options = {
   'plain-proxy': option({
     type: is.optional(is.boolean),
     group: 'Listeners',
-    help: 'Whether the plain proxy serves. On a host-network node, or with --host-network-propagation, it refuses every caller unless it is asked for here. The port is held in any case.',
+    help: 'Whether the plain proxy serves. On a host-network node, or with --host-network-propagation, it refuses every caller unless this is true. The port stays bound in any case.',
     default: undefined,
     defaultShown: 'true, but for host-network nodes and --host-network-propagation',
   }),
@@ -167,7 +167,7 @@ export const options = {
     type: is.oneOf(['root', 'node', 'none']),
     group: 'Listeners',
     live: true,
-    help: 'Who a caller without credentials on the plain proxy is: the node if its socket belongs to root and else refused; always the node; or always refused. At an address other than loopback always refused.',
+    help: 'The identity of callers without credentials on the plain proxy. root: the node if their socket belongs to root, else refused; node: always the node; none: always refused. At other addresses than loopback they are always refused.',
     default: 'root',
   }),
   'max-requests-in-flight': option({
@@ -175,13 +175,13 @@ export const options = {
     type: is.count(2, 100_000),
     group: 'Listeners',
     live: true,
-    help: 'Short requests served at a time, by priority level: a quarter is kept for the node, and callers whose token is not proven get a tenth at most. More are answered 429.',
+    help: 'Concurrent short requests, by priority level: a quarter is reserved for the node, and callers with an unproven token get a tenth at most. More are answered 429.',
     default: 250,
   }),
   'memory-limit': option({
     type: is.optional(is.count(128, 1_048_576, 'MEGABYTES')),
     group: 'Listeners',
-    help: 'What the hub may take of memory, about. Answers under way may hold half of it; short requests beyond that are answered 429, watches never.',
+    help: 'The approximate memory of the hub. Answers in progress may hold half of it; short requests beyond that are answered 429, watches never.',
     default: undefined,
     defaultShown: "the control group's limit, else 512",
   }),
@@ -208,7 +208,7 @@ export const options = {
   'hub-config-map': option({
     type: is.orEmpty(is.objectName),
     group: 'Node',
-    help: 'The ConfigMap, in --namespace, by which the cluster tells its hubs which components their filters act for and whose answers are recorded besides. Followed while the hub runs; empty: none.',
+    help: 'The ConfigMap in --namespace with additional components for filters and recording, for all hubs of the cluster. Watched while the hub runs; empty: none.',
     default: 'yurt-hub-cfg',
   }),
   'working-mode': option({
@@ -224,7 +224,7 @@ export const options = {
   'host-network-node': option({
     type: is.boolean,
     group: 'Node',
-    help: 'Whether the node is of a host-network pool: its pods share its loopback, so the plain proxy has to be asked for.',
+    help: 'Whether the node is in a host-network pool: its pods share its loopback, so the plain proxy is off unless --plain-proxy is true.',
     default: false,
   }),
   'offline-ready-condition': option({
@@ -246,7 +246,7 @@ export const options = {
   'hub-address': option({
     type: is.optional(is.hostAndPort),
     group: 'Node',
-    help: 'Where pods reach the hub over TLS: at --bind-proxy-address, or through what stands before it. The filters masterservice, serviceenvupdater and forwardkubesvctraffic lead them there as long as the hub answers there with a certificate that pods trust (docs/filters.md); else, and without this, they do nothing. The port is --proxy-secure-port unless given.',
+    help: 'Where pods reach the hub over TLS: --bind-proxy-address, or a proxy before it. The filters masterservice, serviceenvupdater and forwardkubesvctraffic direct them there while the hub answers there with a certificate that pods trust (docs/filters.md); otherwise they do nothing. The default port is --proxy-secure-port.',
     default: undefined,
   }),
   'root-dir': option({
@@ -265,21 +265,21 @@ export const options = {
   'cache-max-bytes': option({
     type: is.size('16Mi'),
     group: 'Cache',
-    help: 'What the database of the cache may take on the disk. Near to it, what is least needed goes: what kubectl looked at first, what the node needs to boot never.',
+    help: 'The size limit of the cache on the disk. Near the limit the least needed entries are evicted: answers to kubectl first, those that the node needs to boot never.',
     default: 512 * 2 ** 20,
     defaultShown: '512Mi',
   }),
   'store-key-credential': option({
     type: is.optional(credentialName),
     group: 'Cache',
-    help: 'The key that secrets and tokens are sealed with in the store, as a systemd credential of this name (LoadCredential=, LoadCredentialEncrypted=). Any 32 bytes or more.',
+    help: 'The key that seals secrets and tokens in the store: the systemd credential of this name (LoadCredential=, LoadCredentialEncrypted=). Any 32 bytes or more.',
     default: undefined,
     defaultShown: 'a key of its own in <root-dir>',
   }),
   'store-key-command': option({
     type: is.optional(program),
     group: 'Cache',
-    help: 'The same, as what this program prints. It is run at each start, without arguments, for at most 30 seconds.',
+    help: 'The same key from the output of this program. It runs at each start, without arguments, for at most 30 seconds.',
     default: undefined,
   }),
   'cache-components': option({
@@ -302,7 +302,7 @@ export const options = {
     type: is.duration,
     group: 'Cache',
     live: true,
-    help: 'How often what the pods of the node refer to, and the kubelet reads only once, is asked for again (claims, volumes, attachments; Secrets and ConfigMaps that nobody watches), so that a reboot without a link finds it as it is. 0: never.',
+    help: 'How often to read again the objects that pods of the node refer to and the kubelet reads only once (claims, volumes, attachments; Secrets and ConfigMaps without a watch), for a reboot without a link. 0: never.',
     default: 300_000,
     defaultShown: '5m',
   }),
@@ -310,13 +310,13 @@ export const options = {
     type: is.listOf(is.resource),
     group: 'Cache',
     live: true,
-    help: 'Collections of which one watch serves all components that may read them whole, besides v1/services and discovery.k8s.io/v1/endpointslices.',
+    help: 'Collections with one watch for all components that may read all of them, besides v1/services and discovery.k8s.io/v1/endpointslices.',
     default: [],
   }),
   'gc-frequency': option({
     type: is.count(1, 1_000_000, 'MINUTES'),
     group: 'Cache',
-    help: 'Minutes between two sweeps of what no one uses from the store.',
+    help: 'Minutes between two garbage collections of the store.',
     default: 120,
     warningFor: notImplemented(
       'once a day, whatever is given, what is kept for tokens that nobody used for 30 days is swept, and nothing else',
@@ -325,7 +325,7 @@ export const options = {
   'min-request-timeout': option({
     type: is.duration,
     group: 'Cache',
-    help: 'How long a watch from the cache lasts at least whose client asked for no time; at most as long again.',
+    help: 'The least duration of a watch from the cache without timeoutSeconds; at most twice that.',
     default: 1_800_000,
     defaultShown: '30m',
   }),
@@ -340,7 +340,7 @@ export const options = {
     type: is.listOf(is.text('FILTER')),
     group: 'Filters',
     live: true,
-    help: 'Filters that are left out; * leaves out all.',
+    help: 'Disabled filters; * disables all.',
     default: [],
   }),
   'filter-module': option({
@@ -354,25 +354,25 @@ export const options = {
     type: is.oneOf(['off', 'on', 'guarded', 'observe']),
     group: 'Filters',
     live: true,
-    help: 'Whether the kubelet is shown pods of a host-network pool on the host network, as in OpenYurt 1.4: on; or what that would do is only told: observe. How a pod was first shown it stays, in any mode.',
+    help: 'on: the kubelet sees pods of a host-network pool on the host network, as in OpenYurt 1.4; observe: the hub only reports what that would do. A pod keeps the network on which the kubelet first saw it, in any mode.',
     default: 'off',
     warningFor: notImplementedUnless(
       (mode) => mode !== 'guarded',
-      'pods are shown as they are; all it does is that the plain proxy has to be asked for',
+      'pods are not changed; its only effect is that the plain proxy is off by default',
     ),
   }),
   'enable-node-pool': option({
     type: is.boolean,
     group: 'Filters',
     live: true,
-    help: 'Whether filters may know the NodePool of this node, which the hub then watches, and it alone; else they go by the labels of the node.',
+    help: 'Whether the hub watches the NodePool of this node for its filters; else they use the labels of the node.',
     default: true,
   }),
   'enable-pool-service-topology': option({
     type: is.boolean,
     group: 'Filters',
     live: true,
-    help: 'Whether the nodes of the pool are learned from its NodeBuckets instead of the status of its NodePool: less to carry where pools are large.',
+    help: 'Whether the nodes of the pool come from its NodeBuckets instead of the status of its NodePool: less traffic for large pools.',
     default: false,
   }),
   'access-server-through-hub': option({
@@ -402,7 +402,7 @@ export const options = {
     type: is.duration,
     group: 'Operation',
     live: true,
-    help: 'How long requests under way may take once the hub is told to stop. 5 s after that the process has ended, by force if need be, and then with an exit code other than 0.',
+    help: 'How long requests in flight may take at a graceful stop. A process that has not exited 5 s later is killed, with an exit code other than 0.',
     default: 10_000,
     defaultShown: '10s',
   }),

@@ -25,7 +25,7 @@ export const clusterMetricTable = {
   conflicts: {
     name: 'nodehub_cluster_conflicts_total',
     type: 'counter',
-    help: 'Writes that came too late because somebody else had written the object; they are made anew where they are still due.',
+    help: 'Writes that conflicted with another writer; they are retried if they are still due.',
     labels: ['kind'],
   },
   failures: {
@@ -49,7 +49,7 @@ export const clusterMetricTable = {
   queued: {
     name: 'nodehub_cluster_queued',
     type: 'gauge',
-    help: 'Nodes and pools that wait to be looked at.',
+    help: 'Nodes and pools in the work queue.',
     labels: [],
   },
   withheld: {

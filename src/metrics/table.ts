@@ -143,7 +143,7 @@ export const metricTable = {
   bootReady: {
     name: 'nodehub_boot_ready',
     type: 'gauge',
-    help: 'Whether the node and all of its pods would come back now without a link: 1 or 0 (`nodehub inspect boot` tells why not).',
+    help: 'Whether the node and all of its pods would come back now without a link: 1 or 0 (`nodehub inspect boot` has the reasons).',
     labels: [],
   },
   bootPodsNotReady: {
@@ -227,13 +227,13 @@ export const metricTable = {
   storeDamaged: {
     name: 'nodehub_store_damaged_total',
     type: 'counter',
-    help: 'Stored objects and documents that were found damaged and set apart, until the cloud tells them again.',
+    help: 'Stored objects and documents that were found damaged and quarantined until they are read again from the cloud.',
     labels: [],
   },
   storeEvicted: {
     name: 'nodehub_store_evicted_total',
     type: 'counter',
-    help: 'Objects and documents that went to make room, in the order of kinds: passing, what kubectl looked at; idle, of callers not seen for a day; document; object, single ones; collection; gone, what only pods that are gone referred to; and quota, of a caller that had more than its share.',
+    help: 'Evicted objects and documents, in the order of kinds: passing, answers to kubectl; idle, of callers not seen for a day; document; object, single objects; collection; gone, objects that only deleted pods referred to; and quota, of a caller beyond its share.',
     labels: ['kind'],
     initialValues: {
       kind: ['passing', 'idle', 'document', 'object', 'collection', 'gone', 'quota'],
@@ -273,7 +273,7 @@ export const metricTable = {
   filterDifferences: {
     name: 'nodehub_filter_differences_total',
     type: 'counter',
-    help: 'Objects that a watch was told of because they look different since what filters know has changed.',
+    help: 'Events that a watch received because the inputs of a filter changed.',
     labels: ['component', 'resource'],
   },
   filterExpired: {
@@ -365,7 +365,7 @@ export const metricTable = {
   accessReviews: {
     name: 'nodehub_access_reviews_total',
     type: 'counter',
-    help: 'Times an API server was asked whether somebody may list and watch a whole collection: allowed, refused, or unknown where it did not say.',
+    help: 'Access reviews for a whole collection, by result: allowed, refused, or unknown if the API server did not answer.',
     labels: ['result'],
     initialValues: { result: ['allowed', 'refused', 'unknown'] },
   },
@@ -378,7 +378,7 @@ export const metricTable = {
   filterInputMissing: {
     name: 'nodehub_filter_input_missing',
     type: 'gauge',
-    help: 'Whether filters lack what the API server does not tell this node, by resource: forbidden, the right is missing; absent, there is no such resource; refused, for another reason. They keep what they knew last.',
+    help: 'Whether filters lack an input that the API server refuses, by resource: forbidden, the right is missing; absent, there is no such resource; refused, for another reason. They keep their last input.',
     labels: ['resource', 'reason'],
   },
   configMapReads: {

@@ -293,8 +293,8 @@ void t.test('a filter to leave out that there is none of is a mistake', async (t
 
 void t.test('what has no effect is named once, and nothing else is', async (t) => {
   t.strictSame(right(['--working-mode=edge', '--lb-mode=priority', '--v=2']).notes, [
-    'no credentials are given: callers without a token of their own reach the API servers as nobody',
-    'nobody vouches for clients of the TLS listener: give --client-ca, or only their tokens count',
+    'no credentials are given: callers without a token of their own are anonymous at the API servers',
+    'no CA for clients of the TLS listener: without --client-ca only tokens are accepted',
   ])
   const { notes } = right(['--working-mode=cloud', '--leader-elect'])
   t.equal(notes.filter((note) => note.startsWith('--working-mode has no effect yet')).length, 1)
