@@ -22,17 +22,17 @@ export interface FilterChangeHooks {
    * A client was sent so many objects that its filters decide otherwise on since their inputs
    * changed.
    */
-  readonly onDifference: (audience: ClientCollection, objects: number) => void
+  readonly onDifference: (collection: ClientCollection, objects: number) => void
   /**
    * A client has to list again, as its filters have changed, or the state that it was shown is
    * unknown.
    */
-  readonly onExpired: (audience: ClientCollection, why: string) => void
+  readonly onExpired: (collection: ClientCollection, why: string) => void
 }
 
 interface FilteredWatchParts {
   readonly reply: WatchReply
-  readonly audience: ClientCollection
+  readonly collection: ClientCollection
   readonly shown: ChainStateHistory
   readonly hooks: FilterChangeHooks
   /** The current chain; `undefined` where no filter acts. */
@@ -143,9 +143,9 @@ export class FilteredWatch {
       }
     } catch (error) {
       if (!(error instanceof Expired)) throw error
-      const { hooks, shown, audience } = this.#parts
-      hooks.onExpired(audience, error.message)
-      shown.recordRelist(audience, stateOf(this.#parts.chainNow()))
+      const { hooks, shown, collection } = this.#parts
+      hooks.onExpired(collection, error.message)
+      shown.recordRelist(collection, stateOf(this.#parts.chainNow()))
       yield [expiredEvent(error.message)]
     } finally {
       this.#receivedTimer?.[Symbol.dispose]()
@@ -163,7 +163,7 @@ export class FilteredWatch {
 
   /** Switches to the current chain. */
   async *#switchChain(): AsyncGenerator<readonly WatchEvent[]> {
-    const { chainNow, audience, shown } = this.#parts
+    const { chainNow, collection, shown } = this.#parts
     const [before, now] = [this.#chain, chainNow()]
     const due = updateBetween(stateOf(before), stateOf(now))
     if (due === 'list') throw new Expired(filtersChanged)
@@ -176,8 +176,8 @@ export class FilteredWatch {
     this.#chain = now
     if (due === 'difference' && before && now) return yield* this.#difference([before], now)
     const state = stateOf(now)
-    if (before !== now && (now || shown.has(audience))) {
-      await shown.begin(audience, state, this.#position)
+    if (before !== now && (now || shown.has(collection))) {
+      await shown.begin(collection, state, this.#position)
     }
   }
 
@@ -185,12 +185,12 @@ export class FilteredWatch {
     former: readonly FilterChain[],
     now: FilterChain,
   ): AsyncGenerator<readonly WatchEvent[]> {
-    const { reply, audience, shown, hooks, bookmarks } = this.#parts
+    const { reply, collection, shown, hooks, bookmarks } = this.#parts
     const position = this.#position
     if (!position) throw new Expired(shownUnknown)
     // Another client may have observed the collection up to its newest version under a former
     // state, and be disconnected now.
-    await shown.begin(audience, now.state, this.#furthest(position))
+    await shown.begin(collection, now.state, this.#furthest(position))
     const representation = reply.representation()
     // Read before anything is awaited: the snapshot is at its version only until then.
     using held = reply.snapshot?.()
@@ -208,12 +208,12 @@ export class FilteredWatch {
       yield events
     }
     if (!held.isWhole()) throw new Expired(shownUnknown)
-    hooks.onDifference(audience, objects)
+    hooks.onDifference(collection, objects)
     if (objects > 0 && bookmarks) {
       yield [{ type: 'BOOKMARK', resourceVersion: position, initialEventsEnd: false }]
     }
     this.#receivedTimer?.[Symbol.dispose]()
-    this.#receivedTimer = after(receivedMs, () => shown.recordDelivery(audience, now.state))
+    this.#receivedTimer = after(receivedMs, () => shown.recordDelivery(collection, now.state))
   }
 
   /** The version of the collection; not older than `position`. */
@@ -227,15 +227,15 @@ export class FilteredWatch {
   async #filter(group: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const chain = this.#chain
     if (!chain) return group
-    const { reply, audience } = this.#parts
+    const { reply, collection } = this.#parts
     const representation = reply.representation()
-    if (representation.projection !== 'object' && !audience.isPartial) return group
+    if (representation.projection !== 'object' && !collection.isPartial) return group
     const isPlain = this.#uncompared.length === 0
     if (isPlain && chain.filters.length === 0) return group
     const gvk = reply.gvk()
     await prepareFilters(chain, gvk, representation, objectsOf(group))
     // Chains for parts of objects are not shared between watches.
-    const judge = reply.isShared && !audience.isPartial ? judgeOnce : filterEvent
+    const judge = reply.isShared && !collection.isPartial ? judgeOnce : filterEvent
     const { encoding } = representation
     return group.flatMap((event) => {
       const former = isPlain ? undefined : this.#formerOf(event)
@@ -265,7 +265,7 @@ export class FilteredWatch {
 
   /** Notes the versions of events that were passed on. */
   #notePosition(group: readonly WatchEvent[]): void {
-    const { from, audience, shown } = this.#parts
+    const { from, collection, shown } = this.#parts
     const begins = from === undefined && this.#position === undefined
     for (const event of group) {
       const isEnd = event.type === 'BOOKMARK' && event.initialEventsEnd
@@ -274,7 +274,7 @@ export class FilteredWatch {
       if (begins && this.#position === undefined) {
         // Initial events are unordered until a bookmark marks their end.
         if (event.type !== 'BOOKMARK') continue
-        if (isEnd) shown.recordList(audience, stateOf(this.#chain), version)
+        if (isEnd) shown.recordList(collection, stateOf(this.#chain), version)
         this.#position = version
         this.#changed ||= this.#differencesDue
         this.#differencesDue = false

@@ -11,7 +11,7 @@ import type {
 import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
-import { audienceOf } from './audience.ts'
+import { clientCollectionOf } from './client-collection.ts'
 import { filteredList, notedList } from './filtered-list.ts'
 import type { FilterParts } from './filter-parts.ts'
 import { stateOf } from './filtered-watch.ts'
@@ -119,15 +119,15 @@ async function shownList(
   exchange: Exchange,
   info: ResourceRequest,
 ): Promise<Reply> {
-  const audience = audienceOf(exchange, info)
-  if (!audience || (!chain && !shown.has(audience))) return reply
+  const collection = clientCollectionOf(exchange, info)
+  if (!collection || (!chain && !shown.has(collection))) return reply
   const state = stateOf(chain)
-  await shown.begin(audience, state)
+  await shown.begin(collection, state)
   const list = chain ? await filteredList(reply, chain) : reply
   // Pages may have been shown under several states: a further page proves nothing about earlier
   // ones.
   if (info.query.get('continue')) return list
-  return notedList(list, (version) => shown.recordList(audience, state, version))
+  return notedList(list, (version) => shown.recordList(collection, state, version))
 }
 
 /** The deleted objects, as a list shows them. */

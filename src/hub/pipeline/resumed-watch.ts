@@ -17,7 +17,7 @@ import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
 import { answerHeaders } from '../answers/replies.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { audienceOf } from './audience.ts'
+import { clientCollectionOf } from './client-collection.ts'
 import {
   expiredEvent,
   FilteredWatch,
@@ -41,22 +41,22 @@ export async function resumedWatch(
   info: ResourceRequest,
 ): Promise<Reply> {
   const { filters, shown, hooks, store } = parts
-  const audience = audienceOf(exchange, info)
+  const collection = clientCollectionOf(exchange, info)
   const [representation] = exchange.representations
-  if (!representation || !audience || (audience.isPartial && !store)) return next(exchange)
-  const judging = audience.isPartial && store ? partialChains(store, exchange, info) : unchanged
+  if (!representation || !collection || (collection.isPartial && !store)) return next(exchange)
+  const judging = collection.isPartial && store ? partialChains(store, exchange, info) : unchanged
   const chainNow = (): FilterChain | undefined =>
     judging(filters.chainFor(exchange.component, info.gvr, info.verb, info))
   const chain = chainNow()
-  const isTracked = chain !== undefined || shown.has(audience)
+  const isTracked = chain !== undefined || shown.has(collection)
   const from = continuesFrom(info)
-  const former = isTracked && from ? formerChains(parts, audience, info, chain, from) : nothing
+  const former = isTracked && from ? formerChains(parts, collection, info, chain, from) : nothing
   if (typeof former === 'string') {
-    hooks.onExpired(audience, former)
-    shown.recordRelist(audience, stateOf(chain))
+    hooks.onExpired(collection, former)
+    shown.recordRelist(collection, stateOf(chain))
     return expiredReply(representation, former)
   }
-  if (isTracked && former.length === 0) await shown.begin(audience, stateOf(chain), from)
+  if (isTracked && former.length === 0) await shown.begin(collection, stateOf(chain), from)
   const ending = new AbortController()
   follow(exchange.signal, ending)
   const unread = await next({ ...exchange, signal: ending.signal })
@@ -66,7 +66,7 @@ export async function resumedWatch(
   if (reply.kind !== 'watch') return reply
   const watch = new FilteredWatch({
     reply,
-    audience,
+    collection,
     shown,
     hooks,
     chainNow,
@@ -106,12 +106,12 @@ function continuesFrom({ query }: ResourceRequest): ResourceVersion | undefined 
 /** The chains with whose looks what a client holds has to be compared; or why it has to list. */
 function formerChains(
   { filters, shown }: FilterParts,
-  audience: ClientCollection,
+  collection: ClientCollection,
   info: ResourceRequest,
   chain: FilterChain | undefined,
   from: ResourceVersion,
 ): readonly FilterChain[] | string {
-  const states = shown.statesAt(audience, from)
+  const states = shown.statesAt(collection, from)
   const now = stateOf(chain)
   if (!states) return now.acts ? shownUnknown : nothing
   const former: FilterChain[] = []
@@ -120,7 +120,7 @@ function formerChains(
     if (due === 'nothing') continue
     const then =
       due === 'difference'
-        ? filters.chainOf(audience.component, audience.gvr, info.verb, state, info)
+        ? filters.chainOf(collection.component, collection.gvr, info.verb, state, info)
         : undefined
     if (!then) return filtersChanged
     former.push(then)

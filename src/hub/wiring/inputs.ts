@@ -421,8 +421,8 @@ export class FilterInputs implements AsyncDisposable {
 
   #nodesOfPool(way: LiveConfig['nodePools']): readonly string[] | undefined {
     // This node's own pool contains at least this node, even if its members are not listed yet.
-    const told = way === 'buckets' ? this.#bucketNodes : this.#poolRead?.nodes
-    return told && [...new Set([...told, this.#dependencies.config.nodeName])].toSorted()
+    const members = way === 'buckets' ? this.#bucketNodes : this.#poolRead?.nodes
+    return members && [...new Set([...members, this.#dependencies.config.nodeName])].toSorted()
   }
 
   /** A node without a pool is a pool by itself, unless the operator has disabled pools. */

@@ -6,11 +6,10 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { selectorsOf } from '../answers/keys.ts'
 
 /**
- * Who is shown what by the answer to a list or watch; `undefined` where that is not kept. Nobody
- * speaks for whom it has not proved to be. Metadata and rows of a Table are no more of an object to
- * whoever is shown them, and are judged alike.
+ * What a client is shown by a list or watch; `undefined` where that is not recorded. An unproven
+ * caller counts under no identity of its own. Metadata and rows of a Table are filtered alike.
  */
-export function audienceOf(
+export function clientCollectionOf(
   exchange: Exchange,
   info: ResourceRequest,
 ): ClientCollection | undefined {
