@@ -263,11 +263,11 @@ export async function startHub(
     ownHosts: ownHosts(config),
     checks,
     verboseLines: () => [
-      ...health.remarks(cloud, store),
-      ...configMap.remarks(),
-      ...inputs.remarks(),
-      boot.remark(),
-      hubAddress.remark(),
+      ...health.verboseLines(cloud, store),
+      ...configMap.verboseLines(),
+      ...inputs.verboseLines(),
+      boot.verboseLine(),
+      hubAddress.verboseLine(),
     ],
     inspections: {
       reports: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },

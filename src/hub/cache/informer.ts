@@ -18,6 +18,7 @@ import {
   watchQuery,
   type WatchOptions,
 } from '../../api/reflector/reflector.ts'
+import { refusalOf } from './refusal.ts'
 
 /** The collection that an informer lists and watches. */
 export interface InformerTarget {
@@ -192,7 +193,7 @@ export class Informer<T> implements AsyncDisposable {
   async #list(signal: AbortSignal): Promise<void> {
     const gvr = this.#gvr
     const reply = await this.#request({ resourceVersion: '0' }, signal)
-    if (reply.kind !== 'list') throw refusalOf(reply)
+    if (reply.kind !== 'list') throw refusalOf(reply, refusals)
     const { list, representation } = reply
     const gvk = objectKind(list.gvk)
     const values = new Map<string, T>()
@@ -215,7 +216,7 @@ export class Informer<T> implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<AsyncIterable<readonly WatchEvent[]>> {
     const reply = await this.#request(watchQuery(options), signal)
-    if (reply.kind !== 'watch') throw refusalOf(reply)
+    if (reply.kind !== 'watch') throw refusalOf(reply, refusals)
     this.#watch = reply
     this.#gotEvents = false
     return reply.events
@@ -278,14 +279,6 @@ function acceptOf({ encoding, onlyMetadata }: InformerTarget, watch: boolean): s
   if (!onlyMetadata) return mediaType(encoding)
   const kind = watch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList'
   return `${mediaType('json')};as=${kind};g=meta.k8s.io;v=v1`
-}
-
-function refusalOf(reply: Reply): Error {
-  const code = reply.kind === 'upgrade' ? 0 : reply.status
-  if (code === 410) return new ResourceExpired()
-  return refusals.has(code) || code === 200
-    ? new RequestRefused(code)
-    : new Error(`answered ${code}`)
 }
 
 function isBefore(version: string, than: string | undefined): boolean {

@@ -117,7 +117,7 @@ export class Boot implements Disposable {
   }
 
   /** The last verdict, for `/readyz?verbose`: it does not affect readiness. */
-  remark(): string {
+  verboseLine(): string {
     if (!this.#verdict) return '[ ]boot not yet judged'
     const { ready, pods, node: self } = this.#verdict
     if (ready)

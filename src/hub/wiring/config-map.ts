@@ -82,8 +82,8 @@ export class HubConfigMap implements AsyncDisposable {
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. */
-  remarks(): string[] {
-    return [this.#unusable, this.#refused].flatMap((remark) => remark ?? [])
+  verboseLines(): string[] {
+    return [this.#unusable, this.#refused].flatMap((line) => line ?? [])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -133,9 +133,9 @@ export class HubConfigMap implements AsyncDisposable {
 
   #setState(state: InformerState): void {
     const refused = state.kind === 'refused' ? this.#unreadable(state.code) : undefined
-    const remark = refused && `[ ]${refused}`
-    if (refused !== undefined && remark !== this.#refused) this.#dependencies.log.warn(refused)
-    if (state.kind !== 'failed') this.#refused = remark
+    const line = refused && `[ ]${refused}`
+    if (refused !== undefined && line !== this.#refused) this.#dependencies.log.warn(refused)
+    if (state.kind !== 'failed') this.#refused = line
   }
 
   #unreadable(code: number): string {

@@ -79,20 +79,20 @@ export class Health {
    * Further lines for `/readyz?verbose` that do not affect readiness: offline, the hub is as ready
    * as ever.
    */
-  remarks(cloud: Cloud, store: SqliteStore): string[] {
+  verboseLines(cloud: Cloud, store: SqliteStore): string[] {
     return [
-      spellRemark(cloud),
-      ...cloud.upstreams.map(upstreamRemark),
-      ...(cloud.online === false ? oldestRemark(store) : []),
+      onlineLine(cloud),
+      ...cloud.upstreams.map(upstreamLine),
+      ...(cloud.online === false ? oldestLine(store) : []),
       ...this.#listening.map((line) => `[+]listening ${line}`),
       ...[this.#setAside, this.#unusableConfig, this.#waitingConfig, this.#unusableFilters].filter(
-        (remark) => remark !== undefined,
+        (line) => line !== undefined,
       ),
     ]
   }
 }
 
-function spellRemark({ online, since }: Cloud): string {
+function onlineLine({ online, since }: Cloud): string {
   if (online === undefined) return '[ ]cloud not probed yet'
   const from = new Date(since).toISOString()
   return online
@@ -101,7 +101,7 @@ function spellRemark({ online, since }: Cloud): string {
 }
 
 /** The resources with the oldest confirmations. */
-function oldestRemark(store: SqliteStore): string[] {
+function oldestLine(store: SqliteStore): string[] {
   const oldest = store
     .confirmations()
     .slice(0, 3)
@@ -109,13 +109,7 @@ function oldestRemark(store: SqliteStore): string[] {
   return oldest.length === 0 ? [] : [`[ ]cache longest unconfirmed: ${oldest.join(', ')}`]
 }
 
-function upstreamRemark({
-  origin,
-  health,
-  availability,
-  ejectedForMs,
-  lastError,
-}: Upstream): string {
+function upstreamLine({ origin, health, availability, ejectedForMs, lastError }: Upstream): string {
   const mark = availability === 'ready' ? '[+]' : '[ ]'
   const last =
     availability === 'ejected'

@@ -90,7 +90,7 @@ export class ReachableAddress implements Disposable {
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. */
-  remark(): string {
+  verboseLine(): string {
     if (this.#address) return `[+]hub-address pods are led to ${shownAs(this.#address)}`
     return `[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not yet judged'}`
   }

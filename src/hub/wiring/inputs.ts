@@ -151,7 +151,7 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. */
-  remarks(): string[] {
+  verboseLines(): string[] {
     return [...this.#informers.values()].flatMap((source) => {
       const why = this.#faultOf(source)
       return why === undefined ? [] : [`[ ]filters ${why}; ${consequence}`]

@@ -85,7 +85,7 @@ class Listening {
 void t.test('an address at which the hub answers with a certificate of the cluster', async (t) => {
   const hub = await new Listening(t).open()
   t.strictSame(hub.told, [hub.here])
-  t.match(hub.address.remark(), /^\[\+\]hub-address pods are led to 127\.0\.0\.1:\d+$/)
+  t.match(hub.address.verboseLine(), /^\[\+\]hub-address pods are led to 127\.0\.0\.1:\d+$/)
   t.match(hub.lines, [/pods are led to the hub/])
 })
 
@@ -105,8 +105,8 @@ void t.test('what can be told without a look keeps nobody waiting', async (t) =>
     const hub = new Listening(t, changes)
     t.equal(hub.address.firstProbe, undefined)
     t.strictSame(hub.told, [null])
-    t.match(hub.address.remark(), `[ ]hub-address pods are not led to the hub: `)
-    t.match(hub.address.remark(), why)
+    t.match(hub.address.verboseLine(), `[ ]hub-address pods are not led to the hub: `)
+    t.match(hub.address.verboseLine(), why)
     t.match(hub.lines, [why], 'it is logged')
     t.match(hub.lines, [/masterservice, serviceenvupdater and forwardkubesvctraffic do nothing/])
   }
@@ -131,7 +131,7 @@ void t.test('certificates that pods would not take', async (t) => {
   for (const [what, pair, why] of bad) {
     await hub.show(pair)
     t.strictSame(hub.told.at(-1), null, what)
-    t.match(hub.address.remark(), why)
+    t.match(hub.address.verboseLine(), why)
     await hub.show(right)
     t.strictSame(hub.told.at(-1), hub.here, 'and back')
   }
@@ -151,7 +151,7 @@ void t.test('somebody else at the address is not the hub', async (t) => {
   const hub = await new Listening(t).open()
   await hub.show(issued({ ipAddresses: ['127.0.0.1'] }), false)
   t.strictSame(hub.told.at(-1), null)
-  t.match(hub.address.remark(), /another server answers at/)
+  t.match(hub.address.verboseLine(), /another server answers at/)
 })
 
 void t.test('a name that leads to loopback is loopback', async (t) => {
@@ -160,7 +160,7 @@ void t.test('a name that leads to loopback is loopback', async (t) => {
     hub.pods.hostNetworkNode = false
   }).open()
   t.strictSame(hub.told, [null])
-  t.match(hub.address.remark(), /on loopback, where pods reach themselves/)
+  t.match(hub.address.verboseLine(), /on loopback, where pods reach themselves/)
 })
 
 void t.test('a moment of silence is forgiven, silence is not', async (t) => {
@@ -170,7 +170,7 @@ void t.test('a moment of silence is forgiven, silence is not', async (t) => {
     await hub.address.probe()
     t.strictSame(hub.told.at(-1), expected)
   }
-  t.match(hub.address.remark(), /no answer at/)
+  t.match(hub.address.verboseLine(), /no answer at/)
   const warnings = hub.lines.filter((line) => line.includes('no answer at'))
   t.match(warnings, [/pods are led to the hub, where/, /pods are not led to the hub/])
   t.equal(warnings.length, 2, 'each is said once')
@@ -181,7 +181,7 @@ void t.test('what cannot be looked at leads nobody anywhere', async (t) => {
   hub.shown = { ...right, certificate: 'no certificate' }
   await hub.address.probe()
   t.strictSame(hub.told.at(-1), null)
-  t.match(hub.address.remark(), /it cannot be looked at/)
+  t.match(hub.address.verboseLine(), /it cannot be looked at/)
 })
 
 void t.test('at the start, silence is heard twice', async (t) => {
@@ -222,7 +222,7 @@ void t.test('who takes the connection and says nothing has an end', async (t) =>
   hub.address.listening((mute.address() as AddressInfo).port)
   await hub.address.firstProbe
   t.strictSame(hub.told, [null])
-  t.match(hub.address.remark(), /does not answer/)
+  t.match(hub.address.verboseLine(), /does not answer/)
 })
 
 void t.test('once it is disposed of, nobody is told anything', async (t) => {

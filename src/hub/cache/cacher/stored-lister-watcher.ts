@@ -4,14 +4,10 @@ import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-
 import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
-import {
-  ResourceExpired,
-  RequestRefused,
-  watchQuery,
-  type ListerWatcher,
-} from '../../../api/reflector/reflector.ts'
+import { RequestRefused, watchQuery, type ListerWatcher } from '../../../api/reflector/reflector.ts'
 import type { Representation } from '../../../api/request/representation.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
+import { refusalOf } from '../refusal.ts'
 
 /** The handlers that reach the API servers. */
 export interface UpstreamHandlers {
@@ -74,20 +70,20 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
     list: async (resourceVersion, signal) => {
       const reply = await ask(resourceVersion === '' ? {} : { resourceVersion }, signal)
       if (reply.kind !== 'list' || reply.representation.key !== representation.key)
-        throw refusalOf(reply)
+        throw refusalOf(reply, refusals)
       for await (const _ of reply.list.batches) signal.throwIfAborted()
       await reply.list.end()
     },
     watch: async (options, signal) => {
       const reply = await ask(watchQuery(options), signal)
-      if (reply.kind !== 'watch') throw refusalOf(reply)
+      if (reply.kind !== 'watch') throw refusalOf(reply, refusals)
       return inForm(reply.events, () => reply.representation().key === representation.key)
     },
     // A consistent read of one object, which no lagging server answers from its watch cache.
     isRestored: async (signal) => {
       const asked = { method: 'GET', ...of.client(), accept: mediaType('json'), signal } as const
       const reply = await upstream.unrecorded(ownRequest({ ...asked, url: url({ limit: '1' }) }))
-      if (reply.status !== 200) throw refusalOf(reply)
+      if (reply.status !== 200) throw refusalOf(reply, refusals)
       const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as ListMeta
       return isNewer(store.version(key), metadata?.resourceVersion)
     },
@@ -99,11 +95,4 @@ async function* inForm<E>(events: AsyncIterable<E>, isInForm: () => boolean): As
     if (!isInForm()) throw new RequestRefused(200, 'answered in another representation')
     yield group
   }
-}
-
-function refusalOf(reply: Reply): Error {
-  const status = reply.kind === 'upgrade' ? 0 : reply.status
-  if (status === 410) return new ResourceExpired()
-  if (refusals.has(status) || status === 200) return new RequestRefused(status)
-  return new Error(`answered ${status}`)
 }

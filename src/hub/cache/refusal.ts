@@ -1,0 +1,14 @@
+import { RequestRefused, ResourceExpired } from '../../api/reflector/reflector.ts'
+import type { Reply } from '../../http/exchange/exchange.ts'
+
+/**
+ * What an answer of another kind than requested means for a reflector: that the version has
+ * expired, that the request is refused, as by a status code of `refusals` or by a 200, or a failure
+ * that may pass.
+ */
+export function refusalOf(reply: Reply, refusals: ReadonlySet<number>): Error {
+  const status = reply.kind === 'upgrade' ? 0 : reply.status
+  if (status === 410) return new ResourceExpired()
+  if (refusals.has(status) || status === 200) return new RequestRefused(status)
+  return new Error(`answered ${status}`)
+}
