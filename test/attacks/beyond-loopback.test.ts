@@ -1,6 +1,6 @@
 /**
- * A hub that is bound beyond loopback: who reaches it there is the node by a certificate alone, and
- * is told nothing that is for root of this host, though root of this host asks.
+ * A hub that listens beyond loopback: a client there is the node only with a certificate, and gets
+ * nothing that is for root of this host, even if root of this host connects.
  */
 import { request } from 'node:http'
 import { request as requestSecurely } from 'node:https'
@@ -35,7 +35,7 @@ async function ask({ port, path, tls }: Asked): Promise<{ status: number; body: 
   return promise
 }
 
-/** What the hub itself does not ask for. */
+/** Requests other than the hub's own. */
 const path = '/api/v1/namespaces/default/secrets/of-the-node'
 const everywhere = ['--bind-proxy-address=0.0.0.0', '--bind-address=0.0.0.0']
 

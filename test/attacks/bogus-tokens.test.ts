@@ -12,7 +12,9 @@ const isBogus = ({ headers }: SeenRequest): boolean =>
 /** What a request came to: an API server saw it, or the hub refused it at once with this status. */
 type Outcome = 'seen' | number
 
-/** A program that makes up a token for each of its requests; API servers take long to find out. */
+/**
+ * A program that invents a token for each of its requests; API servers take long to refuse them.
+ */
 class Flood {
   readonly #t: Teardown
   readonly #cloud: CloudServer
@@ -115,7 +117,7 @@ const kinds: readonly (readonly [what: string, head: (path: string) => string, p
   [
     ['requests', get, 2],
     ['watches', watch, 2],
-    // Of slow bodies each new one takes the place of the one that began first.
+    // Each new slow body replaces the one that began first.
     ['slow bodies', slowly, 30],
     // A body that has come takes a seat whether there is one or not, and the next is refused.
     ['bodies', posted, 2],

@@ -14,8 +14,8 @@ const pathOf = (name: string): string => `/api/v1/namespaces/default/configmaps/
 const fileOf = ({ config }: TestHub): string => join(config.cachePath, 'objects.db')
 
 /**
- * A cluster with some megabytes of ConfigMaps in it, and a hub with a small cache. The node has
- * read what it boots with, and a program with a token of its own what it lives on; both are asked
+ * A cluster with some megabytes of ConfigMaps, and a hub with a small cache. The node has read what
+ * it needs to boot, and a program with a token of its own has read its objects; both read them
  * again offline.
  */
 async function start(t: Test) {
@@ -53,7 +53,7 @@ async function start(t: Test) {
   return {
     hub,
     holder,
-    /** What the node and the other program read is given offline, and nothing of it went. */
+    /** The node and the other program get offline what they read, none of it evicted. */
     othersAreWhole: async (): Promise<void> => {
       for (const kind of ['passing', 'idle', 'document', 'object', 'collection', 'gone'])
         t.equal(await hub.metric(`nodehub_store_evicted_total{kind="${kind}"}`), 0, kind)

@@ -1,7 +1,7 @@
 /**
- * An API server may have several authenticators, of which one (a webhook, a foreign issuer) takes
- * tokens in which anything stands. Such a token is accepted, and names the service account of
- * another: what was recorded for that account is not for its holder.
+ * An API server may have several authenticators, one of which (a webhook, a foreign issuer) accepts
+ * tokens with any content. Such a token is accepted, and names the service account of another pod:
+ * its holder must not get what was recorded for that account.
  */
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'

@@ -1,6 +1,6 @@
 /**
- * SIGUSR1, on which Node opens its debugger to every program of the host. A process without keys of
- * its own is let off nothing: whoever debugs a process runs code as its user, which is root.
+ * SIGUSR1, on which Node opens its debugger to every program of the host. A process without keys
+ * needs protection, too: a program that debugs it runs code as its user, which is root.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -119,7 +119,7 @@ void t.test('a process of the image opens none from its first moment on', async 
   signal(pid, 'SIGUSR1')
   await asked
   signal(pid, 'SIGUSR1')
-  // What comes after the signal has been answered shows that it was.
+  // Output after the signal shows that the signal was handled.
   signal(pid, 'SIGTERM')
   await once(child, 'close')
   t.notMatch(said(), /debugger/i)

@@ -1,6 +1,6 @@
 /**
- * A refusal that repeats a Host of many KB is as long as its sender likes, and one that is not
- * taken is memory held. Refusals of callers that are not proven have words of the hub's own.
+ * A refusal that repeats a Host of many KB is as long as its sender wants, and holds memory while
+ * unread. Refusals of unproven callers contain only the hub's own words.
  */
 import t from 'tap'
 import type { BodyReply, Claim, Exchange } from '../../src/http/exchange/exchange.ts'

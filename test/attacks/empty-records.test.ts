@@ -75,7 +75,7 @@ const closing = (socket: TLSSocket): Promise<void> =>
 const head = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n`
 const longBody = 'POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10000000\r\n\r\n'
 
-/** A link that lets go on all but the last bytes of what is as long as the longest record. */
+/** A relay that passes on all but the last bytes of what is as long as the longest record. */
 class Link extends Duplex {
   readonly #to: Socket
   #waiting = Buffer.alloc(0)

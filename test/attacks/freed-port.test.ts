@@ -1,7 +1,7 @@
 /**
- * A program without privileges sends a request whose body is larger than Node reads ahead, and
- * resets its connection. Node does not hear of that, and its port is free: a program of root may
- * take it while the hub looks up whose connection it was.
+ * An unprivileged program sends a request whose body is larger than Node reads ahead, and resets
+ * its connection. Node does not notice, and the port is free: a program of root may take it while
+ * the hub looks up the owner of the connection.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -23,15 +23,12 @@ const skip =
 
 const another = 65_534
 
-/**
- * An address of the loopback that no other program calls from: one that does keeps its port from
- * being taken.
- */
+/** A loopback address from which no other program connects: otherwise the port might be taken. */
 const localAddress = '127.77.0.1'
 
 /**
- * Sends the head of a POST with much of its body; a line on its input makes it reset the
- * connection, and it says so.
+ * Sends the head of a POST with much of its body. On a line of input it resets the connection, and
+ * prints that.
  */
 const sender = (port: number, bodyBytes: number): string => `
 const { createInterface } = require('node:readline')
@@ -47,7 +44,7 @@ createInterface({ input: process.stdin }).once('line', () => {
 })
 `
 
-/** The kernel's tables; the first reading waits until it is let go. */
+/** The kernel's tables; the first read waits for a release. */
 function heldTables(t: Test) {
   const asked = Promise.withResolvers<void>()
   const letGo = Promise.withResolvers<void>()

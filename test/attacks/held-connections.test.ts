@@ -1,7 +1,7 @@
 /**
- * Whoever reaches a listener can be refused as often as it likes, and leave the refusals untaken:
- * such connections were once held for two minutes each, until no other found room. They make room
- * before all others now, and do not last.
+ * A client that reaches a listener can be refused as often as it wants, and leave the refusals
+ * unread: such connections were once held for two minutes each, until no other found room. Now they
+ * are the first to be closed, and do not last.
  */
 import { connect } from 'node:http2'
 import t from 'tap'
@@ -125,8 +125,7 @@ for (const isProven of [false, true]) {
     const slow = (await dial()).write(getOver2(1))
     await until('the first request', () => seen.length >= 1)
     take(slow)
-    // One that takes nothing at all is cut in either case: by then the time of the first would be
-    // over.
+    // One that reads nothing at all is cut in either case: the time of the first is over by then.
     const still = await dial()
     still.write(getOver2(1))
     await until('the second request', () => seen.length >= 2)
@@ -186,7 +185,7 @@ void t.test('a token that was believed once keeps no connection when it is revok
   let isLeft = false
   session.once('goaway', () => (isLeft = true))
   t.equal(await read(), 401)
-  // What the hub has sent before comes before the answer to a ping.
+  // What the hub sent before arrives before the answer to a ping.
   await new Promise<void>((resolve) => {
     if (session.destroyed) resolve()
     else session.ping(() => resolve())

@@ -1,7 +1,6 @@
 /**
- * Whoever reaches a TLS listener can open HTTP/2 connections on which it has heads half read, many
- * long heads at once, and answers that it does not take. What all of that holds is counted over all
- * connections, and bounded.
+ * A client that reaches a TLS listener can open HTTP/2 connections with incomplete heads, many long
+ * heads at once, and unread answers. The hub bounds the memory of all connections together.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -37,8 +36,8 @@ const served = async (incoming: Incoming): Promise<WireReply> => {
 const longHead = Buffer.concat([getFields, field(12_000)])
 
 /**
- * A field that goes into the table, and is then named two thousand times by one byte each; the head
- * does not end.
+ * A field that enters the HPACK table, and is then referred to two thousand times by one byte each;
+ * the head does not end.
  */
 const smallFields = Buffer.concat([
   getFields,

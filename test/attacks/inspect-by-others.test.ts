@@ -14,7 +14,7 @@ const skip =
 const root = 0
 const another = 65_534
 
-/** A hub of whose node a pod needs a Secret with a telling name. */
+/** A hub of a node with a pod that needs a Secret with a revealing name. */
 async function startNode(t: Teardown): Promise<TestHub> {
   const cloud = await startCloud(t)
   addCsiNode(cloud)

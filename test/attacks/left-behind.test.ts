@@ -1,8 +1,8 @@
 /**
- * What connections over HTTP/2 left behind. A peer that floods one with SETTINGS and acknowledges
- * none made Node keep the session for ever, with the socket and all frames that waited on it: 200
- * KB with many a connection, until the kernel ended the hub. And malformed requests that do not end
- * kept the connections of clients that had left.
+ * What HTTP/2 connections left in memory. A peer that floods one with SETTINGS and acknowledges
+ * none made Node keep the session forever, with its socket and all queued frames: 200 KB and more
+ * per connection, until the kernel killed the hub. Unfinished malformed requests kept the
+ * connections of clients that had disconnected.
  */
 import { once } from 'node:events'
 import { connect, TLSSocket } from 'node:tls'

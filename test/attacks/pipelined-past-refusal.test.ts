@@ -1,7 +1,7 @@
 /**
- * What follows a malformed request is nobody's request, yet Node makes a response for each, and
- * keeps them until the answers before it have gone. Behind a watch that is for ever: 10 MB of such
- * requests once held 180 MB on one connection.
+ * What follows a malformed request is not answered, but Node creates a response for each request in
+ * it, and keeps them until the answers before it have gone. Behind a watch that is forever: 10 MB
+ * of such requests once held 180 MB on one connection.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { connect } from 'node:net'

@@ -1,6 +1,6 @@
 /**
- * Links that lie where the hub, or a join of an image, is about to write or read, and lead
- * elsewhere; what is no file there; and files of others that are open to others.
+ * Links to other places where the hub, or a join of an image, is about to write or read; special
+ * files there; and files of other users that are open to others.
  */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -45,8 +45,8 @@ function plant(path: string, target: string): void {
 }
 
 /**
- * Whatever join and leave write; where they write until it is whole; and the authority that join
- * makes.
+ * The files that join and leave write, the temporary files beside them, and the authority that join
+ * creates.
  */
 const written = [
   '/etc/kubernetes/manifests/nodehub.yaml',
@@ -77,7 +77,7 @@ const folders = [
 ]
 
 /**
- * How a link leads to a path outside: by its own path, up from where it stands, and by another link
+ * How a link leads to a path outside: by an absolute path, by a relative path, and by another link
  * of the image.
  */
 const ways: Readonly<Record<string, (link: string, target: string, root: string) => string>> = {
@@ -129,7 +129,7 @@ void t.test('no folder of an image leads a join or a leave out of it', async (t)
       fs.rmSync(root, { recursive: true })
       nodeRoot(root)
       await joining(root)
-      // A copy of what the hub would remove: it would be found where the link were followed.
+      // A copy of what the hub would remove: it is found if the hub follows the link.
       fs.cpSync(link, outside, { recursive: true })
       const before = treeOf(outside)
       plant(link, targetOf(link, outside, root))
@@ -159,7 +159,7 @@ void t.test('what is no file is refused before it is opened', async (t) => {
   fs.mkdirSync(dirname(place), { recursive: true })
   const plants = {
     pipe: () => void execFileSync('mkfifo', [place]),
-    // To open one fails with ENXIO, whoever tries.
+    // Opening one fails with ENXIO for every user.
     socket: () => {
       // The path itself may be too long for one.
       const folder = fs.openSync(dirname(place), 'r')

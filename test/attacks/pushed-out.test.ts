@@ -15,7 +15,7 @@ import { dial } from '../kit/wire/wire.ts'
 /** Half of it holds 51 connections without TLS. */
 const limitBytes = 8 * 1024 * 1024
 
-/** The node is found out when it is let go. */
+/** The hub identifies the node when this is released. */
 function heldHandler() {
   const seen = Promise.withResolvers<void>()
   const letGo = Promise.withResolvers<void>()

@@ -1,6 +1,6 @@
 /**
- * A head of 60 KiB costs the hub what four heads of 15 KiB cost, whatever stands in it: a caller
- * who shows nothing would otherwise stop the process, the kubelet's requests in it, with one field.
+ * A head of 60 KiB costs the hub as much as four heads of 15 KiB, whatever its content: otherwise a
+ * caller without credentials could stop the process, with the kubelet's requests, with one field.
  */
 import t from 'tap'
 import { startCloud } from '../kit/cloud.ts'

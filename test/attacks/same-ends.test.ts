@@ -1,7 +1,7 @@
 /**
- * A client resets a connection whose body nobody reads, so that Node does not hear of it, and
- * connects again from the same port. The limit knew connections by the client's end: when the first
- * one was closed at last, it forgot the second, which then counted for nothing.
+ * A client resets a connection whose body the hub does not read, so that Node does not notice, and
+ * connects again from the same port. The limit identified connections by the client's address and
+ * port: when the first one closed, the limit forgot the second, which no longer counted.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

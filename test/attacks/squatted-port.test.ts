@@ -37,8 +37,8 @@ interface Place {
 }
 
 /**
- * Binds each place and says how that went, then each request that it gets; over TLS where it is
- * given what to show.
+ * Binds each address and prints the result, then each request that it gets; over TLS with a
+ * certificate.
  */
 const squatter = (places: readonly Place[], shown?: object): string => `
 const shown = ${JSON.stringify(shown ?? null)}

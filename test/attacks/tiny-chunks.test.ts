@@ -1,7 +1,7 @@
 /**
- * Bodies in chunks of one byte: Node makes a buffer of each, some 300 bytes, and counts one. Bodies
- * that wait to be read, of callers with made-up tokens, and one body of a review without a
- * certificate held hundreds of MiB.
+ * Bodies in chunks of one byte: Node makes a buffer of some 300 bytes for each, and counts one
+ * byte. Waiting bodies of callers with invented tokens, and one body of a review without a
+ * certificate, held hundreds of MiB.
  */
 import t, { type Test } from 'tap'
 import type { Incoming } from '../../src/http/exchange/exchange.ts'
@@ -67,7 +67,7 @@ void t.test('and bodies that are read whole', async (t) => {
   t.ok(held < 16 * mebi, `${held} bytes`)
 })
 
-/** A body that comes in parts of these sizes, as its reader has it. */
+/** A body in parts of these sizes, as its reader gets it. */
 async function passed(t: Test, sizes: readonly number[]): Promise<void> {
   const { dial } = await startListener(t, async (incoming) => wholeReply(await textOf(incoming)))
   const parts = sizes.map((size, i) => String.fromCodePoint(97 + (i % 26)).repeat(size))

@@ -1,7 +1,7 @@
 /**
  * A connection that is accepted before the authorities for clients change, and begins its handshake
- * after that, is judged by the authorities before. So a certificate that they vouched for made its
- * holder the node for as long as the connection was open.
+ * afterwards, is verified by the former authorities. So a certificate of theirs made its holder the
+ * node for as long as the connection was open.
  */
 import { once } from 'node:events'
 import { connect } from 'node:tls'

@@ -1,7 +1,7 @@
 /**
- * What a caller that is not proven can have the hub do on one connection: each request is short
- * work, and refusals end the connection, so that it has to be opened anew for more. Counted in
- * requests, as time tells of the machine.
+ * The work that an unproven caller can cause on one connection: each request is short, and refusals
+ * end the connection, so that more needs a new one. Counted in requests, as time depends on the
+ * machine.
  */
 import t from 'tap'
 import type { Incoming, WireReply } from '../../src/http/exchange/exchange.ts'
@@ -14,7 +14,7 @@ import { inTime } from '../kit/until.ts'
 
 const unauthorized = { ...wholeReply('no'), status: 401 }
 
-/** Counts what others than the node ask for. */
+/** Counts requests other than the node's. */
 class Counted {
   asked = 0
 

@@ -89,7 +89,7 @@ const address = (node: string): JsonObject => ({
   targetRef: { kind: 'Pod', namespace: 'default', name: `web-${node}` },
 })
 
-/** Of a node whose kubelet has been shown no pod yet. */
+/** For a node whose kubelet has got no pod yet. */
 const neverShown: NetworkVerdicts = {
   areKept: true,
   of: () => undefined,
@@ -97,7 +97,7 @@ const neverShown: NetworkVerdicts = {
   settle: () => undefined,
 }
 
-/** What is expected of an object by hand: the same but for these members of its `spec`. */
+/** The expected object: unchanged except for these members of its `spec`. */
 const withSpec = (object: JsonObject, spec: JsonObject): JsonObject => ({
   ...object,
   spec: { ...(object['spec'] as JsonObject), ...spec },
@@ -111,7 +111,7 @@ const hubPorts = (ports: Json | undefined): JsonObject[] =>
     each['name'] === 'https' ? { ...each, port: 10_268 } : each,
   )
 
-/** Of the endpoints of `slice` those whose numbers these are. */
+/** The endpoints of `slice` with these numbers. */
 const endpointsAt = (object: JsonObject, ...kept: readonly number[]): Expectation => ({
   object,
   shown: {
@@ -153,7 +153,7 @@ const pendingPod: JsonObject = {
   status: { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }] },
 }
 
-/** A pod whose containers are told to find the API server there. */
+/** A pod whose containers set this address of the API server. */
 const podLedTo = (host: string, port: string): JsonObject => {
   const led = (name: string): JsonObject => container(name, host, port)
   return {
@@ -171,7 +171,7 @@ const podLedTo = (host: string, port: string): JsonObject => {
   }
 }
 
-/** What makes each filter act, by its name. */
+/** Inputs with which each filter acts, by its name. */
 const samples: Readonly<Record<string, Sample>> = {
   discardcloudservice: {
     known: {},
@@ -284,7 +284,7 @@ const samples: Readonly<Record<string, Sample>> = {
 for (const definition of allFilters(neverShown, 'on')) {
   void t.test(definition.name, async (t) => {
     const sample = samples[definition.name]
-    // A filter that nobody has thought up inputs for is one that nobody has tried.
+    // A filter without inputs here is untested.
     if (sample) filterContract(t, definition, sample)
     else t.fail('it has no sample here that makes it act')
   })

@@ -56,8 +56,8 @@ const nameShown = (wire: Wire): string => {
 }
 
 /**
- * Says of each request who its connection showed itself to be; with `close`, each has a connection
- * of its own.
+ * Answers each request with the identity of its connection; with `close`, each gets a connection of
+ * its own.
  */
 async function witness(t: Teardown, pair: Pair, close = false): Promise<RawUpstream> {
   const upstream = await rawUpstream(t, {

@@ -31,11 +31,11 @@ const pairIn = (at: (name: string, content?: string) => string) =>
 
 interface Followed {
   readonly follower: CredentialFollower
-  /** What was told so far: the chain of a certificate, or what was wrong. */
+  /** What was reported so far: the chain of a certificate, or an error. */
   readonly told: unknown[]
 }
 
-/** Follows at the test's own pace: it looks when it is told to. */
+/** A follower that checks when the test calls it. */
 function follow(t: Teardown, where: CredentialFiles): Followed {
   const told: unknown[] = []
   const follower = followCredentials(

@@ -29,7 +29,7 @@ export function connectionsOf(
   return connections
 }
 
-/** A server that asks for certificates of the authority. */
+/** A server that requests certificates of the authority. */
 export const upstreamOf = (t: Teardown, options: Partial<H2Options> = {}): Promise<H2Upstream> =>
   h2Upstream(t, { ...serving, ca: pki.ca, ...options })
 
@@ -79,7 +79,7 @@ export class Watch implements Dispatcher.DispatchHandler {
   }
 }
 
-/** A watch that is asked for with the node's credentials unless others are named. */
+/** Opens a watch, with the node's credentials unless others are named. */
 export const watch = (
   connections: Connections,
   origin: string,

@@ -28,8 +28,7 @@ const forever = (): Promise<never> => new Promise(() => undefined)
 const holder = (name: string): Identity => tokenHolder(name)
 
 /**
- * A handler that finds out who asks by the path, and lets `/hold` and what is below it wait for
- * ever.
+ * A handler that takes the caller's identity from the path, and never answers `/hold` and below.
  */
 const byPath = async (incoming: Incoming): Promise<WireReply> => {
   const [, name = '', what] = incoming.url.split('/')
@@ -104,7 +103,7 @@ void t.test('a refusal takes nothing from a connection of the node', async (t) =
   t.equal((await kubelet.write(get('/node')).answer()).body, 'ok')
 })
 
-/** Dials, asks for what never ends, and waits until the listener has seen it. */
+/** Dials, requests what never ends, and waits until the listener has seen it. */
 async function served({ dial, seen }: TestListener, path: string): Promise<Wire> {
   const before = seen.length
   const client = (await dial()).write(get(path))

@@ -101,7 +101,7 @@ void t.test(
   async (t) => {
     const places = ['127.0.0.1', '127.77.0.3', '127.77.0.4'].map((host) => ({ host, port: 0 }))
     const all = places.length * (acceptsPerTurn - 1)
-    // When exactly the next one comes is the kernel's to say.
+    // The kernel decides when the next one arrives.
     for (let round = 0; round < 4 * all; round++) {
       const nth = 1 + (round % (all - 1))
       const server = createServer()

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream'
 import t from 'tap'
 import { drainedOf } from '../../../src/http/server/drained.ts'
 
-/** A stream that takes nothing before it is told to. */
+/** A stream that takes nothing before the test releases it. */
 function stuck(): { stream: Writable; go: () => void } {
   let go: (() => void) | undefined
   const stream = new Writable({

@@ -78,7 +78,7 @@ void t.test(
 void t.test('what comes behind an offer that is passed over is no request', async (t) => {
   const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
-  // Node's parser goes on with the next chunk, wherever that begins.
+  // Node's parser continues with the next chunk, wherever that begins.
   client.write(get('/', 'Connection: Upgrade', 'Upgrade: h2c') + 'PRI * HTTP/2.0\r\n\r\nSM\r\n')
   t.equal((await client.answer()).body, 'ok')
   client.write(get('/hidden'))

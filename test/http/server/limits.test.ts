@@ -1,7 +1,7 @@
 /**
- * What becomes of clients that take longer, or keep more, than `limits` let them: with limits that
- * are reached soon, and at their own figures where a clock can be set forward. Node's own timers
- * are not set forward: what they were given is looked at, and their end is made to come.
+ * What happens to clients that take longer, or hold more, than `limits` allow: with low limits, and
+ * with the actual figures where the clock can be advanced. Node's own timers cannot be advanced:
+ * the tests check their settings, and emit their timeouts.
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
@@ -37,8 +37,7 @@ type Answering = Handler<Incoming, WireReply>
 const real = { ...limits }
 
 /**
- * Listeners whose limits are others until the test ends, closed with it: a plain one and one over
- * TLS, by their ports.
+ * Listeners with other limits until the test ends: a plain one and one with TLS, by their ports.
  */
 async function starting(
   t: Test,

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream'
 import t from 'tap'
 import { refuse } from '../../../src/http/server/refusal.ts'
 
-/** A connection that keeps what is written to it. */
+/** A connection that collects what is written to it. */
 function connection(): { socket: Duplex; written: () => string } {
   let written = ''
   const socket = new Duplex({

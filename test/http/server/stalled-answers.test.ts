@@ -9,7 +9,7 @@ import { scriptedReply, get, provenAs, startListener } from '../../kit/listener.
 import { setClock } from '../../kit/set-clock.ts'
 import { dial, type Wire } from '../../kit/wire/wire.ts'
 
-/** Asks and reads the head, and then nothing more. */
+/** Sends a request and reads the head, and nothing more. */
 async function readingNothing(client: Wire, path: string): Promise<void> {
   await client.write(get(path)).head()
   client.socket.pause()
@@ -18,7 +18,7 @@ async function readingNothing(client: Wire, path: string): Promise<void> {
 /** Says when an answer has to wait for its client. */
 const written = new EventEmitter()
 
-/** An answer that goes on as long as its client takes it. */
+/** An answer that continues for as long as its client reads. */
 const endless = async () =>
   scriptedReply((sink) => {
     let over = false

@@ -155,7 +155,7 @@ void t.test('bytes that cannot be read are a failure of the filter that reads th
   t.equal(failures, 2)
 })
 
-/** A chain that counts how often its filter is asked. */
+/** A chain that counts the calls of its filter. */
 function counting() {
   let asked = 0
   const chain = chainOf([

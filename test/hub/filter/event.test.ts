@@ -13,7 +13,7 @@ import { inputsOf } from '../../kit/inputs.ts'
 const pods = { group: '', version: 'v1', resource: 'pods' }
 const pod = { group: '', version: 'v1', kind: 'Pod' }
 
-/** Shows what has show=yes, and has show=edit with a mark. */
+/** Passes objects with show=yes, edits those with show=edit, and withholds others. */
 const chain = new Filters(
   [
     {
@@ -75,10 +75,10 @@ void t.test('an event is judged by what was shown before and is now', async (t) 
     edited ? 'y' : '',
     own,
   ]
-  /** The previous look, at the version of the event. */
+  /** The previous object after the filter, at the version of the event. */
   const gone = (edited: boolean) => ['DELETED', '2', '2', '1', edited ? 'y' : '', false]
   const cases: readonly (readonly [ObjectEvent['type'], Show | undefined, Show, unknown])[] = [
-    // What was shown and is still shown keeps its type, and its frame unless it is edited.
+    // An object that passed and still passes keeps its type, and its frame unless it is edited.
     ['MODIFIED', 'yes', 'yes', now('MODIFIED', false, true)],
     ['MODIFIED', 'edit', 'yes', now('MODIFIED', false, true)],
     ['MODIFIED', 'yes', 'edit', now('MODIFIED', true, false)],

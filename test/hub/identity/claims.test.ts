@@ -50,7 +50,7 @@ function hub(t: Teardown, folder: string) {
         status,
         headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
       }),
-    /** Resolves to the identity after an API server has said who the token's holder is. */
+    /** Resolves to the identity after a TokenReview. */
     confirm: (token: string, user: User | undefined) => of(token).claim.confirm?.(async () => user),
     stop: () => proofs[Symbol.asyncDispose](),
   }

@@ -47,7 +47,7 @@ function program(text: string, shapes: readonly Shape[] = [pod]): Program {
   return compiled.program
 }
 
-/** What it comes to in JSON and in protobuf, which is the same. */
+/** Its value in JSON and in protobuf, which must be the same. */
 function valueOf(text: string, of = object): unknown {
   const compiled = program(text)
   const [json, protobuf] = (['json', 'protobuf'] as const).map((encoding) =>

@@ -55,7 +55,7 @@ const service: JsonObject = {
   status: { loadBalancer: {} },
 }
 
-/** What one filter makes of an object in either encoding, as JSON. */
+/** The result of one filter in either encoding, as JSON. */
 function made(
   [definition]: readonly FilterDefinition[],
   object = service,

@@ -5,7 +5,7 @@ import { loadFilters } from '../../../../src/hub/filter/own/load.ts'
 import { Condition } from '../../../kit/condition.ts'
 import { FilterFolder, moduleOf } from '../../../kit/own-filter.ts'
 
-/** A follower that looks when it is told to, and what it has told. */
+/** A follower that checks when the test calls it, and its reports. */
 function followed(files: readonly string[], first: readonly FilterDefinition[]) {
   const told: string[] = []
   const condition = new Condition()

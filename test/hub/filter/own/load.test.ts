@@ -10,7 +10,7 @@ const service = { group: '', version: 'v1', kind: 'Service' }
 const named = { namespace: 'default', name: 'web', uid: '', resourceVersion: '' }
 const object = { ...named, bytes: Buffer.from('{"metadata":{"name":"web"}}') }
 
-/** What is wrong with a file, without its name in front. */
+/** The mistakes in a file, without its name. */
 async function mistakesIn(file: string, taken: readonly string[] = []): Promise<readonly string[]> {
   const loaded = await loadFilters([file], taken)
   if (!('mistakes' in loaded)) throw new Error('there is nothing wrong with it')
