@@ -4,6 +4,7 @@ import * as resources from '../../api/kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
 import type { CachedObject, KubeletCache, CollectionQuery } from './kubelet-cache.ts'
 import {
+  requiredObject,
   stringAt,
   type ObjectReference,
   type PodReferences,
@@ -122,12 +123,7 @@ function olderClaim(
 function volumeOf({ found }: ResolvedReference, cache: KubeletCache): ResolvedReference[] {
   const name = read(found, (claim) => stringAt(claim, ['spec', 'volumeName']))
   if (!name) return []
-  return [
-    resolveReference(
-      { gvr: resources.persistentVolumes, namespace: '', name, by: 'get', need: 'required' },
-      cache,
-    ),
-  ]
+  return [resolveReference(requiredObject(resources.persistentVolumes, '', name), cache)]
 }
 
 /** Secrets that a kubelet reads itself; those for attaching are read by the controller. */
@@ -155,24 +151,13 @@ function leadsTo(
     if (name === '') return []
     // The pod's own where the volume names none.
     const namespace = stringAt(volume, ['spec', ...path.namespace]) || pod.namespace
-    return [
-      resolveReference(
-        { gvr: resources.secrets, namespace, name, by: 'get', need: 'required' },
-        cache,
-      ),
-    ]
+    return [resolveReference(requiredObject(resources.secrets, namespace, name), cache)]
   })
   const driver = stringAt(volume, ['spec', 'csi', 'driver'])
   if (driver === '') return { needed: secrets }
   if (!isAttached(driver, cache)) return { needed: secrets, driver }
   const name = attachmentName(stringAt(volume, ['spec', 'csi', 'volumeHandle']), driver, nodeName)
-  const attachment: ObjectReference = {
-    gvr: resources.volumeAttachments,
-    namespace: '',
-    name,
-    by: 'get',
-    need: 'required',
-  }
+  const attachment = requiredObject(resources.volumeAttachments, '', name)
   return { needed: [...secrets, resolveReference(attachment, cache)], driver }
 }
 

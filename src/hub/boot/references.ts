@@ -33,6 +33,15 @@ export interface ObjectReference {
   readonly need: Need
 }
 
+/** An object that a kubelet reads by name, and without which a pod does not start. */
+export const requiredObject = (gvr: GVR, namespace: string, name: string): ObjectReference => ({
+  gvr,
+  namespace,
+  name,
+  by: 'get',
+  need: 'required',
+})
+
 /**
  * A token that a kubelet requests for a pod, as in its TokenRequest (k/k
  * pkg/volume/projected/projected.go).

@@ -14,7 +14,7 @@ import {
   type ResolvedReference,
 } from './pod-dependencies.ts'
 import { PodReferencesByVersion } from './pod-references.ts'
-import type { ObjectReference, PodReferences } from './references.ts'
+import { requiredObject, type ObjectReference, type PodReferences } from './references.ts'
 import type { RefreshResult } from './verdict.ts'
 
 /** A GET as the kubelet sends it. */
@@ -389,7 +389,7 @@ async function refreshTargets(
     const target = documentTarget(document)
     targets.set(target.key, target)
   }
-  add(resolveReference(csiNodeOf(nodeName), cache))
+  add(resolveReference(requiredObject(resources.csiNodes, '', nodeName), cache))
   for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(listOfAll(gvr, cache))
   try {
     for (const object of listed.objects) {
@@ -419,14 +419,6 @@ function dependenciesOf(
     return []
   }
 }
-
-const csiNodeOf = (nodeName: string): ObjectReference => ({
-  gvr: resources.csiNodes,
-  namespace: '',
-  name: nodeName,
-  by: 'get',
-  need: 'required',
-})
 
 /**
  * A list that the kubelet keeps of all objects of a resource, refreshed only if the kubelet has

@@ -30,9 +30,7 @@ export class ScopeMarks {
     this.#noted.set(text, interactive)
     const stored = this.#connection.read((reads) => reads.isInteractive(scope))
     if (interactive ? stored !== undefined : noted === undefined && stored !== true) return
-    this.#write({ kind: 'mark-scope', scope, interactive: interactive }).catch(() =>
-      this.#noted.delete(text),
-    )
+    this.#write({ kind: 'mark-scope', scope, interactive }).catch(() => this.#noted.delete(text))
   }
 
   /** Scopes were deleted. */

@@ -54,7 +54,7 @@ class Writer {
   readonly #db: DatabaseSync
   readonly #disk: DiskMeter
   readonly #objects: Objects
-  readonly #writes: Operations
+  readonly #operations: Operations
   readonly #lateSync: LateSync
   readonly #changes: Statement
   readonly #log: Statement
@@ -90,7 +90,7 @@ class Writer {
       this.#db.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(maxBytes / pageSize))}`)
     }
     this.#objects = new Objects(this.#db, seal)
-    this.#writes = new Operations(this.#db, this.#objects, maxBytes ?? Infinity)
+    this.#operations = new Operations(this.#db, this.#objects, maxBytes ?? Infinity)
     this.#changes = prepare(this.#db, 'SELECT total_changes()')
     this.#log = prepare(this.#db, 'PRAGMA wal_checkpoint(NOOP)')
     this.#lateSync = new LateSync(`${path}-wal`, syncWithinMs, (log) => this.#syncLate(log))
@@ -115,14 +115,14 @@ class Writer {
       outcomes,
       group: this.#group,
       unreferenced,
-      isNearFull: this.#writes.isNearFull,
+      isNearFull: this.#operations.isNearFull,
       overQuota: this.#beyondQuota(),
     }
   }
 
   #beyondQuota(): readonly string[] {
     try {
-      return this.#writes.beyondQuota()
+      return this.#operations.beyondQuota()
     } catch {
       // An unreadable database cannot be measured: the next write reports the fault.
       return []
@@ -171,8 +171,8 @@ class Writer {
     const outcomes = this.#inTransaction(() => {
       this.#objects.sweep(sweepUpTo)
       return operations.map((operation): OperationOutcome => {
-        if (operation.kind === 'evict') return { ok: true, step: this.#writes.evict(operation) }
-        const displaced = this.#writes.carryOut(operation)
+        if (operation.kind === 'evict') return { ok: true, step: this.#operations.evict(operation) }
+        const displaced = this.#operations.carryOut(operation)
         return { ok: true, ...(displaced && { displaced }) }
       })
     })
@@ -198,7 +198,7 @@ class Writer {
         this.#doubtful ||= isOfDisk(cause)
         if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
         this.#objects.rolledBack()
-        this.#writes.rolledBack()
+        this.#operations.rolledBack()
         throw cause
       }
     })
