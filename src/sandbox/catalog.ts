@@ -1,5 +1,6 @@
 import type { GVR } from '../api/kube/gvk.ts'
 import { listAt, optionalTextAt, textAt, valueAt } from '../api/kube/json-at.ts'
+import { resourceNotFound, StatusError } from '../api/kube/status.ts'
 import { builtinKinds, customKind, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 
@@ -19,6 +20,13 @@ export class Catalog {
     return this.kinds.find(
       ({ gvr }) => gvr.group === group && gvr.version === version && gvr.resource === resource,
     )
+  }
+
+  /** Throws a StatusError 404 for a resource that is not served. */
+  get(gvr: GVR): Kind {
+    const kind = this.find(gvr)
+    if (!kind) throw new StatusError(resourceNotFound())
+    return kind
   }
 
   hasGroupVersion(group: string, version: string): boolean {

@@ -2,7 +2,6 @@ import { CertificateAuthority } from '../certificates/authority.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
 import { optionalTextAt, textAt, withAt } from '../api/kube/json-at.ts'
-import { resourceNotFound, StatusError } from '../api/kube/status.ts'
 import type { Authorizer } from './authentication.ts'
 import type { Api } from './call.ts'
 import { Faults, type RequestMatch } from './faults.ts'
@@ -116,11 +115,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     endpoints.add(one)
   }
   await open(endpoint)
-  const kindOf = (gvr: GVR): Kind => {
-    const kind = registry.catalog.find(gvr)
-    if (!kind) throw new StatusError(resourceNotFound())
-    return kind
-  }
+  const kindOf = (gvr: GVR): Kind => registry.catalog.get(gvr)
   const namespaceKind = kindOf({ group: '', version: 'v1', resource: 'namespaces' })
   for (const name of options.namespaces ?? firstNamespaces) {
     registry.create(namespaceKind, undefined, { metadata: { name } }, { dryRun: false })

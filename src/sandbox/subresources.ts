@@ -3,6 +3,7 @@ import type { GVK } from '../api/kube/gvk.ts'
 import { apiVersionOf } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
 import { listAt, objectAt, optionalTextAt, textAt, valueAt, withAt } from '../api/kube/json-at.ts'
+import { nodes, pods } from '../api/kube/resources.ts'
 import { badRequest, conflict, StatusError } from '../api/kube/status.ts'
 import { isTrue } from '../api/request/request-info.ts'
 import { sendBody, sendObject, sendStreamHead } from './answer.ts'
@@ -83,18 +84,16 @@ function boundTo(
   bound: JsonObject,
 ): { pod?: { name: string; uid: string }; node?: { name: string; uid: string } } {
   if (optionalTextAt(bound, 'kind') !== 'Pod') return {}
-  const pods = api.registry.catalog.find({ group: '', version: 'v1', resource: 'pods' })
-  if (!pods) return {}
-  const pod = api.registry.get(pods, info.namespace, textAt(bound, 'name'))
+  const { catalog } = api.registry
+  const pod = api.registry.get(catalog.get(pods), info.namespace, textAt(bound, 'name'))
   const { name, uid } = pod.metadata
   const asked = optionalTextAt(bound, 'uid')
   if (asked && asked !== uid) {
     const cause = `the UID in the bound object reference (${asked}) does not match the UID in record. The object might have been deleted and then recreated`
-    throw new StatusError(conflict({ ...pods.gvr, name }, cause))
+    throw new StatusError(conflict({ ...pods, name }, cause))
   }
-  const nodes = api.registry.catalog.find({ group: '', version: 'v1', resource: 'nodes' })
   const nodeName = optionalTextAt(pod, 'spec', 'nodeName')
-  const node = nodes && nodeName ? api.registry.find(nodes, undefined, nodeName) : undefined
+  const node = nodeName ? api.registry.find(catalog.get(nodes), undefined, nodeName) : undefined
   return {
     pod: { name, uid },
     ...(node && { node: { name: node.metadata.name, uid: node.metadata.uid } }),

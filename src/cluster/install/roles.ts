@@ -19,6 +19,8 @@ const rule = (
   verbs: verbs.split(' '),
 })
 
+const definition = 'nodepools.apps.openyurt.io'
+
 /**
  * Rules for the whole cluster: pools, the members of nodes that it writes, and otherwise only
  * objects that it has made.
@@ -33,42 +35,22 @@ const everywhere = ({ name }: Installation): readonly Rule[] => [
   rule('', 'namespaces', 'get'),
   // Whether a yurt-manager runs beside.
   rule('apps', 'deployments', 'list'),
-  rule(
-    'admissionregistration.k8s.io',
-    'mutatingwebhookconfigurations',
-    'get list watch patch',
-    name,
-  ),
-  rule(
-    'admissionregistration.k8s.io',
-    'validatingwebhookconfigurations',
-    'get list watch patch',
-    name,
-  ),
-  ...yurtManagersWebhooks,
-  rule(
-    'apiextensions.k8s.io',
-    'customresourcedefinitions',
-    'get list watch patch',
-    'nodepools.apps.openyurt.io',
-  ),
-  rule(
-    'apiextensions.k8s.io',
-    'customresourcedefinitions/status',
-    'patch',
-    'nodepools.apps.openyurt.io',
-  ),
+  ...['mutating', 'validating'].flatMap((kind) => {
+    const configurations = `${kind}webhookconfigurations`
+    return [
+      rule('admissionregistration.k8s.io', configurations, 'get list watch patch', name),
+      // To detect a yurt-manager's webhooks.
+      rule(
+        'admissionregistration.k8s.io',
+        configurations,
+        'get',
+        `yurt-manager-${kind}-webhook-configuration`,
+      ),
+    ]
+  }),
+  rule('apiextensions.k8s.io', 'customresourcedefinitions', 'get list watch patch', definition),
+  rule('apiextensions.k8s.io', 'customresourcedefinitions/status', 'patch', definition),
 ]
-
-/** To detect a yurt-manager's webhooks. */
-const yurtManagersWebhooks = ['mutating', 'validating'].map((kind) =>
-  rule(
-    'admissionregistration.k8s.io',
-    `${kind}webhookconfigurations`,
-    'get',
-    `yurt-manager-${kind}-webhook-configuration`,
-  ),
-)
 
 /**
  * In its own namespace: the Lease of the leader election, and the Secret with the certificates of
