@@ -5,10 +5,7 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const built = join(root, 'dist', 'src', 'main.js')
 
-/**
- * Builds what is measured, if it was never built or something it is made of is newer. Throws if it
- * cannot be built.
- */
+/** Builds `dist/` if it is missing or older than its sources. Throws if the build fails. */
 export function ensureBuilt(): void {
   const sources = ['src', 'filters', 'tsconfig.build.json', 'tsconfig.json', 'package.json']
   const newest = Math.max(...sources.map((name) => newestIn(join(root, name))))

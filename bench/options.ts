@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** What a run was asked for. */
+/** The options of a run. */
 export interface BenchOptions<Row> {
   readonly rows: readonly Row[]
   readonly runs: number
@@ -12,7 +12,7 @@ export interface BenchOptions<Row> {
   readonly help: boolean
 }
 
-/** All mistakes at once, for whoever typed them. */
+/** All mistakes in the arguments. */
 export interface Mistakes {
   readonly mistakes: readonly string[]
 }

@@ -29,7 +29,7 @@ const attackerId = 65_534
 
 const memoryBytes = 256 * 1024 * 1024
 
-/** What the run is judged by. */
+/** The criteria of the run. */
 const limits = { p99Ms: 250, livezMs: 1_000, growth: 0.1 } as const
 
 /** How long the hub runs before what it holds counts as settled, as a share of the attack. */
@@ -117,7 +117,7 @@ async function prepare({ admin }: Upstream): Promise<Pick<Victim, 'powerless' | 
 
 const asKubelet = { 'User-Agent': 'kubelet/v1.36.2', Accept: 'application/json' } as const
 
-/** What a kubelet asks all the time. */
+/** The periodic requests of a kubelet. */
 const requests: readonly NodeRequest[] = [
   { method: 'GET', path: podPaths[0] ?? '', headers: asKubelet },
   { method: 'GET', path: `/api/v1/nodes/${nodeName}?resourceVersion=0`, headers: asKubelet },
@@ -178,7 +178,7 @@ async function watched(hub: RunningHub, group: MemoryGroup, seconds: number): Pr
   return { served, livez, memory }
 }
 
-/** Starts the attack; the function returned ends it and says what came of it. */
+/** Starts the attack; the returned function ends it and returns the result. */
 function attack(victim: Victim): () => Promise<Outcomes> {
   const [command, args] = plainNode(join(import.meta.dirname, 'attacker.ts'))
   const child = spawn(command, args, {

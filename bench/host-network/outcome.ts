@@ -14,7 +14,7 @@ export const outcomes = [
 
 export type Outcome = (typeof outcomes)[number]
 
-/** What became of one pod, and what the API says of it. */
+/** The outcome of one pod, and what the API reports. */
 export interface Fate {
   readonly outcome: Outcome
   readonly said: ReportedState
@@ -22,9 +22,7 @@ export interface Fate {
   readonly misrepresented: boolean
 }
 
-/**
- * As much of a pod as anybody who reads the API has: its phase, and the network that it asks for.
- */
+/** The part of a pod that API clients see: its phase, and the network that it requests. */
 export type ReportedState = `${'Pending' | 'Running' | 'Failed'} on ${Network}`
 
 type Network = 'the pod network' | "the host's network"

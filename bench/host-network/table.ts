@@ -4,7 +4,9 @@ import { type Result, sameResult, textOf } from './outcome.ts'
 import type { Observed } from './observed.ts'
 import { type Workload, workloads } from './workloads.ts'
 
-/** A row of the comparison: what the model says, and what was seen where nodes could be started. */
+/**
+ * A row of the comparison: the model's prediction, and the observation if nodes could be started.
+ */
 export interface Row {
   readonly arm: Arm
   readonly workload: Workload
@@ -20,7 +22,7 @@ export const modelRows = (): readonly Row[] =>
 
 export const resultOf = ({ observed, modelled }: Row): Result => observed ?? modelled
 
-/** Whether what was seen is what the model says. */
+/** Whether the observation matches the model. */
 export const agrees = ({ observed, modelled }: Row): boolean =>
   observed !== undefined && sameResult(observed, modelled)
 

@@ -1,4 +1,4 @@
-/** What is told of one answer, in this order. */
+/** The callbacks for one answer, in this order. */
 export interface AnswerSink {
   head(status: number): void
   /** Bytes of the body, without their framing; good until the call returns. */

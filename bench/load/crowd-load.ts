@@ -65,8 +65,8 @@ class Crowd {
 let present: Crowd | undefined
 
 /**
- * Resolves when each watch has its head; they stay until `crowdSeen` has told of them or the next
- * are opened.
+ * Resolves when each watch has its head; the watches stay open until `crowdSeen` returns or the
+ * next are opened.
  */
 export async function crowd(job: CrowdJob): Promise<void> {
   present?.leave()
@@ -74,7 +74,7 @@ export async function crowd(job: CrowdJob): Promise<void> {
   await present.open(job)
 }
 
-/** Waits for the stamps asked for, tells how they came, and closes the watches. */
+/** Waits for the requested stamps, returns their delays, and closes the watches. */
 export async function crowdSeen({ from, to, patienceMs }: CrowdSeenJob): Promise<CrowdResult> {
   if (present === undefined) throw new Error('no watch is open')
   const { delays, failures } = present

@@ -87,8 +87,8 @@ class FanOut {
 let present: FanOut | undefined
 
 /**
- * Resolves when each watch has its head; they stay until `fanOutSeen` has told of them or the next
- * are opened.
+ * Resolves when each watch has its head; the watches stay open until `fanOutSeen` returns or the
+ * next are opened.
  */
 export async function fanOut(job: FanOutJob): Promise<void> {
   present?.leave()
@@ -96,7 +96,7 @@ export async function fanOut(job: FanOutJob): Promise<void> {
   await present.open(job)
 }
 
-/** Waits for the stamps asked for, tells how they came, and closes the watches. */
+/** Waits for the requested stamps, returns their delays, and closes the watches. */
 export async function fanOutSeen({ from, to, patienceMs }: FanOutSeenJob): Promise<FanOutResult> {
   if (present === undefined) throw new Error('no watch is open')
   const { delays, failures, count, share } = present

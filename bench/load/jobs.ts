@@ -5,7 +5,7 @@ import { watch, watched } from './watch-load.ts'
 import { watchList } from './watch-list-load.ts'
 import { write } from './write-load.ts'
 
-/** What a load process can be asked to do, by name. */
+/** The jobs of a load process, by name. */
 export const jobs = {
   countItems,
   crowd,

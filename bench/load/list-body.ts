@@ -1,4 +1,4 @@
-/** What is looked at in the body of a list. */
+/** The checked properties of the body of a list. */
 export interface ListFacts {
   readonly items: number
   readonly resourceVersion: string

@@ -20,10 +20,7 @@ export interface ReadJob {
   readonly seconds: number
 }
 
-/**
- * By how many bytes a list differs that is asked for again and again: its own version may grow by
- * digits.
- */
+/** The tolerance for repeated lists: their resource version may grow by a digit. */
 export const listSlack = 4
 
 export interface ReadResult {
@@ -38,7 +35,7 @@ export interface ReadResult {
   readonly loadShare: number
 }
 
-/** A closed loop: each connection asks again when it has been answered. */
+/** A closed loop: each connection sends its next request after an answer. */
 export async function read(job: ReadJob): Promise<ReadResult> {
   const requests = job.paths.map((path) => requestOf('GET', path, job.headers))
   const open = await Promise.all(

@@ -19,7 +19,7 @@ export interface WatchJob {
   readonly path: string
 }
 
-/** What is to be told of the stamps in [from, to). */
+/** The stamps [from, to) to report. */
 export interface WatchedJob {
   readonly from: number
   readonly to: number
@@ -104,7 +104,7 @@ class Watch {
 let watches: { watch: Watch; reference: Watch } | undefined
 let share = startShare()
 
-/** Opens both watches; they stay until `watched` has told of them or the next are opened. */
+/** Opens both watches; they stay open until `watched` returns or the next are opened. */
 export async function watch(job: WatchJob): Promise<void> {
   closeWatches()
   watches = {
@@ -117,7 +117,7 @@ export async function watch(job: WatchJob): Promise<void> {
   share = startShare()
 }
 
-/** Waits for the stamps asked for, tells how they came, and closes the watches. */
+/** Waits for the requested stamps, returns their delays, and closes the watches. */
 export async function watched({ from, to, patienceMs }: WatchedJob): Promise<WatchResult> {
   if (!watches) throw new Error('no watch is open')
   const loadShare = share()

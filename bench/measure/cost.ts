@@ -10,7 +10,7 @@ export interface Cost {
   readonly peakMegabytes?: number
 }
 
-/** Does `act`, and tells what the process `id` and its children took in that time. */
+/** Runs `act` and returns the resources that the process `id` and its children used meanwhile. */
 export async function costOf<Result>(
   id: number | undefined,
   act: () => Promise<Result>,

@@ -6,7 +6,7 @@ import { freePort } from '../../test/kit/free-port.ts'
 import { accepts } from './accepts.ts'
 import type { Peer } from './peer.ts'
 
-/** What anybody would write first: the http-proxy package, connections kept alive, nothing else. */
+/** The simplest proxy: the http-proxy package with kept-alive connections. */
 export const httpProxyPeer: Peer = {
   name: 'http-proxy',
   missing: () => undefined,

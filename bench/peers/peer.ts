@@ -2,9 +2,7 @@ import type { Workspace } from '../../test/kit/cluster/workspace.ts'
 import type { Target } from '../load/target.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 
-/**
- * Something that stands between a node and the API server, or nothing, measured like all others.
- */
+/** A proxy between a node and the API server, or none, all measured alike. */
 export interface Peer {
   readonly name: string
   /** Why it cannot take part here; `undefined` if it can. */

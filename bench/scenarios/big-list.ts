@@ -19,7 +19,7 @@ const otherHeaders = { ...passed, Accept: json }
 /** What was resident before the first such list. */
 const before = new Map<string, number>()
 
-/** A list of 50 MB over and over, and beside it others who want one pod. */
+/** A list of 50 MB repeatedly, beside other clients that get one pod. */
 export const bigList: Scenario = {
   name: 'list-big',
   title: 'LIST 50 MB in JSON, as a kubelet; two other clients GET meanwhile',

@@ -3,8 +3,8 @@ export const recorded = { 'User-Agent': 'kubelet/v1.35.0' } as const
 export const passed = { 'User-Agent': 'bench/1' } as const
 
 export const json = 'application/json'
-/** As a kubelet asks: protobuf, else JSON. */
+/** A kubelet's Accept header: protobuf, else JSON. */
 export const protobuf = 'application/vnd.kubernetes.protobuf,application/json'
-/** As a kubelet asks for a watch. */
+/** A kubelet's Accept header for a watch. */
 export const protobufWatch =
   'application/vnd.kubernetes.protobuf;stream=watch,application/vnd.kubernetes.protobuf'

@@ -2,7 +2,7 @@ import type { ReadResult } from '../load/read-load.ts'
 import { each, type Cost } from '../measure/cost.ts'
 import type { Metric, Sample } from '../measure/row.ts'
 
-/** The figures of a row that asks for a collection whole, again and again. */
+/** The figures of repeated lists of a whole collection. */
 export const listMetrics = (firstByte: string): readonly Metric[] => [
   { key: 'time', title: 'ms', digits: 1, against: 'direct' },
   { key: 'firstByte', title: firstByte, digits: 1, against: 'direct' },

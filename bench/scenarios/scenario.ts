@@ -13,7 +13,7 @@ export interface Setting {
   readonly writer: LoadProcess
   /** The API server, as the node. */
   readonly direct: Target
-  /** The API server, as one who may write. */
+  /** The API server with the right to write. */
   readonly admin: Target
   /** For rows that need an outage, which is over when they are done. */
   readonly outage?: Outage

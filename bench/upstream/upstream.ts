@@ -6,11 +6,11 @@ export interface Upstream {
   readonly description: string
   /** As the node, with its client certificate. */
   readonly node: Target & { readonly certificate: string; readonly key: string }
-  /** As one who may do everything. */
+  /** With all rights. */
   readonly admin: Target
   /** The node's credentials, as a proxy is given them. */
   readonly kubeconfig: string
-  /** Credentials of one who may do everything, as a proxy is given them. */
+  /** Credentials with all rights, in the format of a proxy. */
   readonly adminKubeconfig: string
   /** Kills it for good. */
   stop(): Promise<void>

@@ -1,6 +1,6 @@
 /**
- * What the model is for: each of these breaks the hub's store, and clients are seen to be shown
- * what was never so. Nothing stands between the hub and its clients.
+ * Checks the model itself: each test breaks the hub's store, and the model has to find the wrong
+ * answers. The clients talk to the hub directly.
  */
 import t from 'tap'
 import type { WatchEvent } from '../../src/api/codec/watch.ts'

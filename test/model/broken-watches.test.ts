@@ -1,6 +1,6 @@
 /**
- * What the model is for: each of these breaks what the hub records and shares, and clients are seen
- * to be shown what was never so. Nothing stands between the hub and its clients.
+ * Checks the model itself: each test breaks what the hub records and shares, and the model has to
+ * find the wrong answers. The clients talk to the hub directly.
  */
 import t from 'tap'
 import { ObservedVersions } from '../../src/hub/cache/observed.ts'

@@ -8,15 +8,14 @@ const seed = 7
 const lanes = 4
 
 /**
- * What a broken hub is found by first depends on how requests meet: all that tells that something
- * was shown that was not so. That a request was refused does not count, nor does a failure of the
- * harness.
+ * Which finding comes first depends on timing: any finding of a wrong answer counts. A refused
+ * request or a failure of the harness does not.
  */
 const shownWrong = /shows|shown as|tells|is at|further page|never issued|in step/
 
 /**
- * Runs sequences against hubs of this process until one of them is seen to show what is wrong.
- * `likely`: rounds that were seen to, where few are; they come first.
+ * Runs sequences against hubs of this process until a client receives a wrong answer. `likely`:
+ * rounds known to find it, which run first.
  */
 export async function isFound(t: Test, likely: readonly number[] = []): Promise<void> {
   const goes = (count: number): boolean => count < enough

@@ -14,7 +14,7 @@ export type Resource = keyof typeof resources
 
 export const namespaces = ['red', 'blue'] as const
 export const names = ['a', 'b', 'c'] as const
-/** Values of the label that selectors look at; '' is none. */
+/** Values of the label in selectors; '' is none. */
 export const apps = ['x', 'y', ''] as const
 
 /** What a list or watch of the model covers. */
@@ -25,7 +25,7 @@ export interface Collection {
   readonly field?: 'metadata.name=a' | `spec.nodeName=${typeof nodeName}`
 }
 
-/** An object of the model: what tells it and its states apart. */
+/** An object of the model: its identity and its state. */
 export interface ModelObject {
   readonly namespace: string
   readonly name: string
@@ -83,14 +83,11 @@ export function modelObject(object: JsonObject): ModelObject {
 export const keyOf = ({ namespace, name }: Pick<ModelObject, 'namespace' | 'name'>): string =>
   `${namespace}/${name}`
 
-/** One line that is the same for the same state of the same object, and for no other. */
+/** A text that identifies an object and its state. */
 export const shown = ({ namespace, name, uid, version, app, mark }: ModelObject): string =>
   `${namespace}/${name}@${version} app=${app} mark=${mark} ${uid.slice(0, 8)}`
 
-/**
- * Whether it is known of each object, whether it is in the collection, without asking anything but
- * its name and namespace.
- */
+/** Whether name and namespace alone decide membership in the collection. */
 export const isWhole = ({ label, field }: Collection): boolean =>
   label === undefined && (field === undefined || field.startsWith('metadata.name'))
 

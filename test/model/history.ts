@@ -17,13 +17,13 @@ interface Write {
   readonly after: ModelObject | undefined
 }
 
-/** What a watch tells of one write. */
+/** The watch event of one write. */
 export interface WatchChange {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly object: ModelObject
 }
 
-/** Everything that was ever true in the cloud, version by version. */
+/** The history of the cloud, version by version. */
 export class History {
   /** The version before the first write that the model knows. */
   readonly first: number
@@ -91,7 +91,7 @@ export class History {
   }
 
   /**
-   * What a watch from this version on tells, up to now (apiserver pkg/storage/cacher: transitions
+   * The events of a watch from this version, up to now (apiserver pkg/storage/cacher: transitions
    * by old and new object).
    */
   after(collection: Collection, version: number): WatchChange[] {

@@ -6,7 +6,7 @@ export type LinkState =
   | 'online'
   /** It is gone, whether the hub knows it already or not. */
   | 'offline'
-  /** It is there, or was a moment ago: what is not answered may be refused. */
+  /** It is reachable, or was a moment ago: a request may be refused. */
   | 'unclear'
 
 /** The link between the hub and the cloud, and what goes wrong on it. */

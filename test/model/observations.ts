@@ -10,11 +10,11 @@ import {
 import { Finding } from './finding.ts'
 import type { History } from './history.ts'
 
-/** What is known of an object from what was shown last of it. */
+/** The last observation of an object. */
 interface ObservedObject {
-  /** Whatever is shown of it next was true at this version or later. */
+  /** Later answers about it must have been true at this version or later. */
   since: number
-  /** It was shown, and nothing has been since that speaks against it. */
+  /** It was observed, and its absence was not observed since. */
   there: boolean
 }
 
@@ -26,8 +26,8 @@ interface ObservedCollection {
 }
 
 /**
- * What one identity was shown in one form: what the hub must be able to repeat to it, and must not
- * take back.
+ * What one identity observed in one representation: the hub must be able to repeat it, and must not
+ * take it back.
  */
 export class Observations {
   readonly #history: History
@@ -89,7 +89,7 @@ export class Observations {
     })
   }
 
-  /** A change that a watch told. */
+  /** An event of a watch. */
   showChange(collection: Collection, type: string, object: ModelObject): void {
     this.reach(collection, object.version)
     this.#show(collection.resource, object, object.version, type !== 'DELETED')
@@ -101,7 +101,7 @@ export class Observations {
     this.objects.set(place, { since, there })
   }
 
-  /** The version at or after which what is shown next of this object must have been true. */
+  /** The version at or after which the next answer about this object must have been true. */
   sinceOf(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): number {
     return this.objects.get(`${resource}/${keyOf(of)}`)?.since ?? 0
   }

@@ -2,7 +2,7 @@ import { nodeName } from '../kit/cloud.ts'
 import type { Random } from '../fuzz/random.ts'
 import { apps, names, namespaces, resources, type Collection, type Resource } from './collection.ts'
 
-/** A program that asks. Those of one identity and encoding are shown the same collections. */
+/** A client. Clients of one identity and encoding observe the same collections. */
 export interface ViewerSetup {
   readonly component: 'kubelet' | 'kube-proxy'
   /** By its socket, or by a token. */
@@ -35,14 +35,14 @@ interface ByViewer {
 }
 
 /**
- * The resource version that a list names: none, any, the newest its reader knows, one before, or
- * one that is not issued yet.
+ * The resource version of a list request: none, any, the client's newest, an older one, or one that
+ * is not issued yet.
  */
 export type RequestedVersion = 'none' | 'any' | 'own' | 'older' | 'future'
 
 /**
- * One step of a sequence. What does not apply where it stands is passed over, so that any subset of
- * a sequence is one, too.
+ * One step of a sequence. A step that does not apply is skipped, so that any subset of a sequence
+ * is a sequence.
  */
 export type Operation =
   | ({ readonly do: 'write'; readonly app: string } & ObjectRef)
@@ -66,15 +66,15 @@ export type Operation =
   /** A watch that begins with what there is at any version, and goes on. */
   | ({ readonly do: 'peek' } & ByViewer)
   | ({ readonly do: 'leave' } & ByViewer)
-  /** Waits until every watch has told what there is to tell, or has ended. */
+  /** Waits until every watch has delivered its events, or has ended. */
   | { readonly do: 'settle' }
   | { readonly do: 'unplug' | 'plug'; readonly waits: boolean }
   | { readonly do: 'freeze' | 'thaw' }
   /** Every connection is reset, once. */
   | { readonly do: 'reset' }
-  /** Waits until the hub has found out how things stand. */
+  /** Waits until the hub knows whether the cloud is online. */
   | { readonly do: 'steady' }
-  /** Answers break off after so many bytes while this is asked. */
+  /** Answers break off after so many bytes during this request. */
   | ({ readonly do: 'cut'; readonly bytes: number; readonly what: 'list' | 'follow' } & ByViewer)
   | { readonly do: 'compact' | 'end-watches' | 'restart' }
   /** The API server that does not lag goes, or comes back. */

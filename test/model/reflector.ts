@@ -20,8 +20,8 @@ interface Open {
 }
 
 /**
- * One program's copy of a collection, kept as a reflector keeps it: by a list or the initial events
- * of a watch, then by changes. What it is told is judged as it comes.
+ * A client's copy of a collection, kept as a reflector does: by a list or the initial events of a
+ * watch, then by events. Each event is checked as it is received.
  */
 export class ModelReflector {
   readonly collection: Collection
@@ -67,14 +67,14 @@ export class ModelReflector {
     this.#open = undefined
   }
 
-  /** Throws what a watch was found to have told. */
+  /** Throws the failure that a watch has found. */
   throwIfAny(): void {
     if (this.#failure !== undefined) throw this.#failure
   }
 
   /**
-   * A watch with these parameters. Resolves with the status of its head, or `undefined` where there
-   * was none.
+   * Opens a watch with these parameters. Resolves with the status of its head, or `undefined`
+   * without an answer.
    */
   async watch(
     client: Client,
@@ -104,7 +104,7 @@ export class ModelReflector {
 
   async #read(open: Open): Promise<void> {
     const { watching, stream } = open
-    // What begins with the state of the collection replaces the copy when that is told whole.
+    // Initial events replace the copy once they are complete.
     let initial: Map<string, ModelObject> | undefined =
       stream.reached === undefined ? new Map() : undefined
     const events = watching[Symbol.asyncIterator]()
@@ -142,9 +142,7 @@ export class ModelReflector {
     }
   }
 
-  /**
-   * Resolves when the watch, if there is one, has told all there is up to `version`, or is over.
-   */
+  /** Resolves when the watch, if any, has delivered all events up to `version`, or has ended. */
   async caughtUp(version: number): Promise<void> {
     const open = this.#open
     await this.#condition.until(
@@ -157,7 +155,7 @@ export class ModelReflector {
     this.throwIfAny()
   }
 
-  /** Resolves when the watch has told its initial events whole, or is over. */
+  /** Resolves when the watch has delivered its initial events, or has ended. */
   async begun(): Promise<void> {
     const open = this.#open
     await this.#condition.until(

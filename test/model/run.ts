@@ -52,8 +52,8 @@ export const sequenceIn = (seed: number, round: number, childOnceIn?: number): S
   sequenceOf(roundOf(seed, round), childOnceIn)
 
 /**
- * Runs rounds, `lanes` of them at a time since most of their time is waiting, until one fails or
- * `goes` says that it is enough.
+ * Runs rounds, `lanes` of them concurrently since they mostly wait, until one fails or `goes`
+ * returns false.
  */
 export async function runRounds(
   seed: number,
@@ -79,7 +79,7 @@ export async function runRounds(
   return { rounds: next, ...(failed && { failed }) }
 }
 
-/** Leaves operations out for as long as what is left goes wrong, too. */
+/** Removes operations as long as the rest of the sequence still fails. */
 export async function shrink(failed: FailedSequence): Promise<FailedSequence> {
   let least = failed
   for (let size = Math.ceil(least.sequence.operations.length / 2); size >= 1;) {
@@ -123,6 +123,6 @@ async function failureOf(sequence: Sequence): Promise<FailedSequence | undefined
   }
 }
 
-/** The whole of it, for who has to find out. */
+/** The failure, setup and trace, for debugging. */
 export const report = ({ message, sequence, trace }: FailedSequence): string =>
   [message, JSON.stringify(sequence.setup), ...trace].join('\n')

@@ -5,7 +5,7 @@ import { modelObject, shown, type Collection } from './collection.ts'
 import { Finding } from './finding.ts'
 import type { History } from './history.ts'
 
-/** How a watch was asked for. */
+/** The start of a watch. */
 export type Start =
   /** Changes after this version. */
   | { readonly after: number }
@@ -23,15 +23,15 @@ const endsInitial = (object: JsonObject): boolean =>
   at(object, 'metadata', 'annotations', 'k8s.io/initial-events-end') === 'true'
 
 /**
- * What a watch has told so far, judged by what it may tell: all changes after its start, in order,
- * none left out and none repeated.
+ * The events of a watch so far, checked against what it may deliver: all changes after its start,
+ * in order, without gaps or repetition.
  */
 export class Stream {
   readonly #history: History
   readonly #collection: Collection
   readonly #start: Start
   readonly #events: Event[] = []
-  /** How far it has brought its reader; `undefined` while that is not told. */
+  /** The version that its reader has reached; `undefined` while unknown. */
   #reached: number | undefined
   #expired = false
 
@@ -52,7 +52,7 @@ export class Stream {
     return this.#expired
   }
 
-  /** Throws a `Finding` for what it must not tell. */
+  /** Throws a `Finding` for an event that the watch must not deliver. */
   see({ type, object }: ReceivedEvent): void {
     if (this.#expired) throw new Finding(`${type} after an ERROR`)
     if (type === 'ERROR') {
@@ -80,7 +80,7 @@ export class Stream {
     return this.#starts().some((start) => this.#rest(start, version) === 0)
   }
 
-  /** The versions at which it may have begun, given what it has told. */
+  /** The possible start versions, given its events. */
   #starts(): number[] {
     if ('after' in this.#start) {
       return this.#agrees(this.#start.after, false) ? [this.#start.after] : []
@@ -106,8 +106,8 @@ export class Stream {
   }
 
   /**
-   * Where a watch that began there would be, how much of its initial events is missing; `undefined`
-   * where it would have told otherwise.
+   * The version of a watch that began there, and how many of its initial events are missing;
+   * `undefined` if its events contradict that start.
    */
   #follow(start: number, initial: boolean): { at: number; missing: number } | undefined {
     const first = new Set(initial ? this.#history.state(this.#collection, start) : [])

@@ -30,7 +30,7 @@ interface Viewer {
   readonly peeks: Map<Collection, ModelReflector>
 }
 
-/** How things stood when something was asked. */
+/** The state of the world at the time of a request. */
 interface RequestContext {
   readonly state: LinkState
   readonly epoch: number
@@ -60,7 +60,7 @@ export class World implements AsyncDisposable {
   #probed: number | undefined
   /** Another one for each process of the hub. */
   #life = 0
-  /** No older version can be asked for exactly. */
+  /** The oldest version for an exact list. */
   #compacted: number
   #marks = 0
   /**
@@ -68,7 +68,7 @@ export class World implements AsyncDisposable {
    * has been learned.
    */
   readonly #filtered = new Set<string>()
-  /** What was done and seen, for who has to find out. */
+  /** The operations and events, for debugging. */
   readonly trace: string[] = []
 
   private constructor(
