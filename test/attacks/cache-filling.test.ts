@@ -122,6 +122,6 @@ void t.test('a caller with one right to list cannot fill the cache', async (t) =
   }
   t.ok((await hub.metric('nodehub_store_evicted_total{kind="quota"}')) > 0)
   t.ok(statSync(fileOf(hub)).size < maxBytes)
-  t.ok(hub.lines.some((line) => line.includes('a caller fills the cache')))
+  t.ok(hub.lines.some((line) => line.includes('a caller exceeds its share of the cache')))
   await othersAreWhole()
 })
