@@ -33,9 +33,9 @@ const equivalents: readonly Equivalent[] = [
   {
     path: 'src/hub/store/sqlite/batch-reader.ts',
     kind: 'boundary',
-    on: 'if (end > this.#at && (bytes > runBytes || end - this.#at >= runRows)) break',
-    was: 'bytes > runBytes',
-    reason: 'where exactly a run is cut shows nowhere: the bodies are the same',
+    on: 'if (end > this.#at && (bytes > batchBytes || end - this.#at >= batchRows)) break',
+    was: 'bytes > batchBytes',
+    reason: 'where exactly a batch is cut shows nowhere: the bodies are the same',
   },
   {
     path: 'src/hub/store/sqlite/sqlite-store.ts',
