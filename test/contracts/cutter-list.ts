@@ -1,6 +1,10 @@
 import type { Test } from 'tap'
 import type { Encoding, Projection } from '../../src/api/kube/media-type.ts'
-import { listDecoder, type CutEnd, type ListHead } from '../../src/api/codec/list-decoder.ts'
+import {
+  listDecoder,
+  type DecodedListEnd,
+  type ListHead,
+} from '../../src/api/codec/list-decoder.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import { everySplit } from '../kit/fixture.ts'
 
@@ -8,7 +12,7 @@ import { everySplit } from '../kit/fixture.ts'
 export interface WholeList {
   readonly head: ListHead
   readonly objects: readonly ApiObject[]
-  readonly end: CutEnd
+  readonly end: DecodedListEnd
   /** Head, batches and tail put together again. */
   readonly body: Buffer
 }

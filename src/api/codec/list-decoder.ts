@@ -3,12 +3,7 @@ import type { ListDecoder } from './decoder.ts'
 import { JsonListDecoder } from './json/list-decoder.ts'
 import { ProtobufListDecoder } from './protobuf/list-decoder.ts'
 
-export type {
-  DecodedChunk as Cut,
-  DecodedListEnd as CutEnd,
-  ListDecoder as ListCutter,
-  ListHead,
-} from './decoder.ts'
+export type { DecodedChunk, DecodedListEnd, ListDecoder, ListHead } from './decoder.ts'
 
 /** A decoder for one body. Table exists in JSON only. */
 export const listDecoder = (encoding: Encoding, projection: Projection): ListDecoder =>

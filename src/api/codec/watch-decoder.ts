@@ -4,7 +4,7 @@ import type { WatchEvent } from './watch.ts'
 import { JsonWatchDecoder } from './json/watch-decoder.ts'
 import { ProtobufWatchDecoder } from './protobuf/watch-decoder.ts'
 
-export type { WatchDecoder as WatchCutter } from './decoder.ts'
+export type { WatchDecoder } from './decoder.ts'
 
 /** A decoder for one body. Table exists in JSON only. */
 export const watchDecoder = (encoding: Encoding, projection: Projection): WatchDecoder =>

@@ -250,7 +250,7 @@ export interface UpgradeReply {
   readonly finalStatus?: Promise<number>
 }
 
-/** A client's connection as a destination for bytes. Only `server/` implements it. */
+/** A destination for the bytes of an answer: a client's connection, or one that discards them. */
 export interface Sink {
   /** False: the caller has to stop until `drained` resolves. */
   write(chunk: Uint8Array): boolean

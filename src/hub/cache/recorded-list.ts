@@ -1,6 +1,6 @@
 import { after } from '../../base/clock.ts'
 import type { ListBatch, ListEnd, ListStream } from '../../api/codec/list.ts'
-import type { Cut, CutEnd, ListCutter } from '../../api/codec/list-decoder.ts'
+import type { DecodedChunk, DecodedListEnd, ListDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
@@ -13,8 +13,8 @@ import type { ObservedVersions } from './observed.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 
 interface RecordedListParts {
-  readonly head: NonNullable<Cut['head']>
-  readonly cutter: ListCutter
+  readonly head: NonNullable<DecodedChunk['head']>
+  readonly cutter: ListDecoder
   /** The batches that were decoded before the head was complete. */
   readonly started: readonly ListBatch[]
   readonly replayable: ReplayableBody
@@ -39,7 +39,7 @@ export class RecordedList implements ListStream {
   readonly #parts: RecordedListParts
   #replacement: Replacement | undefined
   #baseline: RequestBaseline
-  #cut: CutEnd | undefined
+  #cut: DecodedListEnd | undefined
   #passedOn = false
   #ended: Promise<ListEnd> | undefined
 

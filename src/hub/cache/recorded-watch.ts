@@ -1,7 +1,7 @@
 import { joined } from '../../base/bytes.ts'
 import { listKind } from '../../api/codec/list.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { watchDecoder, type WatchCutter } from '../../api/codec/watch-decoder.ts'
+import { watchDecoder, type WatchDecoder } from '../../api/codec/watch-decoder.ts'
 import { versionOf, type WatchEvent } from '../../api/codec/watch.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
@@ -53,7 +53,7 @@ export class RecordedWatch {
   readonly events: AsyncGenerator<readonly WatchEvent[]>
   readonly #parts: RecordedWatchParts
   #representation: Representation
-  #cutter: WatchCutter
+  #cutter: WatchDecoder
   #isWanted = true
 
   constructor(parts: RecordedWatchParts) {

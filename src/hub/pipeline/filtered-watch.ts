@@ -308,7 +308,7 @@ const objectsOf = (events: readonly WatchEvent[]): readonly ApiObject[] =>
 /** The results of chains for events that several watches share; collected with the event. */
 const results = new WeakMap<WatchEvent, Map<FilterChain, WatchEvent | undefined>>()
 
-/** The same as `judgeEvent`, but one result for all watches with the same chain. */
+/** The same as `filterEvent`, but one result for all watches with the same chain. */
 const judgeOnce: typeof filterEvent = (chain, gvk, encoding, event) => {
   let made = results.get(event)
   if (!made) results.set(event, (made = new Map()))

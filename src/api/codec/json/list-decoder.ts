@@ -17,7 +17,7 @@ const comma = Buffer.from(',')
 /** Where in the array of objects the next byte is. */
 type Position = 'first' | 'object' | 'after' | 'next'
 
-/** See `ListCutter`. */
+/** See `ListDecoder`. */
 export class JsonListDecoder implements ListDecoder {
   readonly #projection: Projection
   readonly #envelope: ListMembers

@@ -18,7 +18,7 @@ const newlineBytes = Buffer.from('\n')
 const type = memberName('type')
 const object = memberName('object')
 
-/** See `WatchCutter`. */
+/** See `WatchDecoder`. */
 export class JsonWatchDecoder implements WatchDecoder {
   readonly #projection: Projection
   readonly #scanner = new Scanner()

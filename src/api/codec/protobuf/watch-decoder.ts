@@ -13,7 +13,7 @@ import { Fields, lengthType } from './wire.ts'
 /** A frame begins with its length in four bytes, big-endian. */
 const lengthBytes = 4
 
-/** See `WatchCutter`. */
+/** See `WatchDecoder`. */
 export class ProtobufWatchDecoder implements WatchDecoder {
   readonly #carry = new CarriedBytes()
   /** The length of the carried frame with its length prefix; 0 while unknown. */
