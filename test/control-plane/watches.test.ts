@@ -81,7 +81,7 @@ void t.test(
     const watch = (): { begun: Promise<number>; broken: Promise<Error> } => {
       const { promise: begun, resolve: onBegun } = Promise.withResolvers<number>()
       const { promise: broken, resolve: onBroken } = Promise.withResolvers<Error>()
-      const request = { method: 'GET', path: `${configMaps}?watch=1`, headers: [], long: true }
+      const request = { method: 'GET', path: `${configMaps}?watch=1`, headers: [], isWatch: true }
       connections.dispatch('node', origin, request, {
         onRequestStart: () => undefined,
         onResponseStart: (_controller, status) => onBegun(status),
