@@ -10,7 +10,7 @@ export function ipv6Bytes(address: string): Buffer {
   const [head = '', rest] = text.split('::')
   const left = head === '' ? [] : head.split(':')
   const right = rest === undefined || rest === '' ? [] : rest.split(':')
-  const zeros = rest === undefined ? 0 : 8 - left.length - right.length
+  const zeros = rest === undefined ? 0 : Math.max(0, 8 - left.length - right.length)
   const groups = [...left, ...Array<string>(zeros).fill('0'), ...right]
   return Buffer.from(groups.map((group) => group.padStart(4, '0')).join(''), 'hex')
 }

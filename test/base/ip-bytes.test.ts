@@ -21,3 +21,7 @@ for (const [address, bytes] of addresses) {
     t.equal(ipv6Bytes(address).toString('hex'), bytes)
   })
 }
+
+void t.test('groups too many are no failure', async (t) => {
+  t.doesNotThrow(() => ipv6Bytes('1:2:3:4:5::5:6:7:8'))
+})
