@@ -24,13 +24,20 @@ interface TlsOptions {
   readonly servername?: string
 }
 
+const contexts = new WeakMap<Credentials, SecureContext>()
+
 /**
- * Created once for all connections: parsing the authorities and the key took a tenth of the cost of
- * a resumed connection. `undefined` where OpenSSL rejects them: each connection then reports that.
+ * Created once for all connections with these credentials, of every dialer: parsing the authorities
+ * and the key took a tenth of the cost of a resumed connection. `undefined` where OpenSSL rejects
+ * them: each connection then reports that.
  */
 function contextOf(credentials: Credentials): SecureContext | undefined {
+  const known = contexts.get(credentials)
+  if (known) return known
   try {
-    return createSecureContext(tlsOf(credentials))
+    const context = createSecureContext(tlsOf(credentials))
+    contexts.set(credentials, context)
+    return context
   } catch {
     return undefined
   }
