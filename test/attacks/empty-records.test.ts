@@ -9,7 +9,8 @@ import { Duplex } from 'node:stream'
 import { connect, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { nodeIdentity } from '../../src/api/request/identity.ts'
+import { nodeIdentity, tokenHolder } from '../../src/api/request/identity.ts'
+import type { WireReply } from '../../src/http/exchange/exchange.ts'
 import { limits } from '../../src/http/server/limits.ts'
 import { listenSecurely, type ListenerOptions } from '../../src/http/server/listener.ts'
 import { startCloud } from '../kit/cloud.ts'
@@ -41,9 +42,12 @@ async function listening(t: Test, options: Partial<ListenerOptions> = {}): Promi
     credentials: hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] }),
     onBroken: () => undefined,
     onCut: (why) => cuts.push(why),
-    handler: async ({ url, onProven }) => {
+    handler: async ({ url, onProven, onDisproven }) => {
       if (url === '/node') onProven?.(nodeIdentity)
-      return wholeReply('ok')
+      if (url === '/account' || url === '/revoked') onProven?.(tokenHolder('hash'))
+      if (url !== '/revoked') return wholeReply('ok')
+      onDisproven?.()
+      return { ...wholeReply('no'), status: 401 } as WireReply
     },
     ...options,
   })
@@ -174,6 +178,28 @@ void t.test('a caller that is proven may send what it likes', async (t) => {
   t.strictSame(cuts, [])
 })
 
+void t.test('once the proof is withdrawn, records are counted again', async (t) => {
+  const { dial, cuts } = await listening(t)
+  const flood = (socket: TLSSocket) =>
+    sendByBytes(socket, `${head('/')}Filler: ${'x'.repeat(records)}\r\n\r\n`)
+  const socket = await dial()
+  const closed = closing(socket)
+  socket.write(`${head('/account')}\r\n`)
+  await once(socket, 'data')
+  await flood(socket)
+  await once(socket, 'data')
+  const other = await dial()
+  const otherClosed = closing(other)
+  await flood(other)
+  await inTime('a look at the connections', otherClosed)
+  socket.write(`${head('/revoked')}\r\n`)
+  await once(socket, 'data')
+  t.strictSame(cuts, ['records'])
+  await flood(socket)
+  await inTime('the cut', closed)
+  t.strictSame(cuts, ['records', 'records'])
+})
+
 void t.test('a head as large as heads may be is no flood', async (t) => {
   const { dial, cuts } = await listening(t)
   const socket = await dial()
@@ -197,6 +223,27 @@ void t.test('connections on which nobody is proven are few, the oldest go', asyn
   t.strictSame(
     [known, ...sockets].map(({ closed }) => closed),
     [false, true, false, false, false],
+  )
+})
+
+void t.test('those whose proof is withdrawn count among them', async (t) => {
+  const { dial, cuts } = await listening(t, { mostUnproven: 2 })
+  const sockets: TLSSocket[] = []
+  for (let i = 0; i < 3; i++) {
+    const socket = await dial()
+    sockets.push(socket)
+    socket.write(`${head('/account')}\r\n`)
+    await once(socket, 'data')
+  }
+  for (const socket of sockets) {
+    socket.write(`${head('/revoked')}\r\n`)
+    await once(socket, 'data')
+  }
+  await until('the first to go', () => sockets[0]?.resume().closed)
+  t.strictSame(cuts, ['full'])
+  t.strictSame(
+    sockets.map(({ closed }) => closed),
+    [true, false, false],
   )
 })
 

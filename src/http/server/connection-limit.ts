@@ -60,6 +60,7 @@ interface Connection extends AccountedConnection {
   /** Refusals since a caller was last proven. */
   refusals: number
   onProven: () => void
+  onDisproven: () => void
 }
 
 /** The limits of a listener's connections. */
@@ -137,6 +138,7 @@ export class ConnectionLimit {
       since: this.#sequence++,
       refusals: 0,
       onProven: () => undefined,
+      onDisproven: () => undefined,
       shed: () => {
         this.#onCut('memory')
         this.#close(entering)
@@ -244,6 +246,12 @@ export class ConnectionLimit {
     return connection?.rank === 'unproven' ? connection.socket.bytesRead : undefined
   }
 
+  /** Calls `onDisproven` each time that the connection returns to the unproven ones. */
+  watchDisproof(socket: Socket, onDisproven: () => void): void {
+    const connection = this.#of(socket)
+    if (connection) connection.onDisproven = onDisproven
+  }
+
   #proven(connection: Connection, identity: Identity): void {
     connection.refusals = 0
     const rank = identity === nodeIdentity ? 'node' : 'caller'
@@ -263,7 +271,13 @@ export class ConnectionLimit {
    * owner.
    */
   #disproven(connection: Connection): void {
-    if (connection.rank === 'caller') this.#move(connection, 'unproven', connection.network)
+    if (connection.rank !== 'caller') return
+    this.#move(connection, 'unproven', connection.network)
+    connection.onDisproven()
+    if (this.#ranks.unproven.size <= this.#mostUnproven) return
+    this.#onCut('full')
+    const leaving = this.#nextToClose()
+    if (leaving) this.#close(leaving)
   }
 
   #move(connection: Connection, rank: ConnectionRank, owner: string): void {

@@ -12,7 +12,7 @@ export const overheadShare = 1 / 32
 const refill = (limits.recordBytesPerSecond * checkMs) / 1_000
 
 /**
- * Closes TLS connections that receive almost only record overhead, until a caller is proven on
+ * Closes TLS connections that receive almost only record overhead, while no caller is proven on
  * them. A KeyUpdate of TLS 1.3 is 27 bytes and costs some 10 microseconds, as does each attempt to
  * renegotiate; OpenSSL accepts as many as are sent, and Node does not see them (Go's crypto/tls
  * closes the connection after 16). A turn of the event loop processes all that has arrived, so a
@@ -32,8 +32,14 @@ export class RecordBudget implements Disposable {
 
   /** Has to be called after the handshake. */
   watch(socket: TLSSocket): void {
-    this.#allowances.set(socket, this.#overheadBytes(socket) ?? 0)
+    this.#add(socket)
     socket.once('close', () => this.#remove(socket))
+    this.#connections.watchDisproof(socket, () => this.#add(socket))
+  }
+
+  /** What the connection has received so far does not count. */
+  #add(socket: TLSSocket): void {
+    this.#allowances.set(socket, this.#overheadBytes(socket) ?? 0)
     this.#timer ??= every(checkMs, () => this.#check())
   }
 
