@@ -200,6 +200,42 @@ void t.test('once the proof is withdrawn, records are counted again', async (t) 
   t.strictSame(cuts, ['records', 'records'])
 })
 
+void t.test('an upgrade of a token that the cloud has not seen before is no flood', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const reach = async (): Promise<TLSSocket> => {
+    const socket = connect({ port: hub.hub.proxySecurePort, rejectUnauthorized: false })
+    t.teardown(() => socket.destroy())
+    socket.on('error', () => undefined).setNoDelay()
+    await once(socket, 'secureConnect')
+    return socket
+  }
+  const typing = await reach()
+  typing.write(
+    [
+      'POST /api/v1/namespaces/default/pods/a/exec?command=cat&stdin=true&stdout=true HTTP/1.1',
+      'Host: localhost',
+      `Authorization: Bearer ${cloud.sandbox.token('jane')}`,
+      'Connection: Upgrade',
+      'Upgrade: SPDY/3.1',
+      'X-Stream-Protocol-Version: v4.channel.k8s.io',
+      '',
+      '',
+    ].join('\r\n'),
+  )
+  const [answer] = (await once(typing, 'data')) as [Buffer]
+  t.match(answer.toString('latin1'), /^HTTP\/1.1 101/)
+  await sendByBytes(typing.resume(), 'x'.repeat(records))
+  const flooding = await reach()
+  const closed = closing(flooding)
+  await sendByBytes(flooding, `${head('/')}Filler: ${'x'.repeat(records)}`)
+  await inTime('a look at the connections', closed)
+  t.notOk(typing.closed)
+  t.equal(await hub.metric('nodehub_connections_cut_total{reason="records"}'), 1)
+})
+
 void t.test('a head as large as heads may be is no flood', async (t) => {
   const { dial, cuts } = await listening(t)
   const socket = await dial()

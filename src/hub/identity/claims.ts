@@ -143,7 +143,7 @@ export class Claims {
   }
 
   #onUpstreamAnswer(hash: string, known: KnownToken, answer: UpstreamAnswer): void {
-    if (!isFromApiServer(answer.headers)) return
+    if (answer.status !== 101 && !isFromApiServer(answer.headers)) return
     if (answer.status === 401) this.#verdicts.refuse(hash, this.#signature(known) === 'genuine')
     else if (provesAuthentication(answer)) this.#verdicts.accept(hash)
   }
@@ -185,7 +185,9 @@ const unprovable: ClaimedIdentity = {
 /**
  * Whether the answer shows that the API server accepted the token. An overloaded or stopping API
  * server, and any API server for a malformed request or a CORS preflight, answers before it
- * authenticates (apiserver pkg/server/config.go, DefaultBuildHandlerChain).
+ * authenticates (apiserver pkg/server/config.go, DefaultBuildHandlerChain). A 101 has no Audit-Id:
+ * an API server that has authorized the request takes over the connection, or relays the head of a
+ * kubelet's answer (apimachinery pkg/util/proxy/upgradeaware.go).
  */
 const provesAuthentication = ({ status, method }: UpstreamAnswer): boolean =>
-  method !== 'OPTIONS' && ((status >= 200 && status < 300) || [403, 404, 409].includes(status))
+  method !== 'OPTIONS' && ((status >= 200 && status < 300) || [101, 403, 404, 409].includes(status))

@@ -1,7 +1,9 @@
 import { elapsed } from '../../base/clock.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
+import { HeaderList } from '../../http/exchange/headers.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { Forward } from '../upstream/forward.ts'
+import type { Upgrade } from '../upstream/upgrade.ts'
 import { isRelayed } from '../../api/request/request-info.ts'
 import { publishedKeys } from './published-keys.ts'
 
@@ -58,3 +60,15 @@ export function withAuthenticationOutcome(
   }
   return { forward: heeding, keysFetched: () => learning }
 }
+
+/** The same upgrader; it reports each upgrade that an API server has made to the caller's claim. */
+export const reportingUpgrades =
+  (upgrade: Upgrade): Upgrade =>
+  async (exchange) => {
+    const reply = await upgrade(exchange)
+    const { claim, method } = exchange
+    void reply.finalStatus?.then((status) => {
+      if (status === 101) claim?.onUpstreamAnswer({ method, status, headers: new HeaderList() })
+    })
+    return reply
+  }

@@ -23,6 +23,7 @@ import type { OnAnswer } from '../pipeline/trace.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
+import { reportingUpgrades } from '../pipeline/authentication-outcome.ts'
 import { upgrader } from '../upstream/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { filterChangeHooks, type EnabledFilters } from './filters.ts'
@@ -105,7 +106,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const alone: DispatchParts = {
     cloud,
     forward,
-    upgrade: upgrader(cloud, connections),
+    upgrade: reportingUpgrades(upgrader(cloud, connections)),
     recorder,
     local: {
       store,

@@ -179,6 +179,12 @@ void t.test('a token holds once an API server has accepted it', async (t) => {
   }
 })
 
+void t.test('a token holds once an API server has upgraded a connection with it', async (t) => {
+  const { holds, answered } = hub(t, rootFolder(t))
+  answered('a', 101, 'POST', false)
+  t.equal(holds('a'), true)
+})
+
 void t.test('answers from before authentication prove nothing', async (t) => {
   const { holds, answered } = hub(t, rootFolder(t))
   for (const status of [400, 401, 408, 413, 429, 500, 503, 504]) {

@@ -43,6 +43,30 @@ void t.test(
   },
 )
 
+void t.test('a token that an upgrade proves is heard of with its 101', async (t) => {
+  const heard: Identity[] = []
+  let holds = false
+  const identity = tokenHolder('hash')
+  const claim = claimOf({ holds: () => holds, identity: () => identity })
+  const answered = Promise.withResolvers<number>()
+  await withProvenCaller(async () => ({
+    kind: 'upgrade',
+    from: 'cloud',
+    take: () => undefined,
+    finalStatus: answered.promise,
+  }))({
+    ...exchangeOf('/exec', { upgrade: true }),
+    identity,
+    claim,
+    onProven: (who) => heard.push(who),
+  })
+  holds = true
+  t.strictSame(heard, [])
+  answered.resolve(101)
+  await answered.promise
+  t.strictSame(heard, [identity])
+})
+
 void t.test('the listener hears of a proof that an answer takes back', async (t) => {
   for (const isRevoked of [true, false]) {
     const heard: string[] = []
