@@ -58,6 +58,15 @@ export type RefusalReason = ShedReason | 'unauthenticated'
 /** API servers use HTTP/1.1, with one connection for each concurrent review. */
 export const mostConnections = 1_000
 
+/**
+ * The limit of connections on which no caller is proven, where `clientCa` is given. One turn of the
+ * event loop processes what has arrived on all of them (see `limits.unprovenTls`). It is higher
+ * than a hub's: an API server that begins many reviews at once has not shown its certificate on any
+ * of their connections yet. Without `clientCa` API servers are unproven themselves, for as many
+ * reviews as they have in flight.
+ */
+export const mostUnproven = 256
+
 /** The estimated memory of all connections at worst; half of it while no caller is proven. */
 export const connectionsMemory = 256 * 1024 * 1024
 
@@ -92,6 +101,7 @@ export async function serveWebhooks(options: WebhookOptions): Promise<Listener> 
   const listener = await listenSecurely({
     at: [{ host: address, port }],
     maxConnections: mostConnections,
+    ...(options.clientCa !== undefined && { mostUnproven }),
     memory: new ConnectionMemory(connectionsMemory),
     credentials: shown,
     onBroken: onFailed,

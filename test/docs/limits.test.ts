@@ -118,7 +118,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
     'A TLS handshake': [time(limits.handshakeMs)],
     'TLS connections on which no caller is proven': [counted(limits.unprovenTls)],
-    'Bytes around the content of TLS records until a caller is proven': [
+    'Bytes around the content of TLS records while no caller is proven': [
       bytes(limits.recordBytes),
       bytes(limits.recordBytesPerSecond),
       part(overheadShare),
@@ -216,6 +216,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
     'Connections of API servers and probes': [
       counted(webhook.mostConnections),
+      counted(webhook.mostUnproven),
       bytes(webhook.connectionsMemory),
       bytes(webhook.connectionsMemory * unprovenShare),
     ],
