@@ -5,7 +5,7 @@ import { type Held, Reflectors, type ReflectorsOptions } from './reflectors.ts'
 
 type Shown = Readonly<Record<string, Held>>
 
-const follow = ['pods', 'configmaps', 'secrets', 'services', 'endpointslices']
+export const followed = ['pods', 'configmaps', 'secrets', 'services', 'endpointslices']
 
 /**
  * Programs with client-go's reflectors, one with WatchLists and one with lists, behind a hub, and a
@@ -24,7 +24,7 @@ export class Informers {
     kubeconfigs: { readonly hub: string; readonly witness: string },
   ) {
     const start = (options: Omit<ReflectorsOptions, 'program' | 'follow'>): Reflectors =>
-      new Reflectors(workspace, { program, follow, ...options })
+      new Reflectors(workspace, { program, follow: followed, ...options })
     const behind = { kubeconfig: kubeconfigs.hub, userAgent: 'kube-proxy/v1.36.0' }
     this.#informers = [
       start({ ...behind, encoding: 'protobuf', watchList: true }),
@@ -53,7 +53,7 @@ export class Informers {
         ]),
       )
       return shown.every((each) =>
-        follow.every((resource) => {
+        followed.every((resource) => {
           const [here, witnessed] = [each[resource], there[resource]]
           const isListed = Boolean(here?.resourceVersion && witnessed?.resourceVersion)
           return isListed && isDeepStrictEqual(here?.objects, witnessed?.objects)

@@ -11,7 +11,7 @@ import { startKubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
 import { type Link, link } from '../kit/wire/link.ts'
 import { begunTooEarly, logsRequests, watchedPaths } from './kubelet-requests.ts'
-import { Informers } from './informers.ts'
+import { followed, Informers } from './informers.ts'
 import { compileReflector } from './reflectors.ts'
 import { nodeReady, podRunning } from './seen.ts'
 import { healthyUpstreams } from './two-servers.ts'
@@ -106,11 +106,10 @@ const outages: readonly Outage[] = [
     // What changes before the hub has listed it is answered 410: no API server knows the event.
     name: 'all API servers killed',
     befall: async ({ upstreams, hub }) => {
-      const watches = await upstreamWatches(hub)
       for (const { server } of upstreams) await server.daemon.kill()
       await healthyUpstreams(hub, 0)
       await Promise.all(upstreams.map(({ server }) => server.daemon.start()))
-      await until('the hub to watch again', async () => (await upstreamWatches(hub)) >= watches)
+      await until('the hub to watch again', async () => (await upstreamWatches(hub)) >= allWatches)
     },
   },
 ]
@@ -221,6 +220,12 @@ export async function endureOutages(
     events: await informers.events(),
   }
 }
+
+/**
+ * Upstream watches of a hub when all is well: those of the kubelet and of two informers, of which
+ * the kubelet's watch of services serves one informer, too.
+ */
+const allWatches = kubeletWatches.length + 2 * followed.length - 1
 
 /** How many watches of API servers the hub has open. */
 async function upstreamWatches({ opsUrl }: HubProcess): Promise<number> {

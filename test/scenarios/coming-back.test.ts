@@ -4,6 +4,7 @@ import { ClientInformer } from '../../src/sandbox/client-informer.ts'
 import { allServices, configMaps, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import { Condition } from '../kit/condition.ts'
+import { until } from '../kit/until.ts'
 
 const isWatch = ({ query }: SeenRequest): boolean => query.get('watch') === 'true'
 
@@ -227,6 +228,31 @@ void t.test(
     t.match(await ofPods?.next(), { type: 'MODIFIED', object: { metadata: { name: 'b' } } })
   },
 )
+
+void t.test('a watch outlives what an API server refuses before it is ready', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  cloud.addPods('b')
+  t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+  {
+    const isOfPods = ({ path }: SeenRequest): boolean => path === '/api/v1/pods'
+    using _unready = cloud.sandbox.faults.fail(500, ({ path }) => path === '/readyz')
+    using _refuses = cloud.sandbox.faults.fail(403, isOfPods)
+    const before = cloud.sandbox.requests.filter(isOfPods).length
+    cloud.sandbox.faults.reset()[Symbol.dispose]()
+    await until(
+      'the hub to be refused twice',
+      () => cloud.sandbox.requests.filter(isOfPods).length >= before + 2,
+    )
+  }
+  cloud.addPods('c')
+  t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'c' } } })
+})
 
 void t.test('a watch that its server ends at once is taken up again by the hub', async (t) => {
   const cloud = await startCloud(t)

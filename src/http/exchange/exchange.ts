@@ -163,6 +163,8 @@ export interface BytesReply extends ReplyHead {
    * `UpgradeReply` is long-running.
    */
   readonly longRunning?: true
+  /** The API server is starting: it may refuse what it allows once it is ready. */
+  readonly isStarting?: true
 }
 
 /** A whole body that filters do not apply to: a Status, a document. */

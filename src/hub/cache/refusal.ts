@@ -4,11 +4,13 @@ import type { Reply } from '../../http/exchange/exchange.ts'
 /**
  * What an answer of another kind than requested means for a reflector: that the version has
  * expired, that the request is refused, as by a status code of `refusals` or by a 200, or a failure
- * that may pass.
+ * that may pass, as any of an API server that is starting.
  */
 export function refusalOf(reply: Reply, refusals: ReadonlySet<number>): Error {
   const status = reply.kind === 'upgrade' ? 0 : reply.status
   if (status === 410) return new ResourceExpired()
+  if (reply.kind === 'bytes' && reply.isStarting)
+    return new Error(`answered ${status} by an API server that is starting`)
   if (refusals.has(status) || status === 200) return new RequestRefused(status)
   return new Error(`answered ${status}`)
 }

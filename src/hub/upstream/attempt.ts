@@ -136,6 +136,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined
   #reply: UpstreamReply | undefined
   #hold: Disposable | undefined
+  /** The hub ends the request. */
+  #isStopped = false
 
   constructor(
     { exchange, repeatable }: Outgoing,
@@ -204,7 +206,10 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#state === 'answered') return this.#body.fail(error)
+    if (this.#state === 'answered') {
+      if (!this.#isStopped && !this.#body.isOver) this.#upstream.broken()
+      return this.#body.fail(error)
+    }
     const { code } = error as NodeJS.ErrnoException
     this.#fail(code === undefined || !neverSent.has(code), error)
   }
@@ -221,6 +226,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #stop(reason: unknown): void {
+    this.#isStopped = true
     // undici does not abort a request whose connection is still being made.
     if (this.#state === 'connecting') return this.#fail(false, reason)
     if (

@@ -40,6 +40,9 @@ export interface ForwardOptions {
 /** Codes beside successes that an API server answers only after successful authentication. */
 const behindAuthentication = new Set([403, 404, 409])
 
+/** What an API server answers until it has read tokens, roles and custom resources. */
+const startRefusals = new Set([401, 403, 404])
+
 /** After so long without an answer to a request its upstream is probed. */
 const unansweredMs = 1_000
 
@@ -68,9 +71,9 @@ export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<B
  * Sends a request upstream and resolves with the head of the answer. A read is retried at the next
  * upstream where one gives no answer, or a gateway answers in its place; a write only where the
  * first upstream provably never received it. A read is also retried where an API server lags behind
- * the requested version, or drains; the last such answer is returned where no upstream has a better
- * one. Rejects with `Unreachable` when no upstream is left to try, and with `CredentialsRefused`
- * where the hub's own credentials are refused.
+ * the requested version, drains, or refuses while it is starting; the last such answer is returned
+ * where no upstream has a better one. Rejects with `Unreachable` when no upstream is left to try,
+ * and with `CredentialsRefused` where the hub's own credentials are refused.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
@@ -103,8 +106,11 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
           throw new CredentialsRefused(upstream.origin)
         }
         if (fallback) discard(fallback.reply)
-        if (!drains && !isBehind(reply, exchange)) return reply
-        fallback = { reply, upstream }
+        const isStarting = startRefusals.has(reply.status) && upstream.isStarting
+        const answer: BytesReply = isStarting ? { ...reply, isStarting } : reply
+        const isProvisional = drains || isBehind(reply, exchange) || (isStarting && repeatable)
+        if (!isProvisional) return answer
+        fallback = { reply: answer, upstream }
       } catch (error) {
         if (!(error instanceof NoAnswer) || exchange.signal.aborted) throw error
         failure = error

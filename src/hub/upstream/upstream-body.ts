@@ -25,6 +25,11 @@ export class UpstreamBody {
     return this.#earlyBytes
   }
 
+  /** Whether it has ended, or has lost its reader. */
+  get isOver(): boolean {
+    return this.#over || this.#outcome !== undefined
+  }
+
   /** The whole body, where it has ended and no sink was attached. */
   get whole(): Buffer | undefined {
     const isWhole = this.#outcome !== undefined && 'trailers' in this.#outcome

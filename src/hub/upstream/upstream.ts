@@ -9,6 +9,12 @@ import {
   type HealthStatus,
 } from './health-status.ts'
 
+/**
+ * For so long after its last failure an API server that is not ready yet counts as starting: it
+ * answers 401, 403 and 404 until it has read what it decides by.
+ */
+const startMs = 60_000
+
 /** Which request presented the hub's own credentials to an upstream: a client's, or a probe. */
 type CredentialUse = 'request' | 'probe'
 
@@ -75,6 +81,10 @@ export class Upstream implements LoadBalancedHost {
   #due = false
   #receivedAt = -Infinity
   #unresponsive = false
+  /** When a request failed last, or it became unhealthy. */
+  #failedAt = -Infinity
+  /** When the last probe began that found it ready. */
+  #readyAt = -Infinity
   /** How long the last answered probe took. */
   #lastProbeMs = 0
   readonly #unresponsiveListeners = new Set<() => void>()
@@ -115,7 +125,7 @@ export class Upstream implements LoadBalancedHost {
     switch (this.health) {
       case 'healthy':
         if (this.#unresponsive) return 'unresponsive'
-        return this.#outliers.ejected ? 'ejected' : 'ready'
+        return this.#outliers.ejected || this.#isInDoubt ? 'ejected' : 'ready'
       case 'unready':
         return this.#unresponsive ? 'unresponsive' : 'unready'
       case 'unknown':
@@ -198,7 +208,26 @@ export class Upstream implements LoadBalancedHost {
   /** A request sent at `began`, by the clock of `elapsed`, had no answer: probes at once. */
   failed(began: number): void {
     this.#outliers.failed(began)
-    void this.probe()
+    this.broken()
+  }
+
+  /** A connection to it broke: it may have been restarted, and is probed at once. */
+  broken(): void {
+    this.#failedAt = elapsed()
+    // The probe that runs may have had its answer from before.
+    const running = this.#probing
+    if (running) void running.then((answers) => answers && this.#isInDoubt && this.probe())
+    else void this.probe()
+  }
+
+  /** It may have been restarted: no probe has found it ready since it failed. */
+  get #isInDoubt(): boolean {
+    return this.#failedAt > this.#readyAt
+  }
+
+  /** It failed lately and is not ready yet: it may refuse what it allows later. */
+  get isStarting(): boolean {
+    return this.#isInDoubt && elapsed() - this.#failedAt < startMs
   }
 
   /** Whether it answered 401 to the last use of the hub's own credentials. */
@@ -256,6 +285,7 @@ export class Upstream implements LoadBalancedHost {
         this.#noteResult(error instanceof NotReady ? 'unready' : 'unhealthy', error),
     )
     if (this.#closed) return result !== 'unhealthy'
+    if (result === 'healthy') this.#readyAt = began
     if (result === 'healthy') this.credentialsShown(true, 'probe', began)
     else if (this.#lastError instanceof ProbeRefused) this.credentialsShown(false, 'probe', began)
     if (this.#lastError instanceof ProbeTimeout && this.receivedSince(began)) {
@@ -310,6 +340,7 @@ export class Upstream implements LoadBalancedHost {
 
   #changeHealth(before: HealthStatus, health: ProbeResult): void {
     this.#healthChangedAt = elapsed()
+    if (health === 'unhealthy') this.#failedAt = elapsed()
     if (health === 'unhealthy') this.#gone.abort(new UpstreamGone(this.origin, false))
     else if (before === 'unhealthy') this.#gone = new AbortController()
     if (health === 'healthy' && before !== 'unknown') this.#outliers.begin()

@@ -222,6 +222,37 @@ void t.test('where nobody has, or who might cannot be asked, that is the answer'
   t.equal(upstream.connections.length, 2, 'nobody is asked twice')
 })
 
+const refusal = (status: number): string =>
+  answerOf(
+    `{"kind":"Status","code":${status}}`,
+    `HTTP/1.1 ${status} Said\r\nContent-Type: application/json\r\nConnection: close`,
+  )
+
+void t.test('an API server that refuses a read while it is starting is passed over', async (t) => {
+  const { first, second, hub } = await twoUpstreams(t)
+  for (const upstream of hub.cloud.upstreams) {
+    hub.probes.set(upstream.origin, 'unready')
+    upstream.broken()
+    await upstream.probe()
+  }
+  for (const status of [401, 403, 404]) {
+    const client = await hub.ask(get)
+    const starting = await first.asked()
+    starting.write(refusal(status))
+    const ready = await second.asked()
+    ready.write(answerOf('allowed', 'HTTP/1.1 200 OK\r\nConnection: close'))
+    t.match(await client.answer(), { status: 200, body: 'allowed' })
+  }
+  const client = await hub.ask(get)
+  for (const upstream of [first, second]) (await upstream.asked()).write(refusal(403))
+  t.equal((await client.answer()).status, 403, 'the answer where all refuse')
+  await hub.ask(post)
+  const asked = await first.asked()
+  await asked.take(4)
+  asked.write(refusal(403))
+  t.equal(second.connections.length, 4, 'a write is sent once')
+})
+
 void t.test('a 504 to who named no version is an answer like any other', async (t) => {
   const { first, second, hub } = await twoUpstreams(t)
   for (const path of ['/api/v1/pods', '/api/v1/pods?resourceVersion=0']) {

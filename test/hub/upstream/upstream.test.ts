@@ -270,12 +270,32 @@ void t.test('requests that fail eject it, and a new tenure begins without that',
   for (let i = 0; i < 5; i++) upstream.failed(performance.now())
   t.equal(upstream.availability, 'ejected')
   await upstream.probe()
+  await upstream.probe()
   t.equal(upstream.health, 'healthy', 'its probes succeed')
+  t.equal(upstream.availability, 'ejected')
   await probe('bad')
   t.equal(upstream.availability, 'unhealthy')
   await probe('good')
   t.equal(upstream.availability, 'ready')
 })
+
+void t.test(
+  'after a connection to it broke, others are tried first until a probe finds it ready',
+  async (t) => {
+    const { probes, upstream, probe } = judged(t)
+    await probe('good')
+    probes.set(origin, 'silent')
+    const begunBefore = upstream.probe()
+    upstream.broken()
+    t.strictSame([upstream.availability, upstream.isStarting], ['ejected', true])
+    probes.set(origin, 'good')
+    await begunBefore
+    t.equal(upstream.availability, 'ejected', 'its answer may be from before the break')
+    await probes.sent(3)
+    await upstream.probe()
+    t.strictSame([upstream.availability, upstream.isStarting], ['ready', false])
+  },
+)
 
 void t.test('silence is what neither a request nor a probe was spared', async (t) => {
   const { probes, upstream, verdicts, probe } = judged(t)
