@@ -40,7 +40,7 @@ import {
   mostReviews,
   reviewTimeoutMs as accountMs,
 } from '../../src/hub/pipeline/confirmed-account.ts'
-import { contentBytes } from '../../src/hub/pipeline/content.ts'
+import { contentBytes } from '../../src/hub/pipeline/pipeline.ts'
 import { bodyMs } from '../../src/hub/pipeline/in-flight.ts'
 import { alwaysServed, requestsShare } from '../../src/hub/pipeline/memory.ts'
 import { PriorityShares, type PriorityLevel } from '../../src/hub/pipeline/priority-levels.ts'

@@ -1,26 +1,33 @@
-import type { Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
+import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import { stack } from '../../http/exchange/stack.ts'
-import type { AuthenticationRules } from '../identity/caller.ts'
+import { authenticate, type AuthenticationRules } from '../identity/caller.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { ClientForward } from './client-forward.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withConfirmedAccount } from './confirmed-account.ts'
-import { withContent } from './content.ts'
 import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnexpected } from './failures.ts'
 import type { FilterParts } from './filter-parts.ts'
 import { withFilters } from './filters.ts'
 import { withFilterInputs, type EnsureInputs } from './filter-inputs.ts'
 import { withDeadline } from './deadline.ts'
-import { withLongRunning } from './long-running.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { SlowWatches } from './slow-watches.ts'
-import { withIdentity, withRequestInfo } from './request-info.ts'
 import { withOwnHost } from './own-host.ts'
 import { priorityLevels, PriorityShares } from './priority-levels.ts'
 import { withProvenCaller } from './proven-caller.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
+import { wholeRequestBody } from '../../http/exchange/request-body.ts'
+import {
+  isTokenRequest,
+  isLongRunning,
+  isWatch,
+  parseRequestInfo,
+  type RequestInfo,
+} from '../../api/request/request-info.ts'
+import { componentOf } from '../../api/request/component.ts'
+import { representationsOf } from '../../api/request/representation.ts'
 
 interface PipelineParts {
   readonly callers: AuthenticationRules
@@ -106,4 +113,64 @@ function showSeats(seats: PriorityShares, metrics: HubMetrics): void {
     metrics.executingSeats.set({ priority_level: level }, seats.taken(level))
     metrics.limitSeats.set({ priority_level: level }, seats.limit(level))
   }
+}
+
+/** A larger body, or one of unknown length, passes unread, and its answer is not recorded. */
+export const contentBytes = 64 * 1024
+
+/** Reads the bodies of token requests, which are part of the key of their answers. */
+function withContent(next: Handler<Exchange>): Handler<Exchange> {
+  return (exchange) => {
+    const { body, headers, info } = exchange
+    if (!isTokenRequest(info) || !body || exchange.upgrade) return next(exchange)
+    const length = Number(headers.get('content-length') ?? Infinity)
+    if (!(length <= contentBytes)) return next(exchange)
+    return wholeRequestBody(body, contentBytes).then((content) => next({ ...exchange, content }))
+  }
+}
+
+/**
+ * Marks long-running answers that cannot be resumed, such as followed logs. A hub that stops ends
+ * its watches, whose clients resume them at the next hub; a long-running answer continues for the
+ * grace period, while the successor serves everything else.
+ */
+function withLongRunning(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
+  return (exchange) => {
+    const { info } = exchange
+    const mayLast = isLongRunning(info) && !isWatch(info)
+    return mayLast ? next(exchange).then(lasting) : next(exchange)
+  }
+}
+
+const lasting = (reply: WireReply): WireReply =>
+  reply.kind === 'bytes' ? { ...reply, longRunning: true } : reply
+
+/** A request with its parsed URL. */
+interface ParsedRequest extends Incoming {
+  readonly info: RequestInfo
+}
+
+/** Parses the URL of a request. */
+function withRequestInfo(next: Handler<ParsedRequest, WireReply>): Handler<Incoming, WireReply> {
+  return (incoming) => {
+    const info = parseRequestInfo(incoming.method, incoming.url)
+    return next({ ...incoming, info })
+  }
+}
+
+/**
+ * Authenticates the caller, and determines its component and the representations that it accepts:
+ * the request becomes an exchange.
+ */
+function withIdentity(rules: AuthenticationRules) {
+  return (next: Handler<Exchange, WireReply>): Handler<ParsedRequest, WireReply> =>
+    async (request) => {
+      const caller = await authenticate(request, rules)
+      return next({
+        ...request,
+        ...caller,
+        component: componentOf(request.headers.get('user-agent')),
+        representations: representationsOf(request.headers.get('accept'), request.info.query),
+      })
+    }
 }
