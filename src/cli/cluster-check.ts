@@ -146,7 +146,7 @@ async function excluded(
       terminal.out(`${what}: excluded from host-network pools, but on ${pod.node}\n`)
       continue
     }
-    const { evict } = await import('../cluster/components/evict.ts')
+    const { evict } = await import('../cluster/components/change.ts')
     const outcome = await evict(api, pod)
     if (!outcome.startsWith('not')) left--
     terminal.out(`${what} on ${pod.node}: ${outcome}\n`)

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { nearest } from '../config/suggestion.ts'
+import { didYouMean } from '../config/suggestion.ts'
 import { redactedText, type Parsed, type ValueType } from '../config/value.ts'
 import { wrapped } from './wrapped.ts'
 
@@ -62,8 +62,8 @@ export function readFlags<const F extends Flags>(flags: F, argv: readonly string
     const value = token.rawName.startsWith('--') ? token.value : token.value?.replace(/^=/, '')
     const text = value ?? flag?.type.bare
     if (flag === undefined) {
-      const meant = nearest(token.name, Object.keys(flags))
-      mistakes.push(`${token.rawName} is not known${meant ? `, did you mean --${meant}?` : ''}`)
+      const suggestion = didYouMean(token.name, Object.keys(flags), '--')
+      mistakes.push(`${token.rawName} is not known${suggestion}`)
     } else if (text === undefined) mistakes.push(`${token.rawName} needs a value`)
     else {
       const before = flag.type.adds ? texts.get(token.name) : undefined

@@ -4,7 +4,7 @@ import { ownVersion } from '../base/own-version.ts'
 import { policyKinds } from '../cluster/admission/policy-support.ts'
 import { clusterManifests } from '../cluster/install/manifests.ts'
 import { options } from '../config/options.ts'
-import { nearest } from '../config/suggestion.ts'
+import { didYouMean } from '../config/suggestion.ts'
 import {
   atLeastOne,
   cidr,
@@ -147,8 +147,8 @@ function parsed(argv: readonly string[]) {
   for (const token of tokens) {
     if (token.kind === 'positional') mistakes.push(`${JSON.stringify(token.value)} is not a flag`)
     else if (token.kind === 'option' && !Object.hasOwn(flags, token.name)) {
-      const meant = nearest(token.name, Object.keys(flags))
-      mistakes.push(`${token.rawName} is not known${meant ? `, did you mean --${meant}?` : ''}`)
+      const suggestion = didYouMean(token.name, Object.keys(flags), '--')
+      mistakes.push(`${token.rawName} is not known${suggestion}`)
     } else if (token.kind === 'option') {
       const isSwitch = flags[token.name as keyof typeof flags].type === 'boolean'
       if (!isSwitch && !token.value) mistakes.push(`${token.rawName} needs a value`)
@@ -321,11 +321,13 @@ const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => 
     kind: 'ClusterRole',
     metadata: { name: 'nodehub' },
     rules: [
-      ...byGroup([...alwaysShared, ...besides]).map(([group, resources]) => ({
-        apiGroups: [group],
-        resources: [...resources],
-        verbs: ['get', 'list', 'watch'],
-      })),
+      ...[...Map.groupBy([...alwaysShared, ...besides], ({ group }) => group)].map(
+        ([group, shared]) => ({
+          apiGroups: [group],
+          resources: [...new Set(shared.map(({ resource }) => resource))],
+          verbs: ['get', 'list', 'watch'],
+        }),
+      ),
       {
         apiGroups: [nodePools.group],
         resources: [nodePools.resource, nodeBuckets.resource],
@@ -362,14 +364,6 @@ const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => 
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' }],
   },
 ]
-
-function byGroup(resources: readonly GVR[]): readonly (readonly [string, ReadonlySet<string>])[] {
-  const groups = new Map<string, Set<string>>()
-  for (const { group, resource: name } of resources) {
-    groups.set(group, (groups.get(group) ?? new Set()).add(name))
-  }
-  return [...groups]
-}
 
 const configMapName = options['hub-config-map'].default
 

@@ -1,7 +1,6 @@
-import { V1MicroTime, type V1Lease } from '@kubernetes/client-node'
+import { V1MicroTime, type CoordinationV1Api, type V1Lease } from '@kubernetes/client-node'
 import { onAbort } from '../base/abort.ts'
 import { after, elapsed, jitter, now as timeOfDay, sleep } from '../base/clock.ts'
-import type { TypedCalls } from './api/typed.ts'
 import { isConflict, isNotFound } from './api/failure.ts'
 
 /** The names and times of the election, as client-go's leaderelection has them. */
@@ -31,7 +30,7 @@ export interface Term {
 }
 
 export interface LeadershipOptions extends ElectionOptions {
-  readonly calls: TypedCalls
+  readonly calls: CoordinationV1Api
   /**
    * Called when this process leads; leads on until it settles or the term ends, and is awaited
    * then.
@@ -166,7 +165,7 @@ export class Leadership implements AsyncDisposable {
         renewTime: time,
         leaseTransitions: 0,
       }
-      const made = await calls.coordination.createNamespacedLease({
+      const made = await calls.createNamespacedLease({
         namespace,
         body: { metadata: { name, namespace }, spec },
       })
@@ -184,14 +183,14 @@ export class Leadership implements AsyncDisposable {
       leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + (ours ? 0 : 1),
     }
     lease.spec = spec
-    this.#observe(await calls.coordination.replaceNamespacedLease({ namespace, name, body: lease }))
+    this.#observe(await calls.replaceNamespacedLease({ namespace, name, body: lease }))
     return true
   }
 
   async #read(): Promise<V1Lease | undefined> {
     const { namespace, name, calls } = this.#options
     try {
-      return await calls.coordination.readNamespacedLease({ namespace, name })
+      return await calls.readNamespacedLease({ namespace, name })
     } catch (cause) {
       if (isNotFound(cause)) return undefined
       throw cause
@@ -227,9 +226,7 @@ export class Leadership implements AsyncDisposable {
         acquireTime: time,
         renewTime: time,
       }
-      this.#observe(
-        await calls.coordination.replaceNamespacedLease({ namespace, name, body: lease }),
-      )
+      this.#observe(await calls.replaceNamespacedLease({ namespace, name, body: lease }))
     } catch (cause) {
       if (!isConflict(cause)) this.#options.onFailure(cause)
     }

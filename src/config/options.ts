@@ -428,8 +428,3 @@ type LiveName = {
 /** The values of live options, and of those that wait for the next start. */
 export type LiveValues = Pick<Values, LiveName>
 export type StartValues = Omit<Values, LiveName>
-
-/** The table as a list, for printing. */
-export const optionList: readonly (readonly [OptionName, Option<unknown>])[] = Object.entries(
-  options,
-) as unknown as [OptionName, Option<unknown>][]

@@ -1,3 +1,4 @@
+import type { Json } from '../api/kube/json.ts'
 import { valueAt } from '../api/kube/json-at.ts'
 import { selectableKind, selectableValue } from '../api/kube/selectable-fields.ts'
 import {
@@ -10,7 +11,6 @@ import {
 import { badRequest, StatusError } from '../api/kube/status.ts'
 import type { Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
-import { labelsOf } from './storage.ts'
 
 /** Selects objects of a kind by namespace and selectors. */
 export interface SelectionPredicate {
@@ -61,7 +61,8 @@ function parse(
 }
 
 function labelReader(object: KubeObject): (key: string) => string | undefined {
-  const labels = labelsOf(object)
+  const labels = object.metadata['labels'] as Record<string, Json> as
+    Record<string, string> | undefined
   return (key) => (labels && Object.hasOwn(labels, key) ? labels[key] : undefined)
 }
 

@@ -1,5 +1,4 @@
 import { Broadcast } from '../base/broadcast.ts'
-import type { Json } from '../api/kube/json.ts'
 import { namespacedName } from '../api/kube/object.ts'
 import type { Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
@@ -185,7 +184,3 @@ export class LaggingView implements View {
     })
   }
 }
-
-/** The labels of an object, for selectors. */
-export const labelsOf = (object: KubeObject): Readonly<Record<string, string>> | undefined =>
-  object.metadata['labels'] as Record<string, Json> as Record<string, string> | undefined

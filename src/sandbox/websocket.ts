@@ -12,13 +12,11 @@ export class ChannelStream {
   #closed = false
   /** Called for each message from the client. */
   onMessage: (channel: number, data: Buffer) => void = () => undefined
-  /** Called once, when the client closes or is gone. */
-  onClose: () => void = () => undefined
 
   constructor(socket: Duplex, head: Buffer) {
     this.#socket = socket
     socket.on('data', (chunk: Buffer) => this.#read(chunk))
-    socket.once('close', () => this.#over())
+    socket.once('close', () => (this.#closed = true))
     // The caller sets its callbacks first.
     if (head.byteLength > 0) queueMicrotask(() => this.#read(head))
   }
@@ -33,14 +31,8 @@ export class ChannelStream {
     const payload = Buffer.alloc(2)
     payload.writeUInt16BE(code)
     this.#frame(0x8, payload)
-    this.#over()
-    this.#socket.end()
-  }
-
-  #over(): void {
-    if (this.#closed) return
     this.#closed = true
-    this.onClose()
+    this.#socket.end()
   }
 
   #frame(opcode: number, payload: Buffer): void {

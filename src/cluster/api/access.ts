@@ -14,6 +14,8 @@ export interface Transport {
 /** Files and tokens are read again at most this often, as client-go does. */
 const refreshMs = 60_000
 
+const mostConnections = 32
+
 /** TCP's own probes, below the time after which NATs forget an idle connection. */
 const keepAliveProbeMs = 30_000
 
@@ -25,12 +27,11 @@ const keepAliveProbeMs = 30_000
 export class ApiAccess implements AsyncDisposable {
   readonly server: URL
   readonly #config: KubeConfig
-  readonly #connections: number
   #current:
     { readonly transport: Transport; readonly identity: string; readonly at: number } | undefined
 
   /** Throws where the configuration names no usable server. */
-  constructor(config: KubeConfig, connections: number) {
+  constructor(config: KubeConfig) {
     const cluster = config.getCurrentCluster()
     const server = URL.parse(cluster?.server ?? '')
     if (server === null) throw new Error('the kubeconfig names no API server')
@@ -38,7 +39,6 @@ export class ApiAccess implements AsyncDisposable {
       throw new Error('the kubeconfig has a proxy-url, through which nodehub does not go')
     this.server = server
     this.#config = config
-    this.#connections = connections
   }
 
   /**
@@ -65,7 +65,7 @@ export class ApiAccess implements AsyncDisposable {
     const agent = same
       ? current.transport.agent
       : new Agent({
-          connections: this.#connections,
+          connections: mostConnections,
           pipelining: 1,
           connect: { ...tls, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs },
         })
@@ -98,7 +98,7 @@ function headersOf({ headers, auth }: RequestOptions): Record<string, string> {
  * Throws where the files cannot be read. Loads @kubernetes/client-node, which nothing on a node
  * does.
  */
-export async function openAccess(where: ClusterAccess, connections = 32): Promise<ApiAccess> {
+export async function openAccess(where: ClusterAccess): Promise<ApiAccess> {
   const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
   if (where.kind === 'kubeconfig') {
@@ -113,5 +113,5 @@ export async function openAccess(where: ClusterAccess, connections = 32): Promis
       currentContext: 'here',
     })
   }
-  return new ApiAccess(config, connections)
+  return new ApiAccess(config)
 }

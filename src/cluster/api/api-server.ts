@@ -151,9 +151,9 @@ export class ApiServer {
 
   /** The object of the answer. Rejects with `ApiFailure` for any status but one of success. */
   async call(request: ApiRequest): Promise<JsonObject> {
-    const { status, headers, body } = await this.send(request)
+    const { status, body } = await this.send(request)
     if (status >= 200 && status < 300) return JSON.parse(body) as JsonObject
-    throw new ApiFailure(`${request.method} ${request.path}`, status, body, waitOf(headers))
+    throw new ApiFailure(`${request.method} ${request.path}`, status, body)
   }
 
   /** `undefined` where there is none. */
@@ -196,15 +196,11 @@ export class ApiServer {
   }
 }
 
-const waitOf = (headers: Readonly<Record<string, string>>): number | undefined => {
+/** A write that was shed has not been made: 429, and 503 with Retry-After, as client-go assumes. */
+function retryDelayOf({ status, headers }: ApiResponse): number | undefined {
+  if (status !== 429 && status !== 503) return undefined
   const seconds = Number(headers['retry-after'])
   return Number.isFinite(seconds) && seconds >= 0
     ? Math.min(seconds * 1000, longestWaitMs)
     : undefined
-}
-
-/** A write that was shed has not been made: 429, and 503 with Retry-After, as client-go assumes. */
-function retryDelayOf({ status, headers }: ApiResponse): number | undefined {
-  if (status !== 429 && status !== 503) return undefined
-  return waitOf(headers)
 }

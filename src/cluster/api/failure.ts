@@ -7,16 +7,13 @@ export class ApiFailure extends Error {
   readonly status: number
   /** The Status's, where there is one. */
   readonly reason: string
-  /** How long the API server would have one wait. */
-  readonly retryAfterMs: number | undefined
 
-  constructor(request: string, status: number, body: string, retryAfterMs?: number) {
+  constructor(request: string, status: number, body: string) {
     const { reason, message } = statusIn(body)
     super(`${request} was answered ${status}${reason === '' ? '' : ` ${reason}`}: ${message}`)
     this.name = 'ApiFailure'
     this.status = status
     this.reason = reason
-    this.retryAfterMs = retryAfterMs
   }
 }
 

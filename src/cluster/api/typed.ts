@@ -1,6 +1,5 @@
 import {
   CoordinationV1Api,
-  CoreV1Api,
   createConfiguration,
   ResponseContext,
   ServerConfiguration,
@@ -10,32 +9,20 @@ import {
 import type { ApiRequest, ApiServer, Method } from './api-server.ts'
 import { ApiFailure } from './failure.ts'
 
-/**
- * Calls for objects whose types the library knows in full: it drops the members that it does not
- * know.
- */
-export interface TypedCalls {
-  readonly core: CoreV1Api
-  readonly coordination: CoordinationV1Api
-}
-
-/** How all requests of some calls are made. */
-type Manner = Pick<ApiRequest, 'urgent' | 'timeoutMs' | 'tries'>
+/** How all requests are made. */
+type Manner = Pick<ApiRequest, 'urgent' | 'timeoutMs'>
 
 /**
- * The calls of @kubernetes/client-node over `api`: the same connections, rate and counters as any
- * other request (by itself the library makes a connection for each call). They reject with
- * `ApiFailure`.
+ * Calls of @kubernetes/client-node for Leases, whose type the library knows in full (it drops the
+ * members that it does not know), over `api`: the same connections, rate and counters as any other
+ * request (by itself the library makes a connection for each call). They reject with `ApiFailure`.
  */
-export function typedCalls(api: ApiServer, manner: Manner = {}) {
+export function typedCalls(api: ApiServer, manner: Manner): CoordinationV1Api {
   const configuration = createConfiguration({
     baseServer: new ServerConfiguration(api.url.href.replace(/\/$/, ''), {}),
     httpApi: wrapHttpLibrary({ send: (context) => sent(api, context, manner) }),
   })
-  return {
-    core: new CoreV1Api(configuration),
-    coordination: new CoordinationV1Api(configuration),
-  } satisfies TypedCalls
+  return new CoordinationV1Api(configuration)
 }
 
 async function sent(

@@ -4,8 +4,9 @@ import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import { escapeToken, ofVersion } from '../admission/json-patch.ts'
 import type { ApiServer } from '../api/api-server.ts'
-import { isConflict } from '../api/failure.ts'
+import { ApiFailure, isConflict, isNotFound } from '../api/failure.ts'
 import { affinityKeptOff } from './placement.ts'
+import type { ScheduledPod } from './survey.ts'
 import type { Component } from './workload.ts'
 
 /** On the workload: its template's affinity before it was changed; `null` where it had none. */
@@ -126,4 +127,23 @@ function isSettled({ kind, onDelete }: Component, workload: JsonObject): boolean
           number('status', 'availableReplicas'),
         ]
   return updated === wanted && available === wanted
+}
+
+/**
+ * Requests the eviction of a pod, which its disruption budget may refuse. Resolves to the outcome,
+ * for an operator.
+ */
+export async function evict(api: ApiServer, { namespace, name }: ScheduledPod): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/eviction`
+  const body = JSON.stringify({ metadata: { name, namespace } })
+  try {
+    // A refusal by the budget is final: the operator decides when to try again.
+    await api.call({ method: 'POST', path, body, tries: 1 })
+    return 'evicted'
+  } catch (cause) {
+    if (isNotFound(cause)) return 'gone already'
+    if (cause instanceof ApiFailure && cause.status === 429)
+      return 'not evicted: its disruption budget does not allow it now'
+    throw cause
+  }
 }

@@ -1,4 +1,3 @@
-import { valueAt } from '../../../api/kube/json-at.ts'
 import { documents } from '../documents.ts'
 import { inSpec, onHostNetwork, portsOf, type Port } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
@@ -128,12 +127,3 @@ export const hostPortsText = (ports: readonly Port[]): string =>
   [...new Set(ports.filter(({ hostPort }) => hostPort > 0).map(({ hostPort }) => hostPort))].join(
     ', ',
   )
-
-/** A whole number at the end of a way, if there is one. */
-export function numberAt(
-  value: Parameters<typeof valueAt>[0],
-  ...way: readonly string[]
-): number | undefined {
-  const found = valueAt(value, ...way)
-  return typeof found === 'number' ? found : undefined
-}

@@ -6,7 +6,7 @@ import type { Path } from '../finding.ts'
 import { placementOf } from '../placement.ts'
 import { portsOf, type PodSubject } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
-import { numberAt, hostPortsText } from './ports.ts'
+import { hostPortsText } from './ports.ts'
 
 /** The desired number of pods, and its path. */
 function desiredPods(pod: PodSubject): { readonly count: number; readonly path: Path } | undefined {
@@ -22,6 +22,12 @@ function desiredPods(pod: PodSubject): { readonly count: number; readonly path: 
     default:
       return undefined
   }
+}
+
+/** The number at this name, if there is one. */
+function numberAt(spec: JsonObject | undefined, name: string): number | undefined {
+  const found = spec?.[name]
+  return typeof found === 'number' ? found : undefined
 }
 
 /** The number of nodes on which the pods may run, if known. */
