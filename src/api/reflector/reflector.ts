@@ -76,8 +76,11 @@ export interface ReflectorHandler {
   onOpen(): void
   /** Applies events, without ERROR. Throws `ResourceExpired` if one is missing. */
   onEvents(events: readonly WatchEvent[]): void
-  /** The open watch has ended. */
-  onClosed(): void
+  /**
+   * The open watch has ended. `hadExpired`: with a 410 before any event, so that it had never
+   * continued from its version.
+   */
+  onClosed(hadExpired: boolean): void
   /** A try failed. A `RequestRefused` ends the reflector; it retries after any other error. */
   onFailed(cause: unknown): void
 }
@@ -170,16 +173,20 @@ export class Reflector {
     const watch = await listerWatcher.watch({ resourceVersion, timeoutSeconds }, ending.signal)
     this.#handler.onOpen()
     let gotEvents = false
+    let hadExpired = false
     try {
       for await (const events of watch) {
         const error = events.find((event) => event.type === 'ERROR')
-        if (error) throw failureOf(error)
+        if (error) {
+          hadExpired = !gotEvents && error.status.code === 410
+          throw failureOf(error)
+        }
         if (events.length === 0) continue
         this.#handler.onEvents(events)
         gotEvents = true
       }
     } finally {
-      this.#handler.onClosed()
+      this.#handler.onClosed(hadExpired)
     }
     const lasted = elapsed() - began
     // A watch that ended early may be due to a restore of the cluster.

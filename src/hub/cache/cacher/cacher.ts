@@ -100,12 +100,6 @@ export interface CacheWatchOptions {
  */
 const missingMs = 10_000
 
-/**
- * An upstream watch that stays open for so long has followed the log: where its version has
- * expired, the API server says so with the head of its answer.
- */
-const followedMs = 200
-
 /** The hub retries a refused collection after so long. */
 const refusedMs = 30_000
 
@@ -131,8 +125,8 @@ export class Cacher implements AsyncDisposable {
   /** The collection was listed after the log began. */
   #wasListed = false
   /**
-   * The log was followed: by an upstream watch that sent events or stayed open for a while, or by a
-   * client's own upstream watch, which the cacher continues.
+   * The log was followed: by an upstream watch that continued from its version, or by a client's
+   * own upstream watch, which the cacher continues.
    */
   #hasFollowed = false
   /** Aborts with a reason when no event follows in the log. */
@@ -264,7 +258,10 @@ export class Cacher implements AsyncDisposable {
           this.#opened.resolve()
         },
         onEvents: (events) => this.#take(events),
-        onClosed: () => this.#watched(false),
+        onClosed: (hadExpired) => {
+          if (this.#log && !hadExpired) this.#hasFollowed = true
+          this.#watched(false)
+        },
         onFailed: (cause) =>
           this.#parts.hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused),
       },
@@ -297,7 +294,6 @@ export class Cacher implements AsyncDisposable {
 
   #watched(is: boolean): void {
     if (is === this.#isWatched) return
-    if (!is && elapsed() - this.#lostAt >= followedMs) this.#hasFollowed = true
     this.#isWatched = is
     this.#lostAt = elapsed()
     this.#parts.hooks.onUpstreamWatches(is ? 1 : -1)
