@@ -1,5 +1,8 @@
+import { now } from '../../base/clock.ts'
 import { jsonOfObject, withMembers } from '../../api/codec/members.ts'
+import { objectBody } from '../../api/codec/object.ts'
 import { ProtobufError } from '../../api/codec/protobuf/message/error.ts'
+import { tokenIn, tokenSpec } from '../../api/codec/token-request.ts'
 import type { BodyReply, Exchange, Reply } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
@@ -11,17 +14,17 @@ import {
   serviceUnavailable,
   StatusError,
 } from '../../api/kube/status.ts'
+import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { objectKey } from './keys.ts'
+import { objectKey, tokenKey } from './keys.ts'
 import { answerHeaders, objectReply } from './replies.ts'
 import { withStaleness } from './staleness.ts'
 import { needsTheCloud, neverCached, overlayKey, storedObject } from './offline-reads.ts'
 import { requestBody, requestObject, type RequestObject } from './request-object.ts'
 import type { StatusOverlays } from './status-overlays.ts'
 import { readPatch, statusChanges } from './status-patch.ts'
-import { cachedToken } from './cached-token.ts'
 
 /** Answers a write offline. There is no replay yet. */
 type Answer = (
@@ -190,4 +193,38 @@ function heartbeat(status: number): Answer {
     if (info.namespace !== 'kube-node-lease' || name !== nodeName) throw neverCached()
     return echoed(exchange, lease, status)
   }
+}
+
+/**
+ * Answers a token request with the last token that an API server issued to this caller for the same
+ * request, byte for byte, until the token's `exp` claim. The answer's expirationTimestamp does not
+ * count: it may be an hour where the token lasts a year (kubernetes pkg/serviceaccount/claims.go,
+ * `warnafter`). Throws 503 where no token is stored.
+ *
+ * A node's clock may be behind by decades, so that an expired token is handed out. Its verifier has
+ * its own clock, and without a token the pod would not start.
+ */
+async function cachedToken(
+  exchange: Exchange,
+  info: ResourceRequest,
+  { store }: OfflineWriteParts,
+): Promise<Reply> {
+  const spec = tokenSpec(await requestObject(exchange))
+  if (!spec) throw new StatusError(badRequest('the object provided is no TokenRequest'))
+  for (const representation of exchange.representations) {
+    if (representation.projection !== 'object') continue
+    const found = store.get(tokenKey(exchange, info, representation, spec))
+    if (found === undefined || found === 'absent') continue
+    const { encoding } = representation
+    const token = tokenIn({ encoding, ...found })
+    if ((claimTimeMs(claimsOf(token)?.claims['exp']) ?? 0) <= now()) continue
+    return {
+      kind: 'body',
+      from: 'cache',
+      status: 201,
+      headers: withStaleness(answerHeaders(mediaType(encoding)), exchange, found.confirmedAt),
+      body: objectBody(encoding, 'object', found.gvk, found.object),
+    }
+  }
+  throw neverCached()
 }

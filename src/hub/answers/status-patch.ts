@@ -9,7 +9,6 @@ import {
   strategicMergePatch,
 } from '../../api/kube/patch/patch.ts'
 import { badRequest, conflict, StatusError, unsupportedMediaType } from '../../api/kube/status.ts'
-import { labelsSetByNode } from './node-labels.ts'
 
 /** Applies a patch to an object of a kind. Throws 400 or 422 where the patch does not fit. */
 export type Patch = (gvk: GVK, object: JsonObject) => JsonObject
@@ -80,3 +79,45 @@ const changed = (parent: string, was: JsonObject, is: JsonObject): MemberChange[
   [...new Set([...Object.keys(was), ...Object.keys(is)])]
     .filter((member) => !isDeepStrictEqual(was[member], is[member]))
     .map((member) => ({ path: [parent, member], value: is[member] }))
+
+/** Reserved labels that a kubelet may set on its node (kubelet pkg/apis/well_known_labels.go). */
+const kubeletLabels = new Set([
+  'kubernetes.io/hostname',
+  'topology.kubernetes.io/zone',
+  'topology.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+  'failure-domain.beta.kubernetes.io/region',
+  'beta.kubernetes.io/instance-type',
+  'node.kubernetes.io/instance-type',
+  'kubernetes.io/os',
+  'kubernetes.io/arch',
+  'beta.kubernetes.io/os',
+  'beta.kubernetes.io/arch',
+])
+
+const kubeletDomains = ['kubelet.kubernetes.io', 'node.kubernetes.io']
+const reservedDomains = ['kubernetes.io', 'k8s.io']
+const restricted = 'node-restriction.kubernetes.io'
+
+/**
+ * The labels of a node after its kubelet has changed them, as the NodeRestriction admission plug-in
+ * allows it (plugin/pkg/admission/noderestriction): labels that a kubelet may not set stay as they
+ * were.
+ */
+function labelsSetByNode(before: JsonObject, after: JsonObject): JsonObject {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return Object.fromEntries(
+    names.flatMap((name): [string, Json][] => {
+      const value = (maySet(name) ? after : before)[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}
+
+function maySet(label: string): boolean {
+  const [domain] = label.includes('/') ? label.split('/', 1) : ['']
+  const isIn = (other: string): boolean =>
+    domain === other || domain?.endsWith(`.${other}`) === true
+  if (isIn(restricted)) return false
+  return !reservedDomains.some(isIn) || kubeletLabels.has(label) || kubeletDomains.some(isIn)
+}

@@ -1,8 +1,7 @@
 import { TimeSlices } from '../../../base/time-slices.ts'
-import type { Cursor } from '../../../api/codec/cursor.ts'
+import type { Cursor, Path } from '../../../api/codec/cursor.ts'
 import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
 import type { Inputs } from '../inputs.ts'
-import { portsOf, type DeclaredPort } from './ports.ts'
 import { mayBePropagated, verdictForNewPod, verdictFromStatus } from './rule.ts'
 import type { NetworkVerdict, NetworkVerdicts } from './verdicts.ts'
 
@@ -11,6 +10,15 @@ import type { NetworkVerdict, NetworkVerdicts } from './verdicts.ts'
  * by propagation, or the pod network.
  */
 export type ShownNetwork = 'host' | 'propagated' | 'pod'
+
+/** A port that a container declares. */
+interface DeclaredPort {
+  readonly container: string
+  readonly containerPort: number
+  /** 0: none. */
+  readonly hostPort: number
+  readonly protocol: string
+}
 
 /** A port that a pod on the host's network shares with another user of that port on the node. */
 export interface PortClash {
@@ -164,3 +172,25 @@ function portsOnHost({ network, anew, ports }: Omit<ReportedPod, 'ended'>) {
 
 const nameOf = ({ namespace, name }: Pick<PodOnNode, 'namespace' | 'name'>): string =>
   `${namespace}/${name}`
+
+/**
+ * The ports that a pod's containers declare, including sidecars (init containers that keep
+ * running).
+ */
+function portsOf(pod: Cursor): readonly DeclaredPort[] {
+  const containers = inListAt(pod, ['spec', 'containers'])
+  const sidecars = inListAt(pod, ['spec', 'initContainers']).filter(
+    (at) => pod.value([...at, 'restartPolicy']) === 'Always',
+  )
+  return [...containers, ...sidecars].flatMap((container) =>
+    inListAt(pod, [...container, 'ports']).map((at) => ({
+      container: String(pod.value([...container, 'name']) ?? ''),
+      containerPort: Number(pod.value([...at, 'containerPort']) ?? 0),
+      hostPort: Number(pod.value([...at, 'hostPort']) ?? 0),
+      protocol: String(pod.value([...at, 'protocol']) ?? 'TCP'),
+    })),
+  )
+}
+
+const inListAt = (pod: Cursor, path: Path): readonly Path[] =>
+  Array.from({ length: pod.count(path) }, (_, at) => [...path, at])

@@ -6,9 +6,14 @@ import { compile, type Program } from '../cel/program.ts'
 import { Failure, typeOf } from '../cel/value.ts'
 import type { Cursor, Edit } from '../filter.ts'
 import type { Filter, FilterDefinition, FilterRule } from '../filter.ts'
-import { constantOf, editFor, whyImpossible, type DeclaredEdit } from './declared-edit.ts'
+import {
+  constantOf,
+  editFor,
+  parsePath,
+  whyImpossible,
+  type DeclaredEdit,
+} from './declared-edit.ts'
 import { checkKeys, checkName, checkOnError, checkRule, isFields, printed } from './definition.ts'
-import { parsePath } from './edit-path.ts'
 import type { Mistakes } from './mistakes.ts'
 import { isOfResources, resourceShapes, type ResourceShapes } from './resources.ts'
 

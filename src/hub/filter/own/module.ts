@@ -1,10 +1,11 @@
-import { pathToFileURL } from 'node:url'
+import { registerHooks } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { after } from '../../../base/clock.ts'
+import { whyUntrusted } from '../../../base/ownership.ts'
 import type { FilterDefinition } from '../filter.ts'
 import { checkedDefinition, isFields, printed } from './definition.ts'
 import { reasonOf, type Mistakes } from './mistakes.ts'
 import { whyUnusable } from './probe.ts'
-import { trustImportsOf } from './trusted-imports.ts'
 
 /** The timeout for loading a module, which only a module that waits for something exceeds. */
 export const loadTimeoutMs = 10_000
@@ -95,3 +96,41 @@ async function loaded(
   }
   return undefined
 }
+
+/**
+ * The modules of filters and their imports, as URLs without a query. Node calls its hooks for every
+ * module of the process.
+ */
+const modules = new Set<string>()
+
+/**
+ * Requires from now on that what this module imports, directly or not, is as trusted as the module
+ * itself, whether statically, dynamically or by its own `require`, and at any time. An untrusted
+ * import fails before it runs. A `require` for another path (`module.createRequire`) is not
+ * checked: the module itself is trusted code.
+ */
+function trustImportsOf(file: string): void {
+  if (modules.size === 0) registerHooks({ resolve: resolveTrusted })
+  modules.add(pathToFileURL(file).href)
+}
+
+type Resolve = NonNullable<Parameters<typeof registerHooks>[0]['resolve']>
+
+const resolveTrusted: Resolve = (specifier, context, next) => {
+  const resolved = next(specifier, context)
+  const { parentURL: from } = context
+  if (from === undefined || !modules.has(withoutQuery(from))) return resolved
+  if (!resolved.url.startsWith('file:')) return resolved
+  const url = withoutQuery(resolved.url)
+  // Also by the name as written: a link on the way to a trusted file may belong to another user.
+  const named = /^(?:\.{0,2}\/|file:)/.test(specifier) ? new URL(specifier, from) : url
+  for (const path of new Set([fileURLToPath(named), fileURLToPath(url)])) {
+    const untrusted = whyUntrusted(path)
+    if (untrusted !== undefined)
+      throw new Error(`it imports ${path}, which is not trusted: ${untrusted}`)
+  }
+  modules.add(url)
+  return resolved
+}
+
+const withoutQuery = (url: string): string => url.split(/[?#]/, 1)[0] ?? url

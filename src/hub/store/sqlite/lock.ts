@@ -1,8 +1,7 @@
-import { closeSync, openSync, rmSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { restrictMode } from '../../../base/file-mode.ts'
-import { lockHolder } from './lock-holder.ts'
 
 /** SQLite's codes for a locked file, and for one that is no database. */
 const busy = 5
@@ -56,5 +55,27 @@ function createClosed(path: string): void {
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause
     restrictMode(path, 0o600)
+  }
+}
+
+/**
+ * The process that holds a lock on the file according to /proc/locks (proc(5)); `undefined` where
+ * that is not known: not Linux, another PID namespace, a file system with other device numbers.
+ */
+function lockHolder(path: string): number | undefined {
+  try {
+    const { dev, ino } = statSync(path)
+    const major = (dev >> 8) & 0xfff
+    const minor = (dev & 0xff) | ((dev >> 12) & 0xfff00)
+    const hex = (number: number): string => number.toString(16).padStart(2, '0')
+    const file = `${hex(major)}:${hex(minor)}:${ino}`
+    const held = readFileSync('/proc/locks', 'utf8')
+      .split('\n')
+      .map((line) => line.split(/\s+/))
+      .find((fields) => fields.includes(file) && fields.includes('WRITE'))
+    const pid = Number(held?.[held.indexOf(file) - 1])
+    return pid > 0 ? pid : undefined
+  } catch {
+    return undefined
   }
 }
