@@ -1,5 +1,6 @@
 import { cursorOf, type Cursor, type Path } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
+import { isMirrorPod } from '../../api/codec/mirror-pod.ts'
 import { ValueTooLarge } from '../../api/codec/decode-limit.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Json } from '../../api/kube/json.ts'
@@ -71,8 +72,6 @@ export interface PodReferences {
   readonly signers: readonly string[]
 }
 
-const mirror = 'kubernetes.io/config.mirror'
-
 /** How the pods of a list are encoded. */
 export interface PodKind {
   readonly encoding: Encoding
@@ -93,8 +92,7 @@ export function bootReferences(
 
 /** Whether the kubelet starts the pod again with the node because an API server has it. */
 export function startsAtBoot(pod: Cursor): boolean {
-  // A static pod: the kubelet runs it from a file on the node.
-  if (pod.mentions(mirror) && pod.annotation(mirror) !== undefined) return false
+  if (isMirrorPod(pod)) return false
   const phase = pod.value(['status', 'phase'])
   const hasEnded = phase === 'Succeeded' || phase === 'Failed'
   return !hasEnded && pod.value(['metadata', 'deletionTimestamp']) === undefined

@@ -1,5 +1,6 @@
 import { cursorOf } from '../../api/codec/cursor.ts'
 import { applyEdits } from '../../api/codec/edit.ts'
+import { isMirrorPod } from '../../api/codec/mirror-pod.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
@@ -7,7 +8,6 @@ import type { ResourceRequest, ResourceVerb } from '../../api/request/request-in
 import type { ChainState } from './chain-state.ts'
 import type { FilterDefinition, SettlingFilter, Filter } from './filter.ts'
 import type { InputName } from './inputs.ts'
-import { isMirrorPod } from './mirror-pod.ts'
 import type { DecisionCache, Decision } from './decision-cache.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Cursor } from '../../../api/codec/cursor.ts'
+import { isMirrorPod } from '../../../api/codec/mirror-pod.ts'
 import type { Inputs } from '../inputs.ts'
-import { isMirrorPod } from '../mirror-pod.ts'
 import type { NetworkVerdict } from './verdicts.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Cursor } from '../../api/codec/cursor.ts'
+import type { Cursor } from './cursor.ts'
 
 /**
  * Whether a Pod mirrors a static pod, which its kubelet runs from a file. The kubelet compares the
