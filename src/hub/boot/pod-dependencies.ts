@@ -195,7 +195,7 @@ function tokensFor(
   })
 }
 
-export const cursorOfFound = (found: CachedObject | 'absent' | undefined): Cursor | undefined =>
+const cursorOfFound = (found: CachedObject | 'absent' | undefined): Cursor | undefined =>
   typeof found === 'object' ? cursorOf(found.encoding, found.gvk, found.object) : undefined
 
 function read<T>(

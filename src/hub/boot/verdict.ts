@@ -10,10 +10,9 @@ import type { NamedObject } from '../store/named-object.ts'
 import { StoreFailure } from '../store/store.ts'
 import { tokenResource, tokenName } from '../store/token-name.ts'
 import { podsOf, type KubeletCache, type CollectionQuery } from './kubelet-cache.ts'
-import { cursorOfFound, podDependencies, type ResolvedReference } from './pod-dependencies.ts'
+import { isSettled, podDependencies, type ResolvedReference } from './pod-dependencies.ts'
 import {
   bootReferences,
-  stringAt,
   type ObjectReference,
   type PodKind,
   type TokenReference,
@@ -264,22 +263,10 @@ function problemOf(
       : problem('absent', needed, 'it does not exist in the cloud either')
   }
   if (found === undefined) return problem('missing', needed, 'it is not in the cache')
-  if (gvr === resources.volumeClaims && stringAt(orThrow(needed), ['spec', 'volumeName']) === '') {
-    return problem('unbound', needed, 'the claim is bound to no volume')
-  }
-  if (
-    gvr === resources.volumeAttachments &&
-    orThrow(needed).value(['status', 'attached']) !== true
-  ) {
-    return problem('unattached', needed, 'the volume is not attached to this node')
-  }
-  return undefined
-}
-
-function orThrow({ found }: ResolvedReference) {
-  const object = cursorOfFound(found)
-  if (!object) throw new Error('only stored objects are parsed')
-  return object
+  if (isSettled(needed)) return undefined
+  return gvr === resources.volumeClaims
+    ? problem('unbound', needed, 'the claim is bound to no volume')
+    : problem('unattached', needed, 'the volume is not attached to this node')
 }
 
 function oldIn(
