@@ -67,9 +67,7 @@ export interface VerdictStoreOptions {
  */
 export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
   readonly #file: StateFile
-  readonly #shownBefore: () => Iterable<string>
-  readonly #onFailure: (cause: unknown) => void
-  readonly #onKept: () => void
+  readonly #options: VerdictStoreOptions
   readonly #entries = new Map<string, Entry>()
   #kept: boolean
   #age = 0
@@ -80,11 +78,9 @@ export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
    * verdicts can have sent to the kubelet. The hub calls `onKept` when it begins to write verdicts,
    * and `onFailure` with the cause where a write fails that no caller awaits.
    */
-  constructor(file: string, { shownBefore, onKept, onFailure }: VerdictStoreOptions) {
+  constructor(file: string, options: VerdictStoreOptions) {
     this.#file = new StateFile(file, () => this.#content())
-    this.#shownBefore = shownBefore
-    this.#onFailure = onFailure
-    this.#onKept = onKept
+    this.#options = options
     const read = verdictsIn(file)
     this.#kept = read !== undefined
     for (const [uid, verdict] of read ?? []) {
@@ -110,7 +106,7 @@ export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
    * pod decide.
    */
   keep(): void {
-    if (this.#begin()) this.#write().catch(this.#onFailure)
+    if (this.#begin()) this.#write().catch(this.#options.onFailure)
   }
 
   settle(judged: readonly PodVerdict[]): Promise<void> | undefined {
@@ -141,7 +137,7 @@ export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
       else if (entry.state === 'sent' && elapsed() < entry.since + storedWithinMs) continue
       else if (entry.state !== 'read' || confirmed) this.#entries.delete(uid)
     }
-    if (this.#kept && this.#entries.size < size) this.#write().catch(this.#onFailure)
+    if (this.#kept && this.#entries.size < size) this.#write().catch(this.#options.onFailure)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -152,11 +148,11 @@ export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
   #begin(): boolean {
     if (this.#kept) return false
     this.#kept = true
-    for (const uid of this.#shownBefore()) {
+    for (const uid of this.#options.shownBefore()) {
       if (!this.#entries.has(uid)) this.#add(uid, 'assumed', 'stored')
     }
     // Not in the middle of a pass over pods.
-    queueMicrotask(this.#onKept)
+    queueMicrotask(this.#options.onKept)
     return true
   }
 

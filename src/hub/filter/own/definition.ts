@@ -1,34 +1,12 @@
 import { didYouMean } from '../../../config/suggestion.ts'
-import type { ResourceVerb } from '../../../api/request/request-info.ts'
-import type { FilterDefinition, FilterRule } from '../filter.ts'
-import type { InputName } from '../inputs.ts'
+import { showing, type FilterDefinition, type FilterRule } from '../filter.ts'
+import { unknownInputs } from '../inputs.ts'
 import type { Mistakes } from './mistakes.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** All inputs: the compiler reports a missing one. */
-const inputs: Readonly<Record<InputName, true>> = {
-  nodeName: true,
-  node: true,
-  pool: true,
-  poolNodes: true,
-  topologies: true,
-  hubAddress: true,
-  propagation: true,
-}
-
-const verbs: Readonly<Record<ResourceVerb, true>> = {
-  get: true,
-  list: true,
-  watch: true,
-  create: true,
-  update: true,
-  patch: true,
-  delete: true,
-  deletecollection: true,
-}
-
 const keys = ['name', 'revision', 'rules', 'onError', 'needs', 'awaits', 'create']
+const verbs: readonly string[] = showing
 const ruleKeys = ['components', 'group', 'resources', 'verbs', 'only']
 
 const nameForm = /^[a-z][a-z0-9-]{0,62}$/
@@ -60,7 +38,7 @@ export function checkedDefinition(
     wrong('revision must be a string')
   checkRules(value['rules'], where, mistakes)
   checkOnError(value['onError'], wrong)
-  checkInputs('needs', value['needs'], Object.keys(inputs), wrong)
+  checkInputs('needs', value['needs'], Object.keys(unknownInputs), wrong)
   if (value['awaits'] !== undefined) {
     const needs = Array.isArray(value['needs']) ? value['needs'].map(String) : []
     checkInputs('awaits', value['awaits'], needs, wrong)
@@ -129,10 +107,9 @@ export function checkRule(
   if (!isGroup)
     wrong(`group must be the name of an API group, empty for the core, not ${printed(group)}`)
   const unknown = (lists[2] ? (rule['verbs'] as string[]) : []).filter(
-    (verb) => !Object.hasOwn(verbs, verb),
+    (verb) => !verbs.includes(verb),
   )
-  for (const verb of unknown)
-    wrong(`verbs: ${verb} is no verb${didYouMean(verb, Object.keys(verbs))}`)
+  for (const verb of unknown) wrong(`verbs: ${verb} is no verb${didYouMean(verb, verbs)}`)
   return isGroup && unknown.length === 0 && lists.every(Boolean)
 }
 
