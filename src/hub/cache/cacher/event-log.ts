@@ -27,6 +27,7 @@ export class EventLog {
   /** The number of groups dropped. */
   #dropped = 0
   #bytes = 0
+  /** The version before the oldest event: the log has all events after it. */
   #tail: string
   #version: string
 
@@ -42,11 +43,6 @@ export class EventLog {
     return this.#version
   }
 
-  /** The version before the oldest event: the log has all events after it. */
-  get tail(): string {
-    return this.#tail
-  }
-
   /** The cursor of the next group. */
   get end(): number {
     return this.#dropped + this.#groups.length
@@ -60,8 +56,7 @@ export class EventLog {
    * Adds the events that are newer than the log, each with its bytes copied out of the chunk it
    * came in.
    */
-  append(events: readonly WatchEvent[]): boolean {
-    const before = this.#version
+  append(events: readonly WatchEvent[]): void {
     const news: ObjectEvent[] = []
     for (const event of events) {
       const version = versionOf(event)
@@ -71,13 +66,11 @@ export class EventLog {
       if (event.type !== 'BOOKMARK') news.push(copied(event))
     }
     const last = resourceVersion(news.at(-1)?.object.resourceVersion)
-    if (last !== undefined) {
-      const bytes = news.reduce((sum, event) => sum + sizeOf(event), 0)
-      this.#groups.push({ events: news, version: last, bytes })
-      this.#bytes += bytes
-      this.#trim()
-    }
-    return this.#version !== before
+    if (last === undefined) return
+    const bytes = news.reduce((sum, event) => sum + sizeOf(event), 0)
+    this.#groups.push({ events: news, version: last, bytes })
+    this.#bytes += bytes
+    this.#trim()
   }
 
   /** The newest group stays, however large. */

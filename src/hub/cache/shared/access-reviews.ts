@@ -70,8 +70,7 @@ export class AccessReviews implements AsyncDisposable {
     if (verdict && isFresh(verdict)) return verdict.allowed
     const silent = this.#unanswered.get(key)
     if (silent !== undefined && elapsed() - silent < retryMs) return undefined
-    const asking = this.#running.get(key) ?? this.#start(key, ask)
-    return asking
+    return this.#running.get(key) ?? this.#start(key, ask)
   }
 
   #start(key: string, ask: Review): Promise<boolean | undefined> {
