@@ -30,7 +30,7 @@ import { diskWorkOf, type DiskWork, type SharedDiskWork } from './disk-work.ts'
 import { History } from './history.ts'
 import { pack, type Operation } from './messages.ts'
 import type { FindReferencedObjects } from '../named-object.ts'
-import type { Confirmation } from './reads.ts'
+import type { Confirmation, Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
 import { ScopeMarks } from './scope-marks.ts'
 import { StagedReplacement } from './replacement.ts'
@@ -90,8 +90,9 @@ export class SqliteStore implements ObjectStore {
     this.#staging = new Staging(parts.stagedBytes)
     this.#writing = writing
     this.#damage = damage
-    this.#view = new View({ collections, damage, bodies, snapshots })
-    this.#history = new History({ collections, damage, bodies, snapshots })
+    const served = { collections, damage, bodies, snapshots }
+    this.#view = new View(served)
+    this.#history = new History(served)
     this.#scopeMarks = new ScopeMarks(connection, write)
     this.#sweep = new IdleSweep({
       write,
@@ -124,33 +125,27 @@ export class SqliteStore implements ObjectStore {
   }
 
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
-    this.#sweep.used(key.partition.identity)
-    return this.#connection.read((reads) => this.#view.get(reads, key))
+    return this.#readOf(key.partition, (reads) => this.#view.get(reads, key))
   }
 
   list(key: CollectionKey): StoredList | undefined {
-    this.#sweep.used(key.partition.identity)
-    return this.#connection.read((reads) => this.#view.list(reads, key))
+    return this.#readOf(key.partition, (reads) => this.#view.list(reads, key))
   }
 
   confirmedAt(key: CollectionKey): number | undefined {
-    this.#sweep.used(key.partition.identity)
-    return this.#connection.read((reads) => this.#view.confirmedAt(reads, key))
+    return this.#readOf(key.partition, (reads) => this.#view.confirmedAt(reads, key))
   }
 
   changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
-    this.#sweep.used(key.partition.identity)
-    return this.#connection.read((reads) => this.#history.changes(reads, key, since))
+    return this.#readOf(key.partition, (reads) => this.#history.changes(reads, key, since))
   }
 
   version(key: CollectionKey): string | undefined {
-    this.#sweep.used(key.partition.identity)
-    return this.#connection.read((reads) => this.#view.version(reads, key))
+    return this.#readOf(key.partition, (reads) => this.#view.version(reads, key))
   }
 
   committedVersion(key: CollectionKey): string | undefined {
-    this.#sweep.used(key.partition.identity)
-    return this.#connection.read((reads) => this.#view.committedVersion(reads, key))
+    return this.#readOf(key.partition, (reads) => this.#view.committedVersion(reads, key))
   }
 
   observedVersion(identity: Identity, { group, resource }: GVR): ResourceVersion | undefined {
@@ -162,8 +157,7 @@ export class SqliteStore implements ObjectStore {
   }
 
   collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[] {
-    this.#sweep.used(partition.identity)
-    const known = this.#connection.read((reads) =>
+    const known = this.#readOf(partition, (reads) =>
       this.#view.collections(reads, partition, gvr, namespace),
     )
     return known ?? []
@@ -304,6 +298,11 @@ export class SqliteStore implements ObjectStore {
    */
   sweep(day?: number): Promise<void> {
     return this.#sweep.run(day)
+  }
+
+  #readOf<T>({ identity }: Partition, read: (reads: Reads) => T): T | undefined {
+    this.#sweep.used(identity)
+    return this.#connection.read(read)
   }
 
   async #close(): Promise<void> {

@@ -168,7 +168,7 @@ class Writer {
 
   #transaction(operations: readonly Operation[], sweepUpTo: number): readonly OperationOutcome[] {
     this.#setDurable(operations.some(outlivesPowerCut))
-    const outcomes = this.#inTransaction(() => {
+    return this.#inTransaction(() => {
       this.#objects.sweep(sweepUpTo)
       return operations.map((operation): OperationOutcome => {
         if (operation.kind === 'evict') return { ok: true, step: this.#operations.evict(operation) }
@@ -176,7 +176,6 @@ class Writer {
         return { ok: true, ...(displaced && { displaced }) }
       })
     })
-    return outcomes
   }
 
   #inTransaction<T>(act: () => T): T {
