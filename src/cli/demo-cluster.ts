@@ -1,4 +1,5 @@
-import { now } from '../base/clock.ts'
+import { request } from 'undici'
+import { every, now } from '../base/clock.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
 import {
@@ -9,10 +10,9 @@ import {
   pods,
   services,
 } from '../api/kube/resources.ts'
-import type { KubeObject } from '../sandbox/object.ts'
+import { timestamp, type KubeObject } from '../sandbox/object.ts'
 import { ClientInformer } from '../sandbox/client-informer.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
-import { startHeartbeat } from '../sandbox/heartbeat.ts'
 
 export const nodeName = 'edge-1'
 
@@ -26,7 +26,7 @@ const workloads = [
 
 /** Fills a cluster with typical objects of an edge site: a node, its pods, services, settings. */
 export function seedCluster(sandbox: Sandbox): void {
-  const at = `${new Date(now()).toISOString().slice(0, 19)}Z`
+  const at = timestamp(now())
   const node = withStatus(sandbox, nodes, {
     metadata: {
       name: nodeName,
@@ -168,6 +168,59 @@ export function simulateNode(server: string): AsyncDisposable {
     },
   ]
   for (const options of reflected) parts.use(new ClientInformer(options))
-  parts.use(startHeartbeat({ server, nodeName, userAgent: kubelet.userAgent }))
+  parts.use(startHeartbeat(server, kubelet.userAgent))
   return parts
+}
+
+/** A kubelet's: a quarter of the lease's forty seconds. */
+const heartbeatMs = 10_000
+
+/**
+ * Renews a node's lease as a kubelet does: gets it, makes it where there is none, and from then on
+ * updates it.
+ */
+function startHeartbeat(server: string, userAgent: string): Disposable {
+  const leases = `${server}/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases`
+  const headers = {
+    'user-agent': userAgent,
+    accept: 'application/json',
+    'content-type': 'application/json',
+  }
+  const send = async (
+    method: 'GET' | 'POST' | 'PUT',
+    url: string,
+    body?: object,
+  ): Promise<Lease | undefined> => {
+    const answer = await request(url, {
+      method,
+      headers,
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    if (answer.statusCode < 300) return (await answer.body.json()) as Lease
+    await answer.body.dump()
+    return undefined
+  }
+  const renew = async (): Promise<void> => {
+    const url = `${leases}/${nodeName}`
+    const spec = {
+      holderIdentity: nodeName,
+      leaseDurationSeconds: 40,
+      renewTime: new Date(now()).toISOString().replace('Z', '000Z'),
+    }
+    const lease = await send('GET', url)
+    if (lease) await send('PUT', url, { ...lease, spec: { ...lease.spec, ...spec } })
+    else await send('POST', leases, { ...blank, metadata: { name: nodeName }, spec })
+  }
+  const beat = (): void => {
+    // A missed beat is made up for by the next one.
+    renew().catch(() => undefined)
+  }
+  beat()
+  return every(heartbeatMs, beat)
+}
+
+const blank = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }
+
+interface Lease {
+  readonly spec: object
 }

@@ -7,11 +7,12 @@ import { onAbort } from '../base/abort.ts'
 import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
 import { startHub, type Hub, type HubOptions } from '../hub/hub.ts'
+import type { AnswerLine } from '../hub/pipeline/trace.ts'
 import { CannotListen } from '../http/server/listening.ts'
 import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
+import { aligned } from './aligned.ts'
 import { refuse, type ExitCode, type Terminal } from './command.ts'
 import { nodeName, seedCluster, simulateNode } from './demo-cluster.ts'
-import { AnswerCounts } from './answer-counts.ts'
 import { createLog, standardError } from './log.ts'
 
 /**
@@ -192,6 +193,32 @@ const keys = `  Type, and press return:
     c  change a pod there      s  show who was answered from where
     q  quit
 `
+
+/** Counts answers by component, request and source, to show the effect of the cache. */
+class AnswerCounts {
+  readonly #rows = new Map<string, Record<string, number>>()
+
+  add({ component, method, path, source }: AnswerLine): void {
+    const key = `${component || 'unknown'}\t${method} ${path}`
+    const row = this.#rows.get(key) ?? {}
+    row[source] = (row[source] ?? 0) + 1
+    this.#rows.set(key, row)
+    // Bounded: a demonstration may run for days.
+    const [oldest] = this.#rows.keys()
+    if (this.#rows.size > 200 && oldest !== undefined) this.#rows.delete(oldest)
+  }
+
+  /** A table of component, request, and the answers of the cloud, the cache and the hub itself. */
+  toString(): string {
+    const rows = [...this.#rows].map(([key, counts]) => [
+      ...key.split('\t'),
+      ...(['cloud', 'cache', 'hub'] as const).map((source) => String(counts[source] ?? '')),
+    ])
+    return aligned(['component', 'request', 'cloud', 'cache', 'hub'], rows)
+      .replace(/^/gm, '  ')
+      .trimEnd()
+  }
+}
 
 /** Runs typed commands until `q`, the end of the input, or a signal. */
 async function obey(terminal: Terminal, sandbox: Sandbox, counts: AnswerCounts): Promise<void> {

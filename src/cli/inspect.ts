@@ -4,12 +4,11 @@ import { wholeAnswer } from '../base/whole-answer.ts'
 import type { BootVerdict, Problem } from '../hub/boot/verdict.ts'
 import { address, oneOf, optional, port, text } from '../config/value.ts'
 import { messageOf } from '../config/settings.ts'
-import type { HostNetworkReport } from '../hub/filter/host-network/report.ts'
+import type { HostNetworkReport, PodOnNode } from '../hub/filter/host-network/report.ts'
 import { namespacedName } from '../api/kube/object.ts'
 import { aligned } from './aligned.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { commandFlag, helpOfFlags, readFlags, strayWords } from './command-flags.ts'
-import { hostNetworkCode, hostNetworkTable } from './inspect-host-network.ts'
 
 const inspectFlags = {
   output: commandFlag({
@@ -82,7 +81,7 @@ const boot = (verdict: BootVerdict): Shown => ({
 
 const network = (report: HostNetworkReport): Shown => ({
   table: () => hostNetworkTable(report),
-  code: hostNetworkCode(report),
+  code: report.pods?.some(({ clashes }) => clashes.length > 0) ? 1 : 0,
 })
 
 const inspections = ['boot', 'host-network'] as const
@@ -167,3 +166,41 @@ const cells = (problem: Problem): string[] => [
   namespacedName(problem),
   problem.message,
 ]
+
+/** The report on the pods of a host-network node, for people; problems come first. */
+function hostNetworkTable({ mode, pool, hostNetworkPool, pods }: HostNetworkReport): string {
+  const kind =
+    hostNetworkPool === 'unknown'
+      ? 'whether its pool is a host-network pool has never been known'
+      : `its pool is ${hostNetworkPool ? 'a' : 'no'} host-network pool`
+  const named = pool === undefined ? '' : ` (${pool})`
+  const head = `--host-network-propagation is ${mode}; ${kind}${named}.\n`
+  if (!pods) return `${head}The kubelet has never listed its pods here, or they cannot be read.\n`
+  const clashes = pods.flatMap((pod) =>
+    pod.clashes.map((clash) => [nameOf(pod), `${clash.port}/${clash.protocol}`, clash.with]),
+  )
+  return [
+    head,
+    aligned(['POD', 'PORT', 'CLASHES WITH'], clashes),
+    aligned(
+      ['POD', 'SHOWN ON', 'KEPT', 'IF NEW, WITH ON', 'PORTS'],
+      pods.map((pod) => [
+        nameOf(pod),
+        networks[pod.network],
+        pod.verdict ?? '-',
+        pod.anew,
+        pod.ports.map(({ containerPort, protocol }) => `${containerPort}/${protocol}`).join(' '),
+      ]),
+    ),
+  ]
+    .filter((part) => part !== '')
+    .join('\n')
+}
+
+const networks: Readonly<Record<PodOnNode['network'], string>> = {
+  host: 'host, as it asks',
+  propagated: 'host, propagated',
+  pod: 'pod network',
+}
+
+const nameOf = ({ namespace, name }: PodOnNode): string => `${namespace}/${name}`

@@ -1,4 +1,4 @@
-import { lineDiff } from '../node/join/line-diff.ts'
+import { diff } from 'node:util'
 import type { FileChange } from '../node/join/join.ts'
 import type { Rights } from '../node/join/node-files.ts'
 import type { Terminal } from './command.ts'
@@ -17,3 +17,16 @@ export function printChanges(terminal: Terminal, changes: readonly FileChange[])
 
 const shown = ({ mode, uid, gid }: Rights): string =>
   `${mode.toString(8).padStart(4, '0')} ${uid} ${gid}`
+
+/**
+ * The lines of two texts: `-` is only in the first, `+` only in the second. Empty where they are
+ * equal.
+ */
+const lineDiff = (before: string, after: string): readonly string[] =>
+  before === after
+    ? []
+    : diff(linesOf(before), linesOf(after)).map(([operation, line]) => `${signs[operation]}${line}`)
+
+const signs = { '1': '-', '0': ' ', '-1': '+' } as const
+
+const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))

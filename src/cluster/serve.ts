@@ -18,7 +18,7 @@ import { certificateHolder } from '../api/request/identity.ts'
 import { ConnectionMemory } from '../http/server/connection-memory.ts'
 import { listenSecurely, type Listener, type ServingCredentials } from '../http/server/listener.ts'
 import { isAdmissionPath, reviewAdmission, type AdmissionOptions } from './admission/review.ts'
-import { reviewConversion } from './crd/conversion-review.ts'
+import { reviewConversion } from './crd/conversion.ts'
 import { conversionPath } from './crd/definition.ts'
 import { ReviewBodies, type ShedReason } from './review-bodies.ts'
 

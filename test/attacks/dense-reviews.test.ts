@@ -10,7 +10,7 @@ const sources = new URL('../../src/cluster/', import.meta.url)
 /** Reviews of as many bytes as are let in at once, of the values that take most when parsed. */
 const reviewing = `
   const { reviewAdmission } = await import('${new URL('admission/review.ts', sources).href}')
-  const { reviewConversion } = await import('${new URL('crd/conversion-review.ts', sources).href}')
+  const { reviewConversion } = await import('${new URL('crd/conversion.ts', sources).href}')
   const dense = (bytes) => '[' + '{},'.repeat((bytes - 1_000) / 3) + '{}]'
   const slow = () => new Promise((resolve) => setTimeout(resolve, 500, undefined))
   const lookup = {

@@ -1,8 +1,10 @@
-import { isObject, parseJson, type JsonObject } from '../../api/kube/json.ts'
+import { isList, isObject, parseJson, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { valueAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
-import { fits } from './fits.ts'
-import { fieldsOf, poolVersions, type PoolVersion } from './schema.ts'
+import { checkDepth } from '../../api/kube/patch/limits.ts'
+import { badRequest, StatusError } from '../../api/kube/status.ts'
+import { messageOf } from '../../config/settings.ts'
+import { fieldsOf, poolVersions, type PoolVersion, type Schema } from './schema.ts'
 
 /** On a NodePool: the fields of other versions that its own version lacks. */
 export const carriedAnnotation = 'nodepool.openyurt.io/fields-of-other-versions'
@@ -33,6 +35,49 @@ interface MergedPool {
 }
 
 /**
+ * Answers a ConversionReview (apiextensions.k8s.io/v1) of pools: all objects in the desired
+ * version, in their order, or none and the reason. Throws a StatusError (400) for anything else.
+ */
+export function reviewConversion(review: Json): JsonObject {
+  checkDepth(review)
+  const isReview =
+    textAt(review, 'apiVersion') === 'apiextensions.k8s.io/v1' &&
+    textAt(review, 'kind') === 'ConversionReview'
+  const uid = textAt(review, 'request', 'uid')
+  if (!isReview || uid === '')
+    throw new StatusError(
+      badRequest('this is no ConversionReview of apiextensions.k8s.io/v1 with a uid'),
+    )
+  const to = versionNamed(textAt(review, 'request', 'desiredAPIVersion'))
+  const converted = convertedPools(valueAt(review, 'request', 'objects'), to)
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'ConversionReview',
+    response:
+      typeof converted === 'string'
+        ? { uid, convertedObjects: [], result: { status: 'Failure', message: converted } }
+        : { uid, convertedObjects: converted, result: { status: 'Success' } },
+  }
+}
+
+const versionNamed = (apiVersion: string): PoolVersion | undefined =>
+  poolVersions.find((version) => apiVersion === `apps.openyurt.io/${version}`)
+
+/** The pools in that version, or why there are none. */
+function convertedPools(
+  objects: Json | undefined,
+  to: PoolVersion | undefined,
+): JsonObject[] | string {
+  if (to === undefined) return 'this is no version of NodePool there is'
+  if (!isList(objects) || !objects.every(isObject)) return 'objects is no list of objects'
+  try {
+    return objects.map((object) => convertedPool(object, to))
+  } catch (cause) {
+    return messageOf(cause)
+  }
+}
+
+/**
  * A pool in another version, `apps.openyurt.io/<to>`. Nothing is lost either way: fields that `to`
  * lacks are carried in an annotation, and become fields again in a version that has them. Where a
  * field and the annotation both have a value, the field wins: it was written last. Throws an Error
@@ -47,7 +92,7 @@ export function convertedPool(pool: JsonObject, to: PoolVersion): JsonObject {
 /** The version of a pool. Throws an Error for an object that is no pool. */
 function versionOf(pool: JsonObject): PoolVersion {
   const apiVersion = textAt(pool, 'apiVersion')
-  const version = poolVersions.find((version) => apiVersion === `apps.openyurt.io/${version}`)
+  const version = versionNamed(apiVersion)
   if (version === undefined || textAt(pool, 'kind') !== 'NodePool')
     throw new Error(`${apiVersion} ${textAt(pool, 'kind')} is no version of NodePool there is`)
   return version
@@ -188,4 +233,36 @@ function withAnnotations(
   )
   const isNone = Object.keys(after).length === 0
   return withAt(pool, ['metadata', 'annotations'], isNone ? undefined : after)
+}
+
+/** Whether `value` is valid under `schema`. */
+function fits(schema: Schema, value: Json): boolean {
+  switch (schema.type) {
+    case 'boolean':
+      return typeof value === 'boolean'
+    case 'integer':
+      return Number.isInteger(value) && Math.abs(value as number) < 2 ** 31
+    case 'string':
+      return typeof value === 'string' && fitsText(schema, value)
+    case 'array':
+      return isList(value) && value.every((item) => !schema.items || fits(schema.items, item))
+    case 'object':
+      return isObject(value) && fitsObject(schema, Object.entries(value))
+  }
+}
+
+const fitsText = ({ enum: words, format }: Schema, value: string): boolean =>
+  (words?.includes(value) ?? true) && (format !== 'date-time' || !Number.isNaN(Date.parse(value)))
+
+function fitsObject(schema: Schema, members: readonly (readonly [string, Json])[]): boolean {
+  const { properties, additionalProperties, required = [] } = schema
+  const known = new Map(Object.entries(properties ?? {}))
+  const named = new Set(members.map(([name]) => name))
+  return (
+    required.every((name) => named.has(name)) &&
+    members.every(([name, value]) => {
+      const member = known.get(name) ?? additionalProperties
+      return member !== undefined && fits(member, value)
+    })
+  )
 }
