@@ -139,6 +139,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Bodies on their way, of short requests': [time(bodyMs)],
     // The others are measured, and no limits.
     "Looking up whose socket a caller's is": [time(longReadingMs), '20,000', '30 ms', '2 to 9 ms'],
+    'Parts of bodies while no caller is proven on the connection': [
+      counted(limits.bodyParts),
+      counted(limits.bodyPartBytes),
+    ],
     'A body in small chunks or frames': [bytes(blockBytes)],
     'A body that nobody reads any more': [time(limits.restMs), time(limits.unprovenMs)],
     'The body of a write that is answered offline': [bytes(maxBodyBytes)],

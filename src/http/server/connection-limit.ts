@@ -8,7 +8,7 @@ import { limits } from './limits.ts'
 import { maxBy, ConnectionRanks, type ConnectionRank } from './ranks.ts'
 
 /** Why the hub closed a connection that its client had left open. */
-export type CutReason = 'full' | 'memory' | 'stalled' | 'pipelined' | 'records'
+export type CutReason = 'full' | 'memory' | 'stalled' | 'pipelined' | 'records' | 'parts'
 
 export type OnCut = (why: CutReason) => void
 

@@ -32,8 +32,9 @@ export const http1Options = (): ServerOptions => ({
   optimizeEmptyRequests: true,
   // `faultOf` checks it, and answers like Go.
   requireHostHeader: false,
-  // `Upgrade: h2c` and the like are offers, which RFC 9110 lets a server ignore.
-  shouldUpgradeCallback: (request) => isUpgrade(request),
+  // `Upgrade: h2c` and the like are offers, which RFC 9110 lets a server ignore. So is one with a
+  // body: no client of an API server sends one, and Node reports it only after a part of its body.
+  shouldUpgradeCallback: (request) => isUpgrade(request) && !hasBody(request),
 })
 
 const upgradeProtocols = /^(websocket|spdy\/)/i
@@ -58,7 +59,7 @@ export interface Drainable {
 export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
   const open = new HttpConnections(server)
   for (const event of ['request', 'checkContinue', 'checkExpectation'] as const)
-    server.on(event, (request) => void (hasBody(request) && mergeParts(request)))
+    server.on(event, (request) => void (hasBody(request) && watchBody(request, parts)))
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (closingConnections.has(request.socket)) return ignore(request, parts)
     const fault = faultOf(request)
@@ -154,6 +155,17 @@ function ignore({ socket }: IncomingMessage, { pipelined, onCut }: ListenerParts
 }
 
 const ignoredOn = new WeakMap<Duplex, number>()
+
+function watchBody(request: IncomingMessage, { parts, onCut }: ListenerParts): void {
+  const { socket } = request
+  mergeParts(request, (bytes) => {
+    if (socket.destroyed || !parts.isExceeded(socket, bytes)) return
+    onCut('parts')
+    closingConnections.add(socket)
+    stopParser(socket)
+    socket.destroy()
+  })
+}
 
 /**
  * An ignored offer makes its request the last one on the connection: Node's parser skips what

@@ -45,7 +45,7 @@ export class Http2Connections implements Drainable {
   /** Serves a connection whose client chose HTTP/2 in its handshake. */
   serve(socket: TLSSocket): void {
     const peer = peerOf(socket)
-    const { connections, answers, stalledMs, onCut } = this.#parts
+    const { connections, answers, stalledMs, onCut, parts: budget } = this.#parts
     const session = performServerHandshake(socket, {
       settings: {
         maxConcurrentStreams: peer.tls?.certificate ? limits.streams : limits.unprovenStreams,
@@ -66,7 +66,11 @@ export class Http2Connections implements Drainable {
     })
     let open = 0
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
-      mergeParts(stream)
+      mergeParts(stream, (bytes) => {
+        if (socket.destroyed || !budget.isExceeded(socket, bytes)) return
+        onCut('parts')
+        this.#cutOff(session)
+      })
       const fields = raw as unknown as string[]
       const headBytes = fields.reduce((bytes, text) => bytes + text.length, 0)
       const activity = connections.beginRequest(socket, headBytes)

@@ -23,6 +23,13 @@ export const limits = {
    */
   recordBytes: 32 * 1024,
   recordBytesPerSecond: 1024,
+  /**
+   * The parts that request bodies may arrive in until a caller is proven on the connection, and the
+   * least bytes of a part on average from then on. Parts are chunks, DATA frames, or what one read
+   * takes; clients of an API server send whole bodies.
+   */
+  bodyParts: 256,
+  bodyPartBytes: 64,
   /** From the connection to the end of the TLS handshake. */
   handshakeMs: 10_000,
   /** The bytes of an answer that may wait for a slow client before its source has to stop. */

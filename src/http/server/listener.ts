@@ -12,6 +12,7 @@ import { http1Options, serveHttp1, type Drainable } from './http1.ts'
 import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
 import { bindServer, type BoundServer, type ListenTarget } from './listening.ts'
+import { PartBudget } from './part-budget.ts'
 import { RecordBudget } from './record-budget.ts'
 import { StalledAnswers } from './stalled-answers.ts'
 
@@ -147,7 +148,8 @@ function listenerParts(server: Server, options: ListenerOptions): ListenerParts 
   )
   const answers = new StalledAnswers(options.stalledMs ?? limits.unprovenMs)
   server.once('close', () => answers[Symbol.dispose]())
-  return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers }
+  const budget = new PartBudget(connections)
+  return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers, parts: budget }
 }
 
 /** How long an accepted connection may take to send its first request once the listener closes. */

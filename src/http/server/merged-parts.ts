@@ -11,9 +11,10 @@ export const blockBytes = 4096
  * HTTP/1.1, and each DATA frame, as a buffer of its own, which takes some 300 bytes besides its
  * content, but only the content counts for backpressure. So a body in chunks of one byte held 40 MB
  * where the limit was 128 KiB. What arrives in one turn is pushed at its end; while earlier data
- * waits to be read, what arrives is pushed once that is read, or a block is full.
+ * waits to be read, what arrives is pushed once that is read, or a block is full. Before that,
+ * `onPart` is called with the bytes of each chunk.
  */
-export function mergeParts(stream: Readable): void {
+export function mergeParts(stream: Readable, onPart: (bytes: number) => void): void {
   const [push, read] = [stream.push.bind(stream), stream.read.bind(stream)]
   let block: Uint8Array | undefined
   let used = 0
@@ -41,6 +42,7 @@ export function mergeParts(stream: Readable): void {
     used += part.byteLength
   }
   stream.push = (part: Uint8Array | null) => {
+    if (part !== null) onPart(part.byteLength)
     if (part === null || part.byteLength >= smallBytes) {
       flush()
       return push(part)

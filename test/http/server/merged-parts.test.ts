@@ -5,7 +5,7 @@ import { mergeParts } from '../../../src/http/server/merged-parts.ts'
 
 void t.test('parts that are put together take about as much as they hold', async (t) => {
   const stream = new Readable({ read: () => undefined })
-  mergeParts(stream)
+  mergeParts(stream, () => undefined)
   const passed: Buffer[] = []
   stream.on('data', (part: Buffer) => passed.push(part))
   for (const count of [2, 3, 100]) {
