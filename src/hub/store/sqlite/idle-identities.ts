@@ -63,7 +63,7 @@ export class IdleIdentities {
       documents: prepare(
         db,
         `DELETE FROM document WHERE rowid IN
-           (SELECT rowid FROM document WHERE identity = ? LIMIT ${stepDocuments}) RETURNING 1`,
+           (SELECT rowid FROM document WHERE identity = ? LIMIT ${stepDocuments})`,
       ),
       rest: [
         `DELETE FROM forgotten WHERE ${ofIdentity}`,
@@ -97,7 +97,7 @@ export class IdleIdentities {
     this.#sql.invalidate.run(identity)
     if (this.#forgetEvents(identity)) return
     if (this.#forgetMembers(identity) || this.#forgetRecords(identity)) return
-    if (this.#sql.documents.all(identity).length > 0) return
+    if (this.#sql.documents.run(identity) > 0) return
     for (const statement of this.#sql.rest) statement.run(identity)
     this.#tables.objects.forgetScopes()
     this.#tables.eventLogs.forget()

@@ -47,7 +47,6 @@ export class Members {
            version = excluded.version, size = excluded.size
          WHERE body <> excluded.body`,
       ),
-      changes: prepare(db, 'SELECT changes()'),
     }
   }
 
@@ -74,9 +73,8 @@ export class Members {
    */
   join(scope: number, collection: number, replacement: number): boolean {
     const displaced = this.#sql.displaced.all(scope, replacement, collection).map(objectRow)
-    this.#sql.join.run(scope, replacement, collection)
-    const changed = Number(this.#sql.changes.get()?.[0]) > 0
+    const changed = this.#sql.join.run(scope, replacement, collection)
     for (const held of displaced) this.#objects.release(scope, held)
-    return changed
+    return changed > 0
   }
 }

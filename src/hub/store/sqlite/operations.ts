@@ -54,7 +54,7 @@ export class Operations {
       'member WHERE collection IN (SELECT id FROM collection WHERE scope = ?1)',
       'single WHERE scope = ?1',
       'staged WHERE scope = ?1',
-    ].map((rows) => prepare(db, `DELETE FROM ${rows} AND ${isDamaged} RETURNING 1`))
+    ].map((rows) => prepare(db, `DELETE FROM ${rows} AND ${isDamaged}`))
   }
 
   /** The transaction was rolled back. */
@@ -156,8 +156,8 @@ export class Operations {
     const damaged: DamagedParameters = [scope, namespace, name, resourceVersion, id]
     collections.markDamaged(damaged)
     eventLogs.quarantine(...damaged)
-    const removed = this.#removeDamaged.flatMap((statement) => statement.all(...damaged))
-    if (removed.length > 0) objects.remove(id)
+    const removed = this.#removeDamaged.map((statement) => statement.run(...damaged))
+    if (removed.some((rows) => rows > 0)) objects.remove(id)
   }
 
   #invalidate(address: CollectionAddress): void {

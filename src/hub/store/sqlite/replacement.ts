@@ -39,12 +39,8 @@ export interface ReplacementParts {
  * before that commit survive it.
  */
 export class StagedReplacement implements Replacement {
+  readonly #parts: ReplacementParts
   readonly #state: CollectionState
-  readonly #queue: WriteQueue
-  readonly #reads: Reads
-  readonly #staging: Staging
-  readonly #replacement: number
-  readonly #missed: (failure: StoreFailure) => void
   readonly #generation: number
   /** The objects of the list, and those of them that were staged. */
   readonly #listed = new Map<string, Entry>()
@@ -56,13 +52,10 @@ export class StagedReplacement implements Replacement {
   #failure: StoreFailure | undefined
   #over = false
 
-  constructor({ state, queue, reads, staging, replacement, missed }: ReplacementParts) {
+  constructor(parts: ReplacementParts) {
+    const { state } = parts
+    this.#parts = parts
     this.#state = state
-    this.#queue = queue
-    this.#reads = reads
-    this.#staging = staging
-    this.#replacement = replacement
-    this.#missed = missed
     state.listeners.add(this)
     this.#generation = state.generation
     try {
@@ -103,7 +96,7 @@ export class StagedReplacement implements Replacement {
       }
     }
     if (changed.length > 0) this.#stage(changed, bytes)
-    await this.#queue.room()
+    await this.#parts.queue.room()
     this.#check()
   }
 
@@ -119,7 +112,7 @@ export class StagedReplacement implements Replacement {
     const confirmedAt = now()
     // A newer list was committed meanwhile and says all that this one could.
     if (isNewer(this.#replacedAt, head.resourceVersion)) return this.#discard()
-    const before = this.#state.head(this.#reads)
+    const before = this.#state.head(this.#parts.reads)
     const newer = this.#newer(head)
     const commitList = this.#commitList(head, entries, newer, confirmedAt)
     if (!before && newer.size > 0) {
@@ -142,7 +135,7 @@ export class StagedReplacement implements Replacement {
     const state = this.#state
     const settle = state.replaced(this.#changes(commitList), next)
     await state.track(
-      this.#queue.push({
+      this.#parts.queue.push({
         operation: () => {
           const sent = state.sending(generation)
           return sent && { ...commitList, ...sent }
@@ -150,7 +143,7 @@ export class StagedReplacement implements Replacement {
         bytes: 0,
         settled: (failure) => {
           settle(failure !== undefined)
-          if (failure) this.#missed(failure)
+          if (failure) this.#parts.missed(failure)
         },
       }),
     )
@@ -180,7 +173,7 @@ export class StagedReplacement implements Replacement {
     return {
       kind: 'commit-list',
       collection: this.#state.address,
-      replacement: this.#replacement,
+      replacement: this.#parts.replacement,
       overtaken: [...this.#staged].flatMap(([key, entry]) =>
         newer.has(key) || !this.#listed.has(key) ? [pairOf(entry)] : [],
       ),
@@ -214,7 +207,7 @@ export class StagedReplacement implements Replacement {
 
   #entries(): ReadonlyMap<string, Entry> {
     try {
-      return this.#state.entries(this.#reads)
+      return this.#state.entries(this.#parts.reads)
     } catch (cause) {
       throw new StoreFailure('the stored collection cannot be read', { cause })
     }
@@ -223,7 +216,7 @@ export class StagedReplacement implements Replacement {
   /** As on the disk, for the next process. */
   #confirmedAt(): number {
     try {
-      return this.#reads.head(this.#state.address)?.confirmedAt ?? 0
+      return this.#parts.reads.head(this.#state.address)?.confirmedAt ?? 0
     } catch (cause) {
       throw new StoreFailure('the confirmation time of the collection cannot be read', { cause })
     }
@@ -244,7 +237,7 @@ export class StagedReplacement implements Replacement {
   #end(): void {
     this.#over = true
     this.#state.listeners.delete(this)
-    this.#staging.remove(this.#identity, this.#stagedBytes)
+    this.#parts.staging.remove(this.#identity, this.#stagedBytes)
     this.#stagedBytes = 0
   }
 
@@ -255,23 +248,23 @@ export class StagedReplacement implements Replacement {
   /** Throws a `StoreFailure` where the identity has too much staged. */
   #stage(objects: readonly ApiObject[], bytes: number): void {
     const weight = bytes + objects.length * rowBytes
-    this.#staging.add(this.#identity, weight)
+    this.#parts.staging.add(this.#identity, weight)
     this.#stagedBytes += weight
     this.#stages += 1
     const operation: Operation = {
       kind: 'stage',
       collection: this.#state.address,
-      replacement: this.#replacement,
+      replacement: this.#parts.replacement,
       objects: pack(objects),
     }
     const settled = (failure?: StoreFailure): void => {
       if (!failure) return
       this.#failure ??= failure
       this.#state.failed()
-      this.#missed(failure)
+      this.#parts.missed(failure)
     }
     // `add` or `commit` throws this, too.
-    this.#queue.push({ operation: () => operation, bytes, settled }).catch(() => undefined)
+    this.#parts.queue.push({ operation: () => operation, bytes, settled }).catch(() => undefined)
   }
 
   async #discard(): Promise<void> {
@@ -279,10 +272,10 @@ export class StagedReplacement implements Replacement {
     const operation: Operation = {
       kind: 'discard',
       collection: this.#state.address,
-      replacement: this.#replacement,
+      replacement: this.#parts.replacement,
     }
     // What stays staged is deleted when the store is opened again.
-    await this.#queue.push({ operation: () => operation, bytes: 0 }).catch(() => undefined)
+    await this.#parts.queue.push({ operation: () => operation, bytes: 0 }).catch(() => undefined)
   }
 }
 

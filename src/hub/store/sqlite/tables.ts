@@ -7,18 +7,7 @@ import { EventLogs } from './event-logs.ts'
 import { ObjectRecords } from './object-records.ts'
 import { Staged } from './staged.ts'
 
-/** The writer's access to the tables. */
-export interface Tables {
-  readonly objects: Objects
-  readonly eventLogs: EventLogs
-  readonly collections: CollectionRows
-  readonly members: Members
-  readonly records: ObjectRecords
-  readonly staged: Staged
-  readonly tombstones: Tombstones
-}
-
-export const tablesOf = (db: DatabaseSync, objects: Objects): Tables => ({
+export const tablesOf = (db: DatabaseSync, objects: Objects) => ({
   objects,
   eventLogs: new EventLogs(db, objects),
   collections: new CollectionRows(db, objects),
@@ -27,3 +16,6 @@ export const tablesOf = (db: DatabaseSync, objects: Objects): Tables => ({
   staged: new Staged(db, objects),
   tombstones: new Tombstones(db),
 })
+
+/** The writer's access to the tables. */
+export type Tables = Readonly<ReturnType<typeof tablesOf>>
