@@ -25,8 +25,7 @@ export const servicetopology: FilterDefinition<'nodeName' | 'poolNodes' | 'topol
   needs: ['nodeName', 'poolNodes', 'topologies'],
   awaits: ['poolNodes', 'topologies'],
   create({ nodeName, poolNodes, topologies }) {
-    if (!topologies) return undefined
-    if (Object.keys(topologies).length === 0) return undefined
+    if (!topologies || Object.keys(topologies).length === 0) return undefined
     const onNode = new Set([nodeName])
     const inPool = poolNodes ? new Set(poolNodes) : undefined
     return near((service) => {

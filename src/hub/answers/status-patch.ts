@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { MemberChange } from '../../api/codec/members.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
-import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
+import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import {
   jsonPatch,
   mergePatch,
@@ -50,10 +51,10 @@ export interface PatchTarget {
 export function statusChanges(patched: PatchTarget, patch: Patch): readonly MemberChange[] {
   const { gvr, gvk, object } = patched
   const after = patch(gvk, object)
-  const [was, is] = [membersOf(object['metadata']), membersOf(after['metadata'])]
-  const name = textOf(was['name'])
+  const [was, is] = [objectAt(object, 'metadata'), objectAt(after, 'metadata')]
+  const name = textAt(was, 'name')
   if (was['uid'] !== is['uid']) {
-    const cause = `Precondition failed: UID in precondition: ${textOf(is['uid'])}, UID in object meta: ${textOf(was['uid'])}`
+    const cause = `Precondition failed: UID in precondition: ${textAt(is, 'uid')}, UID in object meta: ${textAt(was, 'uid')}`
     throw new StatusError(conflict({ ...gvr, name }, cause))
   }
   if (was['resourceVersion'] !== is['resourceVersion']) {
@@ -61,19 +62,15 @@ export function statusChanges(patched: PatchTarget, patch: Patch): readonly Memb
       'the object has been modified; please apply your changes to the latest version and try again'
     throw new StatusError(conflict({ ...gvr, name }, cause))
   }
-  const ofStatus = changed('status', membersOf(object['status']), membersOf(after['status']))
+  const ofStatus = changed('status', objectAt(object, 'status'), objectAt(after, 'status'))
   if (gvk.kind !== 'Node') return ofStatus
-  const labels = labelsSetByNode(membersOf(was['labels']), membersOf(is['labels']))
+  const labels = labelsSetByNode(objectAt(was, 'labels'), objectAt(is, 'labels'))
   const metadata = (members: JsonObject): JsonObject => ({
-    labels: membersOf(members['labels']),
-    annotations: membersOf(members['annotations']),
+    labels: objectAt(members, 'labels'),
+    annotations: objectAt(members, 'annotations'),
   })
   return [...changed('metadata', metadata(was), { ...metadata(is), labels }), ...ofStatus]
 }
-
-const membersOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
-
-const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
 const changed = (parent: string, was: JsonObject, is: JsonObject): MemberChange[] =>
   [...new Set([...Object.keys(was), ...Object.keys(is)])]

@@ -155,7 +155,7 @@ function collectionOf(
     encoding,
     gvk,
     confirmedAt: stored.confirmedAt,
-    objects: selected(stored.batches, isSelected),
+    objects: Iterator.from(stored.batches).flatMap((batch) => batch.filter(isSelected)),
     [Symbol.dispose]: () => stored[Symbol.dispose](),
   }
 }
@@ -170,10 +170,3 @@ const keyOf = (
   labelSelector: '',
   fieldSelector: canonicalFieldSelector(fieldSelector),
 })
-
-function* selected(
-  batches: StoredList['batches'],
-  isSelected: (object: ApiObject) => boolean,
-): Generator<ApiObject> {
-  for (const batch of batches) yield* batch.filter(isSelected)
-}

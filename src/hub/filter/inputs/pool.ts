@@ -1,5 +1,6 @@
 import type { GVR } from '../../../api/kube/gvk.ts'
-import { isList, isObject, type Json } from '../../../api/kube/json.ts'
+import { isList, type Json } from '../../../api/kube/json.ts'
+import { listAt, textAt, valueAt } from '../../../api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../../api/kube/node-pool.ts'
 import type { NodeFacts, PoolFacts } from '../inputs.ts'
 import { membersOf, stringsIn } from './node.ts'
@@ -24,24 +25,21 @@ export interface ParsedNodePool {
 export function parseNodePool({ version }: GVR, bytes: Uint8Array): ParsedNodePool {
   const { metadata, spec, status } = membersOf(bytes)
   const annotations = stringsIn(metadata, 'annotations')
-  const field = member(spec, 'hostNetwork') === true
+  const field = valueAt(spec, 'hostNetwork') === true
   const noted = version !== 'v1beta2' && annotations[hostNetworkLabel]?.toLowerCase() === 'true'
-  const type = member(spec, 'type')
-  const nodes = member(status, 'nodes')
+  const nodes = valueAt(status, 'nodes')
   return {
-    type: typeof type === 'string' ? type : '',
+    type: textAt(spec, 'type'),
     hostNetwork: field || noted,
     labels: stringsIn(metadata, 'labels'),
     annotations,
-    nodes: isList(nodes) ? sorted(textsOf(nodes)) : undefined,
+    nodes: isList(nodes) ? [...new Set(textsOf(nodes))].toSorted() : undefined,
   }
 }
 
 /** The nodes in a NodeBucket. */
-export const nodesOfBucket = (bytes: Uint8Array): readonly string[] => {
-  const { nodes } = membersOf(bytes)
-  return isList(nodes) ? textsOf(nodes.map((node) => member(node, 'name') ?? null)) : []
-}
+export const nodesOfBucket = (bytes: Uint8Array): readonly string[] =>
+  textsOf(listAt(membersOf(bytes), 'nodes').map((node) => textAt(node, 'name')))
 
 /**
  * What the hub knows of a node's pool, from the configuration, the Node, the NodePool and earlier.
@@ -91,10 +89,5 @@ export function poolFactsOf(known: PoolObservations): PoolFacts | null | undefin
   }
 }
 
-const member = (of: Json | undefined, name: string): Json | undefined =>
-  isObject(of) ? of[name] : undefined
-
-const textsOf = (value: Json | undefined): readonly string[] =>
-  isList(value) ? (value.filter((each) => typeof each === 'string' && each !== '') as string[]) : []
-
-const sorted = (names: Iterable<string>): readonly string[] => [...new Set(names)].toSorted()
+const textsOf = (list: readonly Json[]): readonly string[] =>
+  list.filter((each) => typeof each === 'string' && each !== '') as string[]
