@@ -83,3 +83,7 @@ export function onAbort(signal: AbortSignalLike, act: () => void): Disposable {
   else signal.addEventListener('abort', act, once)
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', act) }
 }
+
+/** Resolves when `signal` aborts. */
+export const untilAborted = (signal: AbortSignalLike): Promise<void> =>
+  new Promise((resolve) => void onAbort(signal, resolve))

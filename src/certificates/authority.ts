@@ -1,8 +1,8 @@
 import {
-  createHash,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
+  hash,
   randomBytes,
   sign,
   X509Certificate,
@@ -160,7 +160,7 @@ function serialNumber(): Buffer {
 function keyIdOf(publicKey: KeyObject): Buffer {
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
   const point = [Buffer.from([4]), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')]
-  return createHash('sha1').update(Buffer.concat(point)).digest()
+  return hash('sha1', Buffer.concat(point), 'buffer')
 }
 
 /** Organizations first: some parsers take the last common name for the whole. */

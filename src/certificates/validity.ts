@@ -14,12 +14,12 @@ export function outsideValidity(certificate: X509Certificate, at: number): strin
 /** To the second, in UTC. */
 export const timeText = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
 
-/** The subject on one line, the most specific part first. */
-export const subjectText = ({ subject }: Pick<X509Certificate, 'subject'>): string =>
-  nameText(subject)
-
-/** The issuer on one line. */
-export const issuerText = ({ issuer }: Pick<X509Certificate, 'issuer'>): string => nameText(issuer)
+/** Subject and issuer on one line, the most specific part of each name first. */
+export const namesText = ({
+  subject,
+  issuer,
+}: Pick<X509Certificate, 'subject' | 'issuer'>): string =>
+  `${nameText(subject)}, issued by ${nameText(issuer)}`
 
 /** Node separates the parts of a name by newlines, the most general first. */
 function nameText(name: string | undefined): string {

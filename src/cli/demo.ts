@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pods } from '../api/kube/resources.ts'
-import { onAbort } from '../base/abort.ts'
+import { untilAborted } from '../base/abort.ts'
 import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
 import { startHub, type Hub, type HubOptions } from '../hub/hub.ts'
@@ -256,9 +256,6 @@ async function obey(terminal: Terminal, sandbox: Sandbox, counts: AnswerCounts):
     else if (word !== '' && word !== 'q') terminal.out(keys)
   }
   // Without a keyboard it runs until a signal.
-  if (process.stdin.isTTY !== true) await aborted(stopped.signal)
+  if (process.stdin.isTTY !== true) await untilAborted(stopped.signal)
   await unplugged?.[Symbol.asyncDispose]()
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => void onAbort(signal, resolve))

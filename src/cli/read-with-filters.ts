@@ -1,12 +1,11 @@
+import { unknownFilters } from '../config/checks.ts'
 import {
   readConfig,
   type ConfigSources,
-  type HubConfig,
   type UnusableConfig,
   type UsableConfig,
 } from '../config/config.ts'
 import { filterNames } from '../config/filter-names.ts'
-import { didYouMean } from '../config/suggestion.ts'
 import type { FilterDefinition } from '../hub/filter/filter.ts'
 
 /** A valid configuration with the filters of its modules. */
@@ -33,21 +32,8 @@ export async function readWithFilters(
     return { mistakes: [...before, ...wrong], filterModules: files }
   }
   if ('mistakes' in result) return result
-  const wrong = unknownFilters(result.config, loaded.filters)
+  const known = [...filterNames, ...loaded.filters.map(({ name }) => name)]
+  const wrong = unknownFilters(result.config.filters.disabled, known)
   if (wrong.length > 0) return { mistakes: wrong, filterModules: files }
   return { ...result, filters: loaded.filters }
-}
-
-/** Disabled filters that neither the hub nor a module has. */
-function unknownFilters(
-  { filters: { disabled } }: HubConfig,
-  loaded: readonly FilterDefinition[],
-): string[] {
-  const known: readonly string[] = [...filterNames, ...loaded.map(({ name }) => name)]
-  return [...disabled]
-    .filter((name) => name !== '*' && !known.includes(name))
-    .map(
-      (name) =>
-        `--disabled-resource-filters: ${JSON.stringify(name)} is no filter${didYouMean(name, known)}`,
-    )
 }

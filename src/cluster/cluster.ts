@@ -1,7 +1,7 @@
-import { randomUUID, X509Certificate } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
-import { onAbort } from '../base/abort.ts'
+import { untilAborted } from '../base/abort.ts'
 import { sleep } from '../base/clock.ts'
 import { followCredentials, loadCredentials } from '../http/client/credential-follower.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
@@ -22,7 +22,7 @@ import { liveLookup } from './live-lookup.ts'
 import { poolInformer } from './pools.ts'
 import { serveWebhooks } from './serve.ts'
 import { CaBundles } from './serving/bundles.ts'
-import { servingOf } from './serving/serving.ts'
+import { endOf, servingOf } from './serving/serving.ts'
 import { migrateStorage } from './storage-migration.ts'
 import { conflictsIn, describeConflict, takeOver } from './take-over.ts'
 
@@ -311,15 +311,4 @@ async function migrateFirst(
     while (!(await attempt()))
   }
   void again()
-}
-
-const untilAborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => void onAbort(signal, resolve))
-
-function endOf(certificate: string): Date | undefined {
-  try {
-    return new X509Certificate(certificate).validToDate
-  } catch {
-    return undefined
-  }
 }

@@ -1,5 +1,6 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { now } from '../base/clock.ts'
+import { timeText } from '../certificates/validity.ts'
 import type { JsonObject } from '../api/kube/json.ts'
 import { isConflict } from './api/failure.ts'
 import type { ApiServer } from './api/api-server.ts'
@@ -33,7 +34,7 @@ export async function recordEvent(
   said: EventMessage,
   once: boolean,
 ): Promise<void> {
-  const time = new Date(now()).toISOString().replace(/\.\d+Z$/, 'Z')
+  const time = timeText(now())
   const name = `${about.name.slice(0, 220)}.${digestOf(about, said)}`
   const event: JsonObject = {
     apiVersion: 'v1',
@@ -61,7 +62,4 @@ export async function recordEvent(
 
 /** Equal for the same message about the same object, in every replica and after each restart. */
 const digestOf = (about: Regarding, said: EventMessage): string =>
-  createHash('sha256')
-    .update(JSON.stringify([about.kind, about.uid, said.reason, said.message]))
-    .digest('hex')
-    .slice(0, 16)
+  hash('sha256', JSON.stringify([about.kind, about.uid, said.reason, said.message])).slice(0, 16)

@@ -15,6 +15,7 @@ import {
   type Status,
 } from '../api/kube/status.ts'
 import { certificateHolder } from '../api/request/identity.ts'
+import { messageOf } from '../config/settings.ts'
 import { ConnectionMemory } from '../http/server/connection-memory.ts'
 import { listenSecurely, type Listener, type ServingCredentials } from '../http/server/listener.ts'
 import { isAdmissionPath, reviewAdmission, type AdmissionOptions } from './admission/review.ts'
@@ -146,8 +147,7 @@ async function answer(incoming: Incoming, options: Answering): Promise<BodyReply
   } catch (cause) {
     if (cause instanceof StatusError) return json(cause.status.code, cause.status)
     options.onFailed?.(cause)
-    const message = cause instanceof Error ? cause.message : String(cause)
-    return json(500, internalError(message))
+    return json(500, internalError(messageOf(cause)))
   }
 }
 

@@ -1,5 +1,6 @@
 import { isList, isObject, parseJson, type Json, type JsonObject } from '../api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt } from '../api/kube/json-at.ts'
+import { messageOf } from '../config/settings.ts'
 import { ofVersion } from './admission/json-patch.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isConflict } from './api/failure.ts'
@@ -420,7 +421,7 @@ async function tryFinalizers(api: ApiServer, namespace: string): Promise<void> {
   } catch (cause) {
     if (isConflict(cause)) return
     const own = await configurationsLeadingTo(api, namespace)
-    const why = cause instanceof Error ? cause.message : String(cause)
+    const why = messageOf(cause)
     throw new Error(
       own.length === 0
         ? `nothing was given back, as pools cannot be written: ${why}`

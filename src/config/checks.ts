@@ -2,7 +2,7 @@ import type { CredentialFiles } from './credentials.ts'
 import { filterNames } from './filter-names.ts'
 import { plainProxyOf } from './hub-config.ts'
 import type { OptionName, Values } from './options.ts'
-import { ownServers } from './own-listeners.ts'
+import { listenerFlags, ownServers } from './own-listeners.ts'
 import { didYouMean } from './suggestion.ts'
 
 /**
@@ -30,7 +30,10 @@ export function contradictions(
     ...together(values, 'serving-cert', 'serving-key'),
     ...portsInTheWay(values),
     ...ownServers(values, addresses),
-    ...unknownFilters(values),
+    // The filters of modules are known once they are loaded.
+    ...(values['filter-module'].length > 0
+      ? []
+      : unknownFilters(values['disabled-resource-filters'], filterNames)),
   )
   return mistakes
 }
@@ -41,24 +44,18 @@ function together(values: Values, a: OptionName, b: OptionName): string[] {
     : [`--${a} and --${b} must be given together`]
 }
 
-/** Disabled filters that do not exist. The filters of modules are known once they are loaded. */
-function unknownFilters(values: Values): string[] {
-  if (values['filter-module'].length > 0) return []
-  const known: readonly string[] = [...filterNames, '*']
-  return values['disabled-resource-filters']
-    .filter((name) => !known.includes(name))
+/** Mistakes for disabled filters that are none of the `known` ones. */
+export function unknownFilters(disabled: Iterable<string>, known: readonly string[]): string[] {
+  return [...disabled]
+    .filter((name) => name !== '*' && !known.includes(name))
     .map(
       (name) =>
-        `--disabled-resource-filters: ${JSON.stringify(name)} is no filter${didYouMean(name, filterNames)}`,
+        `--disabled-resource-filters: ${JSON.stringify(name)} is no filter${didYouMean(name, known)}`,
     )
 }
 
 function portsInTheWay(values: Values): string[] {
-  const listeners = [
-    ['serve-port', values['bind-address']],
-    ['proxy-port', values['bind-proxy-address']],
-    ['proxy-secure-port', values['bind-proxy-address']],
-  ] as const
+  const listeners = listenerFlags(values)
   return listeners.flatMap(([name, address], i) =>
     listeners
       .slice(0, i)

@@ -1,7 +1,7 @@
 import { contentOf, readCredentials } from './credentials.ts'
-import { checkOptions, clusterOptions, giveBackOptions, type ValuesOf } from './cluster-options.ts'
+import { checkOptions, clusterOptions, giveBackOptions } from './cluster-options.ts'
 import { attempt, readSettings, type SettingSources } from './settings.ts'
-import type { OptionTable } from './option.ts'
+import type { OptionTable, ValuesOf } from './option.ts'
 
 /** The API server and its credentials. */
 export type ClusterAccess =

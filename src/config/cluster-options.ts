@@ -204,8 +204,3 @@ export const checkOptions = {
 
 /** Every setting of `nodehub cluster give-back`. */
 export const giveBackOptions = access
-
-/** The values of a table's settings. */
-export type ValuesOf<Table> = {
-  readonly [Name in keyof Table]: Table[Name] extends Option<infer T> ? T : never
-}

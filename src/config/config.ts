@@ -16,7 +16,7 @@ import {
 import { options, type LiveValues, type OptionName, type Values } from './options.ts'
 import { assignSockets, type PassedSocket } from './passed-sockets.ts'
 import { storeKeySource, type StoreKeySource } from './store-key.ts'
-import { attempt, readSettings, type ResolvedSetting } from './settings.ts'
+import { attempt, readSettings, type ResolvedSetting, type SettingSources } from './settings.ts'
 import { objectName } from './value.ts'
 
 export type { HubConfig, LiveConfig, LogLevel } from './hub-config.ts'
@@ -24,11 +24,7 @@ export type { HubConfig, LiveConfig, LogLevel } from './hub-config.ts'
 /** A setting with its value and origin. */
 export type Setting = ResolvedSetting<OptionName>
 
-export interface ConfigSources {
-  /** The arguments after the command's name. */
-  readonly argv: readonly string[]
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly readFile: ReadFile
+export interface ConfigSources extends SettingSources {
   readonly hostname: string
   /** The addresses of this host's network interfaces; absent: unknown. */
   readonly addresses?: readonly string[]

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { issuerText, outsideValidity, subjectText, timeText } from '../certificates/validity.ts'
+import { namesText, outsideValidity, timeText } from '../certificates/validity.ts'
 import type { Credentials } from './credentials.ts'
 
 /**
@@ -27,9 +27,8 @@ export function whyRefused(credentials: Credentials, at: number): string {
   const { certificate, token, from } = credentials
   if (certificate) {
     const leaf = new X509Certificate(certificate.chain)
-    const names = `${subjectText(leaf)}, issued by ${issuerText(leaf)}`
     const until = timeText(leaf.validToDate.getTime())
-    return `the hub's client certificate (${names}; valid until ${until}; file ${from?.certificate ?? 'unknown'}) is not accepted: does the cluster's client CA sign for that issuer, and is the API server's clock right?`
+    return `the hub's client certificate (${namesText(leaf)}; valid until ${until}; file ${from?.certificate ?? 'unknown'}) is not accepted: does the cluster's client CA sign for that issuer, and is the API server's clock right?`
   }
   if (token) {
     return `the hub's token (file ${from?.token ?? 'unknown'}) is not accepted: it has expired, was deleted, or is another cluster's`

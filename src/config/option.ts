@@ -40,6 +40,11 @@ export interface Option<T> {
 /** The settings of one command, by flag name. */
 export type OptionTable = Readonly<Record<string, Option<unknown>>>
 
+/** The values of a table's settings. */
+export type ValuesOf<Table> = {
+  readonly [Name in keyof Table]: Table[Name] extends Option<infer T> ? T : never
+}
+
 /** A live option. The type divides the configuration by this mark. */
 interface LiveOption<T> extends Option<T> {
   readonly live: true

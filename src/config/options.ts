@@ -1,6 +1,12 @@
 import type { GVR } from '../api/kube/gvk.ts'
 import { configFile, logLevel } from './operation-options.ts'
-import { notImplemented, notImplementedUnless, option, type Option } from './option.ts'
+import {
+  notImplemented,
+  notImplementedUnless,
+  option,
+  type Option,
+  type ValuesOf,
+} from './option.ts'
 import { credentialName, program } from './store-key.ts'
 import * as is from './value.ts'
 import { yurthubOptions } from './yurthub-options.ts'
@@ -417,9 +423,7 @@ export const options = {
 
 export type OptionName = keyof typeof options
 
-export type Values = {
-  readonly [Name in OptionName]: (typeof options)[Name] extends Option<infer T> ? T : never
-}
+export type Values = ValuesOf<typeof options>
 
 type LiveName = {
   [Name in OptionName]: (typeof options)[Name] extends { readonly live: true } ? Name : never

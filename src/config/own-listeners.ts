@@ -34,15 +34,19 @@ function ownListener(
   const secure = values['proxy-secure-port']
   if (hub?.host.toLowerCase() === host && (hub.port ?? secure) === port) return '--hub-address'
   if (dummy === host && proxies.some((name) => values[name] === port)) return '--dummy-if-ip'
-  const listeners = [
-    ['serve-port', values['bind-address']],
-    ...proxies.map((name) => [name, values['bind-proxy-address']] as const),
-  ] as const
-  const found = listeners.find(
+  const found = listenerFlags(values).find(
     ([name, address]) => values[name] === port && isReached(address, host, addresses),
   )
   return found && `--${found[0]}`
 }
+
+/** The flag of each listener's port, and its address. */
+export const listenerFlags = (values: Values) =>
+  [
+    ['serve-port', values['bind-address']],
+    ['proxy-port', values['bind-proxy-address']],
+    ['proxy-secure-port', values['bind-proxy-address']],
+  ] as const
 
 /** Whether a connection to `host` reaches a listener at `address`. */
 function isReached(address: string, host: string, addresses: readonly string[]): boolean {

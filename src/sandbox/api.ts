@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { badRequest, internalError, StatusError, type Status } from '../api/kube/status.ts'
 import { MalformedPath, parseRequestInfo, type RequestInfo } from '../api/request/request-info.ts'
+import { messageOf } from '../config/settings.ts'
 import { sendStatus } from './answer.ts'
 import { attributesOf, authenticate, authorize } from './authentication.ts'
 import type { Api, Call } from './call.ts'
@@ -63,9 +64,7 @@ function parse({ method, url }: SeenRequest): RequestInfo {
 }
 
 export const statusOf = (cause: unknown): Status =>
-  cause instanceof StatusError
-    ? cause.status
-    : internalError(cause instanceof Error ? cause.message : String(cause))
+  cause instanceof StatusError ? cause.status : internalError(messageOf(cause))
 
 /** The negotiated encoding of a Status, where it is one of those served; else indented JSON. */
 function formatOfError(seen: SeenRequest): ResponseFormat {

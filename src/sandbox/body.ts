@@ -63,6 +63,13 @@ export function decodeObject(
   return object
 }
 
+/** The object in the body of a request. Throws a StatusError. */
+export const readObject = async (
+  request: IncomingMessage,
+  expected: Expected,
+): Promise<JsonObject> =>
+  decodeObject(await readBody(request), request.headers['content-type'], expected)
+
 function decode(body: Buffer, type: string, kind: string): JsonObject {
   if (!objectTypes.includes(type)) throw new StatusError(unknownFormat(objectTypes))
   if (type === 'application/vnd.kubernetes.protobuf') return decodeProtobuf(body)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { apiVersionOf } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
 import { parseAccept } from '../api/request/representation.ts'
@@ -77,14 +77,11 @@ export class Discovery {
   }
 
   #versionsByGroup(): Map<string, string[]> {
-    const groups = new Map<string, string[]>()
-    for (const { gvr } of this.#catalog.kinds) {
-      if (gvr.group === '') continue
-      const versions = groups.get(gvr.group) ?? []
-      if (!versions.includes(gvr.version)) versions.push(gvr.version)
-      groups.set(gvr.group, versions)
-    }
-    return groups
+    const kinds = this.#catalog.kinds.filter(({ gvr }) => gvr.group !== '')
+    const groups = Map.groupBy(kinds, ({ gvr }) => gvr.group)
+    return new Map(
+      [...groups].map(([group, of]) => [group, [...new Set(of.map(({ gvr }) => gvr.version))]]),
+    )
   }
 }
 
@@ -150,5 +147,4 @@ export function aggregatedVersion(accept: string | undefined): string | undefine
   return version === 'v2' || version === 'v2beta1' ? version : undefined
 }
 
-export const discoveryTag = (body: Buffer): string =>
-  `"${createHash('sha512').update(body).digest('hex').toUpperCase()}"`
+export const discoveryTag = (body: Buffer): string => `"${hash('sha512', body).toUpperCase()}"`

@@ -2,7 +2,7 @@ import type { JsonObject } from '../api/kube/json.ts'
 import { methodNotAllowed, StatusError } from '../api/kube/status.ts'
 import type { ResourceRequest } from '../api/request/request-info.ts'
 import { sendBody } from './answer.ts'
-import { decodeObject, readBody } from './body.ts'
+import { readObject } from './body.ts'
 import type { Call } from './call.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'
 import { contentTypeOf, negotiate, type ResponseFormat } from './negotiation.ts'
@@ -48,11 +48,5 @@ export function nameOf({ info }: ResourceCall): string {
 }
 
 /** The object in the body. Throws a StatusError. */
-export async function bodyOf(call: ResourceCall): Promise<JsonObject> {
-  const { kind, request } = call
-  const body = await readBody(request)
-  return decodeObject(body, request.headers['content-type'], {
-    kind: kind.kind,
-    apiVersion: apiVersionOfKind(kind),
-  })
-}
+export const bodyOf = ({ kind, request }: ResourceCall): Promise<JsonObject> =>
+  readObject(request, { kind: kind.kind, apiVersion: apiVersionOfKind(kind) })

@@ -7,7 +7,7 @@ import { nodes, pods } from '../api/kube/resources.ts'
 import { badRequest, conflict, StatusError } from '../api/kube/status.ts'
 import { isTrue } from '../api/request/request-info.ts'
 import { sendBody, sendObject, sendStreamHead } from './answer.ts'
-import { decodeObject, readBody } from './body.ts'
+import { readObject } from './body.ts'
 import type { Api } from './call.ts'
 import { negotiate, type ResponseFormat } from './negotiation.ts'
 import { timestamp } from './object.ts'
@@ -39,11 +39,8 @@ const tokenRequest: GVK = { group: 'authentication.k8s.io', version: 'v1', kind:
 const formatFor = ({ seen }: ResourceCall, gvk: GVK): ResponseFormat =>
   negotiate(seen, { protobuf: hasProtobuf(gvk), conversions: false, custom: false })
 
-async function bodyAs({ request }: ResourceCall, gvk: GVK): Promise<JsonObject> {
-  const body = await readBody(request)
-  const expected = { kind: gvk.kind, apiVersion: apiVersionOf(gvk) }
-  return decodeObject(body, request.headers['content-type'], expected)
-}
+const bodyAs = ({ request }: ResourceCall, gvk: GVK): Promise<JsonObject> =>
+  readObject(request, { kind: gvk.kind, apiVersion: apiVersionOf(gvk) })
 
 async function requestToken(api: Api, call: ResourceCall): Promise<void> {
   const { kind, info } = call

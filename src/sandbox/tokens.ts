@@ -1,6 +1,6 @@
 import {
-  createHash,
   generateKeyPairSync,
+  hash,
   randomBytes,
   randomUUID,
   sign,
@@ -41,7 +41,7 @@ export class Tokens {
     this.#privateKey = pair.privateKey
     this.#publicKey = pair.publicKey
     const spki = pair.publicKey.export({ type: 'spki', format: 'der' })
-    this.#keyId = createHash('sha256').update(spki).digest('base64url')
+    this.#keyId = hash('sha256', spki, 'base64url')
   }
 
   /** An opaque token for any user, like bootstrap and static tokens. */

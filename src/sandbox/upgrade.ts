@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { JsonObject } from '../api/kube/json.ts'
@@ -78,9 +78,7 @@ function openWebSocket(
   if (chosen === undefined) {
     throw new StatusError(badRequest('unable to upgrade: unable to negotiate a websocket protocol'))
   }
-  const accept = createHash('sha1')
-    .update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
-    .digest('base64')
+  const accept = hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')
   socket.write(
     headText(101, 'Switching Protocols', [
       ['Upgrade', 'websocket'],

@@ -13,7 +13,10 @@ export const poolWrites: ResourceRule = {
   resources: ['nodepools'],
 }
 
-/** Changes of nodes; a status patch may change labels too. */
+/**
+ * Changes of nodes. A status patch may change labels too (k/k pkg/registry/core/node/strategy.go
+ * resets only the spec).
+ */
 export const nodeUpdates: ResourceRule = {
   group: '',
   version: 'v1',

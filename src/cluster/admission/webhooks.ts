@@ -9,6 +9,7 @@ import {
 } from './conditions.ts'
 import type { Actors } from './node.ts'
 import { webhookPaths } from './paths.ts'
+import { nodeUpdates } from './policies.ts'
 
 interface Rule {
   /** Where it is not that of the webhook. */
@@ -31,12 +32,6 @@ interface WebhookOptions {
 
 const pools = { group: 'apps.openyurt.io', version: 'v1beta2', failurePolicy: 'Fail' } as const
 const core = { group: '', version: 'v1', failurePolicy: 'Ignore' } as const
-
-/**
- * A status patch may change labels too (k/k pkg/registry/core/node/strategy.go resets only the
- * spec).
- */
-const nodeUpdates: Rule = { operations: ['UPDATE'], resources: ['nodes', 'nodes/status'] }
 
 /**
  * The requests that API servers send to the webhooks, and what happens where none answers: writes

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { RequestOptions } from 'node:https'
 import type { KubeConfig } from '@kubernetes/client-node'
 import { Agent } from 'undici'
@@ -80,9 +80,8 @@ export class ApiAccess implements AsyncDisposable {
 }
 
 function digestOf(tls: object): string {
-  const hash = createHash('sha256')
-  for (const [name, value] of Object.entries(tls)) hash.update(`${name}=${String(value)};`)
-  return hash.digest('hex')
+  const members = Object.entries(tls).map(([name, value]) => `${name}=${String(value)};`)
+  return hash('sha256', members.join(''))
 }
 
 function headersOf({ headers, auth }: RequestOptions): Record<string, string> {

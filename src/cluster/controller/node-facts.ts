@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
 import type { PoolTaint } from '../../api/kube/node-pool.ts'
@@ -30,7 +30,7 @@ const longest = 1024
 
 /** A text, or a digest that no other text has. */
 export const textOrDigest = (text: string): string =>
-  text.length <= longest ? text : `sha256:${createHash('sha256').update(text).digest('hex')}`
+  text.length <= longest ? text : `sha256:${hash('sha256', text)}`
 
 /** Reads the facts of a Node. A member of an unexpected type counts as absent. */
 export function nodeFacts(node: JsonObject): NodeFacts {

@@ -98,10 +98,16 @@ function fromFiles(
 }
 
 function ended(certificate: string): string | undefined {
+  const end = endOf(certificate)
+  if (end === undefined) return 'it is no certificate'
+  return end.getTime() > now() ? undefined : `it ended ${end.toISOString()}`
+}
+
+/** When a certificate ends; `undefined` where it is none. */
+export function endOf(certificate: string): Date | undefined {
   try {
-    const { validToDate } = new X509Certificate(certificate)
-    return validToDate.getTime() > now() ? undefined : `it ended ${validToDate.toISOString()}`
+    return new X509Certificate(certificate).validToDate
   } catch {
-    return 'it is no certificate'
+    return undefined
   }
 }

@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
 import { after, now } from '../../base/clock.ts'
-import { issuerText, outsideValidity, subjectText, timeText } from '../../certificates/validity.ts'
+import { namesText, outsideValidity, timeText } from '../../certificates/validity.ts'
 import type { Credentials } from '../../config/credentials.ts'
 
 /** TLS with a server failed. The message is for the operator; the code is that of the cause. */
@@ -92,20 +92,17 @@ function whyRefused(
       const outside = outsideValidity(each, now())
       if (outside === undefined) continue
       const whose = each === certificate ? 'its certificate' : 'the certificate of its issuer'
-      return `${whose} (${namesOf(each)}) ${outside}, and ${clock}: renew it there, or set the clock here`
+      return `${whose} (${namesText(each)}) ${outside}, and ${clock}: renew it there, or set the clock here`
     }
     const what = code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet'
     return `its certificate, or the CA that it is checked by (${from?.ca ?? "the system's"}), ${what}: ${clock}`
   }
-  const what = certificate ? `its certificate (${namesOf(certificate)})` : 'its certificate'
+  const what = certificate ? `its certificate (${namesText(certificate)})` : 'its certificate'
   if (code === otherName) return `${what} is not for this address: ${reason ?? 'it names others'}`
   return ca === undefined
     ? `${what} is signed by none of the system's CAs: give the cluster's CA, with --upstream-ca or in the kubeconfig`
     : `${what} is not signed by the CA in ${from?.ca ?? 'use'}: that is another cluster's, or an old one`
 }
-
-const namesOf = (certificate: X509Certificate): string =>
-  `${subjectText(certificate)}, issued by ${issuerText(certificate)}`
 
 /** The issuer in the chain that the server sent; `undefined` at its end. */
 function issuerOf(certificate: X509Certificate): X509Certificate | undefined {

@@ -1,6 +1,7 @@
 import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { isList, isObject, type Json } from '../../api/kube/json.ts'
 import { optionalObjectAt } from '../../api/kube/json-at.ts'
+import { messageOf } from '../../config/settings.ts'
 import type { ApiResponse, ApiServer } from './api-server.ts'
 
 /** Why a request failed or was refused, as a sentence for operators. */
@@ -118,8 +119,7 @@ async function asked(
   try {
     return await api.ask(method, path, patch)
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    return { failure: `${api.address} did not answer: ${why}` }
+    return { failure: `${api.address} did not answer: ${messageOf(cause)}` }
   }
 }
 

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { JoinRecord, RecordedFile } from './join-record.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles } from './node-files.ts'
 import { MalformedRecord, parseJoinRecord } from './parse-record.ts'
 
-export const sha256 = (content: Uint8Array): string =>
-  createHash('sha256').update(content).digest('hex')
+export const sha256 = (content: Uint8Array): string => hash('sha256', content)
 
 /** The record of a join and the originals, in `joined/` of the hub's folder. */
 export class JoinArchive {

@@ -12,6 +12,7 @@ import {
   type Node,
 } from 'yaml'
 import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { messageOf } from '../../config/settings.ts'
 import type { Path } from './finding.ts'
 
 /** A place in a text, both counted from 1. */
@@ -76,10 +77,7 @@ function valueOf(document: Document): ReadDocument {
   try {
     return { value: document.toJS() as Json }
   } catch (cause) {
-    return {
-      wrong: cause instanceof Error ? cause.message : String(cause),
-      offset: startOf(document),
-    }
+    return { wrong: messageOf(cause), offset: startOf(document) }
   }
 }
 
