@@ -1,4 +1,5 @@
 import { isList, isObject, type Json, type JsonObject } from '../kube/json.ts'
+import { valueAt } from '../kube/json-at.ts'
 import type { Status, StatusCause, StatusDetails, StatusReason } from '../kube/status.ts'
 
 /**
@@ -7,14 +8,12 @@ import type { Status, StatusCause, StatusDetails, StatusReason } from '../kube/s
  */
 export function statusOf(value: Json): Status {
   const from: JsonObject = isObject(value) ? value : {}
-  const metadata = from['metadata']
-  const token = isObject(metadata) ? metadata['continue'] : undefined
   const details = from['details']
   const reason = from['reason']
   return {
     kind: 'Status',
     apiVersion: 'v1',
-    metadata: { ...texts({ continue: token }) },
+    metadata: texts({ continue: valueAt(from, 'metadata', 'continue') }),
     status: from['status'] === 'Success' ? 'Success' : 'Failure',
     ...texts({ message: from['message'] }),
     ...(typeof reason === 'string' && reason !== '' && { reason: reason as StatusReason }),

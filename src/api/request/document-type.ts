@@ -1,5 +1,5 @@
-import { mediaType, type Encoding } from '../kube/media-type.ts'
-import { parseAccept, type AcceptClause } from './representation.ts'
+import { mediaType } from '../kube/media-type.ts'
+import { encodingOfType, parseAccept, type AcceptClause } from './representation.ts'
 
 declare const brand: unique symbol
 
@@ -8,13 +8,6 @@ declare const brand: unique symbol
  * small, so that no client can fill the store with spellings of the same answer.
  */
 export type DocumentType = string & { readonly [brand]: 'DocumentType' }
-
-const encodings: Record<string, Encoding> = {
-  'application/json': 'json',
-  'application/*': 'json',
-  '*/*': 'json',
-  'application/vnd.kubernetes.protobuf': 'protobuf',
-}
 
 /** OpenAPI in protobuf. API servers answer the deprecated spelling, with an `@`, with the other. */
 const openApi = /^application\/com\.github\.proto-openapi\.spec\.(v[23])[.@]v1\.0\+protobuf$/
@@ -38,7 +31,7 @@ function typeOf({ type, parameters }: AcceptClause): DocumentType | undefined {
   if (spec !== undefined) {
     return `application/com.github.proto-openapi.spec.${spec}.v1.0+protobuf` as DocumentType
   }
-  const encoding = encodings[type]
+  const encoding = encodingOfType[type]
   if (encoding === undefined) return undefined
   const as = parameters.get('as')
   if (as === undefined) return mediaType(encoding) as DocumentType

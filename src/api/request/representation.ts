@@ -53,7 +53,8 @@ export function parseAccept(accept: string | undefined): AcceptClause[] {
 const metaVersions = new Set(['v1', 'v1beta1'])
 const includedKinds = new Set(['None', 'Metadata', 'Object'])
 
-const encodingOfType: Record<string, Encoding> = {
+/** Encodings by the types of an Accept header. */
+export const encodingOfType: Record<string, Encoding> = {
   'application/json': 'json',
   'application/*': 'json',
   '*/*': 'json',

@@ -1,5 +1,6 @@
 import type { User } from '../../http/exchange/exchange.ts'
-import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
+import { textAt } from '../../api/kube/json-at.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import { serviceAccount, type Identity } from '../../api/request/identity.ts'
 
@@ -39,9 +40,9 @@ export function parseWebToken(token: string): WebToken | undefined {
   return {
     signed: `${head}.${body}`,
     signature: Buffer.from(signature, 'base64url'),
-    algorithm: textOf(header['alg']) ?? '',
-    keyId: textOf(header['kid']) ?? '',
-    issuer: textOf(claims['iss']) ?? '',
+    algorithm: textAt(header, 'alg'),
+    keyId: textAt(header, 'kid'),
+    issuer: textAt(claims, 'iss'),
     audiences: (Array.isArray(aud) ? aud : [aud]).filter((each) => typeof each === 'string'),
     expiresAt: claimTimeMs(claims['exp']),
     notBefore: claimTimeMs(claims['nbf']),
@@ -54,19 +55,11 @@ export function parseWebToken(token: string): WebToken | undefined {
  * only where the subject names the same account.
  */
 function accountIn(claims: JsonObject): NamedAccount | undefined {
-  const own = objectOf(claims['kubernetes.io'])
-  const account = objectOf(own?.['serviceaccount'])
-  const [namespace, name, uid] = [own?.['namespace'], account?.['name'], account?.['uid']].map(
-    textOf,
-  )
+  const namespace = textAt(claims, 'kubernetes.io', 'namespace')
+  const name = textAt(claims, 'kubernetes.io', 'serviceaccount', 'name')
+  const uid = textAt(claims, 'kubernetes.io', 'serviceaccount', 'uid')
   if (!namespace || !name || !uid) return undefined
   const username = `system:serviceaccount:${namespace}:${name}`
   if (claims['sub'] !== username) return undefined
   return { identity: serviceAccount({ namespace, name, uid }), username, uid }
 }
-
-const objectOf = (value: Json | undefined): JsonObject | undefined =>
-  isObject(value) ? value : undefined
-
-const textOf = (value: Json | undefined): string | undefined =>
-  typeof value === 'string' ? value : undefined

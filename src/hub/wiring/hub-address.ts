@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { connect } from 'node:tls'
 import type { Logger } from 'pino'
 import { after } from '../../base/clock.ts'
+import { joinHostPort } from '../../base/listening-sockets.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubAddress } from '../filter/inputs.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -189,8 +190,7 @@ export class ReachableAddress implements Disposable {
   }
 }
 
-const shownAs = ({ host, port }: HubAddress): string =>
-  isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
+const shownAs = ({ host, port }: HubAddress): string => joinHostPort({ address: host, port })
 
 const onLoopback = (address: HubAddress): ProbeOutcome & { kind: 'refused' } => ({
   kind: 'refused',

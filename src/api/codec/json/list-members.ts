@@ -1,5 +1,6 @@
 import { parseApiVersion, type GVK } from '../../kube/gvk.ts'
-import { isObject, type Json } from '../../kube/json.ts'
+import type { Json } from '../../kube/json.ts'
+import { textAt } from '../../kube/json-at.ts'
 import type { ListMeta } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
 import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
@@ -154,8 +155,8 @@ export class ListMembers {
     this.position = 'after'
     const value = (): Json => parse(token)
     if (this.#key === this.#items) this.nullItems = nullOnly(value())
-    else if (this.#key === 'kind') this.#kind = text(value())
-    else if (this.#key === 'apiVersion') this.#apiVersion = text(value())
+    else if (this.#key === 'kind') this.#kind = textAt(value())
+    else if (this.#key === 'apiVersion') this.#apiVersion = textAt(value())
     else if (this.#key === 'metadata') this.#meta = listMeta(value())
     else this.#extra.push(`${this.#rawKey}:${token.toString()}`)
   }
@@ -174,9 +175,7 @@ function nullOnly(value: Json): true {
   return true
 }
 
-const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
-
 const listMeta = (value: Json): ListMeta => ({
-  resourceVersion: text(isObject(value) ? value['resourceVersion'] : undefined),
-  continue: text(isObject(value) ? value['continue'] : undefined),
+  resourceVersion: textAt(value, 'resourceVersion'),
+  continue: textAt(value, 'continue'),
 })

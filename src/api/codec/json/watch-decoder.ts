@@ -1,6 +1,7 @@
 import { asBuffer } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
-import { isObject, type Json } from '../../kube/json.ts'
+import type { Json } from '../../kube/json.ts'
+import { listAt, optionalObjectAt, textAt } from '../../kube/json-at.ts'
 import type { Projection } from '../../kube/media-type.ts'
 import { initialEventsEndAnnotation } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
@@ -89,25 +90,15 @@ export class JsonWatchDecoder implements WatchDecoder {
 
 /** A Table has the version; the object in its row has the annotation. */
 function bookmark(value: Json, projection: Projection): BookmarkEvent {
-  const own = metadataOf(value)
-  const rows = isObject(value) ? value['rows'] : undefined
-  const row =
-    projection === 'table' && Array.isArray(rows) ? (rows[0] as Json | undefined) : undefined
-  const shown = isObject(row) ? metadataOf(row['object']) : undefined
-  const resourceVersion = text(own?.['resourceVersion']) || text(shown?.['resourceVersion'])
+  const own = optionalObjectAt(value, 'metadata')
+  const [row] = projection === 'table' ? listAt(value, 'rows') : []
+  const shown = optionalObjectAt(row, 'object', 'metadata')
+  const resourceVersion = textAt(own, 'resourceVersion') || textAt(shown, 'resourceVersion')
   if (resourceVersion === '') throw new MalformedBody('a bookmark without a resource version')
-  const annotations = (shown ?? own)?.['annotations']
-  const initialEventsEnd =
-    isObject(annotations) && annotations[initialEventsEndAnnotation] === 'true'
+  const end = textAt(shown ?? own, 'annotations', initialEventsEndAnnotation)
+  const initialEventsEnd = end === 'true'
   return { type: 'BOOKMARK', resourceVersion, initialEventsEnd }
 }
-
-function metadataOf(value: Json | undefined) {
-  const metadata = isObject(value) ? value['metadata'] : undefined
-  return isObject(metadata) ? metadata : undefined
-}
-
-const text = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 
 function parse(value: Buffer): Json {
   try {
