@@ -2,9 +2,13 @@ import type { FilterChains } from '../../src/hub/filter/chain.ts'
 import { ChainStateHistory } from '../../src/hub/filter/chain-state-history.ts'
 import type { FilterParts } from '../../src/hub/pipeline/filter-parts.ts'
 
-/** What the layer of filters needs; what clients were shown is forgotten with the process. */
+/**
+ * What the layer of filters needs, over a store without objects; what clients were shown is
+ * forgotten with the process.
+ */
 export const filteringOf = (filters: FilterChains): FilterParts => ({
   filters,
   shown: new ChainStateHistory(),
+  store: { get: () => undefined },
   hooks: { onDifference: () => undefined, onExpired: () => undefined },
 })

@@ -44,7 +44,7 @@ export interface PartsOptions {
   readonly wrap?: (store: ObjectStore) => ObjectStore
   readonly filters?: readonly FilterDefinition[]
   /** Instead of `filters`. */
-  readonly filtering?: FilterParts
+  readonly filtering?: Omit<FilterParts, 'store'>
   /** Where it keeps its state, for a restart; absent: removed with the test. */
   readonly directory?: string
   readonly maxRequestsInFlight?: number
@@ -203,12 +203,13 @@ export async function startHubParts(
     ownHosts: new Set(),
     metrics: createMetrics(),
     filtering: {
-      store,
       ...(rest.filtering ??
         filteringOf(
           new Filters(filters, inputsOf(), { onFailure: () => undefined, warn: () => undefined }),
         )),
+      store,
     },
+    detectPropagation: () => undefined,
     maxRequestsInFlight,
     memoryLimitBytes: 1024 ** 3,
     dispatch,

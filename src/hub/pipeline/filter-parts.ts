@@ -6,10 +6,7 @@ import type { FilterChangeHooks } from './filtered-watch.ts'
 export interface FilterParts {
   readonly filters: FilterChains
   readonly shown: ChainStateHistory
-  /**
-   * Has the whole objects of which an answer contains only parts; absent: such parts are not
-   * filtered.
-   */
-  readonly store?: ObjectStore
+  /** Has the whole objects of which an answer contains only parts. */
+  readonly store: Pick<ObjectStore, 'get'>
   readonly hooks: FilterChangeHooks
 }

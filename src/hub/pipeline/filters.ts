@@ -101,10 +101,8 @@ async function filtered(
   const reply = acts ? await decodeObjects(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
   const isOfParts = reply.representation.projection !== 'object'
-  const { store } = parts
-  if (isOfParts && !store) return reply
   const whole = chainNow(parts.filters, exchange, info)
-  const chain = isOfParts && whole && store ? chainForPartial(whole, store, exchange, info) : whole
+  const chain = isOfParts && whole ? chainForPartial(whole, parts.store, exchange, info) : whole
   if (reply.kind === 'list') {
     return isRead(info) ? shownList(reply, chain, parts, exchange, info) : deletedList(reply, chain)
   }

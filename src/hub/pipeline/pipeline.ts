@@ -34,7 +34,7 @@ interface PipelineParts {
   readonly metrics: HubMetrics
   readonly ensureInputs: EnsureInputs
   readonly filtering: FilterParts
-  readonly detectPropagation?: DetectPropagation
+  readonly detectPropagation: DetectPropagation
   readonly maxRequestsInFlight: number
   /** The memory that the process may use, about. */
   readonly memoryLimitBytes: number
@@ -97,7 +97,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       // above API servers and cache alike, so that both answers are filtered the same
       .through(withFilters(parts.filtering))
       // detects pods that an earlier hub has filtered, while no filter acts here
-      .through(withPropagationDetection(parts.detectPropagation ?? (() => undefined)))
+      .through(withPropagationDetection(parts.detectPropagation))
       .to(dispatcher(parts.dispatch))
   )
 }

@@ -16,7 +16,6 @@ import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-v
 import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
 import { answerHeaders } from '../answers/replies.ts'
-import type { ObjectStore } from '../store/store.ts'
 import { clientCollectionOf } from './client-collection.ts'
 import {
   expiredEvent,
@@ -43,8 +42,8 @@ export async function resumedWatch(
   const { filters, shown, hooks, store } = parts
   const collection = clientCollectionOf(exchange, info)
   const [representation] = exchange.representations
-  if (!representation || !collection || (collection.isPartial && !store)) return next(exchange)
-  const judging = collection.isPartial && store ? partialChains(store, exchange, info) : unchanged
+  if (!representation || !collection) return next(exchange)
+  const judging = collection.isPartial ? partialChains(store, exchange, info) : unchanged
   const chainNow = (): FilterChain | undefined =>
     judging(filters.chainFor(exchange.component, info.gvr, info.verb, info))
   const chain = chainNow()
@@ -85,7 +84,11 @@ type MapChain = (chain: FilterChain | undefined) => FilterChain | undefined
 const unchanged: MapChain = (chain) => chain
 
 /** One result for each chain. */
-function partialChains(store: ObjectStore, exchange: Exchange, info: ResourceRequest): MapChain {
+function partialChains(
+  store: FilterParts['store'],
+  exchange: Exchange,
+  info: ResourceRequest,
+): MapChain {
   const mapped = new WeakMap<FilterChain, FilterChain>()
   return (chain) => {
     if (!chain) return undefined

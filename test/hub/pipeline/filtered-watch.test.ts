@@ -15,6 +15,7 @@ import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { withFilters } from '../../../src/hub/pipeline/filters.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { Random } from '../../fuzz/random.ts'
+import { filteringOf } from '../../kit/filtering.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { inputsOf } from '../../kit/inputs.ts'
 import { Condition } from '../../kit/condition.ts'
@@ -289,7 +290,7 @@ async function history(t: Test, seed: number): Promise<void> {
   const hooks = { onDifference: () => undefined, onExpired: () => undefined }
   const start = (): void => {
     filters = new Filters([marking(revision)], inputsOf({ poolNodes, topologies }), telling)
-    handle = withFilters({ filters, shown, hooks })(collection.answer)
+    handle = withFilters({ ...filteringOf(filters), shown, hooks })(collection.answer)
   }
   start()
   for (const name of names) if (random(2) === 0) collection.put(name)
