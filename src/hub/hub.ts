@@ -117,7 +117,7 @@ export async function startHub(
   await using unshared = new AsyncDisposableStack()
   let inForce: LiveConfig = config
   const live = (): LiveConfig => inForce
-  const metrics = createMetrics({ components: () => live().cacheComponents })
+  const metrics = createMetrics(() => live().cacheComponents)
   const health = new Health()
   const answers = parts.use(new AnswerLog(log))
   inRootDir(config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))

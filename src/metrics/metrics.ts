@@ -54,34 +54,27 @@ export type HubMetrics = Metrics & {
   exposition(): Promise<{ readonly contentType: string; readonly body: string }>
 }
 
-export interface MetricsOptions {
-  /** Components with series of their own, besides the well-known ones; others count as `other`. */
-  readonly components?: () => ReadonlySet<string>
-}
-
 const empty: ReadonlySet<string> = new Set()
 const none = (): ReadonlySet<string> => empty
 
 /** From a millisecond to the minute after which an API server times out a request. */
 const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** The metrics of one hub, in a registry of their own: two hubs in a process do not add up. */
-export function createMetrics({ components = none }: MetricsOptions = {}): HubMetrics {
+/**
+ * The metrics of one hub, in a registry of their own: two hubs in a process do not add up.
+ * `components` have series of their own, besides the well-known ones; others count as `other`.
+ */
+export function createMetrics(components: () => ReadonlySet<string> = none): HubMetrics {
   const shelf = newRegistry()
   const bounds = labelBounds(components)
   const named = metricsIn(metricTable, shelf, bounds)
-  named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
   const traffic = new TrafficTable()
   const trafficSeries = seriesWith(metricTable.yurthubTraffic.labels, bounds)
-  const updates = [trafficReport(traffic, named)]
+  shelf.updates.push(trafficReport(traffic, named))
   return {
     ...named,
     traffic: (labels) => traffic.of(trafficSeries(labels)),
-    onRead: (update) => updates.push(update),
-    exposition: async () => {
-      for (const update of updates) update()
-      return expositionOf(shelf)
-    },
+    ...readingOf(shelf, named),
   }
 }
 
@@ -93,34 +86,38 @@ export type ClusterMetrics = MetricsOf<ClusterMetricTable> &
 export function createClusterMetrics(): ClusterMetrics {
   const shelf = newRegistry()
   const named = metricsIn(clusterMetricTable, shelf, labelBounds(none))
-  named.buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
-  const updates: (() => void)[] = []
-  return {
-    ...named,
-    onRead: (update) => updates.push(update),
-    exposition: async () => {
-      for (const update of updates) update()
-      return expositionOf(shelf)
-    },
-  }
+  return { ...named, ...readingOf(shelf, named) }
 }
 
-/** A registry, and the functions that add buffered counts to its counters. */
+/** A registry, and what is done before it is read. */
 interface MetricRegistry {
   readonly registry: Registry
+  /** Set values that other parts hold. */
+  readonly updates: (() => void)[]
+  /** Add buffered counts to the counters; called after `updates`. */
   readonly flushCounters: (() => void)[]
 }
 
-async function expositionOf({ registry, flushCounters: tellCounts }: MetricRegistry) {
-  for (const tell of tellCounts) tell()
-  return { contentType: registry.contentType, body: await registry.metrics() }
+/** The reading of a registry, which shows the versions from now on. */
+function readingOf(
+  { registry, updates, flushCounters }: MetricRegistry,
+  { buildInfo }: Pick<Metrics, 'buildInfo'>,
+): Pick<HubMetrics, 'onRead' | 'exposition'> {
+  buildInfo.set({ version: ownVersion(), node: process.versions.node }, 1)
+  return {
+    onRead: (update) => updates.push(update),
+    exposition: async () => {
+      for (const act of [...updates, ...flushCounters]) act()
+      return { contentType: registry.contentType, body: await registry.metrics() }
+    },
+  }
 }
 
 function newRegistry(): MetricRegistry {
   const registry = new Registry()
   // Sampled twice a second: the default of a hundred times would wake an idle node.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 500 })
-  return { registry, flushCounters: [] }
+  return { registry, updates: [], flushCounters: [] }
 }
 
 const metricsIn = <Table extends Readonly<Record<string, MetricRow>>>(

@@ -48,7 +48,7 @@ void t.test('what was told once is not told again, and counts go on from it', as
 })
 
 void t.test('what a client makes up ends in one series', async (t) => {
-  const metrics = createMetrics({ components: () => new Set(['our-agent']) })
+  const metrics = createMetrics(() => new Set(['our-agent']))
   for (let i = 0; i < 50; i++) {
     metrics.requests.add({
       verb: `verb${i}`,
@@ -121,7 +121,7 @@ void t.test('traffic is told when it is asked for, each byte once', async (t) =>
 
 void t.test('a component that is named later has series of its own from then on', async (t) => {
   const components = new Set<string>()
-  const metrics = createMetrics({ components: () => components })
+  const metrics = createMetrics(() => components)
   metrics.requests.add({ ...request, component: 'agent' })
   components.add('agent')
   metrics.requests.add({ ...request, component: 'agent' })
@@ -133,7 +133,7 @@ void t.test('a component that is named later has series of its own from then on'
 
 void t.test('of known words, too, a client cannot make series without end', async (t) => {
   const components = Array.from({ length: 50 }, (_, i) => `agent${i}`)
-  const metrics = createMetrics({ components: () => new Set(components) })
+  const metrics = createMetrics(() => new Set(components))
   for (const component of components) {
     for (const verb of ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete']) {
       for (const resource of ['pods', 'nodes', 'secrets', 'events', 'leases', 'services', 'jobs']) {
