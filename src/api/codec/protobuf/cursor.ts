@@ -4,11 +4,15 @@ import type { Json } from '../../kube/json.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import type { Cursor, Element, Path, Scalar } from '../element.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
-import { decodedAt } from './decoded.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
 import { readScalar } from './scalar.ts'
 import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
-import { lengthType } from './wire.ts'
+import { lengthType, varintType } from './wire.ts'
+import { MalformedBody } from '../malformed-body.ts'
+import { checkDecodable } from '../decode-limit.ts'
+import { MessageReader } from './message/decode.ts'
+import { ProtobufError } from './message/error.ts'
+import { readPacked } from './message/reader.ts'
 
 /**
  * The value at a path, in pieces if its message was written in several, and its field in the
@@ -124,16 +128,26 @@ function isThere(found: FieldAtPath | undefined): boolean {
   return pieces.length > 0 || field.shown === true
 }
 
-function find(
+/** A field by its JSON name, and the pieces of the message that contains it. */
+function fieldIn(
   schema: MessageSchema,
   pieces: readonly Occurrence[],
-  [name, ...rest]: Path,
-): FieldAtPath | undefined {
+  name: Path[number] | undefined,
+) {
   const { through, field } = fieldNamed(schema, name)
   const inside = through.reduce<readonly Occurrence[]>(
     (outer, embedded) => occurrences(outer, embedded),
     pieces,
   )
+  return { field, inside }
+}
+
+function find(
+  schema: MessageSchema,
+  pieces: readonly Occurrence[],
+  [name, ...rest]: Path,
+): FieldAtPath | undefined {
+  const { field, inside } = fieldIn(schema, pieces, name)
   const [step, ...deeper] = rest
   if (field.map) {
     if (rest.length === 0)
@@ -159,3 +173,44 @@ function further(field: Field, pieces: readonly Occurrence[], path: Path): Field
 
 const text = (value: Scalar | undefined): string | undefined =>
   typeof value === 'string' ? value : undefined
+
+/** The JSON value at a path; `undefined` for a missing value and null. See `Cursor`. */
+function decodedAt(
+  schema: MessageSchema,
+  pieces: readonly Occurrence[],
+  [name, ...rest]: Path,
+): Json | undefined {
+  const { field, inside } = fieldIn(schema, pieces, name)
+  const values = occurrences(inside, field)
+  if (rest.length === 0) return decoded(field, values)
+  if (!field.map && !field.repeated) return decodedInside(field, values, rest)
+  const [step, ...deeper] = rest
+  const one = field.map ? entriesOf(inside, field).get(String(step)) : elementOf(values, step)
+  return one && decodedInside(elementIn(field), [one], deeper)
+}
+
+function decodedInside(field: Field, pieces: readonly Occurrence[], path: Path): Json | undefined {
+  if (path.length === 0) return decoded(field, pieces)
+  const found = decodedAt(messageOf(field), pieces, path)
+  return pieces.length === 0 ? undefined : found
+}
+
+/** The field of one element of a list or map, which JSON always shows. */
+function elementIn({ number, type, message }: Field): Field {
+  return { number, type, ...(message && { message }), always: true, shown: true }
+}
+
+function decoded(field: Field, values: readonly Occurrence[]): Json | undefined {
+  checkDecodable(values.reduce((sum, { start, end }) => sum + end - start, 0))
+  try {
+    return new MessageReader().field(field, values.map(wireValue)) ?? undefined
+  } catch (cause) {
+    if (!(cause instanceof ProtobufError)) throw cause
+    throw new MalformedBody(cause.message, { cause })
+  }
+}
+
+function wireValue({ bytes, type, start, end }: Occurrence): number | Buffer {
+  const value = bytes.subarray(start, end)
+  return type === varintType ? (readPacked(value).next().value ?? 0) : value
+}
