@@ -2,12 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { now } from '../base/clock.ts'
 import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
 import { optionalTextAt, listAt, objectAt, withAt } from '../api/kube/json-at.ts'
-import {
-  jsonPatch,
-  mergePatch,
-  mergeSchemaOf,
-  strategicMergePatch,
-} from '../api/kube/patch/patch.ts'
+import { jsonPatch } from '../api/kube/patch/json-patch.ts'
+import { mergePatch } from '../api/kube/patch/merge-patch.ts'
+import { mergeSchemaOf } from '../api/kube/patch/merge-schema.ts'
+import { strategicMergePatch } from '../api/kube/patch/strategic-merge-patch.ts'
 import { badRequest, StatusError, unsupportedMediaType } from '../api/kube/status.ts'
 import { bareType, decodePatch, unknownFormat } from './body.ts'
 import { apiVersionOfKind, gvkOf, type Kind } from './kinds.ts'

@@ -3,12 +3,10 @@ import type { MemberChange } from '../../api/codec/members.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { objectAt, textAt } from '../../api/kube/json-at.ts'
-import {
-  jsonPatch,
-  mergePatch,
-  mergeSchemaOf,
-  strategicMergePatch,
-} from '../../api/kube/patch/patch.ts'
+import { jsonPatch } from '../../api/kube/patch/json-patch.ts'
+import { mergePatch } from '../../api/kube/patch/merge-patch.ts'
+import { mergeSchemaOf } from '../../api/kube/patch/merge-schema.ts'
+import { strategicMergePatch } from '../../api/kube/patch/strategic-merge-patch.ts'
 import { badRequest, conflict, StatusError, unsupportedMediaType } from '../../api/kube/status.ts'
 
 /** Applies a patch to an object of a kind. Throws 400 or 422 where the patch does not fit. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { jsonPatchBetween } from '../../../src/cluster/admission/json-patch.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
-import { jsonPatch } from '../../../src/api/kube/patch/patch.ts'
+import { jsonPatch } from '../../../src/api/kube/patch/json-patch.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
 
 void t.test('only what changes is said', async (t) => {

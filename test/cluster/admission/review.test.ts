@@ -5,7 +5,7 @@ import { reviewAdmission, type AdmissionOptions } from '../../../src/cluster/adm
 import { convertedPool } from '../../../src/cluster/crd/conversion.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/api/kube/json.ts'
 import { valueAt, objectAt, textAt, withAt } from '../../../src/api/kube/json-at.ts'
-import { jsonPatch } from '../../../src/api/kube/patch/patch.ts'
+import { jsonPatch } from '../../../src/api/kube/patch/json-patch.ts'
 import { lookupOf, poolNamed } from './pool-lookup.ts'
 
 const { poolDefaults, poolRules, nodeDefaults, nodeRules, podDefaults, workloadWarnings } =

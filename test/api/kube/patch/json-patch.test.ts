@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Json, JsonObject } from '../../../../src/api/kube/json.ts'
-import { jsonPatch } from '../../../../src/api/kube/patch/patch.ts'
+import { jsonPatch } from '../../../../src/api/kube/patch/json-patch.ts'
 import { failure, fixture } from './kit.ts'
 
 void t.test('a patch that a server was sent leads to the data it answered', async (t) => {

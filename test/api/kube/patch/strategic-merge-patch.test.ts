@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { Json, JsonObject } from '../../../../src/api/kube/json.ts'
-import { mergeSchemaOf, strategicMergePatch } from '../../../../src/api/kube/patch/patch.ts'
+import { mergeSchemaOf } from '../../../../src/api/kube/patch/merge-schema.ts'
+import { strategicMergePatch } from '../../../../src/api/kube/patch/strategic-merge-patch.ts'
 import { failure, fixture } from './kit.ts'
 
 const pod = mergeSchemaOf({ group: '', kind: 'Pod' })
