@@ -3,8 +3,13 @@ import { objectKind } from '../../api/codec/list.ts'
 import { selectionOf, type Selection } from '../../api/codec/selection.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import { covers } from '../../api/kube/selectors.ts'
-import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
+import { covers, selectorOfName } from '../../api/kube/selectors.ts'
+import {
+  compareVersions,
+  newestVersion,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../api/kube/resource-version.ts'
 import { namesObjects, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey } from './keys.ts'
@@ -55,12 +60,18 @@ export function widerCollection(
   if (!namesObjects(representation)) return undefined
   const selection = selectionOf(requested.gvr, requested, representation)
   if (!selection) return undefined
-  const [newest] = store
-    .collections(requested.partition, requested.gvr, requested.namespace)
-    .filter(({ key }) => covers(key, requested))
-    .toSorted(newestFirst)
+  const [newest] = widerCollections(requested, store).toSorted(newestFirst)
   return newest && { representation, ...newest, selection }
 }
+
+/** The stored collections of the same partition that hold all of `requested`. */
+export const widerCollections = (
+  requested: CollectionKey,
+  store: ObjectStore,
+): StoredCollection[] =>
+  store
+    .collections(requested.partition, requested.gvr, requested.namespace)
+    .filter(({ key }) => covers(key, requested))
 
 /** Versions that do not compare count as equal. */
 function newestFirst(a: StoredCollection, b: StoredCollection): number {
@@ -82,4 +93,19 @@ export function storedList(
   const selected = (object: ApiObject): boolean =>
     selection.selects(gvk, representation.encoding, object)
   return { ...stored, batches: mapBatches(stored.batches, (objects) => objects.filter(selected)) }
+}
+
+/** The newest version of the caller's stored collections that would hold the requested object. */
+export function newestCoveringVersion(
+  { representations, identity }: Exchange,
+  { gvr, namespace, name = '' }: ResourceRequest,
+  store: ObjectStore,
+): ResourceVersion | undefined {
+  const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
+  const covering = representations
+    .flatMap((representation) =>
+      store.collections({ identity, representation: representation.key }, gvr, namespace),
+    )
+    .filter(({ key }) => covers(key, named))
+  return newestVersion(covering.map(({ resourceVersion }) => resourceVersion))
 }

@@ -11,9 +11,8 @@ import { documentKeys, memberKey, objectKey } from './keys.ts'
 import { offlineList } from './offline-list.ts'
 import { withAge, withStaleness } from './staleness.ts'
 import type { ObjectStore, StoredCollection, StoredDocument, StoredObject } from '../store/store.ts'
-import { newestCoveringVersion } from './covering-version.ts'
 import type { OverlayKey, StatusOverlays } from './status-overlays.ts'
-import { coveringCollection } from './covering-collection.ts'
+import { coveringCollection, newestCoveringVersion } from './covering-collection.ts'
 
 /**
  * The 503 for what the cache does not hold. It has no Retry-After: client-go repeats a 503 with

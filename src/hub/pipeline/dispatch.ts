@@ -13,9 +13,8 @@ import {
 } from '../../api/kube/resource-version.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { objectKey } from '../answers/keys.ts'
-import { newestCoveringVersion } from '../answers/covering-version.ts'
 import { answerLocally, type OfflineParts } from '../answers/offline.ts'
-import { coveringCollection } from '../answers/covering-collection.ts'
+import { coveringCollection, newestCoveringVersion } from '../answers/covering-collection.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import {
   CredentialsRefused,

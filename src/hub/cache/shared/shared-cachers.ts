@@ -15,8 +15,11 @@ import { listReply, objectReply } from '../../answers/replies.ts'
 import { refuseNewerGet } from '../../answers/requested-version.ts'
 import { collectionKey, objectKey } from '../../answers/keys.ts'
 import { offlineList } from '../../answers/offline-list.ts'
-import { storedList, type CoveringCollection } from '../../answers/covering-collection.ts'
-import { newestCoveringVersion } from '../../answers/covering-version.ts'
+import {
+  newestCoveringVersion,
+  storedList,
+  type CoveringCollection,
+} from '../../answers/covering-collection.ts'
 import { withStaleness } from '../../answers/staleness.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import type { AccessReviews } from './access-reviews.ts'

@@ -3,12 +3,12 @@ import type { Exchange } from '../../../http/exchange/exchange.ts'
 import type { RequestCredentials } from '../../../http/exchange/own-request.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import { newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
-import { covers } from '../../../api/kube/selectors.ts'
 import type { Representation } from '../../../api/request/representation.ts'
 import { areValidListOptions } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
+import { widerCollections } from '../../answers/covering-collection.ts'
 import { collectionKey, selectorsOf } from '../../answers/keys.ts'
-import type { CollectionKey, ObjectStore } from '../../store/store.ts'
+import type { ObjectStore } from '../../store/store.ts'
 import { requestCredentialsOf } from '../cacher/request-credentials.ts'
 import { recordable } from '../policy.ts'
 import type { WatchSelection } from '../cacher/cache-watcher.ts'
@@ -81,15 +81,10 @@ export function lastObservedOf(
     collectionKey(exchange, info, representation),
   )
   const own = keys.map((key) => store.version(key)).filter((version) => version !== undefined)
-  const observed = own.length > 0 ? own : keys.flatMap((key) => versionsOfWider(key, store))
-  return newestVersion(observed)
+  if (own.length > 0) return newestVersion(own)
+  const wider = keys.flatMap((key) => widerCollections(key, store))
+  return newestVersion(wider.map((each) => each.resourceVersion))
 }
-
-const versionsOfWider = (narrow: CollectionKey, store: ObjectStore): string[] =>
-  store
-    .collections(narrow.partition, narrow.gvr, narrow.namespace)
-    .filter(({ key }) => covers(key, narrow))
-    .map((wider) => wider.resourceVersion)
 
 export const takesBookmarks = ({ info }: SharedRead): boolean =>
   isTrue(info.query.get('allowWatchBookmarks'))
