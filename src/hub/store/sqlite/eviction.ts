@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
-import type { Evicted, EvictedKind, EvictionStep } from './eviction-step.ts'
+import type { Evicted, EvictedKind, EvictionStep } from './messages.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
 import { bodyReference } from './object-row.ts'
 import {

@@ -1,8 +1,7 @@
 import { elapsed } from '../../../base/clock.ts'
 import { qualifiedName, type NamedObject } from '../named-object.ts'
-import type { EvictedKind, EvictionStep } from './eviction-step.ts'
 import type { CollectionAddress } from './address.ts'
-import type { Evict } from './messages.ts'
+import type { Evict, EvictedKind, EvictionStep } from './messages.ts'
 import type { Write } from './write-queue.ts'
 
 /**

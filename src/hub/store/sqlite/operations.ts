@@ -2,7 +2,6 @@ import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import { EventOperations } from './event-operations.ts'
 import { Eviction } from './eviction.ts'
-import type { EvictionStep } from './eviction-step.ts'
 import { isChange, isDamaged, type DamagedParameters } from './object-row.ts'
 import { IdleIdentities } from './idle-identities.ts'
 import { ListOperations } from './list-operations.ts'
@@ -12,6 +11,7 @@ import {
   type Apply,
   type Displaced,
   type Evict,
+  type EvictionStep,
   type Forget,
   type Operation,
   type Put,

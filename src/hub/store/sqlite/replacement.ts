@@ -12,10 +12,9 @@ import {
   type Entry,
 } from './collection-state.ts'
 import { pack, type CommitList, type Operation } from './messages.ts'
-import { rowBytes } from './quotas.ts'
+import { hasQuota, rowBytes } from './quotas.ts'
 import type { Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
-import type { Staging } from './staging.ts'
 import { isAtLeast, newest } from './versions.ts'
 import type { WriteQueue } from './write-queue.ts'
 
@@ -289,3 +288,35 @@ const isSameHead = (before: CollectionVersion | undefined, next: CollectionVersi
   before.gvk.kind === next.gvk.kind &&
   before.gvk.version === next.gvk.version &&
   before.gvk.group === next.gvk.group
+
+/**
+ * Counts the staged bytes of each identity. Staged objects cannot be evicted, and a caller that
+ * reads many lists slowly must not fill the store with them.
+ */
+export class Staging {
+  readonly #maxBytes: number
+  readonly #bytes = new Map<string, number>()
+
+  /** `maxBytes`: of one identity. */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** Throws a `StoreFailure` where the identity has too much staged. */
+  add(identity: string, bytes: number): void {
+    const staged = (this.#bytes.get(identity) ?? 0) + bytes
+    if (hasQuota(identity) && staged > this.#maxBytes) {
+      throw new StoreFailure(
+        `the lists in progress of ${identity} take more than ${this.#maxBytes} bytes`,
+      )
+    }
+    this.#bytes.set(identity, staged)
+  }
+
+  /** They became members, or were given up. */
+  remove(identity: string, bytes: number): void {
+    const left = (this.#bytes.get(identity) ?? 0) - bytes
+    if (left > 0) this.#bytes.set(identity, left)
+    else this.#bytes.delete(identity)
+  }
+}

@@ -1,20 +1,22 @@
 import { latest } from '../../../base/clock.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
-import type {
-  Partition,
-  CollectionKey,
-  StoredCollection,
-  ObjectKey,
-  StoredList,
-  StoredObject,
+import {
+  StoreFailure,
+  type Partition,
+  type CollectionKey,
+  type StoredCollection,
+  type ObjectKey,
+  type StoredList,
+  type StoredObject,
 } from '../store.ts'
 import { addressOf, keyOf, scopeOf, type CollectionAddress, type ScopeKey } from './address.ts'
-import type { Bodies } from './bodies.ts'
 import type { Collections } from './collections.ts'
+import type { Connection } from './connection.ts'
 import type { Damage } from './damage.ts'
 import type { Reads } from './reads.ts'
 import { isRecent } from './recent.ts'
+import type { ObjectRow } from './object-row.ts'
 import { BatchReader } from './batch-reader.ts'
 import type { Snapshots } from './snapshots.ts'
 import {
@@ -25,6 +27,32 @@ import {
   type ObjectStates,
 } from './object-states.ts'
 import { mayFollow } from './versions.ts'
+
+/** Reads the bodies of objects. Leaves damaged ones out, and reports them. */
+export class Bodies {
+  readonly #connection: Connection
+  readonly #damage: Damage
+
+  constructor(connection: Connection, damage: Damage) {
+    this.#connection = connection
+    this.#damage = damage
+  }
+
+  /** In the order given. Throws what SQLite throws. */
+  of(reads: Reads, scope: ScopeKey, wanted: readonly ObjectRow[]): readonly ApiObject[] {
+    return reads.bodies(scope, wanted, (stored) => this.#damage.object(scope, stored))
+  }
+
+  /**
+   * Reads a batch of a list whose first batches were sent already: throws a `StoreFailure` where it
+   * cannot be read.
+   */
+  batch(scope: ScopeKey, batch: readonly ObjectRow[]): readonly ApiObject[] {
+    const objects = this.#connection.read((reads) => this.of(reads, scope, batch))
+    if (!objects) throw new StoreFailure('the other objects of the list cannot be read')
+    return objects
+  }
+}
 
 export interface ViewParts {
   readonly collections: Collections

@@ -1,7 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { StoreFailure } from '../store.ts'
-import type { EvictionStep } from './eviction-step.ts'
-import type { Displaced, GroupDone, OperationGroup, Operation } from './messages.ts'
+import type { Displaced, EvictionStep, GroupDone, OperationGroup, Operation } from './messages.ts'
 import type { Snapshots } from './snapshots.ts'
 
 /** Bytes that may wait for the writer before further list batches have to wait, too. */

@@ -2,7 +2,7 @@ import t from 'tap'
 import * as resources from '../../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { nodeIdentity, sharedIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
-import type { EvictedKind } from '../../../../src/hub/store/sqlite/eviction-step.ts'
+import type { EvictedKind } from '../../../../src/hub/store/sqlite/messages.ts'
 import type { Partition, CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
 import { tokenResource } from '../../../../src/hub/store/token-name.ts'
 import {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
-import type { EvictedKind } from '../../../../src/hub/store/sqlite/eviction-step.ts'
+import type { EvictedKind } from '../../../../src/hub/store/sqlite/messages.ts'
 import type { Partition, CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
 import {
   collection,
