@@ -194,17 +194,28 @@ const bogusTokens: Tactic = {
     }),
 }
 
-/** Each of them a buffer of Node's own; few bodies show whether these are kept. */
+/** As much as one read takes; each of them costs microseconds, and is a buffer of Node's own. */
 const tinyChunks = '1\r\na\r\n'.repeat(10_000)
 
 const tinyBodies: Tactic = {
   name: 'bodies in chunks of a byte',
   attack: ({ plainPort }, count, signal) =>
-    atRate({ perSecond: 0.5, atOnce: 32 }, signal, async () => {
+    atRate({ perSecond: 5, atOnce: 32 }, signal, async () => {
       const token = `Authorization: Bearer ${randomBytes(24).toString('base64url')}\r\n`
       const post = `POST /api/v1/namespaces/seed/configmaps HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n${token}\r\n`
       await exchange(plain(plainPort), post + tinyChunks, 10_000, count)
     }),
+}
+
+/** Far more than a connection may have ahead of their answers. */
+const aheadOfAnswers = get('/api/v1/pods').repeat(5_000)
+
+const pipelined: Tactic = {
+  name: 'requests far ahead of their answers',
+  attack: ({ plainPort }, count, signal) =>
+    atRate({ perSecond: 5, atOnce: 32 }, signal, () =>
+      exchange(plain(plainPort), aheadOfAnswers, 10_000, count),
+    ),
 }
 
 /** As a component whose answers are recorded. */
@@ -237,5 +248,6 @@ export const tactics: readonly Tactic[] = [
   heldConnections,
   bogusTokens,
   tinyBodies,
+  pipelined,
   cacheFilling,
 ]
