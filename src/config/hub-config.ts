@@ -53,7 +53,6 @@ export interface StartConfig {
   /** `undefined`: the limit of the process's control group. */
   readonly memoryLimitBytes: number | undefined
   readonly minRequestTimeoutMs: number
-  readonly kubeletHealthGracePeriodMs: number
 }
 
 /**
@@ -156,7 +155,6 @@ export function startConfigOf(
     },
     memoryLimitBytes: bytesOf(values['memory-limit']),
     minRequestTimeoutMs: values['min-request-timeout'],
-    kubeletHealthGracePeriodMs: values['kubelet-health-grace-period'],
   })
 }
 

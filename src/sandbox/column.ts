@@ -6,7 +6,7 @@ import type { KubeObject } from './object.ts'
 /** One column of a Table, and how a row gets its cell. */
 export interface Column {
   readonly name: string
-  readonly type: 'string' | 'integer' | 'date'
+  readonly type: 'string'
   readonly format: string
   readonly description: string
   /** 0: always shown; 1: added by `kubectl get -o wide`. */
@@ -21,8 +21,14 @@ export const column = (
   cell: Column['cell'],
   priority = 0,
   description = '',
-  type: Column['type'] = 'string',
-): Column => ({ name, type, format: name === 'Name' ? 'name' : '', description, priority, cell })
+): Column => ({
+  name,
+  type: 'string',
+  format: name === 'Name' ? 'name' : '',
+  description,
+  priority,
+  cell,
+})
 
 /** Reads the text at a path; `none` where there is none. */
 export const text =

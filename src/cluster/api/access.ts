@@ -45,7 +45,7 @@ export class ApiAccess implements AsyncDisposable {
    * Reads the credentials again where they are due, or where `refused` says that the API server no
    * longer accepts them.
    */
-  async transport(refused = false): Promise<Transport> {
+  async transport(refused: boolean): Promise<Transport> {
     const current = this.#current
     if (current && !refused && elapsed() - current.at < refreshMs) return current.transport
     const options: RequestOptions = {}

@@ -81,17 +81,8 @@ export class PoolController implements AsyncDisposable {
     void Promise.all([this.#pools.listed, this.#nodes.listed]).then(() => this.#start())
   }
 
-  /** Whether everything has been listed, so that something is done. */
-  get started(): boolean {
-    return this.#started
-  }
-
   get nodes(): ReadonlyMap<string, NodeFacts> {
     return this.#nodes.items
-  }
-
-  get pools(): ReadonlyMap<string, NodePool> {
-    return this.#pools.items
   }
 
   /** Nodes for which the label is withheld, with some of the pods that it is withheld for. */
