@@ -3,7 +3,7 @@ import { valueAt, listAt, objectAt, textAt } from '../api/kube/json-at.ts'
 import { messageOf } from '../config/settings.ts'
 import { ofVersion } from './admission/json-patch.ts'
 import type { ApiServer } from './api/api-server.ts'
-import { isConflict } from './api/failure.ts'
+import { againOnConflict, isConflict } from './api/failure.ts'
 import { nodesFinalizer } from './controller/reconcile.ts'
 import { poolDefinitionPath, poolsPath } from './pools.ts'
 
@@ -318,7 +318,8 @@ export async function giveBack(api: ApiServer, namespace: string): Promise<reado
   await tryFinalizers(api, namespace)
   const record = await recorded(api, namespace)
   const said: string[] = []
-  for (const original of record?.originals ?? []) said.push(...(await returned(api, original)))
+  for (const original of record?.originals ?? [])
+    said.push(...(await againOnConflict(() => returned(api, original))))
   said.push(...(await withoutFinalizers(api)))
   if (record !== undefined)
     await api.call({ method: 'DELETE', path: `${recordPath(namespace)}/${recordName}` })

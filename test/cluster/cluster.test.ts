@@ -9,7 +9,7 @@ import { ownVersion } from '../../src/base/own-version.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { startCluster, type Cluster } from '../../src/cluster/cluster.ts'
 import type { ClusterConfig } from '../../src/config/cluster-config.ts'
-import { giveBack } from '../../src/cluster/take-over.ts'
+import { giveBack, takeOver } from '../../src/cluster/take-over.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../../src/api/kube/json-at.ts'
 import { nodePoolLabel, nodePools } from '../../src/api/kube/node-pool.ts'
@@ -414,6 +414,24 @@ void t.test(
     t.strictSame(await giveBack(cluster.api, 'kube-system'), [])
   },
 )
+
+void t.test('what is written meanwhile does not keep back what is given back', async (t) => {
+  const cluster = await prepared(t)
+  const { sandbox } = cluster
+  const { before: look } = withYurtManager(cluster)
+  const before = look()
+  await takeOver(cluster.api, 'kube-system')
+  let first: SeenRequest | undefined
+  using _busy = sandbox.faults.fail(409, (request) => {
+    if (request.method !== 'PATCH' || !request.path.endsWith('/deployments/yurt-manager'))
+      return false
+    first ??= request
+    return request === first
+  })
+  t.equal((await giveBack(cluster.api, 'kube-system')).length, 4)
+  t.ok(first, 'a write of another client came first')
+  t.strictSame(look(), before)
+})
 
 void t.test(
   'stored pools are rewritten first, and older versions leave the list of what is stored',

@@ -44,3 +44,16 @@ export const isNotFound = hasStatus(404)
 export const isConflict = hasStatus(409)
 
 export const isGone = hasStatus(410)
+
+const mostTries = 5
+
+/** Runs `act`, which reads and then writes; again where another client wrote in between. */
+export async function againOnConflict<T>(act: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await act()
+    } catch (cause) {
+      if (!isConflict(cause) || tries >= mostTries) throw cause
+    }
+  }
+}

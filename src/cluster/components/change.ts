@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import { escapeToken, ofVersion } from '../admission/json-patch.ts'
 import type { ApiServer } from '../api/api-server.ts'
-import { ApiFailure, isConflict, isNotFound } from '../api/failure.ts'
+import { againOnConflict, ApiFailure, isNotFound } from '../api/failure.ts'
 import { affinityKeptOff } from './placement.ts'
 import type { ScheduledPod } from './survey.ts'
 import type { Component } from './workload.ts'
@@ -66,26 +66,20 @@ function annotated(workload: JsonObject, before: string): JsonObject[] {
   return [{ op: 'add', path: annotationPath, value: before }]
 }
 
-async function written(
+function written(
   api: ApiServer,
   component: Component,
   patchOf: (workload: JsonObject) => readonly JsonObject[] | Exclude<ChangeOutcome, 'changed'>,
 ): Promise<ChangeOutcome> {
   const path = pathOf(component)
-  for (let tries = 1; ; tries++) {
+  return againOnConflict(async () => {
     const workload = await api.get(path)
     const patch = workload === undefined ? 'nothing to change' : patchOf(workload)
     if (typeof patch === 'string') return patch
-    try {
-      await api.patch(path, 'json', [
-        ofVersion(textAt(workload, 'metadata', 'resourceVersion')),
-        ...patch,
-      ])
-      return 'changed'
-    } catch (cause) {
-      if (!isConflict(cause) || tries >= 5) throw cause
-    }
-  }
+    const version = ofVersion(textAt(workload, 'metadata', 'resourceVersion'))
+    await api.patch(path, 'json', [version, ...patch])
+    return 'changed'
+  })
 }
 
 /** How often the rollout of a component is checked. */
