@@ -11,12 +11,11 @@ import type {
 import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
-import { clientCollectionOf } from './client-collection.ts'
 import { filteredList, notedList } from './filtered-list.ts'
 import type { FilterParts } from './filter-parts.ts'
 import { stateOf } from './filtered-watch.ts'
 import { chainForPartial } from './partial-objects.ts'
-import { resumedWatch } from './resumed-watch.ts'
+import { clientCollectionOf, resumedWatch } from './resumed-watch.ts'
 import { prepareFilters } from './prepare-filters.ts'
 import { mayContainObjects, decodeObjects } from './decode-objects.ts'
 

@@ -16,7 +16,6 @@ import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-v
 import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
 import { answerHeaders } from '../answers/replies.ts'
-import { clientCollectionOf } from './client-collection.ts'
 import {
   expiredEvent,
   FilteredWatch,
@@ -27,6 +26,9 @@ import {
 import type { FilterParts } from './filter-parts.ts'
 import { chainForPartial } from './partial-objects.ts'
 import { decodeWatch } from './decode-watch.ts'
+import { provenIdentity } from '../../http/exchange/proven.ts'
+import { MalformedSelector } from '../../api/kube/selectors.ts'
+import { selectorsOf } from '../answers/keys.ts'
 
 /**
  * A filtered watch. One that continues from a version at which its client was shown objects under
@@ -181,4 +183,30 @@ function endedByFilters(
     return leave
   }
   return { ...reply, source }
+}
+
+/**
+ * What a client is shown by a list or watch; `undefined` where that is not recorded. An unproven
+ * caller counts under no identity of its own. Metadata and rows of a Table are filtered alike.
+ */
+export function clientCollectionOf(
+  exchange: Exchange,
+  info: ResourceRequest,
+): ClientCollection | undefined {
+  const { component, representations } = exchange
+  const [representation] = representations
+  if (!representation || info.name !== undefined) return undefined
+  try {
+    return {
+      identity: provenIdentity(exchange),
+      component,
+      gvr: info.gvr,
+      namespace: info.namespace,
+      ...selectorsOf(info),
+      ...(representation.projection !== 'object' && { isPartial: true }),
+    }
+  } catch (error) {
+    if (error instanceof MalformedSelector) return undefined
+    throw error
+  }
 }

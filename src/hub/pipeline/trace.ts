@@ -10,7 +10,9 @@ import type {
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { componentOf } from '../../api/request/component.ts'
 import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
-import { trafficLabels } from './traffic.ts'
+import { metered } from '../../http/exchange/sink-wrappers.ts'
+import type { TrafficLabels } from '../../metrics/traffic.ts'
+import type { Forward } from '../upstream/forward.ts'
 
 /** One answer, for logs: neither its query nor its headers, which may hold secrets. */
 export interface AnswerLine {
@@ -88,3 +90,28 @@ export function refusalTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
     )
   }
 }
+
+/** The labels under which the traffic of a request is counted. */
+function trafficLabels({ info, component }: Exchange): TrafficLabels {
+  return {
+    verb: info.verb,
+    resource: info.isResource ? info.gvr.resource : '',
+    subresources: (info.isResource ? info.subresource : undefined) ?? '',
+    client: component,
+  }
+}
+
+/**
+ * The same forwarder; it counts the bytes of answers as they arrive, so that a watch counts while
+ * it lasts.
+ */
+export const countingBytes =
+  (forward: Forward, metrics: HubMetrics): Forward =>
+  async (exchange, options) => {
+    const reply = await forward(exchange, options)
+    const traffic = metrics.traffic(trafficLabels(exchange))
+    return {
+      ...reply,
+      source: metered(reply.source, (bytes) => void (traffic.receivedBytes += bytes)),
+    }
+  }

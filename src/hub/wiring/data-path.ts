@@ -18,8 +18,7 @@ import { clientForward, type ClientForward } from '../pipeline/client-forward.ts
 import { dispatcher, upstreamHandlers, type DispatchParts } from '../pipeline/dispatch.ts'
 import { countingShed, pipeline } from '../pipeline/pipeline.ts'
 import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
-import { countingBytes } from '../pipeline/traffic.ts'
-import type { OnAnswer } from '../pipeline/trace.ts'
+import { countingBytes, type OnAnswer } from '../pipeline/trace.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
@@ -32,9 +31,11 @@ import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
 import { cachersOf } from './cachers.ts'
 import type { RecordedComponents } from './recorded-components.ts'
-import { recorderOf } from './recorder.ts'
 import { sharedCachersOf } from './shared-cachers.ts'
 import { logUnexpected } from './log-failure.ts'
+import { Recorder } from '../cache/recorder.ts'
+import { ownComponent } from '../../api/request/component.ts'
+import { sharedIdentity } from '../../api/request/identity.ts'
 
 interface CloudPathParts {
   readonly config: StartConfig
@@ -92,13 +93,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     memoryLimitBytes: memoryLimit(config),
     onShed: countingShed(metrics),
   })
-  const recorder = recorderOf(store, {
-    recorded: parts.recorded,
-    filters,
-    onUnpacked,
-    metrics,
-    log,
-  })
+  const recorder = recorderOf(parts, onUnpacked)
   const upstream = upstreamHandlers(() => dispatch)
   const dependencies = { cloud, upstream, store, metrics, log }
   const shared = sharedCachersOf(config, live, access, dependencies)
@@ -127,6 +122,38 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const own = dispatcher(alone)
   return { own, sharing: sharing({ cloud, shared }, own), dispatch, clients, shared, cachers }
 }
+
+/**
+ * Records answers to the configured components, those that a filter decodes through the recorder,
+ * and those of shared collections.
+ */
+const recorderOf = (
+  { store, recorded, filters, metrics, log }: CloudPathParts,
+  onUnpacked: OnUnpacked,
+): Recorder =>
+  new Recorder(
+    store,
+    {
+      isRecorded: (exchange) => {
+        const { component } = exchange
+        // The hub reads its own answers through the recorder.
+        if (exchange.identity === sharedIdentity || component === ownComponent) return true
+        return recorded.has(component) || filters.actOn(exchange)
+      },
+      comparesEvents: (exchange) =>
+        exchange.identity === sharedIdentity ||
+        (exchange.comparesEvents?.() ?? filters.actOn(exchange)),
+    },
+    {
+      onRecorded: (kind) => metrics.recorded.add({ kind }),
+      onStoreFailure: (err) => log.error({ err }, 'cannot record an answer'),
+      onMalformed: (err, { method, info }) => {
+        metrics.malformed.add()
+        log.warn({ err, method, path: info.path }, 'cannot parse an answer')
+      },
+      onUnpacked,
+    },
+  )
 
 interface ClientPathParts {
   readonly config: StartConfig
