@@ -20,6 +20,7 @@ import {
   StatusError,
   type Status,
 } from '../../api/kube/status.ts'
+import { answerHeaders } from '../answers/replies.ts'
 import { CredentialsRefused, Unreachable } from '../upstream/forward.ts'
 import { MalformedPath } from '../../api/request/request-info.ts'
 import { StoreFailure } from '../store/store.ts'
@@ -30,15 +31,9 @@ import { StoreFailure } from '../store/store.ts'
 function statusReply(status: Status, encoding: Encoding): BodyReply {
   const body = statusBody(encoding, status)
   const retryAfter = status.details?.retryAfterSeconds
-  const headers = new HeaderList([
-    'Cache-Control',
-    'no-cache, private',
-    'Content-Type',
-    mediaType(encoding),
-    ...(retryAfter === undefined ? [] : ['Retry-After', String(retryAfter)]),
-    'Content-Length',
-    String(body.byteLength),
-  ])
+  const head = answerHeaders(mediaType(encoding))
+  const retried = retryAfter === undefined ? head : head.with('Retry-After', String(retryAfter))
+  const headers = retried.with('Content-Length', String(body.byteLength))
   return { kind: 'body', from: 'hub', status: status.code, headers, body }
 }
 
