@@ -9,7 +9,6 @@ import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnexpected } from './failures.ts'
 import type { FilterParts } from './filter-parts.ts'
 import { withFilters } from './filters.ts'
-import { withFilterInputs, type EnsureInputs } from './filter-inputs.ts'
 import { withDeadline } from './deadline.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { SlowWatches } from './slow-watches.ts'
@@ -174,3 +173,21 @@ function withIdentity(rules: AuthenticationRules) {
       })
     }
 }
+
+/**
+ * Requests the inputs that the filters of an exchange need. `undefined`: there is nothing to wait
+ * for; otherwise resolves soon, whether they are known or not.
+ */
+export type EnsureInputs = (exchange: Exchange) => Promise<void> | undefined
+
+/**
+ * Lets a request wait briefly for filter inputs that were never known: an earlier answer would
+ * change at once.
+ */
+const withFilterInputs =
+  (learn: EnsureInputs) =>
+  (next: Handler<Exchange>): Handler<Exchange> =>
+  (exchange) => {
+    const learning = learn(exchange)
+    return learning ? learning.then(() => next(exchange)) : next(exchange)
+  }

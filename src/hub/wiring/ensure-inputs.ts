@@ -1,4 +1,4 @@
-import type { EnsureInputs } from '../pipeline/filter-inputs.ts'
+import type { EnsureInputs } from '../pipeline/pipeline.ts'
 import type { EnabledFilters } from './filters.ts'
 import type { ReachableAddress } from './hub-address.ts'
 import type { FilterInputs } from './inputs.ts'
