@@ -51,3 +51,11 @@ export interface Cursor extends Element {
    */
   json(path: Path): Json | undefined
 }
+
+/**
+ * A path or value that an object of its kind cannot have, or of a kind without a known schema: a
+ * mistake in a filter.
+ */
+export class PathError extends Error {
+  readonly code = 'PATH_ERROR'
+}

@@ -3,7 +3,7 @@ import { cursorOf, type Cursor, type Path } from '../../../src/api/codec/cursor.
 import { applyEdits, type Edit } from '../../../src/api/codec/edit.ts'
 import { MalformedBody } from '../../../src/api/codec/malformed-body.ts'
 import { objectBody, readObject } from '../../../src/api/codec/object.ts'
-import { PathError } from '../../../src/api/codec/path-error.ts'
+import { PathError } from '../../../src/api/codec/element.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { corpus } from '../corpus.ts'

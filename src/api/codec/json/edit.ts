@@ -1,7 +1,6 @@
 import type { GVK } from '../../kube/gvk.ts'
-import type { Path } from '../element.ts'
+import { PathError, type Path } from '../element.ts'
 import type { Edit, EditValue, ElementChange } from '../change.ts'
-import { PathError } from '../path-error.ts'
 import { JsonElement } from './cursor.ts'
 import { elementsOf, membersNamed, membersOf, rowObject, type Span } from './locate.ts'
 import { skipSpace, valueEnd } from './members.ts'

@@ -1,4 +1,4 @@
-import { PathError } from '../path-error.ts'
+import { PathError } from '../element.ts'
 import { Members, skipSpace, valueEnd, memberName } from './members.ts'
 
 const rows = memberName('rows')

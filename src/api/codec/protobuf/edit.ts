@@ -1,7 +1,6 @@
 import type { GVK } from '../../kube/gvk.ts'
-import type { Path } from '../element.ts'
+import { PathError, type Path } from '../element.ts'
 import type { Edit, ElementChange } from '../change.ts'
-import { PathError } from '../path-error.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { ProtobufElement } from './cursor.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'

@@ -1,6 +1,6 @@
 import type { GVK } from '../../kube/gvk.ts'
 import { isPartial } from '../partial.ts'
-import { PathError } from '../path-error.ts'
+import { PathError } from '../element.ts'
 import {
   partialObjectMetadata,
   schemaOf,

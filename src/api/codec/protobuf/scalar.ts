@@ -1,6 +1,5 @@
 import type { EditValue } from '../change.ts'
-import type { Scalar } from '../element.ts'
-import { PathError } from '../path-error.ts'
+import { PathError, type Scalar } from '../element.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { fieldNamed, messageOf } from './field-path.ts'
 import { textOf, type Occurrence } from './values.ts'

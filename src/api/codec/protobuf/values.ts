@@ -1,4 +1,4 @@
-import { PathError } from '../path-error.ts'
+import { PathError } from '../element.ts'
 import type { Field, FieldType } from '../schema/schema.ts'
 import { Fields, lengthType, varintType } from './wire.ts'
 

@@ -1,6 +1,6 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
 import type { Path } from '../../../api/codec/cursor.ts'
-import { PathError } from '../../../api/codec/path-error.ts'
+import { PathError } from '../../../api/codec/element.ts'
 import { absent, type Evaluation } from './evaluation.ts'
 import { functions, methods, type KnownFunction } from './functions.ts'
 import { isEqual, operators } from './operators.ts'

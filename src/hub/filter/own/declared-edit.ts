@@ -1,6 +1,6 @@
 import type { Cursor, Path } from '../../../api/codec/cursor.ts'
 import { applyEdits, type Edit, type EditValue } from '../../../api/codec/edit.ts'
-import { PathError } from '../../../api/codec/path-error.ts'
+import { PathError } from '../../../api/codec/element.ts'
 import { isList, isObject, type Json } from '../../../api/kube/json.ts'
 import type { VariableValues } from '../cel/evaluation.ts'
 import type { Program } from '../cel/program.ts'
