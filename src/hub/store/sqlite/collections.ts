@@ -52,9 +52,7 @@ export class Collections {
 
   /** The number of collections with a failed write and no complete list since. */
   get unfit(): number {
-    let count = 0
-    for (const state of this.#states.values()) if (state.unfit) count++
-    return count
+    return [...this.#states.values()].filter((state) => state.unfit).length
   }
 
   hasDamage(address: CollectionAddress): boolean {

@@ -56,30 +56,20 @@ export class Evictor {
   overQuota(identity: string): void {
     if (this.#beyondQuota.has(identity)) return
     this.#beyondQuota.add(identity)
-    void this.#makeOf(identity)
+    void this.#make(identity)
       .catch(() => undefined)
       .finally(() => this.#beyondQuota.delete(identity))
   }
 
-  async #makeOf(identity: string): Promise<void> {
-    const counts = new Map<EvictedKind, number>()
-    try {
-      for (let steps = 0, more = true; more && steps < mostSteps; steps += 1) {
-        const step = await this.#step(() => ({ kind: 'evict', of: identity }))
-        more = step.more
-        if (step.evicted) counts.set('quota', (counts.get('quota') ?? 0) + step.evicted.count)
-      }
-    } finally {
-      if (counts.size > 0) this.#parts.onEvicted(counts, identity)
-    }
-  }
-
-  async #make(): Promise<void> {
+  /** `of`: an identity beyond its quota; absent: whatever is least needed. */
+  async #make(of?: string): Promise<void> {
     const counts = new Map<EvictedKind, number>()
     try {
       let last = false
       for (let steps = 0, more = true; more && steps < mostSteps; steps += 1) {
-        const step = await this.#step(() => this.#least(last))
+        const step = await this.#step(() =>
+          of === undefined ? this.#least(last) : { kind: 'evict', of },
+        )
         more = step.more || (step.exhausted === true && !last)
         last ||= step.exhausted === true
         if (step.evicted) {
@@ -90,7 +80,7 @@ export class Evictor {
         if (step.exhausted && !more) this.#notBefore = elapsed() + restMs
       }
     } finally {
-      if (counts.size > 0) this.#parts.onEvicted(counts)
+      if (counts.size > 0) this.#parts.onEvicted(counts, of)
     }
   }
 

@@ -47,9 +47,7 @@ export class FreeRows {
   }
 
   get bytes(): number {
-    let bytes = 0
-    for (const [room, ids] of this.#byRoom) bytes += room * ids.length
-    return bytes
+    return this.#byRoom.entries().reduce((bytes, [room, ids]) => bytes + room * ids.length, 0)
   }
 
   committed(): void {
