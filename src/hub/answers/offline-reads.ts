@@ -10,7 +10,7 @@ import { refusalOfNewer, refuseNewerGet } from './requested-version.ts'
 import { documentKeys, memberKey, objectKey } from './keys.ts'
 import { offlineList } from './offline-list.ts'
 import { withAge, withStaleness } from './staleness.ts'
-import type { ObjectStore, StoredCollection, StoredDocument, StoredObject } from '../store/store.ts'
+import type { ObjectStore, StoredCollection, StoredObject } from '../store/store.ts'
 import type { OverlayKey, StatusOverlays } from './status-overlays.ts'
 import { coveringCollection, newestCoveringVersion } from './covering-collection.ts'
 
@@ -143,8 +143,8 @@ export function localList(
  * preferred representation that is stored.
  */
 export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply {
-  let found: StoredDocument | undefined
-  for (const key of documentKeys(exchange)) if ((found = store.document(key))) break
+  const keys = documentKeys(exchange).values()
+  const found = keys.map((key) => store.document(key)).find((document) => document !== undefined)
   if (!found) throw neverCached()
   return {
     kind: 'body',

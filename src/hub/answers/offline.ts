@@ -41,19 +41,16 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
       return localObject(exchange, info, store, parts.overlays)
     case 'list':
       return localList(exchange, info, store, parts.overlays)
-    case 'watch':
+    case 'watch': {
       if (info.name !== undefined) throw neverCached()
       if (beginsWithState(info)) {
         parts.overlays.resetShown({ identity: exchange.identity, gvr: info.gvr })
       }
-      return watched(exchange, info, parts)
+      const reply = parts.watch(exchange, info)
+      if (!reply) throw neverCached()
+      return reply
+    }
   }
-}
-
-function watched(exchange: Exchange, info: ResourceRequest, { watch }: OfflineParts): WatchReply {
-  const reply = watch(exchange, info)
-  if (!reply) throw neverCached()
-  return reply
 }
 
 /** Whether a watch begins with all objects, which it shows without overlays. */

@@ -4,8 +4,7 @@ import type { Variable } from '../cel/compile.ts'
 import type { VariableValues } from '../cel/evaluation.ts'
 import { compile, type Program } from '../cel/program.ts'
 import { Failure, typeOf } from '../cel/value.ts'
-import type { Cursor, Edit } from '../filter.ts'
-import type { Filter, FilterDefinition, FilterRule } from '../filter.ts'
+import type { Cursor, Edit, Filter, FilterDefinition } from '../filter.ts'
 import {
   constantOf,
   editFor,
@@ -161,29 +160,12 @@ class Declaration {
     const when = this.#expression(fields['when'], ['bool'], objects, this.#location.in('when'))
     const then = this.#then(fields['then'], objects)
     if (!when || !then || this.#location.mistakes > mistakes) return undefined
-    return this.#definition(
-      isOfResources(objects),
-      fields['name'] as string,
-      rule,
-      onError as 'pass' | 'withhold',
-      when,
-      then,
-    )
-  }
-
-  #definition(
-    applies: (cursor: Cursor) => boolean,
-    name: string,
-    { components, group, resources, verbs }: FilterRule,
-    onError: 'pass' | 'withhold',
-    when: Program,
-    then: 'withhold' | readonly DeclaredEdit[],
-  ): FilterDefinition {
+    const applies = isOfResources(objects)
     const needs = [...this.#roots]
     return {
-      name,
-      rules: [{ components, group, resources, verbs }],
-      onError,
+      name: fields['name'] as string,
+      rules: [rule],
+      onError: onError as 'pass' | 'withhold',
       needs,
       awaits: needs,
       create: (inputs) => {
