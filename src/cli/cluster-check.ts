@@ -1,6 +1,8 @@
 import { keepProcessAlive } from '../base/clock.ts'
+import { missingPolicies } from '../cluster/admission/policy-support.ts'
 import type { ApiServer } from '../cluster/api/api-server.ts'
-import type { Survey } from '../cluster/components/survey.ts'
+import { apply, evict, revert, rolledOut } from '../cluster/components/change.ts'
+import { survey, type Survey } from '../cluster/components/survey.ts'
 import type { Component } from '../cluster/components/workload.ts'
 import type { CheckConfig } from '../config/cluster-config.ts'
 import { clusterOptions } from '../config/cluster-options.ts'
@@ -22,7 +24,6 @@ export async function checkCluster(
 ): Promise<ExitCode> {
   // Nothing else keeps the process alive between two checks of a rollout.
   using _staying = keepProcessAlive()
-  const { survey } = await import('../cluster/components/survey.ts')
   const found = await survey(api)
   for (const each of config.only)
     if (!found.components.some(({ namespace, name }) => `${namespace}/${name}` === each))
@@ -33,7 +34,6 @@ export async function checkCluster(
       : await judgeAll(api, config, found, terminal)
   for (const { node, remark } of found.nodes) terminal.out(`node ${node}: ${remark}\n`)
   const slipped = await excluded(api, config, found, terminal)
-  const { missingPolicies } = await import('../cluster/admission/policy-support.ts')
   const missed = await missingPolicies(
     (path) => api.get(path),
     clusterOptions['webhook-service'].default,
@@ -90,7 +90,6 @@ async function changed(
   component: Component,
   terminal: Terminal,
 ): Promise<boolean> {
-  const { apply, rolledOut } = await import('../cluster/components/change.ts')
   if ((await apply(api, component)) === 'nothing to change') {
     terminal.out('  nothing could be changed about its affinity\n')
     return true
@@ -111,7 +110,6 @@ async function revertAll(
   { components }: Survey,
   terminal: Terminal,
 ): Promise<number> {
-  const { revert, rolledOut } = await import('../cluster/components/change.ts')
   let left = 0
   for (const component of components.filter((each) => isMeant(config, each))) {
     const outcome = await revert(api, component)
@@ -146,7 +144,6 @@ async function excluded(
       terminal.out(`${what}: excluded from host-network pools, but on ${pod.node}\n`)
       continue
     }
-    const { evict } = await import('../cluster/components/change.ts')
     const outcome = await evict(api, pod)
     if (!outcome.startsWith('not')) left--
     terminal.out(`${what} on ${pod.node}: ${outcome}\n`)

@@ -1,15 +1,13 @@
-import { configFile, logLevel } from './operation-options.ts'
+import { configFile, logLevel, readableFile } from './operation-options.ts'
 import { option, type Option } from './option.ts'
 import * as is from './value.ts'
 
 /** How `nodehub cluster` and its subcommands reach the API server. */
 const access = {
   kubeconfig: option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'API servers',
     help: 'The kubeconfig for the API server. Default in a pod: its service account.',
-    default: undefined,
-    file: true,
   }),
   context: option({
     type: is.optional(is.text('NAME')),
@@ -60,32 +58,24 @@ export const clusterOptions = {
     default: 'nodehub-cluster',
   }),
   'serving-cert': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Webhooks',
     help: 'The serving certificate of the webhooks in PEM, read again when it changes. Default: a certificate of its own authority; both are in a Secret and rotated.',
-    default: undefined,
-    file: true,
   }),
   'serving-key': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Webhooks',
     help: 'Its key.',
-    default: undefined,
-    file: true,
   }),
   'serving-ca': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Webhooks',
     help: 'The CA of --serving-cert, written into the webhook configurations. Without it they are not changed.',
-    default: undefined,
-    file: true,
   }),
   'client-ca': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Webhooks',
     help: "CAs of API servers' client certificates in PEM, read again when they change: an AdmissionReview without such a certificate is answered 401. Default: none is needed.",
-    default: undefined,
-    file: true,
   }),
   'certificate-secret': option({
     type: is.objectName,

@@ -11,3 +11,10 @@ export const configFile = option({
 })
 
 export const logLevel = is.oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal'])
+
+/** An option that names a file, which must be readable. */
+export const readableFile = {
+  type: is.optional(is.text('FILE')),
+  default: undefined,
+  file: true,
+} as const

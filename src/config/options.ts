@@ -1,5 +1,5 @@
 import type { GVR } from '../api/kube/gvk.ts'
-import { configFile, logLevel } from './operation-options.ts'
+import { configFile, logLevel, readableFile } from './operation-options.ts'
 import {
   notImplemented,
   notImplementedUnless,
@@ -69,36 +69,28 @@ export const options = {
     live: true,
   }),
   kubeconfig: option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Credentials',
     live: true,
     help: "The hub's own credentials: certificate, key, CA or token of its current context; read again when it changes.",
-    default: undefined,
-    file: true,
   }),
   'upstream-client-cert': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Credentials',
     live: true,
     help: "Instead of --kubeconfig: the hub's client certificate in PEM, read again when it changes.",
-    default: undefined,
-    file: true,
   }),
   'upstream-client-key': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Credentials',
     live: true,
     help: 'Its key. May be the same file.',
-    default: undefined,
-    file: true,
   }),
   'upstream-ca': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Credentials',
     live: true,
     help: "CAs of the API servers; without it, the system's.",
-    default: undefined,
-    file: true,
   }),
   'bootstrap-mode': option({
     type: is.oneOf(['token', 'kubeletcertificate', 'anonymous']),
@@ -112,25 +104,19 @@ export const options = {
     ),
   }),
   'client-ca': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Credentials',
     help: 'CAs of clients of the TLS proxy. Default: the CAs of the API servers.',
-    default: undefined,
-    file: true,
   }),
   'serving-cert': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Credentials',
     help: "The serving certificate of the TLS proxy in PEM, read again when it changes. Default: a certificate of the hub's own authority, whose certificate is <root-dir>/pki/ca.crt.",
-    default: undefined,
-    file: true,
   }),
   'serving-key': option({
-    type: is.optional(is.text('FILE')),
+    ...readableFile,
     group: 'Credentials',
     help: 'Its key.',
-    default: undefined,
-    file: true,
   }),
   'bind-address': option({
     type: is.address,

@@ -151,7 +151,7 @@ export class Endpoint {
       else if (fault.kind === 'reset') resetConnection(request)
     }
     if (socket.destroyed) return
-    answerUpgrade(api, request, seen, socket, head, certificateUser(request.socket))
+    answerUpgrade(api, { request, seen, socket, head }, certificateUser(request.socket))
   }
 
   #see(request: IncomingMessage): { seen: SeenRequest; over: AbortController } {

@@ -17,22 +17,24 @@ import type { SeenRequest } from './requests.ts'
 import type { User } from './users.ts'
 import { ChannelStream } from './websocket.ts'
 
+/** A request to change the protocol of its connection. */
+interface Upgrade {
+  readonly request: IncomingMessage
+  readonly seen: SeenRequest
+  readonly socket: Duplex
+  /** What came after the request. */
+  readonly head: Buffer
+}
+
 const upgraded = new Set(['exec', 'attach', 'portforward'])
 
 /**
  * Answers a request to change the protocol of its connection: exec, attach and port-forward of
  * pods.
  */
-export function answerUpgrade(
-  api: Api,
-  request: IncomingMessage,
-  seen: SeenRequest,
-  socket: Duplex,
-  head: Buffer,
-  certified: User | undefined,
-): void {
+export function answerUpgrade(api: Api, upgrade: Upgrade, certified: User | undefined): void {
   try {
-    const { info } = admit(api, seen, certified)
+    const { info } = admit(api, upgrade.seen, certified)
     if (!info.isResource || info.gvr.resource !== 'pods' || !upgraded.has(info.subresource ?? '')) {
       throw new StatusError(methodNotAllowed())
     }
@@ -40,33 +42,23 @@ export function answerUpgrade(
     if (!pods || !api.registry.find(pods, info.namespace, info.name ?? '')) {
       throw new StatusError(notFound({ group: '', resource: 'pods', name: info.name ?? '' }))
     }
-    switchProtocol(request, seen, socket, head)
+    switchProtocol(upgrade)
   } catch (cause) {
-    refuse(socket, statusOf(cause))
+    refuse(upgrade.socket, statusOf(cause))
   }
 }
 
-function switchProtocol(
-  request: IncomingMessage,
-  seen: SeenRequest,
-  socket: Duplex,
-  head: Buffer,
-): void {
-  const protocol = String(request.headers['upgrade'] ?? '').toLowerCase()
-  if (protocol === 'websocket') openWebSocket(request, seen, socket, head)
-  else if (protocol.startsWith('spdy/')) openSpdy(request, socket, head)
+function switchProtocol(upgrade: Upgrade): void {
+  const protocol = String(upgrade.request.headers['upgrade'] ?? '').toLowerCase()
+  if (protocol === 'websocket') openWebSocket(upgrade)
+  else if (protocol.startsWith('spdy/')) openSpdy(upgrade)
   else throw new StatusError(badRequest(`unable to upgrade: unknown protocol ${protocol}`))
 }
 
 const known = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'v2.portforward.k8s.io']
 
 /** RFC 6455 section 4.2.2. */
-function openWebSocket(
-  request: IncomingMessage,
-  seen: SeenRequest,
-  socket: Duplex,
-  head: Buffer,
-): void {
+function openWebSocket({ request, seen, socket, head }: Upgrade): void {
   const key = request.headers['sec-websocket-key']
   if (typeof key !== 'string' || request.headers['sec-websocket-version'] !== '13') {
     throw new StatusError(badRequest('unable to upgrade: websocket handshake is malformed'))
@@ -141,7 +133,7 @@ function finish(stream: ChannelStream, code: number): void {
 /**
  * Accepts the upgrade and echoes all bytes: enough for a proxy, which does not parse them either.
  */
-function openSpdy(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+function openSpdy({ request, socket, head }: Upgrade): void {
   const offered = String(request.headers['x-stream-protocol-version'] ?? '')
   const first = offered.split(',')[0]?.trim()
   socket.write(

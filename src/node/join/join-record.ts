@@ -1,4 +1,8 @@
-import type { HubRunner } from './hub-files.ts'
+import { posix } from 'node:path'
+import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { hubPaths, type HubRunner } from './hub-files.ts'
+import { keptPortsFile } from './kept-ports.ts'
+import { loopbackName } from './loopback.ts'
 import type { RemovedFlags } from './kubelet-flags.ts'
 import type { Rights } from './node-files.ts'
 
@@ -28,3 +32,134 @@ export interface JoinedNode {
   /** The kubelet's original kubeconfig: how to reach an API server without the hub. */
   readonly kubeletKubeconfig: string
 }
+
+/** The record of a join is malformed: the message says how, as part of a sentence. */
+export class MalformedRecord extends Error {
+  readonly code = 'NOT_UNDERSTOOD'
+}
+
+/**
+ * The record of a join in its text. Throws `MalformedRecord` where anything in it is not as `join`
+ * writes it: by it files of the node are replaced and removed, and half of it is as good as none.
+ */
+export function parseJoinRecord(text: string): JoinRecord {
+  const record = objectOf(parsed(text), 'the whole')
+  if (record['version'] !== 1) throw new MalformedRecord('it is of another release of nodehub')
+  const { hostNetwork } = record
+  if (typeof hostNetwork !== 'boolean')
+    throw new MalformedRecord('hostNetwork is not true or false')
+  const paths = {
+    kubeconfig: pathOf(record['kubeconfig'], 'kubeconfig'),
+    kubeletFlags: pathOf(record['kubeletFlags'], 'kubeletFlags'),
+    kubeletKubeconfig: pathOf(record['kubeletKubeconfig'], 'kubeletKubeconfig'),
+  }
+  const files = listOf(record['files'], 'files').map(fileOf)
+  const runBy = runByOf(record)
+  checkFiles(files, [paths.kubeconfig, paths.kubeletFlags, ...hubPaths(runBy)])
+  const taken = objectOf(record['taken'], 'taken')
+  return {
+    version: 1,
+    nodePool: textOf(record['nodePool'], 'nodePool', /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/),
+    hostNetwork,
+    files,
+    folders: listOf(record['folders'], 'folders').map((folder) => folderOf(folder, files)),
+    taken: {
+      ended: listOf(taken['ended'], 'taken.ended').map(flagOf),
+      replaced: listOf(taken['replaced'], 'taken.replaced').map(flagOf),
+    },
+    ...paths,
+    ...runBy,
+  }
+}
+
+function runByOf({ systemd, staticPod }: JsonObject): HubRunner {
+  if (systemd === undefined) return { staticPod: pathOf(staticPod, 'staticPod') }
+  if (systemd !== true) throw new MalformedRecord('systemd is not true')
+  return { systemd }
+}
+
+function parsed(text: string): Json {
+  if (text.trim() === '') throw new MalformedRecord('it is empty')
+  try {
+    return JSON.parse(text) as Json
+  } catch (cause) {
+    // The parser's other messages contain the text itself.
+    const where = /\(line \d+ column \d+\)/.exec(String(cause))?.[0]
+    throw new MalformedRecord(`it is no JSON${where ? ` ${where}` : ''}`)
+  }
+}
+
+/** A join writes these files and no others. */
+function checkFiles(files: readonly RecordedFile[], own: readonly string[]): void {
+  const found = files.map(({ path }) => path)
+  const other = found.find(
+    (path) => ![...own, keptPortsFile].includes(path) && posix.basename(path) !== loopbackName,
+  )
+  if (other !== undefined) throw new MalformedRecord(`join does not write ${JSON.stringify(other)}`)
+  const missing = own.find((path) => !found.includes(path))
+  if (missing !== undefined) throw new MalformedRecord(`files does not have ${missing}`)
+  if (new Set(found).size < found.length) throw new MalformedRecord('files has a path twice')
+}
+
+function fileOf(value: Json, index: number): RecordedFile {
+  const name = `files[${index}]`
+  const file = objectOf(value, name)
+  const written = listOf(file['written'], `${name}.written`)
+  return {
+    path: pathOf(file['path'], `${name}.path`),
+    original: originalOf(file['original'], `${name}.original`),
+    written: written.map((sum) => textOf(sum, `${name}.written`, checksum)),
+  }
+}
+
+function originalOf(value: Json | undefined, name: string): RecordedFile['original'] {
+  if (value === null) return null
+  const original = objectOf(value, name)
+  return {
+    sha256: textOf(original['sha256'], `${name}.sha256`, checksum),
+    mode: numberOf(original['mode'], `${name}.mode`, 0o7777),
+    uid: numberOf(original['uid'], `${name}.uid`, 0xffff_ffff),
+    gid: numberOf(original['gid'], `${name}.gid`, 0xffff_ffff),
+  }
+}
+
+const checksum = /^[0-9a-f]{64}$/
+
+function objectOf(value: Json | undefined, name: string): JsonObject {
+  if (!isObject(value)) throw new MalformedRecord(`${name} is no object`)
+  return value
+}
+
+function listOf(value: Json | undefined, name: string): readonly Json[] {
+  if (!isList(value)) throw new MalformedRecord(`${name} is no list`)
+  return value
+}
+
+function textOf(value: Json | undefined, name: string, form: RegExp): string {
+  if (typeof value !== 'string' || !form.test(value)) {
+    throw new MalformedRecord(`${name} is not as join writes it`)
+  }
+  return value
+}
+
+function numberOf(value: Json | undefined, name: string, most: number): number {
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > most) {
+    throw new MalformedRecord(`${name} is not as join writes it`)
+  }
+  return value
+}
+
+/** Absolute; a zero byte is in none. */
+const pathOf = (value: Json | undefined, name: string): string =>
+  // oxlint-disable-next-line no-control-regex
+  textOf(value, name, /^\/[^\0]*$/)
+
+/** A folder that join made is above one of its files. */
+function folderOf(value: Json, files: readonly RecordedFile[]): string {
+  const folder = pathOf(value, 'folders')
+  if (files.some(({ path }) => path.startsWith(`${folder}/`))) return folder
+  throw new MalformedRecord(`join made no folder ${JSON.stringify(folder)}`)
+}
+
+/** A flag that needs no quotes among the kubelet's flags. */
+const flagOf = (value: Json): string => textOf(value, 'taken', /^-[^\s"'\\$`]+$/)

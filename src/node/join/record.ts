@@ -1,7 +1,11 @@
 import { hash } from 'node:crypto'
-import type { JoinRecord, RecordedFile } from './join-record.ts'
+import {
+  MalformedRecord,
+  parseJoinRecord,
+  type JoinRecord,
+  type RecordedFile,
+} from './join-record.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles } from './node-files.ts'
-import { MalformedRecord, parseJoinRecord } from './parse-record.ts'
 
 export const sha256 = (content: Uint8Array): string => hash('sha256', content)
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../api/kube/json.ts'
 import type { Context } from './context.ts'
-import { findingsIn } from './lint.ts'
+import { findingsIn } from './rules.ts'
 
 /**
  * Clients show warnings one a line; an API server cuts one off after 256 bytes, and all of an

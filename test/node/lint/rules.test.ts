@@ -2,8 +2,7 @@ import t from 'tap'
 import { parse } from 'yaml'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { contextOf, identityOf, type Context } from '../../../src/node/lint/context.ts'
-import { findingsIn } from '../../../src/node/lint/lint.ts'
-import { rules } from '../../../src/node/lint/rules.ts'
+import { findingsIn, rules } from '../../../src/node/lint/rules.ts'
 
 /**
  * Pools of the tests: a host-network pool of two nodes, one that is tainted, and a standard one.
