@@ -113,21 +113,15 @@ export class Claims {
   ): Promise<Identity> {
     if (known.review) return known.review
     if (elapsed() < known.reviewableAt) return this.#identity(hash, known)
-    known.review = this.#review(hash, known, account, review).finally(() => delete known.review)
+    const reviewed = async (): Promise<Identity> => {
+      const user = await review()
+      if (user?.username === account.username && user.uid === account.uid)
+        this.#verdicts.confirm(hash)
+      else known.reviewableAt = user ? Infinity : elapsed() + reviewRetryMs
+      return this.#identity(hash, known)
+    }
+    known.review = reviewed().finally(() => delete known.review)
     return known.review
-  }
-
-  async #review(
-    hash: string,
-    known: KnownToken,
-    account: NamedAccount,
-    review: () => Promise<User | undefined>,
-  ): Promise<Identity> {
-    const user = await review()
-    if (user?.username === account.username && user.uid === account.uid)
-      this.#verdicts.confirm(hash)
-    else known.reviewableAt = user ? Infinity : elapsed() + reviewRetryMs
-    return this.#identity(hash, known)
   }
 
   #holds(hash: string, known: KnownToken): boolean {
