@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { now } from '../../base/clock.ts'
 import { StateFile } from '../../base/state-file.ts'
 import { readOwnFile } from '../../base/own-file.ts'
 import { Informer, type InformerState } from '../cache/informer.ts'
@@ -13,6 +12,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './filters.ts'
+import { unusableLine } from './health.ts'
 import type { RecordedComponents } from './recorded-components.ts'
 import { unreadable } from './unreadable.ts'
 import { logFailure } from './log-failure.ts'
@@ -97,9 +97,7 @@ export class HubConfigMap implements AsyncDisposable {
     const mistakes = this.#apply(data)
     metrics.configMapReads.add({ result: mistakes ? 'failure' : 'success' })
     if (mistakes) {
-      const what = mistakes.join('; ')
-      const since = new Date(now()).toISOString()
-      this.#unusable = `[ ]configmap ${this.#name} unusable since ${since}, the last good one is in force: ${what}`
+      this.#unusable = unusableLine(`configmap ${this.#name}`, mistakes)
       log.error({ mistakes }, `ConfigMap ${this.#name} cannot be used; the last good one stays`)
       return
     }

@@ -40,8 +40,7 @@ export class Health {
   }
 
   configUnusable(mistakes: readonly string[]): void {
-    const since = new Date(now()).toISOString()
-    this.#unusableConfig = `[ ]config unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`
+    this.#unusableConfig = unusableLine('config', mistakes)
   }
 
   /** `waiting`: settings that differ from those in force until the next start. */
@@ -52,8 +51,7 @@ export class Health {
   }
 
   filtersUnusable(mistakes: readonly string[]): void {
-    const since = new Date(now()).toISOString()
-    this.#unusableFilters = `[ ]filter-module unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`
+    this.#unusableFilters = unusableLine('filter-module', mistakes)
   }
 
   filtersLoaded(): void {
@@ -90,6 +88,12 @@ export class Health {
       ),
     ]
   }
+}
+
+/** The line for what cannot be used from now on. */
+export function unusableLine(what: string, mistakes: readonly string[]): string {
+  const since = new Date(now()).toISOString()
+  return `[ ]${what} unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`
 }
 
 function onlineLine({ online, since }: Cloud): string {
