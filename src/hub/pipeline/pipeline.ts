@@ -12,7 +12,6 @@ import { withFilters } from './filters.ts'
 import { withDeadline } from './deadline.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { SlowWatches } from './slow-watches.ts'
-import { withOwnHost } from './own-host.ts'
 import { priorityLevels, PriorityShares } from './priority-levels.ts'
 import { withProvenCaller } from './proven-caller.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
@@ -27,6 +26,8 @@ import {
 } from '../../api/request/request-info.ts'
 import { componentOf } from '../../api/request/component.ts'
 import { representationsOf } from '../../api/request/representation.ts'
+import { forbidden, StatusError } from '../../api/kube/status.ts'
+import { rebindingFault } from '../../api/request/host-check.ts'
 
 interface PipelineParts {
   readonly callers: AuthenticationRules
@@ -114,35 +115,30 @@ function showSeats(seats: PriorityShares, metrics: HubMetrics): void {
   }
 }
 
-/** A larger body, or one of unknown length, passes unread, and its answer is not recorded. */
-export const contentBytes = 64 * 1024
-
-/** Reads the bodies of token requests, which are part of the key of their answers. */
-function withContent(next: Handler<Exchange>): Handler<Exchange> {
-  return (exchange) => {
-    const { body, headers, info } = exchange
-    if (!isTokenRequest(info) || !body || exchange.upgrade) return next(exchange)
-    const length = Number(headers.get('content-length') ?? Infinity)
-    if (!(length <= contentBytes)) return next(exchange)
-    return wholeRequestBody(body, contentBytes).then((content) => next({ ...exchange, content }))
-  }
-}
-
 /**
- * Marks long-running answers that cannot be resumed, such as followed logs. A hub that stops ends
- * its watches, whose clients resume them at the next hub; a long-running answer continues for the
- * grace period, while the successor serves everything else.
+ * Refuses requests on loopback with a foreign Host or Origin: a web page or a rebound DNS name
+ * directed a browser here.
  */
-function withLongRunning(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
-  return (exchange) => {
-    const { info } = exchange
-    const mayLast = isLongRunning(info) && !isWatch(info)
-    return mayLast ? next(exchange).then(lasting) : next(exchange)
+export function withOwnHost(ownHosts: ReadonlySet<string>) {
+  return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> => {
+    const familiar = new Set<string>()
+    return (incoming) => {
+      const { headers, peer } = incoming
+      const { localAddress } = peer
+      const [host, origin] = [headers.get('host'), headers.get('origin')]
+      const pair =
+        host === undefined || origin !== undefined ? undefined : `${localAddress} ${host}`
+      if (pair !== undefined && familiar.has(pair)) return next(incoming)
+      const strange = rebindingFault(ownHosts, { localAddress, host, origin })
+      if (strange !== undefined) throw new StatusError(forbidden(strange))
+      if (pair !== undefined && familiar.size < mostFamiliar) familiar.add(pair)
+      return next(incoming)
+    }
   }
 }
 
-const lasting = (reply: WireReply): WireReply =>
-  reply.kind === 'bytes' ? { ...reply, longRunning: true } : reply
+/** The number of address and Host pairs remembered: programs repeat a few. */
+const mostFamiliar = 64
 
 /** A request with its parsed URL. */
 interface ParsedRequest extends Incoming {
@@ -172,6 +168,36 @@ function withIdentity(rules: AuthenticationRules) {
         representations: representationsOf(request.headers.get('accept'), request.info.query),
       })
     }
+}
+
+/**
+ * Marks long-running answers that cannot be resumed, such as followed logs. A hub that stops ends
+ * its watches, whose clients resume them at the next hub; a long-running answer continues for the
+ * grace period, while the successor serves everything else.
+ */
+function withLongRunning(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
+  return (exchange) => {
+    const { info } = exchange
+    const mayLast = isLongRunning(info) && !isWatch(info)
+    return mayLast ? next(exchange).then(lasting) : next(exchange)
+  }
+}
+
+const lasting = (reply: WireReply): WireReply =>
+  reply.kind === 'bytes' ? { ...reply, longRunning: true } : reply
+
+/** A larger body, or one of unknown length, passes unread, and its answer is not recorded. */
+export const contentBytes = 64 * 1024
+
+/** Reads the bodies of token requests, which are part of the key of their answers. */
+function withContent(next: Handler<Exchange>): Handler<Exchange> {
+  return (exchange) => {
+    const { body, headers, info } = exchange
+    if (!isTokenRequest(info) || !body || exchange.upgrade) return next(exchange)
+    const length = Number(headers.get('content-length') ?? Infinity)
+    if (!(length <= contentBytes)) return next(exchange)
+    return wholeRequestBody(body, contentBytes).then((content) => next({ ...exchange, content }))
+  }
 }
 
 /**

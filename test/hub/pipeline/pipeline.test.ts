@@ -1,6 +1,6 @@
 import t from 'tap'
 import { StatusError } from '../../../src/api/kube/status.ts'
-import { withOwnHost } from '../../../src/hub/pipeline/own-host.ts'
+import { withOwnHost } from '../../../src/hub/pipeline/pipeline.ts'
 import { emptyReply, exchangeOf } from '../../kit/exchange.ts'
 
 const handle = withOwnHost(new Set(['edge-1', '169.254.2.1']))(async () => emptyReply)
