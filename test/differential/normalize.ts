@@ -50,7 +50,28 @@ export const withoutInstances: Normalizer = (response, sender) => {
   const plain = exact(response, sender)
   if (response === undefined || plain === undefined) return undefined
   const mask = (text: string): string => masked(text, sender)
-  return { ...plain, fields: plain.fields.map(mask), body: mask(textOf(response)) }
+  return {
+    ...plain,
+    fields: plain.fields.map(mask),
+    body: withSortedManagers(mask(textOf(response))),
+  }
+}
+
+/**
+ * An API server sorts managed fields by time, in seconds: which of two came first is up to the
+ * clock.
+ */
+function withSortedManagers(text: string): string {
+  if (!text.startsWith('{') || !text.includes('"managedFields":[')) return text
+  let object: { readonly metadata?: { readonly managedFields?: readonly object[] } }
+  try {
+    object = JSON.parse(text) as typeof object
+  } catch {
+    return text
+  }
+  const fields = object.metadata?.managedFields ?? []
+  const sorted = fields.map((each) => JSON.stringify(each)).toSorted()
+  return text.replace(JSON.stringify(fields), () => `[${sorted.join(',')}]`)
 }
 
 /**

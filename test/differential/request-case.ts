@@ -27,6 +27,11 @@ export interface RequestCase {
   readonly http1?: true
   /** The known difference in the hub's answer, which docs/differences.md describes. */
   readonly differs?: KnownDifference
+  /**
+   * A watch that API servers take for a WatchList from Kubernetes 1.34 on, and the hub before any:
+   * compared where the API server does.
+   */
+  readonly isWatchListByDefault?: true
   /** Sent only to an API server of this sort, where it has no meaning for the other. */
   readonly only?: Upstream
 }

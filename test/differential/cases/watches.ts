@@ -13,7 +13,6 @@ export const watches: readonly RequestCase[] = [
     'watch=1&timeoutSeconds=1',
     'watch=true&timeoutSeconds=1&resourceVersion=0&labelSelector=tier%3Dfront',
     'watch=true&timeoutSeconds=1&resourceVersion=0&fieldSelector=metadata.name%3Dcm-2',
-    'watch=true&timeoutSeconds=1&resourceVersion=0&allowWatchBookmarks=true',
     `watch=true&timeoutSeconds=1&${list}`,
     `watch=true&timeoutSeconds=1&${list}&resourceVersion=0`,
     'watch=true&timeoutSeconds=1&sendInitialEvents=true',
@@ -31,6 +30,10 @@ export const watches: readonly RequestCase[] = [
     'watch=x&timeoutSeconds=1&resourceVersion=0',
     'watch=&timeoutSeconds=1&resourceVersion=0',
   ].map((query) => get(`${maps}?${query}`)),
+  {
+    target: `${maps}?watch=true&timeoutSeconds=1&resourceVersion=0&allowWatchBookmarks=true`,
+    isWatchListByDefault: true,
+  },
   ...[
     proto,
     `${proto},application/json`,
