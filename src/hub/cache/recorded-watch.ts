@@ -14,6 +14,7 @@ import {
 } from '../../api/kube/resource-version.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
+import { collectionKey } from '../answers/keys.ts'
 import { copyCollection } from '../store/copy-collection.ts'
 import {
   storedList,
@@ -36,7 +37,6 @@ interface RecordedWatchParts {
   readonly info: ResourceRequest
   readonly baseline: (representation: Representation) => RequestBaseline
   readonly observed: ObservedVersions
-  readonly key: (representation: Representation) => CollectionKey
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
@@ -134,13 +134,13 @@ export class RecordedWatch {
 
   async #eventRecorder(): Promise<EventRecorder> {
     if (!this.#isWanted) return unrecorded
-    const { info, store, hooks, baseline, key, tellsPrevious, exchange } = this.#parts
+    const { info, store, hooks, baseline, tellsPrevious, exchange } = this.#parts
     const representation = this.#representation
     const parts = {
       store,
       hooks,
       baseline: baseline(representation),
-      key: key(representation),
+      key: collectionKey(exchange, info, representation),
       tellsPrevious,
     }
     const { query } = info

@@ -28,7 +28,7 @@ import { newestCoveringVersion } from '../answers/covering-collection.ts'
 import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
-import { requestBaseline } from './replaces-stored.ts'
+import type { RequestBaseline } from './replaces-stored.ts'
 import { ObservedVersions } from './observed.ts'
 import { recordable, type Recordable } from './policy.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
@@ -323,10 +323,11 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    { info, storedVersions, lastObserved, isConsistent }: ObjectsPlan,
+    what: ObjectsPlan,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
+    const { info } = what
     const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
     try {
       const opening = await replayable.prefix(showsProjection)
@@ -344,12 +345,7 @@ export class Recorder {
             replayable,
             key: collectionKey(exchange, info, representation),
             info,
-            baseline: requestBaseline(
-              info,
-              storedVersions?.get(representation.key),
-              lastObserved,
-              isConsistent,
-            ),
+            baseline: baselineOf(what, representation),
             store: this.#store,
             observed: this.#observed,
             pages: this.#pages,
@@ -378,20 +374,19 @@ export class Recorder {
 
   #watch(
     exchange: Exchange,
-    { info, storedVersions, lastObserved, isConsistent }: ObjectsPlan,
+    what: ObjectsPlan,
     reply: BytesReply,
     representations: readonly [Representation, ...Representation[]],
   ): Reply {
+    const { info } = what
     const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
     replayable.stopKeeping()
     const watch = new RecordedWatch({
       replayable,
       representations,
       info,
-      baseline: (representation) =>
-        requestBaseline(info, storedVersions?.get(representation.key), lastObserved, isConsistent),
+      baseline: (representation) => baselineOf(what, representation),
       observed: this.#observed,
-      key: (representation) => collectionKey(exchange, info, representation),
       store: this.#store,
       hooks: this.#hooks,
       exchange,
@@ -411,6 +406,15 @@ export class Recorder {
 /** Whether the answer is not older than its request: to a write, and to a get without a version. */
 const isConsistentRead = ({ info: { verb, query }, isConsistent }: ObjectsPlan): boolean =>
   isConsistent === true || verb !== 'get' || !query.get('resourceVersion')
+
+const baselineOf = (
+  { info: { query }, storedVersions, lastObserved, isConsistent }: ObjectsPlan,
+  { key }: Representation,
+): RequestBaseline => ({
+  storedVersion: resourceVersion(storedVersions?.get(key)),
+  lastObserved,
+  isConsistent: isConsistent ?? (query.get('resourceVersion') ?? '') === '',
+})
 
 /** The client's accepted representation that the answer has. */
 function answeredRepresentation(

@@ -3,7 +3,6 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
-import type { ResourceRequest } from '../../api/request/request-info.ts'
 
 /** What was known when a collection was requested. */
 export interface RequestBaseline {
@@ -14,13 +13,6 @@ export interface RequestBaseline {
   /** The request named no version: a consistent read. */
   readonly isConsistent: boolean
 }
-
-export const requestBaseline = (
-  { query }: ResourceRequest,
-  kept: string | undefined,
-  lastObserved: ResourceVersion | undefined,
-  isConsistent = (query.get('resourceVersion') ?? '') === '',
-): RequestBaseline => ({ storedVersion: resourceVersion(kept), lastObserved, isConsistent })
 
 /**
  * Whether a whole collection at `version` replaces the stored one, which is at `kept` by now. An

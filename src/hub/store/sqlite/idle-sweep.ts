@@ -51,12 +51,8 @@ export class IdleSweep implements Disposable {
   async run(day = Math.floor(now() / dayMs)): Promise<void> {
     this.#used.clear()
     await this.#parts.write({ kind: 'count-day', day })
-    for (const identity of this.#parts.idle()) await this.#forget(identity)
-  }
-
-  async #forget(identity: string): Promise<void> {
-    while (this.#parts.idle().includes(identity)) {
-      await this.#parts.forget(identity)
+    for (const identity of this.#parts.idle()) {
+      while (this.#parts.idle().includes(identity)) await this.#parts.forget(identity)
     }
   }
 
