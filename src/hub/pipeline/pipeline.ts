@@ -13,7 +13,6 @@ import { withDeadline } from './deadline.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { priorityLevels, PriorityShares } from './priority-levels.ts'
-import { withProvenCaller } from './proven-caller.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
@@ -28,6 +27,7 @@ import { componentOf } from '../../api/request/component.ts'
 import { representationsOf } from '../../api/request/representation.ts'
 import { forbidden, StatusError } from '../../api/kube/status.ts'
 import { rebindingFault } from '../../api/request/host-check.ts'
+import { isProven } from '../../http/exchange/proven.ts'
 
 interface PipelineParts {
   readonly callers: AuthenticationRules
@@ -168,6 +168,36 @@ function withIdentity(rules: AuthenticationRules) {
         representations: representationsOf(request.headers.get('accept'), request.info.query),
       })
     }
+}
+
+/**
+ * Reports the proven caller to the listener: before the request is passed on or, where an API
+ * server's answer proves the token, before that answer is sent; or where it has upgraded the
+ * connection. Layers below may have found by then that the token is a service account's: the
+ * account counts, so that connections with many tokens of one account count as one caller. If the
+ * answer disproves the caller, that is reported as well.
+ */
+export function withProvenCaller(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
+  return (exchange) => {
+    const wasProven = report(exchange)
+    if (wasProven && !exchange.claim) return next(exchange)
+    const reportOutcome = (): void => {
+      if (!wasProven) report(exchange)
+      else if (!isProven(exchange)) exchange.onDisproven?.()
+    }
+    return next(exchange).then((reply) => {
+      const outcome = reply.kind === 'upgrade' ? reply.finalStatus : undefined
+      if (outcome) void outcome.then(reportOutcome)
+      else reportOutcome()
+      return reply
+    })
+  }
+}
+
+function report(exchange: Exchange): boolean {
+  if (!isProven(exchange)) return false
+  exchange.onProven?.(exchange.claim?.identity() ?? exchange.identity)
+  return true
 }
 
 /**
