@@ -1,6 +1,6 @@
 import type { FilterChains } from '../../src/hub/filter/chain.ts'
 import { ChainStateHistory } from '../../src/hub/filter/chain-state-history.ts'
-import type { FilterParts } from '../../src/hub/pipeline/filter-parts.ts'
+import type { FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
 
 /**
  * What the layer of filters needs, over a store without objects; what clients were shown is

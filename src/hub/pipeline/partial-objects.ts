@@ -5,7 +5,7 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import type { FilterParts } from './filter-parts.ts'
+import type { ObjectStore } from '../store/store.ts'
 
 const encodings = ['json', 'protobuf'] as const
 
@@ -17,7 +17,7 @@ const encodings = ['json', 'protobuf'] as const
  */
 export function chainForPartial(
   chain: FilterChain,
-  store: FilterParts['store'],
+  store: Pick<ObjectStore, 'get'>,
   exchange: Exchange,
   info: ResourceRequest,
 ): FilterChain {
@@ -39,7 +39,7 @@ export function chainForPartial(
 function passes(
   { namespace, name, uid, resourceVersion }: ApiObject,
   chain: FilterChain,
-  store: FilterParts['store'],
+  store: Pick<ObjectStore, 'get'>,
   { identity }: Exchange,
   { gvr }: ResourceRequest,
 ): boolean {

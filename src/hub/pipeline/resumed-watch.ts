@@ -8,9 +8,9 @@ import type {
   WatchReply,
 } from '../../http/exchange/exchange.ts'
 import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
-import type { FilterChain } from '../filter/chain.ts'
+import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import { updateBetween } from '../filter/chain-state.ts'
-import type { ClientCollection } from '../filter/chain-state-history.ts'
+import type { ClientCollection, ChainStateHistory } from '../filter/chain-state-history.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import type { Representation } from '../../api/request/representation.ts'
@@ -22,13 +22,23 @@ import {
   filtersChanged,
   stateOf,
   shownUnknown,
+  type FilterChangeHooks,
 } from './filtered-watch.ts'
-import type { FilterParts } from './filter-parts.ts'
 import { chainForPartial } from './partial-objects.ts'
 import { decodeWatch } from './decode-watch.ts'
 import { provenIdentity } from '../../http/exchange/proven.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
 import { selectorsOf } from '../answers/keys.ts'
+import type { ObjectStore } from '../store/store.ts'
+
+/** What the filter layers need. */
+export interface FilterParts {
+  readonly filters: FilterChains
+  readonly shown: ChainStateHistory
+  /** Has the whole objects of which an answer contains only parts. */
+  readonly store: Pick<ObjectStore, 'get'>
+  readonly hooks: FilterChangeHooks
+}
 
 /**
  * A filtered watch. One that continues from a version at which its client was shown objects under
