@@ -14,7 +14,7 @@ import { messageOf } from '../config/settings.ts'
 import { hardenProcess } from './hardened-process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { flagHelp } from './flag-help.ts'
-import { endProcess, killLater } from './end-process.ts'
+import { closingMs, endProcess, exitingMs, killLater } from './end-process.ts'
 import { createLog, standardError } from './log.ts'
 import { widenAccepting } from './widen-accepting.ts'
 
@@ -69,13 +69,6 @@ interface ClusterSurroundings {
   readonly log: ReturnType<typeof createLog>
   readonly exit: (code: ExitCode) => Promise<never>
 }
-
-/**
- * How much longer than the grace period a graceful stop may take, and when a process that has not
- * exited then is killed.
- */
-const closingMs = 4000
-const exitingMs = 3000
 
 async function clusterUntilStopped(
   config: ClusterConfig,

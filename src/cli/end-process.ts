@@ -3,6 +3,14 @@ import { Worker } from 'node:worker_threads'
 import type { ExitCode } from './command.ts'
 import type { StandardError } from './log.ts'
 
+/**
+ * How much longer than the grace period a graceful stop may take, to close the store and the like.
+ */
+export const closingMs = 4000
+
+/** When a process that should have exited is killed. */
+export const exitingMs = 3000
+
 /** How long the last log lines may take. */
 const lastLinesMs = 1000
 

@@ -10,6 +10,7 @@ import {
   type ConfigChange,
 } from '../config/config-watcher.ts'
 import type { ExitCode } from './command.ts'
+import { closingMs, exitingMs } from './end-process.ts'
 import type { Reloaded } from '../hub/hub.ts'
 import type { Predecessor } from './predecessor.ts'
 import type { ConfigWithFilters } from './read-with-filters.ts'
@@ -60,14 +61,6 @@ export interface Supervision {
   /** Watches the configuration. */
   readonly follow: (listener: ConfigListener<ConfigWithFilters>) => ConfigWatcher
 }
-
-/**
- * How much longer than the grace period a graceful stop may take, to close the store and the like.
- */
-const closingMs = 4000
-
-/** When a process that should have exited is killed. */
-const exitingMs = 3000
 
 /**
  * Starts the hub and waits until it has stopped: by itself, by a signal, or because its successor

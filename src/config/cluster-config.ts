@@ -1,6 +1,6 @@
-import { contentOf, readCredentials } from './credentials.ts'
+import { readCredentials } from './credentials.ts'
 import { checkOptions, clusterOptions, giveBackOptions } from './cluster-options.ts'
-import { attempt, readSettings, type SettingSources } from './settings.ts'
+import { attempt, readSettings, unreadableFiles, type SettingSources } from './settings.ts'
 import type { OptionTable, ValuesOf } from './option.ts'
 
 /** The API server and its credentials. */
@@ -145,11 +145,7 @@ function read<Table extends OptionTable & typeof giveBackOptions, Config>(
   make: (values: ValuesOf<Table>, client: ClusterClientConfig, mistakes: string[]) => Config,
 ): ClusterResult<Config> {
   const { settings, given, ...read } = readSettings(sources, table)
-  const mistakes = [...read.mistakes]
-  for (const { name, option, value, origin } of settings) {
-    if (option.file && typeof value === 'string')
-      attempt(mistakes, origin ?? name, () => contentOf(value, sources.readFile))
-  }
+  const mistakes = [...read.mistakes, ...unreadableFiles(settings, sources.readFile)]
   const values = Object.fromEntries(
     settings.map(({ name, value }) => [name, value]),
   ) as ValuesOf<Table> & ValuesOf<typeof giveBackOptions>

@@ -16,7 +16,13 @@ import {
 import { options, type LiveValues, type OptionName, type Values } from './options.ts'
 import { assignSockets, type PassedSocket } from './passed-sockets.ts'
 import { storeKeySource, type StoreKeySource } from './store-key.ts'
-import { attempt, readSettings, type ResolvedSetting, type SettingSources } from './settings.ts'
+import {
+  attempt,
+  readSettings,
+  unreadableFiles,
+  type ResolvedSetting,
+  type SettingSources,
+} from './settings.ts'
 import { objectName } from './value.ts'
 
 export type { HubConfig, LiveConfig, LogLevel } from './hub-config.ts'
@@ -138,11 +144,7 @@ function unreadable(
   credentials: CredentialFiles,
   readFile: ReadFile,
 ): string[] {
-  const mistakes: string[] = []
-  for (const { name, option, value, origin } of settings) {
-    if (option.file && typeof value === 'string')
-      attempt(mistakes, origin ?? name, () => contentOf(value, readFile))
-  }
+  const mistakes = unreadableFiles(settings, readFile)
   // Only if every file is readable: otherwise the same mistake would appear twice.
   if (mistakes.length > 0) return mistakes
   const { 'client-ca': ca, 'serving-cert': certificate, 'serving-key': key } = values

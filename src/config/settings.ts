@@ -102,3 +102,16 @@ export function attempt(mistakes: string[], name: string, act: () => unknown): v
     mistakes.push(`${name}: ${messageOf(cause)}`)
   }
 }
+
+/** Mistakes for files that settings name and that cannot be read. */
+export function unreadableFiles(
+  settings: readonly ResolvedSetting<string>[],
+  readFile: ReadFile,
+): string[] {
+  const mistakes: string[] = []
+  for (const { name, option, value, origin } of settings) {
+    if (option.file && typeof value === 'string')
+      attempt(mistakes, origin ?? name, () => contentOf(value, readFile))
+  }
+  return mistakes
+}

@@ -31,20 +31,13 @@ const remembered = 10_000
 export class Requests {
   readonly #seen: SeenRequest[] = []
   readonly #waiting = new Set<(request: SeenRequest) => void>()
-  #count = 0
 
   /** Oldest first; only the latest are kept. */
   get seen(): readonly SeenRequest[] {
     return this.#seen
   }
 
-  /** All there ever were. */
-  get count(): number {
-    return this.#count
-  }
-
   add(request: SeenRequest): void {
-    this.#count++
     this.#seen.push(request)
     if (this.#seen.length > remembered) this.#seen.shift()
     for (const check of this.#waiting) check(request)

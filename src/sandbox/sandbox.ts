@@ -133,9 +133,6 @@ export async function startSandbox(options: SandboxOptions = {}) {
     get requests(): readonly SeenRequest[] {
       return requests.seen
     },
-    get requestCount(): number {
-      return requests.count
-    },
     /** The version of the last write. */
     get version(): string {
       return String(storage.version)

@@ -447,7 +447,7 @@ void t.test('requests are seen with who asked and what for', async (t) => {
   const answer = await adminOf(sandbox).open(`${path}?watch=1`)
   const seen = await coming
   t.match(seen, { method: 'GET', url: `${path}?watch=1`, user: { name: 'system:anonymous' } })
-  t.equal(sandbox.requestCount, 2)
+  t.equal(sandbox.requests.length, 2)
   t.equal(sandbox.requests[0]?.headers['user-agent'], 'kubelet/v1.35.0')
   t.equal(seen.over.aborted, false)
   answer.destroy()

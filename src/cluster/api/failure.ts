@@ -1,4 +1,5 @@
-import { isObject, type JsonObject } from '../../api/kube/json.ts'
+import { isObject, parseJson } from '../../api/kube/json.ts'
+import { optionalTextAt, textAt } from '../../api/kube/json-at.ts'
 
 /** An API server refused a request, or its answer is not one to the request. */
 export class ApiFailure extends Error {
@@ -18,19 +19,11 @@ export class ApiFailure extends Error {
 }
 
 function statusIn(body: string): { reason: string; message: string } {
-  try {
-    const status = JSON.parse(body) as JsonObject
-    if (isObject(status)) {
-      const { reason, message } = status
-      return {
-        reason: typeof reason === 'string' ? reason : '',
-        message: typeof message === 'string' ? message.slice(0, 1000) : 'without a message',
-      }
-    }
-  } catch {
-    // Some other server's page.
-  }
-  return { reason: '', message: body.slice(0, 200) }
+  const status = parseJson(body)
+  // Some other server's page.
+  if (!isObject(status)) return { reason: '', message: body.slice(0, 200) }
+  const message = optionalTextAt(status, 'message') ?? 'without a message'
+  return { reason: textAt(status, 'reason'), message: message.slice(0, 1000) }
 }
 
 const hasStatus =

@@ -1,6 +1,6 @@
 import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
-import { isList, isObject, type Json } from '../../api/kube/json.ts'
-import { optionalObjectAt } from '../../api/kube/json-at.ts'
+import { isList, type Json } from '../../api/kube/json.ts'
+import { optionalObjectAt, optionalTextAt, valueAt } from '../../api/kube/json-at.ts'
 import { messageOf } from '../../config/settings.ts'
 import type { ApiResponse, ApiServer } from './api-server.ts'
 
@@ -88,7 +88,7 @@ export async function propagatedPods(
 ): Promise<readonly string[] | LookupFailure> {
   const answered = await asked(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
   if ('failure' in answered) return answered
-  const items = isObject(answered.body) ? answered.body['items'] : undefined
+  const items = valueAt(answered.body, 'items')
   // An answer that is no list of pods, whatever server gave it, does not prove that there are none.
   if (answered.status !== 200 || !isList(items)) return { failure: refusalOf(api, answered) }
   return items.filter(isPropagated).map((pod) => {
@@ -125,7 +125,6 @@ async function asked(
 
 function refusalOf(api: ApiServer, { status, body }: ApiResponse): string {
   if (status === 200) return `${api.address} answered with something else`
-  const message =
-    isObject(body) && typeof body['message'] === 'string' ? `: ${body['message']}` : ''
-  return `${api.address} answered ${status}${message}`
+  const message = optionalTextAt(body, 'message')
+  return `${api.address} answered ${status}${message === undefined ? '' : `: ${message}`}`
 }

@@ -1,3 +1,5 @@
+import { parseJson } from '../../api/kube/json.ts'
+import { textAt } from '../../api/kube/json-at.ts'
 import { hubPaths } from './hub-files.ts'
 import { withoutFlags } from './kubelet-flags.ts'
 import { isEdited, type FileChange } from './join.ts'
@@ -72,14 +74,8 @@ function leftover(
 }
 
 function isLoopbackNetwork(content: Buffer): boolean {
-  try {
-    const [found, own] = [content.toString(), loopbackNetwork].map(
-      (text) => JSON.parse(text) as Record<string, unknown>,
-    )
-    return found?.['type'] === own?.['type'] && found?.['name'] === own?.['name']
-  } catch {
-    return false
-  }
+  const [found, own] = [content.toString(), loopbackNetwork].map(parseJson)
+  return ['type', 'name'].every((member) => textAt(found, member) === textAt(own, member))
 }
 
 /** Carries out one part of a plan; safe to repeat. */
