@@ -1,16 +1,22 @@
 import { didYouMean } from '../config/suggestion.ts'
+import { rootDirAhead } from '../config/root-dir.ts'
+import { compiledIn, reuseCompiledCode } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 
 interface Entry {
   readonly summary: string
   /** Loaded when it runs: `version` does not load a hub's modules. */
-  readonly load: () => Promise<Command>
+  readonly load: (argv: readonly string[]) => Promise<Command>
 }
 
 const commands: Readonly<Record<string, Entry>> = {
   start: {
     summary: 'run the hub on a node',
-    load: async () => (await import('./start.ts')).start,
+    load: async (argv) => {
+      const rootDir = rootDirAhead(argv)
+      if (rootDir !== undefined) reuseCompiledCode(compiledIn(rootDir))
+      return (await import('./start.ts')).start
+    },
   },
   demo: {
     summary: 'a hub with an API server in memory and simulated clients, to try on a laptop',
@@ -57,7 +63,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
   const name = word === '--version' ? 'version' : word
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (entry === undefined) return unknown(word, terminal)
-  const command = await entry.load()
+  const command = await entry.load(rest)
   if (rest.includes('--help') || rest.includes('-h')) {
     terminal.out(command.help())
     return 0
@@ -72,7 +78,7 @@ async function help(about: string | undefined, terminal: Terminal): Promise<Exit
   }
   const entry = Object.hasOwn(commands, about) ? commands[about] : undefined
   if (entry === undefined) return unknown(about, terminal)
-  terminal.out((await entry.load()).help())
+  terminal.out((await entry.load([])).help())
   return 0
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { enableCompileCache, flushCompileCache, getCompileCacheDir } from 'node:module'
 import { basename, dirname, join } from 'node:path'
 import { after } from '../base/clock.ts'
@@ -25,6 +25,17 @@ export function keepCompiledCode(folder: string): void {
   forgetOthers(folder, basename(inUse))
   after(writtenMs, flushCompileCache)
 }
+
+/**
+ * Uses the cache that an earlier start has left in `folder`, for the modules of `start` itself,
+ * which are loaded before the configuration is read. Creates nothing.
+ */
+export function reuseCompiledCode(folder: string): void {
+  if (existsSync(folder) && isOwn(folder)) enableCompileCache(folder)
+}
+
+/** The folder of the cache. */
+export const compiledIn = (rootDir: string): string => join(rootDir, 'compiled')
 
 /** Whether the folder exists or could be created, and no other user may write or replace it. */
 function isOwn(folder: string): boolean {

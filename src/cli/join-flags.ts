@@ -1,3 +1,4 @@
+import { defaultRootDir } from '../config/root-dir.ts'
 import { boolean, objectName, optional, text, type ValueType } from '../config/value.ts'
 import { commandFlag, type FlagValues } from './command-flags.ts'
 
@@ -11,7 +12,7 @@ export const absolutePath: ValueType<string> = {
 export const nodePathFlags = {
   'root-dir': commandFlag({
     type: absolutePath,
-    default: '/var/lib/nodehub',
+    default: defaultRootDir,
     help: "The hub's state on the node. What stood in the files of the node is kept in joined/ there.",
   }),
   'cni-conf-dir': commandFlag({

@@ -1,3 +1,4 @@
+import { defaultRootDir } from '../config/root-dir.ts'
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { ownVersion } from '../base/own-version.ts'
@@ -42,7 +43,7 @@ const flags = {
   'server-addr': { type: 'string' },
   'node-name': { type: 'string' },
   namespace: { type: 'string' },
-  'root-dir': { type: 'string', default: '/var/lib/nodehub' },
+  'root-dir': { type: 'string', default: defaultRootDir },
   kubeconfig: { type: 'string' },
   'proxy-port': { type: 'string', default: String(usualPorts.proxy) },
   'proxy-secure-port': { type: 'string', default: String(usualPorts.secure) },
@@ -259,7 +260,7 @@ function manifest(part: Part, values: FlagValues): string {
 const startOf = (values: FlagValues, namespace: string): HubStart => ({
   serverAddresses: values['server-addr'] ?? '',
   namespace,
-  rootDir: values['root-dir'] ?? '/var/lib/nodehub',
+  rootDir: values['root-dir'] ?? defaultRootDir,
   kubeconfig: values.kubeconfig,
   ports: {
     proxy: Number(values['proxy-port']),
@@ -284,7 +285,7 @@ function units(values: FlagValues, namespace: string): string {
 
 function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
   const clientCertificate = values['client-certificate'] ?? kubeletPair
-  const rootDir = values['root-dir'] ?? '/var/lib/nodehub'
+  const rootDir = values['root-dir'] ?? defaultRootDir
   return {
     port: Number(values['proxy-secure-port']),
     certificateAuthority: values['certificate-authority'] ?? `${rootDir}/pki/ca.crt`,

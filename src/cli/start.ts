@@ -1,8 +1,7 @@
-import { join } from 'node:path'
 import { watchConfig } from '../config/config-watcher.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
 import { hardenProcess } from './hardened-process.ts'
-import { keepCompiledCode } from './compiled-code.ts'
+import { compiledIn, keepCompiledCode } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
 import { endProcess, killLater } from './end-process.ts'
@@ -48,7 +47,7 @@ ${otherSources}`,
     hardenProcess(log)
     dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
-    keepCompiledCode(join(result.config.rootDir, 'compiled'))
+    keepCompiledCode(compiledIn(result.config.rootDir))
     // Loaded after validation.
     const { startHub } = await import('../hub/hub.ts')
     // Forced, unlike other commands: a stopped hub must exit, even if a library holds handles.

@@ -1,3 +1,4 @@
+import { defaultRootDir } from './root-dir.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import { configFile, logLevel, readableFile } from './operation-options.ts'
 import {
@@ -245,7 +246,7 @@ export const options = {
     type: is.text('FOLDER'),
     group: 'Cache',
     help: 'Keys and state.',
-    default: '/var/lib/nodehub',
+    default: defaultRootDir,
   }),
   'disk-cache-path': option({
     type: is.optional(is.text('FOLDER')),

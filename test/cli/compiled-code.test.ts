@@ -7,14 +7,21 @@ import { plainNode } from '../kit/cluster/plain-node.ts'
 
 const kept = pathToFileURL(join(import.meta.dirname, '..', '..', 'src', 'cli', 'compiled-code.ts'))
 
-/** What a process that keeps its code in `folder` says of where that is; '' where it keeps none. */
-function keptBy(directory: string, folder: string): string {
+/**
+ * What a process that keeps its code in `folder`, or only uses what is kept there, says of where
+ * that is; '' where it uses none.
+ */
+function keptBy(
+  directory: string,
+  folder: string,
+  by: 'keepCompiledCode' | 'reuseCompiledCode' = 'keepCompiledCode',
+): string {
   const program = join(directory, 'program.mjs')
   writeFileSync(
     program,
     `import { getCompileCacheDir } from 'node:module'
-     import { keepCompiledCode } from ${JSON.stringify(kept.href)}
-     keepCompiledCode(${JSON.stringify(folder)})
+     import { ${by} } from ${JSON.stringify(kept.href)}
+     ${by}(${JSON.stringify(folder)})
      await import('./code.mjs')
      process.stdout.write(getCompileCacheDir() ?? '')`,
   )
@@ -75,3 +82,17 @@ void t.test('where nothing can be kept the code runs all the same', async (t) =>
     t.notOk(existsSync(folder))
   }
 })
+
+void t.test(
+  'code that an earlier process has kept is used, and none is looked for elsewhere',
+  async (t) => {
+    const directory = t.testdir()
+    const folder = join(directory, 'compiled')
+    t.equal(keptBy(directory, folder, 'reuseCompiledCode'), '')
+    t.notOk(existsSync(folder), 'nothing is created')
+    const inUse = keptBy(directory, folder)
+    t.equal(keptBy(directory, folder, 'reuseCompiledCode'), inUse)
+    chmodSync(folder, 0o777)
+    t.equal(keptBy(directory, folder, 'reuseCompiledCode'), '', 'where others may write')
+  },
+)
