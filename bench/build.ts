@@ -7,7 +7,7 @@ const built = join(root, 'dist', 'src', 'main.js')
 
 /** Builds `dist/` if it is missing or older than its sources. Throws if the build fails. */
 export function ensureBuilt(): void {
-  const sources = ['src', 'filters', 'tsconfig.build.json', 'tsconfig.json', 'package.json']
+  const sources = ['src', 'filters', 'bin', 'tsconfig.build.json', 'tsconfig.json', 'package.json']
   const newest = Math.max(...sources.map((name) => newestIn(join(root, name))))
   if (existsSync(built) && statSync(built).mtimeMs >= newest) return
   const { status, stdout } = spawnSync('npm', ['run', '--silent', 'build'], {

@@ -13,7 +13,10 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const tools = join(root, 'node_modules', '.bin')
 const node = join(tools, 'node')
 
-/** Whether node_modules holds what package-lock.json names: npm writes the state of an install beside the packages. */
+/**
+ * Whether node_modules holds what package-lock.json names: npm writes the state of an install beside the packages, and where a copy
+ * of node_modules shares that file with its original by a hard link, the state of the other.
+ */
 function installed() {
   const state = join(root, 'node_modules', '.package-lock.json')
   if (!existsSync(state) || !existsSync(node)) return false
@@ -22,7 +25,9 @@ function installed() {
   const present = JSON.parse(readFileSync(state, 'utf8')).packages
   return Object.entries(wanted).every(
     ([path, { version, optional }]) =>
-      path === '' || optional || present[path]?.version === version,
+      path === '' ||
+      optional ||
+      (present[path]?.version === version && existsSync(join(root, path))),
   )
 }
 
@@ -90,7 +95,10 @@ const jobs = {
   attack: () => run(node, [join(root, 'bench', 'attack', 'run.ts'), ...args]),
   mutants: () => run(node, [join(root, 'test', 'mutants', 'main.ts'), ...args]),
   coverage: () => run(node, [join(root, 'test', 'mutants', 'main.ts'), '--coverage', ...args]),
-  build: () => run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json']),
+  build: () => {
+    run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json'])
+    run(node, [join(root, 'bin', 'bundle.js')])
+  },
 }
 if (!Object.hasOwn(jobs, job)) {
   process.stderr.write(`usage: run.js ${Object.keys(jobs).join('|')} [ARGUMENT...]\n`)

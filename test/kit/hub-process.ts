@@ -40,6 +40,7 @@ export class HubProcess {
     rootDir: string,
     [proxyPort, securePort, opsPort]: readonly [number, number, number],
     flags: readonly string[],
+    program = main,
   ) {
     this.rootDir = rootDir
     this.proxyPort = proxyPort
@@ -51,7 +52,7 @@ export class HubProcess {
       `--proxy-secure-port=${securePort}`,
     ]
     const probes = ['--heartbeat-interval-seconds=1', '--heartbeat-failed-retry=1']
-    const [command, args] = plainNode(main, 'start', ...ports, ...probes, ...flags)
+    const [command, args] = plainNode(program, 'start', ...ports, ...probes, ...flags)
     this.#child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
     this.#pids.add(this.pid)
     this.#child.once('exit', () => {

@@ -66,6 +66,7 @@ async function makeContext(workspace: Workspace): Promise<string> {
   const compiler = join(project, 'node_modules', 'typescript', 'bin', 'tsc')
   const config = join(project, 'tsconfig.build.json')
   await exec(...plainNode(compiler, '-p', config, '--outDir', join(context, 'dist')))
+  await exec(...plainNode(join(project, 'bin', 'bundle.js'), join(context, 'dist')))
   for (const file of [
     'Dockerfile',
     '.dockerignore',

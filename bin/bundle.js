@@ -1,0 +1,59 @@
+// Makes of the compiled hub what a node starts: its entry and `start`, each one file with the packages that it needs, in place of the
+// hundreds of modules that Node would find, read and link. The other commands stay as the compiler has written them.
+import { basename, join } from 'node:path'
+import { build } from 'esbuild'
+
+const root = join(import.meta.dirname, '..')
+const sources = join(root, 'src')
+const [out = join(root, 'dist')] = process.argv.slice(2)
+
+/** The commands, which the entry loads from files of their own. */
+const commandsApart = {
+  name: 'commands-apart',
+  setup({ onResolve }) {
+    onResolve({ filter: /\.ts$/ }, ({ kind, importer, path }) =>
+      kind === 'dynamic-import' && importer === join(sources, 'cli', 'cli.ts')
+        ? { path: `./cli/${basename(path, '.ts')}.js`, external: true }
+        : undefined,
+    )
+  },
+}
+
+/**
+ * For packages that call `require`. All that they require is in the bundle or a module of Node, which is found without the search
+ * of Node's own `require`.
+ */
+const requireBuiltin =
+  'const require = (id) => process.getBuiltinModule(id) ?? (() => { throw new Error(`${id} is not in the bundle`) })();'
+
+const bundled = {
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node26',
+  // Names of classes are names of errors.
+  keepNames: true,
+  legalComments: 'inline',
+  banner: { js: requireBuiltin },
+  logLevel: 'warning',
+}
+
+const beside = join(out, 'src', 'cli')
+await build({
+  ...bundled,
+  entryPoints: { main: join(sources, 'main.ts') },
+  outdir: join(out, 'src'),
+  plugins: [commandsApart],
+})
+await build({
+  ...bundled,
+  entryPoints: {
+    start: join(sources, 'cli', 'start.ts'),
+    // Threads and a child process, which `start` expects beside its own file.
+    writer: join(sources, 'hub', 'store', 'sqlite', 'writer.ts'),
+    'socket-table-reader': join(sources, 'hub', 'identity', 'socket-table-reader.ts'),
+    duplicating: join(sources, 'http', 'server', 'duplicating.ts'),
+    killer: join(sources, 'cli', 'killer.ts'),
+  },
+  outdir: beside,
+})

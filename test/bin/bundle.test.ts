@@ -1,0 +1,55 @@
+/** The bundle of `npm run build`, alone in a folder: neither sources nor packages beside it. */
+import { execFile } from 'node:child_process'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { podsOfNode } from '../kit/cloud.ts'
+import { plainNode } from '../kit/cluster/plain-node.ts'
+import { freePort } from '../kit/free-port.ts'
+import { rootFolder, startCloud } from '../kit/hub.ts'
+import { hubFlags } from '../kit/hub-config.ts'
+import { HubProcess, signal } from '../kit/hub-process.ts'
+
+t.setTimeout(120_000)
+
+const exec = promisify(execFile)
+const project = join(import.meta.dirname, '..', '..')
+
+/** Resolves to the entry of a bundle made now. */
+async function bundle(t: Test): Promise<string> {
+  const folder = rootFolder(t)
+  const out = join(folder, 'dist')
+  await exec(...plainNode(join(project, 'bin', 'bundle.js'), out))
+  copyFileSync(join(project, 'package.json'), join(folder, 'package.json'))
+  return join(out, 'src', 'main.js')
+}
+
+void t.test('the built hub answers offline what it has recorded before', async (t) => {
+  const [program, cloud] = await Promise.all([bundle(t), startCloud(t)])
+  cloud.addPods('a', 'b')
+  const rootDir = rootFolder(t)
+  const ports = [await freePort(), await freePort(), await freePort()] as const
+  const start = (): HubProcess => {
+    const hub = new HubProcess(rootDir, ports, hubFlags(rootDir, { upstreams: [cloud] }), program)
+    t.teardown(() => hub.kill())
+    return hub
+  }
+
+  const online = start()
+  await online.says(/^listening/)
+  t.strictSame((await online.as('kubelet').list(podsOfNode)).names, ['default/a', 'default/b'])
+  t.strictSame(
+    online.lines.filter(({ level }) => ['error', 'fatal'].includes(level)),
+    [],
+  )
+  signal(online.pid, 'SIGTERM')
+  t.equal(await online.ended(), 0)
+  await cloud.unplug()
+
+  const offline = start()
+  await offline.says(/^listening/)
+  t.strictSame((await offline.as('kubelet').list(podsOfNode)).names, ['default/a', 'default/b'])
+  // Threads and a child are files of their own: a missing one is logged.
+  t.notOk(offline.lines.some(({ msg }) => /accepts one connection a turn|writer/.test(msg)))
+})
