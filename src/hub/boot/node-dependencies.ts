@@ -12,7 +12,7 @@ export function nodeDependencies(
   cache: KubeletCache,
   nodeName: string,
 ): readonly ResolvedReference[] | undefined {
-  const listed = cache.collection(podsOf(nodeName))
+  using listed = cache.collection(podsOf(nodeName))
   if (!listed) return undefined
   try {
     const found: ResolvedReference[] = []

@@ -383,7 +383,7 @@ async function refreshTargets(
     if (isUnread || (needed.by === 'listed' && needed.name !== '')) return
     if (targets.size < maxTargets) targets.set(keyOf(needed), targetOf(needed, accept))
   }
-  const listed = cache.collection(podsOf(nodeName))
+  using listed = cache.collection(podsOf(nodeName))
   if (!listed) return { targets, tookMs: slices.tookMs }
   for (const document of cache.documents().filter(isSmall)) {
     const target = documentTarget(document)
