@@ -12,12 +12,10 @@ import { escapeToken } from './json-patch.ts'
 import { all, any, isCreate, labelOf, quoted } from './cel.ts'
 import { excludedPodConditions, nodeConditions, poolDefaultConditions } from './conditions.ts'
 import type { Actors } from './node.ts'
-import { isHostNetwork, nodeUpdates, poolWrites } from './policies.ts'
-import { mutating, validating, type ResourceRule } from './policy.ts'
+import { isHostNetwork, nodeCreates, nodeUpdates, podCreates, poolWrites } from './policies.ts'
+import { mutating, validating } from './policy.ts'
 import { propagationAsPolicies } from './propagation-policy.ts'
 import { warningsAsPolicies } from './warning-policies.ts'
-
-const nodeCreates: ResourceRule = { ...nodeUpdates, operations: ['CREATE'], resources: ['nodes'] }
 
 /**
  * The webhooks as policies, for API servers that have MutatingAdmissionPolicy v1 (`policyKinds`).
@@ -269,7 +267,7 @@ const selector = `{"nodeSelectorTerms": [{"matchExpressions": [${condition}]}]}`
 const podPolicies = mutating(
   {
     name: 'excluded-pods',
-    matched: { group: '', version: 'v1', operations: ['CREATE'], resources: ['pods'] },
+    matched: podCreates,
     conditions: excludedPodConditions,
   },
   [

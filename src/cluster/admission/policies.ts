@@ -24,6 +24,22 @@ export const nodeUpdates: ResourceRule = {
   resources: ['nodes', 'nodes/status'],
 }
 
+export const nodeCreates: ResourceRule = {
+  ...nodeUpdates,
+  operations: ['CREATE'],
+  resources: ['nodes'],
+}
+
+export const podCreates: ResourceRule = { ...nodeCreates, resources: ['pods'] }
+
+const written = { version: 'v1', operations: ['CREATE', 'UPDATE'] } as const
+
+/** Writes of what makes pods. */
+export const workloadWrites: readonly ResourceRule[] = [
+  { group: 'apps', ...written, resources: ['deployments', 'daemonsets', 'statefulsets'] },
+  { group: 'batch', ...written, resources: ['jobs', 'cronjobs'] },
+]
+
 /**
  * Rules about pools and nodes that hold without any webhook: the API server evaluates them itself.
  * It reads NodePools as parameters, so that a node does not enter a pool of the other kind either.

@@ -1,12 +1,20 @@
 import type { MatchCondition } from './conditions.ts'
 
-/** The requests for which a policy is evaluated. */
+/** The requests that a webhook gets, or for which a policy is evaluated. */
 export interface ResourceRule {
   readonly group: string
   readonly version: string
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[]
   readonly resources: readonly string[]
 }
+
+/** As webhook configurations and policies have it. */
+export const ruleOf = ({ group, version, operations, resources }: ResourceRule) => ({
+  apiGroups: [group],
+  apiVersions: [version],
+  operations,
+  resources,
+})
 
 export interface PolicyOptions {
   /** After `nodehub-`; unlike any other policy's. */
@@ -74,10 +82,11 @@ export const mutating = (text: PolicyOptions, patches: readonly string[]): reado
 ]
 
 /**
- * The failure policy, as for webhooks. An API server without the definition of NodePools would
- * otherwise refuse each status of each kubelet.
+ * Whether requests are refused where no webhook answers, or a policy cannot be evaluated: writes of
+ * pools are. An API server without the definition of NodePools would otherwise refuse each status
+ * of each kubelet.
  */
-const failurePolicyOf = (all: readonly ResourceRule[]): 'Fail' | 'Ignore' =>
+export const failurePolicyOf = (all: readonly ResourceRule[]): 'Fail' | 'Ignore' =>
   all.every(({ group }) => group === 'apps.openyurt.io') ? 'Fail' : 'Ignore'
 
 const specOf = ({ matched, conditions = [], variables = [], withPools }: PolicyOptions) => ({
@@ -85,12 +94,7 @@ const specOf = ({ matched, conditions = [], variables = [], withPools }: PolicyO
   ...(withPools && { paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' } }),
   matchConstraints: {
     matchPolicy: 'Equivalent',
-    resourceRules: [matched].flat().map(({ group, version, operations, resources }) => ({
-      apiGroups: [group],
-      apiVersions: [version],
-      operations,
-      resources,
-    })),
+    resourceRules: [matched].flat().map(ruleOf),
   },
   ...(conditions.length > 0 && { matchConditions: conditions }),
   ...(variables.length > 0 && {

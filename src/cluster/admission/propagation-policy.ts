@@ -1,7 +1,7 @@
 import { desiredNodePoolLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { all, any, labelOf, quoted } from './cel.ts'
 import { propagatedPodConditions } from './conditions.ts'
-import { isHostNetwork } from './policies.ts'
+import { isHostNetwork, podCreates } from './policies.ts'
 import { mutating } from './policy.ts'
 import { poolNameLabel, proposedDesiredLabel } from './propagation.ts'
 
@@ -67,7 +67,7 @@ const isOfThisPool = any(
 export const propagationAsPolicies: readonly object[] = mutating(
   {
     name: 'pod-network',
-    matched: { group: '', version: 'v1', operations: ['CREATE'], resources: ['pods'] },
+    matched: podCreates,
     withPools: true,
     conditions: [
       ...propagatedPodConditions,

@@ -2,16 +2,10 @@ import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../api/ku
 import { oldLabels } from '../../node/lint/rules/old-names.ts'
 import { all, any, isOneOf, quoted } from './cel.ts'
 import { podGuidanceConditions } from './conditions.ts'
-import { isHostNetwork } from './policies.ts'
+import { isHostNetwork, podCreates, workloadWrites } from './policies.ts'
 import { warning, type ResourceRule, type Validation } from './policy.ts'
 
-const written = { version: 'v1', operations: ['CREATE', 'UPDATE'] } as const
-
-const matched: readonly ResourceRule[] = [
-  { group: '', version: 'v1', operations: ['CREATE'], resources: ['pods'] },
-  { group: 'apps', ...written, resources: ['deployments', 'daemonsets', 'statefulsets'] },
-  { group: 'batch', ...written, resources: ['jobs', 'cronjobs'] },
-]
+const matched: readonly ResourceRule[] = [podCreates, ...workloadWrites]
 
 /**
  * The pod, or the template that pods are made of. One policy is about objects of many kinds: hence

@@ -9,29 +9,16 @@ import {
 } from './conditions.ts'
 import type { Actors } from './node.ts'
 import { webhookPaths } from './paths.ts'
-import { nodeUpdates } from './policies.ts'
-
-interface Rule {
-  /** Where it is not that of the webhook. */
-  readonly group?: string
-  readonly operations: readonly string[]
-  readonly resources: readonly string[]
-}
+import { nodeCreates, nodeUpdates, podCreates, poolWrites, workloadWrites } from './policies.ts'
+import { failurePolicyOf, ruleOf, type ResourceRule } from './policy.ts'
 
 interface WebhookOptions {
   readonly name: string
   readonly path: string
-  readonly group: string
-  readonly version: string
-  readonly rules: readonly Rule[]
+  readonly rules: readonly ResourceRule[]
   readonly conditions?: readonly MatchCondition[]
-  /** Whether the request is refused where no webhook answers. */
-  readonly failurePolicy: 'Fail' | 'Ignore'
   readonly more?: object
 }
-
-const pools = { group: 'apps.openyurt.io', version: 'v1beta2', failurePolicy: 'Fail' } as const
-const core = { group: '', version: 'v1', failurePolicy: 'Ignore' } as const
 
 /**
  * The requests that API servers send to the webhooks, and what happens where none answers: writes
@@ -45,24 +32,21 @@ export const webhookConfigurations = (
 ): readonly object[] => [
   configuration('MutatingWebhookConfiguration', name, [
     webhook(target, {
-      ...pools,
       name: 'defaults.nodepools.apps.openyurt.io',
       path: webhookPaths.poolDefaults,
-      rules: [{ operations: ['CREATE', 'UPDATE'], resources: ['nodepools'] }],
+      rules: [poolWrites],
       conditions: poolDefaultConditions,
     }),
     webhook(target, {
-      ...core,
       name: 'defaults.nodes.apps.openyurt.io',
       path: webhookPaths.nodeDefaults,
-      rules: [{ operations: ['CREATE'], resources: ['nodes'] }, nodeUpdates],
+      rules: [nodeCreates, nodeUpdates],
       conditions: nodeConditions(actors),
     }),
     webhook(target, {
-      ...core,
       name: 'defaults.pods.apps.openyurt.io',
       path: webhookPaths.podDefaults,
-      rules: [{ operations: ['CREATE'], resources: ['pods'] }],
+      rules: [podCreates],
       conditions: podConditions,
       more: {
         // Another webhook may add terms.
@@ -73,34 +57,26 @@ export const webhookConfigurations = (
   ]),
   configuration('ValidatingWebhookConfiguration', name, [
     webhook(target, {
-      ...pools,
       name: 'rules.nodepools.apps.openyurt.io',
       path: webhookPaths.poolRules,
-      rules: [{ operations: ['CREATE', 'UPDATE', 'DELETE'], resources: ['nodepools'] }],
+      rules: [{ ...poolWrites, operations: ['CREATE', 'UPDATE', 'DELETE'] }],
       conditions: poolConditions(actors),
     }),
     webhook(target, {
-      ...core,
       name: 'rules.nodes.apps.openyurt.io',
       path: webhookPaths.nodeRules,
       rules: [nodeUpdates],
       conditions: nodeConditions(actors),
     }),
     webhook(target, {
-      ...core,
       name: 'warnings.workloads.apps.openyurt.io',
       path: webhookPaths.workloadWarnings,
-      rules: [
-        { group: 'apps', ...written, resources: ['deployments', 'daemonsets', 'statefulsets'] },
-        { group: 'batch', ...written, resources: ['jobs', 'cronjobs'] },
-      ],
+      rules: workloadWrites,
       conditions: workloadConditions,
       more: elsewhere(namespace),
     }),
   ]),
 ]
-
-const written = { operations: ['CREATE', 'UPDATE'] } as const
 
 const elsewhere = (namespace: string) => ({
   namespaceSelector: {
@@ -124,15 +100,12 @@ const webhook = (target: WebhookTarget, wanted: WebhookOptions) => ({
   name: wanted.name,
   admissionReviewVersions: ['v1'],
   clientConfig: clientConfig(target, wanted.path),
-  failurePolicy: wanted.failurePolicy,
+  failurePolicy: failurePolicyOf(wanted.rules),
   matchPolicy: 'Equivalent',
   sideEffects: 'None',
   timeoutSeconds,
-  rules: wanted.rules.map(({ group = wanted.group, operations, resources }) => ({
-    apiGroups: [group],
-    apiVersions: [wanted.version],
-    operations,
-    resources,
+  rules: wanted.rules.map((rule) => ({
+    ...ruleOf(rule),
     scope: /[.](?:pods|workloads)[.]/.test(wanted.name) ? 'Namespaced' : 'Cluster',
   })),
   ...(wanted.conditions && { matchConditions: wanted.conditions }),
