@@ -5,7 +5,7 @@ import { after, afterAwake, elapsed } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
 import { CredentialSet } from './credential-set.ts'
-import { connectMs, dialer, keepAliveProbeMs, tlsOf } from './dial.ts'
+import { connectionTls, connectMs, dialer, keepAliveProbeMs } from './dial.ts'
 import { http1Options, type Protocol, type UpstreamRequest } from './server-connections.ts'
 import { explainTlsFailure } from './tls-failure.ts'
 import { defaultTimings, type ConnectionTimings } from './connection-timings.ts'
@@ -92,7 +92,7 @@ export class Connections implements AsyncDisposable {
         ? connectTls({
             ...options,
             ...(isIP(host) === 0 && { servername: host }),
-            ...tlsOf(this.#credentialSet(credential).credentials),
+            ...connectionTls(this.#credentialSet(credential).credentials),
             ALPNProtocols: ['http/1.1'],
           })
         : connectPlain(options)

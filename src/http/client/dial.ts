@@ -11,7 +11,7 @@ export const keepAliveProbeMs = 30_000
 export const connectMs = 5_000
 
 /** The TLS options that depend on the credentials. */
-export const tlsOf = ({ ca, certificate, serverName }: Credentials): TlsOptions => ({
+const tlsOf = ({ ca, certificate, serverName }: Credentials): TlsOptions => ({
   ...(ca !== undefined && { ca }),
   ...(certificate && { cert: certificate.chain, key: certificate.key.reveal() }),
   ...(serverName !== undefined && { servername: serverName }),
@@ -43,6 +43,12 @@ function contextOf(credentials: Credentials): SecureContext | undefined {
   }
 }
 
+/** The TLS options of a connection with these credentials. */
+export function connectionTls(credentials: Credentials) {
+  const secureContext = contextOf(credentials)
+  return { ...tlsOf(credentials), ...(secureContext && { secureContext }) }
+}
+
 /** The ALPN protocols offered to the server, the preferred one first. */
 export type AlpnOffer = 'http/1.1' | 'h2 or http/1.1'
 
@@ -55,10 +61,8 @@ export function dialer(
   offer: AlpnOffer,
   timeoutMs: number = connectMs,
 ): buildConnector.connector {
-  const secureContext = contextOf(credentials)
   const connect = undici.buildConnector({
-    ...tlsOf(credentials),
-    ...(secureContext && { secureContext }),
+    ...connectionTls(credentials),
     allowH2: offer !== 'http/1.1',
     preferH2: true,
     timeout: timeoutMs,
