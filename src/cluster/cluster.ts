@@ -3,7 +3,6 @@ import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { untilAborted } from '../base/abort.ts'
 import { sleep } from '../base/clock.ts'
-import { followCredentials, loadCredentials } from '../http/client/credential-follower.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { textAt } from '../api/kube/json-at.ts'
 import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts'
@@ -22,7 +21,7 @@ import { liveLookup } from './live-lookup.ts'
 import { poolInformer } from './pools.ts'
 import { serveWebhooks } from './serve.ts'
 import { CaBundles } from './serving/bundles.ts'
-import { endOf, servingOf } from './serving/serving.ts'
+import { endOf, followFiles, servingOf } from './serving/serving.ts'
 import { migrateStorage } from './storage-migration.ts'
 import { conflictsIn, describeConflict, takeOver } from './take-over.ts'
 
@@ -92,13 +91,16 @@ export async function startCluster(
       onFailure: failed('certificates'),
     }),
   )
+  const clientCaFile = config.webhooks.clientCa
+  const clientCa =
+    clientCaFile === undefined
+      ? undefined
+      : parts.use(followFiles({ kind: 'files', ca: clientCaFile }, failed('certificates')))
   const webhooks = await serveWebhooks({
     address: config.webhooks.address,
     port: config.webhooks.port,
     certificate: () => serving.pair(),
-    ...(config.webhooks.clientCa !== undefined && {
-      clientCa: parts.use(followClientCa(config.webhooks.clientCa, failed('certificates'))).current,
-    }),
+    ...(clientCa && { clientCa: () => clientCa.current().ca }),
     lookup: liveLookup(api, pools),
     actors: await actorsFor(api, config),
     propagate: config.webhooks.podHostNetwork,
@@ -223,26 +225,6 @@ async function refuseBesideYurtManager(
   // A conversion alone does nothing to pools: it needs a request in another version.
   const lines = conflicts.filter(({ kind }) => kind !== 'conversion').flatMap(describeConflict)
   if (lines.length > 0) throw new YurtManagerPresent(lines)
-}
-
-/** How often the files of the client CA are read. */
-const clientCaMs = 5_000
-
-/** The authorities in a file, as they are now; while it cannot be used, as they were before. */
-function followClientCa(file: string, onUnusable: (cause: unknown) => void) {
-  const where = { kind: 'files', ca: file } as const
-  let inForce = loadCredentials(where)
-  const follower = followCredentials(
-    where,
-    inForce,
-    clientCaMs,
-    (credentials) => (inForce = credentials),
-    onUnusable,
-  )
-  return {
-    current: () => inForce.ca,
-    [Symbol.dispose]: () => follower[Symbol.dispose](),
-  }
 }
 
 /** The privileged users. The API server says which user this process is. */

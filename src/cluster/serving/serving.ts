@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { now } from '../../base/clock.ts'
 import type { ClusterServing } from '../../config/cluster-config.ts'
-import type { Credentials } from '../../config/credentials.ts'
+import type { CredentialFiles, Credentials } from '../../config/credentials.ts'
 import { followCredentials, loadCredentials } from '../../http/client/credential-follower.ts'
 import type { ServingPair } from '../serve.ts'
 import type { ApiServer } from '../api/api-server.ts'
@@ -64,34 +64,46 @@ async function fromSecret(name: string, { service, ...options }: ServingOptions)
 }
 
 /**
- * Files that cannot be used, as in the middle of a rotation, leave the last good certificate in
- * force.
+ * The credentials in files, as they are now. Files that cannot be used, as in the middle of a
+ * rotation, leave the last good ones in force.
  */
+export function followFiles(
+  where: CredentialFiles,
+  onUnusable: (cause: unknown) => void,
+  onChange: () => void = () => undefined,
+) {
+  let inForce = loadCredentials(where)
+  const adopt = (credentials: Credentials): void => {
+    inForce = credentials
+    onChange()
+  }
+  const follower = followCredentials(where, inForce, pollMs, adopt, onUnusable)
+  return {
+    current: () => inForce,
+    [Symbol.dispose]: () => follower[Symbol.dispose](),
+  }
+}
+
 function fromFiles(
   { certificate, key, ca }: ClusterServing & { kind: 'files' },
   { onFailure }: ServingOptions,
 ): Serving {
   const where = { kind: 'files' as const, certificate, key, ...(ca !== undefined && { ca }) }
-  let current = loadCredentials(where)
   let changed = (): void => undefined
-  const adopt = (credentials: Credentials): void => {
-    current = credentials
-    changed()
-  }
-  const follower = followCredentials(where, current, pollMs, adopt, onFailure)
+  const files = followFiles(where, onFailure, () => changed())
   const pair = (): ServingPair => {
-    const { chain = '', key: secret } = current.certificate ?? {}
+    const { chain = '', key: secret } = files.current().certificate ?? {}
     return { cert: chain, key: secret?.reveal() ?? '' }
   }
   return {
     pair,
-    bundle: () => current.ca,
+    bundle: () => files.current().ca,
     onChange: (act) => {
       changed = act
     },
     wrong: () => ended(pair().cert),
     [Symbol.asyncDispose]: () => {
-      follower[Symbol.dispose]()
+      files[Symbol.dispose]()
       return Promise.resolve()
     },
   }

@@ -1,0 +1,46 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { keepProcessAlive } from '../../../src/base/clock.ts'
+import { CertificateAuthority } from '../../../src/certificates/authority.ts'
+import { servingOf } from '../../../src/cluster/serving/serving.ts'
+import { startTestCluster } from '../../kit/cluster-api.ts'
+
+void t.test('files are served as they are now, or as they were last of use', async (t) => {
+  using _staying = keepProcessAlive()
+  const { api } = await startTestCluster(t)
+  const authority = new CertificateAuthority('own')
+  const pair = () => authority.issue({ commonName: 'hub', usage: 'server' })
+  const [first, second] = [pair(), pair()]
+  const folder = t.testdir({
+    'tls.crt': first.certificate,
+    'tls.key': first.key,
+    'ca.crt': authority.certificate,
+  })
+  const file = (name: string): string => join(folder, name)
+  const changes = new EventTarget()
+  const said = (name: string) => () => void changes.dispatchEvent(new Event(name))
+  await using serving = await servingOf(
+    { kind: 'files', certificate: file('tls.crt'), key: file('tls.key'), ca: file('ca.crt') },
+    {
+      api,
+      service: { namespace: 'kube-system', name: 'nodehub-cluster' },
+      published: () => true,
+      onRenewed: () => undefined,
+      onFailure: said('unusable'),
+    },
+  )
+  serving.onChange(said('changed'))
+  t.same(serving.pair(), { cert: first.certificate, key: first.key })
+  t.equal(serving.bundle(), authority.certificate)
+  t.equal(serving.wrong(), undefined)
+
+  writeFileSync(file('tls.crt'), second.certificate)
+  await once(changes, 'unusable')
+  t.same(serving.pair(), { cert: first.certificate, key: first.key }, 'its key is not there yet')
+
+  writeFileSync(file('tls.key'), second.key)
+  await once(changes, 'changed')
+  t.same(serving.pair(), { cert: second.certificate, key: second.key })
+})
