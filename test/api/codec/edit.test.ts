@@ -33,6 +33,12 @@ const pod: Sample = {
   protobuf: readObject('protobuf', 'object', fixture('pod-get.pb')).object,
 }
 
+const node: Sample = {
+  gvk: { group: '', version: 'v1', kind: 'Node' },
+  json: readObject('json', 'object', fixture('node-get.json')).object,
+  protobuf: readObject('protobuf', 'object', fixture('node-get.pb')).object,
+}
+
 const service = ((): Sample => {
   const json = cutList('json', 'object', [fixture('services-list.json')])
   const protobuf = cutList('protobuf', 'object', [fixture('services-list.pb')])
@@ -301,6 +307,16 @@ void t.test('a map is edited entry by entry, the others in the bytes they came i
   t.equal(after(remove(['metadata', 'labels', 'a'])), '5a0b0a017a1201311a03616263')
 })
 
+/** After the edits, an object has the bytes that Go writes for what JSON shows of it. */
+function asGoWrites(t: Test, { gvk, json, protobuf }: Sample, edits: readonly Edit[]): void {
+  const inJson = applyEdits('json', gvk, json, edits)
+  const object = JSON.parse(Buffer.from(inJson.bytes).toString()) as JsonObject
+  const inProtobuf = applyEdits('protobuf', gvk, protobuf, edits)
+  const written = objectBody('protobuf', 'object', gvk, inProtobuf)
+  const what = edits.map(({ path }) => path.join('.')).join(' ')
+  t.equal(written.toString('latin1'), toProtobuf(gvk, object).toString('latin1'), what)
+}
+
 void t.test('edited protobuf is what Go would have written', async (t) => {
   for (const edits of [
     [set(['metadata', 'labels', 'aaa'], 'first'), set(['metadata', 'labels', 'zzz'], 'last')],
@@ -310,13 +326,67 @@ void t.test('edited protobuf is what Go would have written', async (t) => {
     [remove(['spec', 'nodeName']), remove(['spec', 'tolerations', 0])],
     [set(['spec', 'containers', '*', 'ports', '*', 'hostPort'], 8080)],
     [set(['spec', 'nodeSelector'], { b: '1', a: '2' })],
-  ]) {
-    const inJson = applyEdits('json', pod.gvk, pod.json, edits)
-    const json = JSON.parse(Buffer.from(inJson.bytes).toString()) as JsonObject
-    const inProtobuf = applyEdits('protobuf', pod.gvk, pod.protobuf, edits)
-    const written = objectBody('protobuf', 'object', pod.gvk, inProtobuf)
-    t.equal(written.toString('latin1'), toProtobuf(pod.gvk, json).toString('latin1'))
-  }
+  ])
+    asGoWrites(t, pod, edits)
+})
+
+void t.test('a message set as a whole has the fields that Go writes even if empty', async (t) => {
+  const container = ['spec', 'containers', 0]
+  for (const edits of [
+    [set(['spec', 'tolerations', 2], { key: 'k', operator: 'Exists', tolerationSeconds: -1 })],
+    [set(['spec', 'tolerations'], [{}, { key: 'k' }])],
+    [set([...container, 'livenessProbe'], { httpGet: { port: 'http' }, periodSeconds: 5 })],
+    [set([...container, 'env', 0], { name: 'CPU', valueFrom: { resourceFieldRef: {} } })],
+    [set(['spec', 'volumes', 0], { name: 'settings', configMap: { name: 'settings' } })],
+    [each([...container, 'ports'], () => [set([], { containerPort: 80 })])],
+  ])
+    asGoWrites(t, pod, edits)
+  asGoWrites(t, service, [set(['spec', 'ports'], [{ port: 80 }])])
+})
+
+void t.test('a message that a path creates has the fields that Go writes empty', async (t) => {
+  const container = ['spec', 'containers', 0]
+  for (const edits of [
+    [set([...container, 'startupProbe', 'httpGet', 'path'], '/healthz')],
+    [set([...container, 'startupProbe', 'periodSeconds'], 0)],
+    [set(['spec', 'hostAliases', 0, 'ip'], '10.0.0.1')],
+    [set(['spec', 'dnsConfig', 'options', 0, 'value'], '5')],
+  ])
+    asGoWrites(t, pod, edits)
+})
+
+void t.test('what Go writes always is written as empty when it is removed', async (t) => {
+  asGoWrites(t, service, [remove(['spec', 'ports', 0, 'targetPort'])])
+  asGoWrites(t, pod, [remove(['spec', 'containers', 0, 'resources']), remove(['status'])])
+  asGoWrites(t, node, [remove(['status', 'nodeInfo'])])
+})
+
+void t.test('a time is set with the precision of JSON, and no time as none', async (t) => {
+  const heartbeat = ['status', 'conditions', 0, 'lastHeartbeatTime']
+  const written = (time: string): Json | undefined =>
+    cursorOf(
+      'protobuf',
+      node.gvk,
+      applyEdits('protobuf', node.gvk, node.protobuf, [set(heartbeat, time)]),
+    ).json(heartbeat)
+  asGoWrites(t, node, [set(heartbeat, '2026-11-21T10:16:51.987654321Z')])
+  t.equal(written('2026-11-21T12:16:51.987654321+02:00'), '2026-11-21T10:16:51Z')
+  t.equal(written('0001-01-01T00:00:00Z'), undefined)
+})
+
+void t.test('what does not fit its type is refused, not cut', async (t) => {
+  const gvk = { group: '', version: 'v1', kind: 'Secret' }
+  const secret = readObject('protobuf', 'object', fixture('secret-get.pb')).object
+  t.throws(() => applyEdits('protobuf', gvk, secret, [set(['data', 'a'], '*')]), {
+    code: 'PATH_ERROR',
+  })
+  for (const edit of [
+    set(['spec', 'priority'], 2 ** 31),
+    set(['spec', 'tolerations', 0], { keys: 'k' }),
+    set(['spec', 'volumes', 0], { configMap: { nam: 'x' } }),
+    set(['spec', 'securityContext'], { seLinuxOptions: { users: 'x' } }),
+  ])
+    t.throws(() => applyEdits('protobuf', pod.gvk, pod.protobuf, [edit]), { code: 'PATH_ERROR' })
 })
 
 void t.test('what an edit does not name keeps its bytes, unknown fields too', async (t) => {

@@ -3,10 +3,10 @@ import { PathError, type Path } from '../element.ts'
 import type { Edit, ElementChange } from '../change.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { ProtobufElement } from './cursor.ts'
+import { emptyField, writeElement, writeEntry, writeField } from './edit-value.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
-import { emptyValue, entryAround, writeEntry, writeField, writeValue } from './scalar.ts'
 import { elementsIn, entriesOf, occurrences, type Occurrence } from './values.ts'
-import { bytesField, Fields, lengthType, varint } from './wire.ts'
+import { bytesField, Fields, lengthType, stringField, varint } from './wire.ts'
 
 /** The message with one edit applied. Fields outside of the edit's path keep their bytes. */
 export function editProtobuf(gvk: GVK, bytes: Buffer, edit: Edit): Buffer {
@@ -48,7 +48,20 @@ export function withMessage(
   const inner = Buffer.concat(pieces.map(valueOf))
   const after = change(inner)
   if (after.equals(inner)) return bytes
-  return replaced(bytes, field, bytesField(field.number, after))
+  const message = pieces.length > 0 ? after : created(field, after)
+  return replaced(bytes, field, bytesField(field.number, message))
+}
+
+/** A new message with the fields that Go writes even if they are empty. */
+function created(field: Field, message: Buffer): Buffer {
+  let complete = message
+  for (const member of Object.values(messageOf(field).fields)) {
+    const isMissing = occurrences([whole(message)], member).length === 0
+    if (member.always === true && isMissing) {
+      complete = replaced(complete, member, emptyField(member))
+    }
+  }
+  return complete
 }
 
 /**
@@ -74,7 +87,7 @@ export function replaced(bytes: Buffer, { number }: Field, written: Buffer): Buf
 function removed(bytes: Buffer, field: Field): Buffer {
   const isThere = occurrences([whole(bytes)], field).length > 0
   if (!isThere) return bytes
-  return replaced(bytes, field, field.always === true ? emptyValue(field) : nothing)
+  return replaced(bytes, field, field.always === true ? emptyField(field) : nothing)
 }
 
 function editMap(bytes: Buffer, field: Field, [key, ...rest]: Path, edit: Edit): Buffer {
@@ -85,11 +98,14 @@ function editMap(bytes: Buffer, field: Field, [key, ...rest]: Path, edit: Edit):
     const inner = known ? valueOf(known) : nothing
     const changed = editMessage(messageOf(field), inner, rest, edit)
     if (changed.equals(inner)) return bytes
-    entry = entryAround(field, key, bytesField(2, changed))
+    entry = entryAround(field, key, known ? changed : created(field, changed))
   } else if (edit.op === 'set') entry = writeEntry(field, key, edit.value)
   else if (!known || edit.op === 'each') return bytes
   return withEntry(bytes, field, key, entry)
 }
+
+const entryAround = (field: Field, key: string, message: Buffer): Buffer =>
+  bytesField(field.number, Buffer.concat([stringField(1, key), bytesField(2, message)]))
 
 /**
  * The message with `entry` in place of all entries with this key: where the first was, else where
@@ -195,13 +211,13 @@ function editElement(field: Field, element: Occurrence, rest: Path, edit: Edit):
     return bytesField(field.number, inner)
   }
   if (edit.op === 'each') throw new PathError('each element of what is no list')
-  return edit.op === 'set' ? writeValue(field, edit.value) : nothing
+  return edit.op === 'set' ? writeElement(field, edit.value) : nothing
 }
 
 function newElement(field: Field, rest: Path, edit: Edit & { op: 'set' }): Buffer {
-  if (rest.length === 0) return writeValue(field, edit.value)
+  if (rest.length === 0) return writeElement(field, edit.value)
   const inner = editMessage(messageOf(field), nothing, rest, edit)
-  return inner.length === 0 ? nothing : bytesField(field.number, inner)
+  return inner.length === 0 ? nothing : bytesField(field.number, created(field, inner))
 }
 
 const whole = (bytes: Buffer): Occurrence => ({

@@ -1,9 +1,7 @@
-import type { EditValue } from '../change.ts'
-import { PathError, type Scalar } from '../element.ts'
-import type { Field, MessageSchema } from '../schema/schema.ts'
-import { fieldNamed, messageOf } from './field-path.ts'
+import type { Scalar } from '../element.ts'
+import type { Field } from '../schema/schema.ts'
 import { textOf, type Occurrence } from './values.ts'
-import { bytesField, Fields, stringField, varint, varintField } from './wire.ts'
+import { Fields, varint } from './wire.ts'
 
 /**
  * The JSON value of a field with one value, of which the last occurrence counts; `undefined` if
@@ -89,103 +87,4 @@ function readTime(pieces: readonly Occurrence[], micro: boolean): string | undef
   if (!micro) return `${whole}Z`
   const micros = Math.floor(varintIn(pieces, 2) / 1000)
   return `${whole}.${String(micros).padStart(6, '0')}Z`
-}
-
-/** A field with `value`, with its tag. Throws a `PathError` for a value that it cannot hold. */
-export function writeValue(field: Field, value: EditValue): Buffer {
-  const { number, type } = field
-  switch (type) {
-    case 'string':
-      return stringField(number, asString(value))
-    case 'bool':
-      return varintField(number, asBoolean(value) ? 1 : 0)
-    case 'int32':
-    case 'int64':
-      return varintField(number, asInteger(value))
-    case 'bytes':
-      return bytesField(number, Buffer.from(asString(value), 'base64'))
-    case 'quantity':
-      return bytesField(number, stringField(1, asString(value)))
-    case 'intOrString':
-      return bytesField(number, writeIntOrString(value))
-    case 'time':
-    case 'microtime':
-      return bytesField(number, writeTime(asString(value)))
-    case 'fieldsV1':
-      return bytesField(number, stringField(1, JSON.stringify(value)))
-    case 'message':
-      return bytesField(number, writeMessage(messageOf(field), value))
-  }
-}
-
-/** An empty field that is no pointer, as Go writes it. */
-export function emptyValue({ number, type }: Field): Buffer {
-  if (type === 'bool' || type === 'int32' || type === 'int64') return varintField(number, 0)
-  return bytesField(number, Buffer.alloc(0))
-}
-
-/** The fields of `value` in the order of their numbers, as Go writes them. */
-function writeMessage(schema: MessageSchema, value: EditValue): Buffer {
-  if (!isMembers(value)) throw new PathError(`${schema.name} takes an object`)
-  const parts = Object.entries(value).map(([name, member]) => {
-    const { through, field } = fieldNamed(schema, name)
-    if (through.length > 0) throw new PathError(`${name} is set by its own path`)
-    return { number: field.number, bytes: writeField(field, member) }
-  })
-  parts.sort((a, b) => a.number - b.number)
-  return Buffer.concat(parts.map(({ bytes }) => bytes))
-}
-
-/** All occurrences of a field: one per element of a list, one per entry of a map. */
-export function writeField(field: Field, value: EditValue): Buffer {
-  if (field.map) {
-    if (!isMembers(value)) throw new PathError('a map takes an object')
-    const keys = Object.keys(value).sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
-    return Buffer.concat(keys.map((key) => writeEntry(field, key, value[key] as EditValue)))
-  }
-  if (!field.repeated) return writeValue(field, value)
-  if (!isElements(value)) throw new PathError('a list takes a list')
-  return Buffer.concat(value.map((element) => writeValue(field, element)))
-}
-
-export const writeEntry = (field: Field, key: string, value: EditValue): Buffer =>
-  entryAround(field, key, writeValue({ ...field, number: 2 }, value))
-
-/** A map's entry; `value` is a complete field with the number 2. */
-export const entryAround = (field: Field, key: string, value: Buffer): Buffer =>
-  bytesField(field.number, Buffer.concat([stringField(1, key), value]))
-
-const isElements = (value: EditValue): value is readonly EditValue[] => Array.isArray(value)
-
-const isMembers = (value: EditValue): value is { readonly [key: string]: EditValue } =>
-  typeof value === 'object' && !isElements(value)
-
-function asString(value: EditValue): string {
-  if (typeof value !== 'string') throw new PathError('text is wanted')
-  return value
-}
-
-function asBoolean(value: EditValue): boolean {
-  if (typeof value !== 'boolean') throw new PathError('true or false is wanted')
-  return value
-}
-
-function asInteger(value: EditValue): number {
-  if (!Number.isSafeInteger(value)) throw new PathError('a whole number is wanted')
-  return value as number
-}
-
-const writeIntOrString = (value: EditValue): Buffer =>
-  typeof value === 'string'
-    ? Buffer.concat([varintField(1, 1), varintField(2, 0), stringField(3, value)])
-    : Buffer.concat([varintField(1, 0), varintField(2, asInteger(value)), stringField(3, '')])
-
-const timeForm = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/
-
-function writeTime(text: string): Buffer {
-  const [, whole, fraction = '', zone] = timeForm.exec(text) ?? []
-  const seconds = Date.parse(`${whole}${zone}`) / 1000
-  if (!Number.isInteger(seconds)) throw new PathError('a time as in RFC 3339 is wanted')
-  const nanos = Number(fraction.padEnd(9, '0'))
-  return Buffer.concat([varintField(1, seconds), varintField(2, nanos)])
 }

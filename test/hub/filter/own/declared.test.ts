@@ -225,7 +225,7 @@ void t.test('all that is wrong is said at once, with line and place', async (t) 
       'line 2, filter 1: verbs: lst is no verb, did you mean list?',
       'line 8, filter 2: onError must be pass or withhold, not "ignore"',
       'line 11, filter 2, when: character 35: matches() is not available: the cost of a regular expression has no bound (services)',
-      'line 14, filter 2, then, 0: spec.type: text is wanted (services)',
+      'line 14, filter 2, then, 0: spec.type: not a string (services)',
       'line 16, filter 2, then, 1: spec.tipe: no field tipe is known in ServiceSpec (services)',
       'line 18, filter 2, then, 2: metadata.name: an edit of what the object is known by (services)',
       'line 20, filter 2, then, 3: a set takes either a value or an expression',

@@ -48,19 +48,33 @@ export function writeField(out: BackwardWriter, field: Field, value: Json | unde
 function writeList(out: BackwardWriter, field: Field, value: Json | undefined): void {
   if (value === undefined) return
   if (!isList(value)) throw new ProtobufError('not a list')
-  for (const item of value.toReversed()) writeTagged(out, field, field.number, item ?? undefined)
+  for (const item of value.toReversed()) writeElement(out, field, item)
 }
+
+/** Writes one element of a list. Throws ProtobufErrors. */
+export const writeElement = (out: BackwardWriter, field: Field, value: Json): void =>
+  writeTagged(out, field, field.number, value ?? undefined)
 
 function writeMap(out: BackwardWriter, field: Field, value: Json | undefined): void {
   if (value === undefined) return
   if (!isObject(value)) throw new ProtobufError('not an object')
   for (const key of Object.keys(value).toSorted(byBytes).toReversed()) {
-    const before = out.length
-    writeTagged(out, field, 2, value[key] ?? undefined)
-    writeText(out, 1, key)
-    out.delimit(before)
-    out.tag(field.number, lengthDelimited)
+    writeEntry(out, field, key, value[key])
   }
+}
+
+/** Writes one entry of a map. Throws ProtobufErrors. */
+export function writeEntry(
+  out: BackwardWriter,
+  field: Field,
+  key: string,
+  value: Json | undefined,
+): void {
+  const before = out.length
+  writeTagged(out, field, 2, value ?? undefined)
+  writeText(out, 1, key)
+  out.delimit(before)
+  out.tag(field.number, lengthDelimited)
 }
 
 /** Go sorts by UTF-8, which differs from UTF-16 where there are surrogates. */
