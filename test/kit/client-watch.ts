@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
-import { readFields } from '../../src/api/codec/protobuf/message/reader.ts'
+import { readFields } from './wire-fields.ts'
 import { inTime, type Patience } from './until.ts'
 
 /** A watch event as a client receives it. */

@@ -1,4 +1,4 @@
-import { readFields } from '../../src/api/codec/protobuf/message/reader.ts'
+import { readFields } from './wire-fields.ts'
 import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Encoding } from '../../src/api/kube/media-type.ts'

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { isList, isObject, type Json, type JsonObject } from '../../src/api/kube/json.ts'
 import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
-import { readFields } from '../../src/api/codec/protobuf/message/reader.ts'
+import { readFields } from '../kit/wire-fields.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { fixture } from '../kit/fixture.ts'
 import { adminOf, clientOf, eventsOf, type Client } from './client.ts'

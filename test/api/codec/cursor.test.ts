@@ -4,6 +4,7 @@ import { encoded } from '../../kit/encoded.ts'
 import { cursorOf, type Cursor, type Path } from '../../../src/api/codec/cursor.ts'
 import { objectKind } from '../../../src/api/codec/list.ts'
 import { readObject } from '../../../src/api/codec/object.ts'
+import { bytesField, varintField } from '../../../src/api/codec/protobuf/wire.ts'
 import { schemaOf, type MessageSchema } from '../../../src/api/codec/schema/schema.ts'
 import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { isList, isObject, type Json } from '../../../src/api/kube/json.ts'
@@ -257,6 +258,78 @@ void t.test('everything at a path comes as JSON has it, in both encodings', asyn
   t.throws(() => cursorOf('protobuf', gvk, encoded('protobuf', gvk, object)).json(['spec', 'x']), {
     code: 'PATH_ERROR',
   })
+})
+
+/** A pod whose spec (field 2) holds these bytes. */
+const podOf = (spec: Buffer): Cursor =>
+  cursorOf(
+    'protobuf',
+    { group: '', version: 'v1', kind: 'Pod' },
+    { namespace: '', name: '', uid: '', resourceVersion: '', bytes: bytesField(2, spec) },
+  )
+
+void t.test('a pointer that JSON shows as null has no value in protobuf either', async (t) => {
+  const gvk = { group: '', version: 'v1', kind: 'Pod' }
+  const livenessProbe = { grpc: { port: 80, service: null } }
+  const object: JsonObject = { spec: { containers: [{ name: 'a', livenessProbe }] } }
+  for (const encoding of ['json', 'protobuf'] as const) {
+    const cursor = cursorOf(encoding, gvk, encoded(encoding, gvk, object))
+    const path = ['spec', 'containers', 0, 'livenessProbe', 'grpc']
+    t.equal(cursor.value([...path, 'port']), 80, encoding)
+    t.equal(cursor.value([...path, 'service']), undefined, encoding)
+    t.equal(cursor.has([...path, 'service']), false, encoding)
+  }
+})
+
+void t.test('a value of another wire type is refused, by whichever way it is read', async (t) => {
+  for (const [path, spec] of [
+    [['spec', 'nodeName'], '5005'], // a number
+    [['spec', 'hostNetwork'], '5a0101'], // bytes
+    [['spec', 'securityContext', 'runAsUser'], '7005'], // a number in place of a message
+    [['spec', 'activeDeadlineSeconds'], '290000000000000001'], // 64 bits of fixed length
+    [['spec', 'nodeSelector', 'zone'], '3a020801'], // a map's key that is a number
+  ] as const) {
+    const pod = podOf(Buffer.from(spec, 'hex'))
+    t.throws(() => pod.value(path), { code: 'MALFORMED_BODY' }, path.join('.'))
+    t.throws(() => pod.json(path), { code: 'MALFORMED_BODY' }, path.join('.'))
+  }
+})
+
+void t.test('packed numbers are read however many they are, if the last one ends', async (t) => {
+  const groups = ['spec', 'securityContext', 'supplementalGroups']
+  const packed = (numbers: Buffer): Cursor => podOf(bytesField(14, bytesField(4, numbers)))
+  t.equal(packed(Buffer.alloc(500_000, 1)).count(groups), 500_000)
+  t.strictSame(packed(Buffer.from('01ac02', 'hex')).json(groups), [1, 300])
+  for (const numbers of ['0180', `${'ff'.repeat(10)}01`]) {
+    const broken = packed(Buffer.from(numbers, 'hex'))
+    t.throws(() => broken.count(groups), { code: 'MALFORMED_BODY' })
+    t.throws(() => broken.json(groups), { code: 'MALFORMED_BODY' })
+  }
+})
+
+void t.test('a time that RFC 3339 cannot write is refused', async (t) => {
+  const gvk = { group: '', version: 'v1', kind: 'Pod' }
+  const timed = (time: Buffer): Cursor => {
+    const bytes = bytesField(1, bytesField(8, time))
+    return cursorOf('protobuf', gvk, {
+      namespace: '',
+      name: '',
+      uid: '',
+      resourceVersion: '',
+      bytes,
+    })
+  }
+  const path = ['metadata', 'creationTimestamp']
+  t.equal(timed(varintField(1, 253_402_300_799)).value(path), '9999-12-31T23:59:59Z')
+  t.equal(timed(varintField(1, -62_135_596_800)).value(path), undefined, "Go's zero time")
+  for (const time of [
+    varintField(1, 253_402_300_800),
+    varintField(1, -62_135_596_801),
+    Buffer.concat([varintField(1, 1), varintField(2, 1_000_000_000)]),
+  ]) {
+    t.throws(() => timed(time).value(path), { code: 'MALFORMED_BODY' })
+    t.throws(() => timed(time).json(path), { code: 'MALFORMED_BODY' })
+  }
 })
 
 const mentioning = (encoding: Encoding, text: string): Cursor => {

@@ -1,6 +1,6 @@
-import { readFields } from '../../../src/api/codec/protobuf/message/reader.ts'
+import { readFields } from '../../kit/wire-fields.ts'
 
-/** A list in protobuf read at once, by the sandbox's own reader of fields. */
+/** A list in protobuf read at once, by the tests' own reader of fields. */
 export interface ProtobufList {
   readonly kind: string
   readonly resourceVersion: string

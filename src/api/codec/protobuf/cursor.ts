@@ -6,13 +6,9 @@ import type { Cursor, Element, Path, Scalar } from '../element.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
 import { readScalar } from './scalar.ts'
-import { elementOf, entriesOf, occurrences, type Occurrence } from './values.ts'
-import { lengthType, varintType } from './wire.ts'
-import { MalformedBody } from '../malformed-body.ts'
+import { elementOf, entriesOf, occurrences, whole, type Occurrence } from './values.ts'
 import { checkDecodable } from '../decode-limit.ts'
 import { MessageReader } from './message/decode.ts'
-import { ProtobufError } from './message/error.ts'
-import { readPacked } from './message/reader.ts'
 
 /**
  * The value at a path, in pieces if its message was written in several, and its field in the
@@ -38,8 +34,7 @@ export class ProtobufCursor implements Cursor {
     this.namespace = object.namespace
     this.name = object.name
     this.#gvk = gvk
-    const bytes = asBuffer(object.bytes)
-    this.#top = [{ bytes, type: lengthType, start: 0, end: bytes.length }]
+    this.#top = [whole(asBuffer(object.bytes))]
   }
 
   get kind(): string {
@@ -202,15 +197,5 @@ function elementIn({ number, type, message }: Field): Field {
 
 function decoded(field: Field, values: readonly Occurrence[]): Json | undefined {
   checkDecodable(values.reduce((sum, { start, end }) => sum + end - start, 0))
-  try {
-    return new MessageReader().field(field, values.map(wireValue)) ?? undefined
-  } catch (cause) {
-    if (!(cause instanceof ProtobufError)) throw cause
-    throw new MalformedBody(cause.message, { cause })
-  }
-}
-
-function wireValue({ bytes, type, start, end }: Occurrence): number | Buffer {
-  const value = bytes.subarray(start, end)
-  return type === varintType ? (readPacked(value).next().value ?? 0) : value
+  return new MessageReader().field(field, values) ?? undefined
 }

@@ -5,7 +5,14 @@ import type { Field, MessageSchema } from '../schema/schema.ts'
 import { ProtobufElement } from './cursor.ts'
 import { emptyField, writeElement, writeEntry, writeField } from './edit-value.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
-import { elementsIn, entriesOf, occurrences, type Occurrence } from './values.ts'
+import {
+  elementsIn,
+  entriesOf,
+  occurrenceOf,
+  occurrences,
+  whole,
+  type Occurrence,
+} from './values.ts'
 import { bytesField, Fields, lengthType, stringField, varint } from './wire.ts'
 
 /** The message with one edit applied. Fields outside of the edit's path keep their bytes. */
@@ -156,7 +163,7 @@ function editEach(bytes: Buffer, field: Field, change: ElementChange): Buffer {
  * `undefined` if it is unchanged.
  */
 function judged(one: Fields, field: Field, change: ElementChange): Buffer | undefined {
-  const elements = elementsIn(one, field)
+  const elements = elementsIn(occurrenceOf(one), field)
   const made = elements.map((element) => changedElement(field, element, change))
   if (made.every((part) => part === undefined)) return undefined
   return Buffer.concat(
@@ -180,7 +187,7 @@ function changedElement(
     if (!made) break
     after = editElement(field, made, edit.path, edit)
     const fields = new Fields(after)
-    made = fields.next() ? elementsIn(fields, field)[0] : undefined
+    made = fields.next() ? elementsIn(occurrenceOf(fields), field)[0] : undefined
   }
   return after.equals(before) ? undefined : after
 }
@@ -219,13 +226,6 @@ function newElement(field: Field, rest: Path, edit: Edit & { op: 'set' }): Buffe
   const inner = editMessage(messageOf(field), nothing, rest, edit)
   return inner.length === 0 ? nothing : bytesField(field.number, created(field, inner))
 }
-
-const whole = (bytes: Buffer): Occurrence => ({
-  bytes,
-  type: lengthType,
-  start: 0,
-  end: bytes.length,
-})
 
 const valueOf = ({ bytes, start, end }: Occurrence): Buffer => bytes.subarray(start, end)
 

@@ -5,10 +5,11 @@ import { fieldNamed, knownSchema, messageOf } from './field-path.ts'
 import { MessageReader } from './message/decode.ts'
 import { writeField } from './message/encode.ts'
 import { BackwardWriter } from './message/writer.ts'
+import { whole } from './values.ts'
 
-/** The object in JSON, without fields that the schema lacks. Throws a `ProtobufError`. */
+/** The object in JSON, without fields that the schema lacks. Throws `MalformedBody`. */
 export const readMembers = (gvk: GVK, bytes: Buffer): JsonObject =>
-  new MessageReader().message(knownSchema(gvk), bytes)
+  new MessageReader().message(knownSchema(gvk), [whole(bytes)])
 
 /**
  * The object with one member of a member replaced; `undefined` removes it. All else keeps its

@@ -1,90 +1,100 @@
+import type { Json } from '../../kube/json.ts'
 import type { Scalar } from '../element.ts'
-import type { Field } from '../schema/schema.ts'
-import { textOf, type Occurrence } from './values.ts'
-import { Fields, varint } from './wire.ts'
+import { MalformedBody } from '../malformed-body.ts'
+import type { Field, FieldType } from '../schema/schema.ts'
+import { formatTime } from './message/time.ts'
+import { fieldsIn, missing, numberOf, occurrenceOf, textOf, type Occurrence } from './values.ts'
+
+/** A field whose values are no messages with fields of their own. */
+type ScalarField = Field & { readonly type: Exclude<FieldType, 'message'> }
+
+export const isScalar = (field: Field): field is ScalarField => field.type !== 'message'
 
 /**
  * The JSON value of a field with one value, of which the last occurrence counts; `undefined` if
- * JSON omits it or has no scalar.
+ * JSON omits it or has no scalar. Throws `MalformedBody`.
  */
 export function readScalar(field: Field, pieces: readonly Occurrence[]): Scalar | undefined {
-  const last = pieces.at(-1)
-  const value = last ? decode(field, pieces, last) : emptyOf(field)
-  // Go writes these to protobuf even if they are empty, and omits them from JSON.
-  const leftOut = field.always === true && field.shown !== true
-  return leftOut && (value === '' || value === 0 || value === false) ? undefined : value
+  if (!isScalar(field) || field.type === 'fieldsV1') return undefined
+  const value = readSingle(field, pieces)
+  return typeof value === 'object' ? undefined : value
 }
 
-function decode(field: Field, pieces: readonly Occurrence[], last: Occurrence): Scalar | undefined {
-  switch (field.type) {
-    case 'string':
-      return textOf(last)
-    case 'bool':
-      return numberIn(last) !== 0
-    case 'int32':
-    case 'int64':
-      return numberIn(last)
-    case 'bytes':
-      return last.bytes.toString('base64', last.start, last.end)
-    case 'quantity':
-      return stringIn(pieces, 1)
-    case 'intOrString':
-      return varintIn(pieces, 1) === 1 ? stringIn(pieces, 3) : varintIn(pieces, 2)
-    case 'time':
-    case 'microtime':
-      return readTime(pieces, field.type === 'microtime')
-    case 'message':
-    case 'fieldsV1':
-      return undefined
-  }
+/** The same with null, and with the JSON that a fieldsV1 holds. */
+export function readSingle(field: ScalarField, pieces: readonly Occurrence[]): Json | undefined {
+  const last = pieces.at(-1)
+  if (last === undefined) return field.shown ? emptyOf(field) : undefined
+  const value = readValue(field, last)
+  return field.shown || !isOmitted(field, value) ? value : undefined
 }
 
 /** The value that JSON shows for a missing field. */
-function emptyOf({ type, shown }: Field): Scalar | undefined {
-  if (shown !== true) return undefined
-  if (type === 'string') return ''
-  if (type === 'bool') return false
-  return type === 'int32' || type === 'int64' || type === 'intOrString'
-    ? 0
-    : type === 'quantity'
-      ? '0'
-      : undefined
-}
+const emptyOf = (field: ScalarField): Json =>
+  field.always ? readValue(field, missing(field)) : null
 
-function numberIn({ bytes, start, end }: Occurrence): number {
-  const fields = new Fields(Buffer.concat([varint(8), bytes.subarray(start, end)]))
-  return fields.next() ? fields.varint : 0
-}
+/** `omitempty` for fields that are no pointers: JSON shows every pointer that is set. */
+const isOmitted = (field: ScalarField, value: Json): boolean =>
+  field.always || field.type === 'bytes'
+    ? value === null || value === '' || value === 0 || value === false
+    : false
 
-function varintIn(pieces: readonly Occurrence[], number: number): number {
-  let value = 0
-  eachField(pieces, (fields) => {
-    if (fields.number === number) value = fields.varint
-  })
-  return value
-}
-
-function stringIn(pieces: readonly Occurrence[], number: number): string {
-  let value = ''
-  eachField(pieces, (fields) => {
-    if (fields.number === number) value = fields.string
-  })
-  return value
-}
-
-function eachField(pieces: readonly Occurrence[], take: (fields: Fields) => void): void {
-  for (const { bytes, start, end } of pieces) {
-    for (const fields = new Fields(bytes, start, end); fields.next();) take(fields)
+/** One occurrence as JSON. Throws `MalformedBody`. */
+export function readValue({ type }: ScalarField, piece: Occurrence): Json {
+  switch (type) {
+    case 'string':
+      return textOf(piece)
+    case 'bytes':
+      return textOf(piece, 'base64')
+    case 'bool':
+      return numberOf(piece) !== 0
+    case 'int32':
+      return numberOf(piece) | 0
+    case 'int64':
+      return numberOf(piece)
+    case 'time':
+    case 'microtime':
+      return readTime(piece, type === 'microtime')
+    case 'quantity':
+      return textIn(piece, 1) ?? '0'
+    case 'intOrString':
+      return numberIn(piece, 1) === 1 ? (textIn(piece, 3) ?? '') : numberIn(piece, 2) | 0
+    case 'fieldsV1':
+      return rawJson(textIn(piece, 1) ?? '')
   }
 }
 
-/** Seconds since 1970 and nanoseconds, as RFC 3339; Go's zero time is an empty message. */
-function readTime(pieces: readonly Occurrence[], micro: boolean): string | undefined {
-  if (pieces.every(({ start, end }) => start === end)) return undefined
-  const date = new Date(varintIn(pieces, 1) * 1000)
-  if (Number.isNaN(date.getTime())) return undefined
-  const whole = date.toISOString().slice(0, 19)
-  if (!micro) return `${whole}Z`
-  const micros = Math.floor(varintIn(pieces, 2) / 1000)
-  return `${whole}.${String(micros).padStart(6, '0')}Z`
+/** Seconds since 1970 and nanoseconds; Go's zero time is an empty message. */
+function readTime(piece: Occurrence, micro: boolean): string | null {
+  if (piece.start === piece.end) return null
+  const seconds = numberIn(piece, 1)
+  const nanos = numberIn(piece, 2)
+  if (nanos < 0 || nanos > 999_999_999) throw new MalformedBody('a time out of range')
+  return formatTime({ seconds, nanos }, micro)
+}
+
+function rawJson(text: string): Json {
+  if (text === '') return null
+  try {
+    return JSON.parse(text) as Json
+  } catch (cause) {
+    throw new MalformedBody('not JSON', { cause })
+  }
+}
+
+function numberIn(piece: Occurrence, number: number): number {
+  const last = lastIn(piece, number)
+  return last ? numberOf(last) : 0
+}
+
+function textIn(piece: Occurrence, number: number): string | undefined {
+  const last = lastIn(piece, number)
+  return last && textOf(last)
+}
+
+function lastIn(piece: Occurrence, number: number): Occurrence | undefined {
+  let last: Occurrence | undefined
+  for (const fields = fieldsIn(piece); fields.next();) {
+    if (fields.number === number) last = occurrenceOf(fields)
+  }
+  return last
 }

@@ -1,6 +1,7 @@
 import { PathError } from '../element.ts'
-import type { Field, FieldType } from '../schema/schema.ts'
-import { Fields, lengthType, varintType } from './wire.ts'
+import { MalformedBody } from '../malformed-body.ts'
+import type { Field } from '../schema/schema.ts'
+import { Fields, lengthType, signedVarint, varintEnd, varintType } from './wire.ts'
 
 /** One occurrence of a field: the position of its value. */
 export interface Occurrence {
@@ -10,7 +11,27 @@ export interface Occurrence {
   readonly end: number
 }
 
-const packable = new Set<FieldType>(['bool', 'int32', 'int64'])
+/** The field at which `fields` stands. */
+export const occurrenceOf = ({ bytes, type, valueStart, valueEnd }: Fields): Occurrence => ({
+  bytes,
+  type,
+  start: valueStart,
+  end: valueEnd,
+})
+
+/** A complete message, as if it were the value of a field. */
+export const whole = (bytes: Buffer): Occurrence => ({
+  bytes,
+  type: lengthType,
+  start: 0,
+  end: bytes.length,
+})
+
+/** The fields of a message. Throws `MalformedBody` for a value of another type. */
+export function fieldsIn(message: Occurrence): Fields {
+  checkLength(message)
+  return new Fields(message.bytes, message.start, message.end)
+}
 
 /**
  * The occurrences of a field in a message, which may itself be in several pieces; packed numbers
@@ -18,54 +39,74 @@ const packable = new Set<FieldType>(['bool', 'int32', 'int64'])
  */
 export function occurrences(pieces: readonly Occurrence[], field: Field): Occurrence[] {
   const found: Occurrence[] = []
-  for (const { bytes, start, end } of pieces) {
-    for (const fields = new Fields(bytes, start, end); fields.next();) {
+  for (const piece of pieces) {
+    for (const fields = fieldsIn(piece); fields.next();) {
       if (fields.number !== field.number) continue
-      found.push(...elementsIn(fields, field))
+      const one = occurrenceOf(fields)
+      if (isPacked(field, one)) for (const number of unpacked(one)) found.push(number)
+      else found.push(one)
     }
   }
   return found
 }
 
 /** The values in one occurrence of a field: one, or the packed numbers. */
-export function elementsIn(
-  { bytes, type, valueStart: start, valueEnd: end }: Fields,
-  field: Field,
-): Occurrence[] {
-  const one = { bytes, type, start, end }
-  return field.repeated && type === lengthType && packable.has(field.type) ? unpacked(one) : [one]
-}
+export const elementsIn = (one: Occurrence, field: Field): Occurrence[] =>
+  isPacked(field, one) ? [...unpacked(one)] : [one]
 
-function unpacked({ bytes, start, end }: Occurrence): Occurrence[] {
-  const found: Occurrence[] = []
-  let from = start
-  for (let at = start; at < end; at++) {
-    if ((bytes[at] as number) >= 0x80) continue
-    found.push({ bytes, type: varintType, start: from, end: at + 1 })
-    from = at + 1
+const isNumber = ({ type }: Field): boolean =>
+  type === 'bool' || type === 'int32' || type === 'int64'
+
+/** Whether an occurrence of a list of numbers holds several of them. */
+export const isPacked = (field: Field, { type }: Occurrence): boolean =>
+  field.repeated === true && type === lengthType && isNumber(field)
+
+/** The numbers of a packed list. */
+export function* unpacked({ bytes, start, end }: Occurrence): Generator<Occurrence> {
+  for (let at = start; at < end;) {
+    const next = varintEnd(bytes, at, end)
+    if (next < 0) throw new MalformedBody('a number does not end')
+    yield { bytes, type: varintType, start: at, end: next }
+    at = next
   }
-  return found
 }
 
 /** The values of a map's entries by key; of equal keys the last. */
-export function entriesOf(pieces: readonly Occurrence[], field: Field): Map<string, Occurrence> {
-  const entries = new Map<string, Occurrence>()
-  for (const { bytes, start, end } of occurrences(pieces, field)) {
-    let key = ''
-    let value: Occurrence = { bytes, type: lengthType, start, end: start }
-    for (const fields = new Fields(bytes, start, end); fields.next();) {
-      const { number, type, valueStart, valueEnd } = fields
-      if (number === 1) key = fields.string
-      else if (number === 2) value = { bytes, type, start: valueStart, end: valueEnd }
-    }
-    entries.set(key, value)
+export const entriesOf = (pieces: readonly Occurrence[], field: Field): Map<string, Occurrence> =>
+  new Map(occurrences(pieces, field).map((entry) => readEntry(entry, field)))
+
+/** Key and value of one entry of a map. */
+export function readEntry(entry: Occurrence, field: Field): [key: string, value: Occurrence] {
+  let key = ''
+  let value = missing(field)
+  for (const fields = fieldsIn(entry); fields.next();) {
+    if (fields.number === 1) key = textOf(occurrenceOf(fields))
+    else if (fields.number === 2) value = occurrenceOf(fields)
   }
-  return entries
+  return [key, value]
 }
 
-/** The value as text. */
-export const textOf = ({ bytes, start, end }: Occurrence): string =>
-  bytes.toString('utf8', start, end)
+const zero: Occurrence = { bytes: Buffer.of(0), type: varintType, start: 0, end: 1 }
+const nothing = whole(Buffer.alloc(0))
+
+/** The value of a missing field. */
+export const missing = (field: Field): Occurrence => (isNumber(field) ? zero : nothing)
+
+/** The value as text. Throws `MalformedBody` for a value of another type. */
+export function textOf(piece: Occurrence, encoding: 'utf8' | 'base64' = 'utf8'): string {
+  checkLength(piece)
+  return piece.bytes.toString(encoding, piece.start, piece.end)
+}
+
+/** The value as a signed number. Throws `MalformedBody` for a value of another type. */
+export function numberOf({ bytes, type, start }: Occurrence): number {
+  if (type !== varintType) throw new MalformedBody('bytes where a number belongs')
+  return signedVarint(bytes, start)
+}
+
+function checkLength({ type }: Occurrence): void {
+  if (type !== lengthType) throw new MalformedBody('a number where bytes belong')
+}
 
 /** The element of a list; `undefined` beyond its end. */
 export function elementOf(

@@ -91,7 +91,7 @@ export function readHeader(bytes: Buffer, at: number, limit: number): Header | u
 }
 
 /** The index after the varint at `from`, or -1 if it reaches `limit`. */
-function varintEnd(bytes: Buffer, from: number, limit: number): number {
+export function varintEnd(bytes: Buffer, from: number, limit: number): number {
   for (let at = from; at < limit; at++) {
     if ((bytes[at] as number) < 0x80) return at + 1
     if (at - from >= 9) throw new MalformedBody('a number of more than ten bytes')
@@ -107,7 +107,7 @@ function unsignedVarint(bytes: Buffer, start: number, end: number): number {
 }
 
 /** Two's complement in 64 bits, as protobuf writes int32 and int64; inexact beyond 2^53. */
-function signedVarint(bytes: Buffer, start: number): number {
+export function signedVarint(bytes: Buffer, start: number): number {
   let low = 0
   let high = 0
   for (let at = start, bit = 0; bit < 70; at++, bit += 7) {

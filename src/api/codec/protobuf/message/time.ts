@@ -1,3 +1,4 @@
+import { MalformedBody } from '../../malformed-body.ts'
 import { ProtobufError } from './error.ts'
 
 /**
@@ -24,12 +25,12 @@ export function parseTime(text: string): Timestamp | undefined {
 }
 
 /**
- * The text of a time: six decimals for a MicroTime, none for a Time. Throws outside of the years 1
- * to 9999.
+ * The text of a time: six decimals for a MicroTime, none for a Time. Throws `MalformedBody` outside
+ * of the years 1 to 9999.
  */
 export function formatTime({ seconds, nanos }: Timestamp, micro: boolean): string | null {
   if (!(seconds >= zeroTime && seconds <= lastSecond))
-    throw new ProtobufError('a time out of range')
+    throw new MalformedBody('a time out of range')
   if (seconds === zeroTime && (!micro || nanos === 0)) return null
   const text = new Date(seconds * 1000).toISOString().slice(0, 19)
   const micros = String(Math.trunc(nanos / 1000)).padStart(6, '0')
