@@ -392,10 +392,12 @@ const withMissing = (
 
 async function withoutFinalizers(api: ApiServer): Promise<string[]> {
   const said: string[] = []
-  for (const pool of await poolsWithFinalizer(api)) {
-    await takeFinalizer(api, pool)
-    said.push(`finalizer of NodePool ${textAt(pool, 'metadata', 'name')}`)
-  }
+  await againOnConflict(async () => {
+    for (const pool of await poolsWithFinalizer(api)) {
+      await takeFinalizer(api, pool)
+      said.push(`finalizer of NodePool ${textAt(pool, 'metadata', 'name')}`)
+    }
+  })
   return said
 }
 

@@ -9,6 +9,7 @@ import { ownVersion } from '../../src/base/own-version.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { startCluster, type Cluster } from '../../src/cluster/cluster.ts'
 import type { ClusterConfig } from '../../src/config/cluster-config.ts'
+import { nodesFinalizer } from '../../src/cluster/controller/reconcile.ts'
 import { giveBack, takeOver } from '../../src/cluster/take-over.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../../src/api/kube/json-at.ts'
@@ -431,6 +432,26 @@ void t.test('what is written meanwhile does not keep back what is given back', a
   t.equal((await giveBack(cluster.api, 'kube-system')).length, 4)
   t.ok(first, 'a write of another client came first')
   t.strictSame(look(), before)
+})
+
+void t.test('a pool that is written meanwhile is given back without its finalizer', async (t) => {
+  const { api, sandbox } = await prepared(t)
+  for (const name of ['p', 'q'])
+    sandbox.create(nodePools, { metadata: { name, finalizers: [nodesFinalizer] }, spec: {} })
+  let first: SeenRequest | undefined
+  using _busy = sandbox.faults.fail(409, (request) => {
+    const { method, path, query } = request
+    if (method !== 'PATCH' || !path.endsWith('/nodepools/q') || query.has('dryRun')) return false
+    first ??= request
+    return request === first
+  })
+  const said = await giveBack(api, 'kube-system')
+  t.strictSame(said.toSorted(), ['finalizer of NodePool p', 'finalizer of NodePool q'])
+  t.ok(first, 'a write of another client came first')
+  t.strictSame(
+    sandbox.list(nodePools).flatMap(({ metadata }) => metadata['finalizers'] ?? []),
+    [],
+  )
 })
 
 void t.test(
