@@ -128,6 +128,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'A head': [bytes(limits.headBytes), time(limits.headMs)],
     'Requests ahead of their answers on a connection': [
       counted(limits.pipelined),
+      counted(limits.unprovenPipelined),
       counted(limits.streams),
       counted(limits.unprovenStreams),
     ],

@@ -129,6 +129,11 @@ export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
   }
 }
 
+const mostPipelined = (
+  { onProvenConnection }: RequestActivity,
+  { pipelined }: ListenerParts,
+): number => (onProvenConnection ? pipelined : Math.min(pipelined, limits.unprovenPipelined))
+
 /** `OPTIONS *` is about the server itself; Go's net/http answers it before any handler. */
 const asksForServer = ({ method, url }: IncomingMessage): boolean =>
   method === 'OPTIONS' && url === '*'
@@ -188,7 +193,7 @@ function answerRequest(
   const here = { request, response, end }
   const underWay = pendingRequestsOn(request.socket).add(here)
   response.once('close', end)
-  if (underWay.size > parts.pipelined) {
+  if (underWay.size > mostPipelined(activity, parts)) {
     closingConnections.add(request.socket)
     parts.onCut('pipelined')
     stopParser(request.socket)

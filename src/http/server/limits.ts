@@ -48,6 +48,8 @@ export const limits = {
    * answer to the last.
    */
   pipelined: 64,
+  /** The same until a caller is proven on it: one read can bring hundreds. */
+  unprovenPipelined: 8,
   /**
    * Streams in flight on one HTTP/2 connection: a kubelet watches each Secret and ConfigMap that
    * its pods mount, hundreds of them.

@@ -143,6 +143,13 @@ function statusFor(
 ): Status {
   const status = statusOf(error)
   if (status) return status
-  if (!signal.aborted) onUnexpected(error, { method, url })
+  if (signal.aborted) return clientClosedRequest
+  onUnexpected(error, { method, url })
   return internalError('the hub failed to answer')
+}
+
+/** Only logs and metrics show it: the client has gone before its answer. 499 as in nginx. */
+const clientClosedRequest: Status = {
+  ...internalError('the client has closed its connection'),
+  code: 499,
 }
