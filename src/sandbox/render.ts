@@ -1,4 +1,5 @@
 import { stringify as yamlText } from 'yaml'
+import { protobufFrame } from '../api/codec/event-frame.ts'
 import { schemaOf } from '../api/codec/schema/schema.ts'
 import type { GVK } from '../api/kube/gvk.ts'
 import type { Json, JsonObject } from '../api/kube/json.ts'
@@ -10,7 +11,7 @@ import { apiVersionOfKind, gvkOf, listGvkOf, type Kind } from './kinds.ts'
 import type { ListResult } from './list.ts'
 import type { ResponseFormat } from './negotiation.ts'
 import { sortedDeep, withoutType, type KubeObject } from './object.ts'
-import { fromProtobuf, toProtobuf, watchEventFrame } from './protobuf.ts'
+import { fromProtobuf, toProtobuf } from './protobuf.ts'
 
 const metaGvk = (kind: string, version: string): GVK => ({ group: 'meta.k8s.io', version, kind })
 export const statusGvk: GVK = { group: '', version: 'v1', kind: 'Status' }
@@ -81,19 +82,19 @@ export function renderEvent(
 ): Buffer {
   if (format.projection === 'object') {
     return format.encoding === 'protobuf'
-      ? watchEventFrame(type, envelopeOf(kind, object))
+      ? protobufFrame(type, envelopeOf(kind, object))
       : frame(type, objectText(kind, object))
   }
   const { gvk, value } = converted(kind, object, format, first)
   return format.encoding === 'protobuf'
-    ? watchEventFrame(type, toProtobuf(gvk, value))
+    ? protobufFrame(type, toProtobuf(gvk, value))
     : frame(type, jsonText(value))
 }
 
 export const renderErrorEvent = (status: Status, { encoding }: ResponseFormat): Buffer => {
   const value = status as unknown as JsonObject
   return encoding === 'protobuf'
-    ? watchEventFrame('ERROR', toProtobuf(statusGvk, value))
+    ? protobufFrame('ERROR', toProtobuf(statusGvk, value))
     : frame('ERROR', jsonText(value))
 }
 

@@ -17,13 +17,6 @@ const equivalents: readonly Equivalent[] = [
     reason: 'it is only remembered, and otherwise sorted again',
   },
   {
-    path: 'src/api/codec/protobuf/message/writer.ts',
-    kind: 'number',
-    on: 'if (value < 0) return this.#bigVarint(BigInt.asUintN(64, BigInt(value)))',
-    was: '0',
-    reason: '0 is the same byte by way of a bigint',
-  },
-  {
     path: 'src/hub/store/sqlite/disk-work.ts',
     kind: 'boundary',
     on: 'if (amount > 0) Atomics.add(this.#shared, fields[field], BigInt(amount))',

@@ -2,12 +2,8 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { parseApiVersion, type GVK } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import {
-  fromProtobuf,
-  ProtobufError,
-  toProtobuf,
-  watchEventFrame,
-} from '../../src/sandbox/protobuf.ts'
+import { protobufFrame } from '../../src/api/codec/event-frame.ts'
+import { fromProtobuf, ProtobufError, toProtobuf } from '../../src/sandbox/protobuf.ts'
 
 const bytesOf = (name: string): Buffer =>
   readFileSync(new URL(`../fixtures/${name}`, import.meta.url))
@@ -75,7 +71,7 @@ function eventsOf(watch: Buffer): { type: string; object: JsonObject }[] {
 
 const frameOf = ({ type, object }: { type: string; object: JsonObject }): Buffer => {
   const { kind, apiVersion } = object as { kind: string; apiVersion: string }
-  return watchEventFrame(type, toProtobuf({ ...parseApiVersion(apiVersion), kind }, object))
+  return protobufFrame(type, toProtobuf({ ...parseApiVersion(apiVersion), kind }, object))
 }
 
 const watches = ['watch-configmaps', 'watch-bookmarks', 'watch-expired', 'watchlist-pods']

@@ -6,8 +6,10 @@ import type { Status } from '../kube/status.ts'
 import { tableOf, withKind } from './json/single.ts'
 import { goJson } from './json/write.ts'
 import { enveloped } from './protobuf/envelope.ts'
-import { bytesField, stringField, varintField } from './protobuf/wire.ts'
+import { messageBytes } from './protobuf/message/encode.ts'
+import { bytesField, stringField } from './protobuf/wire.ts'
 import { statusBody } from './render.ts'
+import { partialObjectMetadata } from './schema/schema.ts'
 import type { ObjectEvent, WatchEvent } from './watch.ts'
 
 /**
@@ -58,13 +60,13 @@ export function bookmarkFrame(
   resourceVersion: string,
   initialEventsEnd: boolean,
 ): Buffer {
-  if (encoding === 'protobuf') {
-    const metadata = protobufMetadata(resourceVersion, initialEventsEnd)
-    return protobufFrame('BOOKMARK', enveloped(gvk, bytesField(1, metadata)))
-  }
   const metadata = {
     resourceVersion,
     ...(initialEventsEnd && { annotations: { [initialEventsEndAnnotation]: 'true' } }),
+  }
+  if (encoding === 'protobuf') {
+    const object = messageBytes(partialObjectMetadata, { metadata })
+    return protobufFrame('BOOKMARK', enveloped(gvk, object))
   }
   const bytes = Buffer.from(goJson({ metadata }))
   if (projection !== 'table') return jsonFrame('BOOKMARK', withKind(gvk, bytes))
@@ -91,26 +93,10 @@ const anonymous = { namespace: '', name: '', uid: '' }
 const jsonFrame = (type: string, object: readonly Uint8Array[]): Buffer =>
   Buffer.concat([Buffer.from(`{"type":"${type}","object":`), ...object, Buffer.from('}\n')])
 
-function protobufFrame(type: string, envelope: Uint8Array): Buffer {
+/** One frame of a watch in protobuf: its length, then the event around the object's envelope. */
+export function protobufFrame(type: string, envelope: Uint8Array): Buffer {
   const event = Buffer.concat([stringField(1, type), bytesField(2, bytesField(1, envelope))])
   const length = Buffer.alloc(4)
   length.writeUInt32BE(event.length)
   return Buffer.concat([length, event])
 }
-
-/** An ObjectMeta with the empty fields Go writes too. */
-const protobufMetadata = (resourceVersion: string, initialEventsEnd: boolean): Buffer =>
-  Buffer.concat([
-    ...[1, 2, 3, 4, 5].map((number) => stringField(number, '')),
-    stringField(6, resourceVersion),
-    varintField(7, 0),
-    stringField(8, ''),
-    ...(initialEventsEnd
-      ? [
-          bytesField(
-            12,
-            Buffer.concat([stringField(1, initialEventsEndAnnotation), stringField(2, 'true')]),
-          ),
-        ]
-      : []),
-  ])

@@ -5,8 +5,8 @@ import type { Status } from '../kube/status.ts'
 import { goJson } from './json/write.ts'
 import { enveloped, envelopeEnd, envelopeHead } from './protobuf/envelope.ts'
 import { itemsNumber } from './protobuf/list-decoder.ts'
-import { listMeta, writeStatus } from './protobuf/status.ts'
-import { bytesField, lengthHeader, varintLength } from './protobuf/wire.ts'
+import { writeStatus } from './protobuf/status.ts'
+import { bytesField, lengthHeader, stringField, varintLength } from './protobuf/wire.ts'
 
 const comma = Buffer.from(',')
 const jsonTail = Buffer.from(']}\n')
@@ -40,6 +40,10 @@ export function listHead(
   ]
   return Buffer.from(`{${members.join(',')}`)
 }
+
+/** The message of a ListMeta. */
+const listMeta = (resourceVersion: string, token: string): Buffer =>
+  Buffer.concat([stringField(1, ''), stringField(2, resourceVersion), stringField(3, token)])
 
 /** The bytes of a list after its last object. */
 export const listTail = (encoding: Encoding): Buffer =>

@@ -18,7 +18,7 @@ export function statusOf(value: Json): Status {
     ...texts({ message: from['message'] }),
     ...(typeof reason === 'string' && reason !== '' && { reason: reason as StatusReason }),
     ...(isObject(details) && { details: detailsOf(details) }),
-    code: typeof from['code'] === 'number' ? from['code'] : 500,
+    code: isInt32(from['code']) ? from['code'] : 500,
   }
 }
 
@@ -33,12 +33,16 @@ function detailsOf(from: JsonObject): StatusDetails {
       uid: from['uid'],
     }),
     ...(isList(causes) && { causes: causes.filter(isObject).map(causeOf) }),
-    ...(typeof seconds === 'number' && seconds !== 0 && { retryAfterSeconds: seconds }),
+    ...(isInt32(seconds) && seconds !== 0 && { retryAfterSeconds: seconds }),
   }
 }
 
 const causeOf = ({ reason, message, field }: JsonObject): StatusCause =>
   texts({ reason, message, field })
+
+/** What Go holds in an int32. */
+const isInt32 = (value: Json | undefined): value is number =>
+  typeof value === 'number' && (value | 0) === value
 
 /** The fields whose value is a non-empty string. */
 function texts<Name extends string>(

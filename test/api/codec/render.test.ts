@@ -101,3 +101,12 @@ void t.test('what is no Status is read as a failure', async (t) => {
     t.match(statusOf(value), { kind: 'Status', status: 'Failure', code: 500 })
   }
 })
+
+void t.test('a Status whose numbers Go cannot hold is written without them', async (t) => {
+  for (const number of [1.5, 2 ** 31, -(2 ** 31) - 1]) {
+    const status = statusOf({ code: number, details: { name: 'x', retryAfterSeconds: number } })
+    t.match(status, { code: 500, details: { name: 'x' } })
+    const { object } = readObject('protobuf', 'object', statusBody('protobuf', status))
+    t.strictSame(readStatus(Buffer.from(object.bytes)), status)
+  }
+})

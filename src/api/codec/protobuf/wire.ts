@@ -123,32 +123,36 @@ export function signedVarint(bytes: Buffer, start: number): number {
   return high * 2 ** 32 + (low >>> 0)
 }
 
-/** The varint of an integer. */
+/** The varint of an integer; negative ones take ten bytes, as complements in 64 bits. */
 export function varint(value: number): Buffer {
-  if (value < 0) return negativeVarint(value)
-  const bytes: number[] = []
+  const bytes = Buffer.allocUnsafe(varintLength(value))
+  putVarint(bytes, 0, value)
+  return bytes
+}
+
+/** Writes the varint of an integer into `bytes` at `at`. */
+export function putVarint(bytes: Buffer, at: number, value: number): void {
+  if (value < 0) return putNegative(bytes, at, value)
   let rest = value
-  while (rest >= 128) {
-    bytes.push((rest % 128) | 0x80)
+  let next = at
+  for (; rest >= 128; next++) {
+    bytes[next] = (rest % 128) | 0x80
     rest = Math.floor(rest / 128)
   }
-  bytes.push(rest)
-  return Buffer.from(bytes)
+  bytes[next] = rest
 }
 
-function negativeVarint(value: number): Buffer {
-  let rest = BigInt.asUintN(64, BigInt(value))
-  const bytes: number[] = []
-  while (rest >= 128n) {
-    bytes.push(Number(rest & 0x7fn) | 0x80)
-    rest >>= 7n
+function putNegative(bytes: Buffer, at: number, value: number): void {
+  const rest = BigInt.asUintN(64, BigInt(value))
+  for (let group = 0; group < 10; group++) {
+    const more = group < 9 ? 0x80 : 0
+    bytes[at + group] = Number((rest >> BigInt(7 * group)) & 0x7fn) | more
   }
-  bytes.push(Number(rest))
-  return Buffer.from(bytes)
 }
 
-/** The length of the varint of a non-negative integer. */
+/** The length of the varint of an integer. */
 export function varintLength(value: number): number {
+  if (value < 0) return 10
   let length = 1
   for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length++
   return length

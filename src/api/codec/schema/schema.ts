@@ -32,6 +32,9 @@ const fullNames = new Map(
   ),
 )
 
+/** The schema of a Status. */
+export const statusSchema = messageNamed('meta.v1.Status')
+
 /** The schema of metadata, which all kinds share. */
 export const partialObjectMetadata = messageNamed('meta.v1.PartialObjectMetadata')
 

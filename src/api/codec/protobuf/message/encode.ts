@@ -2,7 +2,7 @@ import { isList, isObject, type Json, type JsonObject } from '../../../kube/json
 import type { Field, MessageSchema } from '../../schema/schema.ts'
 import { ProtobufError } from './error.ts'
 import { parseTime } from './time.ts'
-import type { BackwardWriter } from './writer.ts'
+import { BackwardWriter } from './writer.ts'
 
 const lengthDelimited = 2
 
@@ -19,11 +19,18 @@ function fieldsFromLast(schema: MessageSchema): readonly (readonly [string, Fiel
   return sorted
 }
 
+/** The bytes of a message as Go writes it. Throws ProtobufErrors. */
+export function messageBytes(schema: MessageSchema, object: JsonObject): Buffer {
+  const out = new BackwardWriter()
+  writeMessage(out, schema, object)
+  return out.finish()
+}
+
 /**
  * Writes the content of a message as Go does, without members that the schema lacks. Throws
  * ProtobufErrors.
  */
-export function writeMessage(out: BackwardWriter, schema: MessageSchema, object: JsonObject): void {
+function writeMessage(out: BackwardWriter, schema: MessageSchema, object: JsonObject): void {
   for (const [name, field] of fieldsFromLast(schema)) {
     const value = field.inline ? object : object[name]
     try {

@@ -1,3 +1,5 @@
+import { putVarint, varintLength } from '../wire.ts'
+
 /**
  * Writes protobuf backwards, so that the length of a message is known when it is written: later
  * writes come first in the output. The caller writes field numbers and wire types.
@@ -21,18 +23,10 @@ export class BackwardWriter {
     this.#bytes.write(text, this.#start)
   }
 
-  /** An integer; negative ones take ten bytes, as 64-bit complements. */
+  /** An integer. */
   varint(value: number): void {
-    if (value < 0) return this.#bigVarint(BigInt.asUintN(64, BigInt(value)))
-    let groups = 1
-    for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) groups++
-    this.#claim(groups)
-    let rest = value
-    for (let at = 0; at < groups; at++) {
-      const more = at < groups - 1 ? 128 : 0
-      this.#bytes[this.#start + at] = (rest % 128) | more
-      rest = Math.floor(rest / 128)
-    }
+    this.#claim(varintLength(value))
+    putVarint(this.#bytes, this.#start, value)
   }
 
   /** The length of the bytes written since `length` was `before`. */
@@ -47,13 +41,6 @@ export class BackwardWriter {
   /** The output, front to end. */
   finish(): Buffer {
     return Buffer.from(this.#bytes.subarray(this.#start))
-  }
-
-  #bigVarint(value: bigint): void {
-    const groups: number[] = []
-    for (let rest = value; rest > 0n || groups.length === 0; rest >>= 7n)
-      groups.push(Number(rest & 127n) | (rest > 127n ? 128 : 0))
-    this.bytes(Uint8Array.from(groups))
   }
 
   #claim(count: number): void {
