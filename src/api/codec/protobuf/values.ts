@@ -34,25 +34,42 @@ export function fieldsIn(message: Occurrence): Fields {
 }
 
 /**
+ * The limit of values that are held at once: an empty one takes a byte or two in a body, and an
+ * object in memory.
+ */
+export const mostValues = 2_000_000
+
+export const tooMany = (): MalformedBody => new MalformedBody(`more than ${mostValues} values`)
+
+/**
  * The occurrences of a field in a message, which may itself be in several pieces; packed numbers
- * are separated.
+ * are separated. Throws `MalformedBody`.
  */
 export function occurrences(pieces: readonly Occurrence[], field: Field): Occurrence[] {
   const found: Occurrence[] = []
   for (const piece of pieces) {
     for (const fields = fieldsIn(piece); fields.next();) {
-      if (fields.number !== field.number) continue
-      const one = occurrenceOf(fields)
-      if (isPacked(field, one)) for (const number of unpacked(one)) found.push(number)
-      else found.push(one)
+      if (fields.number === field.number) addElements(found, occurrenceOf(fields), field)
     }
   }
   return found
 }
 
 /** The values in one occurrence of a field: one, or the packed numbers. */
-export const elementsIn = (one: Occurrence, field: Field): Occurrence[] =>
-  isPacked(field, one) ? [...unpacked(one)] : [one]
+export function elementsIn(one: Occurrence, field: Field): Occurrence[] {
+  const found: Occurrence[] = []
+  addElements(found, one, field)
+  return found
+}
+
+function addElements(found: Occurrence[], one: Occurrence, field: Field): void {
+  if (isPacked(field, one)) for (const number of unpacked(one)) add(found, number)
+  else add(found, one)
+}
+
+function add(found: Occurrence[], one: Occurrence): void {
+  if (found.push(one) > mostValues) throw tooMany()
+}
 
 const isNumber = ({ type }: Field): boolean =>
   type === 'bool' || type === 'int32' || type === 'int64'

@@ -5,16 +5,13 @@ import { isScalar, readSingle, readValue } from '../scalar.ts'
 import {
   fieldsIn,
   isPacked,
+  mostValues,
   occurrenceOf,
   readEntry,
+  tooMany,
   unpacked,
   type Occurrence,
 } from '../values.ts'
-
-/**
- * The limit of values in one body: an empty value takes two bytes there and an object in memory.
- */
-const mostValues = 2_000_000
 
 /** Reads messages of one body, whose values are counted together. */
 export class MessageReader {
@@ -58,7 +55,7 @@ export class MessageReader {
   }
 
   #count(): void {
-    if (--this.#left < 0) throw new MalformedBody(`more than ${mostValues} values`)
+    if (--this.#left < 0) throw tooMany()
   }
 
   /**
