@@ -1,5 +1,6 @@
 // npm run bench-start: how soon a hub answers after its start without an API server, and what it
 // holds in memory. README.md says more.
+import { spawnSync } from 'node:child_process'
 import { type AddressInfo, createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -21,7 +22,7 @@ import { manyCount, manyPath, seedMany, servicesPath } from './upstream/services
 import { nodeName, type Upstream } from './upstream/upstream.ts'
 
 const say = (line: string): void => console.log(line)
-const runs = 5
+const runs = 11
 const main = join(import.meta.dirname, '..', 'dist', 'src', 'main.js')
 const list = `${manyPath}&resourceVersion=0`
 
@@ -88,6 +89,13 @@ class Hub {
   }
 }
 
+/** Milliseconds of `node -e 0`, with which a start is compared. */
+function bareNode(): number {
+  const began = performance.now()
+  spawnSync(process.execPath, ['-e', '0'])
+  return performance.now() - began
+}
+
 async function measure(lifetime: Lifetime): Promise<void> {
   ensureBuilt()
   const workspace = openWorkspace(lifetime)
@@ -117,9 +125,11 @@ async function measure(lifetime: Lifetime): Promise<void> {
   ] as const) {
     for (const how of ['stop', 'kill'] as const) {
       const taken: number[] = []
+      const bare: number[] = []
       let idle = 0
       const hub = await Hub.over(workspace, upstream, server)
       for (let run = 0; run < runs; run += 1) {
+        bare.push(bareNode())
         taken.push(await hub.start())
         if (run === 0) {
           await settled()
@@ -128,9 +138,10 @@ async function measure(lifetime: Lifetime): Promise<void> {
         await hub.end(how)
       }
       const { median, min, max } = spread(taken) ?? { median: 0, min: 0, max: 0 }
+      const unit = spread(bare)?.median ?? 0
       const after = how === 'stop' ? 'an orderly stop' : 'kill -9'
       say(
-        `API server ${what}, after ${after}: start to the whole list ${median.toFixed(0)} ms (${min.toFixed(0)} to ${max.toFixed(0)}); idle then ${idle.toFixed(0)} MB`,
+        `API server ${what}, after ${after}: start to the whole list ${median.toFixed(0)} ms (${min.toFixed(0)} to ${max.toFixed(0)}), ${(median / unit).toFixed(1)} times \`node -e 0\` (${unit.toFixed(0)}); idle then ${idle.toFixed(0)} MB`,
       )
     }
   }
