@@ -97,6 +97,7 @@ function stickyHosts(): Preference['prefer'] {
     return all.find(({ origin }) => counts.get(origin) === fewest)?.origin
   }
   return (key, all) => {
+    if (all.length < 2) return all
     const rest = byHash(key, all)
     const last = assigned.get(key)
     const first = all.some(({ origin }) => origin === last) ? last : leastAssigned(all)
