@@ -31,8 +31,6 @@ const bundled = {
   platform: 'node',
   format: 'esm',
   target: 'node26',
-  // Names of classes are names of errors.
-  keepNames: true,
   legalComments: 'inline',
   banner: { js: requireBuiltin },
   logLevel: 'warning',

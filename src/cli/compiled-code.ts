@@ -6,8 +6,8 @@ import { makeFolder } from '../base/folder.ts'
 import { whyUntrusted } from '../base/ownership.ts'
 
 /**
- * When the cache is written, besides a graceful exit: a start after a power cut is to be fast too.
- * By then most of a hub's code has run.
+ * When the cache is written, besides an exit that `endProcess` leaves to Node: a start after a
+ * power cut is to be fast too. By then most of a hub's code has run.
  */
 const writtenMs = 60_000
 
