@@ -11,7 +11,7 @@ import { limits } from '../../src/http/server/limits.ts'
 import { wholeRequestBody } from '../../src/http/exchange/request-body.ts'
 import { heldBytes } from '../kit/held-bytes.ts'
 import { startFlooded } from '../kit/flooding.ts'
-import { frame, postFields } from '../kit/http2-frames.ts'
+import { frame, get as getOver2, postFields } from '../kit/http2-frames.ts'
 import { get, provenAs, upgrading, wholeReply, startListener, textOf } from '../kit/listener.ts'
 import { inTime, until } from '../kit/until.ts'
 import type { Wire } from '../kit/wire/wire.ts'
@@ -51,9 +51,16 @@ void t.test('so do frames', async (t) => {
   const seen: Incoming[] = []
   const handler = (incoming: Incoming): Promise<never> => (seen.push(incoming), unread())
   const { dial } = await startFlooded(t, provenAs(handler), { limitBytes: 64 * mebi })
-  const frames = Array.from({ length: 60_000 }, () => frame(0, 0, 1, Buffer.from('x')))
-  const sent = Buffer.concat([frame(1, 4, 1, postFields), ...frames])
-  const held = await heldBy(dial, { sent, arrived: unreadOf(seen), bytes: 50_000 })
+  const frames = Array.from({ length: 60_000 }, () => frame(0, 0, 3, Buffer.from('x')))
+  // The first request proves the caller.
+  const known = async (): Promise<Wire> => {
+    const wire = (await dial()).write(getOver2(1))
+    await until('the first requests', () => seen.length >= 4)
+    return wire
+  }
+  const sent = Buffer.concat([frame(1, 4, 3, postFields), ...frames])
+  const arrived = (): readonly number[] => unreadOf(seen.filter(({ body }) => body))()
+  const held = await heldBy(known, { sent, arrived, bytes: 50_000 })
   t.ok(held < 16 * mebi, `${held} bytes`)
 })
 
@@ -131,6 +138,29 @@ void t.test('of an unproven caller few parts are read where they are tiny', asyn
     t.strictSame(cuts, ['parts'])
     t.equal(read, limits.bodyParts)
   }
+})
+
+void t.test('large parts pay for few tiny ones', async (t) => {
+  let large = 0
+  let tiny = 0
+  const { dial, cuts } = await startListener(t, ({ body }) => {
+    const push = body?.push.bind(body)
+    if (body && push) {
+      body.push = (part: Buffer | null) => {
+        if (part && part.byteLength > 1) large++
+        else if (part) tiny++
+        return push(part)
+      }
+      body.resume()
+    }
+    return unread()
+  })
+  const part = `10000\r\n${'x'.repeat(65_536)}\r\n`
+  const wire = (await dial()).write(head + part.repeat(16)).write(chunks(60_000))
+  await inTime('the cut', wire.ended)
+  t.strictSame(cuts, ['parts'])
+  t.ok(large >= 16, `${large} large parts`)
+  t.ok(tiny <= limits.bodyParts + 4 * large, `${tiny} tiny parts`)
 })
 
 void t.test('nor more frames', async (t) => {

@@ -135,7 +135,11 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'What HTTP/2 keeps of one connection': [`${limits.sessionMegabytes} MB`],
     'Refusals in a row on a connection': [counted(limits.refusals)],
     "Requests of a withdrawn authority's client": [time(limits.withdrawnMs)],
-    'Streams that are opened and reset': [counted(limits.resets), counted(limits.resetsPerSecond)],
+    'Streams that are opened and reset': [
+      counted(limits.resets),
+      counted(limits.resetsPerSecond),
+      counted(limits.unprovenResets),
+    ],
     'Short requests': [],
     'Bodies on their way, of short requests': [time(bodyMs)],
     // The others are measured, and no limits.

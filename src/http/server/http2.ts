@@ -8,7 +8,7 @@ import {
 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
 import { LightAbort } from '../../base/abort.ts'
-import { elapsed, every, afterUnlessClosed } from '../../base/clock.ts'
+import { elapsed, every, afterUnlessClosed, turn } from '../../base/clock.ts'
 import { releaseSession } from '../../base/http2-session.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
@@ -20,6 +20,17 @@ import { limits } from './limits.ts'
 import { mergeParts } from './merged-parts.ts'
 import { peerOf } from './peer.ts'
 import { streamSink, type SinkCallbacks } from './sink.ts'
+
+/** A stream's connection and the head of its request. */
+interface StreamHead {
+  readonly session: Http2Session
+  readonly socket: TLSSocket
+  readonly peer: Peer
+  readonly headers: IncomingHttpHeaders
+  readonly flags: number
+  /** Name and value pairs. */
+  readonly fields: readonly string[]
+}
 
 /** A stream's connection and callbacks. */
 interface StreamParts {
@@ -45,15 +56,17 @@ export class Http2Connections implements Drainable {
   /** Serves a connection whose client chose HTTP/2 in its handshake. */
   serve(socket: TLSSocket): void {
     const peer = peerOf(socket)
-    const { connections, answers, stalledMs, onCut, parts: budget } = this.#parts
+    const { connections, onCut, parts: budget } = this.#parts
+    const showsCertificate = peer.tls?.certificate !== undefined
+    const mostStreams = showsCertificate ? limits.streams : limits.unprovenStreams
     const session = performServerHandshake(socket, {
       settings: {
-        maxConcurrentStreams: peer.tls?.certificate ? limits.streams : limits.unprovenStreams,
+        maxConcurrentStreams: mostStreams,
         maxHeaderListSize: limits.headBytes,
         enablePush: false,
       },
       maxSessionMemory: limits.sessionMegabytes,
-      streamResetBurst: limits.resets,
+      streamResetBurst: showsCertificate ? limits.resets : limits.unprovenResets,
       streamResetRate: limits.resetsPerSecond,
       // The default of Node's HTTP/1.1; the size of a head is bounded besides.
       maxHeaderListPairs: 2_000,
@@ -65,39 +78,32 @@ export class Http2Connections implements Drainable {
       if (!session.closed) session.settings({ maxConcurrentStreams: limits.streams })
     })
     let open = 0
-    session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw) => {
+    let begunUnproven = 0
+    session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[]) => {
+      // `close` follows, and is sufficient here.
+      stream.on('error', () => undefined)
+      const isUnproven = connections.unprovenBytes(socket) !== undefined
+      begunUnproven = isUnproven ? begunUnproven + 1 : 0
+      if (session.destroyed) return
+      // As many in flight as the client may have, and as many that were reset or refused.
+      if (begunUnproven > 2 * mostStreams) {
+        onCut('pipelined')
+        return this.#cutOff(session)
+      }
       mergeParts(stream, (bytes) => {
         if (socket.destroyed || !budget.isExceeded(socket, bytes)) return
         onCut('parts')
         this.#cutOff(session)
       })
-      const fields = raw as unknown as string[]
-      const headBytes = fields.reduce((bytes, text) => bytes + text.length, 0)
-      const activity = connections.beginRequest(socket, headBytes)
-      open++
-      stream.once('close', () => open--)
-      stream.once('close', () => activity[Symbol.dispose]())
-      // `close` follows, and is sufficient here.
-      stream.on('error', () => undefined)
-      const onTaken = answers.add({
-        stream,
-        activity,
-        patienceMs: stalledMs,
-        waiting: () => stream.writableLength,
-        unread: () => stream.readableLength,
-        cut: () => {
-          onCut('stalled')
-          if (activity.onProvenConnection) stream.close(constants.NGHTTP2_CANCEL)
-          else this.#cutOff(session)
-        },
-      })
-      this.#serveStream(stream, headers, new HeaderList(fields), {
-        peer,
-        activity,
-        hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
-        onTaken,
-        retire: () => session.close(),
-      })
+      const begin = (): void => {
+        if (session.destroyed || stream.closed || stream.destroyed) return
+        open++
+        stream.once('close', () => open--)
+        this.#begin(stream, { session, socket, peer, headers, flags, fields: raw })
+      }
+      // One read can bring hundreds of requests, each with its reset: those are not begun.
+      if (isUnproven) void turn().then(begin)
+      else begin()
     })
     const watching = this.#closeWhenIdle(session, () => open)
     session.on('error', () => session.destroy())
@@ -107,6 +113,35 @@ export class Http2Connections implements Drainable {
       releaseSession(session)
     })
     if (this.#draining) session.close()
+  }
+
+  #begin(
+    stream: ServerHttp2Stream,
+    { session, socket, peer, headers, flags, fields }: StreamHead,
+  ): void {
+    const { connections, answers, stalledMs, onCut } = this.#parts
+    const headBytes = fields.reduce((bytes, text) => bytes + text.length, 0)
+    const activity = connections.beginRequest(socket, headBytes)
+    stream.once('close', () => activity[Symbol.dispose]())
+    const onTaken = answers.add({
+      stream,
+      activity,
+      patienceMs: stalledMs,
+      waiting: () => stream.writableLength,
+      unread: () => stream.readableLength,
+      cut: () => {
+        onCut('stalled')
+        if (activity.onProvenConnection) stream.close(constants.NGHTTP2_CANCEL)
+        else this.#cutOff(session)
+      },
+    })
+    this.#serveStream(stream, headers, new HeaderList(fields), {
+      peer,
+      activity,
+      hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
+      onTaken,
+      retire: () => session.close(),
+    })
   }
 
   /**

@@ -26,10 +26,13 @@ export const limits = {
   /**
    * The parts that request bodies may arrive in until a caller is proven on the connection, and the
    * least bytes of a part on average from then on. Parts are chunks, DATA frames, or what one read
-   * takes; clients of an API server send whole bodies.
+   * takes. Clients of an API server send whole bodies; one that streams lines through the `proxy`
+   * of a service proves its caller by another request first.
    */
   bodyParts: 256,
   bodyPartBytes: 64,
+  /** No more bytes of one part count, so that a few large parts do not pay for thousands. */
+  bodyPartCredit: 256,
   /** From the connection to the end of the TLS handshake. */
   handshakeMs: 10_000,
   /** The bytes of an answer that may wait for a slow client before its source has to stop. */
@@ -72,6 +75,11 @@ export const limits = {
    */
   resets: 1_000,
   resetsPerSecond: 33,
+  /**
+   * The same at once from a client that shows no certificate. A pair of frames of 27 bytes makes a
+   * stream, which takes 17 KB until it is collected, and hundreds come with one read.
+   */
+  unprovenResets: 100,
   /**
    * How many refusals in a row a connection gets; an API server also ends an HTTP/2 connection
    * after its first 401.

@@ -21,7 +21,7 @@ export class PartBudget {
     const received = this.#received.get(socket) ?? { parts: 0, bytes: 0 }
     if (received.parts === 0) this.#received.set(socket, received)
     received.parts++
-    received.bytes += bytes
+    received.bytes += Math.min(bytes, limits.bodyPartCredit)
     const { parts, bytes: all } = received
     if (parts < limits.bodyParts || all >= parts * limits.bodyPartBytes) return false
     if (this.#connections.unprovenBytes(socket) !== undefined) return true

@@ -52,7 +52,9 @@ export function withAuthenticationOutcome(
   const heeding: Forward = async (exchange, options) => {
     const reply = await forward(exchange, options)
     const { claim, method, info } = exchange
-    if (reply.status !== 401 || !isRelayed(info))
+    // A pod or a kubelet may have answered, or an API server that knows no account yet.
+    const isOfApiServer = !isRelayed(info) && !reply.isStarting
+    if (reply.status !== 401 || isOfApiServer)
       claim?.onUpstreamAnswer({ method, status: reply.status, headers: reply.headers })
     if (claim?.keyId !== undefined && isDue(claim.keyId) && claim.holds())
       learning = learn(exchange)

@@ -4,7 +4,7 @@ import { after } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { BytesReply, Credential, Exchange } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
-import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
+import { isLongRunning, isRelayed, isWatch } from '../../api/request/request-info.ts'
 import { attemptBody } from './attempt-body.ts'
 import { UpstreamBody } from './upstream-body.ts'
 import { UpstreamGone, type Upstream } from './upstream.ts'
@@ -138,6 +138,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   #hold: Disposable | undefined
   /** The hub ends the request. */
   #isStopped = false
+  /** The answer may come from a pod or a kubelet, whose break says nothing of the API server. */
+  readonly #isRelayed: boolean
 
   constructor(
     { exchange, repeatable }: Outgoing,
@@ -151,6 +153,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#onSent = exchange.onSent
     this.#lasts = isLongRunning(exchange.info)
     this.#watch = isWatch(exchange.info)
+    this.#isRelayed = isRelayed(exchange.info)
     this.#resolve = resolve
     this.#reject = reject
     const stop = (signal: AbortSignalLike): Disposable =>
@@ -207,7 +210,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#state === 'answered') {
-      if (!this.#isStopped && !this.#body.isOver) this.#upstream.broken()
+      if (!this.#isStopped && !this.#body.isOver && !this.#isRelayed) this.#upstream.broken()
       return this.#body.fail(error)
     }
     const { code } = error as NodeJS.ErrnoException

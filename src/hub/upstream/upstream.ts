@@ -211,7 +211,7 @@ export class Upstream implements LoadBalancedHost {
     this.broken()
   }
 
-  /** A connection to it broke: it may have been restarted, and is probed at once. */
+  /** An answer of its own broke off: it may have been restarted, and is probed at once. */
   broken(): void {
     this.#failedAt = elapsed()
     // The probe that runs may have had its answer from before.

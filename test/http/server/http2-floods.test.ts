@@ -7,10 +7,11 @@ import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { limits } from '../../../src/http/server/limits.ts'
 import { listenSecurely } from '../../../src/http/server/listener.ts'
-import { floodOver, settingsFrames } from '../../kit/flooding.ts'
+import { floodOver, settingsFrames, startFlooded } from '../../kit/flooding.ts'
 import { frame, get, postFields } from '../../kit/http2-frames.ts'
 import { openStream } from '../../kit/http2.ts'
 import { unbounded } from '../../kit/listener.ts'
+import { until } from '../../kit/until.ts'
 
 const hubs = new CertificateAuthority('hub')
 const cancel = Buffer.from('00000008', 'hex')
@@ -21,8 +22,8 @@ const cancel = Buffer.from('00000008', 'hex')
  */
 type Flood = readonly [name: string, nth: (n: number) => Buffer, answered: number]
 
-/** While they come a few more are allowed for. */
-const resets = limits.resets + 100
+/** As many in flight as the client may have, and as many that are reset. */
+const resets = 2 * limits.unprovenStreams
 
 const floods: readonly Flood[] = [
   ['streams opened and reset at once', (n) => Buffer.concat([get(2 * n + 1), frame(3, 0, 2 * n + 1, cancel)]), resets],
@@ -74,3 +75,21 @@ for (const [name, nth, answered] of floods) {
     },
   )
 }
+
+void t.test('a request that its client resets in the same read is not begun', async (t) => {
+  const begun: string[] = []
+  const { dial } = await startFlooded(
+    t,
+    ({ url }) => {
+      begun.push(url)
+      return new Promise(() => undefined)
+    },
+    { limitBytes: 64 * 1024 * 1024 },
+  )
+  const reset = (stream: number): Buffer =>
+    Buffer.concat([get(stream), frame(3, 0, stream, cancel)])
+  const wire = await dial()
+  wire.write(Buffer.concat([reset(1), reset(3), get(5)]))
+  await until('the last request', () => begun.length > 0)
+  t.equal(begun.length, 1)
+})

@@ -91,6 +91,13 @@ void t.test(
   },
 )
 
+void t.test('a 401 of an API server that is starting says nothing of the token', async (t) => {
+  const pod = '/api/v1/namespaces/default/pods/a'
+  const { send, heard } = heed(rootFolder(t), { [pod]: { ...answer('{}', 401), isStarting: true } })
+  t.equal((await send(undefined, true, pod)).status, 401)
+  t.strictSame(heard, [])
+})
+
 void t.test('keys that a gateway publishes are not the cluster’s', async (t) => {
   const ofGateway = (reply: BytesReply): BytesReply => ({ ...reply, headers: new HeaderList() })
   const { send, keys, learned } = heed(rootFolder(t), {

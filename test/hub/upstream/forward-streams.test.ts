@@ -140,6 +140,28 @@ void t.test('the end of a tenure cuts what hangs on that upstream, and only that
   t.equal((await waiting.answer()).body, 'from the other')
 })
 
+void t.test(
+  'an answer that breaks off puts its API server in doubt, unless a pod gave it',
+  async (t) => {
+    const { upstream, hub } = await oneUpstream(t)
+    const [server] = hub.cloud.upstreams
+    hub.probes.set(upstream.origin, 'unready')
+    for (const [path, isInDoubt] of [
+      ['/api/v1/namespaces/default/services/web/proxy/', false],
+      ['/api/v1/namespaces/default/pods/a/log?follow=true', false],
+      ['/api/v1/pods?watch=true', true],
+    ] as const) {
+      const client = await hub.ask(`GET ${path} HTTP/1.1\r\nHost: hub\r\n\r\n`)
+      const wire = await upstream.asked()
+      wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
+      await client.until('1\r\na\r\n')
+      wire.reset()
+      await client.ended
+      t.equal(server?.isStarting, isInDoubt, path)
+    }
+  },
+)
+
 void t.test('nothing stays on a tenure when an exchange is over, however it ended', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
   const tenure = hub.cloud.upstreams[0]?.gone ?? AbortSignal.abort()
