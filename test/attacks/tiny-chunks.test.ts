@@ -4,6 +4,7 @@
  * certificate, held hundreds of MiB. Each part costs some 4 microseconds: 300 connections with 64
  * KiB of them each held the hub up for 20 seconds.
  */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t, { type Test } from 'tap'
 import { nodeIdentity } from '../../src/api/request/identity.ts'
 import type { Incoming } from '../../src/http/exchange/exchange.ts'
@@ -161,6 +162,48 @@ void t.test('large parts pay for few tiny ones', async (t) => {
   t.strictSame(cuts, ['parts'])
   t.ok(large >= 16, `${large} large parts`)
   t.ok(tiny <= limits.bodyParts + 4 * large, `${tiny} tiny parts`)
+})
+
+/** How many parts of bodies Node's parsers have made buffers of. */
+function countedParts(t: Test): { parts: number } {
+  const counted = { parts: 0 }
+  const seen = new Set<BodyParser>()
+  const started = (message: unknown): void => {
+    const { parser } = (message as { readonly socket: { readonly parser: BodyParser } }).socket
+    if (seen.has(parser)) return
+    seen.add(parser)
+    const { kOnBody } = parser.constructor
+    const onBody = parser[kOnBody]
+    parser[kOnBody] = (part) => {
+      counted.parts++
+      return onBody?.call(parser, part)
+    }
+  }
+  subscribe('http.server.request.start', started)
+  t.teardown(() => unsubscribe('http.server.request.start', started))
+  return counted
+}
+
+interface BodyParser {
+  readonly constructor: { readonly kOnBody: number }
+  [callback: number]: ((part: Buffer) => unknown) | undefined
+}
+
+void t.test('the rest of a body whose request was answered is skipped', async (t) => {
+  const { dial } = await startListener(t, async (incoming) =>
+    incoming.url === '/refused' ? wholeReply('no') : wholeReply(await textOf(incoming)),
+  )
+  const counted = countedParts(t)
+  const wire = (await dial()).write(head.replace('/', '/refused'))
+  t.equal((await wire.answer()).body, 'no')
+  for (let i = 0; i < 2; i++) {
+    wire.write(Buffer.concat([chunks(20_000), Buffer.from('0\r\n\r\n')]))
+    wire.write(`${head}3\r\nabc\r\n0\r\n\r\n`)
+    t.equal((await wire.answer()).body, 'abc', 'the next one is read')
+    t.equal(counted.parts, i + 1)
+    wire.write(head.replace('/', '/refused'))
+    t.equal((await wire.answer()).body, 'no')
+  }
 })
 
 void t.test('nor more frames', async (t) => {

@@ -17,7 +17,7 @@ import { peerOf } from './peer.ts'
 import { reasonPhrase } from './phrase.ts'
 import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
 import { streamSink, type SinkCallbacks } from './sink.ts'
-import { stopParser } from './stopped-parser.ts'
+import { skipRestOfBody, stopParser } from './stopped-parser.ts'
 import { mayBeRefused, closingConnections, pendingRequestsOn } from './pending-requests.ts'
 
 /** Options for Node's server, with and without TLS. */
@@ -283,6 +283,7 @@ function discardBody(request: IncomingMessage, { onProvenConnection }: RequestAc
   afterUnlessClosed(request, restMs, () => request.destroy())
   request.on('pause', () => request.resume())
   request.resume()
+  skipRestOfBody(request.socket)
 }
 
 async function answerUpgrade(

@@ -7,7 +7,7 @@ interface ParsedConnection {
 
 interface Parser {
   /** Called for each head. */
-  onIncoming: (() => number) | null
+  onIncoming: ((...head: unknown[]) => unknown) | null
   /** The index of what is called for each part of a body, which a parser may have none of. */
   readonly constructor: { readonly kOnBody?: number }
   [callback: number]: unknown
@@ -16,26 +16,53 @@ interface Parser {
 /** As llhttp understands it: what follows this message is not HTTP, and it stops. */
 const notHttp = 2
 
+/** What parsers called for parts of a body before it was taken off. */
+const takenOff = new WeakMap<Parser, unknown>()
+
 /**
  * Stops Node's parser at the next head, and has it skip the body before that. Destroying a
  * connection alone does not: the parser goes through all that was read at once, up to 64 KiB, and
  * Node makes a request and a response of each head in it, and a buffer of each part of a body,
  * thousands of them. Node has no documented way; where it has no such parser any more, this does
- * nothing. Node uses a parser for another connection once this one has closed, or has been handed
- * over after a head: what is changed and Node does not reset is restored before either.
+ * nothing.
  */
 export function stopParser(connection: Duplex): void {
+  skipBody(connection, () => notHttp)
+}
+
+/**
+ * Has Node's parser skip the rest of the body that it is at. Node discards the body of a request
+ * that is over without an event, but makes a buffer of each part, so that a read of chunks of a
+ * byte takes as long as if they were read.
+ */
+export function skipRestOfBody(connection: Duplex): void {
+  skipBody(connection)
+}
+
+/**
+ * Until the next head, for which `onHead` is called if it is given. Node uses a parser for another
+ * connection once this one has closed, or has been handed over after a head: what is changed and
+ * Node does not reset is restored before either.
+ */
+function skipBody(connection: Duplex, onHead?: () => number): void {
   const { parser } = connection as ParsedConnection
-  if (typeof parser?.onIncoming !== 'function') return
+  const { onIncoming } = parser ?? {}
+  if (!parser || typeof onIncoming !== 'function') return
   const { kOnBody } = parser.constructor
-  const onBody = kOnBody === undefined ? undefined : parser[kOnBody]
+  if (kOnBody !== undefined && !takenOff.has(parser)) {
+    takenOff.set(parser, parser[kOnBody])
+    parser[kOnBody] = null
+  }
   const restore = (): void => {
-    if (kOnBody !== undefined) parser[kOnBody] = onBody
+    connection.off('close', restore)
+    if (kOnBody === undefined || !takenOff.has(parser)) return
+    parser[kOnBody] = takenOff.get(parser)
+    takenOff.delete(parser)
   }
-  if (kOnBody !== undefined) parser[kOnBody] = null
-  parser.onIncoming = () => {
+  parser.onIncoming = (...head) => {
     restore()
-    return notHttp
+    parser.onIncoming = onIncoming
+    return onHead ? onHead() : onIncoming(...head)
   }
-  connection.prependOnceListener('close', restore)
+  connection.prependListener('close', restore)
 }
