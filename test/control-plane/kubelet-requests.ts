@@ -3,8 +3,14 @@ import { isTrue, parseRequestInfo } from '../../src/api/request/request-info.ts'
 /** A flag of programs made with client-go, with which they log the answers to their requests. */
 export const logsRequests = '--vmodule=round_trippers=6'
 
-const answered =
-  /^I(?<month>\d\d)(?<date>\d\d) (?<h>\d\d):(?<m>\d\d):(?<s>\d\d\.\d+) .*\] "Response" verb="GET" url="(?<url>[^"]+)" status="(?<status>[^"]*)" .*milliseconds=(?<ms>\d+)/
+const at =
+  /^I(?<month>\d\d)(?<date>\d\d) (?<h>\d\d):(?<m>\d\d):(?<s>\d\d\.\d+) [^\]]*\] (?<said>.*)/
+
+/** What client-go says of an answer: since Kubernetes 1.32, and before. */
+const answers = [
+  /^"Response" verb="GET" url="(?<url>[^"]+)" status="(?<status>[^"]*)" .*milliseconds=(?<ms>\d+)/,
+  /^GET (?<url>\S+) (?<status>.*) in (?<ms>\d+) milliseconds/,
+]
 
 /** A list or watch that a program has begun. */
 interface Begun {
@@ -44,8 +50,10 @@ export const watchedPaths = (log: string): string[] =>
 
 function begunIn(log: string): Begun[] {
   return log.split('\n').flatMap((line) => {
-    const { month, date, h, m, s, url, status, ms } = answered.exec(line)?.groups ?? {}
-    if (url === undefined) return []
+    const { month, date, h, m, s, said = '' } = at.exec(line)?.groups ?? {}
+    const answer = answers.map((form) => form.exec(said)?.groups).find(Boolean)
+    if (!answer) return []
+    const { url = '', status, ms } = answer
     const { pathname, search } = new URL(url)
     const info = parseRequestInfo('GET', `${pathname}${search}`)
     if (!info.isResource || (info.verb !== 'list' && info.verb !== 'watch')) return []
