@@ -147,6 +147,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Parts of bodies while no caller is proven on the connection': [
       counted(limits.bodyParts),
       counted(limits.bodyPartBytes),
+      counted(limits.bodyPartCredit),
     ],
     'A body in small chunks or frames': [bytes(blockBytes)],
     'A body that nobody reads any more': [time(limits.restMs), time(limits.unprovenMs)],

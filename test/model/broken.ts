@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { runRounds } from './run.ts'
 
 /** Within so many sequences it is found. */
-const enough = 60
+const enough = 150
 
 const seed = 7
 const lanes = 4
