@@ -78,15 +78,19 @@ export class Http2Connections implements Drainable {
       if (!session.closed) session.settings({ maxConcurrentStreams: limits.streams })
     })
     let open = 0
-    let begunUnproven = 0
+    // Begun while no caller is proven, and not answered whole.
+    let unanswered = 0
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[]) => {
       // `close` follows, and is sufficient here.
       stream.on('error', () => undefined)
       const isUnproven = connections.unprovenBytes(socket) !== undefined
-      begunUnproven = isUnproven ? begunUnproven + 1 : 0
+      unanswered = isUnproven ? unanswered + 1 : 0
+      stream.once('close', () => {
+        if (stream.writableFinished) unanswered = Math.max(0, unanswered - 1)
+      })
       if (session.destroyed) return
-      // As many in flight as the client may have, and as many that were reset or refused.
-      if (begunUnproven > 2 * mostStreams) {
+      // As many in flight as the client may have, and as many that it has reset.
+      if (unanswered > 2 * mostStreams) {
         onCut('pipelined')
         return this.#cutOff(session)
       }

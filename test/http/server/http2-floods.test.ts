@@ -10,7 +10,7 @@ import { listenSecurely } from '../../../src/http/server/listener.ts'
 import { floodOver, settingsFrames, startFlooded } from '../../kit/flooding.ts'
 import { frame, get, postFields } from '../../kit/http2-frames.ts'
 import { openStream } from '../../kit/http2.ts'
-import { unbounded } from '../../kit/listener.ts'
+import { unbounded, wholeReply } from '../../kit/listener.ts'
 import { until } from '../../kit/until.ts'
 
 const hubs = new CertificateAuthority('hub')
@@ -92,4 +92,16 @@ void t.test('a request that its client resets in the same read is not begun', as
   wire.write(Buffer.concat([reset(1), reset(3), get(5)]))
   await until('the last request', () => begun.length > 0)
   t.equal(begun.length, 1)
+})
+
+void t.test('a client whose requests are answered goes on, though never proven', async (t) => {
+  const { listener, ca } = await startFlooded(t, async () => wholeReply('ok'), {
+    limitBytes: 64 * 1024 * 1024,
+  })
+  const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca })
+  t.teardown(() => session.destroy())
+  const bodies = new Set<string>()
+  for (let i = 0; i < 3 * limits.unprovenStreams; i++)
+    bodies.add((await openStream(session, { ':path': '/' }).whole()).body)
+  t.strictSame(bodies, new Set(['ok']))
 })
