@@ -1,8 +1,9 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { ClientInformer } from '../../src/sandbox/client-informer.ts'
 import { allServices, configMaps, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
+import type { TestHubOptions } from '../kit/hub-config.ts'
 import { Condition } from '../kit/condition.ts'
 import { until } from '../kit/until.ts'
 
@@ -85,17 +86,21 @@ void t.test('a watch outlives its cloud where it is recorded, and ends elsewhere
   t.match(await kept?.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
 })
 
-void t.test('a watch outlives an API server that freezes', async (t) => {
+/** A kubelet that watches the pods of its node, of which there is one, through a hub. */
+async function podsWatched(t: Test, options: Omit<TestHubOptions, 'upstreams'> = {}) {
   const cloud = await startCloud(t)
   cloud.addPods('a')
-  const hub = await startTestHub(t, {
-    upstreams: [cloud],
-    config: { heartbeat: { intervalMs: 40, timeoutMs: 300, failedRetry: 1, healthyThreshold: 1 } },
-  })
+  const hub = await startTestHub(t, { upstreams: [cloud], ...options })
   await hub.online()
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
-  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  return { cloud, hub, watch: await kubelet.watch(podsOfNode, { resourceVersion }) }
+}
+
+void t.test('a watch outlives an API server that freezes', async (t) => {
+  const { cloud, hub, watch } = await podsWatched(t, {
+    config: { heartbeat: { intervalMs: 40, timeoutMs: 300, failedRetry: 1, healthyThreshold: 1 } },
+  })
   {
     using _frozen = cloud.sandbox.faults.freeze()
     await hub.offline()
@@ -230,13 +235,7 @@ void t.test(
 )
 
 void t.test('a watch outlives what an API server refuses before it is ready', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const kubelet = hub.as('kubelet')
-  const { resourceVersion } = await kubelet.list(podsOfNode)
-  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  const { cloud, watch } = await podsWatched(t)
   cloud.addPods('b')
   t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
   {
@@ -255,13 +254,7 @@ void t.test('a watch outlives what an API server refuses before it is ready', as
 })
 
 void t.test('a watch that its server ends at once is taken up again by the hub', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const kubelet = hub.as('kubelet')
-  const { resourceVersion } = await kubelet.list(podsOfNode)
-  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+  const { cloud, watch } = await podsWatched(t)
   await cloud.sandbox.untilWatches(1, isWatch)
   cloud.sandbox.endWatches()
   cloud.addPods('b')

@@ -242,8 +242,12 @@ export class ConnectionLimit {
    * on it, or it has closed.
    */
   unprovenBytes(socket: Socket): number | undefined {
-    const connection = this.#of(socket)
-    return connection?.rank === 'unproven' ? connection.socket.bytesRead : undefined
+    return this.isUnproven(socket) ? this.#of(socket)?.socket.bytesRead : undefined
+  }
+
+  /** Whether the connection is open and no caller is proven on it. */
+  isUnproven(socket: Socket): boolean {
+    return this.#of(socket)?.rank === 'unproven'
   }
 
   /** Calls `onDisproven` each time that the connection returns to the unproven ones. */

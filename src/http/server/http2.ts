@@ -83,7 +83,7 @@ export class Http2Connections implements Drainable {
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[]) => {
       // `close` follows, and is sufficient here.
       stream.on('error', () => undefined)
-      const isUnproven = connections.unprovenBytes(socket) !== undefined
+      const isUnproven = connections.isUnproven(socket)
       unanswered = isUnproven ? unanswered + 1 : 0
       stream.once('close', () => {
         if (stream.writableFinished) unanswered = Math.max(0, unanswered - 1)

@@ -24,7 +24,7 @@ export class PartBudget {
     received.bytes += Math.min(bytes, limits.bodyPartCredit)
     const { parts, bytes: all } = received
     if (parts < limits.bodyParts || all >= parts * limits.bodyPartBytes) return false
-    if (this.#connections.unprovenBytes(socket) !== undefined) return true
+    if (this.#connections.isUnproven(socket)) return true
     this.#received.delete(socket)
     return false
   }
