@@ -152,6 +152,28 @@ export function objectStoreContract(
     t.equal(store.confirmedAt(collection()), list?.confirmedAt)
   })
 
+  promise('what settles is committed', async (t, store) => {
+    await replace(store, collection(), head(7), [object('a', 1)])
+    void store.apply(collection(), [changed('MODIFIED', object('a', 8))])
+    t.equal(store.version(collection()), '8')
+    t.equal(store.committedVersion(collection()), '7', 'the write is in progress')
+    await store.settled(collection())
+    t.equal(store.committedVersion(collection()), '8')
+  })
+
+  promise('what changes nothing waits for the writes that it relies on', async (t, store) => {
+    await replace(store, collection(), head(7), [object('a', 1)])
+    void store.apply(collection(), [changed('MODIFIED', object('a', 8))])
+    await store.apply(collection(), [bookmark(8)])
+    t.equal(store.committedVersion(collection()), '8', 'a bookmark')
+    const older = store.replace(collection())
+    const newer = replace(store, collection(), head(10), [])
+    await older.add({ objects: [] })
+    await older.commit(head(9))
+    t.equal(store.committedVersion(collection()), '10', 'an older list')
+    await newer
+  })
+
   promise(
     'a list is given back by namespace and name, with what it said of itself',
     async (t, store) => {

@@ -32,6 +32,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   changes: (key, since) => store.changes(key, since),
   version: (key) => store.version(key),
   committedVersion: (key) => store.committedVersion(key),
+  settled: (key) => store.settled(key),
   observedVersion: (identity, gvr) => store.observedVersion(identity, gvr),
   isContradicted: (key) => store.isContradicted(key),
   names: (audience, gvr) => store.names(audience, gvr),

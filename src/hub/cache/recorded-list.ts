@@ -137,6 +137,7 @@ export class RecordedList implements ListStream {
       await this.#commit(meta.resourceVersion, gvk, extra)
     } else {
       await this.#drop()
+      await store.settled(key)
     }
     this.#note(meta.resourceVersion)
     return this.#cut

@@ -235,8 +235,12 @@ class RecordedChanges implements EventRecorder {
 
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const news = events.filter((event) => this.#isNews(event))
-    if (news.length === 0) return events
     const { store, key, hooks } = this.#parts
+    if (news.length === 0) {
+      // Another watch of the collection may still be writing them.
+      if (this.#storedVersion !== undefined) await store.settled(key)
+      return events
+    }
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
       const options = { since: this.#storedVersion, previous: tellsPrevious }
@@ -326,7 +330,10 @@ class RecordedInitialEvents implements EventRecorder {
   async #commit(version: string): Promise<void> {
     const { store, key, baseline } = this.#parts
     // The stored collection is newer, and the changes after it are told apart from repetitions.
-    if (!replacesStored(version, baseline, store.version(key))) return this[Symbol.asyncDispose]()
+    if (!replacesStored(version, baseline, store.version(key))) {
+      await this[Symbol.asyncDispose]()
+      return store.settled(key)
+    }
     const gvk = listKind(this.#gvk())
     await this.#replacement?.commit({ gvk, resourceVersion: version, extra: '' })
     this.#parts.hooks.onRecorded('watch')

@@ -193,6 +193,11 @@ export interface ObjectStore extends AsyncDisposable {
   /** The version that `list` would return now; `version` may be newer. Reads no object. */
   committedVersion(key: CollectionKey): string | undefined
   /**
+   * Resolves when the writes of a collection that are in progress have been committed or have
+   * failed.
+   */
+  settled(key: CollectionKey): Promise<void>
+  /**
    * The newest stored version of a resource for an identity, in any representation and API version:
    * of object records and of collections. `undefined`: none that compares.
    */

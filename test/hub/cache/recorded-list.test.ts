@@ -3,6 +3,7 @@ import { mock } from 'node:test'
 import { PagedLists } from '../../../src/hub/cache/recorded-list.ts'
 import { collectionKey } from '../../../src/hub/answers/keys.ts'
 import type { CollectionKey, Replacement } from '../../../src/hub/store/store.ts'
+import { bookmark } from '../../contracts/object-store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { page, pods as allPods, recordingIn } from './recording.ts'
 
@@ -110,3 +111,18 @@ void t.test('a further page whose first was never seen is no list', async (t) =>
   await cache.list(`${allPods}?continue=of-another`, page(99, { c: 98 }))
   t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
 })
+
+void t.test(
+  'a list that is older than what is being written ends once that is stored',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(allPods, page(95, { a: 90 }))
+    const reply = await cache.ask(`${allPods}?resourceVersion=0`).reply(page(101, { a: 90 }))
+    if (reply.kind !== 'list') throw new Error('a list was answered otherwise')
+    for await (const _ of reply.list.batches);
+    const writing = cache.store.apply(cache.key, [bookmark(105)])
+    await reply.list.end()
+    t.equal(cache.store.committedVersion(cache.key), '105')
+    await writing
+  },
+)

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { bookmark, changed, object } from '../../contracts/object-store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { failingSource } from '../../kit/failing-source.ts'
 import { event, initialEventsEnd, page, pods, recordingIn } from './recording.ts'
@@ -37,6 +38,37 @@ for (const comparesEvents of [true, false]) {
     t.strictSame([cache.version(), cache.names()], ['101', ['a at 101']])
   })
 }
+
+void t.test(
+  'an event that another watch is still writing is shown once it is stored',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(95, { a: 90 }))
+    const writing = cache.store.apply(cache.key, [changed('MODIFIED', object('a', 101))])
+    const shown = await cache.list(
+      `${pods}?watch=1&resourceVersion=95`,
+      event('MODIFIED', 'a', 101),
+    )
+    t.equal(shown.length, 1)
+    t.equal(cache.store.committedVersion(cache.key), '101')
+    await writing
+  },
+)
+
+void t.test(
+  'nor are the initial events of a watch shown before the newer state that is being written',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(95, { a: 90 }))
+    const watch = cache.ask(
+      `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0`,
+    )
+    const writing = cache.store.apply(cache.key, [bookmark(105)])
+    await watch.answer(event('ADDED', 'a', 90), initialEventsEnd(101))
+    t.equal(cache.store.committedVersion(cache.key), '105')
+    await writing
+  },
+)
 
 void t.test(
   'a watch that begins after what is stored leaves a hole, and is not kept',

@@ -2,7 +2,12 @@ import { join } from 'node:path'
 import { storedKey } from '../../../src/base/stored-key.ts'
 import { Recorder } from '../../../src/hub/cache/recorder.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
-import type { ByteSource, BytesReply, WatchReply } from '../../../src/http/exchange/exchange.ts'
+import type {
+  ByteSource,
+  BytesReply,
+  Reply,
+  WatchReply,
+} from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { collectionKey } from '../../../src/hub/answers/keys.ts'
 import { openStore } from '../../../src/hub/store/sqlite/open.ts'
@@ -53,6 +58,8 @@ export const initialEventsEnd = (version: number): string =>
 /** An answer that has been asked for; it comes when it is told to. */
 export interface Underway {
   answer: (...chunks: readonly string[]) => Promise<WatchEvent[]>
+  /** The answer as its client gets it, unread. */
+  reply: (...chunks: readonly string[]) => Promise<Reply>
 }
 
 /**
@@ -84,9 +91,12 @@ export async function recordingIn(directory: string, comparesEvents = true) {
     const exchange = exchangeOf(url, { headers: { Accept: 'application/json' } })
     const what = recorder.plan(exchange)
     if (!what) throw new Error(`${url} is not recorded`)
+    const replyTo = (...chunks: readonly string[]): Promise<Reply> =>
+      recorder.record(what, exchange, replyOf(chunks))
     return {
+      reply: replyTo,
       answer: async (...chunks) => {
-        const reply = await recorder.record(what, exchange, replyOf(chunks))
+        const reply = await replyTo(...chunks)
         const events: WatchEvent[] = []
         if (reply.kind === 'list') {
           for await (const batch of reply.list.batches) void batch

@@ -359,7 +359,7 @@ export class Cacher implements AsyncDisposable {
     const log = this.#log
     const version = versionOf(events.at(-1))
     if (log === undefined || version === undefined) throw new ResourceExpired()
-    const stored = this.#parts.store.version(this.key)
+    const stored = this.version
     if (stored === undefined || isNewer(version, stored)) {
       throw new RequestRefused(0, 'the store does not take its events')
     }

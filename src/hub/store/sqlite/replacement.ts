@@ -109,8 +109,11 @@ export class StagedReplacement implements Replacement {
     const entries = this.#entries()
     this.#end()
     const confirmedAt = now()
-    // A newer list was committed meanwhile and says all that this one could.
-    if (isNewer(this.#replacedAt, head.resourceVersion)) return this.#discard()
+    // A newer list was accepted meanwhile and says all that this one could.
+    if (isNewer(this.#replacedAt, head.resourceVersion)) {
+      await this.#discard()
+      return this.#state.settled()
+    }
     const before = this.#state.head(this.#parts.reads)
     const newer = this.#newer(head)
     const commitList = this.#commitList(head, entries, newer, confirmedAt)

@@ -146,6 +146,10 @@ export class SqliteStore implements ObjectStore {
     return this.#readOf(key.partition, (reads) => this.#view.committedVersion(reads, key))
   }
 
+  async settled(key: CollectionKey): Promise<void> {
+    await this.#collections.known(addressOf(key))?.settled()
+  }
+
   observedVersion(identity: Identity, { group, resource }: GVR): ResourceVersion | undefined {
     return this.#connection.read((reads) => reads.observedVersion(identity, group, resource))
   }
@@ -250,6 +254,7 @@ export class SqliteStore implements ObjectStore {
     const changes = changesOf(events)
     const version = newestVersionIn(events)
     if (changes.length === 0 && (version === '' || this.#saysTheSame(state, version))) {
+      await state.settled()
       return events.map(() => undefined)
     }
     const settle = state.accepted({ changes, version, since })
