@@ -19,6 +19,19 @@ const commandsApart = {
   },
 }
 
+/** Packages that few starts need, by the file that holds each of them alone. */
+const packagesApart = { x509: '@peculiar/x509' }
+
+const loadedLate = {
+  name: 'loaded-late',
+  setup({ onResolve }) {
+    for (const [name, imported] of Object.entries(packagesApart))
+      onResolve({ filter: new RegExp(`^${imported}$`) }, ({ kind }) =>
+        kind === 'dynamic-import' ? { path: `./${name}.js`, external: true } : undefined,
+      )
+  },
+}
+
 /**
  * For packages that call `require`. All that they require is in the bundle or a module of Node, which is found without the search
  * of Node's own `require`.
@@ -54,4 +67,12 @@ await build({
     killer: join(sources, 'cli', 'killer.ts'),
   },
   outdir: beside,
+  plugins: [loadedLate],
+})
+await build({
+  ...bundled,
+  entryPoints: packagesApart,
+  outdir: beside,
+  // Modules have names for what they export, which esbuild does not see in CommonJS.
+  mainFields: ['module', 'main'],
 })

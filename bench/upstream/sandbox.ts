@@ -42,8 +42,8 @@ async function serve(folder: string): Promise<void> {
     return path
   }
   const ca = write('ca.crt', sandbox.caCertificate ?? '')
-  const as = (name: string, commonName: string, group: string): Upstream['node'] => {
-    const { certificate, key } = sandbox.clientCertificate(commonName, [group])
+  const as = async (name: string, commonName: string, group: string): Promise<Upstream['node']> => {
+    const { certificate, key } = await sandbox.clientCertificate(commonName, [group])
     return {
       url: sandbox.url,
       ca,
@@ -51,8 +51,8 @@ async function serve(folder: string): Promise<void> {
       key: write(`${name}.key`, key),
     }
   }
-  const node = as('node', `system:node:${nodeName}`, 'system:nodes')
-  const admin = as('admin', 'admin', 'system:masters')
+  const node = await as('node', `system:node:${nodeName}`, 'system:nodes')
+  const admin = await as('admin', 'admin', 'system:masters')
   const facts: Facts = {
     node,
     admin,

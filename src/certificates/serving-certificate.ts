@@ -1,6 +1,8 @@
+import { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { every, now } from '../base/clock.ts'
 import type { CertificateAuthority, IssuedCertificate } from './authority.ts'
+import type { StoredPair } from './stored-pair.ts'
 
 const dayMs = 24 * 3_600_000
 
@@ -14,30 +16,36 @@ const renewedAfterMs = 20 * dayMs
  */
 const lookMs = 60_000
 
-/**
- * A serving certificate for `names` (addresses or DNS names) from `authority`, rotated long before
- * it expires. Its key is never written to disk. `onRenewed` is called for each certificate after
- * the first.
- */
-export class ServingCertificate implements Disposable {
-  readonly #authority: CertificateAuthority
-  readonly #names: readonly string[]
-  readonly #onRenewed: (pair: IssuedCertificate) => void
-  readonly #timer: Disposable
-  #madeAt: number
-  #pair: IssuedCertificate
+export interface ServingCertificateOptions {
+  readonly authority: CertificateAuthority
+  /** Addresses or DNS names. */
+  readonly names: readonly string[]
+  /** Where the certificate is kept for the next start, which makes none then. */
+  readonly stored: StoredPair
+  /** Called for each certificate after the first. */
+  readonly onRenewed: (pair: IssuedCertificate) => void
+  /** Called when a certificate cannot be made, or stored, in which case it is used all the same. */
+  readonly onFailure: (cause: unknown) => void
+}
 
-  constructor(
-    authority: CertificateAuthority,
-    names: readonly string[],
-    onRenewed: (pair: IssuedCertificate) => void,
-  ) {
-    this.#authority = authority
-    this.#names = names
-    this.#onRenewed = onRenewed
-    this.#madeAt = now()
-    this.#pair = this.#issue()
-    this.#timer = every(lookMs, () => this.renewIfDue(now()))
+/** A serving certificate from `authority`, rotated long before it expires. */
+export class ServingCertificate implements Disposable {
+  readonly #options: ServingCertificateOptions
+  readonly #timer: Disposable
+  #pair: IssuedCertificate
+  #renewing: Promise<void> | undefined
+
+  private constructor(options: ServingCertificateOptions, pair: IssuedCertificate) {
+    this.#options = options
+    this.#pair = pair
+    this.#timer = every(lookMs, () => void this.renewIfDue(now()))
+  }
+
+  /** The stored certificate, if it is for these names and not due for rotation; else a new one. */
+  static async open(options: ServingCertificateOptions): Promise<ServingCertificate> {
+    const stored = options.stored.read()
+    const isUsable = stored && isOf(stored, options) && !isDue(stored, now())
+    return new ServingCertificate(options, isUsable ? stored : await issued(options))
   }
 
   get pair(): IssuedCertificate {
@@ -45,26 +53,57 @@ export class ServingCertificate implements Disposable {
   }
 
   /** Rotates the certificate if it is due at `time`. */
-  renewIfDue(time: number): void {
-    const age = time - this.#madeAt
-    if (age >= 0 && age < renewedAfterMs) return
-    this.#madeAt = time
-    this.#pair = this.#issue()
-    this.#onRenewed(this.#pair)
+  async renewIfDue(time: number): Promise<void> {
+    if (!isDue(this.#pair, time)) return
+    this.#renewing ??= this.#renew().finally(() => (this.#renewing = undefined))
+    await this.#renewing
   }
 
-  #issue(): IssuedCertificate {
-    const isAddress = (name: string): boolean => isIP(name) !== 0
-    return this.#authority.issue({
-      commonName: 'nodehub',
-      usage: 'server',
-      dnsNames: this.#names.filter((name) => !isAddress(name)),
-      ipAddresses: this.#names.filter(isAddress),
-      lifetimeMs,
-    })
+  async #renew(): Promise<void> {
+    try {
+      this.#pair = await issued(this.#options)
+      this.#options.onRenewed(this.#pair)
+    } catch (cause) {
+      this.#options.onFailure(cause)
+    }
   }
 
   [Symbol.dispose](): void {
     this.#timer[Symbol.dispose]()
   }
 }
+
+/** A certificate from the future, too: the clock has been set back. */
+function isDue({ certificate }: IssuedCertificate, time: number): boolean {
+  const age = time - new X509Certificate(certificate).validFromDate.getTime()
+  return age < 0 || age >= renewedAfterMs
+}
+
+function isOf(
+  { certificate }: IssuedCertificate,
+  { authority, names }: ServingCertificateOptions,
+): boolean {
+  const leaf = new X509Certificate(certificate)
+  const isFor = (name: string): boolean =>
+    (isAddress(name) ? leaf.checkIP(name) : leaf.checkHost(name)) !== undefined
+  return (
+    leaf.verify(new X509Certificate(authority.certificate).publicKey) &&
+    names.every(isFor) &&
+    (leaf.subjectAltName ?? '').split(', ').filter(Boolean).length === names.length
+  )
+}
+
+async function issued(options: ServingCertificateOptions): Promise<IssuedCertificate> {
+  const { authority, names, stored, onFailure } = options
+  const pair = await authority.issue({
+    commonName: 'nodehub',
+    usage: 'server',
+    dnsNames: names.filter((name) => !isAddress(name)),
+    ipAddresses: names.filter(isAddress),
+    lifetimeMs,
+  })
+  await stored.replace(pair).catch(onFailure)
+  return pair
+}
+
+const isAddress = (name: string): boolean => isIP(name) !== 0

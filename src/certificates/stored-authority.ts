@@ -3,30 +3,52 @@ import { join } from 'node:path'
 import { writeDurablySync } from '../base/durable-file.ts'
 import { makeSyncedFolder } from '../base/folder.ts'
 import { readOwnFile } from '../base/own-file.ts'
-import { CertificateAuthority } from './authority.ts'
+import { CertificateAuthority, type IssuedCertificate } from './authority.ts'
 
 /** The common name of a hub's own authority. Node names may exceed the limit of a common name. */
 const commonName = 'nodehub-ca'
 
+/** A new authority of a hub, which is stored nowhere yet. */
+export const newAuthority = (): Promise<CertificateAuthority> =>
+  CertificateAuthority.create(commonName)
+
 /**
  * The authority whose certificate and key are stored in `folder`. If there is none, or an unusable
  * one, creates one and calls `onMade`. It does not expire: a node that was switched off for years,
- * or starts with its clock at 1970, serves the same clients. Throws if the folder cannot be read or
- * written.
+ * or starts with its clock at 1970, serves the same clients. Rejects if the folder cannot be read
+ * or written.
  */
-export function storedAuthority(folder: string, onMade: () => void): CertificateAuthority {
-  makeSyncedFolder(folder, 0o700)
-  const keyFile = join(folder, 'ca.key')
-  const file = join(folder, 'ca.crt')
-  const certificate = readOwnFile(file)?.toString()
-  const key = readOwnFile(keyFile, 'secret')?.toString()
-  if (certificate !== undefined && key !== undefined && belongTogether(certificate, key))
-    return new CertificateAuthority(commonName, { certificate, key })
-  const made = new CertificateAuthority(commonName)
-  writeDurablySync(keyFile, made.key)
-  writeDurablySync(file, made.certificate)
+export async function storedAuthority(
+  folder: string,
+  onMade: () => void,
+): Promise<CertificateAuthority> {
+  const stored = usableAuthority(folder)
+  if (stored) return CertificateAuthority.from(commonName, stored)
+  const made = await newAuthority()
+  write(folder, made)
   onMade()
   return made
+}
+
+/** Stores `made` in `folder`, unless a usable authority is stored there. Throws as above. */
+export function storeAuthority(folder: string, made: CertificateAuthority): void {
+  if (usableAuthority(folder) === undefined) write(folder, made)
+}
+
+const filesIn = (folder: string) => ({ key: join(folder, 'ca.key'), file: join(folder, 'ca.crt') })
+
+function usableAuthority(folder: string): IssuedCertificate | undefined {
+  makeSyncedFolder(folder, 0o700)
+  const certificate = readOwnFile(filesIn(folder).file)?.toString()
+  const key = readOwnFile(filesIn(folder).key, 'secret')?.toString()
+  return certificate !== undefined && key !== undefined && belongTogether(certificate, key)
+    ? { certificate, key }
+    : undefined
+}
+
+function write(folder: string, { certificate, key }: CertificateAuthority): void {
+  writeDurablySync(filesIn(folder).key, key)
+  writeDurablySync(filesIn(folder).file, certificate)
 }
 
 function belongTogether(certificate: string, key: string): boolean {

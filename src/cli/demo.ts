@@ -28,7 +28,8 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   parts.defer(() => rmSync(folder, { recursive: true, force: true }))
   const sandbox = parts.use(await startSandbox())
   seedCluster(sandbox)
-  const result = readConfig(processSources([...flags(folder, sandbox), ...argv]))
+  const user = await nodeUser(sandbox)
+  const result = readConfig(processSources([...flags(folder, sandbox, user), ...argv]))
   if ('mistakes' in result) return refuse(terminal, 'demo', result.mistakes)
   if (result.config.plainProxy !== 'served') return refuse(terminal, 'demo', [needsPlain])
   const counts = new AnswerCounts()
@@ -47,7 +48,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   terminal.out(
     welcome(sandbox, hub, {
       plain: writeKubeconfig(folder, 'kubectl', { server }, {}),
-      secure: kubeconfigOverTls(folder, result.config, hub, sandbox),
+      secure: kubeconfigOverTls(folder, result.config, hub, user),
       token: join(result.config.rootDir, 'inspect.token'),
     }),
   )
@@ -67,28 +68,28 @@ const gone =
 const back = '\n  The cloud is there: what is asked goes to it.\n'
 
 /** The certificate that API server and TLS proxy accept as the node's. */
-function nodeUser(sandbox: Sandbox): object {
-  const { certificate, key } = sandbox.clientCertificate(`system:node:${nodeName}`, [
+async function nodeUser(sandbox: Sandbox): Promise<object> {
+  const { certificate, key } = await sandbox.clientCertificate(`system:node:${nodeName}`, [
     'system:nodes',
   ])
   return { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) }
 }
 
 /** Trusts the hub's own authority, unless the hub has another serving certificate. */
-function kubeconfigOverTls(folder: string, config: HubConfig, hub: Hub, sandbox: Sandbox): string {
+function kubeconfigOverTls(folder: string, config: HubConfig, hub: Hub, user: object): string {
   const server = `https://127.0.0.1:${hub.proxySecurePort}`
   const cluster = config.tls.serving
     ? { server }
     : { server, 'certificate-authority': join(config.rootDir, 'pki', 'ca.crt') }
-  return writeKubeconfig(folder, 'kubectl-over-tls', cluster, nodeUser(sandbox))
+  return writeKubeconfig(folder, 'kubectl-over-tls', cluster, user)
 }
 
-function flags(folder: string, sandbox: Sandbox): string[] {
+function flags(folder: string, sandbox: Sandbox, user: object): string[] {
   const kubeconfig = writeKubeconfig(
     folder,
     'node',
     { server: sandbox.url, 'certificate-authority-data': base64(sandbox.caCertificate ?? '') },
-    nodeUser(sandbox),
+    user,
   )
   return [
     `--server-addr=${sandbox.url}`,

@@ -297,7 +297,7 @@ async function joined(
     return 0
   }
   progress.begun = true
-  applyJoin(files, settings, plan)
+  await applyJoin(files, settings, plan)
   for (const { path } of plan.changes) terminal.out(`wrote ${path}\n`)
   if (plan.changes.length === 0) terminal.out('nothing to change\n')
   await labelled(values, terminal, { api, node, nodePool, membership })

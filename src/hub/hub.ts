@@ -127,7 +127,7 @@ export async function startHub(
 
   const credentials = loadCredentials(config.credentials)
   logCertificateFault(credentials, log)
-  const serving = parts.use(servingOf(config, credentials.ca, log))
+  const serving = parts.use(await servingOf(config, credentials.ca, log))
   const connections = parts.use(new Connections(credentials))
   const cloud = parts.use(cloudOf(live, { connections, metrics, log, onOnline }))
   const credentialsReplaced = new Broadcast<[Credentials]>()

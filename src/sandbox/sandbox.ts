@@ -71,7 +71,7 @@ const firstNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lea
  */
 export async function startSandbox(options: SandboxOptions = {}) {
   const { host = '127.0.0.1', tls = true } = options
-  const authority = tls ? new CertificateAuthority('sandbox-ca') : undefined
+  const authority = tls ? await CertificateAuthority.create('sandbox-ca') : undefined
   const storage = new Storage(options.firstVersion ?? 1000, options.history ?? 4096)
   const registry = new Registry(storage, options.createdAgoMs)
   const tokens = new Tokens()
@@ -99,7 +99,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
     open: () => endpoint.open(),
     close: () => endpoint.close(),
   })
-  const identity = authority && servingIdentity(authority, host)
+  const identity = authority && (await servingIdentity(authority, host))
   const endpointOptions: EndpointOptions = {
     api,
     view: storage,
@@ -139,10 +139,10 @@ export async function startSandbox(options: SandboxOptions = {}) {
     },
 
     /** A certificate by which the API server authenticates a user. */
-    clientCertificate(
+    async clientCertificate(
       commonName: string,
       organizations: readonly string[] = [],
-    ): ClientCertificate {
+    ): Promise<ClientCertificate> {
       if (!authority) throw new Error('over plain HTTP clients cannot show certificates')
       return authority.issue({ commonName, organizations, usage: 'client' })
     },
@@ -219,8 +219,11 @@ export async function startSandbox(options: SandboxOptions = {}) {
   }
 }
 
-function servingIdentity(authority: CertificateAuthority, host: string): ServingIdentity {
-  const { certificate, key } = authority.issue({
+async function servingIdentity(
+  authority: CertificateAuthority,
+  host: string,
+): Promise<ServingIdentity> {
+  const { certificate, key } = await authority.issue({
     commonName: 'kube-apiserver',
     organizations: [],
     usage: 'server',

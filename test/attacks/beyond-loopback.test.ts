@@ -57,7 +57,7 @@ for (const rule of ['root', 'node', 'none'] as const) {
       t.equal(plain.status, 401, 'on the plain proxy')
       t.equal((await ask({ port: proxySecurePort, path, tls: { ca: hub.ca } })).status, 401)
       t.equal(heard(), 0, 'no API server has heard of it')
-      const { certificate: cert, key } = cloud.sandbox.clientCertificate(
+      const { certificate: cert, key } = await cloud.sandbox.clientCertificate(
         `system:node:${nodeName}`,
         ['system:nodes'],
       )

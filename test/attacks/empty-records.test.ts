@@ -18,7 +18,7 @@ import { startTestHub } from '../kit/hub.ts'
 import { wholeReply, unbounded } from '../kit/listener.ts'
 import { inTime, until } from '../kit/until.ts'
 
-const hubs = new CertificateAuthority('hub')
+const hubs = await CertificateAuthority.create('hub')
 
 /** With 22 bytes around each they have more than 32 KiB. */
 const records = 2_000
@@ -39,7 +39,11 @@ async function listening(t: Test, options: Partial<ListenerOptions> = {}): Promi
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
     memory: unbounded(),
-    credentials: hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] }),
+    credentials: await hubs.issue({
+      commonName: 'hub',
+      usage: 'server',
+      ipAddresses: ['127.0.0.1'],
+    }),
     onBroken: () => undefined,
     onCut: (why) => cuts.push(why),
     handler: async ({ url, onProven, onDisproven }) => {

@@ -52,10 +52,11 @@ void t.test('clients that flood the listener leave nothing behind', async (t) =>
 })
 
 void t.test('an API server that floods the hub leaves nothing behind', async (t) => {
-  const pki = authority()
-  const [port] = (await once(flooder(t, { as: 'server', shows: pki.server() }), 'message')) as [
-    number,
-  ]
+  const pki = await authority()
+  const [port] = (await once(
+    flooder(t, { as: 'server', shows: await pki.server() }),
+    'message',
+  )) as [number]
   const before = sockets()
   for (let i = 0; i < connections; i++) {
     const socket = connect({ port, host: '127.0.0.1', ca: pki.ca, ALPNProtocols: ['h2'] })

@@ -304,33 +304,42 @@ void t.test('no descriptor is left open by what an image holds', (t) => {
   t.end()
 })
 
-void t.test('the hub reads and closes no file of another through a link of its folder', (t) => {
-  const folder = t.testdir({ outside: {}, own: {} })
-  const victim = joinPath(folder, 'outside/victim')
-  const own = joinPath(folder, 'own')
-  fs.writeFileSync(victim, Buffer.alloc(32, 7), { mode: 0o644 })
-  const unharmed = (what: string): void => {
-    t.strictSame(treeOf(joinPath(folder, 'outside')), { victim: `644 ${'\x07'.repeat(32)}` }, what)
-  }
-  plant(joinPath(own, 'seal.key'), victim)
-  t.throws(() => storedKey(joinPath(own, 'seal.key')), /is a link, which the hub does not follow/)
-  unharmed('a key')
-  plant(joinPath(own, 'seal.key'), joinPath(folder, 'outside/missing'))
-  t.throws(() => storedKey(joinPath(own, 'seal.key')), /is a link/)
-  unharmed('a key that is not there')
-  plant(joinPath(own, 'pki/ca.crt'), victim)
-  t.throws(() => storedAuthority(joinPath(own, 'pki'), () => undefined), /is a link/)
-  unharmed('an authority')
-  fs.writeFileSync(joinPath(folder, 'outside/victim'), '["a"]')
-  plant(joinPath(own, 'proofs.json'), victim)
-  const isText = (entry: unknown): entry is string => typeof entry === 'string'
-  t.strictSame(storedEntries(joinPath(own, 'proofs.json'), isText), [])
-  t.end()
-})
+void t.test(
+  'the hub reads and closes no file of another through a link of its folder',
+  async (t) => {
+    const folder = t.testdir({ outside: {}, own: {} })
+    const victim = joinPath(folder, 'outside/victim')
+    const own = joinPath(folder, 'own')
+    fs.writeFileSync(victim, Buffer.alloc(32, 7), { mode: 0o644 })
+    const unharmed = (what: string): void => {
+      t.strictSame(
+        treeOf(joinPath(folder, 'outside')),
+        { victim: `644 ${'\x07'.repeat(32)}` },
+        what,
+      )
+    }
+    plant(joinPath(own, 'seal.key'), victim)
+    t.throws(() => storedKey(joinPath(own, 'seal.key')), /is a link, which the hub does not follow/)
+    unharmed('a key')
+    plant(joinPath(own, 'seal.key'), joinPath(folder, 'outside/missing'))
+    t.throws(() => storedKey(joinPath(own, 'seal.key')), /is a link/)
+    unharmed('a key that is not there')
+    plant(joinPath(own, 'pki/ca.crt'), victim)
+    await t.rejects(
+      storedAuthority(joinPath(own, 'pki'), () => undefined),
+      /is a link/,
+    )
+    unharmed('an authority')
+    fs.writeFileSync(joinPath(folder, 'outside/victim'), '["a"]')
+    plant(joinPath(own, 'proofs.json'), victim)
+    const isText = (entry: unknown): entry is string => typeof entry === 'string'
+    t.strictSame(storedEntries(joinPath(own, 'proofs.json'), isText), [])
+  },
+)
 
-void t.test('an authority of another that a link leads to is not used', (t) => {
+void t.test('an authority of another that a link leads to is not used', async (t) => {
   const folder = t.testdir({ outside: {}, own: { pki: {} } })
-  const other = new CertificateAuthority('nodehub-ca')
+  const other = await CertificateAuthority.create('nodehub-ca')
   for (const [name, content] of [
     ['ca.crt', other.certificate],
     ['ca.key', other.key],
@@ -338,8 +347,10 @@ void t.test('an authority of another that a link leads to is not used', (t) => {
     fs.writeFileSync(joinPath(folder, 'outside', name), content)
     plant(joinPath(folder, 'own/pki', name), joinPath(folder, 'outside', name))
   }
-  t.throws(() => storedAuthority(joinPath(folder, 'own/pki'), () => undefined), /is a link/)
-  t.end()
+  await t.rejects(
+    storedAuthority(joinPath(folder, 'own/pki'), () => undefined),
+    /is a link/,
+  )
 })
 
 void t.test('a file is written in the place of a link, and beside one', async (t) => {

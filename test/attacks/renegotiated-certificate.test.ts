@@ -11,11 +11,14 @@ import { listenSecurely } from '../../src/http/server/listener.ts'
 import { get, wholeReply, unbounded } from '../kit/listener.ts'
 
 void t.test('no client changes its certificate on a connection', async (t) => {
-  const hubs = new CertificateAuthority('hub')
-  const clients = new CertificateAuthority('clients')
-  const own = hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] })
+  const hubs = await CertificateAuthority.create('hub')
+  const clients = await CertificateAuthority.create('clients')
+  const own = await hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] })
   const credentials = { ...own, clientCa: clients.certificate }
-  const { certificate: cert, key } = clients.issue({ commonName: 'developer', usage: 'client' })
+  const { certificate: cert, key } = await clients.issue({
+    commonName: 'developer',
+    usage: 'client',
+  })
   const seen: unknown[] = []
   const listener = await listenSecurely({
     at: [{ host: '127.0.0.1', port: 0 }],

@@ -120,9 +120,9 @@ void t.test(
   'a client that trusts the hub’s authority alone shows a squatter nothing',
   { skip },
   async (t) => {
-    const hubs = new CertificateAuthority('hub')
-    const strangers = new CertificateAuthority('stranger')
-    const { certificate, key } = strangers.issue({
+    const hubs = await CertificateAuthority.create('hub')
+    const strangers = await CertificateAuthority.create('stranger')
+    const { certificate, key } = await strangers.issue({
       commonName: 'localhost',
       usage: 'server',
       ipAddresses: ['127.0.0.1'],

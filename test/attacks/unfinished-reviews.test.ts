@@ -12,16 +12,16 @@ import { Wire } from '../kit/wire/wire.ts'
 
 const mebibyte = 1024 * 1024
 
-const authority = new CertificateAuthority('webhooks')
-const clients = new CertificateAuthority('clients')
+const authority = await CertificateAuthority.create('webhooks')
+const clients = await CertificateAuthority.create('clients')
 
-const issued = authority.issue({
+const issued = await authority.issue({
   commonName: 'webhooks',
   usage: 'server',
   ipAddresses: ['127.0.0.1'],
 })
 
-const apiServer = clients.issue({ commonName: 'kube-apiserver', usage: 'client' })
+const apiServer = await clients.issue({ commonName: 'kube-apiserver', usage: 'client' })
 
 async function serving(t: Test, more: Partial<WebhookOptions> = {}) {
   const refused: string[] = []
@@ -120,7 +120,9 @@ void t.test('reviews that come at once from one address are all answered', async
 
 void t.test('with --client-ca a review without its certificate is refused unread', async (t) => {
   const { port, refused } = await serving(t, { clientCa: () => clients.certificate })
-  const other = new CertificateAuthority('others').issue({ commonName: 'x', usage: 'client' })
+  const other = await (
+    await CertificateAuthority.create('others')
+  ).issue({ commonName: 'x', usage: 'client' })
   for (const shown of [{}, other]) {
     const { wire } = await dial(t, port, '127.0.0.1', shown)
     const { status, body } = await wire.write(head(8 * mebibyte)).answer()
@@ -157,7 +159,7 @@ void t.test('connections without a certificate make room for those that show one
 })
 
 void t.test('a connection is believed no longer once another authority counts', async (t) => {
-  const later = new CertificateAuthority('later')
+  const later = await CertificateAuthority.create('later')
   let clientCa = clients.certificate
   const { port } = await serving(t, { clientCa: () => clientCa })
   const { wire } = await dial(t, port, '127.0.0.1', apiServer)

@@ -15,9 +15,12 @@ import { startFlooded } from '../kit/flooding.ts'
 void t.test(
   'a certificate of a withdrawn authority opens no connection that was waiting',
   async (t) => {
-    const hubs = new CertificateAuthority('hub')
-    const [before, after] = [new CertificateAuthority('before'), new CertificateAuthority('after')]
-    const own = hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] })
+    const hubs = await CertificateAuthority.create('hub')
+    const [before, after] = [
+      await CertificateAuthority.create('before'),
+      await CertificateAuthority.create('after'),
+    ]
+    const own = await hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] })
     const seen: unknown[] = []
     const listener = await listenSecurely({
       at: [{ host: '127.0.0.1', port: 0 }],
@@ -31,7 +34,7 @@ void t.test(
       },
     })
     t.teardown(() => listener.close(0))
-    const { certificate: cert, key } = before.issue({
+    const { certificate: cert, key } = await before.issue({
       commonName: 'system:node:edge-1',
       organizations: ['system:nodes'],
       usage: 'client',

@@ -1,29 +1,39 @@
-import { X509Certificate } from 'node:crypto'
+import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { connect, createServer, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import {
+  curve,
+  pemOfKey,
+  privateCryptoKey,
+  publicCryptoKey,
+  signature,
+} from '../../src/certificates/keys.ts'
+import { loadX509 } from '../../src/certificates/x509.ts'
 
 void t.test('an authority vouches for what it issues, and for nothing else', async (t) => {
-  const authority = new CertificateAuthority('an authority')
+  const authority = await CertificateAuthority.create('an authority')
   const own = new X509Certificate(authority.certificate)
   t.equal(own.ca, true)
   t.equal(own.subject, 'CN=an authority')
   t.equal(own.checkIssued(own), true)
   t.equal(own.verify(own.publicKey), true)
   const issued = new X509Certificate(
-    authority.issue({ commonName: 'someone', usage: 'client' }).certificate,
+    (await authority.issue({ commonName: 'someone', usage: 'client' })).certificate,
   )
   t.equal(issued.ca, false)
   t.equal(issued.checkIssued(own), true)
   t.equal(issued.verify(own.publicKey), true)
-  const other = new X509Certificate(new CertificateAuthority('an authority').certificate)
+  const other = new X509Certificate((await CertificateAuthority.create('an authority')).certificate)
   t.equal(issued.verify(other.publicKey), false)
 })
 
 void t.test('a certificate says whom and what it is for', async (t) => {
-  const { certificate } = new CertificateAuthority('ca').issue({
+  const { certificate } = await (
+    await CertificateAuthority.create('ca')
+  ).issue({
     commonName: 'system:node:edge-1',
     organizations: ['system:nodes', 'Grüße'],
     usage: 'both',
@@ -40,11 +50,11 @@ void t.test('a certificate says whom and what it is for', async (t) => {
 })
 
 void t.test('a certificate lasts as long as it is asked to, before and after 2050', async (t) => {
-  const authority = new CertificateAuthority('ca')
+  const authority = await CertificateAuthority.create('ca')
   for (const lifetimeMs of [3_600_000, 40 * 365 * 24 * 3_600_000]) {
     const before = Date.now()
     const read = new X509Certificate(
-      authority.issue({ commonName: 'a', usage: 'server', lifetimeMs }).certificate,
+      (await authority.issue({ commonName: 'a', usage: 'server', lifetimeMs })).certificate,
     )
     const until = Date.parse(read.validTo)
     t.ok(Math.abs(until - before - lifetimeMs) < 60_000, read.validTo)
@@ -53,30 +63,56 @@ void t.test('a certificate lasts as long as it is asked to, before and after 205
 })
 
 void t.test('serial numbers differ', async (t) => {
-  const authority = new CertificateAuthority('ca')
-  const serials = Array.from(
-    { length: 50 },
-    () =>
-      new X509Certificate(authority.issue({ commonName: 'a', usage: 'client' }).certificate)
-        .serialNumber,
-  )
-  t.equal(new Set(serials).size, serials.length)
+  const authority = await CertificateAuthority.create('ca')
+  const serials = new Set<string>()
+  for (let i = 0; i < 50; i++) {
+    const { certificate } = await authority.issue({ commonName: 'a', usage: 'client' })
+    serials.add(new X509Certificate(certificate).serialNumber)
+  }
+  t.equal(serials.size, 50)
 })
 
 void t.test('an authority that is there already goes on issuing', async (t) => {
-  const first = new CertificateAuthority('ca')
-  const again = new CertificateAuthority('ca', first)
-  const issued = new X509Certificate(again.issue({ commonName: 'a', usage: 'client' }).certificate)
+  const first = await CertificateAuthority.create('ca')
+  const again = CertificateAuthority.from('ca', first)
+  const issued = new X509Certificate(
+    (await again.issue({ commonName: 'a', usage: 'client' })).certificate,
+  )
   t.equal(again.certificate, first.certificate)
   t.equal(issued.checkIssued(new X509Certificate(first.certificate)), true)
   t.equal(issued.verify(new X509Certificate(first.certificate).publicKey), true)
-  t.throws(() => new CertificateAuthority('another', first), /another name/)
+  t.throws(() => CertificateAuthority.from('another', first), /another name/)
 })
 
+void t.test(
+  'an issuer is named byte for byte as in its certificate, as Go compares them',
+  async (t) => {
+    const { Name, X509CertificateGenerator } = await loadX509()
+    const name = Buffer.concat([Buffer.from([0x0c, 10]), Buffer.from('nodehub-ca')])
+    const { privateKey, publicKey } = generateKeyPairSync('ec', curve)
+    const own = await X509CertificateGenerator.createSelfSigned({
+      // UTF8String, as authorities of earlier hubs have it, and not PrintableString.
+      name: new Name(`CN=#${name.toString('hex')}`),
+      keys: { privateKey: privateCryptoKey(privateKey), publicKey: publicCryptoKey(publicKey) },
+      signingAlgorithm: signature,
+    })
+    const pair = { certificate: own.toString('pem'), key: pemOfKey(privateKey) }
+    const { certificate } = await CertificateAuthority.from('nodehub-ca', pair).issue({
+      commonName: 'a',
+      usage: 'server',
+    })
+    t.ok(new X509Certificate(certificate).raw.includes(name))
+  },
+)
+
 void t.test('both sides of a TLS connection accept what was issued', async (t) => {
-  const authority = new CertificateAuthority('ca')
-  const serving = authority.issue({ commonName: 's', usage: 'server', ipAddresses: ['127.0.0.1'] })
-  const showing = authority.issue({ commonName: 'c', organizations: ['o'], usage: 'client' })
+  const authority = await CertificateAuthority.create('ca')
+  const serving = await authority.issue({
+    commonName: 's',
+    usage: 'server',
+    ipAddresses: ['127.0.0.1'],
+  })
+  const showing = await authority.issue({ commonName: 'c', organizations: ['o'], usage: 'client' })
   const server = createServer({
     cert: serving.certificate,
     key: serving.key,

@@ -4,29 +4,29 @@ import { join } from 'node:path'
 import t from 'tap'
 import { storedAuthority } from '../../src/certificates/stored-authority.ts'
 
-function kept(folder: string): { certificate: string; made: boolean } {
+async function kept(folder: string): Promise<{ certificate: string; made: boolean }> {
   let made = false
-  const { certificate } = storedAuthority(folder, () => (made = true))
+  const { certificate } = await storedAuthority(folder, () => (made = true))
   return { certificate, made }
 }
 
 void t.test('an authority is made once, and kept', async (t) => {
   const folder = join(t.testdir(), 'pki')
-  const first = kept(folder)
+  const first = await kept(folder)
   t.equal(first.made, true)
-  t.strictSame(kept(folder), { certificate: first.certificate, made: false })
+  t.strictSame(await kept(folder), { certificate: first.certificate, made: false })
   t.equal(readFileSync(join(folder, 'ca.crt'), 'utf8'), first.certificate)
 })
 
 void t.test('its key is its owner’s alone', async (t) => {
   const folder = join(t.testdir(), 'pki')
-  kept(folder)
+  await kept(folder)
   t.equal(statSync(join(folder, 'ca.key')).mode & 0o777, 0o600)
   t.equal(statSync(folder).mode & 0o777, 0o700)
 })
 
 void t.test('it is good from the first second of the clock, and for ever', async (t) => {
-  const { certificate } = kept(t.testdir())
+  const { certificate } = await kept(t.testdir())
   const { validFrom, validTo } = new X509Certificate(certificate)
   t.equal(Date.parse(validFrom), 0)
   t.match(validTo, /9999/)
@@ -35,14 +35,18 @@ void t.test('it is good from the first second of the clock, and for ever', async
 void t.test('files that are no authority are replaced by one', async (t) => {
   for (const broken of ['ca.crt', 'ca.key']) {
     const folder = t.testdir()
-    kept(folder)
+    await kept(folder)
     writeFileSync(join(folder, broken), 'no PEM')
-    t.equal(kept(folder).made, true, broken)
-    t.equal(kept(folder).made, false, broken)
+    t.equal((await kept(folder)).made, true, broken)
+    t.equal((await kept(folder)).made, false, broken)
   }
   const folder = t.testdir()
-  const { certificate } = kept(folder)
-  kept(join(folder, 'other'))
+  const { certificate } = await kept(folder)
+  await kept(join(folder, 'other'))
   writeFileSync(join(folder, 'other', 'ca.crt'), certificate)
-  t.equal(kept(join(folder, 'other')).made, true, 'a certificate and the key of another one')
+  t.equal(
+    (await kept(join(folder, 'other'))).made,
+    true,
+    'a certificate and the key of another one',
+  )
 })

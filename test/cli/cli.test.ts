@@ -293,10 +293,10 @@ void t.test('the units need API servers, and are three', async (t) => {
 })
 
 void t.test('check-config refuses a client certificate that is not valid now', async (t) => {
-  const authority = new CertificateAuthority('cluster')
+  const authority = await CertificateAuthority.create('cluster')
   const request = { commonName: 'system:node:edge-1', usage: 'client' } as const
-  const checked = (lifetimeMs: number) => {
-    const { certificate, key } = authority.issue({ ...request, lifetimeMs })
+  const checked = async (lifetimeMs: number) => {
+    const { certificate, key } = await authority.issue({ ...request, lifetimeMs })
     const folder = t.testdir({ 'node.crt': certificate, 'node.key': key })
     const pair = `--upstream-client-cert=${folder}/node.crt --upstream-client-key=${folder}/node.key`
     return nodehub(`check-config --server-addr=https://a --node-name=edge-1 ${pair}`)

@@ -40,7 +40,9 @@ async function machine(t: Test) {
   const root = nodeRoot(t.testdir())
   const pki = join(root, '/var/lib/nodehub/pki')
   mkdirSync(pki, { recursive: true, mode: 0o700 })
-  const { certificate, key } = storedAuthority(pki, () => undefined).issue({
+  const { certificate, key } = await (
+    await storedAuthority(pki, () => undefined)
+  ).issue({
     commonName: 'hub',
     usage: 'server',
     ipAddresses: ['127.0.0.1'],

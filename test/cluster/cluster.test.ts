@@ -266,11 +266,11 @@ void t.test('a part that fails is counted, and tries again', async (t) => {
 
 void t.test('with --client-ca it answers reviews of those who show a certificate', async (t) => {
   const cluster = await prepared(t)
-  const authority = new CertificateAuthority('clients')
+  const authority = await CertificateAuthority.create('clients')
   const clientCa = join(t.testdir({ 'ca.crt': authority.certificate }), 'ca.crt')
   const { webhooks } = configFor(cluster)
   const replica = await started(t, cluster, { webhooks: { ...webhooks, clientCa } })
-  const { certificate: cert, key } = authority.issue({ commonName: 'api', usage: 'client' })
+  const { certificate: cert, key } = await authority.issue({ commonName: 'api', usage: 'client' })
   const asked = async (shown: object): Promise<number | undefined> => {
     const sent = request({
       host: '127.0.0.1',

@@ -14,10 +14,10 @@ import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { lookupOf, poolNamed } from './admission/pool-lookup.ts'
 import { until } from '../kit/until.ts'
 
-const authority = new CertificateAuthority('webhooks')
+const authority = await CertificateAuthority.create('webhooks')
 
-function issued(): ServingPair {
-  const { certificate, key } = authority.issue({
+async function issued(): Promise<ServingPair> {
+  const { certificate, key } = await authority.issue({
     commonName: 'webhooks',
     usage: 'server',
     ipAddresses: ['127.0.0.1'],
@@ -42,7 +42,7 @@ async function serving(
   t: Test,
   more: Partial<WebhookOptions> = {},
 ): Promise<{ ask: Ask; port: number }> {
-  const pair = issued()
+  const pair = await issued()
   const listener = await serveWebhooks({
     address: '127.0.0.1',
     port: 0,
@@ -221,7 +221,7 @@ void t.test('probes are told whether requests should come here', async (t) => {
 })
 
 void t.test('a new certificate is shown to who connects from then on', async (t) => {
-  let pair = issued()
+  let pair = await issued()
   const { port } = await serving(t, { certificate: () => pair })
   const shown = async (): Promise<string> => {
     const socket: TLSSocket = connect({ host: '127.0.0.1', port, ca: authority.certificate })
@@ -232,6 +232,6 @@ void t.test('a new certificate is shown to who connects from then on', async (t)
   }
   const first = await shown()
   t.equal(await shown(), first)
-  pair = issued()
+  pair = await issued()
   await until('the new certificate', async () => (await shown()) !== first)
 })

@@ -5,7 +5,9 @@ import { certificateFault, whyRefused } from '../../src/config/credential-faults
 import type { Credentials } from '../../src/config/credentials.ts'
 
 const day = 24 * 3_600_000
-const { certificate, key } = new CertificateAuthority('kubernetes').issue({
+const { certificate, key } = await (
+  await CertificateAuthority.create('kubernetes')
+).issue({
   commonName: 'system:node:edge-1',
   organizations: ['system:nodes'],
   usage: 'client',

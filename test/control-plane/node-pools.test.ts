@@ -396,7 +396,7 @@ async function authoritiesStay(
       '/webhooks/0/clientConfig/caBundle',
     ],
   ]
-  const value = Buffer.from(new CertificateAuthority('a').certificate).toString('base64')
+  const value = Buffer.from((await CertificateAuthority.create('a')).certificate).toString('base64')
   for (const [path, pointer] of places) {
     const patch = JSON.stringify([{ op: 'add', path: pointer, value }])
     t.match(await admin.send('PATCH', path, patch, 'application/json-patch+json'), { status: 200 })

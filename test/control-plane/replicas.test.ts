@@ -133,11 +133,11 @@ async function warns(t: Test, { admin }: ControlPlane): Promise<void> {
 }
 
 /** Certificates are made by the clock of that moment. */
-function atTime<T>(time: number, act: () => T): T {
+async function atTime<T>(time: number, act: () => Promise<T>): Promise<T> {
   const { now } = Date
   Date.now = () => time
   try {
-    return act()
+    return await act()
   } finally {
     Date.now = now
   }
@@ -147,11 +147,11 @@ function atTime<T>(time: number, act: () => T): T {
  * What replicas have made of it in so many days, at each look a month apart, if they never heard
  * that API servers have been told.
  */
-function aged(names: readonly string[], days: number): ServingState {
+async function aged(names: readonly string[], days: number): Promise<ServingState> {
   let state: ServingState | undefined
   for (let left = days; left >= 0; left -= 30) {
     const time = Date.now() - left * day
-    state = atTime(time, () => rotated(state, names, time, false))
+    state = await atTime(time, () => rotated(state, names, time, false))
   }
   return state!
 }
@@ -184,7 +184,7 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
   // An authority nearly four years old, and the next one, which has been told of long enough:
   // another installation hands them over.
   const first = await stored()
-  const late = aged(all, 1300)
+  const late = await aged(all, 1300)
   const bundle = [...first.bundle, ...late.bundle]
   const told = secretData({ ...first, bundle, signingSince: Date.now() })
   t.equal((await merge(admin, secret, { data: told })).status, 200)

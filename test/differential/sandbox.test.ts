@@ -17,7 +17,7 @@ void t.test('nobody can tell a hub from the sandbox behind it', { timeout: 300_0
       resource === undefined ||
       resource === 'selfsubjectreviews',
   )
-  const { certificate: cert, key } = sandbox.clientCertificate(`system:node:${nodeName}`, [
+  const { certificate: cert, key } = await sandbox.clientCertificate(`system:node:${nodeName}`, [
     'system:nodes',
   ])
   const hub = await startTestHub(t, {

@@ -9,7 +9,12 @@ import {
   serviceAccounts,
   services,
 } from '../../src/api/kube/resources.ts'
-import { startSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
+import {
+  startSandbox,
+  type ClientCertificate,
+  type Sandbox,
+  type SandboxOptions,
+} from '../../src/sandbox/sandbox.ts'
 import { Client, type ClientOptions } from './client.ts'
 import { freePort } from './free-port.ts'
 import type { Teardown } from './wire/wire.ts'
@@ -40,10 +45,18 @@ export const service = (name: string, clusterIP: string, namespace = 'default'):
 /** An API server that can be unplugged. */
 export class CloudServer {
   readonly sandbox: Sandbox
+  readonly #node: ClientCertificate | undefined
   #unplugged: AsyncDisposable | undefined
 
-  constructor(sandbox: Sandbox) {
+  constructor(sandbox: Sandbox, node?: ClientCertificate) {
     this.sandbox = sandbox
+    this.#node = node
+  }
+
+  /** The node's certificate, over TLS. */
+  get node(): ClientCertificate {
+    if (!this.#node) throw new Error('over plain HTTP the node has no certificate')
+    return this.#node
   }
 
   get url(): string {
@@ -63,10 +76,7 @@ export class CloudServer {
   /** A client of the API server itself; over TLS with the node's certificate. */
   as(component: string, options: Partial<ClientOptions> = {}): Client {
     const { caCertificate } = this.sandbox
-    const shown =
-      caCertificate !== undefined && options.token === undefined
-        ? this.sandbox.clientCertificate(`system:node:${nodeName}`, ['system:nodes'])
-        : undefined
+    const shown = caCertificate !== undefined && options.token === undefined ? this.node : undefined
     return new Client({
       url: this.url,
       component,
@@ -108,5 +118,8 @@ export async function startCloud(t: Teardown, options: SandboxOptions = {}): Pro
   sandbox.create(nodes, {
     metadata: { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName } },
   })
-  return new CloudServer(sandbox)
+  const node = sandbox.caCertificate
+    ? await sandbox.clientCertificate(`system:node:${nodeName}`, ['system:nodes'])
+    : undefined
+  return new CloudServer(sandbox, node)
 }

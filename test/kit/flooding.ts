@@ -10,7 +10,7 @@ import {
 import { frame, preface } from './http2-frames.ts'
 import { Wire, type Teardown } from './wire/wire.ts'
 
-const hubs = new CertificateAuthority('hub')
+const hubs = await CertificateAuthority.create('hub')
 
 /** What a client says of itself: no bytes of answers are to be sent until it opens a window. */
 const noWindow = frame(4, 0, 0, Buffer.from('000400000000', 'hex'))
@@ -50,7 +50,11 @@ export async function startFlooded(
   const listener = await listenSecurely({
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 1_000,
-    credentials: hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] }),
+    credentials: await hubs.issue({
+      commonName: 'hub',
+      usage: 'server',
+      ipAddresses: ['127.0.0.1'],
+    }),
     onBroken: () => undefined,
     onCut: (why) => cuts.push(why),
     ...options,

@@ -71,9 +71,7 @@ function credentialFlags(
       upstream instanceof CloudServer && upstream.sandbox.caCertificate !== undefined,
   )
   if (!secure) return []
-  const { certificate, key } = secure.sandbox.clientCertificate(`system:node:${nodeName}`, [
-    'system:nodes',
-  ])
+  const { certificate, key } = secure.node
   const write = (name: string, text: string): string => {
     const path = join(rootDir, name)
     writeFileSync(path, text, { mode: 0o600 })

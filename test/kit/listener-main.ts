@@ -7,13 +7,13 @@ import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
 import { listenSecurely } from '../../src/http/server/listener.ts'
 import { wholeReply } from './listener.ts'
 
-const hubs = new CertificateAuthority('hub')
+const hubs = await CertificateAuthority.create('hub')
 
 const { port } = await listenSecurely({
   at: [{ host: '127.0.0.1', port: 0 }],
   maxConnections: 1_000,
   memory: new ConnectionMemory(Number(process.argv[2])),
-  credentials: hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] }),
+  credentials: await hubs.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] }),
   onBroken: () => undefined,
   handler: async ({ url }) => (url === '/livez' ? wholeReply('ok') : new Promise(() => undefined)),
 })

@@ -6,30 +6,27 @@ import type { Teardown } from './wire/wire.ts'
 
 /** A cluster's authority, and files of a hub's serving certificate. */
 class ServingFiles {
-  readonly authority = new CertificateAuthority('cluster-ca')
+  readonly authority: CertificateAuthority
   readonly certificate: string
   readonly key: string
   readonly ca: string
 
-  constructor(
-    t: Teardown,
-    names: { ipAddresses?: readonly string[]; dnsNames?: readonly string[] },
-  ) {
+  constructor(t: Teardown, authority: CertificateAuthority) {
+    this.authority = authority
     const folder = mkdtempSync(join(tmpdir(), 'nodehub-serving-'))
     t.teardown(() => rmSync(folder, { recursive: true, force: true }))
     this.certificate = join(folder, 'serving.crt')
     this.key = join(folder, 'serving.key')
     this.ca = join(folder, 'ca.crt')
     writeFileSync(this.ca, this.authority.certificate)
-    this.issue(names)
   }
 
   /** A new certificate in the place of the last. */
-  issue(
+  async issue(
     names: { ipAddresses?: readonly string[]; dnsNames?: readonly string[] },
     authority = this.authority,
-  ): void {
-    const issued = authority.issue({ commonName: 'hub', usage: 'server', ...names })
+  ): Promise<void> {
+    const issued = await authority.issue({ commonName: 'hub', usage: 'server', ...names })
     writeFileSync(this.certificate, issued.certificate)
     writeFileSync(this.key, issued.key)
   }
@@ -42,8 +39,9 @@ class ServingFiles {
 export const reachableHost = '127.0.0.1'
 
 /** What makes a hub reachable there, over API servers without TLS. */
-export function reachable(t: Teardown) {
-  const files = new ServingFiles(t, { ipAddresses: [reachableHost] })
+export async function reachable(t: Teardown) {
+  const files = new ServingFiles(t, await CertificateAuthority.create('cluster-ca'))
+  await files.issue({ ipAddresses: [reachableHost] })
   return {
     files,
     flags: [

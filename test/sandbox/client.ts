@@ -31,9 +31,14 @@ export interface Credentials {
 }
 
 /** A client that opens a connection of its own for every request. */
-export function clientOf(url: string, ca?: string, credentials: Credentials = {}): Client {
-  const open = (path: string, { method = 'GET', headers = {}, body }: ClientRequest = {}) =>
-    new Promise<IncomingMessage>((resolve, reject) => {
+export function clientOf(
+  url: string,
+  ca?: string,
+  shown: Credentials | Promise<Credentials> = {},
+): Client {
+  const open = async (path: string, { method = 'GET', headers = {}, body }: ClientRequest = {}) => {
+    const credentials = await shown
+    return new Promise<IncomingMessage>((resolve, reject) => {
       const make = url.startsWith('https:') ? requestSecurely : request
       const asking = make(`${url}${path}`, {
         method,
@@ -49,6 +54,7 @@ export function clientOf(url: string, ca?: string, credentials: Credentials = {}
       asking.on('response', resolve).on('error', reject)
       asking.end(body)
     })
+  }
   const send = async (path: string, options?: ClientRequest): Promise<ClientResponse> => {
     const answer = await open(path, options)
     const chunks: Buffer[] = []

@@ -199,7 +199,7 @@ void t.test('who shows a certificate, a token or nothing is told apart', async (
   const node = clientOf(
     sandbox.url,
     sandbox.caCertificate,
-    sandbox.clientCertificate('system:node:a', ['system:nodes']),
+    await sandbox.clientCertificate('system:node:a', ['system:nodes']),
   )
   const byCertificate = await node.json(at, review)
   t.match(byCertificate.status.userInfo, {
@@ -226,7 +226,7 @@ void t.test('a certificate of another authority counts for nothing', async (t) =
   const stranger = clientOf(
     sandbox.url,
     sandbox.caCertificate,
-    other.clientCertificate('admin', ['system:masters']),
+    await other.clientCertificate('admin', ['system:masters']),
   )
   t.equal((await stranger.send(path)).status, 401)
 })

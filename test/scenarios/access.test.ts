@@ -25,8 +25,8 @@ const secret = '/api/v1/namespaces/default/secrets/of-the-node'
 const configMap = '/api/v1/namespaces/default/configmaps/of-the-reader'
 const plaintext = Buffer.from('for the kubelet alone').toString('base64')
 
-const cluster = new CertificateAuthority('cluster')
-const elsewhere = new CertificateAuthority('cluster')
+const cluster = await CertificateAuthority.create('cluster')
+const elsewhere = await CertificateAuthority.create('cluster')
 
 const kubelet: CertificateRequest = {
   commonName: `system:node:${nodeName}`,
@@ -43,19 +43,19 @@ interface Credentials {
 const bearer = (token: string): Credentials => ({ headers: { Authorization: `Bearer ${token}` } })
 
 const certificates = {
-  node: { certificate: cluster.issue(kubelet) },
-  otherNode: { certificate: cluster.issue({ ...kubelet, commonName: 'system:node:edge-2' }) },
-  nodeWithoutGroup: { certificate: cluster.issue({ ...kubelet, organizations: [] }) },
+  node: { certificate: await cluster.issue(kubelet) },
+  otherNode: { certificate: await cluster.issue({ ...kubelet, commonName: 'system:node:edge-2' }) },
+  nodeWithoutGroup: { certificate: await cluster.issue({ ...kubelet, organizations: [] }) },
   admin: {
-    certificate: cluster.issue({
+    certificate: await cluster.issue({
       ...kubelet,
       commonName: 'admin',
       organizations: ['system:masters'],
     }),
   },
-  foreign: { certificate: elsewhere.issue(kubelet) },
-  expired: { certificate: cluster.issue({ ...kubelet, lifetimeMs: -1_000 }) },
-  serving: { certificate: cluster.issue({ ...kubelet, usage: 'server' }) },
+  foreign: { certificate: await elsewhere.issue(kubelet) },
+  expired: { certificate: await cluster.issue({ ...kubelet, lifetimeMs: -1_000 }) },
+  serving: { certificate: await cluster.issue({ ...kubelet, usage: 'server' }) },
 } satisfies Record<string, Credentials>
 
 /**

@@ -78,7 +78,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     `what a filter may change comes compressed and goes plain: ${encoding}`,
     async (t) => {
       const cloud = await cloudWithMuch(t)
-      const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
+      const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
       const kubelet = hub.as('kubelet', { encoding })
       const kubernetes = '/api/v1/namespaces/default/services/kubernetes'
       for (const path of [allServices, kubernetes]) {

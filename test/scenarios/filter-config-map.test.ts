@@ -29,7 +29,7 @@ async function started(
   cloud: CloudServer,
   ...flags: readonly string[]
 ): Promise<TestHub> {
-  const at = reachable(t)
+  const at = await reachable(t)
   const hub = await startTestHub(t, {
     upstreams: [cloud],
     flags: ['--hub-config-map=yurt-hub-cfg', ...at.flags, ...flags],

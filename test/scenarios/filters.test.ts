@@ -90,7 +90,7 @@ async function cloudWithAll(t: Teardown): Promise<CloudServer> {
 }
 
 async function started(t: Teardown, cloud: CloudServer): Promise<TestHub> {
-  const { flags, config } = reachable(t)
+  const { flags, config } = await reachable(t)
   const hub = await startTestHub(t, { upstreams: [cloud], flags, config })
   await hub.online()
   return hub

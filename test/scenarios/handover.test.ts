@@ -11,7 +11,6 @@ import { pause, turn } from '../../src/base/clock.ts'
 import type { Client } from '../kit/client.ts'
 import {
   allServices,
-  nodeName,
   podsOfNode,
   secrets,
   service,
@@ -262,9 +261,7 @@ void t.test('a tunnel outlives the handover by the grace period at most', async 
 
 /** A client's way to the TLS proxy of a hub, as the node. */
 function node(cloud: CloudServer, hub: HubProcess) {
-  const { certificate, key } = cloud.sandbox.clientCertificate(`system:node:${nodeName}`, [
-    'system:nodes',
-  ])
+  const { certificate, key } = cloud.node
   return { ca: readFileSync(join(hub.rootDir, 'state/pki/ca.crt')), cert: certificate, key }
 }
 

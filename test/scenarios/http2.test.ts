@@ -1,12 +1,12 @@
 import { connect, type ClientHttp2Session } from 'node:http2'
 import t from 'tap'
-import { nodeName, podsOfNode, startCloud, type CloudServer } from '../kit/cloud.ts'
+import { podsOfNode, startCloud, type CloudServer } from '../kit/cloud.ts'
 import { startTestHub, type TestHub } from '../kit/hub.ts'
 import { openStream } from '../kit/http2.ts'
 
 /** The kubelet's one connection, with the certificate that the API servers' authority gave it. */
 function kubeletAt(t: Tap, hub: TestHub, cloud: CloudServer): ClientHttp2Session {
-  const shown = cloud.sandbox.clientCertificate(`system:node:${nodeName}`, ['system:nodes'])
+  const shown = cloud.node
   const session = connect(hub.secureUrl, { ca: hub.ca, cert: shown.certificate, key: shown.key })
   t.teardown(() => session.destroy())
   return session

@@ -8,8 +8,8 @@ import { authority } from '../kit/wire/certificates.ts'
 import { h2Upstream, type H2Request } from '../kit/wire/h2-upstream.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
-const pki = authority()
-const serving = pki.server()
+const pki = await authority()
+const serving = await pki.server()
 
 const watchCount = 600
 const configMaps = '/api/v1/namespaces/default/configmaps'

@@ -60,7 +60,7 @@ async function looks(client: Client): Promise<unknown[]> {
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`pods are led to the hub, online and offline: ${encoding}`, async (t) => {
     const cloud = await cloudWithServices(t)
-    const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
+    const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
     await hub.online()
     const shown = shownBy(hub)
     const kubelet = hub.as('kubelet', { encoding })
@@ -77,7 +77,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`a change is shown as the service is: ${encoding}`, async (t) => {
     const cloud = await cloudWithServices(t)
-    const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
+    const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
     await hub.online()
     const kubelet = hub.as('kubelet', { encoding })
     const { resourceVersion } = await kubelet.list(allServices)
@@ -97,7 +97,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
 void t.test('nothing else of the answer is changed, unknown fields least of all', async (t) => {
   const cloud = await cloudWithServices(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
+  const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
   await hub.online()
   for (const path of [allServices, kubernetes]) {
     const direct = (await cloud.as('kubelet').get(path)).body.toString()
@@ -114,7 +114,7 @@ void t.test('nothing else of the answer is changed, unknown fields least of all'
 
 void t.test('where pods cannot reach the hub it does nothing, and says so', async (t) => {
   const cloud = await cloudWithServices(t)
-  const { flags, config } = reachable(t)
+  const { flags, config } = await reachable(t)
   const [, ...withoutAuthority] = flags
   const ownCertificate = flags.slice(0, 1)
   for (const [options, why] of [
@@ -137,19 +137,19 @@ void t.test('where pods cannot reach the hub it does nothing, and says so', asyn
 
 void t.test('a certificate that comes and goes is noticed', async (t) => {
   const cloud = await cloudWithServices(t)
-  const { flags, config, files } = reachable(t)
+  const { flags, config, files } = await reachable(t)
   const hub = await startTestHub(t, { upstreams: [cloud], flags, config })
   await hub.online()
   const kubelet = hub.as('kubelet')
   const look = async (): Promise<unknown> => placeOf(objectOf(await kubelet.get(kubernetes)))
   t.equal(await look(), shownBy(hub)['default/kubernetes'])
   t.equal(await hub.metric('nodehub_hub_address_reachable'), 1)
-  files.issue({ ipAddresses: ['192.0.2.1'] })
+  await files.issue({ ipAddresses: ['192.0.2.1'] })
   await hub.logged('does not name 127.0.0.1')
   t.equal(await look(), original['default/kubernetes'])
   t.equal(await hub.metric('nodehub_hub_address_reachable'), 0)
   hub.lines.length = 0
-  files.issue({ ipAddresses: [reachableHost] })
+  await files.issue({ ipAddresses: [reachableHost] })
   await hub.logged('pods are led to the hub')
   t.equal(await look(), shownBy(hub)['default/kubernetes'])
 })
@@ -161,7 +161,7 @@ void t.test('it can be switched off', async (t) => {
     '--disabled-resource-filters=*',
     '--enable-resource-filter=false',
   ]) {
-    const { flags, config } = reachable(t)
+    const { flags, config } = await reachable(t)
     const hub = await startTestHub(t, { upstreams: [cloud], flags: [...flags, flag], config })
     await hub.online()
     const direct = await cloud.as('kubelet').get(allServices)

@@ -24,7 +24,7 @@ const kubelet = {
 } as const
 
 /** No API server here knows it. */
-const elsewhere = new CertificateAuthority('elsewhere')
+const elsewhere = await CertificateAuthority.create('elsewhere')
 
 interface Shown {
   readonly certificate: string
@@ -37,9 +37,6 @@ function show(hub: TestHub, { certificate, key }: Shown): void {
   writeFileSync(join(hub.rootDir, 'node.key'), key)
   hub.hub.reconfigure(hub.config)
 }
-
-const good = (cloud: CloudServer): Shown =>
-  cloud.sandbox.clientCertificate(kubelet.commonName, kubelet.organizations)
 
 const refusals = (hub: TestHub): string[] =>
   hub.lines.filter((line) => line.includes("an API server does not accept the hub's credentials"))
@@ -63,7 +60,10 @@ const readyz = async (hub: TestHub): Promise<{ status: number; text: string }> =
 }
 
 void t.test('with an expired certificate the node is answered from the cache', async (t) => {
-  const { cloud, hub } = await refusedHub(t, elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 }))
+  const { cloud, hub } = await refusedHub(
+    t,
+    await elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 }),
+  )
   const client = hub.as('kubelet')
 
   await t.test('lists of any age and consistent ones', async (t) => {
@@ -109,7 +109,7 @@ void t.test('with an expired certificate the node is answered from the cache', a
     const watch = await client.watch(podsOfNode, { resourceVersion })
     t.equal(watch.status, 200)
     cloud.touch(pods, 'a', 'default')
-    show(hub, good(cloud))
+    show(hub, cloud.node)
     t.equal((await watch.next())?.type, 'MODIFIED')
     await hub.logged("an API server no longer refuses the hub's credentials")
     await hub.logged('an API server is now healthy')
@@ -120,7 +120,7 @@ void t.test('with an expired certificate the node is answered from the cache', a
 })
 
 void t.test('a certificate of an authority that the API server does not know', async (t) => {
-  const { hub } = await refusedHub(t, elsewhere.issue(kubelet))
+  const { hub } = await refusedHub(t, await elsewhere.issue(kubelet))
   const { answer } = await hub.as('kubelet').list(podsOfNode)
   t.equal(answer.status, 200)
   const { text } = await readyz(hub)
@@ -131,7 +131,7 @@ void t.test('a certificate of an authority that the API server does not know', a
 })
 
 void t.test('a caller with a token of its own is not concerned', async (t) => {
-  const { cloud, hub } = await refusedHub(t, elsewhere.issue(kubelet))
+  const { cloud, hub } = await refusedHub(t, await elsewhere.issue(kubelet))
   await hub.as('kubelet').list(podsOfNode)
   const token = cloud.sandbox.token('reader')
   const { answer } = await hub.as('reader', { token }).list(podsOfNode)
@@ -141,7 +141,10 @@ void t.test('a caller with a token of its own is not concerned', async (t) => {
 })
 
 void t.test('offline an expired certificate is shown, and the hub stays ready', async (t) => {
-  const { cloud, hub } = await refusedHub(t, elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 }))
+  const { cloud, hub } = await refusedHub(
+    t,
+    await elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 }),
+  )
   await cloud.unplug()
   await hub.offline()
   const { status, text } = await readyz(hub)
@@ -153,7 +156,7 @@ void t.test('offline an expired certificate is shown, and the hub stays ready', 
 void t.test('a hub starts with an expired certificate', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   const rootDir = t.testdir()
-  const { certificate, key } = elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 })
+  const { certificate, key } = await elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 })
   const file = (name: string, text: string): string => {
     writeFileSync(join(rootDir, name), text)
     return join(rootDir, name)

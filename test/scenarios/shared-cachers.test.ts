@@ -459,7 +459,7 @@ void t.test('whoever impersonates another shares nothing', async (t) => {
 
 void t.test('filters stand above what is shared', async (t) => {
   const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], ...reachable(t) })
+  const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
   await hub.online()
   const [coredns] = accounts(cloud, hub, 'coredns')
   if (!coredns) throw new Error('nobody')

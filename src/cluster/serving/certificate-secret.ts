@@ -103,7 +103,7 @@ export class CertificateSecret implements AsyncDisposable {
     const path = `/api/v1/namespaces/${namespace}/secrets`
     const kept = await this.#read(path, name)
     const bundle = kept?.state?.bundle.join('') ?? ''
-    const state = rotated(kept?.state, names, now(), published(bundle))
+    const state = await rotated(kept?.state, names, now(), published(bundle))
     if (state === kept?.state) {
       this.#show(state)
       return true

@@ -39,14 +39,14 @@ const oldAfter = 2 / 3
  * (`published`). The one before it stays in the bundle until the last leaf it issued has expired: a
  * replica that still serves that leaf is trusted.
  */
-export function rotated(
+export async function rotated(
   state: ServingState | undefined,
   names: readonly string[],
   now: number,
   published: boolean,
-): ServingState {
+): Promise<ServingState> {
   if (state === undefined || !isUsable(state, now)) return madeAnew(state, names, now)
-  const trusted = withoutRetired(withNext(state, now), now)
+  const trusted = withoutRetired(await withNext(state, now), now)
   if (trusted.next !== undefined && published && now - madeAt(trusted.next) >= toldMs)
     return withLeaf({ ...signedByNext(trusted, trusted.next), signingSince: now }, names)
   return isOld(trusted.leaf, now) || !isFor(trusted.leaf, names)
@@ -54,12 +54,12 @@ export function rotated(
     : trusted
 }
 
-function madeAnew(
+async function madeAnew(
   state: ServingState | undefined,
   names: readonly string[],
   now: number,
-): ServingState {
-  const signing = newAuthority()
+): Promise<ServingState> {
+  const signing = await newAuthority()
   // Other replicas may show what the old ones vouch for until they have read this.
   const before = (state?.bundle ?? []).filter((each) => isCertificate(each) && !hasEnded(each, now))
   const bundle = [signing.certificate, ...before]
@@ -67,9 +67,9 @@ function madeAnew(
   return withLeaf({ bundle, signing, signingSince: since, leaf: signing }, names)
 }
 
-function withNext(state: ServingState, now: number): ServingState {
+async function withNext(state: ServingState, now: number): Promise<ServingState> {
   if (state.next !== undefined || !isOld(state.signing, now)) return state
-  const next = newAuthority()
+  const next = await newAuthority()
   return { ...state, next, bundle: [...state.bundle, next.certificate] }
 }
 
@@ -85,8 +85,8 @@ function signedByNext(state: ServingState, next: IssuedCertificate): ServingStat
   return { ...rest, signing: next }
 }
 
-function withLeaf(state: ServingState, names: readonly string[]): ServingState {
-  const leaf = new CertificateAuthority(commonName, state.signing).issue({
+async function withLeaf(state: ServingState, names: readonly string[]): Promise<ServingState> {
+  const leaf = await CertificateAuthority.from(commonName, state.signing).issue({
     commonName: names[0] ?? commonName,
     usage: 'server',
     dnsNames: names,
@@ -95,8 +95,8 @@ function withLeaf(state: ServingState, names: readonly string[]): ServingState {
   return { ...state, leaf }
 }
 
-function newAuthority(): IssuedCertificate {
-  const { certificate, key } = new CertificateAuthority(commonName, undefined, lifetimes.authority)
+async function newAuthority(): Promise<IssuedCertificate> {
+  const { certificate, key } = await CertificateAuthority.create(commonName, lifetimes.authority)
   return { certificate, key }
 }
 

@@ -1,6 +1,7 @@
 import { Broadcast } from '../../base/broadcast.ts'
 import { ServingCertificate } from '../../certificates/serving-certificate.ts'
 import { storedAuthority } from '../../certificates/stored-authority.ts'
+import { StoredPair } from '../../certificates/stored-pair.ts'
 import {
   followCredentials,
   loadCredentials,
@@ -23,6 +24,8 @@ export interface DynamicServingOptions {
   readonly onAuthorityMade: () => void
   /** Called when given files have changed and are unusable: the last good ones stay in force. */
   readonly onUnusable: (cause: unknown) => void
+  /** Called when the hub's own certificate cannot be made or stored. */
+  readonly onFailure: (cause: unknown) => void
 }
 
 /** How often given files are checked. */
@@ -35,15 +38,23 @@ const filesMs = 5_000
 export class DynamicServingCredentials implements Disposable {
   readonly #parts = new DisposableStack()
   readonly #follower: CredentialFollower
-  readonly #own: ServingCertificate | undefined
+  #own: ServingCertificate | undefined
   #files: Credentials
   #upstreamCa: string | undefined
   readonly #replaced = new Broadcast<[ServingCredentials]>()
 
-  /** Throws where given files are unusable, or the authority cannot be written. */
-  constructor(options: DynamicServingOptions) {
+  /** Rejects where given files are unusable, or the authority cannot be written. */
+  static async open(options: DynamicServingOptions): Promise<DynamicServingCredentials> {
+    using parts = new DisposableStack()
+    const serving = parts.use(new DynamicServingCredentials(options))
+    if (options.given === undefined) await serving.#useOwn(options)
+    parts.move()
+    return serving
+  }
+
+  private constructor(options: DynamicServingOptions) {
     this.#upstreamCa = options.upstreamCa
-    const { given, clientCa, folder, names } = options
+    const { given, clientCa } = options
     const where: CredentialFiles = {
       kind: 'files',
       ...given,
@@ -62,10 +73,19 @@ export class DynamicServingCredentials implements Disposable {
         options.onUnusable,
       ),
     )
-    if (given === undefined) {
-      const authority = storedAuthority(folder, options.onAuthorityMade)
-      this.#own = this.#parts.use(new ServingCertificate(authority, names, () => this.#announce()))
-    }
+  }
+
+  async #useOwn(options: DynamicServingOptions): Promise<void> {
+    const { folder, names, onAuthorityMade, onFailure } = options
+    this.#own = this.#parts.use(
+      await ServingCertificate.open({
+        authority: await storedAuthority(folder, onAuthorityMade),
+        names,
+        stored: new StoredPair(folder, 'nodehub-server'),
+        onRenewed: () => this.#announce(),
+        onFailure,
+      }),
+    )
   }
 
   get current(): ServingCredentials {

@@ -18,10 +18,11 @@ import { servingNames } from './names.ts'
 const lookMs = 5_000
 
 /**
- * The certificates of the TLS listener, kept current. Throws where configured files cannot be used.
+ * The certificates of the TLS listener, kept current. Rejects where configured files cannot be
+ * used.
  */
 export const servingOf = (config: StartConfig, upstreamCa: string | undefined, log: Logger) =>
-  new DynamicServingCredentials({
+  DynamicServingCredentials.open({
     folder: join(config.rootDir, 'pki'),
     names: servingNames(config),
     given: config.tls.serving,
@@ -35,6 +36,11 @@ export const servingOf = (config: StartConfig, upstreamCa: string | undefined, l
       log.warn(
         { err },
         "the TLS listener's certificates have changed and cannot be used; the last good ones stay",
+      ),
+    onFailure: (err) =>
+      log.error(
+        { err },
+        "the TLS listener's own certificate cannot be made or stored: the present one stays, and the next start makes another",
       ),
   })
 

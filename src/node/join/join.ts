@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import { storedAuthority } from '../../certificates/stored-authority.ts'
+import { newAuthority, storeAuthority } from '../../certificates/stored-authority.ts'
 import { hubFiles, type HubRunner } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type RemovedFlags } from './kubelet-flags.ts'
@@ -136,7 +136,13 @@ export function planJoin(files: NodeFiles, settings: JoinSettings): JoinPlan {
  * flags change last: after an interruption at any point the kubelet starts, and the next join or
  * leave continues.
  */
-export function applyJoin(files: NodeFiles, settings: JoinSettings, plan: JoinPlan): void {
+export async function applyJoin(
+  files: NodeFiles,
+  settings: JoinSettings,
+  plan: JoinPlan,
+): Promise<void> {
+  // Made first: nothing below waits.
+  const authority = settings.ownAuthority ? await newAuthority() : undefined
   const joined = new JoinArchive(files, settings.rootDir)
   files.makeFolder(settings.rootDir, 0o700)
   joined.begin()
@@ -144,8 +150,8 @@ export function applyJoin(files: NodeFiles, settings: JoinSettings, plan: JoinPl
   joined.write(plan.record)
   // The kubelet does not start on a kubeconfig that names a certificate which is not there, and it
   // is the kubelet that starts the hub.
-  if (settings.ownAuthority)
-    files.within(`${settings.rootDir}/pki`, 0o700, (pki) => storedAuthority(pki, () => undefined))
+  if (authority)
+    files.within(`${settings.rootDir}/pki`, 0o700, (pki) => storeAuthority(pki, authority))
   for (const { path, after } of plan.changes) if (after) files.write(path, after)
   for (const { path } of plan.record.files) files.sweep(path)
   const settled = plan.record.files.map((file) => ({ ...file, written: file.written.slice(-1) }))

@@ -80,8 +80,8 @@ export async function webhooksFor(
   admin: ApiClient,
   propagate = false,
 ): Promise<Webhooks> {
-  const authority = new CertificateAuthority('webhooks')
-  const { certificate, key } = authority.issue({
+  const authority = await CertificateAuthority.create('webhooks')
+  const { certificate, key } = await authority.issue({
     commonName: 'webhooks',
     usage: 'server',
     ipAddresses: ['127.0.0.1'],

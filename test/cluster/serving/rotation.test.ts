@@ -15,21 +15,21 @@ const day = 24 * 3_600_000
 const start = Date.now()
 
 /** What the state becomes when it is looked at then: certificates are made by the same clock. */
-function at(
+async function at(
   time: number,
   state: ServingState | undefined,
   { published = true, wanted = names } = {},
-): ServingState {
+): Promise<ServingState> {
   const { now } = Date
   Date.now = () => time
   try {
-    return rotated(state, wanted, time, published)
+    return await rotated(state, wanted, time, published)
   } finally {
     Date.now = now
   }
 }
 
-const made = (time = start): ServingState => at(time, undefined)
+const made = (time = start): Promise<ServingState> => at(time, undefined)
 
 const isSignedBy = (leaf: string, authority: string): boolean =>
   new X509Certificate(leaf).verify(new X509Certificate(authority).publicKey)
@@ -37,9 +37,9 @@ const isSignedBy = (leaf: string, authority: string): boolean =>
 void t.test(
   'what is made is believed by whoever has the bundle, and stays while it is young',
   async (t) => {
-    const state = made()
+    const state = await made()
     t.equal(state.bundle.length, 1)
-    t.equal(at(start + 50 * day, state), state, 'nothing is due')
+    t.equal(await at(start + 50 * day, state), state, 'nothing is due')
     t.strictSame(stateOfSecret(secretData(state)), state, 'and the Secret holds all of it')
     const server = createServer({ cert: state.leaf.certificate, key: state.leaf.key })
     server.listen(0, '127.0.0.1')
@@ -60,13 +60,15 @@ void t.test(
 void t.test(
   'a leaf is made anew when two thirds of its life have passed, by the same authority',
   async (t) => {
-    const state = made()
-    const next = at(start + 61 * day, state)
+    const state = await made()
+    const next = await at(start + 61 * day, state)
     t.not(next.leaf.certificate, state.leaf.certificate)
     t.strictSame(next.bundle, state.bundle)
     const wanted = [...names, 'another.kube-system.svc']
     t.ok(
-      new X509Certificate(at(start, state, { wanted }).leaf.certificate).checkHost(wanted[1]!),
+      new X509Certificate((await at(start, state, { wanted })).leaf.certificate).checkHost(
+        wanted[1]!,
+      ),
       'and when it is to be for other names',
     )
   },
@@ -75,18 +77,18 @@ void t.test(
 void t.test(
   'an authority is told of before it signs, and believed until its last leaf has ended',
   async (t) => {
-    let state = made()
+    let state = await made()
     const first = state.signing.certificate
     const old = start + 1300 * day
     for (let time = start; time < old; time += 30 * day)
-      if (time < start + 1200 * day) state = at(time, state)
-    state = at(start + 1215 * day, state)
-    const told = at(old, state, { published: false })
+      if (time < start + 1200 * day) state = await at(time, state)
+    state = await at(start + 1215 * day, state)
+    const told = await at(old, state, { published: false })
     t.equal(told.signing.certificate, first, 'it does not sign yet')
     t.strictSame(told.bundle, [first, told.next?.certificate], 'but is in the bundle')
-    const untold = at(old + 10 * day, told, { published: false })
+    const untold = await at(old + 10 * day, told, { published: false })
     t.equal(untold.signing.certificate, first, 'nor while some configuration lacks it')
-    const signs = at(old + 11 * day, untold)
+    const signs = await at(old + 11 * day, untold)
     t.equal(signs.signing.certificate, told.next?.certificate)
     t.ok(isSignedBy(signs.leaf.certificate, signs.signing.certificate))
     t.equal(signs.next, undefined)
@@ -94,26 +96,27 @@ void t.test(
     const leafEnds = new X509Certificate(untold.leaf.certificate).validToDate.getTime()
     let later = signs
     for (let time = old + 12 * day; time <= leafEnds; time += 10 * day) {
-      later = at(time, later)
+      later = await at(time, later)
       t.ok(later.bundle.includes(first))
     }
-    for (let time = leafEnds; time < old + 110 * day; time += 10 * day) later = at(time, later)
+    for (let time = leafEnds; time < old + 110 * day; time += 10 * day)
+      later = await at(time, later)
     t.strictSame(later.bundle, [signs.signing.certificate], 'until that has ended')
     t.strictSame(stateOfSecret(secretData(later)), later)
   },
 )
 
 void t.test('what cannot be used is made anew, and what is believed stays believed', async (t) => {
-  const state = made()
+  const state = await made()
   for (const broken of [
-    { ...state, leaf: { ...state.leaf, key: made().leaf.key } },
-    { ...state, leaf: made().leaf },
-    { ...state, bundle: [...made().bundle] },
+    { ...state, leaf: { ...state.leaf, key: (await made()).leaf.key } },
+    { ...state, leaf: (await made()).leaf },
+    { ...state, bundle: [...(await made()).bundle] },
     { ...state, signing: { certificate: 'x', key: 'y' } },
   ]) {
-    const next = at(start, broken)
+    const next = await at(start, broken)
     t.ok(isSignedBy(next.leaf.certificate, next.signing.certificate))
     t.strictSame(next.bundle.slice(1), broken.bundle)
   }
-  t.not(at(start + 91 * day, state).signing.certificate, state.signing.certificate)
+  t.not((await at(start + 91 * day, state)).signing.certificate, state.signing.certificate)
 })

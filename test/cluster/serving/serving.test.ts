@@ -10,9 +10,9 @@ import { startTestCluster } from '../../kit/cluster-api.ts'
 void t.test('files are served as they are now, or as they were last of use', async (t) => {
   using _staying = keepProcessAlive()
   const { api } = await startTestCluster(t)
-  const authority = new CertificateAuthority('own')
+  const authority = await CertificateAuthority.create('own')
   const pair = () => authority.issue({ commonName: 'hub', usage: 'server' })
-  const [first, second] = [pair(), pair()]
+  const [first, second] = [await pair(), await pair()]
   const folder = t.testdir({
     'tls.crt': first.certificate,
     'tls.key': first.key,

@@ -38,8 +38,12 @@ const seeds = [
 export const http2Target: Opening = {
   name: 'http2',
   open: async (): Promise<Target> => {
-    const authority = new CertificateAuthority('hub')
-    const own = authority.issue({ commonName: 'hub', usage: 'server', ipAddresses: ['127.0.0.1'] })
+    const authority = await CertificateAuthority.create('hub')
+    const own = await authority.issue({
+      commonName: 'hub',
+      usage: 'server',
+      ipAddresses: ['127.0.0.1'],
+    })
     const seen: Incoming[] = []
     const listener = await listenSecurely({
       at: [{ host: '127.0.0.1', port: 0 }],

@@ -8,10 +8,10 @@ import { authority, type Pair } from '../../kit/wire/certificates.ts'
 import { answerOf, rawUpstream, refusingOrigin, type RawUpstream } from '../../kit/wire/upstream.ts'
 import { valuesOf, Wire, type Teardown } from '../../kit/wire/wire.ts'
 
-const pki = authority()
-const serving = pki.server({ ipAddresses: ['127.0.0.1'], dnsNames: ['api.internal'] })
-const first = pki.client('first-node')
-const second = pki.client('second-node')
+const pki = await authority()
+const serving = await pki.server({ ipAddresses: ['127.0.0.1'], dnsNames: ['api.internal'] })
+const first = await pki.client('first-node')
+const second = await pki.client('second-node')
 
 const nobody: Credentials = { files: [] }
 
@@ -198,8 +198,8 @@ void t.test('the node’s token is the node’s alone', async (t) => {
 })
 
 void t.test('a server that the CA did not vouch for is asked nothing', async (t) => {
-  const other = authority()
-  const upstream = await witness(t, other.server())
+  const other = await authority()
+  const upstream = await witness(t, await other.server())
   const connections = connectionsOf(t, pki.credentials(first))
   await t.rejects(get(connections, 'node', upstream.origin))
   await t.rejects(get(connections, 'caller', upstream.origin))
@@ -208,7 +208,7 @@ void t.test('a server that the CA did not vouch for is asked nothing', async (t)
 })
 
 void t.test('a server is known by the name that the credentials give for it', async (t) => {
-  const upstream = await witness(t, pki.server({ dnsNames: ['api.internal'] }))
+  const upstream = await witness(t, await pki.server({ dnsNames: ['api.internal'] }))
   const { port } = upstream
   for (const origin of [upstream.origin, `https://localhost:${port}`]) {
     const named = connectionsOf(t, { ...pki.credentials(first), serverName: 'api.internal' })

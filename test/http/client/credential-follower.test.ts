@@ -11,9 +11,9 @@ import type { CredentialFiles, Credentials } from '../../../src/config/credentia
 import { authority, type Pair } from '../../kit/wire/certificates.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
-const pki = authority()
-const first = pki.client('first')
-const second = pki.client('second')
+const pki = await authority()
+const first = await pki.client('first')
+const second = await pki.client('second')
 
 function folder(t: Teardown): (name: string, content?: string) => string {
   const path = mkdtempSync(join(tmpdir(), 'credentials-'))

@@ -7,7 +7,7 @@ import { authority } from '../../kit/wire/certificates.ts'
 import { h2Upstream } from '../../kit/wire/h2-upstream.ts'
 
 const table = '/proc/net/tcp'
-const pki = authority()
+const pki = await authority()
 const skip = !existsSync(table) && 'the system does not show its timers'
 
 const keepAlive = '02'
@@ -28,7 +28,7 @@ void t.test(
   'F27: TCP probes connections of every kind before a NAT forgets them',
   { skip },
   async (t) => {
-    const upstream = await h2Upstream(t, pki.server())
+    const upstream = await h2Upstream(t, await pki.server())
     const credentials = { ca: pki.ca, files: [] }
     const connections = new Connections(credentials)
     t.teardown(() => connections[Symbol.asyncDispose]())

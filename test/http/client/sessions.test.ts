@@ -106,7 +106,7 @@ void t.test(
   'F22: watches opened with a certificate that has expired end cleanly, over either protocol, once there is a new one',
   async (t) => {
     const upstream = await upstreamOf(t)
-    const connections = connectionsOf(t, {}, pki.client('expired-node', 0))
+    const connections = connectionsOf(t, {}, await pki.client('expired-node', 0))
     const { asked, session } = await running(connections, upstream)
     const plain = await rawUpstream(t, serving)
     const overPlain = watch(connections, plain.origin)

@@ -9,8 +9,8 @@ import type { Credentials } from '../../../src/config/credentials.ts'
 import { answerOf, rawUpstream } from '../../kit/wire/upstream.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
-const cluster = new CertificateAuthority('kubernetes')
-const elsewhere = new CertificateAuthority('elsewhere')
+const cluster = await CertificateAuthority.create('kubernetes')
+const elsewhere = await CertificateAuthority.create('elsewhere')
 const serving = {
   commonName: 'kube-apiserver',
   usage: 'server',
@@ -41,7 +41,7 @@ async function failure(t: Teardown, origin: string, credentials: Credentials): P
 const raw = /openssl|\.c:\d|--use-system-ca|Node\.js/i
 
 void t.test('an expired certificate of a server: whose, when, and the clock here', async (t) => {
-  const expired = cluster.issue({ ...serving, lifetimeMs: -60_000 })
+  const expired = await cluster.issue({ ...serving, lifetimeMs: -60_000 })
   const { origin } = await rawUpstream(t, shows(expired))
   const { message, code } = (await failure(t, origin, trusting)) as NodeJS.ErrnoException
   t.match(
@@ -52,8 +52,8 @@ void t.test('an expired certificate of a server: whose, when, and the clock here
 })
 
 void t.test('the expired certificate of an authority in between is named as such', async (t) => {
-  const expired = new CertificateAuthority('kubernetes', undefined, -60_000)
-  const leaf = expired.issue(serving)
+  const expired = await CertificateAuthority.create('kubernetes', -60_000)
+  const leaf = await expired.issue(serving)
   const tls = { key: leaf.key, cert: `${leaf.certificate}${expired.certificate}` }
   const { origin } = await rawUpstream(t, tls)
   const { message } = await failure(t, origin, { ...trusting, ca: expired.certificate })
@@ -66,7 +66,7 @@ void t.test('the expired certificate of an authority in between is named as such
 void t.test(
   'a certificate that the CA has not signed: which CA, and no other advice',
   async (t) => {
-    const { origin } = await rawUpstream(t, shows(elsewhere.issue(serving)))
+    const { origin } = await rawUpstream(t, shows(await elsewhere.issue(serving)))
     const { message } = await failure(t, origin, trusting)
     t.match(
       message,
@@ -80,7 +80,7 @@ void t.test(
 )
 
 void t.test('a certificate for another address', async (t) => {
-  const other = cluster.issue({ ...serving, ipAddresses: ['192.0.2.1'] })
+  const other = await cluster.issue({ ...serving, ipAddresses: ['192.0.2.1'] })
   const { origin } = await rawUpstream(t, shows(other))
   const { message } = await failure(t, origin, trusting)
   t.match(message, /is not for this address: .*192\.0\.2\.1/)
@@ -103,7 +103,7 @@ const expiredAlert = Buffer.from([21, 3, 3, 0, 2, 2, 45])
 void t.test('a server that refuses the client certificate in the handshake', async (t) => {
   const upstream = await rawUpstream(t)
   void upstream.next().then((wire) => wire.socket.write(expiredAlert))
-  const { certificate, key } = cluster.issue({ commonName: 'node', usage: 'client' })
+  const { certificate, key } = await cluster.issue({ commonName: 'node', usage: 'client' })
   const file = '/var/lib/kubelet/pki/kubelet-client-current.pem'
   const { message } = await failure(t, upstream.origin.replace('http:', 'https:'), {
     ...trusting,

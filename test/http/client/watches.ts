@@ -11,10 +11,10 @@ import { h2Upstream, type H2Options, type H2Upstream } from '../../kit/wire/h2-u
 import type { Teardown } from '../../kit/wire/wire.ts'
 import { Condition } from '../../kit/condition.ts'
 
-export const pki = authority()
-export const serving = pki.server()
-const first = pki.client('first-node')
-export const second = pki.client('second-node')
+export const pki = await authority()
+export const serving = await pki.server()
+const first = await pki.client('first-node')
+export const second = await pki.client('second-node')
 
 /**
  * Connections that end with the test; with the certificate of a first node unless another is named.

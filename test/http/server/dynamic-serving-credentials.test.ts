@@ -9,19 +9,20 @@ import {
 } from '../../../src/http/server/dynamic-serving-credentials.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
-const authority = new CertificateAuthority('ca')
+const authority = await CertificateAuthority.create('ca')
 
-function serving(
+async function serving(
   t: Teardown,
   options: Partial<DynamicServingOptions> & { readonly folder: string },
 ) {
-  const part = new DynamicServingCredentials({
+  const part = await DynamicServingCredentials.open({
     names: ['127.0.0.1'],
     given: undefined,
     clientCa: undefined,
     upstreamCa: undefined,
     onAuthorityMade: () => undefined,
     onUnusable: () => undefined,
+    onFailure: () => undefined,
     ...options,
   })
   t.teardown(() => part[Symbol.dispose]())
@@ -33,7 +34,7 @@ const changed = (part: DynamicServingCredentials): Promise<ServingCredentials> =
   new Promise((resolve) => part.applyTo({ replaceCredentials: resolve }))
 
 void t.test('who vouches for the API servers vouches for clients', async (t) => {
-  const part = serving(t, { folder: t.testdir(), upstreamCa: 'first' })
+  const part = await serving(t, { folder: t.testdir(), upstreamCa: 'first' })
   t.equal(part.current.clientCa, 'first')
   const change = changed(part)
   part.replaceUpstreamCa('second')
@@ -41,21 +42,21 @@ void t.test('who vouches for the API servers vouches for clients', async (t) => 
 })
 
 void t.test('where nobody vouches for clients, nobody does', async (t) => {
-  t.notOk('clientCa' in serving(t, { folder: t.testdir() }).current)
+  t.notOk('clientCa' in (await serving(t, { folder: t.testdir() })).current)
 })
 
 void t.test('a certificate and an authority that are given are used, and read again', async (t) => {
   const folder = t.testdir()
   const file = (name: string): string => join(folder, name)
-  const write = (): string => {
-    const { certificate, key } = authority.issue({ commonName: 'given', usage: 'server' })
+  const write = async (): Promise<string> => {
+    const { certificate, key } = await authority.issue({ commonName: 'given', usage: 'server' })
     writeFileSync(file('key'), key)
     writeFileSync(file('certificate'), certificate)
     return certificate
   }
-  const first = write()
+  const first = await write()
   writeFileSync(file('ca'), authority.certificate)
-  const part = serving(t, {
+  const part = await serving(t, {
     folder,
     given: { certificate: file('certificate'), key: file('key') },
     clientCa: file('ca'),
@@ -63,7 +64,7 @@ void t.test('a certificate and an authority that are given are used, and read ag
   })
   t.match(part.current, { certificate: first, clientCa: authority.certificate })
   const change = changed(part)
-  const second = write()
+  const second = await write()
   part.check()
   t.equal((await change).certificate, second)
 })
@@ -71,5 +72,5 @@ void t.test('a certificate and an authority that are given are used, and read ag
 void t.test('files that cannot be used do not start', async (t) => {
   const folder = t.testdir({ certificate: 'none', key: 'none' })
   const given = { certificate: join(folder, 'certificate'), key: join(folder, 'key') }
-  t.throws(() => serving(t, { folder, given }), /not a certificate/)
+  await t.rejects(serving(t, { folder, given }), /not a certificate/)
 })

@@ -13,7 +13,7 @@ import { openStream } from '../../kit/http2.ts'
 import { unbounded, wholeReply } from '../../kit/listener.ts'
 import { until } from '../../kit/until.ts'
 
-const hubs = new CertificateAuthority('hub')
+const hubs = await CertificateAuthority.create('hub')
 const cancel = Buffer.from('00000008', 'hex')
 
 /**
@@ -44,7 +44,7 @@ for (const [name, nth, answered] of floods) {
         at: [{ host: '127.0.0.1', port: 0 }],
         maxConnections: 100,
         memory: unbounded(),
-        credentials: hubs.issue({
+        credentials: await hubs.issue({
           commonName: 'hub',
           usage: 'server',
           ipAddresses: ['127.0.0.1'],

@@ -25,8 +25,8 @@ import { dial, Wire } from '../../kit/wire/wire.ts'
 /** The code of a reset (RFC 9113 section 7). */
 const cancel = Buffer.from('00000008', 'hex')
 
-const hubs = new CertificateAuthority('hub')
-const credentials = hubs.issue({
+const hubs = await CertificateAuthority.create('hub')
+const credentials = await hubs.issue({
   commonName: 'hub',
   usage: 'server',
   ipAddresses: ['127.0.0.1'],

@@ -34,16 +34,16 @@ import { setClock } from '../../kit/set-clock.ts'
 import { Wire, valuesOf, type Teardown } from '../../kit/wire/wire.ts'
 import { inTime, until } from '../../kit/until.ts'
 
-const hubs = new CertificateAuthority('hub')
-const clients = new CertificateAuthority('clients')
+const hubs = await CertificateAuthority.create('hub')
+const clients = await CertificateAuthority.create('clients')
 
-const serving = (lifetimeMs?: number): ServingCredentials => ({
-  ...hubs.issue({
+const serving = async (lifetimeMs?: number): Promise<ServingCredentials> => ({
+  ...(await hubs.issue({
     commonName: 'hub',
     usage: 'server',
     ipAddresses: ['127.0.0.1'],
     ...(lifetimeMs !== undefined && { lifetimeMs }),
-  }),
+  })),
   clientCa: clients.certificate,
 })
 
@@ -71,7 +71,7 @@ async function listening(
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
     memory: unbounded(),
-    credentials: serving(),
+    credentials: await serving(),
     onBroken: (cause) => broken.push(cause),
     handler: (incoming) => {
       seen.push(incoming)
@@ -316,7 +316,7 @@ void t.test('a body that nobody reads does not keep an answered request', async 
   t.equal(stream.rstCode, constants.NGHTTP2_NO_ERROR)
 })
 
-const kubelets = clients.issue({
+const kubelets = await clients.issue({
   commonName: 'system:node:edge-1',
   organizations: ['system:nodes'],
   usage: 'client',
@@ -382,7 +382,7 @@ void t.test(
 
 void t.test('a certificate is told if the clients’ authority vouches for it', async (t) => {
   const { http1, http2, seen } = await listening(t, async () => wholeReply('ok'))
-  const good = clients.issue({
+  const good = await clients.issue({
     commonName: 'system:node:edge-1',
     organizations: ['system:nodes', 'more'],
     usage: 'client',
@@ -402,10 +402,12 @@ void t.test('a certificate is told if the clients’ authority vouches for it', 
 void t.test('any other certificate is as good as none', async (t) => {
   const { http2, seen } = await listening(t, async () => wholeReply('ok'))
   const request = { commonName: 'system:node:edge-1', organizations: ['system:nodes'] }
-  const foreign = new CertificateAuthority('clients').issue({ ...request, usage: 'client' })
-  const expired = clients.issue({ ...request, usage: 'client', lifetimeMs: -1_000 })
-  const servers = clients.issue({ ...request, usage: 'server' })
-  const ofTheHubs = hubs.issue({ ...request, usage: 'client' })
+  const foreign = await (
+    await CertificateAuthority.create('clients')
+  ).issue({ ...request, usage: 'client' })
+  const expired = await clients.issue({ ...request, usage: 'client', lifetimeMs: -1_000 })
+  const servers = await clients.issue({ ...request, usage: 'server' })
+  const ofTheHubs = await hubs.issue({ ...request, usage: 'client' })
   for (const shown of [foreign, expired, servers, ofTheHubs])
     await openStream(http2(shown), {}).whole()
   t.strictSame(
@@ -445,7 +447,7 @@ void t.test('new certificates are shown to new connections, and old ones go on',
     (session.socket as TLSSocket).getPeerCertificate().serialNumber
   const old = http2()
   await openStream(old, {}).whole()
-  listener.replaceCredentials(serving())
+  listener.replaceCredentials(await serving())
   const fresh = http2()
   await openStream(fresh, {}).whole()
   t.not(serial(fresh), serial(old))
@@ -459,7 +461,7 @@ void t.test(
     const { listener, http1, http2, seen } = await listening(t, async ({ url }) =>
       url === '/watch' ? scriptedReply((sink) => void sinks.push(sink)) : wholeReply('ok'),
     )
-    const kubelet = clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
+    const kubelet = await clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
     const [session, idle, busy] = [http2(kubelet), await http1(kubelet), await http1(kubelet)]
     const watch = openStream(session, { ':path': '/watch' })
     await watch.head()
@@ -468,8 +470,8 @@ void t.test(
     await until('two answers to begin', () => sinks.length >= 2)
     const asked = seen.length
     const goaway = once(session, 'goaway')
-    const others = new CertificateAuthority('other clients')
-    listener.replaceCredentials({ ...serving(), clientCa: others.certificate })
+    const others = await CertificateAuthority.create('other clients')
+    listener.replaceCredentials({ ...(await serving()), clientCa: others.certificate })
     await goaway
     t.equal(await idle.rest(), '')
     for (const sink of sinks) {
@@ -500,7 +502,7 @@ void t.test(
       return scriptedReply((sink) => void sink.write(Buffer.from('an event')))
     }
     const { listener, http1, http2 } = await listening(t, answering)
-    const kubelet = clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
+    const kubelet = await clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
     const session = http2(kubelet)
     await openStream(session, { ':path': '/watch' }).head()
     const [watch, tunnel] = [await http1(kubelet), await http1(kubelet)]
@@ -508,8 +510,8 @@ void t.test(
     await tunnel.write(upgrading).until('a tunnel')
     await openStream(http2(), { ':path': '/watch' }).head()
     const clock = setClock(t, { once: true })
-    const others = new CertificateAuthority('other clients')
-    listener.replaceCredentials({ ...serving(), clientCa: others.certificate })
+    const others = await CertificateAuthority.create('other clients')
+    listener.replaceCredentials({ ...(await serving()), clientCa: others.certificate })
     const later = openStream(http2(), { ':path': '/watch' })
     await later.head()
     clock.forward(limits.withdrawnMs - 1)

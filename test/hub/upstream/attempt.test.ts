@@ -147,7 +147,7 @@ void t.test('leaving an answer early ends the request upstream', async (t) => {
   await t.resolves(wire.ended)
 })
 
-const pki = authority()
+const pki = await authority()
 
 /** Passes connections on to `port`, once it is opened. */
 async function gate(
@@ -180,7 +180,7 @@ async function gate(
 void t.test(
   'a body that goes to the next upstream is not lost when the first connects after all',
   async (t) => {
-    const late = await rawUpstream(t, pki.server())
+    const late = await rawUpstream(t, await pki.server())
     const closed = await gate(t, late.port)
     const good = await rawUpstream(t)
     const hub = await relay(t, [closed.origin, good.origin], {
@@ -281,7 +281,7 @@ void t.test('an attempt for somebody who has gone already is none', async (t) =>
 })
 
 void t.test('over HTTP/2, too, it is known what the server cannot have seen', async (t) => {
-  const serving = pki.server()
+  const serving = await pki.server()
   const server = await h2Upstream(t, serving)
   const refusing = (await refusingOrigin()).replace('http:', 'https:')
   const connections = new Connections({ ca: pki.ca, files: [] })

@@ -109,7 +109,7 @@ export async function relay(
     memory: unbounded(),
     onBroken: (cause: unknown) => broken.push(cause),
   }
-  const serving = authority.issue({ commonName: 'hub', usage: 'server' })
+  const serving = await authority.issue({ commonName: 'hub', usage: 'server' })
   const listener = secure
     ? await listenSecurely({ ...listening, credentials: serving })
     : await listen(listening)
@@ -150,7 +150,7 @@ export async function twoUpstreams(
   return { first, second, hub: await relay(t, [first.origin, second.origin], options) }
 }
 
-const authority = new CertificateAuthority('relay')
+const authority = await CertificateAuthority.create('relay')
 
 async function dialSecurely(t: Teardown, port: number): Promise<Wire> {
   const socket = connect({

@@ -12,13 +12,13 @@ import { ReachableAddress } from '../../../src/hub/wiring/hub-address.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
-const cluster = new CertificateAuthority('cluster-ca')
-const others = new CertificateAuthority('somebody else')
+const cluster = await CertificateAuthority.create('cluster-ca')
+const others = await CertificateAuthority.create('somebody else')
 
 const issued = (names: Partial<CertificateRequest>, authority = cluster) =>
   authority.issue({ commonName: 'hub', usage: 'server', ...names })
 
-const right = issued({ ipAddresses: ['127.0.0.1'], dnsNames: ['localhost'] })
+const right = await issued({ ipAddresses: ['127.0.0.1'], dnsNames: ['localhost'] })
 
 /** A listener on loopback, and what is told of it. */
 class Listening {
@@ -117,14 +117,18 @@ void t.test('certificates that pods would not take', async (t) => {
   const bad: readonly (readonly [string, typeof right, RegExp])[] = [
     [
       'of another authority',
-      issued({ ipAddresses: ['127.0.0.1'] }, others),
+      await issued({ ipAddresses: ['127.0.0.1'] }, others),
       /not one that pods trust/,
     ],
-    ['for another address', issued({ ipAddresses: ['192.0.2.1'] }), /does not name 127\.0\.0\.1/],
-    ['for names only', issued({ dnsNames: ['127.0.0.1'] }), /does not name 127\.0\.0\.1/],
+    [
+      'for another address',
+      await issued({ ipAddresses: ['192.0.2.1'] }),
+      /does not name 127\.0\.0\.1/,
+    ],
+    ['for names only', await issued({ dnsNames: ['127.0.0.1'] }), /does not name 127\.0\.0\.1/],
     [
       'that has ended',
-      issued({ ipAddresses: ['127.0.0.1'], lifetimeMs: -1_000 }),
+      await issued({ ipAddresses: ['127.0.0.1'], lifetimeMs: -1_000 }),
       /CERT_HAS_EXPIRED/,
     ],
   ]
@@ -149,7 +153,7 @@ void t.test('other authorities are other pods’ trust', async (t) => {
 
 void t.test('somebody else at the address is not the hub', async (t) => {
   const hub = await new Listening(t).open()
-  await hub.show(issued({ ipAddresses: ['127.0.0.1'] }), false)
+  await hub.show(await issued({ ipAddresses: ['127.0.0.1'] }), false)
   t.strictSame(hub.told.at(-1), null)
   t.match(hub.address.verboseLine(), /another server answers at/)
 })

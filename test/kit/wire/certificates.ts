@@ -16,18 +16,18 @@ type Names = Pick<CertificateRequest, 'ipAddresses' | 'dnsNames'>
 export interface Authority {
   readonly ca: string
   /** For loopback, unless other names are given. */
-  server(names?: Names): Pair
+  server(names?: Names): Promise<Pair>
   /** With `lifetimeMs` 0, one that ends as it is made. */
-  client(name: string, lifetimeMs?: number): Pair
+  client(name: string, lifetimeMs?: number): Promise<Pair>
   /** What a client shows with `pair` to servers of this authority. */
   credentials(pair: Pair): Credentials
 }
 
 /** An authority of its own, whose word nobody takes who is not told to. */
-export function authority(): Authority {
-  const own = new CertificateAuthority('ca')
-  const issue = (request: CertificateRequest): Pair => {
-    const { certificate: cert, key } = own.issue(request)
+export async function authority(): Promise<Authority> {
+  const own = await CertificateAuthority.create('ca')
+  const issue = async (request: CertificateRequest): Promise<Pair> => {
+    const { certificate: cert, key } = await own.issue(request)
     return { cert, key }
   }
   return {

@@ -14,8 +14,8 @@ async function portOf(t: Test, server: Server): Promise<number> {
 }
 
 void t.test('a hub is ready that says so and shows what the kubelet trusts', async (t) => {
-  const hubs = new CertificateAuthority('hub')
-  const { certificate, key } = hubs.issue({
+  const hubs = await CertificateAuthority.create('hub')
+  const { certificate, key } = await hubs.issue({
     commonName: 'hub',
     usage: 'server',
     ipAddresses: ['127.0.0.1'],
@@ -29,7 +29,7 @@ void t.test('a hub is ready that says so and shows what the kubelet trusts', asy
   const ports = { proxy: 1, secure, ops }
   const ca = hubs.certificate
   t.equal(await hubIsReady({ ports, ca }, 0), true)
-  const strangers = new CertificateAuthority('stranger').certificate
+  const strangers = (await CertificateAuthority.create('stranger')).certificate
   t.equal(await hubIsReady({ ports, ca: strangers }, 0), false, 'another program has the port')
   t.equal(await hubIsReady({ ports: { ...ports, secure: ops }, ca }, 0), false)
   status = 503
