@@ -5,7 +5,9 @@ import { targets } from './targets/index.ts'
 /** Rounds that take the targets without sockets some seven seconds together. */
 const rounds = (name: string): number => (name.startsWith('watch-json') ? 100 : 1_000)
 
-const readers = targets.filter(({ name }) => /^(list|watch|object|request|label|field)-/.test(name))
+const readers = targets.filter(({ name }) =>
+  /^(list|watch|object|request|label|field|policy)-/.test(name),
+)
 
 for (const target of readers) {
   void t.test(

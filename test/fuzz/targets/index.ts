@@ -3,6 +3,7 @@ import { http2Target } from './http2.ts'
 import { listenerTarget } from './listener.ts'
 import { listTargets } from './lists.ts'
 import { objectTargets } from './objects.ts'
+import { policyTargets } from './policies.ts'
 import { requestTargets } from './requests.ts'
 import { upstreamTarget } from './upstream.ts'
 import { watchTargets } from './watches.ts'
@@ -13,6 +14,7 @@ export const targets: readonly Opening[] = [
   ...watchTargets,
   ...objectTargets,
   ...requestTargets,
+  ...policyTargets,
   listenerTarget,
   http2Target,
   upstreamTarget,

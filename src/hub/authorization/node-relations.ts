@@ -1,0 +1,110 @@
+import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
+import { MalformedBody } from '../../api/codec/malformed-body.ts'
+import { isMirrorPod } from '../../api/codec/mirror-pod.ts'
+import { qualifiedResource } from '../../api/kube/gvk.ts'
+import * as resources from '../../api/kube/resources.ts'
+import { podsOf, type CachedObject, type KubeletCache } from '../boot/kubelet-cache.ts'
+import { referencesOf, stringAt } from '../boot/references.ts'
+import { StoreFailure } from '../store/store.ts'
+import type { IsRelated } from './node-authorizer.ts'
+
+type ObjectName = Parameters<IsRelated>[2]
+
+/** What the pods of a node name, by `nameOf`. */
+export interface PodRelations {
+  readonly names: ReadonlySet<string>
+  /** Their claims, from which volumes and the secrets of these follow. */
+  readonly claims: readonly ObjectName[]
+}
+
+const nameOf = (resource: string, { namespace, name }: ObjectName): string =>
+  JSON.stringify([resource, namespace, name])
+
+/**
+ * What the pods of a node name, as the API server's Node authorizer reads it (k/k
+ * plugin/pkg/auth/authorizer/node/graph.go, AddPod): pods that have ended count, and of a mirror
+ * pod nothing but itself. `undefined` where the pods were never listed, or one is malformed.
+ */
+export function podRelations(cache: KubeletCache, nodeName: string): PodRelations | undefined {
+  using listed = cache.collection(podsOf(nodeName))
+  if (!listed) return undefined
+  const names = new Set<string>()
+  const claims: ObjectName[] = []
+  try {
+    for (const object of listed.objects) {
+      names.add(nameOf('pods', object))
+      for (const [resource, named] of namedBy(cursorOf(listed.encoding, listed.gvk, object))) {
+        names.add(nameOf(resource, named))
+        if (resource === resources.volumeClaims.resource) claims.push(named)
+      }
+    }
+    return { names, claims }
+  } catch (cause) {
+    if (cause instanceof StoreFailure || cause instanceof MalformedBody) return undefined
+    throw cause
+  }
+}
+
+function* namedBy(pod: Cursor): Generator<readonly [string, ObjectName]> {
+  if (isMirrorPod(pod)) return
+  for (const { gvr, namespace, name } of referencesOf(pod).objects) {
+    yield [qualifiedResource(gvr), { namespace, name }]
+  }
+  const extended = stringAt(pod, ['status', 'extendedResourceClaimStatus', 'resourceClaimName'])
+  if (extended === '') return
+  yield [qualifiedResource(resources.resourceClaims), { namespace: pod.namespace, name: extended }]
+}
+
+interface NodeRelationsParts {
+  readonly nodeName: string
+  /** What the node's kubelet has read. */
+  readonly cache: () => KubeletCache
+  /** What its pods name, as of now. */
+  readonly pods: () => PodRelations | undefined
+}
+
+/**
+ * What this node is related to, by what its kubelet has read: its pods, the volumes of their
+ * claims, its attachments. A kubelet does not read all of what the API server knows: that a volume,
+ * a secret of a volume, an attachment or a slice is not related is certain only without claims, or
+ * never.
+ */
+export const relationsOf =
+  ({ nodeName, cache, pods }: NodeRelationsParts): IsRelated =>
+  (node, resource, object) => {
+    if (node !== nodeName) return undefined
+    if (resource === 'resourceslices.resource.k8s.io') return undefined
+    if (resource === 'volumeattachments.storage.k8s.io') {
+      return isAttachment(object, nodeName, cache()) || undefined
+    }
+    const relations = pods()
+    if (!relations) return undefined
+    const { names, claims } = relations
+    const isNamed = names.has(nameOf(resource, object))
+    if (resource === 'persistentvolumes') {
+      return claims.length > 0 && (isVolumeOf(claims, object, cache()) || undefined)
+    }
+    return isNamed || (resource === 'secrets' && claims.length > 0 ? undefined : false)
+  }
+
+function isAttachment({ namespace, name }: ObjectName, node: string, cache: KubeletCache): boolean {
+  const found = read(cache.object(resources.volumeAttachments, namespace, name))
+  return found !== undefined && stringAt(found, ['spec', 'nodeName']) === node
+}
+
+/** Whether the volume refers to one of the claims. */
+function isVolumeOf(
+  claims: readonly ObjectName[],
+  { namespace, name }: ObjectName,
+  cache: KubeletCache,
+): boolean {
+  const volume = read(cache.object(resources.persistentVolumes, namespace, name))
+  if (!volume) return false
+  const of = (member: string): string => stringAt(volume, ['spec', 'claimRef', member])
+  const [claimNamespace, claimName] = [of('namespace'), of('name')]
+  return claims.some((claim) => claim.namespace === claimNamespace && claim.name === claimName)
+}
+
+function read(found: CachedObject | 'absent' | undefined): Cursor | undefined {
+  return typeof found === 'object' ? cursorOf(found.encoding, found.gvk, found.object) : undefined
+}

@@ -1,0 +1,113 @@
+import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import {
+  MalformedSelector,
+  parseFieldSelector,
+  type FieldRequirement,
+  type FieldSelector,
+} from '../../api/kube/selectors.ts'
+import type { Attributes, UserInfo } from './attributes.ts'
+
+/** The question of an access review. */
+export interface AccessQuestion {
+  /** `undefined` in a SelfSubjectAccessReview: its sender. */
+  readonly user: UserInfo | undefined
+  readonly attributes: Attributes
+}
+
+/**
+ * The question in the spec of a SubjectAccessReview, LocalSubjectAccessReview or
+ * SelfSubjectAccessReview; `undefined` for a spec that an API server refuses (k/k
+ * pkg/apis/authorization/validation, pkg/registry/authorization/util).
+ */
+export function questionOf(kind: string, spec: JsonObject): AccessQuestion | undefined {
+  const attributes = attributesIn(spec)
+  if (!attributes) return undefined
+  if (kind === 'SelfSubjectAccessReview') return { user: undefined, attributes }
+  const { user: name = '', groups } = spec
+  const named = groups ?? []
+  if (typeof name !== 'string' || !isTexts(named)) return undefined
+  return name === '' && named.length === 0
+    ? undefined
+    : { user: { name, groups: named }, attributes }
+}
+
+function attributesIn(spec: JsonObject): Attributes | undefined {
+  const resource = spec['resourceAttributes'] ?? undefined
+  const path = spec['nonResourceAttributes'] ?? undefined
+  if ((resource === undefined) === (path === undefined)) return undefined
+  const members = resource ?? path
+  if (!isObject(members)) return undefined
+  const text = (name: string): string | undefined => {
+    const value = members[name] ?? ''
+    return typeof value === 'string' ? value : undefined
+  }
+  const verb = text('verb')
+  if (verb === undefined) return undefined
+  if (resource === undefined) {
+    const requested = text('path')
+    return requested === undefined ? undefined : { isResource: false, verb, path: requested }
+  }
+  const [group, name, subresource, namespace, object] = [
+    text('group'),
+    text('resource'),
+    text('subresource'),
+    text('namespace'),
+    text('name'),
+  ]
+  const fieldSelector = fieldSelectorIn(members['fieldSelector'] ?? undefined)
+  if (
+    group === undefined ||
+    name === undefined ||
+    subresource === undefined ||
+    namespace === undefined ||
+    object === undefined ||
+    fieldSelector === undefined
+  )
+    return undefined
+  return {
+    isResource: true,
+    verb,
+    group,
+    resource: name,
+    subresource,
+    namespace,
+    name: object,
+    fieldSelector,
+  }
+}
+
+/**
+ * What of the selector the API server understands: it authorizes as if there were no other
+ * requirements. `undefined` for one that it refuses.
+ */
+function fieldSelectorIn(selector: Json | undefined): FieldSelector | undefined {
+  if (selector === undefined) return []
+  if (!isObject(selector)) return undefined
+  const raw = selector['rawSelector'] ?? ''
+  const requirements = selector['requirements'] ?? []
+  if (typeof raw !== 'string' || !isList(requirements)) return undefined
+  if ((raw === '') === (requirements.length === 0)) return undefined
+  if (raw !== '') return parsed(raw)
+  return requirements.flatMap((requirement) => equality(requirement) ?? [])
+}
+
+function parsed(raw: string): FieldSelector {
+  try {
+    return parseFieldSelector(raw)
+  } catch (error) {
+    if (error instanceof MalformedSelector) return []
+    throw error
+  }
+}
+
+function equality(requirement: Json): FieldRequirement | undefined {
+  if (!isObject(requirement)) return undefined
+  const { key, operator, values } = requirement
+  if (typeof key !== 'string' || operator !== 'In' || !isList(values)) return undefined
+  const [value, ...others] = values
+  if (typeof value !== 'string' || others.length > 0) return undefined
+  return { field: key, operator: '=', value }
+}
+
+const isTexts = (value: Json): value is readonly string[] =>
+  isList(value) && value.every((each) => typeof each === 'string')
