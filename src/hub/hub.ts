@@ -207,6 +207,7 @@ export async function startHub(
     access,
     recorded,
     filters,
+    owners,
     metrics,
     log,
   })

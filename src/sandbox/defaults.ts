@@ -1,7 +1,14 @@
 import type { Json, JsonObject } from '../api/kube/json.ts'
-import { listAt, objectAt, optionalTextAt, textAt, valueAt, withAt } from '../api/kube/json-at.ts'
+import {
+  listAt,
+  objectAt,
+  optionalTextAt,
+  printed,
+  textAt,
+  valueAt,
+  withAt,
+} from '../api/kube/json-at.ts'
 import type { Kind } from './kinds.ts'
-import { printed } from './object.ts'
 
 /** The defaults that kube-apiserver sets on creation, as far as clients on nodes see them. */
 export function defaulted(kind: Kind, object: JsonObject): JsonObject {

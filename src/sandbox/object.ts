@@ -68,9 +68,3 @@ export function withoutType(object: JsonObject): JsonObject {
   const { kind: _kind, apiVersion: _apiVersion, ...rest } = object
   return rest
 }
-
-/** A value as people read it: text as it is, nothing for none. */
-export function printed(value: Json | undefined): string {
-  if (typeof value === 'string') return value
-  return value === undefined || value === null ? '' : JSON.stringify(value)
-}

@@ -5,7 +5,9 @@ import type { GVK } from '../api/kube/gvk.ts'
 import type { Json, JsonObject } from '../api/kube/json.ts'
 import { initialEventsEndAnnotation } from '../api/kube/object.ts'
 import type { Status } from '../api/kube/status.ts'
-import { columnsOf } from './columns.ts'
+import { columnsOfBuiltin } from '../api/kube/tables/columns.ts'
+import { defaultColumns } from '../api/kube/tables/custom.ts'
+import { columnDefinitions, partialMetadata, rowOf } from '../api/kube/tables/table.ts'
 import { jsonText, listObject, listText, objectText, prettyText } from './encoding.ts'
 import { apiVersionOfKind, gvkOf, listGvkOf, type Kind } from './kinds.ts'
 import type { ListResult } from './list.ts'
@@ -57,7 +59,7 @@ export function renderList(kind: Kind, listed: ListResult, format: ResponseForma
   }
   if (projection === 'metadata') {
     const gvk = metaGvk('PartialObjectMetadataList', version)
-    const items = listed.objects.map((object) => metadataOf(object, version))
+    const items = listed.objects.map((object) => partialMetadata(object, version))
     return encode(gvk, listObject(gvk, metadata, items), format)
   }
   if (encoding === 'json' && !pretty) {
@@ -120,7 +122,10 @@ function converted(
 ): { gvk: GVK; value: JsonObject } {
   const { version } = format
   if (format.projection === 'metadata') {
-    return { gvk: metaGvk('PartialObjectMetadata', version), value: metadataOf(object, version) }
+    return {
+      gvk: metaGvk('PartialObjectMetadata', version),
+      value: partialMetadata(object, version),
+    }
   }
   const { resourceVersion } = object.metadata
   return {
@@ -129,12 +134,6 @@ function converted(
   }
 }
 
-const metadataOf = (object: KubeObject, version: string): JsonObject => ({
-  kind: 'PartialObjectMetadata',
-  apiVersion: `meta.k8s.io/${version}`,
-  metadata: object.metadata,
-})
-
 function tableOf(
   kind: Kind,
   objects: readonly KubeObject[],
@@ -142,19 +141,15 @@ function tableOf(
   { version, include }: ResponseFormat,
   withColumns: boolean,
 ): JsonObject {
-  const columns = columnsOf(kind)
-  const definitions = columns.map(({ cell: _cell, ...definition }): JsonObject => definition)
+  const columns = columnsOfBuiltin(kind.gvr) ?? defaultColumns
   const carried = (object: KubeObject): Json =>
-    include === 'None' ? null : include === 'Object' ? object : metadataOf(object, version)
+    include === 'None' ? null : include === 'Object' ? object : partialMetadata(object, version)
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${version}`,
     metadata,
-    columnDefinitions: withColumns ? definitions : null,
-    rows: objects.map((object) => ({
-      cells: columns.map(({ cell }) => cell(object)),
-      object: carried(object),
-    })),
+    columnDefinitions: withColumns ? columnDefinitions(columns) : null,
+    rows: objects.map((object) => rowOf(columns, object, carried(object))),
   }
 }
 

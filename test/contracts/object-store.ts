@@ -387,6 +387,27 @@ export function objectStoreContract(
     t.strictSame(store.names({ identity: partition.identity, representation: protobuf }, gvr), [])
   })
 
+  promise('all that is stored of a resource is found, whoever was given it', async (t, store) => {
+    const { gvr, partition } = keyOf('a')
+    t.strictSame(store.partitions(gvr), [])
+    await store.put(keyOf('single'), pod, object('single', 3))
+    await replace(store, collection(), head(5), [object('a', 1)])
+    const other = { ...partition, identity: tokenHolder('other') }
+    await replace(store, { ...collection(), partition: other }, head(7), [object('b', 2)])
+    const found = store
+      .partitions(gvr)
+      .map((each) => [
+        each.partition.identity,
+        each.names.map(({ name }) => name),
+        each.collections.map(({ resourceVersion }) => resourceVersion),
+      ])
+    t.strictSame(found, [
+      [partition.identity, ['a', 'single'], ['5']],
+      [other.identity, ['b'], ['7']],
+    ])
+    t.strictSame(store.partitions({ ...gvr, version: 'v2' }), [])
+  })
+
   promise('an object the cloud has not any more is forgotten', async (t, store) => {
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)

@@ -36,6 +36,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   observedVersion: (identity, gvr) => store.observedVersion(identity, gvr),
   isContradicted: (key) => store.isContradicted(key),
   names: (audience, gvr) => store.names(audience, gvr),
+  partitions: (gvr) => store.partitions(gvr),
   collections: (audience, gvr, namespace) => store.collections(audience, gvr, namespace),
   put: async (key, gvk, object) => {
     await gate.pass()

@@ -58,3 +58,9 @@ function withMember(object: JsonObject, name: string, member: Json | undefined):
   if (member !== undefined) return { ...object, [name]: member }
   return Object.fromEntries(Object.entries(object).filter(([other]) => other !== name))
 }
+
+/** A value as people read it: text as it is, nothing for none. */
+export function printed(value: Json | undefined): string {
+  if (typeof value === 'string') return value
+  return value === undefined || value === null ? '' : JSON.stringify(value)
+}

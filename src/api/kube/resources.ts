@@ -28,6 +28,12 @@ export const endpointSlices: GVR = {
   resource: 'endpointslices',
 }
 
+export const customResourceDefinitions: GVR = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  resource: 'customresourcedefinitions',
+}
+
 /** The version that kubelets request since 1.33, with their feature gate on. */
 export const trustBundles: GVR = {
   group: 'certificates.k8s.io',

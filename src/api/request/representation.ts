@@ -121,6 +121,15 @@ function representationOf(
 export const namesObjects = ({ projection, key }: Representation): boolean =>
   projection !== 'table' || !key.endsWith(';None')
 
+/** The version of meta.k8s.io of a Table, and what its rows carry of their objects. */
+export function tableOptionsOf({ key }: Representation): {
+  readonly version: string
+  readonly included: string
+} {
+  const [, , version = 'v1', included = 'Metadata'] = key.split(';')
+  return { version, included }
+}
+
 /** The whole object in an encoding, without a conversion. */
 export const objectRepresentation = (encoding: Encoding): Representation => ({
   encoding,

@@ -10,9 +10,10 @@ import {
   needsTheCloud,
   neverCached,
 } from './offline-reads.ts'
+import { readOnSite, type OnSiteParts } from './on-site-reads.ts'
 import { localWrite, type OfflineWriteParts } from './offline-writes.ts'
 
-export interface OfflineParts extends OfflineWriteParts {
+export interface OfflineParts extends OfflineWriteParts, OnSiteParts {
   /**
    * Answers a watch from what is stored; `undefined`: no stored collection covers it. Throws the
    * StatusError of an API server for invalid options.
@@ -38,9 +39,13 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
   if (exchange.method === 'HEAD') throw neverCached()
   switch (info.verb) {
     case 'get':
-      return localObject(exchange, info, store, parts.overlays)
+      return readOnSite(exchange, info, parts, (asked) =>
+        localObject(asked, info, store, parts.overlays),
+      )
     case 'list':
-      return localList(exchange, info, store, parts.overlays)
+      return readOnSite(exchange, info, parts, (asked) =>
+        localList(asked, info, store, parts.overlays),
+      )
     case 'watch': {
       if (info.name !== undefined) throw neverCached()
       if (beginsWithState(info)) {

@@ -18,20 +18,31 @@ export function withAge(headers: HeaderList, confirmedAt: number): HeaderList {
   return headers.with('Age', String(Math.max(seconds, 0)))
 }
 
+/** Whether the component prints warnings for the person who uses it. */
+export const isForPerson = ({ component }: Pick<Exchange, 'component'>): boolean =>
+  printingWarnings.has(component)
+
 /**
  * Adds `Age`, and for a person a `Warning`, which kubectl prints. The warning has the time and not
  * the age, so that kubectl prints it once for all equally old answers of a command.
  */
 export function withStaleness(
   headers: HeaderList,
-  { component }: Exchange,
+  exchange: Exchange,
   confirmedAt: number,
 ): HeaderList {
-  const aged = withAge(headers, confirmedAt)
-  if (confirmedAt === 0 || !printingWarnings.has(component)) return aged
-  const since = new Date(Math.floor(confirmedAt / 1000) * 1000).toISOString().replace('.000', '')
-  return aged.with(
+  const isMarked = confirmedAt !== 0 && isForPerson(exchange)
+  return isMarked ? withWarning(headers, confirmedAt) : withAge(headers, confirmedAt)
+}
+
+/** Adds `Age` and the `Warning`, which ends with `note`. */
+export function withWarning(headers: HeaderList, confirmedAt: number, note = ''): HeaderList {
+  const since =
+    confirmedAt === 0
+      ? 'for an unknown time'
+      : `since ${new Date(Math.floor(confirmedAt / 1000) * 1000).toISOString().replace('.000', '')}`
+  return withAge(headers, confirmedAt).with(
     'Warning',
-    `299 - "answered from the node's cache: the cloud has not confirmed this since ${since}"`,
+    `299 - "answered from the node's cache: the cloud has not confirmed this ${since}${note}"`,
   )
 }

@@ -66,6 +66,11 @@ export class StatusOverlays {
     return overlaid(encoding, gvk, object, overlay.members)
   }
 
+  /** The object as `show` returns it, for another reader than its writer, which notices nothing. */
+  peek(of: OverlayKey, encoding: Encoding, { gvk, object }: ObjectOfKind): ApiObject {
+    return overlaid(encoding, gvk, object, this.#of(of, object)?.members ?? none)
+  }
+
   /** A list with each object as `show` returns it; `gvk` is the objects' kind. */
   showAll(
     of: Omit<OverlayKey, 'namespace' | 'name'>,

@@ -1,4 +1,4 @@
-import type { Claim, Credential, Incoming, Peer } from '../../http/exchange/exchange.ts'
+import type { Claim, Credential, Exchange, Incoming, Peer } from '../../http/exchange/exchange.ts'
 import { impersonates } from '../../http/exchange/headers.ts'
 import { forbidden, StatusError, unauthorized } from '../../api/kube/status.ts'
 import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
@@ -91,3 +91,17 @@ async function isNode({ peer }: Incoming, rules: AuthenticationRules): Promise<b
  */
 export const isRoot = async (peer: Peer, owners: SocketOwners): Promise<boolean> =>
   (await owners.uid(peer).catch(() => undefined)) === 0
+
+/**
+ * Whether root at this node sent the request: as the node, on loopback, through a socket of root or
+ * with the kubelet's certificate, whose key only root can read. Loopback excludes a machine that
+ * has the certificate, and no right at this node.
+ */
+export async function isRootAtNode(
+  { peer, identity, credential }: Pick<Exchange, 'peer' | 'identity' | 'credential'>,
+  owners: SocketOwners,
+): Promise<boolean> {
+  if (identity !== nodeIdentity || credential !== 'node') return false
+  if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return false
+  return peer.tls ? peer.tls.certificate !== undefined : isRoot(peer, owners)
+}

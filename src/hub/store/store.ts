@@ -48,6 +48,15 @@ export interface StoredCollection {
   readonly resourceVersion: string
 }
 
+/** What a partition holds of a resource, without the objects. */
+export interface StoredPartition {
+  readonly partition: Partition
+  /** The collections that are complete, of any namespace. */
+  readonly collections: readonly StoredCollection[]
+  /** The objects of which a state is stored, in a record of its own or in a collection. */
+  readonly names: readonly { readonly namespace: string; readonly name: string }[]
+}
+
 /** Discovery, OpenAPI or the version: not an API object. */
 export interface DocumentKey {
   readonly identity: Identity
@@ -220,6 +229,8 @@ export interface ObjectStore extends AsyncDisposable {
     partition: Partition,
     gvr: GVR,
   ): readonly { readonly namespace: string; readonly name: string }[]
+  /** What is stored of a resource in one API version, for every identity. */
+  partitions(gvr: GVR): readonly StoredPartition[]
   /** Records an object. An older version than the stored one changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**

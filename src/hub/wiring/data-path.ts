@@ -7,6 +7,7 @@ import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { ChainStateHistory } from '../filter/chain-state-history.ts'
+import { isRootAtNode } from '../identity/caller.ts'
 import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
@@ -48,6 +49,7 @@ interface CloudPathParts {
   readonly access: AccessReviews
   readonly recorded: RecordedComponents
   readonly filters: EnabledFilters
+  readonly owners: SocketOwners
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -108,6 +110,8 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       overlays: new StatusOverlays(),
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: (exchange) => recoveryOf(exchange, cloud),
+      isOnSite: async (exchange) =>
+        cloud.online === false && (await isRootAtNode(exchange, parts.owners)),
     },
     cachers,
     onOutcome: (upstream, outcome, ms) => {

@@ -105,6 +105,22 @@ export class Reads {
          WHERE member.collection = ?1 AND forgotten.scope = ?2 AND below = '' LIMIT 1`,
       ),
       names: prepare(db, 'SELECT namespace, name FROM single WHERE scope = ?'),
+      scopes: prepare(
+        db,
+        'SELECT identity, form FROM scope WHERE api_group = ? AND api_version = ? AND resource = ?',
+      ),
+      allCollections: prepare(
+        db,
+        `SELECT namespace, label_selector, field_selector, version FROM collection
+         WHERE scope = ? AND whole = 1 AND holes = 0`,
+      ),
+      allNames: prepare(
+        db,
+        `SELECT namespace, name FROM single WHERE scope = ?1
+         UNION
+         SELECT member.namespace, name FROM collection JOIN member ON member.collection = collection.id
+         WHERE scope = ?1 AND whole = 1`,
+      ),
       members: prepare(
         db,
         `SELECT ${rowColumns} FROM member
@@ -195,32 +211,45 @@ export class Reads {
   }
 
   /** The objects that have a record of their own. */
-  names(scope: ScopeKey): { namespace: string; name: string }[] {
+  names(scope: ScopeKey): NamedRow[] {
     const id = this.#scope(scope)
-    if (id === undefined) return []
-    return this.#sql.names
-      .all(id)
-      .map(([namespace, name]) => ({ namespace: String(namespace), name: String(name) }))
+    return id === undefined ? [] : this.#sql.names.all(id).map(namedRow)
   }
 
-  /** The complete collections of `namespace` ('' for none) and of all namespaces. */
+  /** The objects that have a record of their own, or are in a collection. */
+  allNames(scope: ScopeKey): NamedRow[] {
+    const id = this.#scope(scope)
+    return id === undefined ? [] : this.#sql.allNames.all(id).map(namedRow)
+  }
+
+  /** The scopes of a resource, of all identities. */
+  scopes(group: string, version: string, resource: string): ScopeKey[] {
+    return this.#sql.scopes
+      .all(group, version, resource)
+      .map(([identity, form]) => [String(identity), String(form), group, version, resource])
+  }
+
+  /**
+   * The complete collections of `namespace` ('' for none) and of all namespaces; for `undefined`
+   * those of every namespace.
+   */
   collections(
     scope: ScopeKey,
-    namespace: string,
+    namespace: string | undefined,
   ): { readonly address: CollectionAddress; readonly version: string }[] {
     const id = this.#scope(scope)
     if (id === undefined) return []
-    return this.#sql.collections
-      .all(id, namespace)
-      .map(([of, labelSelector, fieldSelector, version]) => ({
-        address: {
-          scope,
-          namespace: String(of),
-          labelSelector: String(labelSelector),
-          fieldSelector: String(fieldSelector),
-        },
-        version: String(version),
-      }))
+    const { collections, allCollections } = this.#sql
+    const rows = namespace === undefined ? allCollections.all(id) : collections.all(id, namespace)
+    return rows.map(([of, labelSelector, fieldSelector, version]) => ({
+      address: {
+        scope,
+        namespace: String(of),
+        labelSelector: String(labelSelector),
+        fieldSelector: String(fieldSelector),
+      },
+      version: String(version),
+    }))
   }
 
   members(collection: number): readonly ObjectRow[] {
@@ -375,6 +404,17 @@ export class Reads {
     }
   }
 }
+
+/** A namespace and a name. */
+interface NamedRow {
+  readonly namespace: string
+  readonly name: string
+}
+
+const namedRow = ([namespace, name]: Row): NamedRow => ({
+  namespace: String(namespace),
+  name: String(name),
+})
 
 /** SQLITE_CORRUPT and its extended codes. */
 const isCorruption = (cause: unknown): boolean =>

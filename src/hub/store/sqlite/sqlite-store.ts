@@ -10,6 +10,7 @@ import type {
   CollectionKey,
   DocumentKey,
   StoredCollection,
+  StoredPartition,
   StoredDocument,
   ObjectKey,
   ObjectStore,
@@ -167,6 +168,10 @@ export class SqliteStore implements ObjectStore {
 
   names(partition: Partition, gvr: GVR): readonly { namespace: string; name: string }[] {
     return this.#connection.read((reads) => reads.names(scopeOf(partition, gvr))) ?? []
+  }
+
+  partitions(gvr: GVR): readonly StoredPartition[] {
+    return this.#connection.read((reads) => this.#view.partitions(reads, gvr)) ?? []
   }
 
   document({ identity, url, accept }: DocumentKey): StoredDocument | undefined {

@@ -1,11 +1,14 @@
 import { latest } from '../../../base/clock.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
+import type { Identity } from '../../../api/request/identity.ts'
+import type { RepresentationKey } from '../../../api/request/representation.ts'
 import {
   StoreFailure,
   type Partition,
   type CollectionKey,
   type StoredCollection,
+  type StoredPartition,
   type ObjectKey,
   type StoredList,
   type StoredObject,
@@ -151,8 +154,32 @@ export class View {
     gvr: GVR,
     namespace: string | undefined,
   ): StoredCollection[] {
-    const { collections } = this.#parts
     const found = reads.collections(scopeOf(partition, gvr), namespace ?? '')
+    return this.#served(found, partition, gvr)
+  }
+
+  partitions(reads: Reads, gvr: GVR): StoredPartition[] {
+    return reads.scopes(gvr.group, gvr.version, gvr.resource).map((scope) => {
+      const [identity, representation] = scope
+      const partition = {
+        identity: identity as Identity,
+        representation: representation as RepresentationKey,
+      }
+      return {
+        partition,
+        collections: this.#served(reads.collections(scope, undefined), partition, gvr),
+        names: reads.allNames(scope),
+      }
+    })
+  }
+
+  /** Those of the collections that may be served, and are complete. */
+  #served(
+    found: ReturnType<Reads['collections']>,
+    partition: Partition,
+    gvr: GVR,
+  ): StoredCollection[] {
+    const { collections } = this.#parts
     return found.flatMap(({ address, version }) => {
       if (!collections.serves(address) || collections.hasDamage(address)) return []
       return [{ key: keyOf(partition, gvr, address), resourceVersion: version }]

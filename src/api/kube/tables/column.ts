@@ -1,0 +1,85 @@
+import type { Json, JsonObject } from '../json.ts'
+import { textAt, valueAt } from '../json-at.ts'
+import { ageOf } from './age.ts'
+
+/** One column of a Table, and how a row gets its cell. */
+export interface Column {
+  readonly name: string
+  readonly type: string
+  readonly format: string
+  readonly description: string
+  /** 0: always shown; 1: added by `kubectl get -o wide`. */
+  readonly priority: number
+  readonly cell: (object: JsonObject) => Json
+}
+
+export const none = '<none>'
+export const unset = '<unset>'
+
+export const column = (
+  name: string,
+  cell: Column['cell'],
+  { type = 'string', priority = 0, description = '' } = {},
+): Column => ({
+  name,
+  type,
+  format: name === 'Name' ? 'name' : '',
+  description,
+  priority,
+  cell,
+})
+
+/** A column that `kubectl get -o wide` adds. */
+export const wide = (name: string, cell: Column['cell'], description = ''): Column =>
+  column(name, cell, { priority: 1, description })
+
+export const integer = (name: string, cell: Column['cell']): Column =>
+  column(name, cell, { type: 'integer' })
+
+export const boolean = (name: string, cell: Column['cell']): Column =>
+  column(name, cell, { type: 'boolean' })
+
+/** Reads the text at a path; '' where there is none. */
+export const text =
+  (...path: string[]) =>
+  (object: JsonObject): Json =>
+    textAt(object, ...path)
+
+/** Reads the text at a path; `otherwise` where there is none. */
+export const textOr =
+  (otherwise: string, ...path: string[]) =>
+  (object: JsonObject): Json =>
+    textAt(object, ...path) || otherwise
+
+/** Reads the number at a path; 0 where there is none. */
+export const number =
+  (...path: string[]) =>
+  (object: JsonObject): Json =>
+    valueAt(object, ...path) ?? 0
+
+/** How long ago the time at a path was. */
+const age =
+  (...path: string[]) =>
+  (object: JsonObject): Json =>
+    ageOf(valueAt(object, ...path))
+
+export const nameColumn = column(
+  'Name',
+  // A bookmark has none.
+  text('metadata', 'name'),
+  {
+    description:
+      'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
+  },
+)
+
+export const ageColumn = column('Age', age('metadata', 'creationTimestamp'), {
+  description:
+    'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata',
+})
+
+/** The columns of resources for which API servers have no printer. */
+export const plainColumns: readonly Column[] = [
+  nameColumn,
+  { ...column('Created At', text('metadata', 'creationTimestamp')), type: 'date' },
+]

@@ -1,0 +1,206 @@
+import type { Json, JsonObject } from '../json.ts'
+import { listAt, optionalObjectAt, textAt, valueAt } from '../json-at.ts'
+import { ageOf } from './age.ts'
+import { isConditionTrue } from './cells.ts'
+import { ageColumn, column, nameColumn, none, textOr, wide } from './column.ts'
+
+// As kubernetes pkg/printers/internalversion/printers.go shows a pod.
+
+/** What a row says of the containers of a pod. */
+interface PodSummary {
+  readonly ready: number
+  readonly total: number
+  readonly status: string
+  readonly restarts: number
+  /** When a container last ended to be restarted; '' for never. */
+  readonly restartedAt: string
+}
+
+/** Restarts of containers, and the time of the last one. */
+class Restarts {
+  count = 0
+  last = ''
+
+  add(status: Json): void {
+    this.count += numberIn(status, 'restartCount')
+    const at = textAt(status, 'lastState', 'terminated', 'finishedAt')
+    if (at > this.last) this.last = at
+  }
+}
+
+const numberIn = (value: Json, ...path: string[]): number => Number(valueAt(value, ...path) ?? 0)
+
+const isTerminal = (phase: string): boolean => phase === 'Failed' || phase === 'Succeeded'
+
+function summaryOf(pod: JsonObject): PodSummary {
+  const inits = initSummary(pod)
+  const isPastInit = inits.reason === undefined || isConditionTrue(pod, 'Initialized')
+  const restarts = isPastInit ? inits.sidecarRestarts : inits.restarts
+  let status = inits.reason ?? ownReason(pod)
+  let ready = inits.ready
+  if (isPastInit) {
+    const main = containerSummary(pod, restarts)
+    status = main.reason ?? status
+    ready += main.ready
+    if (status === 'Completed') status = completedReason(pod, main)
+  }
+  return {
+    ready,
+    total: listAt(pod, 'spec', 'containers').length + sidecarsOf(pod).size,
+    status: deletionReason(pod) ?? status,
+    restarts: restarts.count,
+    restartedAt: restarts.last,
+  }
+}
+
+function ownReason(pod: JsonObject): string {
+  const isGated = listAt(pod, 'status', 'conditions').some(
+    (each) => textAt(each, 'type') === 'PodScheduled' && textAt(each, 'reason') === gated,
+  )
+  return isGated ? gated : textAt(pod, 'status', 'reason') || textAt(pod, 'status', 'phase')
+}
+
+const gated = 'SchedulingGated'
+
+/** The names of init containers that go on beside the others. */
+const sidecarsOf = (pod: JsonObject): ReadonlySet<string> =>
+  new Set(
+    listAt(pod, 'spec', 'initContainers')
+      .filter((each) => textAt(each, 'restartPolicy') === 'Always')
+      .map((each) => textAt(each, 'name')),
+  )
+
+interface InitSummary {
+  readonly restarts: Restarts
+  readonly sidecarRestarts: Restarts
+  readonly ready: number
+  /** `undefined`: initialization is over. */
+  readonly reason: string | undefined
+}
+
+function initSummary(pod: JsonObject): InitSummary {
+  const sidecars = sidecarsOf(pod)
+  const [restarts, sidecarRestarts] = [new Restarts(), new Restarts()]
+  let ready = 0
+  for (const [at, status] of listAt(pod, 'status', 'initContainerStatuses').entries()) {
+    const isSidecar = sidecars.has(textAt(status, 'name'))
+    restarts.add(status)
+    if (isSidecar) sidecarRestarts.add(status)
+    const ended = optionalObjectAt(status, 'state', 'terminated')
+    if (ended && numberIn(ended, 'exitCode') === 0) continue
+    if (isSidecar && valueAt(status, 'started') === true) {
+      if (valueAt(status, 'ready') === true) ready += 1
+      continue
+    }
+    const waiting = textAt(status, 'state', 'waiting', 'reason')
+    const of = listAt(pod, 'spec', 'initContainers').length
+    const reason = ended
+      ? endReason(ended)
+      : waiting === '' || waiting === 'PodInitializing'
+        ? `${at}/${of}`
+        : waiting
+    return { restarts, sidecarRestarts, ready, reason: `Init:${reason}` }
+  }
+  return { restarts, sidecarRestarts, ready, reason: undefined }
+}
+
+function endReason(ended: JsonObject): string {
+  const signal = numberIn(ended, 'signal')
+  const code = numberIn(ended, 'exitCode')
+  return textAt(ended, 'reason') || (signal === 0 ? `ExitCode:${code}` : `Signal:${signal}`)
+}
+
+interface ContainerSummary {
+  readonly ready: number
+  /** That of the first container that has one. */
+  readonly reason: string | undefined
+  /** That of the first container that failed. */
+  readonly failure: string | undefined
+}
+
+function containerSummary(pod: JsonObject, restarts: Restarts): ContainerSummary {
+  let ready = 0
+  let reason: string | undefined
+  let failure: string | undefined
+  for (const status of listAt(pod, 'status', 'containerStatuses').toReversed()) {
+    restarts.add(status)
+    const waiting = textAt(status, 'state', 'waiting', 'reason')
+    const ended = optionalObjectAt(status, 'state', 'terminated')
+    if (waiting !== '') reason = waiting
+    else if (ended) {
+      reason = endReason(ended)
+      if (numberIn(ended, 'exitCode') !== 0) failure = reason
+    } else if (valueAt(status, 'ready') === true && valueAt(status, 'state', 'running')) ready += 1
+  }
+  return { ready, reason, failure }
+}
+
+/** The status where a container has completed: what the others do. */
+function completedReason(pod: JsonObject, { ready, failure }: ContainerSummary): string {
+  if (ready > 0 && isConditionTrue(pod, 'Ready')) return 'Running'
+  return failure ?? (ready > 0 ? 'NotReady' : 'Completed')
+}
+
+/** The status of a pod that is being deleted. */
+function deletionReason(pod: JsonObject): string | undefined {
+  if (textAt(pod, 'metadata', 'deletionTimestamp') === '') return undefined
+  if (textAt(pod, 'status', 'reason') === 'NodeLost') return 'Unknown'
+  return isTerminal(textAt(pod, 'status', 'phase')) ? undefined : 'Terminating'
+}
+
+function restartsText(pod: JsonObject): Json {
+  const { restarts, restartedAt } = summaryOf(pod)
+  return restarts === 0 || restartedAt === ''
+    ? String(restarts)
+    : `${restarts} (${ageOf(restartedAt)} ago)`
+}
+
+function gates(pod: JsonObject): Json {
+  const all = listAt(pod, 'spec', 'readinessGates')
+  if (all.length === 0) return none
+  const met = all.filter((gate) => isConditionTrue(pod, textAt(gate, 'conditionType')))
+  return `${met.length}/${all.length}`
+}
+
+const firstIp = (pod: JsonObject): Json =>
+  textAt(listAt(pod, 'status', 'podIPs')[0], 'ip') || textAt(pod, 'status', 'podIP') || none
+
+export const podColumns = [
+  nameColumn,
+  column(
+    'Ready',
+    (pod) => {
+      const { ready, total } = summaryOf(pod)
+      return `${ready}/${total}`
+    },
+    { description: 'The aggregate readiness state of this pod for accepting traffic.' },
+  ),
+  column('Status', (pod) => summaryOf(pod).status, {
+    description: 'The aggregate status of the containers in this pod.',
+  }),
+  column('Restarts', restartsText, {
+    description:
+      'The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.',
+  }),
+  ageColumn,
+  wide(
+    'IP',
+    firstIp,
+    'podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.',
+  ),
+  wide(
+    'Node',
+    textOr(none, 'spec', 'nodeName'),
+    'NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled on a specific node. https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename',
+  ),
+  wide(
+    'Nominated Node',
+    textOr(none, 'status', 'nominatedNodeName'),
+    'nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods. This field does not guarantee that the pod will be scheduled on this node. Scheduler may decide to place the pod elsewhere if other nodes become available sooner. Scheduler may also decide to give the resources on this node to a higher priority pod that is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is scheduled.',
+  ),
+  wide(
+    'Readiness Gates',
+    gates,
+    'If specified, all readiness gates will be evaluated for pod readiness. A pod is ready when all its containers are ready AND all conditions specified in the readiness gates have status equal to "True" More info: https://git.k8s.io/enhancements/keps/sig-network/580-pod-readiness-gates',
+  ),
+]

@@ -1,0 +1,247 @@
+import { listKind, objectKind } from '../../api/codec/list.ts'
+import { goJson } from '../../api/codec/json/write.ts'
+import { jsonOfObject } from '../../api/codec/members.ts'
+import { tableOfRow } from '../../api/codec/object.ts'
+import { apiVersionOf, qualifiedResource, type GVK, type GVR } from '../../api/kube/gvk.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
+import { customResourceDefinitions } from '../../api/kube/resources.ts'
+import { notFound, StatusError } from '../../api/kube/status.ts'
+import { columnsOfBuiltin, type Column } from '../../api/kube/tables/columns.ts'
+import { customColumns, defaultColumns } from '../../api/kube/tables/custom.ts'
+import { columnDefinitions, partialMetadata, rowOf } from '../../api/kube/tables/table.ts'
+import { nodeIdentity, sharedIdentity, type Identity } from '../../api/request/identity.ts'
+import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
+import { tableOptionsOf, type Representation } from '../../api/request/representation.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import type { Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
+import type { HeaderList } from '../../http/exchange/headers.ts'
+import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
+import { selectorsOf } from './keys.ts'
+import {
+  mergedRecord,
+  mergedRecords,
+  versionOf,
+  type MergedRecord,
+  type MergedRecords,
+} from './merged-records.ts'
+import { listReply, objectReply } from './replies.ts'
+import {
+  refuseInvalidVersion,
+  refuseNewerGet,
+  refuseOtherListVersion,
+} from './requested-version.ts'
+import { isForPerson, withWarning } from './staleness.ts'
+import type { StatusOverlays } from './status-overlays.ts'
+
+export interface OnSiteParts {
+  readonly store: ObjectStore
+  readonly overlays: StatusOverlays
+  /** Whether root at this node sent the request, and no API server can be reached. */
+  readonly isOnSite: (exchange: Exchange) => Promise<boolean>
+}
+
+/**
+ * Answers a read of a person who is root at the node and cannot reach the cloud. `exact` answers
+ * from what the same caller has read. Where that has no answer in the caller's preferred
+ * representation, the answer is made from what any component of the node has recorded, with a
+ * `Warning` that says so; where that has none either, `exact` may answer in another representation.
+ */
+export async function readOnSite<R extends ListReply | ObjectReply>(
+  exchange: Exchange,
+  info: ResourceRequest,
+  parts: OnSiteParts,
+  exact: (exchange: Exchange) => R,
+): Promise<ListReply | ObjectReply> {
+  if (!isForPerson(exchange) || !(await parts.isOnSite(exchange))) return exact(exchange)
+  const { representations } = exchange
+  try {
+    return exact({ ...exchange, representations: representations.slice(0, 1) })
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+  const read = info.verb === 'get' ? recordedObject : recordedList
+  for (const representation of representations) {
+    if (representation.encoding !== 'json' || representation.projection === 'metadata') continue
+    const reply = await read(representation, info, parts)
+    if (reply) return reply
+  }
+  return exact(exchange)
+}
+
+/** Not known, or absent as far as the caller's own records show. */
+const isMissing = (error: unknown): boolean =>
+  error instanceof StatusError && (error.status.code === 503 || error.status.code === 404)
+
+async function recordedObject(
+  representation: Representation,
+  info: ResourceRequest,
+  parts: OnSiteParts,
+): Promise<ObjectReply | undefined> {
+  const { gvr, namespace = '', name = '' } = info
+  const record = mergedRecord({ gvr, namespace, name }, parts.store)
+  if (record === 'absent') throw new StatusError(notFound({ ...gvr, name }))
+  const shown = record && jsonOf(record, parts)
+  if (!shown) return undefined
+  const { confirmedVersion, confirmedAt, key } = record
+  refuseNewerGet(info, confirmedVersion)
+  const single = formOf(representation, gvr, parts).single(shown)
+  const reply = objectReply(representation, single)
+  const identities = [key.partition.identity]
+  return { ...reply, headers: withOrigin(reply.headers, { identities, confirmedAt }) }
+}
+
+async function recordedList(
+  representation: Representation,
+  info: ResourceRequest,
+  parts: OnSiteParts,
+): Promise<ListReply | undefined> {
+  const options = listOptionsOf(info.query, false, true)
+  refuseVersionWithContinue(options)
+  const { gvr, namespace } = info
+  const query = { gvr, ...(namespace !== undefined && { namespace }), ...selectorsOf(info) }
+  const merged = await mergedRecords(query, parts.store)
+  const kind = merged && kindOf(merged, parts.store)
+  // Where no collection shows that there is none, emptiness is not known.
+  if (!kind) return undefined
+  const version = versionOf(merged)
+  refuseInvalidVersion(options.resourceVersion, version, 'list')
+  refuseOtherListVersion(options, version)
+  const form = formOf(representation, gvr, parts)
+  const confirmedAt = confirmedAtOf(merged, parts.store)
+  const reply = listReply(representation, {
+    gvk: form.listKind(kind),
+    resourceVersion: version,
+    extra: form.extra,
+    confirmedAt,
+    batches: batchesOf(merged.records, form, parts),
+    isWhole: () => true,
+    [Symbol.dispose]: () => undefined,
+  })
+  const { identities, covering } = merged
+  const headers = withOrigin(reply.headers, { identities, confirmedAt, isPartial: !covering })
+  return { ...reply, headers }
+}
+
+/** The kind of the objects; `undefined` for none where no collection says that there are none. */
+function kindOf({ records, covering }: MergedRecords, store: ObjectStore): GVK | undefined {
+  const [first] = records
+  if (first) return first.gvk
+  // Disposed of unread: only its kind is needed.
+  using list = covering && store.list(covering.key)
+  return list && objectKind(list.gvk)
+}
+
+/** When the least recently confirmed part was confirmed; 0: not known. */
+function confirmedAtOf({ records, covering }: MergedRecords, store: ObjectStore): number {
+  const all = records.map(({ confirmedAt }) => confirmedAt)
+  if (all.length === 0 && covering) return store.confirmedAt(covering.key) ?? 0
+  return all.reduce((a, b) => Math.min(a, b))
+}
+
+/** An object in JSON with its kind, and what its record says of it. */
+interface ShownObject {
+  readonly gvk: GVK
+  readonly object: ApiObject
+  readonly json: JsonObject
+}
+
+/** A record in JSON, with the status that its component has written offline. */
+function jsonOf({ key, encoding }: MergedRecord, parts: OnSiteParts): ShownObject | undefined {
+  const stored = parts.store.get(key)
+  if (typeof stored !== 'object') return undefined
+  const { gvk } = stored
+  const { gvr, namespace, name, partition } = key
+  const of = { identity: partition.identity, gvr, namespace, name }
+  const object = parts.overlays.peek(of, encoding, stored)
+  const json = jsonOfObject(encoding, gvk, object)
+  const bytes = encoding === 'json' ? object.bytes : Buffer.from(goJson(json))
+  const type = { kind: gvk.kind, apiVersion: apiVersionOf(gvk) }
+  return { gvk, object: { ...object, bytes }, json: { ...type, ...json } }
+}
+
+/** Records of one batch. */
+const batchSize = 64
+
+function* batchesOf(
+  records: readonly MergedRecord[],
+  form: Form,
+  parts: OnSiteParts,
+): Generator<readonly ApiObject[]> {
+  for (let at = 0; at < records.length; at += batchSize) {
+    yield records.slice(at, at + batchSize).flatMap((record) => {
+      const shown = jsonOf(record, parts)
+      return shown ? [form.item(shown)] : []
+    })
+  }
+}
+
+/** How a representation shows objects. */
+interface Form {
+  readonly listKind: (object: GVK) => GVK
+  /** As `ListEnd.extra`. */
+  readonly extra: string
+  readonly item: (shown: ShownObject) => ApiObject
+  readonly single: (shown: ShownObject) => ObjectOfKind
+}
+
+const wholeObjects: Form = { listKind, extra: '', item: ({ object }) => object, single: (it) => it }
+
+function formOf(representation: Representation, gvr: GVR, parts: OnSiteParts): Form {
+  if (representation.projection === 'object') return wholeObjects
+  const { version, included } = tableOptionsOf(representation)
+  const columns = columnsOf(gvr, parts)
+  const gvk = { group: 'meta.k8s.io', version, kind: 'Table' }
+  const extra = `"columnDefinitions":${goJson(columnDefinitions(columns))}`
+  const carried = (object: JsonObject): Json =>
+    included === 'None' ? null : included === 'Object' ? object : partialMetadata(object, version)
+  const item = ({ object, json }: ShownObject): ApiObject => ({
+    ...object,
+    bytes: Buffer.from(goJson(rowOf(columns, json, carried(json)))),
+  })
+  const single = (shown: ShownObject): ObjectOfKind => ({
+    gvk,
+    object: tableOfRow(gvk, item(shown), extra),
+  })
+  return { listKind: () => gvk, extra, item, single }
+}
+
+/** Those of a custom resource are in its definition, if any component has read it. */
+function columnsOf(gvr: GVR, parts: OnSiteParts): readonly Column[] {
+  const builtin = columnsOfBuiltin(gvr)
+  if (builtin) return builtin
+  const named = { gvr: customResourceDefinitions, namespace: '', name: qualifiedResource(gvr) }
+  const record = mergedRecord(named, parts.store)
+  const definition = typeof record === 'object' ? jsonOf(record, parts) : undefined
+  return definition ? customColumns(definition.json, gvr.version) : defaultColumns
+}
+
+/** Where an answer comes from. */
+interface Origin {
+  readonly identities: readonly Identity[]
+  readonly confirmedAt: number
+  /** Whether the cluster may have more than the answer. */
+  readonly isPartial?: boolean
+}
+
+/** A person may read every name; a log line may be long. */
+const mostNamed = 5
+
+function withOrigin(headers: HeaderList, origin: Origin): HeaderList {
+  const named = origin.identities.map(nameOf)
+  const others = named.length - mostNamed
+  const who = [...named.slice(0, mostNamed), ...(others > 0 ? [`${others} others`] : [])]
+  const more = origin.isPartial ? '; it is what they have read, and the cluster may have more' : ''
+  const note = `; as recorded for ${who.join(', ')}${more}`
+  return withWarning(headers, origin.confirmedAt, note)
+}
+
+/** A caller as people know it. Its uid and the hash of its token say nothing to them. */
+function nameOf(identity: Identity): string {
+  if (identity === nodeIdentity) return 'the node'
+  if (identity === sharedIdentity) return 'all callers'
+  const [kind, rest = ''] = identity.split(':')
+  if (kind !== 'account') return 'a caller with a token'
+  const [namespace, name] = rest.split('/')
+  return `service account ${namespace}/${name}`
+}
