@@ -81,8 +81,11 @@ export function canonical(address: string): string {
   return [new SocketAddress({ address: plain, family }).address, ...zone].join('%')
 }
 
-/** `::` accepts IPv4 as well, unless its socket is IPv6-only, which the table does not show. */
-function overlap(a: string, b: string): boolean {
+/**
+ * Whether sockets at both addresses are in each other's way. `::` accepts IPv4 as well, unless its
+ * socket is IPv6-only, which the table does not show.
+ */
+export function overlap(a: string, b: string): boolean {
   if (a === b || a === '::' || b === '::') return true
   return (a === '0.0.0.0' || b === '0.0.0.0') && isIPv4(a) && isIPv4(b)
 }

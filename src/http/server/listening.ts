@@ -3,6 +3,7 @@ import { LightAbort, type AbortSignalLike } from '../../base/abort.ts'
 import {
   joinHostPort,
   describeListener,
+  overlap,
   socketsAt,
   type ListenAddress,
 } from '../../base/listening-sockets.ts'
@@ -11,24 +12,29 @@ import {
  * Where a server listens: at an address, or on a socket that another process bound and passed to
  * this one as a file descriptor.
  */
-export type ListenTarget =
-  | {
-      readonly host: string
-      /** 0: any free port, or for an additional address the port of the first. */
-      readonly port: number
-      /** The flag that sets the port. */
-      readonly portFlag?: string
-      /** Skipped where the host has no such address. */
-      readonly ifPresent?: boolean
-    }
-  | { readonly fd: number }
+export type ListenTarget = AddressTarget | { readonly fd: number }
+
+interface AddressTarget {
+  readonly host: string
+  /** 0: any free port, or for an additional address the port of the first. */
+  readonly port: number
+  /** The flag that sets the port. */
+  readonly portFlag?: string
+  /** Skipped where the host has no such address. */
+  readonly ifPresent?: boolean
+}
 
 /** A listening server. */
 export interface BoundServer {
   /** The same at each address. */
   readonly port: number
-  /** In the order of the targets. */
+  /** In the order of the targets; grows with `listenAt`. */
   readonly sockets: readonly BoundSocket[]
+  /**
+   * Listens at another address of this host, on the same port, unless a socket of the server covers
+   * it. Rejects with `CannotListen`.
+   */
+  readonly listenAt: (target: Pick<AddressTarget, 'host' | 'portFlag'>) => Promise<void>
   /**
    * Accepts no more connections at the additional addresses; the caller closes the server itself.
    * Resolves when their connections have closed, which the caller has to bring about.
@@ -85,7 +91,7 @@ function reasonFor(target: ListenTarget, { code, message }: NodeJS.ErrnoExceptio
  * Names the program that has the address, from the kernel's tables: it may want the tokens of the
  * hub's callers.
  */
-function takenMessage({ host, port, portFlag }: Extract<ListenTarget, { host: string }>): string {
+function takenMessage({ host, port, portFlag }: AddressTarget): string {
   const otherPort = portFlag === undefined ? '' : `; ${portFlag} sets another port`
   const [found] = socketsAt({ address: host, port })
   if (!found) {
@@ -142,9 +148,20 @@ export async function bindServer(
       if (closing.aborted) await closed(next)
       else others.push(next)
     }
+    const sockets = all.map((each) => ({ ...socketOf(each), acceptOn, closing }))
     return {
       port,
-      sockets: all.map((each) => ({ ...socketOf(each), acceptOn, closing })),
+      sockets,
+      listenAt: async ({ host, portFlag }) => {
+        if (closing.aborted || sockets.some(({ at }) => overlap(at.address, host))) return
+        const target = { host, port, ...(portFlag !== undefined && { portFlag }) }
+        const next = acceptingFor(server)
+        const failure = await bind(next, target)
+        if (failure) throw new CannotListen(target, failure)
+        if (closing.aborted) return closed(next)
+        others.push(next.on('error', onBroken))
+        sockets.push({ ...socketOf(next), acceptOn, closing })
+      },
       closeAdditional: async () => {
         closing.abort('the server takes no more connections')
         await Promise.all(others.map(closed))

@@ -55,6 +55,41 @@ void t.test('a passed socket is served, and its place kept, whoever bound it', a
   })
 })
 
+void t.test('a server that listens can listen at one more address, on its port', async (t) => {
+  const server = createServer((socket) => socket.end('hello'))
+  const bound = await bindServer(server, [{ host: '127.0.0.1', port: 0 }], ignore)
+  const { port } = bound
+  await bound.listenAt({ host: '127.0.0.2' })
+  await bound.listenAt({ host: '127.0.0.2' })
+  t.strictSame(
+    bound.sockets.map(({ at }) => at),
+    ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, port })),
+    'and once',
+  )
+  t.equal(await text(connect(port, '127.0.0.2')), 'hello')
+  const other = createServer().listen(port, '127.0.0.3')
+  await once(other, 'listening')
+  await t.rejects(bound.listenAt({ host: '127.0.0.3', portFlag: '--proxy-port' }), {
+    code: 'EADDRINUSE',
+    portFlag: '--proxy-port',
+  })
+  t.equal(bound.sockets.length, 2)
+  other.close()
+  const over = bound.closeAdditional()
+  server.close()
+  await over
+  await bound.listenAt({ host: '127.0.0.3' })
+  t.equal(bound.sockets.length, 2, 'and not once it closes')
+})
+
+void t.test('one that listens everywhere needs no other address', async (t) => {
+  const server = createServer()
+  t.teardown(() => server.close())
+  const bound = await bindServer(server, [{ host: '0.0.0.0', port: 0 }], ignore)
+  await bound.listenAt({ host: '127.0.0.2' })
+  t.equal(bound.sockets.length, 1)
+})
+
 void t.test('what is no socket is no place', async (t) => {
   const server = createServer()
   const folder = openSync(import.meta.dirname, 'r')
