@@ -48,6 +48,7 @@ class Hub {
         `--serve-port=${serve}`,
         `--root-dir=${workspace.file('hub')}`,
         '--anonymous-loopback=node',
+        '--enable-dummy-if=false',
       ],
       env: { MALLOC_ARENA_MAX: '1' },
       // Asked for the first answer by who measures.

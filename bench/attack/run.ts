@@ -64,6 +64,7 @@ async function startHub(
         `--serve-port=${opsPort}`,
         `--root-dir=${workspace.file('hub')}`,
         '--cache-max-bytes=64Mi',
+        '--enable-dummy-if=false',
       ),
     ),
     env: { MALLOC_ARENA_MAX: '1' },

@@ -91,6 +91,7 @@ async function startPropagatingHub(
     '--host-network-node',
     '--plain-proxy=false',
     '--host-network-propagation=on',
+    '--enable-dummy-if=false',
     `--proxy-secure-port=${securePort}`,
     `--serve-port=${servePort}`,
     `--root-dir=${root}`,

@@ -47,6 +47,7 @@ export async function startHub(
       `--serve-port=${servePort}`,
       `--root-dir=${workspace.file(name)}`,
       '--anonymous-loopback=node',
+      '--enable-dummy-if=false',
       ...flags,
     ],
     env: { MALLOC_ARENA_MAX: '1', ...env },

@@ -99,6 +99,7 @@ function flags(folder: string, sandbox: Sandbox, user: object): string[] {
     '--heartbeat-interval-seconds=2',
     // The demo rarely runs as root, and its data is made up.
     '--anonymous-loopback=node',
+    '--enable-dummy-if=false',
     '--shutdown-grace-period=1s',
     '--log-level=error',
   ]

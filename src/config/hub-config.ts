@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { GVR } from '../api/kube/gvk.ts'
 import { alwaysShared } from '../api/kube/node-pool.ts'
 import type { CredentialFiles } from './credentials.ts'
+import { dummyInterfaceOf, type DummyInterfaceConfig } from './dummy-interface.ts'
 import { edgeOnlyFilters } from './filter-names.ts'
 import type { LiveValues, StartValues, Values } from './options.ts'
 import type { SocketsByListener } from './passed-sockets.ts'
@@ -35,9 +36,9 @@ export interface StartConfig {
   readonly workingMode: Values['working-mode']
   /** How pods reach the hub. If all are absent or false, they cannot. */
   readonly pods: {
-    /** The address of a dummy interface. */
-    readonly dummyAddress: string | undefined
-    /** `--hub-address`; its port defaults to the secure one. */
+    /** The interface that the hub makes for them. */
+    readonly dummy: DummyInterfaceConfig | undefined
+    /** `--hub-address`, which takes precedence; its port defaults to the secure one. */
     readonly hubAddress: { readonly host: string; readonly port: number } | undefined
     /** Pods share the node's loopback. */
     readonly hostNetworkNode: boolean
@@ -142,7 +143,7 @@ export function startConfigOf(
     storeKey,
     workingMode: values['working-mode'],
     pods: {
-      dummyAddress: values['enable-dummy-if'] === false ? undefined : values['dummy-if-ip'],
+      dummy: dummyInterfaceOf(values),
       hubAddress: hub && { host: hub.host, port: hub.port ?? securePort },
       hostNetworkNode: values['host-network-node'],
     },

@@ -29,6 +29,8 @@ export interface Option<T> {
   readonly defaultShown?: string
   /** A file that must be readable for the configuration to be valid. */
   readonly file?: true
+  /** Other names of the setting. */
+  readonly aliases?: readonly string[]
   /** Never printed. */
   readonly secret?: true
   /** Takes effect while the hub runs, if the file of --config changes. */
@@ -67,6 +69,12 @@ export const notImplementedUnless =
   <T>(fine: (value: T) => boolean, instead: string) =>
   (value: T): string | undefined =>
     fine(value) ? undefined : `${notYet}: ${instead}`
+
+/** The name under which the table has a setting that may be called by an alias. */
+export const nameIn = (options: OptionTable, called: string): string | undefined =>
+  Object.hasOwn(options, called)
+    ? called
+    : Object.keys(options).find((name) => options[name]?.aliases?.includes(called))
 
 /** The environment variable of an option: `NODEHUB_SERVER_ADDR` for `server-addr`. */
 export const variableOf = (name: string): string =>

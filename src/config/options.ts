@@ -227,19 +227,32 @@ export const options = {
     help: 'Whether the hub writes the condition OfflineReady of its Node: would it and its pods come back now without a link?',
     default: false,
   }),
+  'enable-dummy-if': option({
+    type: is.boolean,
+    group: 'Node',
+    help: 'Whether the hub makes a dummy interface for pods, where it may (CAP_NET_ADMIN and the program ip), or uses the one that is there, and also listens at its address, on --proxy-port and --proxy-secure-port (docs/pods-reach-the-hub.md).',
+    default: true,
+  }),
+  'dummy-if-name': option({
+    type: is.orEmpty(is.interfaceName),
+    aliases: ['hub-agent-dummy-if-name'],
+    group: 'Node',
+    help: 'The name of this interface. Also --hub-agent-dummy-if-name.',
+    default: undefined,
+    defaultShown: 'hub-dummy0',
+  }),
   'dummy-if-ip': option({
     type: is.orEmpty(is.dummyAddress),
+    aliases: ['hub-agent-dummy-if-ip'],
     group: 'Node',
-    help: 'Address of the interface at which pods reach the hub.',
+    help: 'Its address, IPv6 or link-local IPv4. Also --hub-agent-dummy-if-ip.',
     default: undefined,
-    warningFor: notImplemented(
-      'the hub neither makes such an interface nor listens there; --hub-address says where pods reach it',
-    ),
+    defaultShown: '169.254.2.1, or fd00::2:1 where --node-ip is IPv6',
   }),
   'hub-address': option({
     type: is.optional(is.hostAndPort),
     group: 'Node',
-    help: 'Where pods reach the hub over TLS: --bind-proxy-address, or a proxy before it. The filters masterservice, serviceenvupdater and forwardkubesvctraffic direct them there while the hub answers there with a certificate that pods trust (docs/filters.md); otherwise they do nothing. The default port is --proxy-secure-port.',
+    help: 'Where pods reach the hub over TLS, instead of the dummy interface: --bind-proxy-address, or a proxy before it. The filters masterservice, serviceenvupdater and forwardkubesvctraffic direct them there while the hub answers there with a certificate that pods trust (docs/filters.md); otherwise they do nothing. The default port is --proxy-secure-port.',
     default: undefined,
   }),
   'root-dir': option({

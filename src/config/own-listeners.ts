@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { canonical } from '../base/listening-sockets.ts'
+import { dummyInterfaceOf } from './dummy-interface.ts'
 import type { Values } from './options.ts'
 import { addressesOf } from './passed-sockets.ts'
 
@@ -29,7 +30,8 @@ function ownListener(
 ): string | undefined {
   const host = hostOf(server)
   const port = portOf(server)
-  const { 'hub-address': hub, 'dummy-if-ip': dummy } = values
+  const { 'hub-address': hub } = values
+  const dummy = dummyInterfaceOf(values)?.address
   const proxies = ['proxy-port', 'proxy-secure-port'] as const
   const secure = values['proxy-secure-port']
   if (hub?.host.toLowerCase() === host && (hub.port ?? secure) === port) return '--hub-address'

@@ -1,4 +1,5 @@
 import { canonical, type ListenAddress } from '../base/listening-sockets.ts'
+import { dummyInterfaceOf } from './dummy-interface.ts'
 import type { Values } from './options.ts'
 
 /** A socket that the parent process opened for this one (sd_listen_fds(3)). */
@@ -27,17 +28,19 @@ export type SocketsByListener = Readonly<Partial<Record<ListenerName, readonly L
 /** A configured listener. */
 interface ConfiguredListener extends ListenAddress {
   readonly name: ListenerName
+  /** Where it listens besides, once there is such an address. */
+  readonly besides?: string | undefined
 }
 
-const listeners = (values: Values): readonly ConfiguredListener[] => [
-  { name: 'proxy', address: values['bind-proxy-address'], port: values['proxy-port'] },
-  {
-    name: 'proxy-secure',
-    address: values['bind-proxy-address'],
-    port: values['proxy-secure-port'],
-  },
-  { name: 'ops', address: values['bind-address'], port: values['serve-port'] },
-]
+function listeners(values: Values): readonly ConfiguredListener[] {
+  const { 'bind-proxy-address': address, 'proxy-port': port, 'proxy-secure-port': secure } = values
+  const besides = dummyInterfaceOf(values)?.address
+  return [
+    { name: 'proxy', address, port, besides },
+    { name: 'proxy-secure', address, port: secure, besides },
+    { name: 'ops', address: values['bind-address'], port: values['serve-port'] },
+  ]
+}
 
 /**
  * The addresses of a listener that is configured for `address`, itself first. On loopback those of
@@ -98,8 +101,12 @@ export function assignSockets(passed: readonly PassedSocket[], values: Values): 
 }
 
 /** Whether `at` is an address of a listener that is configured for `configured`. */
-export const isAddressOf = (configured: ListenAddress, at: ListenAddress): boolean =>
-  at.port === configured.port && addressesOf(configured.address).includes(canonical(at.address))
+export const isAddressOf = (
+  { address, port, besides }: Omit<ConfiguredListener, 'name'>,
+  at: ListenAddress,
+): boolean =>
+  at.port === port &&
+  (canonical(at.address) === besides || addressesOf(address).includes(canonical(at.address)))
 
 function shown({ fd, name, at }: PassedSocket): string {
   const called = name === '' ? '' : `${JSON.stringify(name)} `

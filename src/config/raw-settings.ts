@@ -1,5 +1,5 @@
 import { parse } from 'yaml'
-import { variableOf, type OptionTable } from './option.ts'
+import { nameIn, variableOf, type OptionTable } from './option.ts'
 import { didYouMean } from './suggestion.ts'
 
 /** The text of a setting, and its origin in an operator's words (`--serve-port`). */
@@ -26,23 +26,24 @@ export function settingsFromFlags(argv: readonly string[], options: OptionTable)
   const words = argv.values()
   for (const word of words) {
     const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(word.replace(/^-v(?=\d)/, '--v='))
-    const name = match?.[1]?.replaceAll('_', '-')
-    if (name === undefined || (!word.startsWith('--') && name !== 'v')) {
+    const called = match?.[1]?.replaceAll('_', '-')
+    if (called === undefined || (!word.startsWith('--') && called !== 'v')) {
       mistakes.push(`${JSON.stringify(word)} is not a flag`)
       continue
     }
-    const option = Object.hasOwn(options, name) ? options[name] : undefined
-    if (option === undefined) {
-      mistakes.push(`--${name} is not known${didYouMean(name, Object.keys(options), '--')}`)
+    const name = nameIn(options, called)
+    const option = name === undefined ? undefined : options[name]
+    if (name === undefined || option === undefined) {
+      mistakes.push(`--${called} is not known${didYouMean(called, Object.keys(options), '--')}`)
       continue
     }
     const text = match?.[2] ?? option.type.bare ?? words.next().value
-    if (text === undefined) mistakes.push(`--${name} needs a value`)
+    if (text === undefined) mistakes.push(`--${called} needs a value`)
     else {
       const before = option.type.adds ? settings.get(name)?.text : undefined
       settings.set(name, {
         text: before === undefined ? text : `${before},${text}`,
-        origin: `--${name}`,
+        origin: `--${called}`,
       })
     }
   }
@@ -65,8 +66,11 @@ export function settingsFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   options: OptionTable,
 ): RawSettings {
-  const names = Object.keys(options)
-  const nameOf = new Map(names.map((name) => [variableOf(name).slice(prefix.length), name]))
+  const nameOf = new Map(
+    Object.entries(options).flatMap(([name, { aliases = [] }]) =>
+      [name, ...aliases].map((called) => [variableOf(called).slice(prefix.length), name]),
+    ),
+  )
   const settings = new Map<string, RawSetting>()
   const notes: string[] = []
   for (const [variable, text] of Object.entries(env)) {
@@ -87,14 +91,14 @@ export function settingsFromFile(path: string, content: string, options: OptionT
   const wrong = (what: string): number => mistakes.push(`${path}: ${what}`)
   const document = parsed(content, (cause) => wrong(cause))
   for (const [key, value] of document) {
-    if (!Object.hasOwn(options, key))
-      wrong(`${key} is not known${didYouMean(key, Object.keys(options))}`)
+    const name = nameIn(options, key)
+    if (name === undefined) wrong(`${key} is not known${didYouMean(key, Object.keys(options))}`)
     else if (key === 'config' || key === 'version') wrong(`${key} has no place in the file itself`)
     else {
       const text = textOf(value)
       if (text === undefined)
         wrong(`${key} must be a text, a number, true, false or a list of these`)
-      else settings.set(key, { text, origin: `${path}: ${key}` })
+      else settings.set(name, { text, origin: `${path}: ${key}` })
     }
   }
   return { settings, mistakes, notes: [] }

@@ -249,6 +249,15 @@ export const resource: ValueType<GVR> = {
   },
 }
 
+/** The name of a network interface, as the kernel takes it, and no flag of a command. */
+export const interfaceName: ValueType<string> = {
+  placeholder: 'NAME',
+  parse: (text) =>
+    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/.test(text)
+      ? { value: text }
+      : wrong('is not the name of an interface: up to 15 letters, digits, dots, dashes'),
+}
+
 /**
  * The address of a dummy interface: IPv6, or link-local IPv4 except 169.254.31.0/24 and
  * 169.254.1.1, which node agents of clouds and Calico use (yurthub's rule).

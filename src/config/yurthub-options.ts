@@ -29,7 +29,6 @@ const list = (help: string, remark: () => string): Option<readonly string[]> =>
   option({ type: is.listOf(is.text('TEXT')), group, help, default: [], warningFor: remark })
 
 const noBootstrap = notImplemented('the hub asks for no certificates of its own')
-const noDummy = notImplemented('the hub makes no interface; --hub-address says where pods reach it')
 const gone = (what: string) => (): string => `has no effect here: ${what}`
 const noCoordinator = gone('there is no pool coordinator, as in yurthub since 1.7')
 const noElection = gone('hubs elect no leader, as in yurthub since 1.7')
@@ -60,8 +59,6 @@ export const yurthubOptions = {
     defaultShown: '40s',
     warningFor: notImplemented("the kubelet's own lease renewals are passed on"),
   }),
-  'enable-dummy-if': boolean('Makes the dummy interface.', noDummy),
-  'dummy-if-name': text('Name of the dummy interface.', noDummy),
   'enable-iptables': boolean(
     'Rules for the dummy interface.',
     gone('the hub writes no such rules'),

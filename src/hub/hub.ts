@@ -21,6 +21,7 @@ import {
 import { clientPath, cloudPath } from './wiring/data-path.ts'
 import { EnabledFilters } from './wiring/filters.ts'
 import { filtersOfModules, followModules } from './wiring/filter-modules.ts'
+import { DummyInterface } from './wiring/dummy-interface.ts'
 import { ReachableAddress } from './wiring/hub-address.ts'
 import { gaugesOnRead, showConfigRead, showListening } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
@@ -56,7 +57,7 @@ export interface Hub extends AsyncDisposable {
   /** The port of the TLS proxy. */
   readonly proxySecurePort: number
   readonly opsPort: number
-  /** The listening sockets, for the successor process. */
+  /** The listening sockets, for the successor process; the dummy interface adds some. */
   readonly sockets: readonly OpenSocket[]
   readonly metrics: HubMetrics
   /** `undefined` until the first probes have decided. */
@@ -268,6 +269,7 @@ export async function startHub(
       ...configMap.verboseLines(),
       ...inputs.verboseLines(),
       boot.verboseLine(),
+      ...(dummy ? [dummy.verboseLine()] : []),
       hubAddress.verboseLine(),
     ],
     inspections: {
@@ -278,6 +280,16 @@ export async function startHub(
       logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
   })
   unshared.defer(() => ops.close(0))
+  // It goes after the proxies.
+  const dummy =
+    config.pods.dummy &&
+    parts.use(
+      new DummyInterface(config.pods.dummy, {
+        rootDir: config.rootDir,
+        settled: (why) => hubAddress.dummySettled(why),
+        log,
+      }),
+    )
   const proxies = parts.use(await openProxies(config, live, { handler, serving, metrics, log }))
   hubAddress.listening(proxies.secure.port)
   unshared.defer(() => proxies.settle())
@@ -287,15 +299,23 @@ export async function startHub(
   const release = (): Promise<void> => (released ??= held.disposeAsync())
   parts.defer(release)
 
-  const sockets = [...socketsOf('ops', ops), ...proxies.sockets]
-  showListening(sockets, { metrics, health, log })
+  const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]
+  const showSockets = (): void => showListening(sockets(), { metrics, health, log })
+  showSockets()
+  dummy?.open(async (address) => {
+    const { length } = sockets()
+    await proxies.listenAt(address)
+    if (sockets().length > length) showSockets()
+  })
   const running = parts.move()
   const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
   return {
     proxyPort: proxies.plain.port,
     proxySecurePort: proxies.secure.port,
     opsPort: ops.port,
-    sockets,
+    get sockets() {
+      return sockets()
+    },
     metrics,
     online: () => cloud.online,
     reconfigure: (next, read) => {
@@ -319,7 +339,10 @@ export async function startHub(
       metrics.configReloads.add({ result: 'failure' })
       showConfigRead(metrics, false)
     },
-    release,
+    release: () => {
+      dummy?.keep()
+      return release()
+    },
     closed,
     [Symbol.asyncDispose]: () => running.disposeAsync().finally(onClosed),
   }

@@ -248,7 +248,7 @@ export const metricTable = {
   hubAddressReachable: {
     name: 'nodehub_hub_address_reachable',
     type: 'gauge',
-    help: 'Whether pods are led to the hub (1): it answers at --hub-address, with a certificate that they trust. Else (0) masterservice, serviceenvupdater and forwardkubesvctraffic do nothing.',
+    help: 'Whether pods are led to the hub (1): it answers at --hub-address, or at the dummy interface, with a certificate that they trust. Else (0) masterservice, serviceenvupdater and forwardkubesvctraffic do nothing.',
     labels: [],
   },
   filterErrors: {

@@ -224,15 +224,29 @@ void t.test('an address of an API server is scheme, host and port', async (t) =>
 })
 
 void t.test('a dummy interface stands where yurthub lets it stand', async (t) => {
-  t.equal(right(['--dummy-if-ip=169.254.2.1']).config.pods.dummyAddress, '169.254.2.1')
-  t.equal(right(['--dummy-if-ip=fd00::2:1']).config.pods.dummyAddress, 'fd00::2:1')
-  t.equal(
-    right(['--dummy-if-ip=169.254.2.1', '--enable-dummy-if=false']).config.pods.dummyAddress,
-    undefined,
-  )
+  const dummy = (...argv: readonly string[]) => right(argv).config.pods.dummy
+  t.strictSame(dummy(), { name: 'hub-dummy0', address: '169.254.2.1' })
+  t.strictSame(dummy('--node-ip=fd00::7'), { name: 'hub-dummy0', address: 'fd00::2:1' })
+  t.strictSame(dummy('--dummy-if-ip=169.254.2.9', '--dummy-if-name=pods0'), {
+    name: 'pods0',
+    address: '169.254.2.9',
+  })
+  t.match(dummy('--dummy-if-ip=fd00:0::2:1'), { address: 'fd00::2:1' })
+  t.equal(dummy('--dummy-if-ip=169.254.2.1', '--enable-dummy-if=false'), undefined)
+  for (const name of ['-x', 'sixteen-letters-', 'a/b', 'a b']) {
+    t.match(wrong([`--dummy-if-name=${name}`]), [/--dummy-if-name.* is not the name of an/], name)
+  }
   for (const ip of ['10.0.0.1', '169.254.31.7', '169.254.1.1', 'dummy']) {
     t.match(wrong([`--dummy-if-ip=${ip}`]), [/--dummy-if-ip/], ip)
   }
+})
+
+void t.test('a setting may be called by its other name', async (t) => {
+  const expected = { config: { pods: { dummy: { name: 'pods0' } } } }
+  t.match(read(['--server-addr=https://a', '--hub-agent-dummy-if-name=pods0']), expected)
+  const env = { NODEHUB_HUB_AGENT_DUMMY_IF_NAME: 'pods0' }
+  t.match(read(['--server-addr=https://a'], { env }), expected)
+  t.match(wrong(['--hub-agent-dummy-if-name=a/b']), [/^--hub-agent-dummy-if-name: "a\/b" is not/])
 })
 
 void t.test('the address pods are told has the secure port unless it has its own', async (t) => {

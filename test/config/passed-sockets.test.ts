@@ -70,6 +70,18 @@ void t.test('the plain port has its socket where it refuses every caller, too', 
   t.strictSame(fds([{ fd: 3, name: '', at: at(10261) }], '--plain-proxy=false'), { proxy: [3] })
 })
 
+void t.test('a socket at the dummy interface is of the proxy with its port', async (t) => {
+  const passed = [
+    { fd: 3, name: '', at: at(10261) },
+    { fd: 4, name: '', at: at(10261, '169.254.2.1') },
+    { fd: 5, name: 'proxy-secure', at: at(10268, '169.254.2.1') },
+  ]
+  t.strictSame(fds(passed), { proxy: [3, 4], 'proxy-secure': [5] })
+  t.match(read([{ fd: 3, name: '', at: at(10267, '169.254.2.1') }]), {
+    mistakes: [/belongs to no listener/],
+  })
+})
+
 void t.test('a socket that belongs to no listener is a mistake', async (t) => {
   const wrong = (socket: PassedSocket): unknown => read([socket])
   t.match(wrong({ fd: 3, name: 'nodehub.socket', at: at(10261, '0.0.0.0') }), {

@@ -32,6 +32,8 @@ export const hubFlags = (
   ...(flags.some((flag) => flag.startsWith('--config=')) ? [] : [`--node-name=${nodeName}`]),
   `--root-dir=${join(rootDir, 'state')}`,
   '--anonymous-loopback=node',
+  // The interface would be one for all hubs of this machine.
+  '--enable-dummy-if=false',
   ...flags,
 ]
 

@@ -51,7 +51,7 @@ export async function reachable(t: Teardown) {
     ],
     config: {
       pods: {
-        dummyAddress: undefined,
+        dummy: undefined,
         hubAddress: { host: reachableHost, port: 0 },
         hostNetworkNode: true,
       },

@@ -10,7 +10,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import { isLoopback } from '../../api/request/host-check.ts'
 
 interface HubAddressParts {
-  readonly pods: Pick<StartConfig['pods'], 'hubAddress' | 'hostNetworkNode'>
+  readonly pods: StartConfig['pods']
   /** PEM: the current certificate of the TLS proxy, followed by its chain. */
   readonly certificate: () => string
   /** PEM: the cluster's certificate authorities, as in `kube-root-ca.crt`; `undefined`: unknown. */
@@ -38,11 +38,11 @@ type ProbeOutcome =
   { readonly kind: 'reached' } | { readonly kind: 'refused' | 'silent'; readonly why: string }
 
 /**
- * Whether pods can be directed to the hub: at the configured address this hub answers with a
- * certificate that pods trust. Pods have the cluster's certificate authorities and no others, so
- * that the certificate has to chain to those and to name that address; and on loopback pods reach
- * themselves, unless they share the node's network. It is probed again when a certificate changes,
- * and periodically.
+ * Whether pods can be directed to the hub: at --hub-address, or else at the dummy interface, this
+ * hub answers with a certificate that pods trust. Pods have the cluster's certificate authorities
+ * and no others, so that the certificate has to chain to those and to name that address; and on
+ * loopback pods reach themselves, unless they share the node's network. It is probed again when a
+ * certificate changes, and periodically.
  */
 export class ReachableAddress implements Disposable {
   readonly #parts: HubAddressParts
@@ -50,6 +50,8 @@ export class ReachableAddress implements Disposable {
   #isProbed = false
   /** `undefined` until the TLS proxy listens. */
   #securePort: number | undefined
+  /** Of the dummy interface, once it was made or not; `why` is what prevents its use. */
+  #dummy: { readonly why: string | undefined } | undefined
   #address: HubAddress | null = null
   /**
    * Why pods are not directed to the hub, or would not be if the last failures were not tolerated.
@@ -79,14 +81,20 @@ export class ReachableAddress implements Disposable {
     void this.probe()
   }
 
+  /** To be called when the hub listens at the dummy interface, or with the reason why not. */
+  dummySettled(why: string | undefined): void {
+    this.#dummy = { why }
+    void this.probe()
+  }
+
   /**
-   * Probes now, and once more after a running probe; resolves when that is done. Before the TLS
-   * proxy listens it does nothing.
+   * Probes now, and once more after a running probe; resolves when that is done. It does nothing
+   * before the TLS proxy listens, at the dummy interface if pods use that.
    */
   async probe(): Promise<void> {
-    if (this.#securePort === undefined) return
+    if (this.#securePort === undefined || this.#awaitsDummy) return
     this.#again = true
-    this.#probing ??= this.#probeUntilCurrent().finally(() => (this.#probing = undefined))
+    this.#probing ??= this.#probeUntilCurrent()
     await this.#probing
   }
 
@@ -103,6 +111,8 @@ export class ReachableAddress implements Disposable {
       const finding = await this.#probeTwiceAtFirst()
       if (!this.#closed && !this.#again) this.#settle(finding)
     }
+    // At once: who asks for a probe from now on is not to wait for this one.
+    this.#probing = undefined
     if (this.#closed) return
     this.#timer = after(this.#why === undefined ? againMs : brokenAgainMs, () => void this.probe())
   }
@@ -140,17 +150,26 @@ export class ReachableAddress implements Disposable {
   /** Why no probe is needed; `undefined`: one is. */
   #refusal(): string | undefined {
     const configured = this.#configured()
-    const { hostNetworkNode } = this.#parts.pods
-    if (!configured) return 'there is no --hub-address'
+    const { hubAddress, dummy, hostNetworkNode } = this.#parts.pods
+    if (!hubAddress && !dummy) return 'there is no --hub-address, and no dummy interface'
     if (this.#parts.ca() === undefined)
       return 'the credentials of the hub name no authority of the cluster'
+    if (!configured) return this.#dummy?.why
     return isLoopback(configured.host) && !hostNetworkNode ? onLoopback(configured).why : undefined
+  }
+
+  get #awaitsDummy(): boolean {
+    const { hubAddress, dummy } = this.#parts.pods
+    return !hubAddress && dummy !== undefined && this.#dummy === undefined
   }
 
   /** A port of 0 means the port of the TLS proxy. */
   #configured(): HubAddress | undefined {
-    const { hubAddress } = this.#parts.pods
-    return hubAddress && { host: hubAddress.host, port: hubAddress.port || (this.#securePort ?? 0) }
+    const { hubAddress, dummy } = this.#parts.pods
+    const isDummyUsable = this.#dummy !== undefined && this.#dummy.why === undefined
+    const used =
+      hubAddress ?? (dummy && isDummyUsable ? { host: dummy.address, port: 0 } : undefined)
+    return used && { host: used.host, port: used.port || (this.#securePort ?? 0) }
   }
 
   #settle(finding: ProbeOutcome): void {

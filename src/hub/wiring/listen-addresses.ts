@@ -6,17 +6,19 @@ import type { ListenTarget } from '../../http/server/listening.ts'
 /**
  * The addresses of a listener: the sockets that were passed for it, and those of its configured
  * addresses that have no passed socket. If sockets were bound to other addresses than the
- * configured ones, only these are served.
+ * configured ones, only these are served. At the dummy interface the hub listens later
+ * (`DummyInterface`), but for the socket of a predecessor.
  */
 export function listenAddresses(
   config: StartConfig,
   listener: ListenerName,
 ): readonly ListenTarget[] {
   const { address, port, portFlag } = configured(config, listener)
+  const besides = listener === 'ops' ? undefined : config.pods.dummy?.address
   const passed = config.sockets[listener] ?? []
   // The address of the other IP family is optional: a host may lack that family.
   const own = addressesOf(address).map((host, i) => ({ host, port, portFlag, ifPresent: i > 0 }))
-  const elsewhere = passed.some(({ at }) => !isAddressOf({ address, port }, at))
+  const elsewhere = passed.some(({ at }) => !isAddressOf({ address, port, besides }, at))
   const held = new Set(passed.map(({ at }) => canonical(at.address)))
   const missing = elsewhere ? [] : own.filter(({ host }) => !held.has(host))
   return [...passed.map(({ fd }) => ({ fd })), ...missing]

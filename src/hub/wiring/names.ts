@@ -2,7 +2,7 @@ import type { StartConfig } from '../../config/hub-config.ts'
 
 /** The names and addresses besides loopback's under which the node's programs may call the hub. */
 export function ownHosts({ proxy, ops, pods, nodeName }: StartConfig): ReadonlySet<string> {
-  const names = [proxy.address, ops.address, pods.dummyAddress, pods.hubAddress?.host, nodeName]
+  const names = [proxy.address, ops.address, pods.dummy?.address, pods.hubAddress?.host, nodeName]
   return new Set(names.flatMap((name) => (name === undefined ? [] : [name.toLowerCase()])))
 }
 

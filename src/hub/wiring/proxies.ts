@@ -46,6 +46,8 @@ interface Proxies extends AsyncDisposable {
   readonly plain: Listener
   readonly secure: Listener
   readonly sockets: readonly OpenSocket[]
+  /** Both listen at another address as well. Rejects with `CannotListen`. */
+  listenAt(host: string): Promise<void>
   /**
    * Begins to dispose; resolves when only tunnels and long-running answers are still open, which
    * need no other part of the hub.
@@ -98,7 +100,13 @@ export async function openProxies(
   return {
     plain,
     secure,
-    sockets: [...socketsOf('proxy', plain), ...socketsOf('proxy-secure', secure)],
+    get sockets() {
+      return [...socketsOf('proxy', plain), ...socketsOf('proxy-secure', secure)]
+    },
+    listenAt: async (host) => {
+      await plain.listenAt({ host, portFlag: '--proxy-port' })
+      await secure.listenAt({ host, portFlag: '--proxy-secure-port' })
+    },
     settle: () => stop('drain'),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }

@@ -30,7 +30,7 @@ class Listening {
   shown = right
   ca: string | undefined = cluster.certificate
   pods = {
-    dummyAddress: undefined,
+    dummy: undefined as { name: string; address: string } | undefined,
     hubAddress: { host: '127.0.0.1', port: 0 } as HubAddress | undefined,
     hostNetworkNode: true,
   }
@@ -52,11 +52,15 @@ class Listening {
     t.teardown(() => this.address[Symbol.dispose]())
   }
 
-  async open(): Promise<this> {
+  async listening(): Promise<void> {
     this.#server.listen(this.#port, '127.0.0.1')
     await once(this.#server, 'listening')
     this.#port = (this.#server.address() as AddressInfo).port
     this.address.listening(this.#port)
+  }
+
+  async open(): Promise<this> {
+    await this.listening()
     await this.address.firstProbe
     return this
   }
@@ -110,6 +114,31 @@ void t.test('what can be told without a look keeps nobody waiting', async (t) =>
     t.match(hub.lines, [why], 'it is logged')
     t.match(hub.lines, [/masterservice, serviceenvupdater and forwardkubesvctraffic do nothing/])
   }
+})
+
+void t.test('the dummy interface is judged once it is there, or is not', async (t) => {
+  const dummy = { name: 'hub-dummy0', address: '127.0.0.1' }
+  const changes = (hub: Listening): void => {
+    hub.pods.hubAddress = undefined
+    hub.pods.dummy = dummy
+  }
+  const hub = new Listening(t, changes)
+  await hub.listening()
+  t.strictSame(hub.told, [], 'nothing is told before')
+  t.ok(hub.address.firstProbe, 'and who needs it waits')
+  hub.address.dummySettled(undefined)
+  await hub.address.firstProbe
+  t.strictSame(hub.told, [hub.here])
+  hub.address.dummySettled('it is gone')
+  await hub.address.probe()
+  t.strictSame(hub.told.at(-1), null)
+  t.match(hub.address.verboseLine(), /pods are not led to the hub: it is gone/)
+  const failed = new Listening(t, changes)
+  await failed.listening()
+  failed.address.dummySettled('it cannot be made')
+  await failed.address.firstProbe
+  t.strictSame(failed.told, [null])
+  t.match(failed.lines, [/it cannot be made/])
 })
 
 void t.test('certificates that pods would not take', async (t) => {

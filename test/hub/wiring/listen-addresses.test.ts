@@ -30,6 +30,11 @@ void t.test('what was not passed of a listener’s addresses it opens itself', a
   t.strictSame(placesWith(10261, both), [{ fd: 3 }, { fd: 4 }])
 })
 
+void t.test('beside one at the dummy interface it opens all others', async (t) => {
+  const at = { address: '169.254.2.1', port: 10261 }
+  t.strictSame(placesWith(10261, [{ fd: 3, at }]), [{ fd: 3 }, ipv4, ipv6])
+})
+
 void t.test('beside sockets that were bound elsewhere it opens none', async (t) => {
   const elsewhere = [{ fd: 3, at: { address: '127.0.0.1', port: 1 } }]
   t.strictSame(placesWith(10261, elsewhere), [{ fd: 3 }])

@@ -52,6 +52,7 @@ export async function startHubProcess(
     `--serve-port=${servePort}`,
     `--root-dir=${workspace.file('hub')}`,
     '--heartbeat-interval-seconds=1',
+    '--enable-dummy-if=false',
     ...flags,
   )
   const daemon = new Daemon(workspace, 'hub', {

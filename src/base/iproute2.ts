@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process'
+import { isIPv6 } from 'node:net'
+
+/** How long `ip` may take: it only sends messages to the kernel, but a node that boots is busy. */
+const longestMs = 15_000
+
+/** Hundreds of interfaces of pods, with all details. */
+const mostBytes = 16 * 1024 * 1024
+
+/** A network interface cannot be made or used. The message is the reason, for the operator. */
+export class InterfaceFault extends Error {
+  readonly code = 'INTERFACE_FAULT'
+}
+
+/** A network interface, as `ip` shows it. */
+export interface NetworkInterface {
+  readonly name: string
+  /** `dummy`, `bridge`, `veth`; absent for a device. */
+  readonly kind: string | undefined
+  /** A note for operators, which the kernel keeps with the interface. */
+  readonly alias: string | undefined
+  readonly isUp: boolean
+  readonly addresses: readonly string[]
+}
+
+/** The interfaces of this network namespace. Rejects with `InterfaceFault`. */
+export async function networkInterfaces(): Promise<readonly NetworkInterface[]> {
+  const text = await ip('-json', '-details', 'address', 'show')
+  try {
+    return (JSON.parse(text) as readonly ShownInterface[]).map((shown) => ({
+      name: shown.ifname,
+      kind: shown.linkinfo?.info_kind,
+      alias: shown.ifalias,
+      isUp: shown.flags?.includes('UP') === true,
+      addresses: (shown.addr_info ?? []).flatMap(({ local }) => local ?? []),
+    }))
+  } catch (cause) {
+    throw new InterfaceFault('`ip -json address show` prints no JSON', { cause })
+  }
+}
+
+/** The members that are used of what `ip -json -details address show` prints. */
+interface ShownInterface {
+  readonly ifname: string
+  readonly ifalias?: string
+  readonly flags?: readonly string[]
+  readonly linkinfo?: { readonly info_kind?: string }
+  readonly addr_info?: readonly { readonly local?: string }[]
+}
+
+/** Adds a dummy interface without an address. */
+export async function addDummy(name: string): Promise<void> {
+  await ip('link', 'add', 'dev', name, 'type', 'dummy')
+}
+
+/** Brings an interface up. */
+export async function setUp(name: string): Promise<void> {
+  await ip('link', 'set', 'dev', name, 'up')
+}
+
+export async function setAlias(name: string, alias: string): Promise<void> {
+  await ip('link', 'set', 'dev', name, 'alias', alias)
+}
+
+/**
+ * Adds the one address. An IPv4 address has the scope `link`, so that the kernel never chooses it
+ * as the source of what the node sends elsewhere. An IPv6 address can be used at once, as nobody on
+ * a dummy interface could have the same.
+ */
+export async function addAddress(name: string, address: string): Promise<void> {
+  const [bits, ...more] = isIPv6(address) ? ['128', 'nodad'] : ['32', 'scope', 'link']
+  await ip('address', 'add', `${address}/${bits}`, 'dev', name, ...more)
+}
+
+export async function deleteInterface(name: string): Promise<void> {
+  await ip('link', 'delete', 'dev', name)
+}
+
+/** What `ip` prints. */
+function ip(...args: readonly string[]): Promise<string> {
+  const options = { timeout: longestMs, killSignal: 'SIGKILL', maxBuffer: mostBytes } as const
+  return new Promise((resolve, reject) => {
+    execFile('ip', args, options, (failure, output, complaint) => {
+      if (failure) reject(new InterfaceFault(reasonOf(args, failure, complaint)))
+      else resolve(output)
+    })
+  })
+}
+
+function reasonOf(
+  args: readonly string[],
+  { code, killed }: Error & { readonly code?: number | string | null; readonly killed?: boolean },
+  complaint: string,
+): string {
+  const command = `\`${['ip', ...args].join(' ')}\``
+  if (code === 'ENOENT') return 'the program ip (iproute2) is not there'
+  if (typeof code === 'string') return `${command} cannot be run: ${code}`
+  if (killed === true) return `${command} took longer than ${longestMs / 1000} s`
+  const [line = ''] = complaint.trim().split('\n')
+  return `${command}: ${line.slice(0, 200) || `ended with ${code ?? 'a signal'}`}`
+}

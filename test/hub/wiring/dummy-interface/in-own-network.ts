@@ -1,0 +1,282 @@
+import { execFileSync } from 'node:child_process'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import { DummyInterface } from '../../../../src/hub/wiring/dummy-interface.ts'
+import { Client, objectOf, at } from '../../../kit/client.ts'
+import { allServices, pods, pod, service, services, startCloud } from '../../../kit/cloud.ts'
+import { startTestHub } from '../../../kit/hub.ts'
+import { signal, startHubProcess } from '../../../kit/hub-process.ts'
+import {
+  enterOwnNetwork,
+  ip,
+  isInterface,
+  startPod,
+  withPath,
+  withProgram,
+} from '../../../kit/own-network.ts'
+import { reachable } from '../../../kit/reachable.ts'
+import { until } from '../../../kit/until.ts'
+
+enterOwnNetwork(t)
+
+const name = 'hub-dummy0'
+const address = '169.254.2.1'
+
+/** A part by itself: what it tells, and where it listens. */
+function startDummy(t: Test, rootDir = '/var/lib/of-the-test', wanted = { name, address }) {
+  const told: (string | undefined)[] = []
+  const listened: string[] = []
+  const state = { refusal: undefined as string | undefined }
+  const dummy = new DummyInterface(wanted, {
+    rootDir,
+    settled: (why) => told.push(why),
+    log: pino({ level: 'silent' }),
+  })
+  t.teardown(() => dummy[Symbol.asyncDispose]())
+  dummy.open((host) => {
+    if (state.refusal !== undefined) return Promise.reject(new Error(state.refusal))
+    listened.push(host)
+    return Promise.resolve()
+  })
+  return { dummy, told, listened, state }
+}
+
+const ipInPath = (): string => execFileSync('which', ['ip'], { encoding: 'utf8' }).trim()
+
+const shown = (): string => (isInterface(name) ? ip('address', 'show', 'dev', name) : '')
+
+void t.test('a hub makes it, listens there, and removes it when it stops', async (t) => {
+  const { dummy, told, listened } = startDummy(t)
+  await dummy.check()
+  t.match(shown(), /inet 169\.254\.2\.1\/32 scope link hub-dummy0/)
+  t.match(shown(), /<[A-Z,_]*\bUP\b/)
+  t.strictSame(told, [undefined], 'told once')
+  t.ok(listened.every((host) => host === address))
+  t.equal(dummy.verboseLine(), '[+]dummy-interface hub-dummy0 has 169.254.2.1')
+  await dummy[Symbol.asyncDispose]()
+  t.equal(shown(), '')
+})
+
+void t.test('an IPv6 address can be used at once', async (t) => {
+  const { dummy, told } = startDummy(t, '/r', { name, address: 'fd00::2:1' })
+  await dummy.check()
+  t.strictSame(told, [undefined])
+  const server = createServer().listen(0, 'fd00::2:1')
+  await once(server, 'listening')
+  server.close()
+  await dummy[Symbol.asyncDispose]()
+  t.equal(shown(), '')
+})
+
+void t.test('what was left by a crash is taken up, and removed in the end', async (t) => {
+  const before = startDummy(t)
+  await before.dummy.check()
+  before.dummy.keep()
+  await before.dummy[Symbol.asyncDispose]()
+  t.not(shown(), '', 'as a killed hub leaves it')
+  const { dummy, told } = startDummy(t)
+  await dummy.check()
+  t.strictSame(told, [undefined])
+  await dummy[Symbol.asyncDispose]()
+  t.equal(shown(), '')
+})
+
+void t.test('what is half made is completed', async (t) => {
+  ip('link', 'add', 'dev', name, 'type', 'dummy')
+  t.teardown(() => isInterface(name) && ip('link', 'delete', 'dev', name))
+  const { dummy, told } = startDummy(t)
+  await dummy.check()
+  t.strictSame(told, [undefined])
+  t.match(shown(), 'inet 169.254.2.1/32')
+})
+
+void t.test('an interface that something else has made is used, and stays', async (t) => {
+  ip('link', 'add', 'dev', name, 'type', 'bridge')
+  t.teardown(() => ip('link', 'delete', 'dev', name))
+  ip('link', 'set', 'dev', name, 'up')
+  ip('address', 'add', `${address}/32`, 'dev', name)
+  const { dummy, told } = startDummy(t)
+  await dummy.check()
+  t.strictSame(told, [undefined])
+  await dummy[Symbol.asyncDispose]()
+  t.match(shown(), 'inet 169.254.2.1/32')
+  const without = t.testdir()
+  await t.test('also where there is no ip', async (t) => {
+    withPath(t, without)
+    const { dummy, told } = startDummy(t)
+    await dummy.check()
+    t.strictSame(told, [undefined])
+  })
+})
+
+void t.test('that of a hub with another --root-dir stays', async (t) => {
+  const other = startDummy(t, '/of/another')
+  await other.dummy.check()
+  const { dummy, told } = startDummy(t)
+  await dummy.check()
+  t.strictSame(told, [undefined])
+  await dummy[Symbol.asyncDispose]()
+  t.match(shown(), 'inet 169.254.2.1/32')
+})
+
+void t.test('where it cannot be, the reason is told', async (t) => {
+  const fails = async (t: Test, why: RegExp): Promise<void> => {
+    const { dummy, told, listened } = startDummy(t)
+    await dummy.check()
+    t.match(told, [why], 'once')
+    t.match(dummy.verboseLine(), /^\[ \]dummy-interface the hub does not listen at 169\.254\.2\.1/)
+    t.match(dummy.verboseLine(), why)
+    t.strictSame(listened, [])
+  }
+  await t.test('another interface has the address', async (t) => {
+    ip('address', 'add', `${address}/32`, 'dev', 'lo')
+    t.teardown(() => ip('address', 'delete', `${address}/32`, 'dev', 'lo'))
+    await fails(t, /lo has this address; --dummy-if-ip sets another/)
+    t.equal(shown(), '', 'nothing is made')
+  })
+  await t.test('another interface has the name', async (t) => {
+    ip('link', 'add', 'dev', name, 'type', 'bridge')
+    t.teardown(() => ip('link', 'delete', 'dev', name))
+    await fails(t, /it is a bridge; --dummy-if-name sets another/)
+    t.notMatch(shown(), 'inet', 'nothing is added')
+  })
+  await t.test('the hub has no right to make it', async (t) => {
+    const drop = 'setpriv --bounding-set=-all --inh-caps=-all --no-new-privs'
+    withProgram(t, 'ip', `exec ${drop} ${ipInPath()} "$@"`)
+    await fails(t, /Operation not permitted/)
+  })
+  await t.test('there is no ip', async (t) => {
+    withPath(t, t.testdir())
+    await fails(t, /the program ip \(iproute2\) is not there/)
+  })
+  await t.test('ip prints something else', async (t) => {
+    withProgram(t, 'ip', 'echo nothing of the kind')
+    await fails(t, /prints no JSON/)
+  })
+  await t.test('its address is refused', async (t) => {
+    const refuses = 'case "$*" in *address\\ add*) echo no such address >&2; exit 2;; esac'
+    withProgram(t, 'ip', `${refuses}; exec ${ipInPath()} "$@"`)
+    await fails(t, /no such address/)
+    t.equal(shown(), '', 'what was made is taken back')
+  })
+})
+
+void t.test('it is made again where it is gone, and tried again where it failed', async (t) => {
+  const { dummy, told, state } = startDummy(t)
+  await dummy.check()
+  ip('link', 'delete', 'dev', name)
+  await dummy.check()
+  t.match(shown(), 'inet 169.254.2.1/32')
+  state.refusal = 'the port is taken'
+  await dummy.check()
+  t.match(told, [undefined, /the port is taken/])
+  state.refusal = undefined
+  await dummy.check()
+  t.match(told, [undefined, /the port is taken/, undefined])
+})
+
+void t.test('pods reach the hub there, and are known by credentials alone', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(pods, pod('a'))
+  const { files } = await reachable(t)
+  await files.issue({ ipAddresses: [address] })
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: [
+      '--enable-dummy-if',
+      '--cache-components=*',
+      `--upstream-ca=${files.ca}`,
+      `--serving-cert=${files.certificate}`,
+      `--serving-key=${files.key}`,
+    ],
+  })
+  await hub.logged('pods are led to the hub')
+  const path = '/api/v1/namespaces/default/pods/a'
+  const plain = `http://${address}:${hub.hub.proxyPort}${path}`
+  const secure = `https://${address}:${hub.hub.proxySecurePort}${path}`
+  const ca = files.authority.certificate
+  const headers = { Authorization: `Bearer ${cloud.sandbox.token('operator')}` }
+  const inPod = await startPod(t)
+  for (const url of [plain, secure]) {
+    t.match(await inPod.get({ url, ca, headers }), { status: 200 }, url)
+    t.match(await inPod.get({ url, ca, headers: {} }), { status: 401 }, `${url} without a token`)
+    const root = new Client({ url: new URL(url).origin, component: 'kubelet', tls: { ca } })
+    t.equal((await root.get(path)).status, 401, 'root of the node is nobody there')
+  }
+  t.equal((await hub.as('kubelet').get(path)).status, 200, 'on loopback it is the node')
+  t.equal(
+    (await inPod.get({ url: `http://${address}:${hub.hub.opsPort}/metrics`, headers: {} })).body,
+    'ECONNREFUSED',
+    'the operators’ port is not there',
+  )
+  await t.test('and are led there by default', async (t) => {
+    cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
+    const list = objectOf(await hub.as('kubelet').get(allServices))
+    t.equal(at(list, 'items', 0, 'spec', 'clusterIP'), address)
+    t.equal(at(list, 'items', 0, 'spec', 'ports', 0, 'port'), hub.hub.proxySecurePort)
+  })
+  await cloud.unplug()
+  await hub.offline()
+  t.match(await inPod.get({ url: secure, ca, headers }), { status: 200 }, 'offline, too')
+  await hub.stop()
+  t.equal(shown(), '')
+})
+
+void t.test('with a certificate that pods do not trust they are not led there', async (t) => {
+  const cloud = await startCloud(t)
+  const { files } = await reachable(t)
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--enable-dummy-if', `--upstream-ca=${files.ca}`],
+  })
+  await hub.logged('not one that pods trust')
+  const [line] = String((await hub.ops.get('/readyz?verbose')).body).match(/.*hub-address.*/) ?? []
+  t.match(line, /pods are not led to the hub: the certificate at 169\.254\.2\.1:\d+ is not one/)
+})
+
+void t.test('a hub that cannot have it serves without', async (t) => {
+  withPath(t, t.testdir())
+  const cloud = await startCloud(t)
+  const { files } = await reachable(t)
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--enable-dummy-if', `--upstream-ca=${files.ca}`],
+  })
+  await hub.logged('the hub serves without')
+  t.equal((await hub.as('kubelet').get('/api/v1/pods')).status, 200)
+  const { status, body } = await hub.ops.get('/readyz?verbose')
+  t.equal(status, 200)
+  t.match(String(body), /\[ \]dummy-interface .* the program ip \(iproute2\) is not there/)
+  t.match(String(body), /\[ \]hub-address pods are not led to the hub: .* ip \(iproute2\)/)
+})
+
+void t.test('it goes on from one process to the next', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(pods, pod('a'))
+  const hub = await startHubProcess(t, { upstreams: [cloud], flags: ['--enable-dummy-if'] })
+  await hub.says(/pods have an interface/)
+  const before = shown()
+  const token = cloud.sandbox.token('operator')
+  const url = `http://${address}:${hub.proxyPort}`
+  const operator = new Client({ url, component: 'operator', token })
+  const asked: number[] = []
+  let over = false
+  const asking = (async () => {
+    while (!over) asked.push((await operator.get('/api/v1/namespaces/default/pods/a')).status)
+  })()
+  signal(hub.pid, 'SIGUSR2')
+  const { pid = 0 } = await hub.says(/^the next process serves/)
+  await hub.ended()
+  over = true
+  await asking
+  t.ok(
+    asked.every((status) => status === 200),
+    'nobody is refused',
+  )
+  t.equal(shown(), before, 'it is the same interface')
+  signal(pid, 'SIGTERM')
+  await until('the interface to be gone', () => shown() === '')
+  t.pass('the last process has removed it')
+})
