@@ -179,7 +179,7 @@ export async function startHubParts(
       overlays: new StatusOverlays(),
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.onlineChanged),
-      isOnSite: async () => false,
+      reachOf: async () => 'own',
     },
     ...(sharing && { shared: sharing }),
     onOutcome: () => undefined,

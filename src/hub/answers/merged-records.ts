@@ -20,7 +20,14 @@ import type {
   StoredPartition,
 } from '../store/store.ts'
 
-/** What to look for among the records of all callers. */
+/** The records to look through. */
+export interface RecordSource {
+  readonly store: ObjectStore
+  /** Whether what was recorded for this identity counts. */
+  readonly isShown: (identity: Identity) => boolean
+}
+
+/** What to look for among the records. */
 export interface RecordQuery {
   readonly gvr: GVR
   /** Absent: all namespaces, or a cluster-scoped resource. */
@@ -54,23 +61,23 @@ const encodings = new Map(
 /** A partition that holds whole objects. */
 type ObjectPartition = StoredPartition & { readonly encoding: Encoding }
 
-const objectPartitions = (store: ObjectStore, gvr: GVR): ObjectPartition[] =>
+const objectPartitions = ({ store, isShown }: RecordSource, gvr: GVR): ObjectPartition[] =>
   store.partitions(gvr).flatMap((each) => {
     const encoding = encodings.get(each.partition.representation)
-    return encoding ? [{ ...each, encoding }] : []
+    return encoding && isShown(each.partition.identity) ? [{ ...each, encoding }] : []
   })
 
 /** Reads of one turn of the event loop. */
 const readsAtOnce = 64
 
 /**
- * The newest state of each object that any caller's records hold and that the query selects. An
+ * The newest state of each object that any of the records hold and that the query selects. An
  * object is left out if a newer collection of any caller would hold it and does not, and if its
  * bytes cannot be decoded. `undefined` where a selector cannot be decided.
  */
 export async function mergedRecords(
   query: RecordQuery,
-  store: ObjectStore,
+  source: RecordSource,
 ): Promise<MergedRecords | undefined> {
   const { gvr, namespace } = query
   const selections = new Map(
@@ -79,7 +86,7 @@ export async function mergedRecords(
       selectionOf(gvr, query, objectRepresentation(encoding)),
     ]),
   )
-  const partitions = objectPartitions(store, gvr)
+  const partitions = objectPartitions(source, gvr)
   if (partitions.some(({ encoding }) => !selections.get(encoding))) return undefined
   const names = new Map<string, { namespace: string; name: string }>()
   for (const each of partitions.flatMap((partition) => partition.names)) {
@@ -90,7 +97,7 @@ export async function mergedRecords(
   const identities = new Set<Identity>()
   let read = 0
   for (const [, named] of [...names].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    const newest = newestRecord({ gvr, ...named }, partitions, store)
+    const newest = newestRecord({ gvr, ...named }, partitions, source.store)
     if (++read % readsAtOnce === 0) await turn()
     if (typeof newest !== 'object') continue
     const { record, stored } = newest
@@ -113,9 +120,9 @@ export async function mergedRecords(
  */
 export function mergedRecord(
   named: Omit<ObjectKey, 'partition'>,
-  store: ObjectStore,
+  source: RecordSource,
 ): MergedRecord | 'absent' | undefined {
-  const newest = newestRecord(named, objectPartitions(store, named.gvr), store)
+  const newest = newestRecord(named, objectPartitions(source, named.gvr), source.store)
   return typeof newest === 'object' ? newest.record : newest
 }
 

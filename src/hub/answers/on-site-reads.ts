@@ -24,6 +24,7 @@ import {
   versionOf,
   type MergedRecord,
   type MergedRecords,
+  type RecordSource,
 } from './merged-records.ts'
 import { listReply, objectReply } from './replies.ts'
 import {
@@ -34,40 +35,54 @@ import {
 import { isForPerson, withWarning } from './staleness.ts'
 import type { StatusOverlays } from './status-overlays.ts'
 
+/**
+ * Whose records a caller is shown offline: only its own; those of the node as well, whatever
+ * component read them and in whatever representation; everyone's.
+ */
+export type Reach = 'own' | 'node' | 'everyone'
+
 export interface OnSiteParts {
   readonly store: ObjectStore
   readonly overlays: StatusOverlays
-  /** Whether root at this node sent the request, and no API server can be reached. */
-  readonly isOnSite: (exchange: Exchange) => Promise<boolean>
+  /** `own` while an API server can be reached. */
+  readonly reachOf: (exchange: Exchange) => Promise<Reach>
 }
+
+/** The records that a caller is shown. */
+type Shown = RecordSource & Pick<OnSiteParts, 'overlays'>
 
 /**
  * Answers a read of a person who is root at the node and cannot reach the cloud. `exact` answers
  * from what the same caller has read. Where that has no answer in the caller's preferred
- * representation, the answer is made from what any component of the node has recorded, with a
+ * representation, the answer is made from what components of the node have recorded, with a
  * `Warning` that says so; where that has none either, `exact` may answer in another representation.
  */
 export async function readOnSite<R extends ListReply | ObjectReply>(
   exchange: Exchange,
   info: ResourceRequest,
-  parts: OnSiteParts,
+  { store, overlays, reachOf }: OnSiteParts,
   exact: (exchange: Exchange) => R,
 ): Promise<ListReply | ObjectReply> {
-  if (!isForPerson(exchange) || !(await parts.isOnSite(exchange))) return exact(exchange)
+  const reach = isForPerson(exchange) ? await reachOf(exchange) : 'own'
+  if (reach === 'own') return exact(exchange)
   const { representations } = exchange
   try {
     return exact({ ...exchange, representations: representations.slice(0, 1) })
   } catch (error) {
     if (!isMissing(error)) throw error
   }
+  const isShown = (identity: Identity): boolean => reach === 'everyone' || ofNode.has(identity)
   const read = info.verb === 'get' ? recordedObject : recordedList
   for (const representation of representations) {
     if (representation.encoding !== 'json' || representation.projection === 'metadata') continue
-    const reply = await read(representation, info, parts)
+    const reply = await read(representation, info, { store, overlays, isShown })
     if (reply) return reply
   }
   return exact(exchange)
 }
+
+/** What the hub shares among callers was read with the node's credentials. */
+const ofNode = new Set([nodeIdentity, sharedIdentity])
 
 /** Not known, or absent as far as the caller's own records show. */
 const isMissing = (error: unknown): boolean =>
@@ -76,10 +91,10 @@ const isMissing = (error: unknown): boolean =>
 async function recordedObject(
   representation: Representation,
   info: ResourceRequest,
-  parts: OnSiteParts,
+  parts: Shown,
 ): Promise<ObjectReply | undefined> {
   const { gvr, namespace = '', name = '' } = info
-  const record = mergedRecord({ gvr, namespace, name }, parts.store)
+  const record = mergedRecord({ gvr, namespace, name }, parts)
   if (record === 'absent') throw new StatusError(notFound({ ...gvr, name }))
   const shown = record && jsonOf(record, parts)
   if (!shown) return undefined
@@ -94,13 +109,13 @@ async function recordedObject(
 async function recordedList(
   representation: Representation,
   info: ResourceRequest,
-  parts: OnSiteParts,
+  parts: Shown,
 ): Promise<ListReply | undefined> {
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
   const { gvr, namespace } = info
   const query = { gvr, ...(namespace !== undefined && { namespace }), ...selectorsOf(info) }
-  const merged = await mergedRecords(query, parts.store)
+  const merged = await mergedRecords(query, parts)
   const kind = merged && kindOf(merged, parts.store)
   // Where no collection shows that there is none, emptiness is not known.
   if (!kind) return undefined
@@ -147,7 +162,7 @@ interface ShownObject {
 }
 
 /** A record in JSON, with the status that its component has written offline. */
-function jsonOf({ key, encoding }: MergedRecord, parts: OnSiteParts): ShownObject | undefined {
+function jsonOf({ key, encoding }: MergedRecord, parts: Shown): ShownObject | undefined {
   const stored = parts.store.get(key)
   if (typeof stored !== 'object') return undefined
   const { gvk } = stored
@@ -166,7 +181,7 @@ const batchSize = 64
 function* batchesOf(
   records: readonly MergedRecord[],
   form: Form,
-  parts: OnSiteParts,
+  parts: Shown,
 ): Generator<readonly ApiObject[]> {
   for (let at = 0; at < records.length; at += batchSize) {
     yield records.slice(at, at + batchSize).flatMap((record) => {
@@ -187,7 +202,7 @@ interface Form {
 
 const wholeObjects: Form = { listKind, extra: '', item: ({ object }) => object, single: (it) => it }
 
-function formOf(representation: Representation, gvr: GVR, parts: OnSiteParts): Form {
+function formOf(representation: Representation, gvr: GVR, parts: Shown): Form {
   if (representation.projection === 'object') return wholeObjects
   const { version, included } = tableOptionsOf(representation)
   const columns = columnsOf(gvr, parts)
@@ -207,11 +222,11 @@ function formOf(representation: Representation, gvr: GVR, parts: OnSiteParts): F
 }
 
 /** Those of a custom resource are in its definition, if any component has read it. */
-function columnsOf(gvr: GVR, parts: OnSiteParts): readonly Column[] {
+function columnsOf(gvr: GVR, parts: Shown): readonly Column[] {
   const builtin = columnsOfBuiltin(gvr)
   if (builtin) return builtin
   const named = { gvr: customResourceDefinitions, namespace: '', name: qualifiedResource(gvr) }
-  const record = mergedRecord(named, parts.store)
+  const record = mergedRecord(named, parts)
   const definition = typeof record === 'object' ? jsonOf(record, parts) : undefined
   return definition ? customColumns(definition.json, gvr.version) : defaultColumns
 }

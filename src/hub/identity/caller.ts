@@ -3,6 +3,7 @@ import { impersonates } from '../../http/exchange/headers.ts'
 import { forbidden, StatusError, unauthorized } from '../../api/kube/status.ts'
 import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
 import { isLoopback } from '../../api/request/host-check.ts'
+import type { Reach } from '../answers/on-site-reads.ts'
 import { presentedCredential } from './bearer-token.ts'
 import type { Claims } from './claims.ts'
 import { namesNode, isValidNow } from './certificate.ts'
@@ -93,15 +94,17 @@ export const isRoot = async (peer: Peer, owners: SocketOwners): Promise<boolean>
   (await owners.uid(peer).catch(() => undefined)) === 0
 
 /**
- * Whether root at this node sent the request: as the node, on loopback, through a socket of root or
- * with the kubelet's certificate, whose key only root can read. Loopback excludes a machine that
- * has the certificate, and no right at this node.
+ * Whose records a person at the node is shown offline. Everyone's, who has the kubelet's
+ * certificate, whose key only root can read. The node's, who is root by a socket: so is a container
+ * on the host's network whose user is 0, and which cannot read the hub's files. Loopback excludes a
+ * machine that has the certificate, and no right at this node.
  */
-export async function isRootAtNode(
+export async function reachAtNode(
   { peer, identity, credential }: Pick<Exchange, 'peer' | 'identity' | 'credential'>,
   owners: SocketOwners,
-): Promise<boolean> {
-  if (identity !== nodeIdentity || credential !== 'node') return false
-  if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return false
-  return peer.tls ? peer.tls.certificate !== undefined : isRoot(peer, owners)
+): Promise<Reach> {
+  if (identity !== nodeIdentity || credential !== 'node') return 'own'
+  if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return 'own'
+  if (peer.tls) return peer.tls.certificate ? 'everyone' : 'own'
+  return (await isRoot(peer, owners)) ? 'node' : 'own'
 }

@@ -7,7 +7,7 @@ import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { ChainStateHistory } from '../filter/chain-state-history.ts'
-import { isRootAtNode } from '../identity/caller.ts'
+import { reachAtNode } from '../identity/caller.ts'
 import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
@@ -110,8 +110,8 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       overlays: new StatusOverlays(),
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: (exchange) => recoveryOf(exchange, cloud),
-      isOnSite: async (exchange) =>
-        cloud.online === false && (await isRootAtNode(exchange, parts.owners)),
+      reachOf: async (exchange) =>
+        cloud.online === false ? reachAtNode(exchange, parts.owners) : 'own',
     },
     cachers,
     onOutcome: (upstream, outcome, ms) => {

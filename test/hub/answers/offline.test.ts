@@ -20,7 +20,7 @@ const answer = (exchange: Exchange): Promise<unknown> =>
     overlays: new StatusOverlays(),
     watch: () => undefined,
     recovered: () => new AbortController().signal,
-    isOnSite: async () => false,
+    reachOf: async () => 'own',
   })
 
 /** The code of the Status it is refused with; 0 where it is answered. */
@@ -74,7 +74,7 @@ void t.test('a list that is refused is not read before', async (t) => {
         overlays: new StatusOverlays(),
         watch: () => undefined,
         recovered: () => new AbortController().signal,
-        isOnSite: async () => false,
+        reachOf: async () => 'own',
       }),
     )
   t.equal(await refused('resourceVersion=51'), 504)
