@@ -53,6 +53,7 @@ const flags = {
   'client-certificate': { type: 'string', default: kubeletPair },
   'client-key': { type: 'string' },
   'pool-scope-resources': { type: 'string' },
+  'offline-authorization': { type: 'string' },
   admission: { type: 'string', default: 'webhooks' },
   'pod-host-network': { type: 'boolean' },
   'controller-user': { type: 'string' },
@@ -102,6 +103,8 @@ export const manifests: Command = {
         Its key, for kubeconfig. Default: the file of the certificate.
   --pool-scope-resources GROUP/VERSION/RESOURCE,...
         What the hubs are started with, for rbac: a hub shares only what nodes may read whole.
+  --offline-authorization off|decisions|rbac
+        What the hubs are started with, for rbac: with rbac nodes may read Roles and their bindings.
   --admission webhooks|policies
         What admits nodes and pods, for cluster: webhooks that nodehub cluster serves (Kubernetes
         ${policyKinds.validating.since} or later), or policies of the API server (${policyKinds.mutating.since} or later). Default: webhooks.
@@ -200,6 +203,7 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
     ['proxy-secure-port', port],
     ['serve-port', port],
     ['pool-scope-resources', listOf(resource)],
+    ['offline-authorization', options['offline-authorization'].type],
     ['api-server-cidrs', atLeastOne(listOf(cidr))],
     ['ops-cidrs', atLeastOne(listOf(cidr))],
     ['client-ca-config-map', objectName],
@@ -235,7 +239,13 @@ function manifest(part: Part, values: FlagValues): string {
     case 'kubeconfig':
       return yaml(kubeletKubeconfig(kubeconfigOptions(values)))
     case 'rbac':
-      return rbac(sharedBesides(values['pool-scope-resources']), namespace).map(yaml).join('---\n')
+      return rbac(
+        sharedBesides(values['pool-scope-resources']),
+        namespace,
+        values['offline-authorization'] === 'rbac',
+      )
+        .map(yaml)
+        .join('---\n')
     case 'cluster':
       return clusterManifests({
         name: 'nodehub-cluster',
@@ -314,9 +324,13 @@ function sharedBesides(text = ''): readonly GVR[] {
  * without credentials use it through the hub, and a kube-proxy also reads EndpointSlices. Resources
  * that hubs share they must list and watch whole. Filters read the node's own NodePool by name and
  * its NodeBuckets by label, which differ between nodes: no rule can name them. The hubs' ConfigMap
- * has one name.
+ * has one name. `readsPolicies`: hubs decide by the cluster's policies offline.
  */
-const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => [
+const rbac = (
+  besides: readonly GVR[],
+  namespace: string,
+  readsPolicies: boolean,
+): readonly object[] => [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
@@ -334,6 +348,15 @@ const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => 
         resources: [nodePools.resource, nodeBuckets.resource],
         verbs: ['get', 'list', 'watch'],
       },
+      ...(readsPolicies
+        ? [
+            {
+              apiGroups: ['rbac.authorization.k8s.io'],
+              resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'],
+              verbs: ['get', 'list', 'watch'],
+            },
+          ]
+        : []),
     ],
   },
   {

@@ -54,6 +54,8 @@ export interface StartConfig {
   /** `undefined`: the limit of the process's control group. */
   readonly memoryLimitBytes: number | undefined
   readonly minRequestTimeoutMs: number
+  /** What answers access reviews offline, and what authorizes answers from the cache. */
+  readonly offlineAuthorization: Values['offline-authorization']
 }
 
 /**
@@ -156,6 +158,7 @@ export function startConfigOf(
     },
     memoryLimitBytes: bytesOf(values['memory-limit']),
     minRequestTimeoutMs: values['min-request-timeout'],
+    offlineAuthorization: values['offline-authorization'],
   })
 }
 

@@ -335,6 +335,12 @@ export const options = {
     default: 1_800_000,
     defaultShown: '30m',
   }),
+  'offline-authorization': option({
+    type: is.oneOf(['off', 'decisions', 'rbac']),
+    group: 'Cache',
+    help: "What answers SubjectAccessReviews and TokenReviews offline. off: nothing, they are refused; decisions: the last answer of an API server to the same question of the same caller; rbac: the cluster's Roles and bindings, which the node must be allowed to read, and without them the last answer. With rbac they also decide whether a caller other than the node may have an answer from the cache.",
+    default: 'decisions',
+  }),
   'enable-resource-filter': option({
     type: is.boolean,
     group: 'Filters',

@@ -206,6 +206,7 @@ export async function startHub(
     store,
     clusterKeys,
     access,
+    keys,
     recorded,
     filters,
     owners,
@@ -214,6 +215,7 @@ export async function startHub(
   })
   const shared = unshared.use(path.shared)
   const cachers = unshared.use(path.cachers)
+  const policies = unshared.use(path.policies)
   metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
   metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
   const { own: dispatch, sharing } = path
@@ -268,6 +270,7 @@ export async function startHub(
       ...health.verboseLines(cloud, store),
       ...configMap.verboseLines(),
       ...inputs.verboseLines(),
+      ...(policies?.verboseLines() ?? []),
       boot.verboseLine(),
       ...(dummy ? [dummy.verboseLine()] : []),
       hubAddress.verboseLine(),
@@ -325,6 +328,7 @@ export async function startHub(
       filters.reconfigure(next)
       shared.rescope()
       inputs.reconfigure()
+      policies?.reconfigure()
       learnPool()
       configMap.reconfigure()
       reconfigureCloud(cloud, next)

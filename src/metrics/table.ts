@@ -297,9 +297,16 @@ export const metricTable = {
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',
-    help: 'What was recorded: objects, lists, documents, tokens, and, as watch, commits of events (one may hold many).',
+    help: 'What was recorded: objects, lists, documents, tokens, answers to reviews, and, as watch, commits of events (one may hold many).',
     labels: ['kind'],
-    initialValues: { kind: ['object', 'list', 'watch', 'document', 'token'] },
+    initialValues: { kind: ['object', 'list', 'watch', 'document', 'token', 'review'] },
+  },
+  offlineDecisions: {
+    name: 'nodehub_offline_decisions_total',
+    type: 'counter',
+    help: 'Decisions of the hub about rights and tokens (--offline-authorization), by kind: review, the answer to an access review or token review; request, whether a caller may have an answer from the cache. By result: allowed, denied, or unknown, which is answered 503.',
+    labels: ['kind', 'result'],
+    initialValues: { kind: ['review', 'request'], result: ['allowed', 'denied', 'unknown'] },
   },
   malformed: {
     name: 'nodehub_malformed_total',

@@ -414,6 +414,16 @@ void t.test('RBAC lets nodes list and watch all that hubs share', async (t) => {
     { apiGroups: ['apps'], resources: ['daemonsets'], verbs },
     nodePools,
   ])
+  t.strictSame(await rulesOf(' --offline-authorization=decisions'), [...always, nodePools])
+  t.strictSame(await rulesOf(' --offline-authorization=rbac'), [
+    ...always,
+    nodePools,
+    {
+      apiGroups: ['rbac.authorization.k8s.io'],
+      resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'],
+      verbs,
+    },
+  ])
   const { err } = await nodehub('manifests --part=rbac --pool-scope-resources=configmaps')
   t.match(err, /is not group\/version\/resource/)
 })

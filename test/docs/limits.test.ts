@@ -34,6 +34,7 @@ import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
 import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.ts'
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
+import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
 import * as overlays from '../../src/hub/answers/status-overlays.ts'
 import {
@@ -154,6 +155,11 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'The body of a write that is answered offline': [bytes(maxBodyBytes)],
     'A token request whose answer is kept': [bytes(contentBytes)],
     'Tokens that are kept for one caller': [counted(tokens.mostTokens), time(tokens.sweepMs)],
+    'Answers to reviews that are kept for one caller': [
+      counted(mostRecordedReviews),
+      bytes(longestStatus),
+      bytes(contentBytes),
+    ],
     "The wait until a token's account is known": [
       time(accountMs),
       time(reviewRetryMs),

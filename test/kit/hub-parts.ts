@@ -1,3 +1,4 @@
+import { RecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { StatusOverlays } from '../../src/hub/answers/status-overlays.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -136,6 +137,7 @@ export async function startHubParts(
         ...shared,
       }),
     )
+  const reviews = new RecordedReviews(store, storedKey(join(rootDir, 'token.key')))
   const recorder = new Recorder(
     store,
     { isRecorded: () => true, comparesEvents: () => true },
@@ -145,6 +147,7 @@ export async function startHubParts(
       onMalformed: (cause) => malformed.push(cause),
       onUnpacked: () => undefined,
     },
+    reviews,
   )
   const cachers = parts.use(
     new Cachers({
@@ -180,6 +183,8 @@ export async function startHubParts(
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.onlineChanged),
       reachOf: async () => 'own',
+      review: (exchange, info, review) => reviews.last(exchange, info, review),
+      authorize: () => undefined,
     },
     ...(sharing && { shared: sharing }),
     onOutcome: () => undefined,

@@ -123,8 +123,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
         ['PUT', nodePath],
         ['PUT', '/api/v1/namespaces/default/pods/a/status'],
         ['PATCH', '/api/v1/namespaces/default/pods/a'],
-        ['POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews'],
-        ['POST', '/apis/authentication.k8s.io/v1/tokenreviews'],
         [
           'DELETE',
           `/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName%3D${nodeName}`,

@@ -26,13 +26,25 @@ export const unprovenIdentity = 'nobody' as Identity
 export const certificateHolder = (commonName: string): Identity =>
   `certificate:${commonName}` as Identity
 
+const accountPrefix = 'account:'
+
 /** With its uid: an account that is deleted and created again under its name is another one. */
 export const serviceAccount = (account: {
   readonly namespace: string
   readonly name: string
   readonly uid: string
 }): Identity =>
-  `account:${[account.namespace, account.name, account.uid].map(encodeURIComponent).join('/')}` as Identity
+  `${accountPrefix}${[account.namespace, account.name, account.uid].map(encodeURIComponent).join('/')}` as Identity
+
+/** The service account that an identity is; `undefined` for another identity. */
+export function accountOf(
+  identity: Identity,
+): { readonly namespace: string; readonly name: string } | undefined {
+  if (!identity.startsWith(accountPrefix)) return undefined
+  const parts = identity.slice(accountPrefix.length).split('/')
+  const [namespace = '', name = ''] = parts.map(decodeURIComponent)
+  return { namespace, name }
+}
 
 /**
  * `hash` is a keyed hash, never the token: identities are written to disk and shown by inspections.

@@ -1,4 +1,4 @@
-import type { GVR } from '../kube/gvk.ts'
+import { qualifiedResource, type GVR } from '../kube/gvk.ts'
 import { selectorOfName } from '../kube/selectors.ts'
 
 export type ResourceVerb =
@@ -184,9 +184,32 @@ export const isTokenRequest = (info: RequestInfo): info is TokenPost =>
   info.gvr.resource === 'serviceaccounts' &&
   info.subresource === 'token'
 
+type ReviewPost = ResourceRequest & { readonly verb: 'create' }
+
+const reviews = new Set([
+  'subjectaccessreviews.authorization.k8s.io',
+  'selfsubjectaccessreviews.authorization.k8s.io',
+  'localsubjectaccessreviews.authorization.k8s.io',
+  'tokenreviews.authentication.k8s.io',
+])
+
+/** A question about a right or a token: a write by its verb, of which nothing is stored. */
+export const isReview = (info: RequestInfo): info is ReviewPost =>
+  info.isResource &&
+  info.verb === 'create' &&
+  info.name === undefined &&
+  reviews.has(qualifiedResource(info.gvr))
+
 /**
- * Whether a request changes nothing at an API server and may be sent twice: a read, or a token
- * request.
+ * Whether the answer to a request depends on its body, which the hub has to read to record or
+ * repeat the answer.
+ */
+export const isAnsweredByBody = (info: RequestInfo): info is TokenPost | ReviewPost =>
+  isTokenRequest(info) || isReview(info)
+
+/**
+ * Whether a request changes nothing at an API server and may be sent twice: a read, a token request
+ * or a review.
  */
 export const changesNothing = ({
   method,
@@ -194,7 +217,7 @@ export const changesNothing = ({
 }: {
   readonly method: string
   readonly info: RequestInfo
-}): boolean => method === 'GET' || method === 'HEAD' || isTokenRequest(info)
+}): boolean => method === 'GET' || method === 'HEAD' || isAnsweredByBody(info)
 
 /**
  * Whether a request watches a resource. The verb alone does not tell: that of a non-resource

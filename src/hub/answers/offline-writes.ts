@@ -1,7 +1,10 @@
 import { now } from '../../base/clock.ts'
+import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { jsonOfObject, withMembers } from '../../api/codec/members.ts'
+import { PathError } from '../../api/codec/element.ts'
 import { objectBody } from '../../api/codec/object.ts'
 import { ProtobufError } from '../../api/codec/protobuf/message/error.ts'
+import { reviewIn, type Review } from '../../api/codec/review.ts'
 import { tokenIn, tokenSpec } from '../../api/codec/token-request.ts'
 import type { BodyReply, Exchange, Reply } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
@@ -16,15 +19,18 @@ import {
 } from '../../api/kube/status.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import { isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
+import { isReview, isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { objectKey, tokenKey } from './keys.ts'
 import { answerHeaders, objectReply } from './replies.ts'
 import { withStaleness } from './staleness.ts'
 import { needsTheCloud, neverCached, overlayKey, storedObject } from './offline-reads.ts'
+import type { ReviewAnswer } from './recorded-reviews.ts'
 import { requestBody, requestObject, type RequestObject } from './request-object.ts'
 import type { StatusOverlays } from './status-overlays.ts'
 import { readPatch, statusChanges } from './status-patch.ts'
+
+type MemberChanges = Parameters<typeof withMembers>[3]
 
 /** Answers a write offline. There is no replay yet. */
 type Answer = (
@@ -39,6 +45,12 @@ export interface OfflineWriteParts {
   readonly overlays: StatusOverlays
   /** Aborts when an upstream that can take the request is healthy again. */
   readonly recovered: (exchange: Exchange) => AbortSignal
+  /** Answers a review; `undefined`: the answer is not known. */
+  readonly review: (
+    exchange: Exchange,
+    info: ResourceRequest,
+    review: Review,
+  ) => ReviewAnswer | undefined
 }
 
 /**
@@ -71,6 +83,7 @@ export async function localWrite(
   parts: OfflineWriteParts,
 ): Promise<Reply> {
   if (isTokenRequest(info)) return cachedToken(exchange, info, parts)
+  if (isReview(info)) return answeredReview(exchange, info, parts)
   const subresource = info.subresource === undefined ? '' : `/${info.subresource}`
   const answer = answers[`${info.verb} ${qualifiedResource(info.gvr)}${subresource}`]
   if (answer === undefined || exchange.credential !== 'node') {
@@ -227,4 +240,51 @@ async function cachedToken(
     }
   }
   throw neverCached()
+}
+
+/**
+ * Answers an access review or a token review: the review as it was sent, with the status that is
+ * known, whatever status it was sent with. Throws 503 where the answer is not known.
+ */
+async function answeredReview(
+  exchange: Exchange,
+  info: ResourceRequest,
+  { review: answerTo }: OfflineWriteParts,
+): Promise<Reply> {
+  const sent = await requestObject(exchange)
+  const review = reviewOf(sent)
+  const answer = answerTo(exchange, info, review)
+  if (!answer) throw neverCached()
+  const { encoding, gvk } = sent
+  const members = new Set([...Object.keys(review.status), ...Object.keys(answer.status)])
+  const changes = Array.from(members, (member) => ({
+    path: ['status', member] as const,
+    value: answer.status[member],
+  }))
+  const object = withStatus(sent, changes)
+  const reply = echoed(
+    exchange,
+    { ...sent, body: objectBody(encoding, 'object', gvk, object) },
+    201,
+  )
+  return { ...reply, headers: withStaleness(reply.headers, exchange, answer.confirmedAt) }
+}
+
+function withStatus({ encoding, gvk, object }: RequestObject, changes: MemberChanges): ApiObject {
+  try {
+    return withMembers(encoding, gvk, object, changes)
+  } catch (cause) {
+    if (!(cause instanceof ProtobufError) && !(cause instanceof PathError)) throw cause
+    throw new StatusError(badRequest('the object provided is no review'), { cause })
+  }
+}
+
+function reviewOf(sent: RequestObject): Review {
+  try {
+    const review = reviewIn(sent)
+    if (review) return review
+  } catch (cause) {
+    if (!(cause instanceof MalformedBody)) throw cause
+  }
+  throw new StatusError(badRequest('the object provided is no review'))
 }

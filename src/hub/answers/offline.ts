@@ -15,6 +15,11 @@ import { localWrite, type OfflineWriteParts } from './offline-writes.ts'
 
 export interface OfflineParts extends OfflineWriteParts, OnSiteParts {
   /**
+   * To be called before anything stored is given to a caller: throws the StatusError where it may
+   * not have that.
+   */
+  readonly authorize: (exchange: Exchange) => void
+  /**
    * Answers a watch from what is stored; `undefined`: no stored collection covers it. Throws the
    * StatusError of an API server for invalid options.
    */

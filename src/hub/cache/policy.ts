@@ -3,7 +3,8 @@ import { impersonates } from '../../http/exchange/headers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
 import {
-  isTokenRequest,
+  isAnsweredByBody,
+  isReview,
   type NonResourceRequest,
   type ResourceRequest,
 } from '../../api/request/request-info.ts'
@@ -11,12 +12,12 @@ import { selectorsOf } from '../answers/keys.ts'
 
 /**
  * What can be recorded of an exchange: an object, a collection by list or watch, a document, or a
- * token with its request.
+ * token or review with its request.
  */
 export type Recordable =
   | { readonly kind: 'object' | 'list' | 'watch'; readonly info: ResourceRequest }
   | { readonly kind: 'document' }
-  | { readonly kind: 'token'; readonly info: ResourceRequest; readonly content: Buffer }
+  | { readonly kind: 'token' | 'review'; readonly info: ResourceRequest; readonly content: Buffer }
 
 /**
  * Writes whose answer is recorded like a read: a kubelet creates these objects once and reads them
@@ -51,10 +52,11 @@ export const longestSelectors = 4_096
 export function recordable(exchange: Exchange): Recordable | undefined {
   if (exchange.upgrade || impersonates(exchange.headers)) return undefined
   const { info, content } = exchange
-  if (isTokenRequest(info)) {
+  if (isAnsweredByBody(info)) {
     const isKept =
       content !== undefined && exchange.representations.length > 0 && !info.query.has('dryRun')
-    return isKept && !isIndented(exchange) ? { kind: 'token', info, content } : undefined
+    const kind = isReview(info) ? 'review' : 'token'
+    return isKept && !isIndented(exchange) ? { kind, info, content } : undefined
   }
   if (!info.isResource) {
     return exchange.method === 'GET' && isDocument(info) ? { kind: 'document' } : undefined

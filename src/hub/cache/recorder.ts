@@ -33,7 +33,9 @@ import { ObservedVersions } from './observed.ts'
 import { recordable, type Recordable } from './policy.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 import { projectionOf, showsProjection } from './projection.ts'
-import { cachedTokenOf, TokenCache, type CachedToken } from './token-cache.ts'
+import { cachedTokenOf, TokenCache } from './token-cache.ts'
+import { reviewIn } from '../../api/codec/review.ts'
+import type { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { RecordedWatch } from './recorded-watch.ts'
 
 /** What to record of an answer, with the stored versions at the time of the request. */
@@ -84,6 +86,16 @@ interface RecordingRules {
   comparesEvents(exchange: Exchange): boolean
 }
 
+interface AskedByBody {
+  readonly info: ResourceRequest
+  readonly content: Buffer
+}
+
+interface EncodedBody {
+  readonly encoding: Encoding
+  readonly body: Buffer
+}
+
 /** A larger object or document is not recorded: API servers accept 3 MiB, etcd 1.5. */
 const wholeBodyBytes = 16 * 1024 * 1024
 
@@ -98,9 +110,16 @@ export class Recorder {
   readonly #pages = new PagedLists()
   readonly #observed: ObservedVersions
   readonly #tokens: TokenCache
+  readonly #reviews: RecordedReviews
 
-  constructor(store: ObjectStore, rules: RecordingRules, hooks: RecorderHooks) {
+  constructor(
+    store: ObjectStore,
+    rules: RecordingRules,
+    hooks: RecorderHooks,
+    reviews: RecordedReviews,
+  ) {
     this.#store = store
+    this.#reviews = reviews
     this.#tokens = new TokenCache(store)
     this.#observed = new ObservedVersions(store)
     this.#rules = rules
@@ -148,7 +167,9 @@ export class Recorder {
     if (reply.status === 404 && what.kind === 'object' && exchange.method === 'GET') {
       return this.#absence(exchange, what.info, reply)
     }
-    if (what.kind === 'token') return this.#token(exchange, what, reply)
+    if (what.kind === 'token' || what.kind === 'review') {
+      return this.#answeredByBody(exchange, what, reply)
+    }
     if (reply.status !== 200 && !(reply.status === 201 && what.kind === 'object')) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
     const encoding = encodingOf(reply.headers.get('content-type'))
@@ -266,27 +287,48 @@ export class Recorder {
     return asItCame
   }
 
-  async #token(
+  /** Records a token or the answer to a review. */
+  async #answeredByBody(
     exchange: Exchange,
-    what: Extract<RecordingPlan, { readonly kind: 'token' }>,
+    what: Extract<RecordingPlan, { readonly content: Buffer }>,
     reply: BytesReply,
   ): Promise<Reply> {
     const encoding = encodingOf(reply.headers.get('content-type'))
     if (reply.status !== 201 || encoding === undefined) return reply
     const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
-    let token: CachedToken | undefined
+    let written: Promise<void> | undefined
     try {
-      token = cachedTokenOf(exchange, what, { encoding, body: whole.body })
+      const answer = { encoding, body: whole.body }
+      written =
+        what.kind === 'token'
+          ? this.#token(exchange, what, answer)
+          : this.#review(exchange, what, answer)
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error
       this.#hooks.onMalformed(error, exchange)
     }
-    if (token) {
-      const written = this.#tokens.put(token, encoding)
-      if (written) await this.#write('token', written)
-    }
+    if (written) await this.#write(what.kind, written)
     return whole.asItCame
+  }
+
+  /** Throws `MalformedBody`, as `#review` does; `undefined` where there is nothing to record. */
+  #token(exchange: Exchange, asked: AskedByBody, answer: EncodedBody): Promise<void> | undefined {
+    const token = cachedTokenOf(exchange, asked, answer)
+    return token && this.#tokens.put(token, answer.encoding)
+  }
+
+  #review(
+    exchange: Exchange,
+    { info, content }: AskedByBody,
+    { encoding, body }: EncodedBody,
+  ): Promise<void> | undefined {
+    const askedIn = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
+    if (askedIn === undefined) return undefined
+    const asked = reviewIn({ encoding: askedIn, ...readObject(askedIn, 'object', content) })
+    const answered = reviewIn({ encoding, ...readObject(encoding, 'object', body) })
+    if (!asked || asked.kind !== answered?.kind) return undefined
+    return this.#reviews.put(exchange, info, asked, answered.status)
   }
 
   /**

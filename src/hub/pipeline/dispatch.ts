@@ -118,8 +118,10 @@ const isRefused = (exchange: Exchange, { refusal }: Cloud): boolean =>
   exchange.credential === 'node' &&
   (exchange.upgrade || !changesNothing(exchange))
 
-const fromCache = async (exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> =>
-  shared?.offline(exchange) ?? answerLocally(exchange, local)
+async function fromCache(exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> {
+  local.authorize(exchange)
+  return shared?.offline(exchange) ?? answerLocally(exchange, local)
+}
 
 /**
  * The same read, not older than the caller's last observed version, where the cache may answer it

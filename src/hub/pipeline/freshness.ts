@@ -27,7 +27,7 @@ export function lastObservedFor(
   plan: RecordingPlan,
   otherwise: () => ResourceVersion | undefined = () => undefined,
 ): ResourceVersion | undefined {
-  if (plan.kind === 'document' || plan.kind === 'token') return undefined
+  if (plan.kind === 'document' || 'content' in plan) return undefined
   const { query, verb } = plan.info
   if (plan.kind === 'object') {
     return verb === 'get' && query.get('resourceVersion') === '0' ? otherwise() : undefined

@@ -17,7 +17,7 @@ import { withPropagationDetection, type DetectPropagation } from './propagation-
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
 import {
-  isTokenRequest,
+  isAnsweredByBody,
   isLongRunning,
   isWatch,
   parseRequestInfo,
@@ -219,11 +219,11 @@ const lasting = (reply: WireReply): WireReply =>
 /** A larger body, or one of unknown length, passes unread, and its answer is not recorded. */
 export const contentBytes = 64 * 1024
 
-/** Reads the bodies of token requests, which are part of the key of their answers. */
+/** Reads the bodies of token requests and reviews, which are part of the key of their answers. */
 function withContent(next: Handler<Exchange>): Handler<Exchange> {
   return (exchange) => {
     const { body, headers, info } = exchange
-    if (!isTokenRequest(info) || !body || exchange.upgrade) return next(exchange)
+    if (!isAnsweredByBody(info) || !body || exchange.upgrade) return next(exchange)
     const length = Number(headers.get('content-length') ?? Infinity)
     if (!(length <= contentBytes)) return next(exchange)
     return wholeRequestBody(body, contentBytes).then((content) => next({ ...exchange, content }))

@@ -12,6 +12,7 @@ import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
+import { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { countingShed, pipeline, type EnsureInputs } from '../pipeline/pipeline.ts'
@@ -33,9 +34,12 @@ import { cachersOf } from './cachers.ts'
 import type { RecordedComponents } from './recorded-components.ts'
 import { sharedCachersOf } from './shared-cachers.ts'
 import { logUnexpected } from './log-failure.ts'
+import { nodeRelations, offlineAuthorizationOf } from './authorization.ts'
+import { ClusterPolicies } from './policies.ts'
 import { Recorder } from '../cache/recorder.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
+import { isReview } from '../../api/request/request-info.ts'
 
 interface CloudPathParts {
   readonly config: StartConfig
@@ -47,6 +51,8 @@ interface CloudPathParts {
   readonly clusterKeys: ClusterKeys
   /** Which callers may read whole collections. */
   readonly access: AccessReviews
+  /** Keys the hash of what is recorded of a review. */
+  readonly keys: NodeKeys
   readonly recorded: RecordedComponents
   readonly filters: EnabledFilters
   readonly owners: SocketOwners
@@ -66,6 +72,8 @@ interface CloudPath {
   /** For clients' requests. */
   readonly dispatch: DispatchParts
   readonly clients: ClientForward
+  /** Absent where no policies are read. To be disposed of before the cachers. */
+  readonly policies?: ClusterPolicies
   /** To be disposed of before the store. */
   readonly shared: SharedCachers
   /** To be disposed of before the shared cachers. */
@@ -94,7 +102,14 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     memoryLimitBytes: memoryLimit(config),
     onShed: countingShed(metrics),
   })
-  const recorder = recorderOf(parts, onUnpacked)
+  const reviews = new RecordedReviews(store, parts.keys.tokens.reveal())
+  const authorization = offlineAuthorizationOf({
+    config,
+    reviews,
+    policies: () => policies,
+    metrics,
+  })
+  const recorder = recorderOf(parts, reviews, onUnpacked)
   const upstream = upstreamHandlers(() => dispatch)
   const dependencies = { cloud, upstream, store, metrics, log }
   const shared = sharedCachersOf(config, live, access, dependencies)
@@ -112,6 +127,8 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       recovered: (exchange) => recoveryOf(exchange, cloud),
       reachOf: async (exchange) =>
         cloud.online === false ? reachAtNode(exchange, parts.owners) : 'own',
+      review: (exchange, info, review) => authorization.review(exchange, info, review),
+      authorize: (exchange) => authorization.check(exchange),
     },
     cachers,
     onOutcome: (upstream, outcome, ms) => {
@@ -123,7 +140,20 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const dispatch: DispatchParts = { ...alone, forward: clients.forward, shared }
   // Shared cachers are on the callers' path only.
   const own = dispatcher(alone)
-  return { own, sharing: sharing({ cloud, shared }, own), dispatch, clients, shared, cachers }
+  const isRelated = nodeRelations(config, store, access)
+  const policies =
+    config.offlineAuthorization === 'rbac'
+      ? new ClusterPolicies({ cloud, store, dispatch: own, isRelated, log })
+      : undefined
+  return {
+    own,
+    sharing: sharing({ cloud, shared }, own),
+    dispatch,
+    clients,
+    ...(policies && { policies }),
+    shared,
+    cachers,
+  }
 }
 
 /**
@@ -131,14 +161,16 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
  * and those of shared collections.
  */
 const recorderOf = (
-  { store, recorded, filters, metrics, log }: CloudPathParts,
+  { config, store, recorded, filters, metrics, log }: CloudPathParts,
+  reviews: RecordedReviews,
   onUnpacked: OnUnpacked,
 ): Recorder =>
   new Recorder(
     store,
     {
       isRecorded: (exchange) => {
-        const { component } = exchange
+        const { component, info } = exchange
+        if (isReview(info) && config.offlineAuthorization === 'off') return false
         // The hub reads its own answers through the recorder.
         if (exchange.identity === sharedIdentity || component === ownComponent) return true
         return recorded.has(component) || filters.actOn(exchange)
@@ -156,6 +188,7 @@ const recorderOf = (
       },
       onUnpacked,
     },
+    reviews,
   )
 
 interface ClientPathParts {

@@ -1,3 +1,4 @@
+import { canonicalSpec } from '../../../src/api/codec/review.ts'
 import { isList, isObject, type Json, type JsonObject } from '../../../src/api/kube/json.ts'
 import { grantOf, policiesOf, questionFor, questionsOf } from '../../hub/authorization/generated.ts'
 import { answerTo, authorizerOf } from '../../hub/authorization/policies.ts'
@@ -22,7 +23,10 @@ const policies: Opening = pure('policy-rbac', (random) => {
   return 'taken'
 })
 
-/** Specs of reviews, most with one value of a wrong type: refused, or no better than the whole. */
+/**
+ * Specs of reviews, most with one value of a wrong type: refused, or no better than the whole, and
+ * never recorded.
+ */
 const reviews: Opening = pure('policy-review', (random) => {
   const formed = policiesOf(random, 0)
   const authorize = authorizerOf(formed)
@@ -31,6 +35,10 @@ const reviews: Opening = pure('policy-review', (random) => {
   const answer = answerTo(authorize, spoiled)
   if (answer === 'allowed' && answerTo(authorize, spec) !== 'allowed') {
     throw new Finding('a malformed review is allowed', Buffer.from(JSON.stringify(spoiled)))
+  }
+  const canonical = canonicalSpec({ kind: 'SubjectAccessReview', spec: spoiled, status: {} })
+  if (spoiled !== spec && canonical !== undefined) {
+    throw new Finding('a malformed review is a question', Buffer.from(JSON.stringify(spoiled)))
   }
   return answer === 'refused' ? 'refused' : 'taken'
 })

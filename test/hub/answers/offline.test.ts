@@ -21,6 +21,8 @@ const answer = (exchange: Exchange): Promise<unknown> =>
     watch: () => undefined,
     recovered: () => new AbortController().signal,
     reachOf: async () => 'own',
+    review: () => undefined,
+    authorize: () => undefined,
   })
 
 /** The code of the Status it is refused with; 0 where it is answered. */
@@ -75,6 +77,8 @@ void t.test('a list that is refused is not read before', async (t) => {
         watch: () => undefined,
         recovered: () => new AbortController().signal,
         reachOf: async () => 'own',
+        review: () => undefined,
+        authorize: () => undefined,
       }),
     )
   t.equal(await refused('resourceVersion=51'), 504)

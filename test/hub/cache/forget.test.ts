@@ -1,6 +1,7 @@
 import t from 'tap'
 import { join } from 'node:path'
 import { storedKey } from '../../../src/base/stored-key.ts'
+import { RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
 import { Recorder } from '../../../src/hub/cache/recorder.ts'
 import { statusBody } from '../../../src/api/codec/render.ts'
 import type { BytesReply, Exchange, Reply } from '../../../src/http/exchange/exchange.ts'
@@ -77,6 +78,7 @@ async function recording(
       onMalformed: (cause) => failures.push(cause),
       onUnpacked: () => undefined,
     },
+    new RecordedReviews(store, Buffer.alloc(32)),
   )
   const { info, representations } = exchangeOf()
   const keys = representations.flatMap((representation) =>

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { storedKey } from '../../../src/base/stored-key.ts'
+import { RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
 import { Recorder } from '../../../src/hub/cache/recorder.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type {
@@ -82,6 +83,7 @@ export async function recordingIn(directory: string, comparesEvents = true) {
       onMalformed: (cause) => failures.push(cause),
       onUnpacked: () => undefined,
     },
+    new RecordedReviews(store, Buffer.alloc(32)),
   )
   const plain = exchangeOf(pods, { headers: { Accept: 'application/json' } })
   const [representation] = plain.representations

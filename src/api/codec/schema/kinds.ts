@@ -22,7 +22,11 @@ export const kinds: Readonly<Record<string, readonly string[]>> = {
   'storage.k8s.io/v1': withLists('storage.v1', 'CSINode', 'CSIDriver', 'VolumeAttachment'),
   'node.k8s.io/v1': withLists('node.v1', 'RuntimeClass'),
   'authentication.k8s.io/v1': ['authentication.v1.TokenRequest', 'authentication.v1.TokenReview'],
-  'authorization.k8s.io/v1': ['authorization.v1.SubjectAccessReview'],
+  'authorization.k8s.io/v1': [
+    'authorization.v1.SubjectAccessReview',
+    'authorization.v1.SelfSubjectAccessReview',
+    'authorization.v1.LocalSubjectAccessReview',
+  ],
 }
 
 /** Clients write these options in the group and version of the object to delete. */

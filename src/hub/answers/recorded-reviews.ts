@@ -1,0 +1,123 @@
+import { createHmac } from 'node:crypto'
+import { now } from '../../base/clock.ts'
+import { asBuffer } from '../../base/bytes.ts'
+import { canonicalSpec, tokenOf, type Review } from '../../api/codec/review.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import type { GVK, GVR } from '../../api/kube/gvk.ts'
+import { parseJson, isObject, type JsonObject } from '../../api/kube/json.ts'
+import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
+import { objectRepresentation } from '../../api/request/representation.ts'
+import { unprovenIdentity } from '../../api/request/identity.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import type { ObjectKey, ObjectStore, Partition } from '../store/store.ts'
+
+/** The status of a review, and when an API server gave it, in milliseconds since the epoch. */
+export interface ReviewAnswer {
+  readonly status: JsonObject
+  readonly confirmedAt: number
+}
+
+/** The most answers of one caller; beyond them the oldest quarter is removed. */
+export const mostRecordedReviews = 1_024
+
+/** A longer status is not recorded. */
+export const longestStatus = 16 * 1024
+
+/** An answer that only repeats the last one is not written more often. */
+const repeatedMs = 60_000
+
+/** No path leads to this resource: its name has a slash. */
+const resource: GVR = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  resource: 'reviews/answered',
+}
+
+const kind: GVK = { group: resource.group, version: resource.version, kind: 'ReviewStatus' }
+
+/**
+ * The last answers of API servers to access reviews and token reviews, by the identity of who asked
+ * and by the exact question, in whatever encoding. On the disk a question is a keyed hash: it may
+ * contain a token, and whoever reads the file cannot try which.
+ */
+export class RecordedReviews {
+  readonly #store: ObjectStore
+  readonly #hashKey: Uint8Array
+
+  constructor(store: ObjectStore, hashKey: Uint8Array) {
+    this.#store = store
+    this.#hashKey = hashKey
+  }
+
+  /**
+   * The last answer to the same question of the same caller, but for a token that has expired
+   * since. `undefined`: there is none.
+   */
+  last(exchange: Exchange, info: ResourceRequest, review: Review): ReviewAnswer | undefined {
+    const key = this.#key(exchange, info, review)
+    if (!key || hasExpired(tokenOf(review))) return undefined
+    return this.#stored(key)
+  }
+
+  /** Resolves after the commit; `undefined` where there is nothing to write. */
+  put(
+    exchange: Exchange,
+    info: ResourceRequest,
+    asked: Review,
+    status: JsonObject,
+  ): Promise<void> | undefined {
+    const key = this.#key(exchange, info, asked)
+    const text = JSON.stringify(status)
+    if (!key || text.length > longestStatus) return undefined
+    const known = this.#stored(key)
+    if (known && JSON.stringify(known.status) === text && isRecent(known)) return undefined
+    if (!known) this.#makeRoom(key.partition)
+    const { namespace, name } = key
+    const bytes = Buffer.from(text)
+    return this.#store.put(key, kind, { namespace, name, uid: '', resourceVersion: '', bytes })
+  }
+
+  #key(exchange: Exchange, info: ResourceRequest, review: Review): ObjectKey | undefined {
+    const spec = canonicalSpec(review)
+    if (spec === undefined || exchange.identity === unprovenIdentity) return undefined
+    const question = JSON.stringify([review.kind, info.namespace ?? '', spec])
+    return {
+      partition: {
+        identity: exchange.identity,
+        representation: objectRepresentation('json').key,
+      },
+      gvr: resource,
+      namespace: '',
+      name: createHmac('sha256', this.#hashKey).update(`review ${question}`).digest('base64url'),
+    }
+  }
+
+  #stored(key: ObjectKey): ReviewAnswer | undefined {
+    const stored = this.#store.get(key)
+    if (typeof stored !== 'object') return undefined
+    const status = parseJson(asBuffer(stored.object.bytes).toString())
+    return isObject(status) ? { status, confirmedAt: stored.confirmedAt } : undefined
+  }
+
+  /** A failed removal is repeated with the next new answer. */
+  #makeRoom(partition: Partition): void {
+    const names = this.#store.names(partition, resource)
+    if (names.length < mostRecordedReviews) return
+    const aged = names.map((named) => {
+      const key = { partition, gvr: resource, ...named }
+      return { key, at: this.#stored(key)?.confirmedAt ?? 0 }
+    })
+    const oldest = aged.toSorted((a, b) => a.at - b.at).slice(0, mostRecordedReviews / 4)
+    for (const { key } of oldest) void this.#store.forget(key).catch(() => undefined)
+  }
+}
+
+/** After the clock was set back an answer may date from the future. */
+function isRecent({ confirmedAt }: ReviewAnswer): boolean {
+  const age = now() - confirmedAt
+  return age >= 0 && age < repeatedMs
+}
+
+/** False for a token that does not say when it expires. */
+const hasExpired = (token: string): boolean =>
+  (claimTimeMs(claimsOf(token)?.claims['exp']) ?? Infinity) <= now()

@@ -1,0 +1,116 @@
+import type { Review } from '../../api/codec/review.ts'
+import { serviceUnavailable, StatusError, unauthorized } from '../../api/kube/status.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import { isProven } from '../../http/exchange/proven.ts'
+import type { RecordedReviews, ReviewAnswer } from '../answers/recorded-reviews.ts'
+import type { Authorizer } from './attributes.ts'
+import { attributesOf, refusalOf, userOf } from './requests.ts'
+import { questionOf, type AccessQuestion } from './review.ts'
+
+/**
+ * `off`: reviews are answered by API servers only. `decisions`: the last answer is repeated.
+ * `rbac`: the cluster's policies decide, also about what is answered from the cache.
+ */
+export type OfflineAuthorizationMode = 'off' | 'decisions' | 'rbac'
+
+/** An authorizer, and when an API server last confirmed what it decides by. */
+export interface PolicyAuthorizer {
+  readonly authorize: Authorizer
+  readonly confirmedAt: number
+}
+
+/** The result of a decision, for metrics. */
+export type DecisionResult = 'allowed' | 'denied' | 'unknown'
+
+interface OfflineAuthorizationParts {
+  readonly mode: OfflineAuthorizationMode
+  readonly nodeName: string
+  readonly recorded: RecordedReviews
+  /** `undefined`: the policies, or some of them, are not known. */
+  readonly policies: () => PolicyAuthorizer | undefined
+  /** Called after each decision about a review, or about a request that the cache could answer. */
+  readonly onDecision: (kind: 'review' | 'request', result: DecisionResult) => void
+}
+
+/** Decides what callers may do while no API server can. What is not known is never allowed. */
+export class OfflineAuthorization {
+  readonly #parts: OfflineAuthorizationParts
+
+  constructor(parts: OfflineAuthorizationParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Answers a review by the cluster's policies where these decide, else as the same caller was last
+   * answered; `undefined`: the answer is not known.
+   */
+  review(exchange: Exchange, info: ResourceRequest, review: Review): ReviewAnswer | undefined {
+    const { mode, recorded, onDecision } = this.#parts
+    const answer =
+      mode === 'off'
+        ? undefined
+        : (this.#byPolicies(exchange, info, review) ?? recorded.last(exchange, info, review))
+    onDecision('review', resultOf(answer))
+    return answer
+  }
+
+  /**
+   * To be called before the cache answers. Throws 403 where the cluster's policies do not allow the
+   * request, and 503 where it is not known whether they do. The node itself may read what it was
+   * given; in other modes than `rbac` so may every caller.
+   */
+  check(exchange: Exchange): void {
+    const { mode, nodeName, policies, onDecision } = this.#parts
+    if (mode !== 'rbac' || exchange.credential === 'node') return
+    if (!isProven(exchange)) throw new StatusError(unauthorized())
+    const user = userOf(exchange.identity, nodeName)
+    const attributes = attributesOf(exchange)
+    const decision = user && policies()?.authorize(user, attributes)
+    if (!user || !decision || decision.kind === 'unknown') {
+      onDecision('request', 'unknown')
+      throw new StatusError(
+        serviceUnavailable(
+          'the cloud cannot be reached, and it is not known whether this is allowed',
+        ),
+      )
+    }
+    if (decision.kind === 'allowed') {
+      onDecision('request', 'allowed')
+      return
+    }
+    onDecision('request', 'denied')
+    throw new StatusError(refusalOf(user, attributes, decision.reason))
+  }
+
+  #byPolicies(
+    { identity }: Exchange,
+    info: ResourceRequest,
+    { kind, spec }: Review,
+  ): ReviewAnswer | undefined {
+    const { mode, nodeName, policies } = this.#parts
+    if (mode !== 'rbac' || kind === 'TokenReview') return undefined
+    const question = questionOf(kind, spec)
+    if (!question || !isInNamespace(question, info)) return undefined
+    const user = question.user ?? userOf(identity, nodeName)
+    const known = policies()
+    if (!user || !known) return undefined
+    const decision = known.authorize(user, question.attributes)
+    if (decision.kind === 'unknown') return undefined
+    const { reason } = decision
+    return {
+      status: { allowed: decision.kind === 'allowed', ...(reason !== '' && { reason }) },
+      confirmedAt: known.confirmedAt,
+    }
+  }
+}
+
+/** A LocalSubjectAccessReview is about the namespace that it is posted to. */
+const isInNamespace = ({ attributes }: AccessQuestion, { namespace }: ResourceRequest): boolean =>
+  namespace === undefined || (attributes.isResource && attributes.namespace === namespace)
+
+function resultOf(answer: ReviewAnswer | undefined): DecisionResult {
+  if (!answer) return 'unknown'
+  const { allowed, authenticated } = answer.status
+  return allowed === true || authenticated === true ? 'allowed' : 'denied'
+}

@@ -1,0 +1,102 @@
+import t from 'tap'
+import { join } from 'node:path'
+import { storedKey } from '../../../src/base/stored-key.ts'
+import type { Review } from '../../../src/api/codec/review.ts'
+import { unprovenIdentity } from '../../../src/api/request/identity.ts'
+import type { Exchange } from '../../../src/http/exchange/exchange.ts'
+import { mostRecordedReviews, RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
+import { openStore } from '../../../src/hub/store/sqlite/open.ts'
+import { exchangeOf } from '../../kit/exchange.ts'
+
+const url = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
+
+async function recorded(t: {
+  testdir(): string
+  teardown(act: () => Promise<void>): void
+}): Promise<RecordedReviews> {
+  const directory = t.testdir()
+  const store = await openStore({
+    directory: join(directory, 'cache'),
+    sealingKey: storedKey(join(directory, 'store.key')),
+    report: () => undefined,
+  })
+  t.teardown(() => store[Symbol.asyncDispose]())
+  return new RecordedReviews(store, Buffer.alloc(32))
+}
+
+const review = (user: string): Review => ({
+  kind: 'SubjectAccessReview',
+  spec: { user, nonResourceAttributes: { path: '/', verb: 'get' } },
+  status: {},
+})
+
+/** Puts and reads answers of one caller. */
+function callerOf(
+  reviews: RecordedReviews,
+  exchange: Exchange = exchangeOf(url, { method: 'POST' }),
+) {
+  const { info } = exchange
+  if (!info.isResource) throw new Error('a review is posted to a resource')
+  return {
+    put: (asked: Review, allowed = true) => reviews.put(exchange, info, asked, { allowed }),
+    last: (asked: Review) => reviews.last(exchange, info, asked)?.status['allowed'],
+  }
+}
+
+void t.test('the last answer counts, for its question and its caller alone', async (t) => {
+  const reviews = await recorded(t)
+  const caller = callerOf(reviews)
+  await caller.put(review('a'))
+  t.equal(caller.last(review('a')), true)
+  t.equal(caller.last(review('b')), undefined)
+  t.equal(caller.last({ ...review('a'), kind: 'LocalSubjectAccessReview' }), undefined)
+  await caller.put(review('a'), false)
+  t.equal(caller.last(review('a')), false)
+  const unproven = { ...exchangeOf(url, { method: 'POST' }), identity: unprovenIdentity }
+  const nobody = callerOf(reviews, unproven)
+  t.equal(nobody.put(review('b')), undefined)
+  t.equal(nobody.last(review('a')), undefined)
+})
+
+void t.test('an answer that only repeats the last one is not written again', async (t) => {
+  const caller = callerOf(await recorded(t))
+  await caller.put(review('a'))
+  t.equal(caller.put(review('a')), undefined)
+  t.ok(caller.put(review('a'), false))
+})
+
+void t.test('a long status is not kept, and the oldest make room for new ones', async (t) => {
+  const reviews = await recorded(t)
+  const exchange = exchangeOf(url, { method: 'POST' })
+  const { info } = exchange
+  if (!info.isResource) throw new Error('a review is posted to a resource')
+  const reason = 'x'.repeat(20_000)
+  t.equal(reviews.put(exchange, info, review('a'), { allowed: true, reason }), undefined)
+  const caller = callerOf(reviews)
+  const users = Array.from({ length: mostRecordedReviews }, (_, at) => `user ${at}`)
+  await Promise.all(users.map(async (user) => caller.put(review(user))))
+  const known = (): number => users.filter((user) => caller.last(review(user))).length
+  t.equal(known(), mostRecordedReviews)
+  await caller.put(review('one more'))
+  t.equal(caller.last(review('one more')), true)
+  t.ok(known() < mostRecordedReviews && known() >= mostRecordedReviews / 2, `${known()} are left`)
+})
+
+void t.test('of a token that has expired nothing is known', async (t) => {
+  const caller = callerOf(await recorded(t))
+  const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const tokenReview = (exp?: number): Review => ({
+    kind: 'TokenReview',
+    spec: { token: `${part({ alg: 'none' })}.${part({ exp })}.c2ln` },
+    status: {},
+  })
+  const now = Math.floor(Date.now() / 1000)
+  for (const [exp, known] of [
+    [now + 3600, true],
+    [now - 1, undefined],
+    [undefined, true],
+  ] as const) {
+    await caller.put(tokenReview(exp))
+    t.equal(caller.last(tokenReview(exp)), known, `${exp}`)
+  }
+})
