@@ -17,15 +17,14 @@ void t.test('nobody can tell a hub from the sandbox behind it', { timeout: 300_0
       resource === undefined ||
       resource === 'selfsubjectreviews',
   )
-  const { certificate: cert, key } = await sandbox.clientCertificate(`system:node:${nodeName}`, [
-    'system:nodes',
-  ])
+  const node = await sandbox.clientCertificate(`system:node:${nodeName}`, ['system:nodes'])
   const hub = await startTestHub(t, {
-    upstreams: [new CloudServer(sandbox)],
+    upstreams: [new CloudServer(sandbox, node)],
     config: { heartbeat: patientHeartbeat },
   })
-  const tls = { ca: sandbox.caCertificate ?? '', cert, key }
-  const clients = clientsOf(t, { hub, url: sandbox.url, tls, node: { cert, key } })
+  const client = { cert: node.certificate, key: node.key }
+  const tls = { ca: sandbox.caCertificate ?? '', ...client }
+  const clients = clientsOf(t, { hub, url: sandbox.url, tls, node: client })
   const token = await prepare(clients)
   await compareAll(t, { sort: 'sandbox', clients, token, compact: () => sandbox.compact() })
 })

@@ -48,7 +48,8 @@ export class CloudServer {
   readonly #node: ClientCertificate | undefined
   #unplugged: AsyncDisposable | undefined
 
-  constructor(sandbox: Sandbox, node?: ClientCertificate) {
+  /** `node`: its certificate, over TLS. */
+  constructor(sandbox: Sandbox, node: ClientCertificate | undefined) {
     this.sandbox = sandbox
     this.#node = node
   }

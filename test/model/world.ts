@@ -107,7 +107,7 @@ export class World implements AsyncDisposable {
       namespaces: [...namespaces],
     })
     const second = setup.lag > 0 ? await sandbox.lag(setup.lag) : undefined
-    const cloud = new CloudServer(sandbox)
+    const cloud = new CloudServer(sandbox, undefined)
     const upstreams = second ? [cloud, second] : [cloud]
     const options = { upstreams, flags: ['--lb-mode=priority'], config: { heartbeat } }
     const hub = await runHub(options, setup.child)
