@@ -41,6 +41,18 @@ export interface ClientOptions {
 export const tableAccept =
   'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json'
 
+/** What client-go's metadata informers accept, for lists and for watches. */
+export function metadataAccepts(encoding: Encoding): { list: string; watch: string } {
+  const as = (kind: string): string =>
+    [mediaType(encoding), mediaType('json')]
+      .map((type) => `${type};as=${kind};g=meta.k8s.io;v=v1`)
+      .join()
+  return {
+    list: `${as('PartialObjectMetadataList')},application/json`,
+    watch: `${as('PartialObjectMetadata')},application/json`,
+  }
+}
+
 /** A client of an API server or a hub, with a new connection for each request. */
 export class Client {
   readonly #options: ClientOptions

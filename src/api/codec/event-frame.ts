@@ -10,12 +10,12 @@ import { messageBytes } from './protobuf/message/encode.ts'
 import { bytesField, stringField } from './protobuf/wire.ts'
 import { statusBody } from './render.ts'
 import { partialObjectMetadata } from './schema/schema.ts'
-import type { ObjectEvent, WatchEvent } from './watch.ts'
+import type { BookmarkEvent, ObjectEvent, WatchEvent } from './watch.ts'
 
 /**
  * The frame of an event, encoded again: a frame that the event carries is not used. `gvk` is the
- * kind of the objects (Table for a Table). `extra` are the columns of a Table, which only its first
- * event has.
+ * kind of the objects (Table for a Table). `extra` are the columns of a Table, which only the first
+ * event of a watch has.
  */
 export function eventFrame(
   encoding: Encoding,
@@ -26,7 +26,7 @@ export function eventFrame(
 ): Buffer {
   switch (event.type) {
     case 'BOOKMARK':
-      return bookmarkFrame(encoding, projection, gvk, event.resourceVersion, event.initialEventsEnd)
+      return bookmarkFrame(encoding, projection, gvk, event, extra)
     case 'ERROR':
       return errorFrame(encoding, event.status)
     default:
@@ -57,8 +57,8 @@ export function bookmarkFrame(
   encoding: Encoding,
   projection: Projection,
   gvk: GVK,
-  resourceVersion: string,
-  initialEventsEnd: boolean,
+  { resourceVersion, initialEventsEnd }: Omit<BookmarkEvent, 'type'>,
+  extra?: string,
 ): Buffer {
   const metadata = {
     resourceVersion,
@@ -72,7 +72,8 @@ export function bookmarkFrame(
   if (projection !== 'table') return jsonFrame('BOOKMARK', withKind(gvk, bytes))
   const shown = { ...rowKind, metadata }
   const row = Buffer.from(goJson({ cells: [], object: shown }))
-  return jsonFrame('BOOKMARK', tableOf(gvk, { ...anonymous, resourceVersion, bytes: row }))
+  const only = { ...anonymous, resourceVersion, bytes: row }
+  return jsonFrame('BOOKMARK', tableOf(gvk, only, extra || undefined))
 }
 
 /** The last event of a watch that cannot go on. */

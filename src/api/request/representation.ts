@@ -1,4 +1,4 @@
-import type { Encoding, Projection } from '../kube/media-type.ts'
+import { mediaType, type Encoding, type Projection } from '../kube/media-type.ts'
 
 declare const brand: unique symbol
 
@@ -121,13 +121,37 @@ function representationOf(
 export const namesObjects = ({ projection, key }: Representation): boolean =>
   projection !== 'table' || !key.endsWith(';None')
 
-/** The version of meta.k8s.io of a Table, and what its rows carry of their objects. */
+/**
+ * The version of meta.k8s.io of a conversion, and what the rows of a Table carry of their objects.
+ */
 export function tableOptionsOf({ key }: Representation): {
   readonly version: string
   readonly included: string
 } {
   const [, , version = 'v1', included = 'Metadata'] = key.split(';')
   return { version, included }
+}
+
+/**
+ * The Accept header of a list or watch of a collection in this representation, and its part of the
+ * query. API servers refuse a list as PartialObjectMetadata, and a watch as its list.
+ */
+export function askingFor(
+  representation: Representation,
+  verb: 'list' | 'watch',
+): { readonly accept: string; readonly query: Readonly<Record<string, string>> } {
+  const { encoding, projection } = representation
+  const type = mediaType(encoding)
+  const { version, included } = tableOptionsOf(representation)
+  const as = (kind: string): string => `${type};as=${kind};v=${version};g=meta.k8s.io`
+  switch (projection) {
+    case 'object':
+      return { accept: type, query: {} }
+    case 'metadata':
+      return { accept: as(`PartialObjectMetadata${verb === 'list' ? 'List' : ''}`), query: {} }
+    case 'table':
+      return { accept: as('Table'), query: { includeObject: included } }
+  }
 }
 
 /** The whole object in an encoding, without a conversion. */

@@ -73,6 +73,11 @@ export class RecordedWatch {
     return this.#cutter.gvk
   }
 
+  /** As in a `WatchReply`. */
+  get extra(): string {
+    return this.#cutter.extra
+  }
+
   async *#recorded(): AsyncGenerator<readonly WatchEvent[]> {
     const { replayable, representations, hooks, exchange } = this.#parts
     try {
@@ -141,6 +146,7 @@ export class RecordedWatch {
       hooks,
       baseline: baseline(representation),
       key: collectionKey(exchange, info, representation),
+      extra: () => this.extra,
       tellsPrevious,
     }
     const { query } = info
@@ -212,6 +218,8 @@ const unrecorded: EventRecorder = {
 interface EventRecorderParts {
   readonly baseline: RequestBaseline
   readonly key: CollectionKey
+  /** The columns of a Table, once an event has shown them. */
+  readonly extra: () => string
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
   readonly tellsPrevious: () => boolean
@@ -220,11 +228,14 @@ interface EventRecorderParts {
 /**
  * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and
  * one without a version reports no earlier deletions: neither is recorded. Of one that starts
- * earlier the events up to the stored version are skipped.
+ * earlier the events up to the stored version are skipped. Rows of a Table with other columns than
+ * are stored, as of an API server of another version, are not recorded either.
  */
 class RecordedChanges implements EventRecorder {
   readonly #parts: EventRecorderParts
   #storedVersion: ResourceVersion | undefined
+  /** The columns that are those of the stored Table. */
+  #extra = ''
 
   constructor(parts: EventRecorderParts, from: ResourceVersion | undefined) {
     this.#parts = parts
@@ -243,6 +254,10 @@ class RecordedChanges implements EventRecorder {
     }
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
+      if (!this.#hasStoredColumns()) {
+        this.#storedVersion = undefined
+        return events
+      }
       const options = { since: this.#storedVersion, previous: tellsPrevious }
       const previous = await store.apply(key, news, options)
       hooks.onRecorded('watch')
@@ -254,6 +269,16 @@ class RecordedChanges implements EventRecorder {
       hooks.onStoreFailure(cause)
       return events
     }
+  }
+
+  #hasStoredColumns(): boolean {
+    const { extra: columns, key, store } = this.#parts
+    const extra = columns()
+    if (extra === this.#extra) return true
+    using stored = store.list(key)
+    if (stored?.extra !== extra) return false
+    this.#extra = extra
+    return true
   }
 
   /** A bookmark at the stored version confirms that it is still the newest. */
@@ -335,7 +360,7 @@ class RecordedInitialEvents implements EventRecorder {
       return store.settled(key)
     }
     const gvk = listKind(this.#gvk())
-    await this.#replacement?.commit({ gvk, resourceVersion: version, extra: '' })
+    await this.#replacement?.commit({ gvk, resourceVersion: version, extra: this.#parts.extra() })
     this.#parts.hooks.onRecorded('watch')
     await this[Symbol.asyncDispose]()
   }

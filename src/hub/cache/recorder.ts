@@ -440,6 +440,7 @@ export class Recorder {
       representation: () => watch.representation,
       events: watch.events,
       gvk: () => watch.gvk,
+      extra: () => watch.extra,
       snapshot: () => this.#store.list(collectionKey(exchange, info, watch.representation)),
     }
   }

@@ -94,15 +94,16 @@ async function* watchBody({
 }: WatchReply): AsyncGenerator<readonly Uint8Array[]> {
   const began = elapsed()
   let silent = true
-  let definitions = extra
   for await (const group of events) {
-    const frames = group.map((event) => {
+    const frames = group.map((event, at) => {
       if (event.frame) return event.frame
       const { encoding, projection } = representation()
+      // As an API server sends them: with the first event of each watch, a bookmark included.
+      const columns = silent && at === 0 ? extra?.() : undefined
+      if (columns) return eventFrame(encoding, projection, gvk(), event, columns)
       const known = isShared ? written.get(event) : undefined
-      const frame = known ?? eventFrame(encoding, projection, gvk(), event, definitions)
+      const frame = known ?? eventFrame(encoding, projection, gvk(), event)
       if (isShared) written.set(event, frame)
-      if (event.type !== 'BOOKMARK') definitions = undefined
       return frame
     })
     // Events that arrived together leave in one write.

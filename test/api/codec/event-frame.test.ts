@@ -82,10 +82,16 @@ void t.test(
   'a bookmark begins as that of the API server, which also has an empty spec',
   async (t) => {
     const pod = { group: '', version: 'v1', kind: 'Pod' }
-    const json = bookmarkFrame('json', 'object', pod, '858', true).toString()
+    const json = bookmarkFrame('json', 'object', pod, {
+      resourceVersion: '858',
+      initialEventsEnd: true,
+    }).toString()
     const real = fixture('watchlist-pods.json').toString().split('\n').at(-2) ?? ''
     t.ok(real.startsWith(json.slice(0, -'}}\n'.length)))
-    const metadata = bookmarkFrame('protobuf', 'object', pod, '859', true)
+    const metadata = bookmarkFrame('protobuf', 'object', pod, {
+      resourceVersion: '859',
+      initialEventsEnd: true,
+    })
       .toString('hex')
       .replace(/^.*1a0022002a00/, '')
       .slice(0, 80)

@@ -1,5 +1,6 @@
 import t from 'tap'
 import {
+  askingFor,
   representationsOf,
   namesObjects,
   objectRepresentation,
@@ -88,6 +89,30 @@ void t.test(
     ])
   },
 )
+
+void t.test('a list or watch asks for the representation that it is to have', async (t) => {
+  const meta = 'v=v1;g=meta.k8s.io'
+  for (const accept of [
+    'application/json',
+    'application/vnd.kubernetes.protobuf',
+    `application/json;as=PartialObjectMetadata;${meta}`,
+    `application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io`,
+    `application/json;as=Table;${meta}`,
+  ]) {
+    for (const includeObject of ['Metadata', 'Object', 'None']) {
+      const [representation] = representationsOf(accept, new URLSearchParams({ includeObject }))
+      if (!representation) throw new Error(accept)
+      const watch = askingFor(representation, 'watch')
+      t.equal(watch.accept, accept)
+      const list = askingFor(representation, 'list')
+      t.equal(list.accept, accept.replace('Metadata;', 'MetadataList;'))
+      for (const asked of [watch, list])
+        t.strictSame(representationsOf(asked.accept, new URLSearchParams(asked.query)), [
+          representation,
+        ])
+    }
+  }
+})
 
 void t.test('a conversion nobody offers is passed over', async (t) => {
   t.strictSame(representations('application/json;as=Table;v=v1;g=other.io,application/json'), [

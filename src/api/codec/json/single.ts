@@ -9,6 +9,7 @@ import { Scanner } from './scanner.ts'
 import { goJson } from './write.ts'
 
 const rows = memberName('rows')
+const columnDefinitions = memberName('columnDefinitions')
 const kindStart = Buffer.from('{"kind":"')
 const versionStart = Buffer.from(',"apiVersion":"')
 
@@ -93,6 +94,15 @@ export function onlyRow(table: Buffer): Buffer | undefined {
     if (table[start] !== 0x7b) return undefined
     const end = valueEnd(table, start)
     return table[skipSpace(table, end)] === 0x5d ? table.subarray(start, end) : undefined
+  }
+  return undefined
+}
+
+/** The member of a Table with its columns, as in `ListEnd.extra`; `undefined` where it has none. */
+export function columnsOf(table: Buffer): string | undefined {
+  for (const members = new Members(table, 0); members.next();) {
+    if (!members.is(columnDefinitions) || table[members.valueStart] !== 0x5b) continue
+    return `"columnDefinitions":${table.toString('utf8', members.valueStart, members.valueEnd)}`
   }
   return undefined
 }

@@ -12,7 +12,7 @@ import type { BookmarkEvent, WatchEvent } from '../watch.ts'
 import { apiObject } from './identity.ts'
 import { isSpace, Members, memberName } from './members.ts'
 import { Scanner } from './scanner.ts'
-import { onlyRow, separateKind } from './single.ts'
+import { columnsOf, onlyRow, separateKind } from './single.ts'
 
 const newline = 0x0a
 const newlineBytes = Buffer.from('\n')
@@ -26,6 +26,7 @@ export class JsonWatchDecoder implements WatchDecoder {
   readonly #carry = new CarriedBytes()
   #inFrame = false
   gvk: GVK = { group: '', version: '', kind: '' }
+  extra = ''
 
   constructor(projection: Projection) {
     this.#projection = projection
@@ -78,6 +79,7 @@ export class JsonWatchDecoder implements WatchDecoder {
     if (kind === 'ERROR') return { type: kind, status: statusOf(parse(value)), frame }
     const { gvk, bytes } = separateKind(value, this.#projection)
     this.gvk = gvk
+    if (this.#projection === 'table') this.extra = columnsOf(bytes) ?? this.extra
     if (kind === 'BOOKMARK') return { ...bookmark(parse(value), this.#projection), frame }
     if (kind !== 'ADDED' && kind !== 'MODIFIED' && kind !== 'DELETED') {
       throw new MalformedBody('an event of an unknown type')

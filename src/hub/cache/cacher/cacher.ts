@@ -63,8 +63,9 @@ interface CacherParts {
   /** The priority with which its upstream watch resumes after an outage. */
   readonly rank: ReconnectRank
   /**
-   * Whether it has an upstream watch. Where it has none (a Table, versions that do not compare),
-   * its cache watchers end when an API server can be reached.
+   * Whether it has an upstream watch. Where it has none (a Table whose rows do not name their
+   * objects, versions that do not compare), its cache watchers end when an API server can be
+   * reached.
    */
   readonly reflects: boolean
   /**
@@ -153,6 +154,15 @@ export class Cacher implements AsyncDisposable {
    */
   get version(): string | undefined {
     return this.#parts.store.committedVersion(this.key)
+  }
+
+  /** The kind of its objects, and the columns of a Table, as in a `WatchReply`. */
+  get gvk(): GVK {
+    return this.#gvk
+  }
+
+  get extra(): string {
+    return this.#extra
   }
 
   /** The memory of its events. */
@@ -407,7 +417,7 @@ export class Cacher implements AsyncDisposable {
       headers: answerHeaders(mediaType(representation.encoding, true)),
       representation: () => representation,
       gvk: () => this.#gvk,
-      extra: this.#extra,
+      extra: () => this.#extra,
       events,
       isShared: true,
     }

@@ -3,7 +3,7 @@ import { everything } from '../../../api/codec/selection.ts'
 import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 import { StatusError } from '../../../api/kube/status.ts'
-import type { Representation } from '../../../api/request/representation.ts'
+import { namesObjects, type Representation } from '../../../api/request/representation.ts'
 import { areValidListOptions, listOptionsOf } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
@@ -127,14 +127,12 @@ export class Cachers implements AsyncDisposable {
     return { ...reply, headers: withStaleness(reply.headers, exchange, cacher.confirmedAt) }
   }
 
-  /** The exchange, where it is a watch of whole objects that is recorded. */
+  /** The exchange, where it is a watch that is recorded and names its objects. */
   #request(exchange: Exchange): RecordedWatchRequest | undefined {
     const { info } = exchange
     if (!info.isResource || info.verb !== 'watch') return undefined
-    if (
-      exchange.representations[0]?.projection !== 'object' ||
-      !areValidListOptions(info.query, true)
-    )
+    const [preferred] = exchange.representations
+    if (!preferred || !namesObjects(preferred) || !areValidListOptions(info.query, true))
       return undefined
     return this.#parts.recorder.recordsWatch(exchange) ? { exchange, info } : undefined
   }
@@ -145,8 +143,12 @@ export class Cachers implements AsyncDisposable {
     const { store } = this.#parts
     const start = watchStart(info)
     if (start.kind === 'delegated' || start.kind === 'consistent') return undefined
+    // Only the API server knows whether it answers with less than is preferred.
+    const [preferred] = exchange.representations
     const representation = exchange.representations.find(
-      (each) => isWhole(each) && store.version(collectionKey(exchange, info, each)) !== undefined,
+      (each) =>
+        each.projection === preferred?.projection &&
+        store.version(collectionKey(exchange, info, each)) !== undefined,
     )
     if (!representation || !requestCredentialsOf(exchange)) return undefined
     const key = collectionKey(exchange, info, representation)
@@ -157,6 +159,8 @@ export class Cachers implements AsyncDisposable {
     if (cacher.isLive && !cacher.usesCredentialOf(reading)) return undefined
     const options = this.#watchOptions(request, served)
     if (start.kind === 'state') {
+      // Cells of a Table tell of their own time, as an AGE does: an API server writes them anew.
+      if (representation.projection === 'table') return undefined
       const { version, isLive } = cacher
       const isOld = version === undefined || isNewer(start.notOlderThan, version)
       if (!isLive || isOld || store.isContradicted(key)) return undefined
@@ -180,14 +184,15 @@ export class Cachers implements AsyncDisposable {
     // A cacher's own answer needs no continuation.
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
     const start = watchStart(info)
-    let { snapshot } = reply
+    let { snapshot, gvk, extra } = reply
     let key: CollectionKey | undefined
     const follow = (version: string, isCut: boolean) => {
       const representation = reply.representation()
       // The first event determines the representation, or there is none.
       key ??= collectionKey(exchange, info, representation)
       const isStored = this.#parts.store.version(key) !== undefined
-      if (!isWhole(representation) || !isStored || !requestCredentialsOf(exchange)) return undefined
+      const isAccepted = exchange.representations.includes(representation)
+      if (!isAccepted || !isStored || !requestCredentialsOf(exchange)) return undefined
       const served = this.#of(request, key, representation)
       served.cacher.readAs(this.#clientOf(exchange, served.clients))
       if (!isCut && !served.cacher.isLive) {
@@ -200,13 +205,24 @@ export class Cachers implements AsyncDisposable {
         left > 0
           ? served.cacher.events({ ...options, from: version, isUnderWay: true, lastsMs: left })
           : undefined
-      if (rest) snapshot = () => served.cacher.snapshot(options)
+      if (rest) {
+        snapshot = () => served.cacher.snapshot(options)
+        // The watch may have been cut before its first event, which shows them.
+        gvk = () => served.cacher.gvk
+        extra = () => served.cacher.extra
+      }
       return rest
     }
     const from = start.kind === 'after' ? start.version : undefined
     const { signal } = exchange
     const events = continued(reply.events, { from, signal, follow, close: own.close })
-    return { ...reply, events, snapshot: () => snapshot?.() }
+    return {
+      ...reply,
+      events,
+      gvk: () => gvk(),
+      extra: () => extra?.() ?? '',
+      snapshot: () => snapshot?.(),
+    }
   }
 
   #watchOptions(
@@ -252,7 +268,7 @@ export class Cachers implements AsyncDisposable {
         connectivity: connectivity(exchange.credential),
         bounds,
         rank: reconnectRank(exchange, info),
-        reflects: isWhole(representation) && isComparable,
+        reflects: namesObjects(representation) && isComparable,
         lists: false,
         idleMs,
         hooks,
@@ -304,5 +320,3 @@ export class Cachers implements AsyncDisposable {
     await Promise.all(all.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
   }
 }
-
-const isWhole = ({ projection }: Representation): boolean => projection === 'object'

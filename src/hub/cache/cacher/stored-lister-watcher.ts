@@ -1,11 +1,18 @@
 import { wholeText } from '../../../http/exchange/chunks.ts'
-import type { BytesReply, Exchange, Handler, Reply } from '../../../http/exchange/exchange.ts'
+import type {
+  BytesReply,
+  Exchange,
+  Handler,
+  Reply,
+  WatchReply,
+} from '../../../http/exchange/exchange.ts'
 import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-request.ts'
+import type { WatchEvent } from '../../../api/codec/watch.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
 import { RequestRefused, watchQuery, type ListerWatcher } from '../../../api/reflector/reflector.ts'
-import type { Representation } from '../../../api/request/representation.ts'
+import { askingFor, type Representation } from '../../../api/request/representation.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import { refusalOf } from '../refusal.ts'
 
@@ -55,29 +62,35 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
     const path = pathOf(key.gvr, key.namespace)
     return parameters.size === 0 ? path : `${path}?${parameters}`
   }
-  const ask = (query: Record<string, string>, signal: AbortSignal): Promise<Reply> =>
-    upstream.recorded(
+  const ask = (
+    verb: 'list' | 'watch',
+    query: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<Reply> => {
+    const { accept, query: included } = askingFor(representation, verb)
+    return upstream.recorded(
       ownRequest({
         method: 'GET',
         ...of.client(),
-        url: url(query),
-        accept: mediaType(representation.encoding),
+        url: url({ ...included, ...query }),
+        accept,
         gzip: true,
         signal,
       }),
     )
+  }
   return {
     list: async (resourceVersion, signal) => {
-      const reply = await ask(resourceVersion === '' ? {} : { resourceVersion }, signal)
+      const reply = await ask('list', resourceVersion === '' ? {} : { resourceVersion }, signal)
       if (reply.kind !== 'list' || reply.representation.key !== representation.key)
         throw refusalOf(reply, refusals)
       for await (const _ of reply.list.batches) signal.throwIfAborted()
       await reply.list.end()
     },
     watch: async (options, signal) => {
-      const reply = await ask(watchQuery(options), signal)
+      const reply = await ask('watch', watchQuery(options), signal)
       if (reply.kind !== 'watch') throw refusalOf(reply, refusals)
-      return inForm(reply.events, () => reply.representation().key === representation.key)
+      return eventsIn(representation, reply)
     },
     // A consistent read of one object, which no lagging server answers from its watch cache.
     isRestored: async (signal) => {
@@ -90,9 +103,24 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
   }
 }
 
-async function* inForm<E>(events: AsyncIterable<E>, isInForm: () => boolean): AsyncGenerator<E> {
+/**
+ * The events, all in this representation. Those of a Table come without their frames: only the
+ * first of these has the columns, which each client is sent with its own first event.
+ */
+async function* eventsIn(
+  { key, projection }: Representation,
+  { events, representation }: WatchReply,
+): AsyncGenerator<readonly WatchEvent[]> {
   for await (const group of events) {
-    if (!isInForm()) throw new RequestRefused(200, 'answered in another representation')
-    yield group
+    const answered = representation()
+    const isOther = answered.key !== key || answered.projection !== projection
+    // An ERROR is a Status in every representation.
+    if (isOther && group.some(({ type }) => type !== 'ERROR'))
+      throw new RequestRefused(200, 'answered in another representation')
+    yield projection === 'table' ? group.map(withoutFrame) : group
   }
+}
+
+function withoutFrame({ frame: _ofThisWatch, ...event }: WatchEvent): WatchEvent {
+  return event
 }

@@ -1,0 +1,206 @@
+import t from 'tap'
+import type { SeenRequest } from '../../src/sandbox/requests.ts'
+import type { Encoding } from '../../src/api/kube/media-type.ts'
+import {
+  metadataAccepts,
+  nameOf,
+  objectOf,
+  type Client,
+  type ClientOptions,
+  type Watching,
+} from '../kit/client.ts'
+import { configMaps, type CloudServer } from '../kit/cloud.ts'
+import { startChildHub, startCloud, startTestHub } from '../kit/hub.ts'
+import { until } from '../kit/until.ts'
+
+const path = '/api/v1/namespaces/default/configmaps'
+const watchList = {
+  allowWatchBookmarks: 'true',
+  resourceVersionMatch: 'NotOlderThan',
+  sendInitialEvents: 'true',
+}
+
+const isWatch = (request: SeenRequest): boolean =>
+  request.path === path && request.query.get('watch') === 'true'
+
+const add = (cloud: CloudServer, name: string): void => {
+  cloud.sandbox.create(configMaps, { metadata: { name, namespace: 'default' }, data: {} })
+}
+
+interface Server {
+  as(component: string, options?: Partial<ClientOptions>): Client
+}
+
+/** Lists and watches metadata as client-go does. */
+async function informer(server: Server, encoding: Encoding): Promise<Watching> {
+  const { list, watch } = metadataAccepts(encoding)
+  const { resourceVersion } = await server.as('kubelet', { accept: list }).list(path)
+  return server
+    .as('kubelet', { accept: watch })
+    .watch(path, { resourceVersion, allowWatchBookmarks: 'true' })
+}
+
+const changes = async (watch: Watching | undefined, count: number): Promise<string[]> => {
+  const seen: string[] = []
+  while (seen.length < count) {
+    const event = await watch?.nextChange()
+    seen.push(event ? `${event.type} ${nameOf(event.object)}` : 'the end')
+  }
+  return seen
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(`twenty watches of metadata are one upstream: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const watches: Watching[] = []
+    for (let i = 0; i < 20; i++) watches.push(await informer(hub, encoding))
+    t.equal(cloud.sandbox.watchCount(isWatch), 1)
+    const direct = await informer(cloud, encoding)
+    add(cloud, 'a')
+    const expected = await direct.next()
+    for (const watch of watches) t.strictSame(await watch.next(), expected, 'byte by byte')
+    t.match(expected?.object, { kind: 'PartialObjectMetadata', metadata: { name: 'a' } })
+    t.notOk(expected?.object['data'])
+  })
+
+  void t.test(`a watch of metadata goes on after a cut: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const watches = [await informer(hub, encoding), await informer(hub, encoding)]
+    add(cloud, 'b')
+    for (const watch of watches) t.strictSame(await changes(watch, 1), ['ADDED default/b'])
+    for (const [gone, came] of [
+      ['a', 'c'],
+      ['b', 'd'],
+    ] as const) {
+      await cloud.unplug()
+      await hub.offline()
+      cloud.sandbox.delete(configMaps, gone, 'default')
+      add(cloud, came)
+      await cloud.plug()
+      await hub.online()
+      for (const watch of watches)
+        t.strictSame(await changes(watch, 2), [`DELETED default/${gone}`, `ADDED default/${came}`])
+    }
+    t.equal(cloud.sandbox.watchCount(isWatch), 1)
+  })
+
+  void t.test(`what a watch of metadata was sent outlives kill -9: ${encoding}`, async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startChildHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const watches = [await informer(hub, encoding), await informer(hub, encoding)]
+    const names: string[] = []
+    for (let i = 0; i < 20; i++) {
+      add(cloud, `map-${i}`)
+      names.push(`default/map-${i}`)
+    }
+    for (const watch of watches)
+      t.strictSame(
+        await changes(watch, 20),
+        names.map((name) => `ADDED ${name}`),
+      )
+    await hub.crash()
+    await cloud.unplug()
+    await hub.start()
+    await hub.offline()
+    const { list } = metadataAccepts(encoding)
+    const kept = await hub.as('kubelet', { accept: list }).list(path)
+    t.strictSame(kept.names.toSorted(), names.toSorted())
+    t.match(objectOf(kept.answer), { kind: 'PartialObjectMetadataList' })
+  })
+}
+
+void t.test('a WatchList of metadata of any age comes from what is watched already', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const first = await informer(hub, 'json')
+  add(cloud, 'b')
+  await first.next()
+  const reading = { accept: metadataAccepts('json').watch }
+  const query = { ...watchList, resourceVersion: '0' }
+  const events = await (await hub.as('kubelet', reading).watch(path, query)).take(3)
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+  const direct = await (await cloud.as('kubelet', reading).watch(path, query)).take(3)
+  t.strictSame(
+    events.map(({ frame }) => frame.toString()),
+    direct.map(({ frame }) => frame.toString()),
+  )
+})
+
+void t.test('a WatchList of metadata goes on from its initial events after a cut', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const { watch: accept } = metadataAccepts('protobuf')
+  const watch = await hub.as('kubelet', { accept }).watch(path, watchList)
+  t.strictSame(
+    (await watch.take(2)).map(({ type, object }) => [type, object['kind']]),
+    [
+      ['ADDED', 'PartialObjectMetadata'],
+      ['BOOKMARK', 'PartialObjectMetadata'],
+    ],
+  )
+  await cloud.unplug()
+  await hub.offline()
+  cloud.sandbox.delete(configMaps, 'a', 'default')
+  add(cloud, 'b')
+  await cloud.plug()
+  t.strictSame(await changes(watch, 2), ['DELETED default/a', 'ADDED default/b'])
+})
+
+void t.test('whole objects are not given in place of metadata', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const { resourceVersion } = await hub.as('kubelet').list(path)
+  await hub.as('kubelet').watch(path, { resourceVersion })
+  const { watch: accept } = metadataAccepts('json')
+  const watch = await hub.as('kubelet', { accept }).watch(path, { resourceVersion: '0' })
+  t.match(await watch.next(), { type: 'ADDED', object: { kind: 'PartialObjectMetadata' } })
+  t.equal(cloud.sandbox.watchCount(isWatch), 2)
+})
+
+void t.test(
+  'a quiet watch of metadata goes on where the cloud has forgotten history',
+  async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const watch = await informer(hub, 'protobuf')
+    add(cloud, 'a')
+    t.strictSame(await changes(watch, 1), ['ADDED default/a'])
+    await cloud.unplug()
+    await hub.offline()
+    cloud.addPods('elsewhere')
+    cloud.sandbox.compact()
+    const before = cloud.sandbox.requests.length
+    await cloud.plug()
+    await hub.online()
+    await until(
+      'the hub to watch again',
+      () => cloud.sandbox.requests.slice(before).filter(isWatch).length === 2,
+    )
+    const lists = cloud.sandbox.requests
+      .slice(before)
+      .filter((request) => request.path === path && !isWatch(request))
+    t.strictSame(
+      lists.map(({ headers }) => headers['accept']),
+      [
+        'application/json',
+        'application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io',
+      ],
+      'the hub asks whether the cluster was restored, and lists once',
+    )
+    add(cloud, 'b')
+    t.strictSame(await changes(watch, 1), ['ADDED default/b'])
+  },
+)
