@@ -5,10 +5,17 @@ import {
   X509Certificate,
   type KeyObject,
 } from 'node:crypto'
-import { isIP } from 'node:net'
 import type { Extension, JsonName, Name } from '@peculiar/x509'
 import { now } from '../base/clock.ts'
-import { curve, nameOf, pemOfKey, privateCryptoKey, publicCryptoKey, signature } from './keys.ts'
+import {
+  curve,
+  generalNames,
+  nameOf,
+  pemOfKey,
+  privateCryptoKey,
+  publicCryptoKey,
+  signature,
+} from './keys.ts'
 import { loadX509 } from './x509.ts'
 
 /** The subject and usage of a certificate. */
@@ -104,15 +111,12 @@ export class CertificateAuthority {
   async certify(publicKey: KeyObject, request: CertificateRequest): Promise<string> {
     const validity = validFor(request.lifetimeMs ?? year)
     const x509 = await loadX509()
-    const { organizations, usage, dnsNames = [], ipAddresses = [] } = request
+    const { organizations, usage } = request
     const purposes = [
       ...(usage === 'client' ? [] : [x509.ExtendedKeyUsage.serverAuth]),
       ...(usage === 'server' ? [] : [x509.ExtendedKeyUsage.clientAuth]),
     ]
-    const names = [
-      ...dnsNames.map((value) => ({ type: 'dns', value }) as const),
-      ...ipAddresses.map((value) => ({ type: 'ip', value: plainAddress(value) }) as const),
-    ]
+    const names = generalNames(request)
     return signed({
       subject: nameOf(request.commonName, organizations),
       // Byte for byte as in the authority's certificate, which Go compares.
@@ -163,13 +167,4 @@ async function signed(unsigned: Unsigned): Promise<string> {
     ],
   })
   return `${certificate.toString('pem')}\n`
-}
-
-/** Without a dotted part, which the package misreads, and without a zone. */
-function plainAddress(address: string): string {
-  const version = isIP(address)
-  if (version === 0) throw new Error(`${address} is no IP address`)
-  return version === 4
-    ? address
-    : new URL(`http://[${address.replace(/%.*/, '')}]`).hostname.slice(1, -1)
 }

@@ -1,5 +1,6 @@
 import type { KeyObject, webcrypto } from 'node:crypto'
-import type { JsonName } from '@peculiar/x509'
+import { isIP } from 'node:net'
+import type { JsonGeneralNames, JsonName } from '@peculiar/x509'
 
 /** Every key of the hub's own: ECDSA on P-256. */
 export const curve = { namedCurve: 'P-256' } as const
@@ -23,3 +24,24 @@ export const nameOf = (commonName: string, organizations: readonly string[] = []
   ...organizations.map((name) => ({ O: [name] })),
   { CN: [commonName] },
 ]
+
+/** Subject alternative names. */
+export const generalNames = ({
+  dnsNames = [],
+  ipAddresses = [],
+}: {
+  readonly dnsNames?: readonly string[]
+  readonly ipAddresses?: readonly string[]
+}): JsonGeneralNames => [
+  ...dnsNames.map((value) => ({ type: 'dns', value }) as const),
+  ...ipAddresses.map((value) => ({ type: 'ip', value: plainAddress(value) }) as const),
+]
+
+/** Without a dotted part, which the package misreads, and without a zone. */
+function plainAddress(address: string): string {
+  const version = isIP(address)
+  if (version === 0) throw new Error(`${address} is no IP address`)
+  return version === 4
+    ? address
+    : new URL(`http://[${address.replace(/%.*/, '')}]`).hostname.slice(1, -1)
+}

@@ -13,6 +13,7 @@ import { missingPolicies } from './admission/policy-support.ts'
 import type { ApiServer } from './api/api-server.ts'
 import type { BoundSocket } from '../http/server/listening.ts'
 import { connect } from './api/connect.ts'
+import { ServingCertificateApprover } from './certificates/approver.ts'
 import { isConflict } from './api/failure.ts'
 import { typedCalls } from './api/typed.ts'
 import { PoolController } from './controller/pool-controller.ts'
@@ -164,6 +165,26 @@ export async function startCluster(
       led.defer(() => {
         controller = undefined
       })
+      led.use(
+        new ServingCertificateApprover({
+          api,
+          term,
+          rules: config.hubCertificates,
+          nodes: controller.nodes,
+          nodesListed: controller.listed,
+          onDecided: (name, verdict, why) => {
+            metrics.certificateRequests.add({ result: verdict })
+            log.info(
+              { name, verdict, why },
+              "a node's request for its hub's certificate was decided",
+            )
+          },
+          onFailure: (what, cause) => {
+            metrics.failures.add({ reason: 'approver' })
+            log.warn({ err: cause, what }, 'something failed, and is tried again')
+          },
+        }),
+      )
       await untilAborted(term.signal)
     },
   })

@@ -1,3 +1,4 @@
+import { canonical } from '../base/listening-sockets.ts'
 import { readCredentials } from './credentials.ts'
 import { checkOptions, clusterOptions, giveBackOptions } from './cluster-options.ts'
 import { attempt, readSettings, unreadableFiles, type SettingSources } from './settings.ts'
@@ -32,6 +33,16 @@ export type ClusterServing =
     }
   | { readonly kind: 'secret'; readonly name: string }
 
+/** What nodes may request for their hubs: requests of these signers are approved, or denied. */
+export interface HubCertificateRules {
+  readonly signers: readonly string[]
+  /** Besides `system:nodes`. */
+  readonly organizations: readonly string[]
+  readonly names: readonly string[]
+  /** In their canonical spelling. */
+  readonly addresses: readonly string[]
+}
+
 /** The configuration of `nodehub cluster`, parsed once; times are in milliseconds. */
 export interface ClusterConfig extends ClusterClientConfig {
   readonly webhooks: {
@@ -50,6 +61,7 @@ export interface ClusterConfig extends ClusterClientConfig {
     readonly renewMs: number
     readonly retryMs: number
   }
+  readonly hubCertificates: HubCertificateRules
   readonly takeOver: boolean
   readonly workers: number
   readonly ops: { readonly address: string; readonly port: number }
@@ -113,6 +125,12 @@ export const readClusterConfig = (sources: SettingSources): ClusterResult<Cluste
         leaseMs: values['lease-duration'],
         renewMs: values['renew-deadline'],
         retryMs: values['retry-period'],
+      },
+      hubCertificates: {
+        signers: [...new Set(values['hub-cert-signers'])],
+        organizations: values['hub-cert-organizations'],
+        names: values['hub-cert-names'],
+        addresses: values['hub-cert-addresses'].map(canonical),
       },
       takeOver: values['take-over'],
       workers: values.workers,

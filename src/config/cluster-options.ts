@@ -1,3 +1,4 @@
+import { kubernetesNames } from './kubernetes-names.ts'
 import { configFile, logLevel, readableFile } from './operation-options.ts'
 import { option, type Option } from './option.ts'
 import * as is from './value.ts'
@@ -127,6 +128,30 @@ export const clusterOptions = {
     group: 'Pools',
     help: 'Nodes that are reconciled concurrently.',
     default: 16,
+  }),
+  'hub-cert-signers': option({
+    type: is.listOf(is.signerName),
+    group: 'Certificates of hubs',
+    help: "Signers for which CertificateSigningRequests of nodes for their hubs' serving certificates are approved, or denied (docs/pods-reach-the-hub.md). Another one needs the right to approve for it; empty: none is judged.",
+    default: ['kubernetes.io/kubelet-serving'],
+  }),
+  'hub-cert-organizations': option({
+    type: is.listOf(is.organization),
+    group: 'Certificates of hubs',
+    help: 'Organizations that such a certificate may have besides system:nodes. The signer kubernetes.io/kubelet-serving takes none.',
+    default: [],
+  }),
+  'hub-cert-names': option({
+    type: is.listOf(is.dnsName),
+    group: 'Certificates of hubs',
+    help: "Names that it may be for besides the node's.",
+    default: [...kubernetesNames, 'localhost'],
+  }),
+  'hub-cert-addresses': option({
+    type: is.listOf(is.address),
+    group: 'Certificates of hubs',
+    help: "Addresses that it may be for besides the node's: those of loopback and of the dummy interface.",
+    default: ['127.0.0.1', '::1', '169.254.2.1', 'fd00::2:1'],
   }),
   'ops-address': option({
     type: is.address,

@@ -249,6 +249,36 @@ export const resource: ValueType<GVR> = {
   },
 }
 
+/** The name of a signer of certificates (certificates.k8s.io): a domain, and a path in it. */
+export const signerName: ValueType<string> = {
+  placeholder: 'SIGNER',
+  parse: (text) =>
+    /^[a-z0-9.-]{1,253}\/[A-Za-z0-9./:-]{1,253}$/.test(text)
+      ? { value: text }
+      : wrong('is not the name of a signer, such as kubernetes.io/kubelet-serving'),
+}
+
+/** An organization in a node's certificate, which is a group of its user. */
+export const organization: ValueType<string> = {
+  placeholder: 'ORGANIZATION',
+  parse(text) {
+    if (text === '') return wrong('must not be empty')
+    return text.startsWith('system:') && text !== 'system:nodes'
+      ? wrong('is a group of Kubernetes itself, which no hub is to be in')
+      : { value: text }
+  },
+}
+
+/** A DNS name. */
+export const dnsName: ValueType<string> = {
+  placeholder: 'NAME',
+  parse: (text) =>
+    text.length <= 253 &&
+    /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(text)
+      ? { value: text }
+      : wrong('is not a DNS name'),
+}
+
 /** The name of a network interface, as the kernel takes it, and no flag of a command. */
 export const interfaceName: ValueType<string> = {
   placeholder: 'NAME',

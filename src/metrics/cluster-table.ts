@@ -31,7 +31,7 @@ export const clusterMetricTable = {
   failures: {
     name: 'nodehub_cluster_failures_total',
     type: 'counter',
-    help: 'What failed and is tried again, by part: controller, election, certificates, configurations, admission, migration.',
+    help: 'What failed and is tried again, by part: controller, election, approver, certificates, configurations, admission, migration.',
     labels: ['reason'],
   },
   nodes: {
@@ -63,6 +63,12 @@ export const clusterMetricTable = {
     type: 'counter',
     help: 'How often the caBundle of a configuration was put right, by its kind.',
     labels: ['kind'],
+  },
+  certificateRequests: {
+    name: 'nodehub_cluster_certificate_requests_total',
+    type: 'counter',
+    help: "Requests of nodes for their hubs' serving certificates that were decided, by result: approved, denied.",
+    labels: ['result'],
   },
   reviewsRefused: {
     name: 'nodehub_cluster_reviews_refused_total',

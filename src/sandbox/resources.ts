@@ -151,7 +151,7 @@ async function update(api: Api, call: ResourceCall): Promise<void> {
 }
 
 const ownSubresource = ({ kind, info }: ResourceCall): string | undefined =>
-  info.subresource === 'status' && hasStatus(kind) ? 'status' : undefined
+  hasStatus(kind) && ['status', 'approval'].includes(info.subresource ?? '') ? 'status' : undefined
 
 async function patch(api: Api, call: ResourceCall): Promise<void> {
   const { kind, info, request } = call

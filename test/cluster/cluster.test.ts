@@ -7,6 +7,7 @@ import { connect } from 'node:tls'
 import { once } from 'node:events'
 import { ownVersion } from '../../src/base/own-version.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { newKey, signingRequest } from '../../src/certificates/signing-request.ts'
 import { startCluster, type Cluster } from '../../src/cluster/cluster.ts'
 import type { ClusterConfig } from '../../src/config/cluster-config.ts'
 import { nodesFinalizer } from '../../src/cluster/controller/reconcile.ts'
@@ -32,6 +33,11 @@ import { dial, type Teardown } from '../kit/wire/wire.ts'
 t.setTimeout(300_000)
 
 const deployments: GVR = { group: 'apps', version: 'v1', resource: 'deployments' }
+const signingRequests: GVR = {
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  resource: 'certificatesigningrequests',
+}
 const leases: GVR = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
 
 const configFor = (
@@ -51,6 +57,7 @@ const configFor = (
     podHostNetwork: false,
   },
   election: { name: 'nodehub-cluster', leaseMs: 15_000, renewMs: 10_000, retryMs: 200 },
+  hubCertificates: { signers: [], organizations: [], names: [], addresses: [] },
   takeOver: false,
   workers: 8,
   ops: { address: '127.0.0.1', port: 0 },
@@ -207,6 +214,42 @@ void t.test('health and metrics are told', async (t) => {
   client.write('GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(mostPipelined + 1))
   await client.ended
   await reaches(replica, 'nodehub_cluster_connections_cut_total{reason="pipelined"}', 1)
+})
+
+void t.test('requests of nodes for their hubs are decided, and counted', async (t) => {
+  const cluster = await prepared(t)
+  const { sandbox } = cluster
+  sandbox.create(nodes, { metadata: { name: 'edge-1' } })
+  const commonName = 'system:node:edge-1'
+  const request = await signingRequest(newKey(), {
+    commonName,
+    organizations: ['system:nodes'],
+    dnsNames: ['kubernetes'],
+  })
+  const signer = 'kubernetes.io/kubelet-serving'
+  for (const [name, groups] of [
+    ['nodehub-1', ['system:nodes']],
+    ['nodehub-2', []],
+  ] as const) {
+    sandbox.create(signingRequests, {
+      metadata: { name },
+      spec: {
+        request: Buffer.from(request).toString('base64'),
+        signerName: signer,
+        usages: ['digital signature', 'server auth'],
+        username: commonName,
+        groups,
+      },
+    })
+  }
+  const rules = { signers: [signer], organizations: [], names: ['kubernetes'], addresses: [] }
+  const replica = await started(t, cluster, { hubCertificates: rules })
+  const metric = (result: string): string =>
+    `nodehub_cluster_certificate_requests_total{result="${result}"}`
+  await reaches(replica, metric('approved'), 1)
+  await reaches(replica, metric('denied'), 1)
+  const approval = listAt(sandbox.get(signingRequests, 'nodehub-1'), 'status', 'conditions')
+  t.match(approval, [{ type: 'Approved', status: 'True' }])
 })
 
 void t.test('what the controller knows and does is counted', async (t) => {

@@ -3,10 +3,10 @@ import { fuzz } from './run.ts'
 import { targets } from './targets/index.ts'
 
 /** Rounds that take the targets without sockets some seven seconds together. */
-const rounds = (name: string): number => (name.startsWith('watch-json') ? 100 : 1_000)
+const rounds = (name: string): number => (/^(watch-json|signing)/.test(name) ? 100 : 1_000)
 
 const readers = targets.filter(({ name }) =>
-  /^(list|watch|object|request|label|field|policy)-/.test(name),
+  /^(list|watch|object|request|label|field|policy|signing)-/.test(name),
 )
 
 for (const target of readers) {

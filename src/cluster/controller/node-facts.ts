@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto'
+import { isIP } from 'node:net'
+import { canonical } from '../../base/listening-sockets.ts'
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
 import type { PoolTaint } from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation, texts } from '../previous-attributes.ts'
 
-/**
- * The stored facts of a Node: without images, conditions and addresses, which are most of the
- * object.
- */
+/** The stored facts of a Node: without images and conditions, which are most of the object. */
 export interface NodeFacts {
   readonly name: string
   readonly uid: string
@@ -16,6 +15,8 @@ export interface NodeFacts {
   /** As `textOrDigest` keeps them. */
   readonly annotations: Readonly<Record<string, string>>
   readonly taints: readonly PoolTaint[]
+  /** IP addresses, in their canonical spelling. */
+  readonly addresses: readonly string[]
   /** Whether the condition Ready is True. */
   readonly ready: boolean
   /**
@@ -46,6 +47,10 @@ export function nodeFacts(node: JsonObject): NodeFacts {
       ]),
     ),
     taints: listAt(node, 'spec', 'taints').filter(isObject) as unknown as readonly PoolTaint[],
+    addresses: listAt(node, 'status', 'addresses')
+      .map((each) => textAt(each, 'address'))
+      .filter((address) => isIP(address) > 0)
+      .map(canonical),
     ready: listAt(node, 'status', 'conditions').some(
       (each) => textAt(each, 'type') === 'Ready' && textAt(each, 'status') === 'True',
     ),

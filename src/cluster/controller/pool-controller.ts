@@ -78,11 +78,16 @@ export class PoolController implements AsyncDisposable {
       onChange: (name, now, before) => this.#nodeChanged(name, now, before),
       onFailure: (cause) => onFailure('nodes', cause),
     })
-    void Promise.all([this.#pools.listed, this.#nodes.listed]).then(() => this.#start())
+    void this.listed.then(() => this.#start())
   }
 
   get nodes(): ReadonlyMap<string, NodeFacts> {
     return this.#nodes.items
+  }
+
+  /** Resolves when pools and nodes have been listed. */
+  get listed(): Promise<unknown> {
+    return Promise.all([this.#pools.listed, this.#nodes.listed])
   }
 
   /** Nodes for which the label is withheld, with some of the pods that it is withheld for. */
@@ -97,7 +102,7 @@ export class PoolController implements AsyncDisposable {
 
   /** Resolves when everything has been listed and reconciled. */
   async settled(): Promise<void> {
-    await Promise.all([this.#pools.listed, this.#nodes.listed])
+    await this.listed
     while (this.depth > 0) await Promise.all([this.#nodeQueue.idle(), this.#poolQueue.idle()])
   }
 

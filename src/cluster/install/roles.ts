@@ -26,6 +26,10 @@ const definition = 'nodepools.apps.openyurt.io'
  * objects that it has made.
  */
 const everywhere = ({ name }: Installation): readonly Rule[] => [
+  // Requests of nodes for their hubs' serving certificates.
+  rule('certificates.k8s.io', 'certificatesigningrequests', 'get list watch'),
+  rule('certificates.k8s.io', 'certificatesigningrequests/approval', 'patch'),
+  rule('certificates.k8s.io', 'signers', 'approve', 'kubernetes.io/kubelet-serving'),
   rule('apps.openyurt.io', 'nodepools', 'get list watch patch'),
   rule('apps.openyurt.io', 'nodepools/status', 'patch'),
   rule('', 'nodes', 'get list watch patch'),

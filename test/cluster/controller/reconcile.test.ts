@@ -38,6 +38,7 @@ const node = (labels: Record<string, string> = {}, rest: Partial<NodeFacts> = {}
   labels,
   annotations: {},
   taints: [],
+  addresses: [],
   ready: true,
   ...rest,
 })

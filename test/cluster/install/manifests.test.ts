@@ -315,6 +315,9 @@ void t.test('it is allowed what it needs, and nothing more', async (t) => {
   )
   const definition = 'apiextensions.k8s.io/customresourcedefinitions'
   t.strictSame(rights(one('ClusterRole')), [
+    'certificates.k8s.io/certificatesigningrequests: get list watch',
+    'certificates.k8s.io/certificatesigningrequests/approval: patch',
+    'certificates.k8s.io/signers[kubernetes.io/kubelet-serving]: approve',
     'apps.openyurt.io/nodepools: get list watch patch',
     'apps.openyurt.io/nodepools/status: patch',
     '/nodes: get list watch patch',

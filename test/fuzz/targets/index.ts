@@ -5,6 +5,7 @@ import { listTargets } from './lists.ts'
 import { objectTargets } from './objects.ts'
 import { policyTargets } from './policies.ts'
 import { requestTargets } from './requests.ts'
+import { signingRequestTarget } from './signing-requests.ts'
 import { upstreamTarget } from './upstream.ts'
 import { watchTargets } from './watches.ts'
 
@@ -15,6 +16,7 @@ export const targets: readonly Opening[] = [
   ...objectTargets,
   ...requestTargets,
   ...policyTargets,
+  signingRequestTarget,
   listenerTarget,
   http2Target,
   upstreamTarget,

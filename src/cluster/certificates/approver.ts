@@ -1,0 +1,162 @@
+import { now } from '../../base/clock.ts'
+import { timeText } from '../../certificates/validity.ts'
+import type { HubCertificateRules } from '../../config/cluster-config.ts'
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { listAt, textAt } from '../../api/kube/json-at.ts'
+import type { ApiServer } from '../api/api-server.ts'
+import { isConflict, isNotFound } from '../api/failure.ts'
+import { ApiInformer } from '../api/informer.ts'
+import type { NodeFacts } from '../controller/node-facts.ts'
+import { WorkQueue } from '../controller/work-queue.ts'
+import type { Term } from '../leadership.ts'
+import { judge, type CertificateRequestFacts } from './judgement.ts'
+
+export interface ApproverOptions {
+  readonly api: ApiServer
+  /** The time for which this process may write. */
+  readonly term: Pick<Term, 'signal' | 'holds'>
+  readonly rules: HubCertificateRules
+  /** Every node of the cluster. */
+  readonly nodes: ReadonlyMap<string, NodeFacts>
+  /** Resolves when all nodes are known. */
+  readonly nodesListed: Promise<unknown>
+  readonly onDecided?: (name: string, verdict: 'approved' | 'denied', why: string) => void
+  readonly onFailure?: (what: string, cause: unknown) => void
+  /** How soon a request of a node that has not registered is judged again. */
+  readonly againMs?: number
+}
+
+const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+
+/** As hubs name their requests. Those of kubelets, and of anybody else, are not judged here. */
+const prefix = 'nodehub-'
+
+/** A request that waits for a decision. */
+interface Pending extends CertificateRequestFacts {
+  readonly resourceVersion: string
+  readonly conditions: readonly Json[]
+}
+
+/** More than a request can be; a larger one is held as nothing, which is denied. */
+const longestRequest = 64 * 1024
+
+/**
+ * Approves the requests of nodes for the serving certificates of their hubs, and denies those that
+ * are not as they should be, with the reason in the condition. What another approver has decided,
+ * stays.
+ */
+export class ServingCertificateApprover implements AsyncDisposable {
+  readonly #options: ApproverOptions
+  readonly #queue: WorkQueue
+  readonly #informers: readonly ApiInformer<Pending | undefined>[]
+  #started = false
+
+  constructor(options: ApproverOptions) {
+    this.#options = options
+    const { api, rules, term } = options
+    const onFailure = (what: string, cause: unknown): void => {
+      if (!isConflict(cause) && term.holds()) options.onFailure?.(what, cause)
+    }
+    this.#queue = new WorkQueue({
+      workers: 2,
+      act: (name) => this.#decide(name),
+      onFailure: (name, cause) => onFailure(`certificatesigningrequest ${name}`, cause),
+    })
+    this.#informers = rules.signers.map(
+      (signer) =>
+        new ApiInformer<Pending | undefined>(api, {
+          path,
+          query: { fieldSelector: `spec.signerName=${signer}` },
+          transform: pending,
+          onChange: (name, now) => {
+            if (this.#started && now) this.#queue.add(name)
+          },
+          onFailure: (cause) => onFailure('certificatesigningrequests', cause),
+        }),
+    )
+    void options.nodesListed.then(() => this.#start())
+  }
+
+  /** Resolves when every request that was there has been judged. */
+  async settled(): Promise<void> {
+    await Promise.all([this.#options.nodesListed, ...this.#informers.map(({ listed }) => listed)])
+    await this.#queue.idle()
+  }
+
+  #start(): void {
+    this.#started = true
+    for (const { items } of this.#informers)
+      for (const [name, request] of items) if (request) this.#queue.add(name)
+  }
+
+  async #decide(name: string): Promise<number | undefined> {
+    const { rules, nodes, onDecided, againMs = 15_000 } = this.#options
+    const request = this.#informers.map(({ items }) => items.get(name)).find((each) => each)
+    if (request === undefined) return undefined
+    const judgement = await judge(request, rules, nodes)
+    if (judgement.verdict === 'wait') return againMs
+    const [verdict, why] =
+      judgement.verdict === 'approve'
+        ? (['approved', 'a node asks for the serving certificate of its hub'] as const)
+        : (['denied', judgement.why] as const)
+    if (await this.#write(name, request, verdict, why)) onDecided?.(name, verdict, why)
+    return undefined
+  }
+
+  /**
+   * Adds the condition to the version that was judged. False where the request is gone; on a
+   * conflict the watch brings the newer version, and with it perhaps another approver's decision.
+   */
+  async #write(
+    name: string,
+    { resourceVersion, conditions }: Pending,
+    verdict: 'approved' | 'denied',
+    message: string,
+  ): Promise<boolean> {
+    const { api, term } = this.#options
+    if (!term.holds()) return false
+    const condition = {
+      type: verdict === 'approved' ? 'Approved' : 'Denied',
+      status: 'True',
+      reason: 'NodehubServingCertificate',
+      message: `nodehub-cluster: ${message}`,
+      lastUpdateTime: timeText(now()),
+    }
+    const patch = {
+      metadata: { resourceVersion },
+      status: { conditions: [...conditions, condition] },
+    }
+    try {
+      await api.patch(`${path}/${name}/approval`, 'merge', patch, term.signal)
+      return true
+    } catch (cause) {
+      if (isNotFound(cause)) return false
+      throw cause
+    }
+  }
+
+  /** Resolves when nothing of it is under way any more. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#queue, ...this.#informers].map((each) => each[Symbol.asyncDispose]()))
+  }
+}
+
+/** `undefined` for a request that is not a hub's, or is decided already. */
+function pending(object: JsonObject): Pending | undefined {
+  const conditions = listAt(object, 'status', 'conditions').filter(isObject)
+  const isDecided = conditions.some((each) =>
+    ['Approved', 'Denied', 'Failed'].includes(textAt(each, 'type')),
+  )
+  if (!textAt(object, 'metadata', 'name').startsWith(prefix) || isDecided) return undefined
+  const request = textAt(object, 'spec', 'request')
+  const texts = (member: string): string[] => listAt(object, 'spec', member).map(String)
+  return {
+    resourceVersion: textAt(object, 'metadata', 'resourceVersion'),
+    conditions,
+    username: textAt(object, 'spec', 'username'),
+    groups: texts('groups'),
+    usages: texts('usages'),
+    request:
+      request.length > longestRequest ? '' : Buffer.from(request, 'base64').toString('latin1'),
+  }
+}

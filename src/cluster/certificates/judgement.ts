@@ -1,0 +1,75 @@
+import { canonical } from '../../base/listening-sockets.ts'
+import { MalformedRequest, readSigningRequest } from '../../certificates/read-signing-request.ts'
+import type { HubCertificateRules } from '../../config/cluster-config.ts'
+import type { NodeFacts } from '../controller/node-facts.ts'
+
+/** The members of a CertificateSigningRequest that decide on it. */
+export interface CertificateRequestFacts {
+  /** As the API server has authenticated who made it. */
+  readonly username: string
+  readonly groups: readonly string[]
+  readonly usages: readonly string[]
+  /** PEM. */
+  readonly request: string
+}
+
+export type Judgement =
+  | { readonly verdict: 'approve' }
+  | { readonly verdict: 'deny'; readonly why: string }
+  /** The node has not registered yet. */
+  | { readonly verdict: 'wait' }
+
+const nodesGroup = 'system:nodes'
+const nodeUser = 'system:node:'
+
+const requiredUsages = ['digital signature', 'server auth']
+const possibleUsages = [...requiredUsages, 'key encipherment']
+
+/**
+ * Whether a node's request for the serving certificate of its hub is to be approved. The node asks
+ * for itself, with its own identity, for names that lead to a hub and addresses that are its own,
+ * or every hub's. An address that another node has, too, is no node's own: nodes write their
+ * addresses themselves.
+ */
+export async function judge(
+  facts: CertificateRequestFacts,
+  rules: HubCertificateRules,
+  nodes: ReadonlyMap<string, NodeFacts>,
+): Promise<Judgement> {
+  const { username, groups, usages } = facts
+  const deny = (why: string): Judgement => ({ verdict: 'deny', why })
+  if (!username.startsWith(nodeUser) || !groups.includes(nodesGroup))
+    return deny('who made it is no node')
+  const wrongUsages =
+    requiredUsages.some((usage) => !usages.includes(usage)) ||
+    usages.some((usage) => !possibleUsages.includes(usage))
+  if (wrongUsages) return deny(`its usages are not ${requiredUsages.join(' and ')}`)
+  const subject = await readSigningRequest(facts.request).catch((cause: unknown) => {
+    if (cause instanceof MalformedRequest) return cause
+    throw cause
+  })
+  if (subject instanceof Error) return deny(`the request ${subject.message}`)
+  const { commonName, organizations, dnsNames = [], ipAddresses = [] } = subject
+  if (commonName !== username) return deny('it is not for the node that made it')
+  const wanted = new Set([nodesGroup, ...rules.organizations])
+  const foreign = organizations.find((each) => !wanted.has(each))
+  if (foreign !== undefined)
+    return deny(`the organization ${JSON.stringify(foreign)} is not allowed`)
+  if (!organizations.includes(nodesGroup))
+    return deny(`it is not of the organization ${nodesGroup}`)
+  const name = username.slice(nodeUser.length)
+  const node = nodes.get(name)
+  if (node === undefined) return { verdict: 'wait' }
+  const strange = dnsNames.find((each) => each !== name && !rules.names.includes(each))
+  if (strange !== undefined) return deny(`the name ${JSON.stringify(strange)} is not allowed`)
+  for (const address of ipAddresses.map(canonical)) {
+    if (rules.addresses.includes(address)) continue
+    if (!node.addresses.includes(address)) return deny(`${address} is no address of the node`)
+    const other = [...nodes.values()].find(
+      (each) => each.name !== name && each.addresses.includes(address),
+    )
+    if (other) return deny(`${address} is an address of the node ${other.name}, too`)
+  }
+  if (dnsNames.length + ipAddresses.length === 0) return deny('it is for no name and no address')
+  return { verdict: 'approve' }
+}

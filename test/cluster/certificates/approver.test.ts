@@ -1,0 +1,173 @@
+import t from 'tap'
+import { newKey, signingRequest } from '../../../src/certificates/signing-request.ts'
+import {
+  ServingCertificateApprover,
+  type ApproverOptions,
+} from '../../../src/cluster/certificates/approver.ts'
+import { nodeFacts, type NodeFacts } from '../../../src/cluster/controller/node-facts.ts'
+import type { GVR } from '../../../src/api/kube/gvk.ts'
+import type { JsonObject } from '../../../src/api/kube/json.ts'
+import { listAt, textAt } from '../../../src/api/kube/json-at.ts'
+import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
+import { until } from '../../kit/until.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
+
+const requests: GVR = {
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  resource: 'certificatesigningrequests',
+}
+
+const signer = 'kubernetes.io/kubelet-serving'
+
+const request = async (
+  name: string,
+  nodeName: string,
+  spec: JsonObject = {},
+  status?: JsonObject,
+): Promise<JsonObject> => {
+  const text = await signingRequest(newKey(), {
+    commonName: `system:node:${nodeName}`,
+    organizations: ['system:nodes'],
+    ipAddresses: ['169.254.2.1'],
+  })
+  return {
+    metadata: { name },
+    spec: {
+      signerName: signer,
+      request: Buffer.from(text).toString('base64'),
+      usages: ['digital signature', 'server auth'],
+      username: 'system:node:edge-1',
+      groups: ['system:nodes', 'system:authenticated'],
+      ...spec,
+    },
+    ...(status && { status }),
+  }
+}
+
+const knownNode = (name: string): [string, NodeFacts] => [name, nodeFacts({ metadata: { name } })]
+
+function startApprover(t: Teardown, { api }: TestCluster, options: Partial<ApproverOptions> = {}) {
+  const decided: string[] = []
+  const approver = new ServingCertificateApprover({
+    api,
+    term: { signal: new AbortController().signal, holds: () => true },
+    rules: { signers: [signer], organizations: [], names: [], addresses: ['169.254.2.1'] },
+    nodes: new Map([knownNode('edge-1')]),
+    nodesListed: Promise.resolve(),
+    onDecided: (name, verdict) => decided.push(`${name} ${verdict}`),
+    ...options,
+  })
+  t.teardown(() => approver[Symbol.asyncDispose]())
+  return { approver, decided }
+}
+
+const conditions = ({ sandbox }: TestCluster, name: string): string[] =>
+  listAt(sandbox.get(requests, name), 'status', 'conditions').map(
+    (each) => `${textAt(each, 'type')}: ${textAt(each, 'message')}`,
+  )
+
+const approved = 'Approved: nodehub-cluster: a node asks for the serving certificate of its hub'
+
+void t.test('requests of hubs are decided, those that are there and those that come', async (t) => {
+  const cluster = await startTestCluster(t)
+  cluster.sandbox.create(requests, await request('nodehub-1', 'edge-1'))
+  const { approver, decided } = startApprover(t, cluster)
+  await approver.settled()
+  t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
+  cluster.sandbox.create(requests, await request('nodehub-2', 'edge-2'))
+  await until('the second to be decided', () => decided.length === 2)
+  t.strictSame(conditions(cluster, 'nodehub-2'), [
+    'Denied: nodehub-cluster: it is not for the node that made it',
+  ])
+  t.strictSame(decided, ['nodehub-1 approved', 'nodehub-2 denied'])
+})
+
+void t.test('what is no hub’s, or decided, is left alone', async (t) => {
+  const cluster = await startTestCluster(t)
+  const others = [
+    await request('csr-abcde', 'edge-1'),
+    await request('nodehub-client', 'edge-1', {
+      signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
+    }),
+    await request(
+      'nodehub-denied',
+      'edge-1',
+      {},
+      { conditions: [{ type: 'Denied', status: 'True', message: 'by hand' }] },
+    ),
+    await request(
+      'nodehub-approved',
+      'edge-2',
+      {},
+      { conditions: [{ type: 'Approved', status: 'True', message: 'by yurt-manager' }] },
+    ),
+  ]
+  for (const other of others) cluster.sandbox.create(requests, other)
+  const { approver, decided } = startApprover(t, cluster)
+  await approver.settled()
+  t.strictSame(decided, [])
+  t.strictSame(conditions(cluster, 'csr-abcde'), [])
+  t.strictSame(conditions(cluster, 'nodehub-client'), [])
+  t.strictSame(conditions(cluster, 'nodehub-denied'), ['Denied: by hand'])
+  t.strictSame(conditions(cluster, 'nodehub-approved'), ['Approved: by yurt-manager'])
+})
+
+void t.test('a node that registers after its request is waited for', async (t) => {
+  const cluster = await startTestCluster(t)
+  cluster.sandbox.create(requests, await request('nodehub-1', 'edge-1'))
+  const nodes = new Map<string, NodeFacts>()
+  const { approver, decided } = startApprover(t, cluster, { nodes, againMs: 10 })
+  await approver.settled()
+  t.strictSame(conditions(cluster, 'nodehub-1'), [])
+  nodes.set(...knownNode('edge-1'))
+  await until('the request to be decided', () => decided.length === 1)
+  t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
+})
+
+void t.test(
+  'nothing is decided before all nodes are known, nor by who does not lead',
+  async (t) => {
+    const cluster = await startTestCluster(t)
+    cluster.sandbox.create(requests, await request('nodehub-1', 'edge-1'))
+    const listed = Promise.withResolvers<void>()
+    const first = startApprover(t, cluster, { nodesListed: listed.promise })
+    const term = { signal: new AbortController().signal, holds: () => false }
+    const second = startApprover(t, cluster, { term })
+    await second.approver.settled()
+    t.strictSame(conditions(cluster, 'nodehub-1'), [])
+    listed.resolve()
+    await first.approver.settled()
+    t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
+    t.strictSame(second.decided, [])
+  },
+)
+
+void t.test('who decides at the same time is not overruled', async (t) => {
+  const cluster = await startTestCluster(t)
+  const { sandbox } = cluster
+  sandbox.create(requests, await request('nodehub-1', 'edge-1'))
+  let once = true
+  const { approver, decided } = startApprover(t, cluster, {
+    term: {
+      signal: new AbortController().signal,
+      // Asked right before the write.
+      holds: () => {
+        const object = sandbox.get(requests, 'nodehub-1')
+        if (once && object) {
+          once = false
+          const denied = { type: 'Denied', status: 'True', message: 'by hand' }
+          sandbox.update(requests, { ...object, status: { conditions: [denied] } }, 'status')
+        }
+        return true
+      },
+    },
+  })
+  await approver.settled()
+  await until('the watch to tell', async () => {
+    await approver.settled()
+    return conditions(cluster, 'nodehub-1').length > 0
+  })
+  t.strictSame(conditions(cluster, 'nodehub-1'), ['Denied: by hand'])
+  t.strictSame(decided, [])
+})

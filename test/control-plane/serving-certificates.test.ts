@@ -1,0 +1,138 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { newKey, signingRequest } from '../../src/certificates/signing-request.ts'
+import { connect } from '../../src/cluster/api/connect.ts'
+import { ApiInformer } from '../../src/cluster/api/informer.ts'
+import { ServingCertificateApprover } from '../../src/cluster/certificates/approver.ts'
+import { nodeFacts, type NodeFacts } from '../../src/cluster/controller/node-facts.ts'
+import { roles } from '../../src/cluster/install/roles.ts'
+import { readClusterConfig } from '../../src/config/cluster-config.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { listAt, textAt } from '../../src/api/kube/json-at.ts'
+import {
+  noControlPlane,
+  nodeSubject,
+  startControlPlane,
+  type ControlPlane,
+} from '../kit/control-plane.ts'
+import { until } from '../kit/until.ts'
+
+t.setTimeout(300_000)
+
+const own = { namespace: 'nodehub-system', name: 'nodehub-cluster' }
+const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+
+/** Cluster roles and their bindings, as `nodehub manifests --part cluster` prints them. */
+async function allow({ admin }: ControlPlane): Promise<void> {
+  const installation = {
+    ...own,
+    image: 'none',
+    admission: 'webhooks',
+    podHostNetwork: false,
+  } as const
+  for (const object of roles(installation)) {
+    const role = JSON.parse(JSON.stringify(object)) as JsonObject
+    const kind = textAt(role, 'kind')
+    if (!kind.startsWith('Cluster')) continue
+    await admin.post(`/apis/rbac.authorization.k8s.io/v1/${kind.toLowerCase()}s`, role)
+  }
+}
+
+async function addNode({ admin }: ControlPlane, name: string, address: string): Promise<void> {
+  await admin.post('/api/v1/nodes', { metadata: { name } })
+  const status = { addresses: [{ type: 'InternalIP', address }] }
+  await admin.send(
+    'PATCH',
+    `/api/v1/nodes/${name}/status`,
+    JSON.stringify({ status }),
+    'application/merge-patch+json',
+  )
+}
+
+/** Makes a request for a node; by default as that node. */
+async function ask(
+  plane: ControlPlane,
+  nodeName: string,
+  name: string,
+  { as = plane.client(nodeSubject(nodeName)), ipAddresses = ['169.254.2.1'] } = {},
+): Promise<void> {
+  const request = await signingRequest(newKey(), {
+    ...nodeSubject(nodeName),
+    organizations: ['system:nodes'],
+    dnsNames: ['kubernetes', 'kubernetes.default.svc'],
+    ipAddresses,
+  })
+  const { status, body } = await as.post(requests, {
+    metadata: { name },
+    spec: {
+      request: Buffer.from(request).toString('base64'),
+      signerName: 'kubernetes.io/kubelet-serving',
+      usages: ['digital signature', 'server auth'],
+    },
+  })
+  if (status !== 201) throw new Error(body.toString())
+}
+
+const read = async ({ admin }: ControlPlane, name: string): Promise<JsonObject> =>
+  JSON.parse((await admin.get(`${requests}/${name}`)).body.toString()) as JsonObject
+
+const decided = (plane: ControlPlane, name: string): Promise<string> =>
+  until(`${name} to be decided`, async () => {
+    const [condition] = listAt(await read(plane, name), 'status', 'conditions')
+    return (
+      condition !== undefined && `${textAt(condition, 'type')}: ${textAt(condition, 'message')}`
+    )
+  })
+
+void t.test(
+  'a node gets the certificate of its hub from a real cluster, and no other one',
+  { skip: noControlPlane() ?? false },
+  async (t) => {
+    const plane = await startControlPlane(t, { controllerManager: true })
+    await allow(plane)
+    await addNode(plane, 'edge-1', '10.0.0.1')
+    await addNode(plane, 'edge-2', '10.0.0.2')
+    const kubeconfig = plane.kubeconfig({
+      commonName: `system:serviceaccount:${own.namespace}:${own.name}`,
+    })
+    const readFile = (path: string): string => readFileSync(path, 'utf8')
+    const result = readClusterConfig({ argv: [`--kubeconfig=${kubeconfig}`], env: {}, readFile })
+    if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
+    const connected = await connect(result.config)
+    t.teardown(() => connected[Symbol.asyncDispose]())
+    const { api } = connected
+    const nodes = new ApiInformer<NodeFacts>(api, { path: '/api/v1/nodes', transform: nodeFacts })
+    t.teardown(() => nodes[Symbol.asyncDispose]())
+    const failures: unknown[] = []
+    const approver = new ServingCertificateApprover({
+      api,
+      term: { signal: new AbortController().signal, holds: () => true },
+      rules: result.config.hubCertificates,
+      nodes: nodes.items,
+      nodesListed: nodes.listed,
+      onFailure: (_what, cause) => failures.push(cause),
+    })
+    t.teardown(() => approver[Symbol.asyncDispose]())
+
+    await ask(plane, 'edge-1', 'nodehub-1', { ipAddresses: ['169.254.2.1', '10.0.0.1'] })
+    t.match(await decided(plane, 'nodehub-1'), /^Approved/)
+    const certificate = await until('the certificate', async () => {
+      const text = textAt(await read(plane, 'nodehub-1'), 'status', 'certificate')
+      return text !== '' && new X509Certificate(Buffer.from(text, 'base64'))
+    })
+    const ca = new X509Certificate(readFileSync(plane.pki.ca.certificate))
+    t.ok(certificate.verify(ca.publicKey))
+    t.equal(certificate.checkIP('169.254.2.1'), '169.254.2.1')
+    t.equal(certificate.checkHost('kubernetes.default.svc'), 'kubernetes.default.svc')
+
+    await ask(plane, 'edge-1', 'nodehub-2', { as: plane.admin })
+    t.match(await decided(plane, 'nodehub-2'), /^Denied: .*who made it is no node/)
+    await ask(plane, 'edge-2', 'nodehub-3', { ipAddresses: ['10.0.0.1'] })
+    t.match(await decided(plane, 'nodehub-3'), /^Denied: .*10\.0\.0\.1 is no address of the node/)
+    await ask(plane, 'edge-1', 'csr-of-kubelet')
+    await approver.settled()
+    t.strictSame(listAt(await read(plane, 'csr-of-kubelet'), 'status', 'conditions'), [])
+    t.strictSame(failures, [])
+  },
+)
