@@ -20,7 +20,7 @@ const commandsApart = {
 }
 
 /** Packages that few starts need, by the file that holds each of them alone. */
-const packagesApart = { x509: '@peculiar/x509' }
+const packagesApart = { x509: '@peculiar/x509', jose: 'jose' }
 
 const loadedLate = {
   name: 'loaded-late',

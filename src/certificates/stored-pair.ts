@@ -1,4 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { readlinkSync } from 'node:fs'
 import { open, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -6,6 +6,8 @@ import { now } from '../base/clock.ts'
 import { writeDurably } from '../base/durable-file.ts'
 import { readOwnFile } from '../base/own-file.ts'
 import type { IssuedCertificate } from './authority.ts'
+import { pemOfKey } from './keys.ts'
+import { newKey } from './signing-request.ts'
 import { timeText } from './validity.ts'
 
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g
@@ -38,15 +40,53 @@ export class StoredPair {
       const text = readOwnFile(join(this.#folder, target), 'secret')?.toString() ?? ''
       const certificate = text.match(certificates)?.join('') ?? ''
       const key = privateKey.exec(text)?.[0] ?? ''
-      const fits = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))
-      return fits ? { certificate, key } : undefined
+      return belongTogether(certificate, key) ? { certificate, key } : undefined
     } catch {
       return undefined
     }
   }
 
-  /** Resolves when the pair is on the disk and in force, and the former one is removed. */
+  /**
+   * The private key for the next pair: the same after a crash, so that the request which was made
+   * with it still gets its certificate. A new one after `replace` and `forgetKey`.
+   */
+  async nextKey(): Promise<KeyObject> {
+    const stored = this.#nextKey()
+    if (stored) return stored
+    const key = newKey()
+    await writeDurably(this.#keyFile, pemOfKey(key))
+    return key
+  }
+
+  async forgetKey(): Promise<void> {
+    await rm(this.#keyFile, { force: true })
+  }
+
+  get #keyFile(): string {
+    return join(this.#folder, `${this.#name}.key.tmp`)
+  }
+
+  /** Not that of the present pair, whose replacement was interrupted before the key was removed. */
+  #nextKey(): KeyObject | undefined {
+    try {
+      const text = readOwnFile(this.#keyFile, 'secret')?.toString()
+      if (text === undefined) return undefined
+      const key = createPrivateKey(text)
+      const current = this.read()
+      const isCurrent = current && new X509Certificate(current.certificate).checkPrivateKey(key)
+      return isCurrent ? undefined : key
+    } catch {
+      return undefined
+    }
+  }
+
+  /**
+   * Resolves when the pair is on the disk and in force, and the former one is removed. Throws where
+   * certificate and key do not belong together.
+   */
   async replace({ certificate, key }: IssuedCertificate): Promise<void> {
+    if (!belongTogether(certificate, key))
+      throw new Error('the certificate is for another key than was asked for')
     const written = `${this.#name}-${timeText(now()).replaceAll(/\D+/g, '-').replace(/-$/, '')}.pem`
     await writeDurably(join(this.#folder, written), `${certificate.trimEnd()}\n${key}`)
     const beside = `${this.file}.new`
@@ -60,6 +100,7 @@ export class StoredPair {
     const names = await readdir(this.#folder)
     const former = names.filter((name) => this.#isOwn(name) && name !== written)
     for (const name of former) await rm(join(this.#folder, name), { force: true })
+    await this.forgetKey()
   }
 
   #isOwn(name: string): boolean {
@@ -67,3 +108,6 @@ export class StoredPair {
     return basename(name) === name && name.startsWith(this.#name) && /^-\d[\d-]*\.pem$/.test(middle)
   }
 }
+
+const belongTogether = (certificate: string, key: string): boolean =>
+  new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))

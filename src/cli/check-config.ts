@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { now } from '../base/clock.ts'
 import { certificateFault } from '../config/credential-faults.ts'
-import { readCredentials } from '../config/credentials.ts'
+import { readCredentials, type Credentials } from '../config/credentials.ts'
 import type { HubConfig, Setting } from '../config/config.ts'
 import { listenerNames } from '../config/passed-sockets.ts'
 import { processSources } from '../config/process.ts'
@@ -29,16 +29,27 @@ ${otherSources}`,
     const result = await readWithFilters(sources)
     if ('mistakes' in result) return refuse(terminal, 'check-config', result.mistakes)
     // A mistake for this command only: `start` serves the cache offline with any certificate.
-    const fault = certificateFault(
-      readCredentials(result.config.credentials, sources.readFile),
-      now(),
-    )
-    if (fault !== undefined) return refuse(terminal, 'check-config', [fault])
-    const notes = [...result.notes, ...(await takenPlaces(result.config))]
+    const { credentials, bootstrap } = result.config
+    const own = readCredentials(credentials, sources.readFile)
+    const fault = certificateFault(own, now())
+    if (fault !== undefined && bootstrap === undefined)
+      return refuse(terminal, 'check-config', [fault])
+    const state = bootstrap && bootstrapState(own, fault)
+    const notes = [
+      ...result.notes,
+      ...(state === undefined ? [] : [state]),
+      ...(await takenPlaces(result.config)),
+    ]
     for (const note of notes) terminal.err(`note: ${note}\n`)
     terminal.out(inForce(result.config, result.settings))
     return 0
   },
+}
+
+/** What is still to be done for the hub's own certificate; `undefined`: nothing. */
+function bootstrapState(own: Credentials, fault: string | undefined): string | undefined {
+  if (own.awaited) return 'there is no client certificate yet: start requests one'
+  return fault === undefined ? undefined : `${fault}: start requests another`
 }
 
 /** The addresses that are in use. Notes, not mistakes: usually the running hub uses them. */

@@ -17,6 +17,18 @@ import { versionText } from './version.ts'
 /** The interval of checks of the file of --config. */
 const followMs = 5_000
 
+/**
+ * Takes a bootstrap token off the command line that other users of the node can read. The process
+ * itself, and a successor, keep their arguments.
+ */
+function hideToken(argv: readonly string[]): void {
+  const isToken = (word: string | undefined): boolean => /^--?join[-_]token(=|$)/.test(word ?? '')
+  if (!argv.some(isToken)) return
+  process.title = [...process.execArgv, ...process.argv]
+    .map((word, at, all) => (isToken(word) ? '--join-token' : isToken(all[at - 1]) ? '-' : word))
+    .join(' ')
+}
+
 export const start: Command = {
   help: () => `Usage: nodehub start --server-addr=https://HOST:PORT[,...] [FLAG...]
 
@@ -36,6 +48,7 @@ ${otherSources}`,
     const sources = processSources(argv)
     const result = await readWithFilters(sources)
     if ('mistakes' in result) return refuse(terminal, 'start', result.mistakes)
+    hideToken(argv)
     process.umask(0o077) // keys and cached Secrets are nobody else's, from the first byte
     const sink = standardError()
     const log = createLog(result.config.logLevel, sink)

@@ -70,6 +70,26 @@ function portsInTheWay(values: Values): string[] {
 const overlap = (a: string, b: string): boolean =>
   a === b || [a, b].some((address) => address === '0.0.0.0' || address === '::')
 
+const bootstrapFlags = [
+  'join-token',
+  'bootstrap-file',
+  'discovery-token-ca-cert-hash',
+  'discovery-token-unsafe-skip-ca-verification',
+] as const
+
+/** Notes on flags for bootstrapping that have no effect, as the hub obtains no credentials. */
+function unusedBootstrap(values: Values, { kind }: CredentialFiles): string[] {
+  if (kind === 'bootstrap') return []
+  const mode = values['bootstrap-mode']
+  const why =
+    mode === 'token'
+      ? 'credentials are given, or API servers without TLS'
+      : `--bootstrap-mode is ${mode}`
+  return bootstrapFlags
+    .filter((name) => !['', 'false', 'undefined'].includes(String(values[name])))
+    .map((name) => `--${name} has no effect: ${why}`)
+}
+
 /** Warnings about valid settings. */
 export function observations(values: Values, credentials: CredentialFiles): string[] {
   const notes: string[] = []
@@ -78,11 +98,13 @@ export function observations(values: Values, credentials: CredentialFiles): stri
       'no credentials are given: callers without a token of their own are anonymous at the API servers',
     )
   }
+  notes.push(...unusedBootstrap(values, credentials))
   const plain = values['server-addr'].filter(({ protocol }) => protocol === 'http:')
   if (plain.length > 0)
     notes.push(`${plain.map(String).join(', ')} is spoken to without TLS: for tests only`)
   const vouched =
     credentials.kind === 'kubeconfig' ||
+    credentials.kind === 'bootstrap' ||
     (credentials.kind === 'files' && credentials.ca !== undefined)
   if (values['client-ca'] === undefined && !vouched) {
     notes.push(

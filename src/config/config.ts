@@ -5,8 +5,10 @@ import {
   type CredentialFiles,
   type ReadFile,
 } from './credentials.ts'
+import { bootstrapMistakes } from './bootstrap.ts'
 import { contradictions, observations } from './checks.ts'
 import {
+  bootstrapOf,
   liveConfigOf,
   startConfigOf,
   type HubConfig,
@@ -15,6 +17,7 @@ import {
 } from './hub-config.ts'
 import { options, type LiveValues, type OptionName, type Values } from './options.ts'
 import { assignSockets, type PassedSocket } from './passed-sockets.ts'
+import { obtainedFiles } from './root-dir.ts'
 import { storeKeySource, type StoreKeySource } from './store-key.ts'
 import {
   attempt,
@@ -67,7 +70,9 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const notes = [...read.notes]
   const values = Object.fromEntries(settings.map(({ name, value }) => [name, value])) as Values
   const nodeName = nodeNameOf(values, env['NODE_NAME'], hostname, mistakes)
-  const credentials = credentialFiles(values)
+  const credentialsUnder = (rootDir: string): CredentialFiles =>
+    credentialFiles(values, rootDir, readFile)
+  const credentials = credentialsUnder(values['root-dir'])
   const assigned = assignSockets(passed, values)
   const storeKey = storeKeyOf(values, env['CREDENTIALS_DIRECTORY'], readFile, mistakes)
   mistakes.push(
@@ -79,7 +84,8 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   notes.push(...assigned.notes, ...warnings(settings), ...observations(values, credentials))
   const { sockets } = assigned
   const start = startConfigOf(values, { nodeName, sockets, storeKey })
-  const liveUnder = (one: StartConfig): LiveConfig => liveConfigOf(values, credentials, one)
+  const liveUnder = (one: StartConfig): LiveConfig =>
+    liveConfigOf(values, credentialsUnder(one.rootDir), one)
   const config = Object.freeze({ ...start, ...liveUnder(start) })
   return { config, liveUnder, notes, settings }
 }
@@ -121,12 +127,17 @@ function storeKeyOf(
   return source
 }
 
-function credentialFiles(values: LiveValues): CredentialFiles {
+function credentialFiles(values: LiveValues, rootDir: string, readFile: ReadFile): CredentialFiles {
   if (values.kubeconfig !== undefined) return { kind: 'kubeconfig', file: values.kubeconfig }
   const certificate = values['upstream-client-cert']
   const key = values['upstream-client-key']
   const ca = values['upstream-ca']
-  if ([certificate, key, ca].some((file) => file !== undefined)) {
+  const isGiven = certificate !== undefined || key !== undefined
+  if (!isGiven && isBootstrapped(values, rootDir, readFile)) {
+    const obtained = obtainedFiles(rootDir)
+    return { kind: 'bootstrap', pair: obtained.pair, ca: ca ?? obtained.ca }
+  }
+  if (isGiven || ca !== undefined) {
     return {
       kind: 'files',
       ...(certificate !== undefined && { certificate }),
@@ -135,6 +146,27 @@ function credentialFiles(values: LiveValues): CredentialFiles {
     }
   }
   return values['bootstrap-mode'] === 'kubeletcertificate' ? kubeletCredentials : { kind: 'none' }
+}
+
+/** Whether the hub obtains its own certificate, or has obtained one before. */
+function isBootstrapped(values: LiveValues, rootDir: string, readFile: ReadFile): boolean {
+  if (values['bootstrap-mode'] !== 'token' || !isSecure(values)) return false
+  if (values['join-token'] !== undefined || values['bootstrap-file'] !== undefined) return true
+  const { pair, token } = obtainedFiles(rootDir)
+  return [pair, token].some((file) => isReadable(file, readFile))
+}
+
+/** API servers over plain HTTP, which are for tests, know nobody by a certificate. */
+const isSecure = (values: LiveValues): boolean =>
+  values['server-addr'].some(({ protocol }) => protocol === 'https:')
+
+function isReadable(file: string, readFile: ReadFile): boolean {
+  try {
+    readFile(file)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Mistakes in the files of settings. */
@@ -152,7 +184,9 @@ function unreadable(
     attempt(mistakes, name, () => readCredentials(files, readFile))
   attempt(mistakes, nameOf(credentials, values), () => {
     const own = readCredentials(credentials, readFile)
-    if (own.certificate === undefined && own.token === undefined)
+    if (credentials.kind === 'bootstrap')
+      mistakes.push(...bootstrapMistakes(bootstrapOf(values), own, readFile))
+    else if (own.certificate === undefined && own.token === undefined)
       mistakes.push(...withoutCredentials(values))
   })
   if (ca !== undefined) attemptCredentials({ kind: 'files', ca }, '--client-ca')
@@ -166,19 +200,20 @@ function unreadable(
  * takes none.
  */
 function withoutCredentials(values: Values): readonly string[] {
-  const isSecure = values['server-addr'].some(({ protocol }) => protocol === 'https:')
-  return isSecure && values['bootstrap-mode'] !== 'anonymous' ? [needsCredentials] : []
+  return isSecure(values) && values['bootstrap-mode'] !== 'anonymous' ? [needsCredentials] : []
 }
 
 const needsCredentials =
-  'the hub has no credentials, and API servers would refuse it: give --bootstrap-mode=kubeletcertificate, --kubeconfig, or --upstream-client-cert and --upstream-client-key (a bootstrap token is not used yet); a hub for callers with tokens alone is --bootstrap-mode=anonymous'
+  'the hub has no credentials, and API servers would refuse it: give --bootstrap-mode=kubeletcertificate, --join-token, --bootstrap-file, --kubeconfig, or --upstream-client-cert and --upstream-client-key; a hub for callers with tokens alone is --bootstrap-mode=anonymous'
 
 const nameOf = (credentials: CredentialFiles, values: Values): string =>
   credentials.kind === 'kubeconfig'
     ? `--kubeconfig=${values.kubeconfig}`
     : credentials === kubeletCredentials
       ? '--bootstrap-mode=kubeletcertificate'
-      : '--upstream-client-cert, --upstream-client-key, --upstream-ca'
+      : credentials.kind === 'bootstrap'
+        ? '--bootstrap-mode=token'
+        : '--upstream-client-cert, --upstream-client-key, --upstream-ca'
 
 function warnings(settings: readonly Setting[]): string[] {
   return settings.flatMap(({ option, value, origin }) => {

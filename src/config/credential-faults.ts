@@ -22,6 +22,7 @@ export function certificateFault(
  * sentence.
  */
 export function whyRefused(credentials: Credentials, at: number): string {
+  if (credentials.awaited) return 'the hub has no client certificate yet'
   const fault = certificateFault(credentials, at)
   if (fault !== undefined) return `${fault}: renew it there, or set the clock`
   const { certificate, token, from } = credentials

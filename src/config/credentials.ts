@@ -11,6 +11,8 @@ export type CredentialFiles =
       readonly key?: string
       readonly ca?: string
     }
+  /** What the hub obtains from the cluster: a pair and the CA. Neither may be there yet. */
+  | { readonly kind: 'bootstrap'; readonly pair: string; readonly ca: string }
   | { readonly kind: 'none' }
 
 /** The kubelet's credentials, where kubeadm and the kubelet's rotation keep them. */
@@ -29,6 +31,8 @@ export interface Credentials {
   /** PEM: the certificate with its chain, and its key. */
   readonly certificate?: { readonly chain: string; readonly key: Secret<string> }
   readonly token?: Secret<string>
+  /** The hub has no identity yet, and obtains one: nothing is sent in its name until then. */
+  readonly awaited?: true
   /** The file of each part, for messages. */
   readonly from?: { readonly ca?: string; readonly certificate?: string; readonly token?: string }
   /** Every file that was read: if one changes, all are read again. */
@@ -61,6 +65,7 @@ export function readCredentials(where: CredentialFiles, readFile: ReadFile): Cre
   const partSecret = (part: Part<Secret<string>> | undefined): Secret<string> | undefined =>
     part && ('data' in part ? part.data : new Secret(read(part.file).trim()))
   if (where.kind === 'none') return { files }
+  if (where.kind === 'bootstrap') return obtained(where, readFile)
   if (where.kind === 'files') {
     const ca = where.ca === undefined ? undefined : read(where.ca)
     const certificate = where.certificate === undefined ? undefined : read(where.certificate)
@@ -91,6 +96,26 @@ export function readCredentials(where: CredentialFiles, readFile: ReadFile): Cre
     ...(config.serverName !== undefined && { serverName: config.serverName }),
     ...(token && { token }),
   }
+}
+
+/**
+ * What the hub has obtained so far. A file that is missing or damaged is as good as none: the hub
+ * obtains another.
+ */
+function obtained(
+  { pair, ca }: CredentialFiles & { readonly kind: 'bootstrap' },
+  readFile: ReadFile,
+): Credentials {
+  const files = [pair, ca]
+  const read = (where: CredentialFiles): Credentials | undefined => {
+    try {
+      return readCredentials(where, readFile)
+    } catch {
+      return undefined
+    }
+  }
+  const all = read({ kind: 'files', certificate: pair, key: pair, ca })
+  return all ? { ...all, files } : { ...read({ kind: 'files', ca }), awaited: true, files }
 }
 
 /** The file that holds a part of a kubeconfig. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { GVR } from '../api/kube/gvk.ts'
 import { alwaysShared } from '../api/kube/node-pool.ts'
+import { parseBootstrapToken, type BootstrapConfig } from './bootstrap.ts'
 import type { CredentialFiles } from './credentials.ts'
 import { dummyInterfaceOf, type DummyInterfaceConfig } from './dummy-interface.ts'
 import { edgeOnlyFilters } from './filter-names.ts'
@@ -73,6 +74,8 @@ export interface LiveConfig {
     readonly healthyThreshold: number
   }
   readonly credentials: CredentialFiles
+  /** How the hub obtains these credentials; `undefined`: they are given. */
+  readonly bootstrap: BootstrapConfig | undefined
   /** Depends on the mode of host-network propagation, which is live too. */
   readonly plainProxy: PlainProxy
   readonly anonymousLoopback: Values['anonymous-loopback']
@@ -187,6 +190,7 @@ export function liveConfigOf(
       healthyThreshold: values['heartbeat-healthy-threshold'],
     },
     credentials,
+    bootstrap: credentials.kind === 'bootstrap' ? bootstrapOf(values) : undefined,
     plainProxy: plainProxyOf({
       'plain-proxy': proxy.plain,
       'host-network-node': pods.hostNetworkNode,
@@ -215,6 +219,17 @@ export function liveConfigOf(
     shutdownGracePeriodMs: values['shutdown-grace-period'],
     logLevel: values['log-level'] ?? levelOfVerbosity(values.v),
   })
+}
+
+/** How the hub obtains its own credentials, if it does. */
+export function bootstrapOf(values: LiveValues): BootstrapConfig {
+  return {
+    token: parseBootstrapToken(values['join-token'] ?? ''),
+    file: values['bootstrap-file'],
+    caHashes: values['discovery-token-ca-cert-hash'],
+    anyCa: values['discovery-token-unsafe-skip-ca-verification'],
+    ca: values['upstream-ca'],
+  }
 }
 
 function nodePoolsOf(values: LiveValues): LiveConfig['nodePools'] {

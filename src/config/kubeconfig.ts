@@ -56,9 +56,24 @@ export function parseKubeconfig(content: string, path: string): Kubeconfig {
   }
 }
 
+/**
+ * The CA in a kubeconfig with one cluster, which may have neither users nor contexts, as in the
+ * ConfigMap cluster-info. Throws `MalformedKubeconfig`.
+ */
+export function clusterCaIn(content: string): string | undefined {
+  const { clusters } = mapping(parsed(content), 'the kubeconfig')
+  if (!Array.isArray(clusters) || clusters.length !== 1)
+    throw new MalformedKubeconfig('it has no cluster, or several')
+  const [only] = clusters as readonly unknown[]
+  const cluster = mapping(mapping(only, 'its cluster')['cluster'], 'its cluster')
+  const ca = partOf(cluster, 'certificate-authority', '/')
+  return ca && 'data' in ca ? ca.data : undefined
+}
+
 function parsed(content: string): unknown {
   try {
-    return parse(content)
+    // Without warnings, which the package prints, and which quote lines as well.
+    return parse(content, { logLevel: 'error' })
   } catch (cause) {
     // The parser's message quotes the line, which may be a token; its position and code are safe.
     const { code, linePos } = cause as Partial<YAMLParseError>

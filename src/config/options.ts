@@ -8,6 +8,7 @@ import {
   type Option,
   type ValuesOf,
 } from './option.ts'
+import { bootstrapToken, publicKeyHash } from './bootstrap.ts'
 import { credentialName, program } from './store-key.ts'
 import * as is from './value.ts'
 import { yurthubOptions } from './yurthub-options.ts'
@@ -97,12 +98,37 @@ export const options = {
     type: is.oneOf(['token', 'kubeletcertificate', 'anonymous']),
     group: 'Credentials',
     live: true,
-    help: "kubeletcertificate: the kubelet's rotated certificate under /var/lib/kubelet/pki and the CA under /etc/kubernetes/pki, unless credentials are given. anonymous: a hub without credentials of its own, which is refused otherwise.",
+    help: "How the hub gets its own credentials, unless they are given. token: a client certificate of its own, requested with --join-token or --bootstrap-file and renewed in time. kubeletcertificate: the kubelet's rotated certificate under /var/lib/kubelet/pki and the CA under /etc/kubernetes/pki. anonymous: a hub without credentials of its own, which is refused otherwise.",
     default: 'token',
-    warningFor: notImplementedUnless(
-      (mode) => mode !== 'token',
-      'give credentials with --kubeconfig or --upstream-client-cert',
-    ),
+  }),
+  'join-token': option({
+    type: bootstrapToken,
+    group: 'Credentials',
+    live: true,
+    help: 'The bootstrap token with which the hub requests its first certificate, and one after its own has expired. On a command line it can be read by every user of the node until the hub has started: better in a file of --config, or in --bootstrap-file.',
+    default: undefined,
+    secret: true,
+  }),
+  'bootstrap-file': option({
+    type: is.orEmpty(is.text('FILE')),
+    group: 'Credentials',
+    live: true,
+    help: 'Instead of or besides --join-token: a kubeconfig with a bootstrap token, or a certificate, and the CA. Its server is not used.',
+    default: undefined,
+  }),
+  'discovery-token-ca-cert-hash': option({
+    type: is.listOf(publicKeyHash),
+    group: 'Credentials',
+    live: true,
+    help: "Hashes of the public keys of the cluster's CA, of which one must be that of the CA which is found with --join-token, or given.",
+    default: [],
+  }),
+  'discovery-token-unsafe-skip-ca-verification': option({
+    type: is.boolean,
+    group: 'Credentials',
+    live: true,
+    help: 'Whether a CA is believed that has no such hash: then whoever has the token, and is between the node and its API servers, can pass as the cluster.',
+    default: false,
   }),
   'client-ca': option({
     ...readableFile,

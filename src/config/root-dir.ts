@@ -1,5 +1,18 @@
+import { join } from 'node:path'
+
 /** Where keys and state are, unless configured otherwise. */
 export const defaultRootDir = '/var/lib/nodehub'
+
+/** The files of what the hub has obtained from the cluster, in the folder of `--root-dir`. */
+export const obtainedFiles = (rootDir: string) => ({
+  folder: join(rootDir, 'pki'),
+  /** The name of the pair, of which a link leads to the present one. */
+  name: 'nodehub-client',
+  pair: join(rootDir, 'pki', 'nodehub-client-current.pem'),
+  ca: join(rootDir, 'pki', 'cluster-ca.crt'),
+  /** The bootstrap token that was handed over last while the hub ran. */
+  token: join(rootDir, 'pki', 'join-token'),
+})
 
 type Environment = Readonly<Record<string, string | undefined>>
 

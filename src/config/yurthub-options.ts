@@ -39,17 +39,6 @@ const oneLog = gone('the log goes to standard error, in JSON, a line an event')
  * or manifest keeps working.
  */
 export const yurthubOptions = {
-  'join-token': option<string | undefined>({
-    type: is.orEmpty(is.text('TOKEN')),
-    group,
-    help: 'Bootstrap token.',
-    default: undefined,
-    secret: true,
-    warningFor: (token) => (token === undefined ? undefined : noBootstrap()),
-  }),
-  'bootstrap-file': text('Bootstrap kubeconfig.', noBootstrap),
-  'discovery-token-ca-cert-hash': list('Pins the CA at bootstrap.', noBootstrap),
-  'discovery-token-unsafe-skip-ca-verification': boolean('Leaves the CA unpinned.', noBootstrap),
   'hub-cert-organizations': list("Organizations of the hub's certificate.", noBootstrap),
   'kubelet-health-grace-period': option({
     type: is.duration,

@@ -32,6 +32,7 @@ import { ensureInputsOf } from './wiring/ensure-inputs.ts'
 import { HostNetwork, propagationDetector, verdictsOf } from './wiring/host-network.ts'
 import { ownHosts } from './wiring/names.ts'
 import { listenAddresses } from './wiring/listen-addresses.ts'
+import { ObtainedCertificate } from './wiring/node-certificate.ts'
 import { nodeKeys } from './wiring/node-key.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
 import { inRootDir } from './wiring/root-dir.ts'
@@ -40,6 +41,7 @@ import { accessReviewsOf } from './wiring/shared-cachers.ts'
 import { storeOf } from './wiring/store.ts'
 import { logFailure } from './wiring/log-failure.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
+import { isRoot } from './identity/caller.ts'
 import { mayInspect } from './identity/inspectors.ts'
 import { TokenVerdicts } from './identity/token-verdicts.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
@@ -130,7 +132,16 @@ export async function startHub(
   logCertificateFault(credentials, log)
   const serving = parts.use(await servingOf(config, credentials.ca, log))
   const connections = parts.use(new Connections(credentials))
-  const cloud = parts.use(cloudOf(live, { connections, metrics, log, onOnline }))
+  const onlineChanged = new Broadcast<[boolean]>()
+  const cloud = parts.use(
+    cloudOf(live, {
+      connections,
+      metrics,
+      log,
+      onOnline: (online) => onlineChanged.announce(online),
+    }),
+  )
+  onlineChanged.listen(onOnline)
   const credentialsReplaced = new Broadcast<[Credentials]>()
   const credentialFollower = parts.use(
     followHubCredentials(
@@ -149,6 +160,14 @@ export async function startHub(
     await storeReleased()
   }
   const isHotRestart = storeReleased !== undefined
+  const obtained = unshared.use(
+    new ObtainedCertificate(config, live, {
+      cloud,
+      onStored: () => credentialFollower.check(),
+      log,
+    }),
+  )
+  unshared.use(onlineChanged.listen((online) => online && obtained.wake()))
   const committed = new Broadcast()
   const access = unshared.use(accessReviewsOf(config, { metrics, log }))
   const needed = neededBy(config.nodeName, access, log)
@@ -257,7 +276,7 @@ export async function startHub(
   const inspectors = { token: inspectToken(config, log), owners }
   const checks = [
     ...health.checks(store, config, stopping.signal),
-    certificateCheck(cloud, connections),
+    certificateCheck(cloud, connections, obtained),
   ]
   metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
   showConfigRead(metrics, true)
@@ -278,6 +297,10 @@ export async function startHub(
     inspections: {
       reports: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },
       authorize: (caller) => mayInspect(caller, inspectors),
+    },
+    joinToken: {
+      authorize: ({ peer }) => isRoot(peer, owners),
+      replace: (token) => obtained.replaceToken(token),
     },
     onBroken: (err) =>
       logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
@@ -333,6 +356,7 @@ export async function startHub(
       configMap.reconfigure()
       reconfigureCloud(cloud, next)
       credentialFollower.move(next.credentials)
+      obtained.reconfigure()
       moduleFollower.move(next.filters.modules, read?.filters)
       health.configRead(read?.waiting ?? [])
       metrics.configReloads.add({ result: 'success' })

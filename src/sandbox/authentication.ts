@@ -8,7 +8,10 @@ import { anonymous, authenticated, type User } from './users.ts'
 
 const users = new WeakMap<Socket, User>()
 
-/** The user of a client certificate, where the client presents one that the CA signed. */
+/** Whoever presents a certificate that the CA has not signed, or that has expired. */
+const unverified: User = { name: '', groups: [] }
+
+/** The user of a client certificate, where the client presents one. */
 export function certificateUser(socket: Socket): User | undefined {
   const user = users.get(socket) ?? certificateUserOf(socket)
   if (user) users.set(socket, user)
@@ -17,9 +20,10 @@ export function certificateUser(socket: Socket): User | undefined {
 
 function certificateUserOf(socket: Socket): User | undefined {
   const tls = socket as Partial<TLSSocket>
-  if (tls.authorized !== true || !tls.getPeerCertificate) return undefined
+  if (!tls.getPeerCertificate) return undefined
   const { subject, fingerprint256 } = tls.getPeerCertificate()
   if (!subject?.CN) return undefined
+  if (tls.authorized !== true) return unverified
   const credential = `X509SHA256=${(fingerprint256 ?? '').replaceAll(':', '').toLowerCase()}`
   return authenticated({
     name: String(subject.CN),
@@ -35,6 +39,7 @@ export function authenticate(
   tokens: Tokens,
   anonymousAllowed: boolean,
 ): User {
+  if (certified === unverified) throw new StatusError(unauthorized())
   if (certified) return certified
   const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
   if (token !== undefined) {

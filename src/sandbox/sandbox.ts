@@ -24,6 +24,8 @@ export interface SandboxOptions {
   readonly port?: number
   /** Default: true. Without, clients cannot show certificates. */
   readonly tls?: boolean
+  /** The cluster's CA. Default: one of its own. */
+  readonly authority?: CertificateAuthority
   /** Whether requests without credentials are system:anonymous. Default: over plain HTTP only. */
   readonly anonymous?: boolean
   /** Default: every authenticated user may do everything. */
@@ -71,7 +73,9 @@ const firstNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lea
  */
 export async function startSandbox(options: SandboxOptions = {}) {
   const { host = '127.0.0.1', tls = true } = options
-  const authority = tls ? await CertificateAuthority.create('sandbox-ca') : undefined
+  const authority = tls
+    ? (options.authority ?? (await CertificateAuthority.create('sandbox-ca')))
+    : undefined
   const storage = new Storage(options.firstVersion ?? 1000, options.history ?? 4096)
   const registry = new Registry(storage, options.createdAgoMs)
   const tokens = new Tokens()

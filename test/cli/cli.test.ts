@@ -110,10 +110,10 @@ void t.test('version tells of nodehub, Node and SQLite', async (t) => {
 
 void t.test('what check-config prints is a file that means the same', async (t) => {
   const line =
-    'check-config --server-addr=https://a:1,b:2 --bootstrap-mode=anonymous --lb-mode rr --join-token=abcdef.012345'
+    'check-config --server-addr=https://a:1,b:2 --bootstrap-mode=anonymous --lb-mode rr --join-token=abcdef.0123456789abcdef'
   const { code, out, err } = await nodehub(line, { NODEHUB_SERVE_PORT: '7', NODE_NAME: 'edge-1' })
   t.equal(code, 0)
-  t.match(err, /^note: --join-token has no effect yet/m)
+  t.match(err, /^note: --join-token has no effect: --bootstrap-mode is anonymous$/m)
   t.notMatch(out + err, /abcdef/)
   t.strictSame(parse(out), {
     'server-addr': 'https://a:1,b:2',

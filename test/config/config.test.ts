@@ -2,6 +2,7 @@ import t from 'tap'
 import { readConfig, type ConfigResult, type ConfigSources } from '../../src/config/config.ts'
 import { variableOf } from '../../src/config/option.ts'
 import { options } from '../../src/config/options.ts'
+import { readNodeFile } from '../kit/node-files.ts'
 
 const noFiles = (path: string): string => {
   throw Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' })
@@ -98,13 +99,45 @@ void t.test('a hub without credentials has to be asked for', async (t) => {
     /^the hub has no credentials, .*--bootstrap-mode=kubeletcertificate.*--kubeconfig/,
   ]
   t.match(mistakes(server), wanted)
-  t.match(
-    mistakes(server, '--bootstrap-mode=token', '--join-token=abcdef.0123456789abcdef'),
-    wanted,
-  )
+  t.match(mistakes(server, '--bootstrap-mode=token'), wanted)
   t.strictSame(mistakes(server, '--bootstrap-mode=anonymous'), [])
   // A server of plain HTTP is one for tests, and takes none.
   t.strictSame(mistakes('--server-addr=http://a'), [])
+})
+
+void t.test('a hub that is to obtain its credentials needs all that this takes', async (t) => {
+  const env = { NODEHUB_BOOTSTRAP_MODE: undefined }
+  const server = '--server-addr=https://a'
+  const mistakes = (...argv: string[]): readonly string[] => {
+    const result = read([server, ...argv], { env, readFile: readNodeFile })
+    return 'mistakes' in result ? result.mistakes : []
+  }
+  const token = '--join-token=abcdef.0123456789abcdef'
+  const hash = `--discovery-token-ca-cert-hash=sha256:${'0A'.repeat(32)}`
+  t.strictSame(mistakes(token, hash), [])
+  t.strictSame(mistakes(token, '--discovery-token-unsafe-skip-ca-verification'), [])
+  t.strictSame(mistakes(token, '--upstream-ca=/etc/kubernetes/pki/ca.crt'), [])
+  t.match(mistakes(token), [/^--join-token: the cluster's CA is not known: /])
+  t.match(mistakes(token, hash, '--upstream-ca=/etc/kubernetes/pki/ca.crt'), [
+    /^--upstream-ca: .*ca\.crt has none of the public keys of --discovery-token-ca-cert-hash, but sha256:/,
+  ])
+  for (const text of [
+    'abcdef',
+    'abcdef.0123',
+    'ABCDEF.0123456789abcdef',
+    'abcdef.0123456789abcdef.',
+  ])
+    t.match(mistakes(`--join-token=${text}`, hash), [
+      /^--join-token: the value is no bootstrap token/,
+    ])
+  for (const text of ['sha256:0a', 'md5:00', `sha512:${'0a'.repeat(32)}`])
+    t.match(mistakes(token, `--discovery-token-ca-cert-hash=${text}`), [
+      /is no hash of a public key/,
+    ])
+  t.match(mistakes('--bootstrap-file=/missing'), [
+    /^--bootstrap-file: \/missing cannot be read: there is no such file/,
+  ])
+  t.match(mistakes('--bootstrap-file=/etc/kubernetes/admin.conf'), [/^--bootstrap-file: /])
 })
 
 void t.test('a flag comes before the environment, the environment before the file', async (t) => {

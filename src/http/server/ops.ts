@@ -1,7 +1,11 @@
 import { now } from '../../base/clock.ts'
+import { parseJson } from '../../api/kube/json.ts'
+import { textAt } from '../../api/kube/json-at.ts'
 import { Throttled } from '../../base/throttled.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
+import { wholeRequestBody } from '../exchange/request-body.ts'
+import { parseBootstrapToken, type BootstrapToken } from '../../config/bootstrap.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { isLoopback, rebindingFault } from '../../api/request/host-check.ts'
 import { ConnectionMemory } from './connection-memory.ts'
@@ -23,6 +27,14 @@ export interface Inspections {
   readonly authorize: (caller: Incoming) => Promise<boolean>
 }
 
+/** Takes a new bootstrap token at `/v1/token`, as yurthub does. */
+export interface JoinTokenIntake {
+  /** Whether a caller, which is on loopback, may hand one over. */
+  readonly authorize: (caller: Incoming) => Promise<boolean>
+  /** Uses the token from now on. Resolves with false where the hub uses none. */
+  readonly replace: (token: BootstrapToken) => Promise<boolean>
+}
+
 export interface OpsOptions {
   readonly at: readonly ListenTarget[]
   readonly metrics: Pick<HubMetrics, 'exposition' | 'connectionsCut'>
@@ -35,6 +47,7 @@ export interface OpsOptions {
    */
   readonly verboseLines: () => readonly string[]
   readonly inspections?: Inspections
+  readonly joinToken?: JoinTokenIntake
   /** Called with the cause when a connection could not be accepted, or an answer broke off. */
   readonly onBroken?: (cause: unknown) => void
 }
@@ -92,6 +105,7 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
     const [host, origin] = [headers.get('host'), headers.get('origin')]
     const strange = rebindingFault(options.ownHosts, { localAddress, host, origin })
     if (strange !== undefined) return reply(403, `${strange}\n`)
+    if (path === '/v1/token') return takeToken(options.joinToken, incoming)
     if (method !== 'GET' && method !== 'HEAD') return reply(405, '', { Allow: 'GET, HEAD' })
     switch (path) {
       case '/livez':
@@ -133,6 +147,32 @@ function inspector(inspections: Inspections | undefined): Inspect {
       : reply(401, forRoot, { 'WWW-Authenticate': 'Bearer' })
   }
 }
+
+/** `{"jointoken":"abcdef.0123456789abcdef"}` */
+const largestToken = 1024
+
+async function takeToken(
+  intake: JoinTokenIntake | undefined,
+  incoming: Incoming,
+): Promise<WireReply> {
+  const { method, body, peer, signal } = incoming
+  if (method !== 'POST' && method !== 'PUT') return reply(405, '', { Allow: 'POST, PUT' })
+  if (!isLoopback(peer.localAddress) || !(await intake?.authorize(incoming)))
+    return reply(403, 'a bootstrap token is taken of root of this node only, on loopback\n')
+  const content = body && (await wholeRequestBody(body, largestToken, { signal }).catch(() => ''))
+  const token = parseBootstrapToken(textAt(parseJson(String(content ?? '')), 'jointoken'))
+  if (token === undefined) return reply(400, wrongToken)
+  try {
+    return (await intake?.replace(token)) === true
+      ? reply(200, '')
+      : reply(200, 'without effect: the hub has credentials by file, and uses no bootstrap token\n')
+  } catch {
+    return reply(500, 'the bootstrap token cannot be stored: is the disk full?\n')
+  }
+}
+
+const wrongToken =
+  'a bootstrap token is expected, as {"jointoken":"<6 characters>.<16 characters>"} of a-z and 0-9\n'
 
 const onLoopback = 'inspections are answered on loopback only\n'
 const forRoot =

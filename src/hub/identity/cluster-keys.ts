@@ -94,7 +94,8 @@ export class ClusterKeys implements AsyncDisposable {
 
   /**
    * Whether the cluster signed the token for its own API servers. Does not check the token's
-   * validity period.
+   * validity period. Synchronous, as who a caller is decides where its request goes before anything
+   * of it waits: by Web Crypto, as jose verifies, each request would wait for a promise.
    */
   signature(token: WebToken): Signature {
     const key = this.#keys.get(token.keyId)

@@ -99,7 +99,7 @@ export const upstreamHandlers = (parts: () => UpstreamPathParts): UpstreamHandle
 
 async function forwardUnlessRefused(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
-    if (isRefused(exchange, parts.cloud)) throw new CredentialsRefused('every API server')
+    if (isRefused(exchange, parts.cloud)) throw new CredentialsRefused()
     return await forwardOrFallBack(exchange, parts)
   } catch (refused) {
     if (!(refused instanceof CredentialsRefused) || isBodyConsumed(exchange)) throw refused

@@ -49,7 +49,7 @@ function statusOf(error: unknown): Status | undefined {
     )
   if (error instanceof CredentialsRefused) {
     return serviceUnavailable(
-      "the API server does not accept the hub's own credentials (401), and the answer is not in the cache: the hub's log and /readyz?verbose say why",
+      "the API server does not accept the hub's own credentials (401), or the hub has none yet, and the answer is not in the cache: the hub's log and /readyz?verbose say why",
     )
   }
   if (error instanceof Unreachable) {

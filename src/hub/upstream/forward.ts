@@ -22,13 +22,18 @@ export class Unreachable extends Error {
 }
 
 /**
- * An API server answered 401 to the hub's own credentials: a fault of the hub, and not an answer to
- * the caller.
+ * An API server answered 401 to the hub's own credentials, or the hub has none yet: a fault of the
+ * hub, and not an answer to the caller.
  */
 export class CredentialsRefused extends Error {
   readonly code = 'CREDENTIALS_REFUSED'
-  constructor(origin: string) {
-    super(`${origin} does not accept the hub's credentials (401)`)
+  /** Without `origin`: every API server refuses them, or the hub has none yet. */
+  constructor(origin?: string) {
+    super(
+      origin === undefined
+        ? "no API server accepts the hub's credentials"
+        : `${origin} does not accept the hub's credentials (401)`,
+    )
   }
 }
 
@@ -77,6 +82,9 @@ export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<B
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
+    // Without an identity the request would be anonymous, and its answer not the node's.
+    if (exchange.credential === 'node' && connections.credentials.awaited)
+      throw new CredentialsRefused()
     const repeatable = exchange.method === 'GET' || exchange.method === 'HEAD'
     let failure: NoAnswer | undefined
     let sent = false

@@ -12,7 +12,10 @@ export class NotReady extends Error {
   readonly code = 'NOT_READY'
 }
 
-/** An API server answered 401 to a probe: it does not accept the hub's own credentials. */
+/**
+ * An API server answered 401 to a probe: it does not accept the hub's own credentials; or answered,
+ * and the hub has none yet.
+ */
 export class ProbeRefused extends NotReady {}
 
 /** A probe had no answer in time. */
@@ -33,6 +36,10 @@ export const readyzProbe =
         ? new ProbeTimeout(`${origin} did not answer a probe in time`, { cause })
         : cause
     })
+    if (connections.credentials.awaited && status < 500)
+      throw new ProbeRefused(
+        `${origin} is not shown the hub's credentials, which it has yet to obtain`,
+      )
     if (status === 200) return
     if (status === 401) {
       throw new ProbeRefused(`${origin} does not accept the hub's credentials (401)`)

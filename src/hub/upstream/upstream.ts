@@ -250,7 +250,8 @@ export class Upstream implements LoadBalancedHost {
   /** The hub has other credentials: a probe shows whether these are refused as well. */
   credentialsRenewed(): void {
     this.#renewedAt = elapsed()
-    if (this.#refusedBy === undefined) return
+    // One that could not be reached may be reached with another CA.
+    if (this.#refusedBy === undefined && this.health === 'healthy') return
     this.#setRefused(undefined)
     void this.probe()
   }

@@ -39,7 +39,13 @@ export function cloudOf(
         log.warn({ upstream: origin, seconds }, 'requests fail at an API server: others go first')
       },
       onCredentials: ({ refusesCredentials }) => {
-        if (refusesCredentials) {
+        const { awaited } = connections.credentials
+        if (refusesCredentials && awaited) {
+          log.warn(
+            { upstream: origin },
+            'an API server answers, and the hub has no client certificate yet: the node is answered from the cache, and 503 where that has no answer',
+          )
+        } else if (refusesCredentials) {
           const why = whyRefused(connections.credentials, now())
           log.error(
             { upstream: origin },

@@ -13,6 +13,7 @@ import type { Cloud } from '../upstream/cloud.ts'
 import type { ReadinessCheck } from '../../http/server/ops.ts'
 import { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import { servingNames } from './names.ts'
+import type { ObtainedCertificate } from './node-certificate.ts'
 
 /** How often the credential files are checked for changes. */
 const lookMs = 5_000
@@ -81,16 +82,21 @@ export function logCertificateFault(credentials: Credentials, log: Logger): void
  * Whether API servers accept the hub's own credentials. The check fails readiness while API servers
  * can be reached and all of them refuse, which does not heal by itself. Expiry alone is shown, but
  * does not fail it: offline the hub works as before, and an API server that accepts the certificate
- * knows better than this node's clock.
+ * knows better than this node's clock. Without a certificate the hub is not ready.
  */
-export const certificateCheck = (cloud: Cloud, connections: Connections): ReadinessCheck => ({
+export const certificateCheck = (
+  cloud: Cloud,
+  connections: Connections,
+  obtained: ObtainedCertificate,
+): ReadinessCheck => ({
   name: 'certificate',
   check: () => {
     const { credentials } = connections
     const isOwn = credentials.certificate !== undefined || credentials.token !== undefined
-    return isOwn && cloud.refusal !== undefined
-      ? whyRefused(credentials, now())
-      : certificateFault(credentials, now())
+    const isRefused = credentials.awaited || (isOwn && cloud.refusal !== undefined)
+    const fault = isRefused ? whyRefused(credentials, now()) : certificateFault(credentials, now())
+    const why = obtained.fault && `no new one is obtained: ${obtained.fault}`
+    return [fault, why].filter((each) => each !== undefined).join('; ') || undefined
   },
-  isRequired: () => cloud.refusal !== undefined,
+  isRequired: () => cloud.refusal !== undefined || connections.credentials.awaited === true,
 })

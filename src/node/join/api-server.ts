@@ -1,21 +1,8 @@
 import { X509Certificate } from 'node:crypto'
-import { request as plainly } from 'node:http'
-import { request as overTls } from 'node:https'
-import { wholeAnswer } from '../../base/whole-answer.ts'
-import { explainTlsFailure } from '../../http/client/tls-failure.ts'
+import { apiCall, type ApiResponse } from '../../http/client/api-call.ts'
 import { readCredentials, type Credentials } from '../../config/credentials.ts'
 import { parseKubeconfig, type Kubeconfig, type Part } from '../../config/kubeconfig.ts'
-import { parseJson, type Json } from '../../api/kube/json.ts'
 import type { NodeFiles } from './node-files.ts'
-
-/** The answer of an API server. */
-export interface ApiResponse {
-  readonly status: number
-  /** `undefined` where it is no JSON. */
-  readonly body: Json | undefined
-}
-
-const patienceMs = 15_000
 
 /** An API server, with the credentials of a kubelet's kubeconfig. */
 export class ApiServer {
@@ -50,26 +37,15 @@ export class ApiServer {
   }
 
   /** Rejects where there was no answer, with a message for people. */
-  async ask(method: string, path: string, patch?: object): Promise<ApiResponse> {
-    const { ca, certificate, token, serverName } = this.#credentials
-    const { server } = this.#config
-    const asking = (server.protocol === 'http:' ? plainly : overTls)(new URL(path, server), {
+  ask(method: string, path: string, patch?: object): Promise<ApiResponse> {
+    return apiCall(
+      this.#config.server,
+      this.#credentials,
+    )({
       method,
-      agent: false,
-      headers: {
-        accept: 'application/json',
-        ...(patch && { 'content-type': 'application/merge-patch+json' }),
-        ...(token && { authorization: `Bearer ${token.reveal()}` }),
-      },
-      ...(ca !== undefined && { ca }),
-      ...(certificate && { cert: certificate.chain, key: certificate.key.reveal() }),
-      ...(serverName !== undefined && { servername: serverName }),
+      path,
+      ...(patch && { body: patch, contentType: 'application/merge-patch+json' }),
     })
-    asking.end(patch && JSON.stringify(patch))
-    const { status, text } = await wholeAnswer(asking, patienceMs).catch(async (cause: unknown) => {
-      throw await explainTlsFailure(cause, server.origin, this.#credentials, patienceMs)
-    })
-    return { status, body: parseJson(text) }
   }
 }
 

@@ -2,7 +2,8 @@ import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { isList, type Json } from '../../api/kube/json.ts'
 import { optionalObjectAt, optionalTextAt, valueAt } from '../../api/kube/json-at.ts'
 import { messageOf } from '../../config/settings.ts'
-import type { ApiResponse, ApiServer } from './api-server.ts'
+import type { ApiResponse } from '../../http/client/api-call.ts'
+import type { ApiServer } from './api-server.ts'
 
 /** Why a request failed or was refused, as a sentence for operators. */
 export interface LookupFailure {

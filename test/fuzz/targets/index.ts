@@ -1,4 +1,5 @@
 import type { Opening } from '../target.ts'
+import { bootstrapTargets } from './bootstrap.ts'
 import { http2Target } from './http2.ts'
 import { listenerTarget } from './listener.ts'
 import { listTargets } from './lists.ts'
@@ -17,6 +18,7 @@ export const targets: readonly Opening[] = [
   ...requestTargets,
   ...policyTargets,
   signingRequestTarget,
+  ...bootstrapTargets,
   listenerTarget,
   http2Target,
   upstreamTarget,

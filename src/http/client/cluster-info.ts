@@ -1,0 +1,75 @@
+import type { BootstrapConfig, BootstrapToken } from '../../config/bootstrap.ts'
+import { certificatesIn, hashOfPublicKey, pinnedCertificates } from '../../config/bootstrap.ts'
+import { clusterCaIn } from '../../config/kubeconfig.ts'
+import { isSignedWith } from '../../certificates/detached-signature.ts'
+import { textAt } from '../../api/kube/json-at.ts'
+import { anyApiCall, ApiRefusal, type ApiCall } from './api-call.ts'
+
+const path = '/api/v1/namespaces/kube-public/configmaps/cluster-info'
+
+/** The cluster's CA cannot be found, or what says that it is the CA cannot be believed. */
+class UnknownCa extends Error {
+  readonly code = 'UNKNOWN_CA'
+}
+
+/**
+ * The CA of the cluster, PEM, found by a bootstrap token as kubeadm does it
+ * (cmd/kubeadm/app/discovery/token): read from the ConfigMap cluster-info, over a connection that
+ * is not verified, whose signature only a holder of the token can make, and read again over one
+ * that the CA verifies. That connection believes only certificates with a pinned public key: who
+ * stole the token could sign a bundle in which another CA stands beside the cluster's. Rejects
+ * where anything does not fit.
+ */
+export async function findCa(
+  servers: readonly URL[],
+  token: BootstrapToken,
+  { caHashes, anyCa }: Pick<BootstrapConfig, 'caHashes' | 'anyCa'>,
+): Promise<string> {
+  const first = await clusterInfo(anyApiCall(servers, { files: [] }, { unverified: true }), token)
+  const ca = caIn(first)
+  const believed = anyCa ? certificatesIn(ca) : pinnedCertificates(ca, caHashes)
+  if (believed.length === 0) {
+    const has = certificatesIn(ca).map(hashOfPublicKey).join(', ')
+    throw new UnknownCa(
+      `the CA in ${shortPath} has the public key ${has}, which --discovery-token-ca-cert-hash does not name: it is another cluster's, or somebody is between the node and its API servers`,
+    )
+  }
+  const verified = anyApiCall(servers, { ca: believed.join(''), files: [] })
+  const second = await clusterInfo(verified, token)
+  if (second !== first) {
+    throw new UnknownCa(
+      `${shortPath} is another one when it is read over a verified connection: somebody is between the node and its API servers, or it has changed just now`,
+    )
+  }
+  return ca
+}
+
+const shortPath = 'the ConfigMap kube-public/cluster-info'
+
+/** The kubeconfig in the ConfigMap, whose signature with the token is verified. */
+async function clusterInfo(call: ApiCall, { id, secret }: BootstrapToken): Promise<string> {
+  const request = { method: 'GET', path }
+  const answer = await call(request)
+  if (answer.status !== 200) throw new ApiRefusal('the API server', request, answer)
+  const kubeconfig = textAt(answer.body, 'data', 'kubeconfig')
+  const signature = textAt(answer.body, 'data', `jws-kubeconfig-${id}`)
+  if (kubeconfig === '') throw new UnknownCa(`${shortPath} has no kubeconfig`)
+  if (signature === '') {
+    throw new UnknownCa(
+      `${shortPath} is not signed with the bootstrap token ${id}: it has expired, is not for signing, or is another cluster's`,
+    )
+  }
+  if (!(await isSignedWith({ id, secret: secret.reveal() }, kubeconfig, signature))) {
+    throw new UnknownCa(
+      `the signature of ${shortPath} is not that of the bootstrap token ${id}: its secret is another one, or somebody is between the node and its API servers`,
+    )
+  }
+  return kubeconfig
+}
+
+function caIn(kubeconfig: string): string {
+  const ca = clusterCaIn(kubeconfig)
+  if (ca === undefined || certificatesIn(ca).length === 0)
+    throw new UnknownCa(`the kubeconfig in ${shortPath} has no CA that can be read`)
+  return ca
+}

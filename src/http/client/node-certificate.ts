@@ -1,0 +1,338 @@
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { follow } from '../../base/abort.ts'
+import { elapsed, jitter, now, sleep } from '../../base/clock.ts'
+import { writeDurably } from '../../base/durable-file.ts'
+import { makeSyncedFolder } from '../../base/folder.ts'
+import { Secret } from '../../base/secret.ts'
+import type { IssuedCertificate } from '../../certificates/authority.ts'
+import { pemOfKey } from '../../certificates/keys.ts'
+import { StoredPair } from '../../certificates/stored-pair.ts'
+import {
+  certificatesIn,
+  parseBootstrapToken,
+  readBootstrapFile,
+  type BootstrapConfig,
+  type BootstrapToken,
+} from '../../config/bootstrap.ts'
+import {
+  readCredentials,
+  type CredentialFiles,
+  type Credentials,
+} from '../../config/credentials.ts'
+import { obtainedFiles } from '../../config/root-dir.ts'
+import { messageOf } from '../../config/settings.ts'
+import { anyApiCall } from './api-call.ts'
+import { findCa } from './cluster-info.ts'
+import { RequestDenied, signedCertificate } from './signed-certificate.ts'
+
+export interface NodeCertificateOptions {
+  readonly nodeName: string
+  readonly rootDir: string
+  /** Read for each attempt, as they may change meanwhile. */
+  readonly servers: () => readonly URL[]
+  readonly bootstrap: () => BootstrapConfig
+  /** The kubelet's own certificate, which may stand in for a bootstrap token. */
+  readonly kubelet: CredentialFiles
+  /** Whether API servers refuse the present certificate, as far as is known. */
+  readonly isRefused: () => boolean
+  /** Called when a CA or a certificate has been stored: files of the credentials have changed. */
+  readonly onStored: () => void
+  /** Called with each new certificate, PEM, when it is stored. */
+  readonly onObtained: (certificate: string) => void
+  /** Called with each reason why there is no new certificate yet, once while it stays the same. */
+  readonly onFailure: (why: string) => void
+  readonly pace?: NodeCertificatePace
+}
+
+/** Times, in milliseconds. */
+export interface NodeCertificatePace {
+  /** Between two attempts, at first and at most; each is jittered. */
+  readonly firstRetryMs: number
+  readonly longestRetryMs: number
+  /** How long one attempt waits for approval. */
+  readonly approvalMs: number
+  /** The longest time between two looks at the clock, which may be set. */
+  readonly lookMs: number
+  /** How long API servers have to refuse the certificate before another is requested. */
+  readonly refusedMs: number
+}
+
+const usualPace: NodeCertificatePace = {
+  firstRetryMs: 2_000,
+  longestRetryMs: 60_000,
+  approvalMs: 60_000,
+  lookMs: 60_000,
+  refusedMs: 60_000,
+}
+
+/** The share of its life after which a certificate is rotated, as the kubelet does it. */
+const earliestShare = 0.7
+const latestShare = 0.9
+
+/** By whom a request is made: an identity that the API server may accept. */
+interface Requester {
+  readonly name: string
+  readonly credentials: () => Credentials | Promise<Credentials>
+}
+
+/** No certificate could be obtained. */
+class NoCertificate extends Error {
+  readonly code = 'NO_CERTIFICATE'
+}
+
+/**
+ * The hub's own client certificate: requested from the cluster with a bootstrap token, stored, and
+ * rotated in time with itself. Everything is tried again for as long as it takes; the present
+ * certificate stays in force until the next one is on the disk. One that has expired, or that API
+ * servers refuse, is replaced with a bootstrap token or the kubelet's certificate. Certificates
+ * outside their validity are judged by API servers alone, as the node's clock may be wrong.
+ */
+export class NodeCertificate implements AsyncDisposable {
+  readonly #options: NodeCertificateOptions
+  readonly #pace: NodeCertificatePace
+  readonly #stored: StoredPair
+  readonly #stopped = new AbortController()
+  readonly #running: Promise<void>
+  #pause = new AbortController()
+  #retryMs: number
+  #fault: string | undefined
+  #refusedSince: number | undefined
+  /** When the certificate is to be rotated, drawn once for each. */
+  #rotation: { readonly certificate: string; readonly at: number } | undefined
+
+  constructor(options: NodeCertificateOptions) {
+    this.#options = options
+    this.#pace = options.pace ?? usualPace
+    this.#retryMs = this.#pace.firstRetryMs
+    const { folder, name } = obtainedFiles(options.rootDir)
+    makeSyncedFolder(folder, 0o700)
+    this.#stored = new StoredPair(folder, name)
+    this.#running = this.#run()
+  }
+
+  /** Why there is no new certificate although one is due; `undefined`: none is, or none failed. */
+  get fault(): string | undefined {
+    return this.#fault
+  }
+
+  /** To be called when an attempt may succeed that failed before: it is made now. */
+  wake(): void {
+    this.#retryMs = this.#pace.firstRetryMs
+    this.#pause.abort()
+  }
+
+  /** Uses this token from now on, also after a restart, before the configured one. */
+  async replaceToken(token: BootstrapToken): Promise<void> {
+    const text = `${token.id}.${token.secret.reveal()}\n`
+    await writeDurably(obtainedFiles(this.#options.rootDir).token, text)
+    this.wake()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped.abort()
+    this.#pause.abort()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped
+    while (!signal.aborted) {
+      const pause = new AbortController()
+      this.#pause = pause
+      using _stopping = follow(signal, pause)
+      const dueMs = this.#dueMs()
+      if (dueMs > 0) {
+        await sleep(Math.min(dueMs, this.#pace.lookMs), pause.signal)
+        continue
+      }
+      try {
+        await this.#obtain()
+        this.#fault = undefined
+        this.#retryMs = this.#pace.firstRetryMs
+        // By a wrong clock the new one may be due at once.
+        await sleep(this.#pace.lookMs, pause.signal)
+      } catch (cause) {
+        if (signal.aborted) return
+        const retryMs = this.#failed(cause)
+        await sleep(jitter(retryMs / 2, retryMs), pause.signal)
+      }
+    }
+  }
+
+  /** Returns the time until the next attempt. */
+  #failed(cause: unknown): number {
+    const why = messageOf(cause)
+    if (why !== this.#fault) this.#options.onFailure(why)
+    this.#fault = why
+    const { longestRetryMs } = this.#pace
+    const retryMs = cause instanceof RequestDenied ? longestRetryMs : this.#retryMs
+    this.#retryMs = Math.min(2 * retryMs, longestRetryMs)
+    return retryMs
+  }
+
+  #dueMs(): number {
+    const pair = this.#stored.read()
+    if (pair === undefined || this.#ca() === undefined || this.#isRefused()) return 0
+    const { certificate } = pair
+    if (this.#rotation?.certificate !== certificate)
+      this.#rotation = { certificate, at: rotationOf(pair) }
+    return Math.max(0, this.#rotation.at - now())
+  }
+
+  #isRefused(): boolean {
+    if (!this.#options.isRefused()) {
+      this.#refusedSince = undefined
+      return false
+    }
+    this.#refusedSince ??= elapsed()
+    return elapsed() - this.#refusedSince >= this.#pace.refusedMs
+  }
+
+  async #obtain(): Promise<void> {
+    const failures: string[] = []
+    for (const { name, credentials } of this.#requesters()) {
+      try {
+        const shown = await credentials()
+        if (shown.ca !== undefined) await this.#storeCa(shown.ca)
+        return await this.#obtainAs(shown)
+      } catch (cause) {
+        // Another requester would be denied the same.
+        if (cause instanceof RequestDenied) throw cause
+        failures.push(`with ${name}: ${messageOf(cause)}`)
+      }
+      if (this.#stopped.signal.aborted) return
+    }
+    throw new NoCertificate(failures.join('; ') || nothingToBeginWith)
+  }
+
+  async #obtainAs(credentials: Credentials): Promise<void> {
+    const { servers, nodeName, onStored, onObtained } = this.#options
+    const key = await this.#stored.nextKey()
+    const subject = { commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] }
+    try {
+      const certificate = await signedCertificate(
+        anyApiCall(servers(), credentials),
+        key,
+        { ...clientOfKubelets, ...subject },
+        { patienceMs: this.#pace.approvalMs, signal: this.#stopped.signal },
+      )
+      await this.#stored.replace({ certificate, key: pemOfKey(key) })
+      onObtained(certificate)
+    } catch (cause) {
+      if (cause instanceof RequestDenied) await this.#stored.forgetKey()
+      throw cause
+    }
+    this.#refusedSince = undefined
+    onStored()
+  }
+
+  /** In the order in which they are tried: the least that has to be trusted anew comes first. */
+  *#requesters(): Generator<Requester> {
+    const { bootstrap, kubelet, nodeName } = this.#options
+    const { file, token } = bootstrap()
+    const [own, ca] = [this.#stored.read(), this.#ca()]
+    if (own && ca !== undefined) {
+      const certificate = { chain: own.certificate, key: new Secret(own.key) }
+      yield {
+        name: "the hub's own certificate",
+        credentials: () => ({ ca, certificate, files: [] }),
+      }
+    }
+    if (file !== undefined)
+      yield { name: `the file ${file}`, credentials: () => this.#credentialsIn(file) }
+    for (const each of [this.#handedOver(), token]) {
+      if (each)
+        yield { name: `the bootstrap token ${each.id}`, credentials: () => this.#tokenBearer(each) }
+    }
+    const kubelets = credentialsOfNode(kubelet, nodeName)
+    if (kubelets) {
+      yield {
+        name: "the kubelet's certificate",
+        credentials: () => ({ ...kubelets, ...(ca !== undefined && { ca }) }),
+      }
+    }
+  }
+
+  /** The token that was handed over last. */
+  #handedOver(): BootstrapToken | undefined {
+    const text = textOf(obtainedFiles(this.#options.rootDir).token)
+    return text === undefined ? undefined : parseBootstrapToken(text.trim())
+  }
+
+  async #credentialsIn(file: string): Promise<Credentials> {
+    const credentials = readBootstrapFile(file, this.#options.bootstrap(), readText)
+    const token = parseBootstrapToken(credentials.token?.reveal() ?? '')
+    const ca = this.#givenCa() ?? (token && (await this.#find(token)))
+    return { ...credentials, ...(ca !== undefined && { ca }) }
+  }
+
+  async #tokenBearer(token: BootstrapToken): Promise<Credentials> {
+    const ca = this.#givenCa() ?? (await this.#find(token))
+    const text = new Secret(`${token.id}.${token.secret.reveal()}`)
+    return { ca, token: text, files: [] }
+  }
+
+  #find(token: BootstrapToken): Promise<string> {
+    return findCa(this.#options.servers(), token, this.#options.bootstrap())
+  }
+
+  /** Of `--upstream-ca`, else of the bootstrap file. */
+  #givenCa(): string | undefined {
+    const config = this.#options.bootstrap()
+    if (config.ca !== undefined) return readText(config.ca)
+    return config.file === undefined || textOf(config.file) === undefined
+      ? undefined
+      : readBootstrapFile(config.file, config, readText).ca
+  }
+
+  /** The given CA, or the one that was found. */
+  #ca(): string | undefined {
+    const { bootstrap, rootDir } = this.#options
+    const text = textOf(bootstrap().ca ?? obtainedFiles(rootDir).ca)
+    return text !== undefined && certificatesIn(text).length > 0 ? text : undefined
+  }
+
+  async #storeCa(ca: string): Promise<void> {
+    if (ca === this.#ca()) return
+    await writeDurably(obtainedFiles(this.#options.rootDir).ca, ca)
+    this.#options.onStored()
+  }
+}
+
+/** As a kubelet asks for its own; controllers of the cluster approve and sign it. */
+const clientOfKubelets = {
+  signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
+  usages: ['digital signature', 'client auth'],
+} as const
+
+const nothingToBeginWith =
+  'the hub has no bootstrap token: give --join-token or --bootstrap-file, or hand one over with POST /v1/token'
+
+/** When a certificate is to be rotated. */
+function rotationOf({ certificate }: IssuedCertificate): number {
+  const { validFromDate, validToDate } = new X509Certificate(certificate)
+  const [from, to] = [validFromDate.getTime(), validToDate.getTime()]
+  return from + (to - from) * jitter(earliestShare, latestShare)
+}
+
+/** The kubelet's certificate, if it is that of this node; `undefined` where it cannot be read. */
+function credentialsOfNode(files: CredentialFiles, nodeName: string): Credentials | undefined {
+  try {
+    const credentials = readCredentials(files, readText)
+    const { subject } = new X509Certificate(credentials.certificate?.chain ?? '')
+    return subject.split('\n').includes(`CN=system:node:${nodeName}`) ? credentials : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const readText = (path: string): string => readFileSync(path, 'utf8')
+
+function textOf(path: string): string | undefined {
+  try {
+    return readText(path)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,136 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { nodeName, podsOfNode } from '../kit/cloud.ts'
+import { rootFolder, startTestHub, type TestHub } from '../kit/hub.ts'
+import { HubProcess } from '../kit/hub-process.ts'
+import { joinToken, startJoinable, type JoinableCloud } from '../kit/joinable.ts'
+import { requestAs } from '../kit/other-user.ts'
+
+t.setTimeout(300_000)
+
+const start = (t: Test, { cloud, flags }: JoinableCloud): Promise<TestHub> =>
+  startTestHub(t, { upstreams: [], flags: [`--server-addr=${cloud.url}`, ...flags] })
+
+const readyz = async (hub: TestHub) => {
+  const { status, body } = await hub.ops.get('/readyz?verbose')
+  return { status, text: body.toString() }
+}
+
+const [, secret = ''] = joinToken.split('.')
+
+void t.test(
+  'a hub with nothing but a token gets a certificate, and answers its node with it',
+  async (t) => {
+    const joinable = await startJoinable(t)
+    const { cloud } = joinable
+    cloud.addPods('a')
+    joinable.verdict = 'wait'
+    const hub = await start(t, joinable)
+    await hub.logged('the hub has no client certificate yet')
+    await hub.online()
+    const early = await hub.as('kubelet').get(podsOfNode)
+    t.equal(early.status, 503, 'nothing is sent in the name of the node')
+    t.strictSame(
+      cloud.sandbox.requests.filter(({ path }) => path.endsWith('/pods')),
+      [],
+    )
+    const unready = await readyz(hub)
+    t.equal(unready.status, 503)
+    t.match(unready.text, /^\[-\]certificate failed: the hub has no client certificate yet/m)
+    const reader = hub.as('reader', { token: cloud.sandbox.token('reader') })
+    t.equal((await reader.get(podsOfNode)).status, 200, 'who has a token is passed on')
+
+    joinable.verdict = 'sign'
+    await hub.logged('the hub has obtained a client certificate')
+    await hub.logged('an API server is now healthy')
+    t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/a'])
+    t.strictSame(joinable.requesters, ['system:bootstrap:abcdef'])
+    const ready = await readyz(hub)
+    t.equal(ready.status, 200, ready.text)
+    t.notMatch(hub.lines.join('\n') + unready.text + ready.text, secret)
+
+    await cloud.unplug()
+    await hub.offline()
+    await hub.restart()
+    t.strictSame(
+      (await hub.as('kubelet').list(podsOfNode)).names,
+      ['default/a'],
+      'it has the certificate, and the cache, at the next start without a link',
+    )
+  },
+)
+
+void t.test('what has expired while the link was down is replaced when it is back', async (t) => {
+  const joinable = await startJoinable(t)
+  const { cloud } = joinable
+  cloud.addPods('a')
+  const hub = await start(t, joinable)
+  await hub.logged('an API server is now healthy')
+  await hub.as('kubelet').list(podsOfNode)
+  await cloud.unplug()
+  await hub.offline()
+  await hub.stop()
+  const expired = await joinable.authority.issue({
+    commonName: `system:node:${nodeName}`,
+    organizations: ['system:nodes'],
+    usage: 'client',
+    lifetimeMs: -1_000,
+  })
+  const pair = join(hub.config.rootDir, 'pki', 'nodehub-client-current.pem')
+  writeFileSync(pair, expired.certificate + expired.key)
+  await hub.start()
+  t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/a'], 'from the cache')
+  const { status, text } = await readyz(hub)
+  t.equal(status, 200, text)
+  t.match(text, /\[-\]certificate failed: .*expired.*readiness does not depend on it now/)
+  const before = joinable.requesters.length
+  await cloud.plug()
+  await hub.logs(() => joinable.requesters.length > before)
+  await hub.logs(() => readFileSync(pair, 'utf8') !== expired.certificate + expired.key)
+  t.equal(joinable.requesters.at(-1), 'system:bootstrap:abcdef')
+})
+
+const asRoot = process.getuid?.() === 0 ? false : 'only root is believed, and can be another user'
+
+void t.test('a token that root hands over is used at once', { skip: asRoot }, async (t) => {
+  const joinable = await startJoinable(t)
+  joinable.cloud.sandbox.revoke(joinToken)
+  const hub = await start(t, joinable)
+  await hub.logged('the hub obtains no client certificate')
+  t.match((await readyz(hub)).text, /with the bootstrap token abcdef: .* answered 401/)
+  const url = `http://127.0.0.1:${hub.hub.opsPort}/v1/token`
+  const post = async (body: string, method = 'POST') => {
+    const { status } = await fetch(url, { method, body })
+    return status
+  }
+  const next = 'ghijkl.abcdefabcdefabcd'
+  for (const wrong of ['', '{', '[]', 'null', '{"jointoken":1}', `{"jointoken":"${next}."}`])
+    t.equal(await post(wrong), 400, wrong)
+  t.equal(await post(JSON.stringify({ jointoken: next, more: 'x'.repeat(2_000) })), 400)
+  joinable.accept(next)
+  const other = { url, headers: {}, method: 'POST', body: JSON.stringify({ jointoken: next }) }
+  const [answer] = await requestAs(65_534, [other])
+  t.equal(answer?.status, 403)
+  t.strictSame(
+    joinable.requesters,
+    joinable.requesters.filter((name) => !name.includes('ghijkl')),
+  )
+  t.equal(await post(JSON.stringify({ jointoken: next }), 'PUT'), 200)
+  await hub.logged('the hub has obtained a client certificate')
+  t.equal(joinable.requesters.at(-1), 'system:bootstrap:ghijkl')
+  t.notMatch(hub.lines.join('\n'), 'abcdefabcdefabcd')
+})
+
+void t.test('no user of the node reads the token in the list of processes', async (t) => {
+  const joinable = await startJoinable(t)
+  const options = {
+    upstreams: [],
+    flags: [`--server-addr=${joinable.cloud.url}`, ...joinable.flags],
+  }
+  const hub = await HubProcess.refused(t, options, rootFolder(t))
+  await hub.says(/^listening/)
+  const commandLine = readFileSync(`/proc/${hub.pid}/cmdline`, 'utf8')
+  t.match(commandLine, '--join-token')
+  t.notMatch(commandLine, secret)
+})
