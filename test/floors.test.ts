@@ -42,7 +42,7 @@ void t.test('a folder may import from below and from itself', async (t) => {
   }
   t.strictSame(broken('src/hub/hub.ts', "import { a } from './wiring/cloud.ts'"), [])
   t.strictSame(
-    broken('src/hub/wiring/filters.ts', "import { a } from '../../../filters/index.ts'"),
+    broken('src/hub/wiring/enabled-filters.ts', "import { a } from '../../../filters/index.ts'"),
     [],
   )
   t.strictSame(broken('filters/a.ts', "import type { A } from '../src/hub/filter/filter.ts'"), [])

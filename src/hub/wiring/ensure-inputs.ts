@@ -1,7 +1,7 @@
 import type { EnsureInputs } from '../pipeline/pipeline.ts'
-import type { EnabledFilters } from './filters.ts'
+import type { EnabledFilters } from './enabled-filters.ts'
 import type { ReachableAddress } from './hub-address.ts'
-import type { FilterInputs } from './inputs.ts'
+import type { FilterInputs } from './filter-inputs.ts'
 
 interface LearnParts {
   readonly filters: Pick<EnabledFilters, 'needsOf'>

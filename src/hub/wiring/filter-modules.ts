@@ -5,7 +5,7 @@ import type { FilterDefinition } from '../filter/filter.ts'
 import { followFilters, type FilterFollower } from '../filter/own/follow.ts'
 import { loadFilters, type LoadedFilters } from '../filter/own/load.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { EnabledFilters } from './filters.ts'
+import type { EnabledFilters } from './enabled-filters.ts'
 import type { Health } from './health.ts'
 
 /** How often the files are checked for changes. */

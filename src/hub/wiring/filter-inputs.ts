@@ -31,7 +31,7 @@ import { nodes, services } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { nodeIdentity, sharedIdentity } from '../../api/request/identity.ts'
-import type { EnabledFilters } from './filters.ts'
+import type { EnabledFilters } from './enabled-filters.ts'
 import {
   StoredInputs,
   clusterInputNames,
