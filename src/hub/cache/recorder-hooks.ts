@@ -1,6 +1,6 @@
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
-import type { Recordable } from './policy.ts'
+import type { Recordable } from './recordable.ts'
 
 /** What the recorder reports. No failure keeps an answer from its client. */
 export interface RecorderHooks {

@@ -10,7 +10,7 @@ import { widerCollections } from '../../answers/covering-collection.ts'
 import { collectionKey, selectorsOf } from '../../answers/keys.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { requestCredentialsOf } from '../cacher/request-credentials.ts'
-import { recordable } from '../policy.ts'
+import { recordable } from '../recordable.ts'
 import type { WatchSelection } from '../cacher/cache-watcher.ts'
 
 /** A read that a shared cacher may answer, for callers who may read the whole collection. */

@@ -5,7 +5,7 @@ import { whyUntrusted } from '../../../base/ownership.ts'
 import type { FilterDefinition } from '../filter.ts'
 import { checkedDefinition, isFields, printed } from './definition.ts'
 import { reasonOf, type Mistakes } from './mistakes.ts'
-import { whyUnusable } from './probe.ts'
+import { whyUnusable } from './check-definition.ts'
 
 /** The timeout for loading a module, which only a module that waits for something exceeds. */
 export const loadTimeoutMs = 10_000

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { recordable } from '../../../src/hub/cache/policy.ts'
+import { recordable } from '../../../src/hub/cache/recordable.ts'
 import { exchangeOf, type ExchangeOptions } from '../../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
