@@ -13,7 +13,7 @@ import {
   type ValueType,
 } from '../config/value.ts'
 import { ApiServer } from '../node/join/api-server.ts'
-import { kindOfPool, labelNode, membershipOf } from '../node/join/cluster.ts'
+import { kindOfPool, labelNode, membershipOf } from '../node/join/pool-membership.ts'
 import { flagsPath, type HubRunner } from '../node/join/hub-files.ts'
 import { startHub, startHubCommand } from '../node/join/hub-service.ts'
 import {

@@ -1,7 +1,7 @@
 import { messageOf } from '../config/settings.ts'
 import { boolean } from '../config/value.ts'
 import { ApiServer } from '../node/join/api-server.ts'
-import { propagatedPods } from '../node/join/cluster.ts'
+import { propagatedPods } from '../node/join/pool-membership.ts'
 import { dropInFolder, flagsPath } from '../node/join/hub-files.ts'
 import { forgetUnits, stopHub, stopHubCommand } from '../node/join/hub-service.ts'
 import { howToChangeKind } from '../node/join/join.ts'

@@ -2,7 +2,7 @@ import type { JsonObject } from '../api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../api/kube/json-at.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { isConflict, isNotFound } from './api/failure.ts'
-import { storageVersion } from './crd/schema.ts'
+import { storageVersion } from './crd/node-pool-schema.ts'
 import { poolDefinitionPath, poolsPath } from './pools.ts'
 
 /** The outcome: how many pools were rewritten, or why none was. */

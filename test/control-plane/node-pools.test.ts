@@ -7,7 +7,7 @@ import { unsupportedPolicies } from '../../src/cluster/admission/policy-support.
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
 import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
-import { fieldsOf, poolVersions, type PoolVersion } from '../../src/cluster/crd/schema.ts'
+import { fieldsOf, poolVersions, type PoolVersion } from '../../src/cluster/crd/node-pool-schema.ts'
 import { isObject, type Json, type JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt, withAt } from '../../src/api/kube/json-at.ts'
 import { Random } from '../fuzz/random.ts'

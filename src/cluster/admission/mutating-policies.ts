@@ -6,7 +6,7 @@ import {
   poolTypeLabel,
 } from '../../api/kube/node-pool.ts'
 import type { Installation } from '../install/installation.ts'
-import { fieldsOf, poolVersions, storageVersion } from '../crd/schema.ts'
+import { fieldsOf, poolVersions, storageVersion } from '../crd/node-pool-schema.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { escapeToken } from './json-patch.ts'
 import { all, any, isCreate, labelOf, quoted } from './cel.ts'

@@ -4,7 +4,7 @@ import { checkDepth } from '../../api/kube/patch/limits.ts'
 import { badRequest, StatusError, type Status } from '../../api/kube/status.ts'
 import { podsOf } from '../../node/lint/pod.ts'
 import { warningsOf } from '../../node/lint/warnings.ts'
-import { fieldsOf, poolVersions, storageVersion } from '../crd/schema.ts'
+import { fieldsOf, poolVersions, storageVersion } from '../crd/node-pool-schema.ts'
 import { jsonPatchBetween } from './json-patch.ts'
 import type { ClusterLookup } from './lookup.ts'
 import {

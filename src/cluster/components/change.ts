@@ -7,7 +7,7 @@ import type { ApiServer } from '../api/api-server.ts'
 import { againOnConflict, ApiFailure, isNotFound } from '../api/failure.ts'
 import { affinityKeptOff } from './placement.ts'
 import type { ScheduledPod } from './survey.ts'
-import type { Component } from './workload.ts'
+import type { Component } from './component.ts'
 
 /** On the workload: its template's affinity before it was changed; `null` where it had none. */
 const originalAnnotation = 'nodehub.io/affinity-before'

@@ -7,7 +7,7 @@ import { nodeFacts } from '../controller/node-facts.ts'
 import { podNetworkPods } from '../controller/pods.ts'
 import { reconcileNode } from '../controller/reconcile.ts'
 import { poolsPath } from '../pools.ts'
-import { componentOf, type Component, type WorkloadKind } from './workload.ts'
+import { componentOf, type Component, type WorkloadKind } from './component.ts'
 
 /** A pod of the API, by where it is. */
 export interface ScheduledPod {

@@ -4,7 +4,7 @@ import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
 import { checkDepth } from '../../api/kube/patch/limits.ts'
 import { badRequest, StatusError } from '../../api/kube/status.ts'
 import { messageOf } from '../../config/settings.ts'
-import { fieldsOf, poolVersions, type PoolVersion, type Schema } from './schema.ts'
+import { fieldsOf, poolVersions, type PoolVersion, type Schema } from './node-pool-schema.ts'
 
 /** On a NodePool: the fields of other versions that its own version lacks. */
 export const carriedAnnotation = 'nodepool.openyurt.io/fields-of-other-versions'

@@ -1,5 +1,5 @@
 import { clientConfig, type WebhookTarget } from '../target.ts'
-import { poolVersions, schemaOf, storageVersion, type PoolVersion } from './schema.ts'
+import { poolVersions, schemaOf, storageVersion, type PoolVersion } from './node-pool-schema.ts'
 
 export const conversionPath = '/convert'
 

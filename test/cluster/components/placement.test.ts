@@ -1,6 +1,6 @@
 import t from 'tap'
 import { affinityKeptOff, workloadPlacement } from '../../../src/cluster/components/placement.ts'
-import { componentOf } from '../../../src/cluster/components/workload.ts'
+import { componentOf } from '../../../src/cluster/components/component.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 
 const label = 'nodepool.openyurt.io/hostnetwork'

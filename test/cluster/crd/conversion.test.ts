@@ -1,6 +1,10 @@
 import t from 'tap'
 import { carriedAnnotation, convertedPool } from '../../../src/cluster/crd/conversion.ts'
-import { fieldsOf, poolVersions, type PoolVersion } from '../../../src/cluster/crd/schema.ts'
+import {
+  fieldsOf,
+  poolVersions,
+  type PoolVersion,
+} from '../../../src/cluster/crd/node-pool-schema.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { valueAt, objectAt, withAt } from '../../../src/api/kube/json-at.ts'
 import { Random, roundOf } from '../../fuzz/random.ts'

@@ -1,4 +1,8 @@
-import { fieldsOf, type PoolVersion, type Schema } from '../../../src/cluster/crd/schema.ts'
+import {
+  fieldsOf,
+  type PoolVersion,
+  type Schema,
+} from '../../../src/cluster/crd/node-pool-schema.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import type { Random } from '../../fuzz/random.ts'
 
