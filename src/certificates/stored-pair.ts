@@ -98,7 +98,10 @@ export class StoredPair {
       await folder.sync()
     }
     const names = await readdir(this.#folder)
-    const former = names.filter((name) => this.#isOwn(name) && name !== written)
+    // Also what a process left that was killed while it wrote.
+    const former = names.filter(
+      (name) => this.#isOwn(name.replace(/\.new$/, '')) && name !== written,
+    )
     for (const name of former) await rm(join(this.#folder, name), { force: true })
     await this.forgetKey()
   }

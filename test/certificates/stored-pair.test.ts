@@ -42,6 +42,7 @@ void t.test(
     rmSync(join(start, own))
     rmSync(join(start, 'own-current.pem'))
     symlinkSync('own-2020-01-01-00-00-00.pem', join(start, 'own-current.pem'))
+    writeFileSync(join(start, 'own-2020-01-01-00-00-01.pem.new'), 'a write that was killed')
     const seen = new Set<string>()
     for (let steps = 0; ; steps++) {
       const at = join(folder, String(steps))
