@@ -1,4 +1,5 @@
 import { readlinkSync } from 'node:fs'
+import type { Socket } from 'node:net'
 
 /** A line of the kernel's table of TCP sockets; the ends are as the kernel prints them. */
 export interface SocketLine {
@@ -94,6 +95,16 @@ export function inodeOf(fd: number): string | undefined {
   } catch {
     return undefined
   }
+}
+
+/**
+ * The inode of a connected socket of Node's. After it closes, the file descriptor may be another
+ * file's; with TLS Node does not show it.
+ */
+export function inodeOfSocket(socket: Socket): string | undefined {
+  // Node has no public API for it.
+  const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null }
+  return handle?.fd === undefined ? undefined : inodeOf(handle.fd)
 }
 
 /** The inode of a socket by the link of its file descriptor; `undefined` for any other file. */

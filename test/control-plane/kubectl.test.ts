@@ -12,6 +12,7 @@ import {
 import { noKubelet, startKubelet } from '../kit/kubelet.ts'
 import { comparedKubectls, type Kubectl } from './kubectl/find.ts'
 import { Session } from './kubectl/session.ts'
+import { staleness, withoutStaleness } from './kubectl/mask.ts'
 import { type Heard, read, talk, talker, talkerName, watch, writeAndErr } from './kubectl/story.ts'
 import { nodeReady, podRunning } from './seen.ts'
 
@@ -76,14 +77,6 @@ void t.test(
       })
   },
 )
-
-const staleness = "Warning: answered from the node's cache: the cloud has not confirmed this since "
-
-const withoutStaleness = (stderr: string): string =>
-  stderr
-    .split('\n')
-    .filter((line) => !line.startsWith(staleness))
-    .join('\n')
 
 /** One kubectl as two users use it: straight at the API server, and at the hub. */
 class Pair {

@@ -35,6 +35,7 @@ import { Client, type ClientOptions } from './client.ts'
 import { nodeName, services } from './cloud.ts'
 import { filteringOf } from './filtering.ts'
 import { inputsOf } from './inputs.ts'
+import { noKubelet } from './kubelet-api.ts'
 import type { Teardown } from './wire/wire.ts'
 import { unbounded } from './listener.ts'
 
@@ -185,6 +186,7 @@ export async function startHubParts(
       reachOf: async () => 'own',
       review: (exchange, info, review) => reviews.last(exchange, info, review),
       authorize: () => undefined,
+      kubelet: noKubelet,
     },
     ...(sharing && { shared: sharing }),
     onOutcome: () => undefined,

@@ -23,6 +23,8 @@ export interface KubeletOptions {
   readonly kubeconfig: string
   /** Who may ask the kubelet for logs and exec: the authority of the API server's certificate. */
   readonly clientCa: string
+  /** Whether its API server says who may use its API; otherwise whoever `clientCa` vouches for. */
+  readonly asksWhoMay?: boolean
   /** Manifests in this folder run whatever the API server says. */
   readonly staticPodPath?: string
   /** OCI archives imported before the kubelet starts, besides busybox. */
@@ -205,7 +207,7 @@ interface Places {
 /** As a default installation has it, but for what a shared, small or old machine cannot give. */
 function configuration(
   workspace: Workspace,
-  { clientCa, staticPodPath, featureGates }: KubeletOptions,
+  { clientCa, asksWhoMay = false, staticPodPath, featureGates }: KubeletOptions,
   { address, port, healthPort, runtime }: Places,
 ): object {
   return {
@@ -217,10 +219,10 @@ function configuration(
     healthzPort: healthPort,
     authentication: {
       anonymous: { enabled: false },
-      webhook: { enabled: false },
+      webhook: { enabled: asksWhoMay },
       x509: { clientCAFile: clientCa },
     },
-    authorization: { mode: 'AlwaysAllow' },
+    authorization: { mode: asksWhoMay ? 'Webhook' : 'AlwaysAllow' },
     containerRuntimeEndpoint: `unix://${runtime.socket}`,
     podLogsDir: workspace.file('pod-logs'),
     volumePluginDir: workspace.file('volume-plugins'),

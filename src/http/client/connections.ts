@@ -1,11 +1,11 @@
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Dispatcher } from 'undici'
-import { after, afterAwake, elapsed } from '../../base/clock.ts'
+import { afterAwake, elapsed } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
 import { CredentialSet } from './credential-set.ts'
-import { connectionTls, connectMs, dialer, keepAliveProbeMs } from './dial.ts'
+import { connected, connectionTls, dialer, keepAliveProbeMs } from './dial.ts'
 import { http1Options, type Protocol, type UpstreamRequest } from './server-connections.ts'
 import { explainTlsFailure } from './tls-failure.ts'
 import { defaultTimings, type ConnectionTimings } from './connection-timings.ts'
@@ -97,19 +97,7 @@ export class Connections implements AsyncDisposable {
           })
         : connectPlain(options)
     socket.setKeepAlive(true, keepAliveProbeMs)
-    return new Promise((resolve, reject) => {
-      const patience = after(connectMs, () =>
-        socket.destroy(new Error(`no connection to ${origin} within ${connectMs} ms`)),
-      )
-      socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-        patience[Symbol.dispose]()
-        resolve(socket)
-      })
-      socket.once('error', (error) => {
-        patience[Symbol.dispose]()
-        reject(error)
-      })
-    })
+    return connected(socket, protocol === 'https:' ? 'secureConnect' : 'connect', origin)
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
 import type { buildConnector } from 'undici'
+import { after } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import { undici } from './undici.ts'
 
@@ -86,5 +87,28 @@ export function dial(connect: buildConnector.connector, origin: string): Promise
         else reject(error ?? new Error(`no connection to ${origin}`))
       },
     )
+  })
+}
+
+/**
+ * Resolves once `event` says that a socket is connected. Destroys it and rejects after `connectMs`.
+ */
+export function connected<S extends Socket>(
+  socket: S,
+  event: 'connect' | 'secureConnect',
+  origin: string,
+): Promise<S> {
+  return new Promise((resolve, reject) => {
+    const patience = after(connectMs, () =>
+      socket.destroy(new Error(`no connection to ${origin} within ${connectMs} ms`)),
+    )
+    socket.once(event, () => {
+      patience[Symbol.dispose]()
+      resolve(socket)
+    })
+    socket.once('error', (error) => {
+      patience[Symbol.dispose]()
+      reject(error)
+    })
   })
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { inodeOf } from '../../base/socket-table.ts'
+import { inodeOfSocket } from '../../base/socket-table.ts'
 import type { ClientCertificate, Peer } from '../exchange/exchange.ts'
 
 const peers = new WeakMap<Socket, Peer>()
@@ -20,14 +20,9 @@ export function peerOf(socket: Socket): Peer {
   return peer
 }
 
-/**
- * Must be called while the connection receives a request: after it closes, the file descriptor may
- * be another file's.
- */
+/** Must be called while the connection receives a request. */
 function inodeOn(socket: Socket): { readonly inode?: string } {
-  // Node has no public API for it.
-  const { _handle: handle } = socket as { readonly _handle?: { readonly fd?: number } | null }
-  const inode = handle?.fd === undefined ? undefined : inodeOf(handle.fd)
+  const inode = inodeOfSocket(socket)
   return inode === undefined ? {} : { inode }
 }
 

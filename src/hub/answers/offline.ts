@@ -10,10 +10,11 @@ import {
   needsTheCloud,
   neverCached,
 } from './offline-reads.ts'
-import { readOnSite, type OnSiteParts } from './on-site-reads.ts'
+import { relayedToKubelet, type AtKubeletParts } from './at-kubelet.ts'
+import { readOnSite } from './on-site-reads.ts'
 import { localWrite, type OfflineWriteParts } from './offline-writes.ts'
 
-export interface OfflineParts extends OfflineWriteParts, OnSiteParts {
+export interface OfflineParts extends OfflineWriteParts, AtKubeletParts {
   /**
    * To be called before anything stored is given to a caller: throws the StatusError where it may
    * not have that.
@@ -37,6 +38,8 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
     if (info.verb !== 'get' || info.ambiguous === true) throw neverCached()
     return localDocument(exchange, store)
   }
+  const relayed = await relayedToKubelet(exchange, info, parts)
+  if (relayed) return relayed
   if (info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch') {
     return localWrite(exchange, info, parts)
   }

@@ -162,7 +162,7 @@ interface ShownObject {
 }
 
 /** A record in JSON, with the status that its component has written offline. */
-function jsonOf({ key, encoding }: MergedRecord, parts: Shown): ShownObject | undefined {
+export function jsonOf({ key, encoding }: MergedRecord, parts: Shown): ShownObject | undefined {
   const stored = parts.store.get(key)
   if (typeof stored !== 'object') return undefined
   const { gvk } = stored

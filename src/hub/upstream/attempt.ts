@@ -6,7 +6,7 @@ import type { BytesReply, Credential, Exchange } from '../../http/exchange/excha
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import { isLongRunning, isRelayed, isWatch } from '../../api/request/request-info.ts'
 import { attemptBody } from './attempt-body.ts'
-import { UpstreamBody } from './upstream-body.ts'
+import { rawStrings, UpstreamBody } from './upstream-body.ts'
 import { UpstreamGone, type Upstream } from './upstream.ts'
 
 /** An upstream gave no answer. `sent` is false where it provably never received the request. */
@@ -265,11 +265,4 @@ class Attempt implements Dispatcher.DispatchHandler {
   #releaseLinks(): void {
     for (const link of this.#links) link[Symbol.dispose]()
   }
-}
-
-function rawStrings(raw: unknown): string[] {
-  if (!Array.isArray(raw)) return []
-  return raw.map((part: unknown) =>
-    Buffer.isBuffer(part) ? part.toString('latin1') : String(part),
-  )
 }

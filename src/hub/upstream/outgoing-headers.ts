@@ -10,7 +10,7 @@ import { endToEnd, type HeaderList } from '../../http/exchange/headers.ts'
 export function outgoingHeaders(
   { headers, credential }: Exchange,
   host: string,
-  connections: Connections,
+  connections: Pick<Connections, 'authorization'>,
 ): HeaderList {
   const byNode = credential === 'node'
   const passed = endToEnd(headers).without(

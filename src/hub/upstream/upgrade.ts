@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import util from 'node:util'
 import type HttpProxy from 'http-proxy'
-import { onAbort } from '../../base/abort.ts'
+import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
 import { after, elapsed, afterUnlessClosed } from '../../base/clock.ts'
 import { Agent as PlainAgent } from '../../base/node-http.ts'
 import type { Connections } from '../../http/client/connections.ts'
@@ -34,34 +34,67 @@ interface WithPasses {
   wsPasses: { readonly name: string }[]
 }
 
+/** A connection that was made for one upgrade, and the request to send on it. */
+export interface UpgradeTarget {
+  readonly socket: Socket
+  readonly origin: string
+  /** Path and query. */
+  readonly url: string
+  readonly headers: HeaderList
+  readonly from: UpgradeReply['from']
+  /** Aborts where the connection must end. */
+  readonly gone?: AbortSignalLike
+  /** Called for all that is received. */
+  readonly received?: () => void
+}
+
 /**
  * Forwards requests that change the protocol of their connection: exec, attach, port-forward, a
  * watch over WebSocket. Each has its own upstream connection, and is cut where no answer comes
  * within `answerMs`. Throws `Unreachable` where no upstream takes a connection.
  */
-export function upgrader(
+export const upgrader = (
   cloud: Cloud,
   connections: Connections,
   answerMs: number = upgradeAnswerMs,
+): Upgrade =>
+  upgraderTo(async (exchange) => {
+    const { socket, upstream } = await connect(exchange, cloud, connections)
+    return {
+      socket,
+      origin: upstream.origin,
+      url: exchange.url,
+      headers: outgoingHeaders(exchange, upstream.host, connections),
+      from: 'cloud',
+      gone: upstream.gone,
+      received: () => upstream.received(),
+    }
+  }, answerMs)
+
+// Loaded with the first upgrade: many nodes never have one.
+let loading: Promise<HttpProxy> | undefined
+
+/** The same, to where `open` connects. */
+export function upgraderTo(
+  open: (exchange: Exchange) => Promise<UpgradeTarget>,
+  answerMs: number = upgradeAnswerMs,
 ): Upgrade {
-  // Loaded with the first upgrade: many nodes never have one.
-  let loading: Promise<HttpProxy> | undefined
   return async (exchange) => {
-    loading ??= upgradingProxy()
-    const proxy = await loading
-    const { socket: upstreamSocket, upstream } = await connect(exchange, cloud, connections)
+    const proxy = await (loading ??= upgradingProxy())
+    const target = await open(exchange)
+    const { socket: upstreamSocket, origin, gone: over, received } = target
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
     const { promise: answered, resolve: tell } = Promise.withResolvers<number>()
     return {
       kind: 'upgrade',
-      from: 'cloud',
+      from: target.from,
       finalStatus: answered,
       take: (socket, head) => {
         answerCallbacks.set(socket, tell)
         const late = after(answerMs, () => socket.destroy())
         void answered.then(() => late[Symbol.dispose]())
-        upstreamSocket.on('data', () => upstream.received())
-        const links = [upstream.gone, exchange.signal].map((signal) =>
+        if (received) upstreamSocket.on('data', received)
+        const links = [...(over ? [over] : []), exchange.signal].map((signal) =>
           onAbort(signal, () => socket.destroy()),
         )
         socket.once('close', () => {
@@ -70,10 +103,9 @@ export function upgrader(
           upstreamSocket.destroy()
           tell(0)
         })
-        const headers = outgoingHeaders(exchange, upstream.host, connections)
-        proxy.ws(asRequest(exchange, socket, headers), socket, head, {
-          target: upstream.origin,
-          agent: handing(upstreamSocket, upstream.origin),
+        proxy.ws(asRequest(exchange, socket, target), socket, head, {
+          target: origin,
+          agent: handing(upstreamSocket, origin),
         })
       },
     }
@@ -138,11 +170,12 @@ function handing(socket: Socket, origin: string): AnyAgent {
 }
 
 /** The part of a request that http-proxy reads, with the fields that the hub passes on. */
-function asRequest(exchange: Exchange, socket: Duplex, passed: HeaderList): IncomingMessage {
-  const sent = passed
-    .with('Connection', 'Upgrade')
-    .with('Upgrade', exchange.headers.get('upgrade') ?? '')
-  const { method, url } = exchange
+function asRequest(
+  { method, headers }: Exchange,
+  socket: Duplex,
+  { url, headers: passed }: UpgradeTarget,
+): IncomingMessage {
+  const sent = passed.with('Connection', 'Upgrade').with('Upgrade', headers.get('upgrade') ?? '')
   return {
     method,
     url,

@@ -88,3 +88,11 @@ export class UpstreamBody {
     else this.#sink.end(this.#outcome.trailers)
   }
 }
+
+/** Header fields or trailers as undici has them. */
+export function rawStrings(raw: unknown): string[] {
+  if (!Array.isArray(raw)) return []
+  return raw.map((part: unknown) =>
+    Buffer.isBuffer(part) ? part.toString('latin1') : String(part),
+  )
+}

@@ -28,6 +28,7 @@ import { upgrader } from '../upstream/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { filterChangeHooks, type EnabledFilters } from './enabled-filters.ts'
 import { memoryLimit } from './memory.ts'
+import { ownKubeletOf } from './own-kubelet.ts'
 import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
 import { cachersOf } from './cachers.ts'
@@ -82,7 +83,7 @@ interface CloudPath {
 
 /** Builds the lower half of the data path: everything below the filters. */
 export function cloudPath(parts: CloudPathParts): CloudPath {
-  const { config, live, access, cloud, connections, store, filters, metrics, log } = parts
+  const { config, live, access, cloud, connections, store, filters, owners, metrics, log } = parts
   const { nodeName } = config
   const onUnpacked: OnUnpacked = (packed, unpacked) => {
     metrics.upstreamCompressedBytes.add(packed)
@@ -114,6 +115,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const dependencies = { cloud, upstream, store, metrics, log }
   const shared = sharedCachersOf(config, live, access, dependencies)
   const cachers = cachersOf(config, { ...dependencies, recorder })
+  const { kubelet, ownUse } = ownKubeletOf({ nodeName, cloud, connections, store, access, owners })
   const alone: DispatchParts = {
     cloud,
     forward,
@@ -125,9 +127,10 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       overlays: new StatusOverlays(),
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: (exchange) => recoveryOf(exchange, cloud),
-      reachOf: async (exchange) =>
-        cloud.online === false ? reachAtNode(exchange, parts.owners) : 'own',
-      review: (exchange, info, review) => authorization.review(exchange, info, review),
+      reachOf: async (exchange) => (cloud.online === false ? reachAtNode(exchange, owners) : 'own'),
+      kubelet,
+      review: (exchange, info, review) =>
+        ownUse(exchange, info, review) ?? authorization.review(exchange, info, review),
       authorize: (exchange) => authorization.check(exchange),
     },
     cachers,

@@ -33,3 +33,13 @@ export function masked(text: string, namespace: string): string {
     text.replaceAll(namespace, 'NAMESPACE'),
   )
 }
+
+/** How the warning of a hub's cache begins. */
+export const staleness =
+  "Warning: answered from the node's cache: the cloud has not confirmed this since "
+
+export const withoutStaleness = (stderr: string): string =>
+  stderr
+    .split('\n')
+    .filter((line) => !line.startsWith(staleness))
+    .join('\n')

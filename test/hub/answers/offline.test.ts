@@ -4,6 +4,7 @@ import { StatusError } from '../../../src/api/kube/status.ts'
 import { answerLocally } from '../../../src/hub/answers/offline.ts'
 import { StatusOverlays } from '../../../src/hub/answers/status-overlays.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
+import { noKubelet } from '../../kit/kubelet-api.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
 /** A store that knows everything, so that whatever is refused is refused for another reason. */
@@ -23,6 +24,7 @@ const answer = (exchange: Exchange): Promise<unknown> =>
     reachOf: async () => 'own',
     review: () => undefined,
     authorize: () => undefined,
+    kubelet: noKubelet,
   })
 
 /** The code of the Status it is refused with; 0 where it is answered. */
@@ -79,6 +81,7 @@ void t.test('a list that is refused is not read before', async (t) => {
         reachOf: async () => 'own',
         review: () => undefined,
         authorize: () => undefined,
+        kubelet: noKubelet,
       }),
     )
   t.equal(await refused('resourceVersion=51'), 504)

@@ -5,7 +5,20 @@ import { type TarEntry, tar } from './tar.ts'
 /** The one image test pods are made of; pods name it with `imagePullPolicy: Never`. */
 export const busyboxImage = 'test.local/busybox:1'
 
-const applets = ['sh', 'sleep', 'httpd', 'nc', 'cat', 'echo', 'wget', 'ls', 'env', 'date', 'kill']
+const applets = [
+  'sh',
+  'tar',
+  'sleep',
+  'httpd',
+  'nc',
+  'cat',
+  'echo',
+  'wget',
+  'ls',
+  'env',
+  'date',
+  'kill',
+]
 
 /** Waits to be told to end, as a pod's sandbox does, and as a container without a command may. */
 const pauseScript = '#!/bin/sh\ntrap exit TERM INT\nwhile :; do sleep 3600 & wait; done\n'

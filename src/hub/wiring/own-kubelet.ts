@@ -1,0 +1,76 @@
+import { X509Certificate } from 'node:crypto'
+import { cursorOf } from '../../api/codec/cursor.ts'
+import { isList } from '../../api/kube/json.ts'
+import { textAt } from '../../api/kube/json-at.ts'
+import { nodes } from '../../api/kube/resources.ts'
+import type { KubeletCache } from '../boot/kubelet-cache.ts'
+import type { AccessReviews } from '../cache/shared/access-reviews.ts'
+import { isRoot } from '../identity/caller.ts'
+import type { SocketOwners } from '../identity/socket-owner.ts'
+import type { ObjectStore } from '../store/store.ts'
+import type { Cloud } from '../upstream/cloud.ts'
+import { OwnKubelet } from '../upstream/own-kubelet.ts'
+import type { Connections } from '../../http/client/connections.ts'
+import { ownUseOf } from '../answers/kubelet-access.ts'
+import type { OfflineWriteParts } from '../answers/offline-writes.ts'
+import { knownToNode } from './needed.ts'
+
+interface Dependencies {
+  readonly nodeName: string
+  readonly cloud: Cloud
+  readonly connections: Connections
+  readonly store: ObjectStore
+  readonly access: AccessReviews
+  readonly owners: SocketOwners
+}
+
+/** The kubelet of this node, and what it is told while no API server can tell it. */
+interface Wired {
+  readonly kubelet: OwnKubelet
+  readonly ownUse: OfflineWriteParts['review']
+}
+
+/** What it takes to have the kubelet of this node answer in the cloud's place. */
+export const ownKubeletOf = ({
+  nodeName,
+  cloud,
+  connections,
+  store,
+  access,
+  owners,
+}: Dependencies): Wired => ({
+  kubelet: new OwnKubelet({
+    credentials: () => connections.credentials,
+    addresses: () => kubeletAddresses(knownToNode(store, nodeName, access), nodeName),
+    isRoots: (peer) => isRoot(peer, owners),
+  }),
+  ownUse: (exchange, info, review) => {
+    const { certificate } = connections.credentials
+    if (cloud.online !== false || !certificate) return undefined
+    const { CN: name } = new X509Certificate(certificate.chain).toLegacyObject().subject
+    return typeof name === 'string' ? ownUseOf(nodeName, name, exchange, info, review) : undefined
+  },
+})
+
+/** The port of a kubelet whose node says nothing else. */
+const defaultPort = 10_250
+
+/**
+ * Where the kubelet listens by what its node says: at all addresses by default, of which loopback
+ * needs no link, or at one of the node's.
+ */
+function kubeletAddresses(
+  cache: KubeletCache,
+  nodeName: string,
+): { readonly host: string; readonly port: number }[] {
+  const found = cache.object(nodes, '', nodeName)
+  const node =
+    typeof found === 'object' ? cursorOf(found.encoding, found.gvk, found.object) : undefined
+  const given = node?.value(['status', 'daemonEndpoints', 'kubeletEndpoint', 'Port'])
+  const port = typeof given === 'number' && given > 0 ? given : defaultPort
+  const listed = node?.json(['status', 'addresses'])
+  const own = (isList(listed) ? listed : [])
+    .filter((each) => textAt(each, 'type') === 'InternalIP')
+    .map((each) => textAt(each, 'address'))
+  return ['127.0.0.1', ...own].map((host) => ({ host, port }))
+}

@@ -1,0 +1,112 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { startHubProcess } from '../kit/cluster/hub-process.ts'
+import {
+  administrator,
+  noControlPlane,
+  nodeSubject,
+  startControlPlane,
+} from '../kit/control-plane.ts'
+import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { until } from '../kit/until.ts'
+import { comparedKubectls } from './kubectl/find.ts'
+import { withoutStaleness } from './kubectl/mask.ts'
+import { Session } from './kubectl/session.ts'
+import { type Heard, talk, talker, talkerName } from './kubectl/story.ts'
+import { nodeReady, podRunning } from './seen.ts'
+
+t.setTimeout(600_000)
+
+const kubectls = comparedKubectls()
+const skip =
+  noControlPlane() ?? noKubelet() ?? (kubectls.length === 0 ? 'no kubectl on PATH' : false)
+const nodeName = 'edge-1'
+
+/** The kubectl commands that the page for technicians has, for the talker. */
+function commandsOnPage(): string[][] {
+  const lines = readFileSync('docs/at-an-offline-node.md', 'utf8').split('\n')
+  const commands = lines
+    .filter((line) => line.startsWith('kubectl '))
+    .map((line) => line.replaceAll('POD', talkerName).replaceAll('NAMESPACE', 'default'))
+  return commands.map((line) => line.replace('8080:8080', ':8080').split(' ').slice(1))
+}
+
+/** What was said, without the warning that it comes from the cache. */
+function withoutWarning([step, said]: Heard): Heard {
+  const hasWarnings = typeof said === 'object' && said !== null && 'stderr' in said
+  if (!hasWarnings) return [step, said]
+  return [step, { ...said, stderr: withoutStaleness(String(said.stderr)) }]
+}
+
+void t.test(
+  'with a real kubelet and no API server, kubectl logs, exec, port-forward and cp say the same',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const plane = await startControlPlane(t, { controllerManager: true })
+    const node = nodeSubject(nodeName)
+    const hub = await startHubProcess(plane.workspace, {
+      servers: [plane.url],
+      kubeconfig: plane.kubeconfig(node),
+      nodeName,
+    })
+    const onSite = plane.kubeconfig(node, hub.secureUrl, hub.authority)
+    await startKubelet(t, {
+      nodeName,
+      kubeconfig: onSite,
+      clientCa: plane.pki.ca.certificate,
+      asksWhoMay: true,
+    })
+    await nodeReady(plane.admin, nodeName)
+    await plane.admin.post('/api/v1/namespaces/default/pods', talker(nodeName))
+    await podRunning(plane.admin, talkerName)
+    const sessions = kubectls.map(({ path, version }) => {
+      const session = (kubeconfig: string, side: string): Session => {
+        const cacheFolder = plane.workspace.file(`${side}-${version}`)
+        mkdirSync(cacheFolder, { recursive: true })
+        return new Session({ kubectl: path, kubeconfig, namespace: 'default', cacheFolder })
+      }
+      return {
+        version,
+        direct: session(plane.kubeconfig(administrator), 'direct'),
+        offline: session(onSite, 'offline'),
+      }
+    })
+    const [first] = sessions
+    await until('two lines of the log', async () => {
+      const { stdout } = await first!.direct.run(['logs', talkerName])
+      return stdout.includes('line 2\n')
+    })
+    const before = new Map<string, unknown>()
+    for (const { version, direct, offline } of sessions) {
+      before.set(version, await talk(direct))
+      // Discovery, and no more.
+      await offline.run(['api-resources'])
+    }
+    await plane.first.daemon.kill()
+    for (const { version, offline } of sessions) {
+      await t.test(version, async (t) => {
+        await until('the hub to be offline', async () => {
+          const { status } = await offline.run(['logs', talkerName, '--limit-bytes=13'])
+          return status === 0
+        })
+        t.strictSame((await talk(offline)).map(withoutWarning), before.get(version))
+        const file = join(offline.folder, 'sent')
+        writeFileSync(file, 'to and fro')
+        await offline.run(['cp', file, `${talkerName}:/www/sent`])
+        const read = await offline.run(['exec', talkerName, '--', 'cat', '/www/sent'])
+        t.equal(read.stdout, 'to and fro')
+        for (const args of commandsOnPage()) {
+          const lasts = args.includes('-f') || args[0] === 'port-forward'
+          if (lasts)
+            await offline.runUntil(
+              args,
+              (stdout) => stdout !== '',
+              async () => undefined,
+            )
+          else t.equal((await offline.run(args)).status, 0, args.join(' '))
+        }
+      })
+    }
+  },
+)
