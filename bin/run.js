@@ -89,7 +89,6 @@ const jobs = {
   metrics: () => run(node, [join(root, 'test', 'metrics', 'still', 'main.ts'), ...args]),
   bench: () => run(node, [join(root, 'bench', 'run.ts'), ...args]),
   'bench-store': () => run(node, [join(root, 'bench', 'store.ts'), ...args]),
-  'bench-start': () => run(node, [join(root, 'bench', 'start.ts'), ...args]),
   outages: () => run(node, [join(root, 'bench', 'outages.ts'), ...args]),
   cuts: () => run(node, [join(root, 'bench', 'cuts.ts'), ...args]),
   attack: () => run(node, [join(root, 'bench', 'attack', 'run.ts'), ...args]),

@@ -9,13 +9,14 @@ import { Daemon } from '../../test/kit/cluster/daemon.ts'
 import { plainNode } from '../../test/kit/cluster/plain-node.ts'
 import { openWorkspace, type Workspace } from '../../test/kit/cluster/workspace.ts'
 import { freePort } from '../../test/kit/free-port.ts'
-import { ensureBuilt } from '../build.ts'
+import { checkout, ensureBuilt } from '../build.ts'
+import { builtHub } from '../peers/hub.ts'
 import { Lifetime } from '../lifetime.ts'
 import type { Target } from '../load/target.ts'
 import { machine } from '../machine.ts'
 import { percentile } from '../measure/statistics.ts'
 import { noRealUpstream, realUpstream } from '../upstream/control-plane.ts'
-import { clientOf, creator, podsOfNode, podPaths, seed } from '../upstream/seed.ts'
+import { clientOf, createAll, podsOfNode, podPaths, seed } from '../upstream/seed.ts'
 import { nodeName, type Upstream } from '../upstream/upstream.ts'
 import type { Outcomes } from './attacker.ts'
 import { MemoryGroup } from './memory-group.ts'
@@ -49,12 +50,11 @@ async function startHub(
 ): Promise<RunningHub> {
   const [plainPort, securePort, opsPort] = [await freePort(), await freePort(), await freePort()]
   const ops = new ApiClient(`http://127.0.0.1:${opsPort}`)
-  const main = join(import.meta.dirname, '..', '..', 'dist', 'src', 'main.js')
   const daemon = new Daemon(workspace, 'hub', {
     ...group.running(
       ...plainNode(
         '--max-semi-space-size=4',
-        main,
+        builtHub(checkout),
         'start',
         `--server-addr=${node.url}`,
         `--kubeconfig=${kubeconfig}`,
@@ -88,23 +88,29 @@ async function startHub(
  */
 async function prepare({ admin }: Upstream): Promise<Pick<Victim, 'powerless' | 'lister'>> {
   await seed(admin)
-  const { create, close } = creator(admin)
   const accounts = '/api/v1/namespaces/seed/serviceaccounts'
-  for (const name of ['powerless', 'lister']) await create(accounts, { metadata: { name } })
   const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/seed'
   const group = 'rbac.authorization.k8s.io'
   const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }]
-  await create(`${rbac}/roles`, { metadata: { name: 'lister' }, rules })
-  await create(`${rbac}/rolebindings`, {
-    metadata: { name: 'lister' },
-    roleRef: { apiGroup: group, kind: 'Role', name: 'lister' },
-    subjects: [{ kind: 'ServiceAccount', name: 'lister', namespace: 'seed' }],
-  })
-  await create('/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases', {
-    metadata: { name: nodeName },
-    spec: { holderIdentity: nodeName, leaseDurationSeconds: 40 },
-  })
-  close()
+  await createAll(admin, [
+    ...['powerless', 'lister'].map((name) => [accounts, { metadata: { name } }] as const),
+    [`${rbac}/roles`, { metadata: { name: 'lister' }, rules }],
+    [
+      `${rbac}/rolebindings`,
+      {
+        metadata: { name: 'lister' },
+        roleRef: { apiGroup: group, kind: 'Role', name: 'lister' },
+        subjects: [{ kind: 'ServiceAccount', name: 'lister', namespace: 'seed' }],
+      },
+    ],
+    [
+      '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases',
+      {
+        metadata: { name: nodeName },
+        spec: { holderIdentity: nodeName, leaseDurationSeconds: 40 },
+      },
+    ],
+  ])
   const client = clientOf(admin)
   const token = async (name: string): Promise<string> => {
     const answer = await client.post(`${accounts}/${name}/token`, { spec: {} })
@@ -120,7 +126,7 @@ const asKubelet = { 'User-Agent': 'kubelet/v1.36.2', Accept: 'application/json' 
 
 /** The periodic requests of a kubelet. */
 const requests: readonly NodeRequest[] = [
-  { method: 'GET', path: podPaths[0] ?? '', headers: asKubelet },
+  { method: 'GET', path: podPaths()[0] ?? '', headers: asKubelet },
   { method: 'GET', path: `/api/v1/nodes/${nodeName}?resourceVersion=0`, headers: asKubelet },
   {
     method: 'PATCH',
@@ -128,7 +134,7 @@ const requests: readonly NodeRequest[] = [
     headers: { ...asKubelet, 'Content-Type': 'application/merge-patch+json' },
     body: JSON.stringify({ metadata: { labels: { beat: 'once' } } }),
   },
-  { method: 'GET', path: podPaths[1] ?? '', headers: asKubelet },
+  { method: 'GET', path: podPaths()[1] ?? '', headers: asKubelet },
   { method: 'GET', path: `${podsOfNode}&limit=20`, headers: asKubelet },
 ]
 

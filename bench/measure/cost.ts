@@ -1,4 +1,4 @@
-import { forgetPeak, usageOf } from './process-usage.ts'
+import { cpuBetween, forgetPeak, usageOf } from './process-usage.ts'
 
 /**
  * What a process took for something that was done meanwhile. Nothing is known where there is no
@@ -23,7 +23,7 @@ export async function costOf<Result>(
   return {
     result,
     cost: {
-      cpuSeconds: after.cpuSeconds - before.cpuSeconds,
+      cpuSeconds: cpuBetween(before, after),
       peakMegabytes: after.peakBytes / 1e6,
     },
   }

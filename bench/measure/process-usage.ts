@@ -2,9 +2,13 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 
 /** What a process and those it started have used so far, and hold. */
 export interface Usage {
-  /** User and system time, of children that have ended too. */
+  /** User and system time, of children that have ended too, in ticks of 10 ms. */
   readonly cpuSeconds: number
+  /** Of the threads that run now, in nanoseconds; nothing where the kernel does not count it. */
+  readonly threadSeconds: number
   readonly residentBytes: number
+  /** Resident and of no file: what the process alone holds. */
+  readonly anonymousBytes: number
   /** The most that was resident at a time, since the start or since `forgetPeak`. */
   readonly peakBytes: number
 }
@@ -44,28 +48,70 @@ export function parseStat(text: string): ProcessStat {
 }
 
 /**
- * Reads VmRSS and VmHWM of `/proc/PID/status`, given in kB. What has no memory (it is ending) holds
- * nothing.
+ * Reads VmRSS, RssAnon and VmHWM of `/proc/PID/status`, given in kB. What has no memory (it is
+ * ending) holds nothing.
  */
-export function parseMemory(text: string): { residentBytes: number; peakBytes: number } {
+export function parseMemory(
+  text: string,
+): Pick<Usage, 'residentBytes' | 'anonymousBytes' | 'peakBytes'> {
   const kilobytes = (name: string): number =>
     Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0)
-  return { residentBytes: kilobytes('VmRSS') * 1024, peakBytes: kilobytes('VmHWM') * 1024 }
+  return {
+    residentBytes: kilobytes('VmRSS') * 1024,
+    anonymousBytes: kilobytes('RssAnon') * 1024,
+    peakBytes: kilobytes('VmHWM') * 1024,
+  }
 }
 
 /** What `root` and all that descends from it use. Throws if there is no such process. */
 export function usageOf(root: number): Usage {
-  const usages = [root, ...descendantsOf(root)].map((id) => {
-    const { ticks, childTicks } = parseStat(readFileSync(`/proc/${id}/stat`, 'utf8'))
-    const memory = parseMemory(readFileSync(`/proc/${id}/status`, 'utf8'))
-    return { cpuSeconds: (ticks + childTicks) / ticksPerSecond, ...memory }
+  const below = descendantsOf(root).flatMap((id) => {
+    try {
+      return [usageOfOne(id)]
+    } catch {
+      return [] // It ended meanwhile, and counts as its parent's child.
+    }
   })
+  const usages = [usageOfOne(root), ...below]
   const sum = (key: keyof Usage): number => usages.reduce((total, each) => total + each[key], 0)
   return {
     cpuSeconds: sum('cpuSeconds'),
+    threadSeconds: sum('threadSeconds'),
     residentBytes: sum('residentBytes'),
+    anonymousBytes: sum('anonymousBytes'),
     peakBytes: sum('peakBytes'),
   }
+}
+
+function usageOfOne(id: number): Usage {
+  const { ticks, childTicks } = parseStat(readFileSync(`/proc/${id}/stat`, 'utf8'))
+  const memory = parseMemory(readFileSync(`/proc/${id}/status`, 'utf8'))
+  const cpuSeconds = (ticks + childTicks) / ticksPerSecond
+  return { cpuSeconds, threadSeconds: threadSecondsOf(id), ...memory }
+}
+
+/** The first word of each thread's `schedstat` (Documentation/scheduler/sched-stats.rst). */
+function threadSecondsOf(id: number): number {
+  const folder = `/proc/${id}/task`
+  let nanoseconds = 0
+  for (const thread of readdirSync(folder)) {
+    try {
+      nanoseconds += Number.parseInt(readFileSync(`${folder}/${thread}/schedstat`, 'utf8'), 10)
+    } catch {
+      // It ended meanwhile, or the kernel does not count.
+    }
+  }
+  return nanoseconds / 1e9
+}
+
+/** So many more ticks than threads ran: one of them, or a child, ended in between. */
+const endedSeconds = 0.05
+
+/** The CPU between two readings of one process: to the nanosecond, unless threads ended. */
+export function cpuBetween(before: Usage, after: Usage): number {
+  const ticks = after.cpuSeconds - before.cpuSeconds
+  const exact = after.threadSeconds - before.threadSeconds
+  return after.threadSeconds === 0 || ticks - exact > endedSeconds ? ticks : exact
 }
 
 /**

@@ -1,4 +1,11 @@
+import type { PeerName } from '../peers/peer.ts'
 import { ratios, spread, type Spread } from './statistics.ts'
+
+/** What the hub's figure is to be at most: itself, or its ratio to a peer's in the same round. */
+export interface Aim {
+  readonly most: number
+  readonly to?: PeerName
+}
 
 /** One figure that a row reports of each peer. */
 export interface Metric {
@@ -7,7 +14,12 @@ export interface Metric {
   readonly title: string
   readonly digits: number
   /** The peer this figure is shown as a ratio to. */
-  readonly against?: 'direct' | 'haproxy'
+  readonly against?: PeerName
+  readonly aims?: readonly Aim[]
+  /** Absent: less is better. */
+  readonly better?: 'more'
+  /** For figures of one thing at several sizes: this one's size, and the name of the curve. */
+  readonly point?: { readonly of: string; readonly size: number }
 }
 
 /**
@@ -26,24 +38,26 @@ export interface Sample {
 
 /** All rounds of one row, of one peer. */
 export interface Series {
-  readonly peer: string
+  readonly peer: PeerName
   readonly samples: readonly Sample[]
 }
 
 export interface Figure extends Spread {
-  /** To the metric's base peer in the same round; absent for that peer itself. */
-  readonly ratio?: Spread
+  /** In how many rounds it was measured. */
+  readonly rounds: number
+  /** To those peers' figures in the same round that the metric is compared with, but itself. */
+  readonly ratios: Readonly<Partial<Record<PeerName, Spread>>>
 }
 
 /** What one peer came to. */
 export interface PeerResult {
-  readonly peer: string
+  readonly peer: PeerName
   readonly figures: Readonly<Record<string, Figure>>
   readonly failures: Readonly<Record<string, number>>
   readonly loadShare: number
 }
 
-/** A row's result: whole values, as `--json` writes them. */
+/** A row's result: whole values, as `results.json` has them. */
 export interface RowResult {
   readonly name: string
   readonly title: string
@@ -51,7 +65,7 @@ export interface RowResult {
   readonly peers: readonly PeerResult[]
 }
 
-/** Draws the rounds of each peer together, and sets them beside the peer that the metric names. */
+/** Draws the rounds of each peer together, and sets them beside those that the metric names. */
 export function summarize(
   { name, title, metrics }: Omit<RowResult, 'peers'>,
   series: readonly Series[],
@@ -71,23 +85,42 @@ export function summarize(
 }
 
 function figureOf(
-  { key, against }: Metric,
-  peer: string,
+  metric: Metric,
+  peer: PeerName,
   samples: readonly Sample[],
   series: readonly Series[],
 ): Figure | undefined {
-  const values = samples.map(({ figures }) => figures[key])
-  const whole = spread(values.filter((value) => value !== undefined))
+  const { key } = metric
+  const values = samples.map(({ figures }) => finite(figures[key]))
+  const known = values.filter((value) => value !== undefined)
+  const whole = spread(known)
   if (whole === undefined) return undefined
-  const base = peer === against ? undefined : series.find((each) => each.peer === against)
-  const ratio =
-    base &&
-    ratios(
-      values,
-      base.samples.map(({ figures }) => figures[key]),
-    )
-  return { ...whole, ...(ratio && { ratio }) }
+  const found = basesOf(metric).flatMap((base) => {
+    const beside = base === peer ? undefined : series.find((each) => each.peer === base)
+    const ratio =
+      beside &&
+      ratios(
+        values,
+        beside.samples.map(({ figures }) => finite(figures[key])),
+      )
+    return ratio === undefined ? [] : [[base, ratio]]
+  })
+  return { ...whole, rounds: known.length, ratios: Object.fromEntries(found) }
 }
+
+/** A percentile of no answers at all is none. */
+const finite = (value: number | undefined): number | undefined =>
+  Number.isFinite(value) ? value : undefined
+
+/** Whom a figure is compared with; the other build, where there is one, with each. */
+const basesOf = ({ against, aims = [] }: Metric): readonly PeerName[] =>
+  [...new Set([against, ...aims.map(({ to }) => to), 'against' as const])].filter(
+    (name) => name !== undefined,
+  )
+
+/** What is held against an aim; `undefined` where it was not measured. */
+export const aimedFigure = (figure: Figure | undefined, { to }: Aim): Spread | undefined =>
+  to === undefined ? figure : figure?.ratios[to]
 
 /** Adds counts up, name by name. */
 export function sumOf(

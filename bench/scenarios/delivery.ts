@@ -2,7 +2,7 @@ import type { JobOf } from '../load/jobs.ts'
 import { costOf, each } from '../measure/cost.ts'
 import { sumOf, type Metric, type Sample } from '../measure/row.ts'
 import type { RunningPeer } from '../peers/peer.ts'
-import type { Setting } from './scenario.ts'
+import { type Setting, warmSeconds } from './scenario.ts'
 
 /** How many events a second rows of watches have. */
 export const perSecond = 100
@@ -16,7 +16,12 @@ export const deliveryMetrics = (against?: Metric['against']): readonly Metric[] 
   { key: 'addedP99', title: 'added p99 ms', digits: 2 },
   { key: 'delayP50', title: 'delay p50 ms', digits: 2, ...(against && { against }) },
   { key: 'delayP99', title: 'delay p99 ms', digits: 2, ...(against && { against }) },
-  { key: 'cpu', title: 'cpu ms/event', digits: 3, ...(against && { against: 'haproxy' }) },
+  {
+    key: 'cpu',
+    title: 'cpu ms/event',
+    digits: 3,
+    ...(against && { against: 'haproxy-http', aims: [{ most: 0.3 }] }),
+  },
   { key: 'memory', title: 'peak MB', digits: 0 },
 ]
 
@@ -25,13 +30,13 @@ export const deliveryMetrics = (against?: Metric['against']): readonly Metric[] 
  * another.
  */
 export class Delivery {
-  readonly #paths: readonly string[]
-  /** Before what counts, to let everything be compiled. */
+  readonly #pathsOf: (setting: Setting) => readonly string[]
+  /** Before what counts, where a measurement lasts a second: to let everything be compiled. */
   readonly #warmUpEvents: number
   #next = 0
 
-  constructor(paths: readonly string[], warmUpEvents: number) {
-    this.#paths = paths
+  constructor(pathsOf: (setting: Setting) => readonly string[], warmUpEvents: number) {
+    this.#pathsOf = pathsOf
     this.#warmUpEvents = warmUpEvents
   }
 
@@ -42,10 +47,10 @@ export class Delivery {
   ): Promise<Sample> {
     const { load, seconds } = setting
     await load.run('watch', watch)
-    await this.#write(setting, this.#warmUpEvents)
+    await this.#write(setting, Math.ceil(this.#warmUpEvents * warmSeconds(setting)))
     const from = this.#next
     const { result, cost } = await costOf(processId, async () => {
-      const written = await this.#write(setting, seconds * perSecond)
+      const written = await this.#write(setting, Math.ceil(seconds * perSecond))
       const watched = await load.run('watched', { from, to: this.#next, patienceMs: 30_000 })
       return { ...watched, failures: sumOf([written.failures, watched.failures]) }
     })
@@ -63,9 +68,11 @@ export class Delivery {
     }
   }
 
-  #write({ writer, admin }: Setting, count: number) {
+  #write(setting: Setting, count: number) {
+    const { writer, admin } = setting
+    const paths = this.#pathsOf(setting)
     const from = this.#next
     this.#next += count
-    return writer.run('write', { target: admin, paths: this.#paths, from, count, perSecond })
+    return writer.run('write', { target: admin, paths, from, count, perSecond })
   }
 }

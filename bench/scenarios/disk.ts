@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Metric, sumOf } from '../measure/row.ts'
-import type { RunningPeer } from '../peers/peer.ts'
-import { podPaths, podsOfNode } from '../upstream/seed.ts'
+import { isHub, type RunningPeer } from '../peers/peer.ts'
+import { podsOfNode } from '../upstream/seed.ts'
 import { nodeName } from '../upstream/upstream.ts'
 import { json, recorded } from './callers.ts'
 import type { Scenario, Setting } from './scenario.ts'
@@ -11,8 +11,6 @@ const headers = { ...recorded, Accept: json }
 /** What a node's watches see at most, while all is well (kubernetes/community, sig-scalability). */
 const perSecond = 20
 
-const isHub = ({ name }: RunningPeer): boolean => name === 'hub'
-
 let next = 0
 
 /**
@@ -21,22 +19,17 @@ let next = 0
  */
 async function events<Result>(
   peer: RunningPeer,
-  { load, writer, direct, admin, seconds }: Setting,
+  { load, writer, direct, admin, pods, seconds }: Setting,
   meanwhile: () => Promise<Result>,
 ) {
   const from = next
-  const count = seconds * perSecond
+  const count = Math.ceil(seconds * perSecond)
   next += count
   await load.run('watch', { target: peer.target, reference: direct, path: podsOfNode, headers })
-  const writing = writer.run('write', { target: admin, paths: podPaths, from, count, perSecond })
+  const writing = writer.run('write', { target: admin, paths: pods, from, count, perSecond })
   const [result, written] = await Promise.all([meanwhile(), writing])
   const watched = await load.run('watched', { from, to: next, patienceMs: 5000 })
   return { result, count, failures: sumOf([written.failures, watched.failures]) }
-}
-
-async function started({ onDisk }: Setting) {
-  if (!onDisk) throw new Error('its disk cannot be watched here')
-  return onDisk()
 }
 
 const diskMetrics: readonly Metric[] = [
@@ -45,6 +38,9 @@ const diskMetrics: readonly Metric[] = [
   { key: 'syncs', title: 'syncs/s', digits: 2 },
 ]
 
+/** An idle store copies its log after two seconds. */
+const checkpointedMs = 3000
+
 /** What twenty events a second cost the disk. */
 export const disk: Scenario = {
   name: 'disk',
@@ -52,9 +48,14 @@ export const disk: Scenario = {
   needs: 'online',
   metrics: diskMetrics,
   takes: isHub,
-  prime: async (_, setting) => void (await started(setting)),
-  async measure(_, setting) {
-    const { peer, disk } = await started(setting)
+  async prime(of, setting) {
+    const { peer } = await setting.hubs.onDisk(of)
+    // All pods are recorded then, and copied from the log into the database.
+    await events(peer, setting, () => Promise.resolve())
+    await sleep(checkpointedMs)
+  },
+  async measure(of, setting) {
+    const { peer, disk } = await setting.hubs.onDisk(of)
     const places = ['bytes', 'writes', 'syncsEnded'] as const
     const counts = (): number[] => places.map((place) => disk.count(place))
     const before = counts()
@@ -95,9 +96,9 @@ export const slowDisk: Scenario = {
   needs: 'online',
   metrics: slowMetrics,
   takes: isHub,
-  prime: async (_, setting) => void (await started(setting)),
-  async measure(_, setting) {
-    const { peer, disk } = await started(setting)
+  prime: async (of, { hubs }) => void (await hubs.onDisk(of)),
+  async measure(of, setting) {
+    const { peer, disk } = await setting.hubs.onDisk(of)
     const { load, seconds } = setting
     const read = async () => {
       const bytes = await load.run('sizesOf', { target: peer.target, paths: node, headers })

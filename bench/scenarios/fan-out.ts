@@ -1,14 +1,16 @@
 import { costOf, each } from '../measure/cost.ts'
 import { openConnections } from '../measure/open-connections.ts'
 import { type Metric, sumOf } from '../measure/row.ts'
+import { isOfFew } from '../peers/peer.ts'
 import { seedServices, servicePaths, servicesPath } from '../upstream/services.ts'
 import { json, recorded } from './callers.ts'
 import type { Scenario } from './scenario.ts'
+import type { Sizes } from './sizes.ts'
 
 const metrics: readonly Metric[] = [
   { key: 'delayP50', title: 'delay p50 ms', digits: 2, against: 'direct' },
   { key: 'delayP99', title: 'delay p99 ms', digits: 2, against: 'direct' },
-  { key: 'cpu', title: 'cpu us/delivery', digits: 1, against: 'haproxy' },
+  { key: 'cpu', title: 'cpu us/delivery', digits: 1, against: 'haproxy-http' },
   { key: 'connections', title: 'upstream connections', digits: 0 },
   { key: 'memory', title: 'peak MB', digits: 0 },
 ]
@@ -20,20 +22,18 @@ let next = 0
  * Many watches of all services, which a hub shares among them; each event goes to every one of
  * them.
  */
-function fanOut(
-  row: Pick<Scenario, 'name' | 'title'>,
-  { watchers, perSecond }: { watchers: number; perSecond: number },
-): Scenario {
+function fanOut({ watchers, perSecond }: Sizes['fanOut'][number]): Scenario {
+  const count = watchers.toLocaleString('en-US')
   return {
-    ...row,
+    name: `fan-out-${watchers}`,
+    title: `${count} watches of all services in JSON, ${perSecond} events/s to each`,
     needs: 'online',
     metrics,
-    // It keeps the head of a watch until the first event.
-    takes: ({ name }) => name !== 'http-proxy',
+    takes: isOfFew,
     prime: (_peer, { admin }) => seedServices(admin),
     async measure(peer, { load, writer, direct, admin, seconds }) {
       const headers = { ...recorded, Accept: json }
-      const count = seconds * perSecond
+      const events = Math.ceil(seconds * perSecond)
       await load.run('fanOut', {
         target: peer.target,
         path: servicesPath,
@@ -45,11 +45,11 @@ function fanOut(
           ? watchers
           : openConnections(peer.processId, Number(new URL(direct.url).port))
       const from = next
-      next += count
+      next += events
       const { result, cost } = await costOf(peer.processId, async () => {
-        const job = { target: admin, paths: servicePaths, from, count, perSecond }
+        const job = { target: admin, paths: servicePaths, from, count: events, perSecond }
         const written = await writer.run('write', job)
-        const seen = await load.run('fanOutSeen', { from, to: from + count, patienceMs: 30_000 })
+        const seen = await load.run('fanOutSeen', { from, to: from + events, patienceMs: 30_000 })
         return { ...seen, failures: sumOf([written.failures, seen.failures]) }
       })
       return {
@@ -67,12 +67,4 @@ function fanOut(
   }
 }
 
-export const fanOut50 = fanOut(
-  { name: 'fan-out-50', title: '50 watches of all services in JSON, 100 events/s to each' },
-  { watchers: 50, perSecond: 100 },
-)
-
-export const fanOut1000 = fanOut(
-  { name: 'fan-out-1000', title: '1,000 watches of all services in JSON, 10 events/s to each' },
-  { watchers: 1000, perSecond: 10 },
-)
+export const fanOutRows = (sizes: Sizes['fanOut']): readonly Scenario[] => sizes.map(fanOut)

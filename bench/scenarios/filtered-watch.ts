@@ -1,3 +1,4 @@
+import { isHub } from '../peers/peer.ts'
 import { filteredObjects, filteredPath, seedFiltered } from '../upstream/filtered.ts'
 import { json, protobufWatch } from './callers.ts'
 import { Delivery, deliveryMetrics, perSecond } from './delivery.ts'
@@ -7,6 +8,7 @@ const count = 500
 /** Each comes again after a while, always as another version. */
 const patched = 100
 const warmUpEvents = 100
+const patchedSlices = filteredObjects('endpointslices', count, patched)
 
 /**
  * Two watches of the same endpointslices at one hub, one of them through servicetopology, while the
@@ -15,7 +17,7 @@ const warmUpEvents = 100
  */
 function filteredWatches(encoding: 'json' | 'protobuf', mediaType: string): Scenario {
   const path = filteredPath('endpointslices', count)
-  const delivery = new Delivery(filteredObjects('endpointslices', count, patched), warmUpEvents)
+  const delivery = new Delivery(() => patchedSlices, warmUpEvents)
   const as = (component: string) => ({
     'User-Agent': `${component}/v1.36.0`,
     Accept: mediaType,
@@ -25,11 +27,10 @@ function filteredWatches(encoding: 'json' | 'protobuf', mediaType: string): Scen
     title: `WATCH endpointslices in ${encoding} at ${perSecond} events/s, through a filter and beside it without`,
     needs: 'online',
     metrics: deliveryMetrics(),
-    takes: ({ name }) => name === 'hub',
+    takes: isHub,
     prime: (_peer, { admin }) => seedFiltered(admin, 'endpointslices', count),
-    async measure(_peer, setting) {
-      if (!setting.filteringHub) throw new Error('a hub of its own is needed')
-      await using own = await setting.filteringHub()
+    async measure(of, setting) {
+      await using own = await setting.hubs.filtering(of)
       const { target } = own.peer
       return await delivery.measure(own.peer, setting, {
         target,

@@ -1,18 +1,17 @@
 import type { ReadJob } from '../load/read-load.ts'
 import { costOf, each } from '../measure/cost.ts'
-import type { Metric } from '../measure/row.ts'
-import type { RunningPeer } from '../peers/peer.ts'
-import { podPaths } from '../upstream/seed.ts'
+import type { Aim, Metric } from '../measure/row.ts'
+import { isOffline, type RunningPeer } from '../peers/peer.ts'
 import { json, passed, recorded } from './callers.ts'
 import { warmSeconds, type Scenario, type Setting } from './scenario.ts'
 
 const connections = 16
 
-const metrics: readonly Metric[] = [
-  { key: 'rate', title: 'requests/s', digits: 0, against: 'direct' },
+const metricsWith = (aims: readonly Aim[]): readonly Metric[] => [
+  { key: 'rate', title: 'requests/s', digits: 0, against: 'direct', better: 'more' },
   { key: 'p50', title: 'p50 ms', digits: 2, against: 'direct' },
   { key: 'p99', title: 'p99 ms', digits: 2, against: 'direct' },
-  { key: 'cpu', title: 'cpu s/1,000', digits: 3, against: 'haproxy' },
+  { key: 'cpu', title: 'cpu s/1,000', digits: 3, against: 'haproxy-http', aims },
   { key: 'memory', title: 'peak MB', digits: 0 },
 ]
 
@@ -23,13 +22,14 @@ const metrics: readonly Metric[] = [
 function gets(
   row: Pick<Scenario, 'name' | 'title' | 'needs'>,
   caller: Readonly<Record<string, string>>,
+  aims: readonly Aim[],
 ): Scenario {
   const headers = { ...caller, Accept: json }
   let bytes: readonly number[] = []
-  const job = (peer: RunningPeer, seconds: number): ReadJob => ({
+  const job = (peer: RunningPeer, paths: readonly string[], seconds: number): ReadJob => ({
     target: peer.target,
     headers,
-    paths: podPaths,
+    paths,
     bytes,
     slack: 0,
     connections,
@@ -37,17 +37,18 @@ function gets(
   })
   return {
     ...row,
-    metrics,
+    metrics: metricsWith(aims),
+    ...(row.needs === 'offline' && { takes: isOffline }),
     async prime(peer: RunningPeer, setting: Setting) {
-      const { load, direct } = setting
-      bytes = await load.run('sizesOf', { target: direct, paths: podPaths, headers })
+      const { load, direct, pods: paths } = setting
+      bytes = await load.run('sizesOf', { target: direct, paths, headers })
       // Each pod once, so that all is recorded, however short the warming up.
-      await load.run('sizesOf', { target: peer.target, paths: podPaths, headers })
-      await load.run('read', job(peer, warmSeconds(setting)))
+      await load.run('sizesOf', { target: peer.target, paths, headers })
+      await load.run('read', job(peer, paths, warmSeconds(setting)))
     },
-    async measure(peer, { load, seconds }) {
+    async measure(peer, { load, pods, seconds }) {
       const { result, cost } = await costOf(peer.processId, () =>
-        load.run('read', job(peer, seconds)),
+        load.run('read', job(peer, pods, seconds)),
       )
       return {
         figures: {
@@ -67,14 +68,20 @@ function gets(
 export const getPassed = gets(
   { name: 'get-passed', title: 'GET a pod, 16 connections, not recorded', needs: 'online' },
   passed,
+  [
+    { most: 1.8, to: 'haproxy-http' },
+    { most: 0.5, to: 'yurthub' },
+  ],
 )
 
 export const getRecorded = gets(
   { name: 'get-recorded', title: 'GET a pod, 16 connections, as a kubelet', needs: 'online' },
   recorded,
+  [{ most: 2, to: 'haproxy-http' }],
 )
 
 export const offlineGet = gets(
   { name: 'offline-get', title: 'GET a pod, 16 connections, API server gone', needs: 'offline' },
   recorded,
+  [{ most: 0.03 }],
 )

@@ -1,9 +1,9 @@
 import { listSlack, type ReadJob, type ReadResult } from '../load/read-load.ts'
 import type { RunningPeer } from '../peers/peer.ts'
-import { podPaths } from '../upstream/seed.ts'
 import type { Setting } from './scenario.ts'
 
-const otherPaths = podPaths.slice(0, 16)
+/** How many of the node's pods they want. */
+const otherPods = 16
 
 /** Few, so that it is not their own number that makes them wait. */
 const otherConnections = 2
@@ -11,12 +11,13 @@ const otherConnections = 2
 /** What other clients do meanwhile, who want one pod each: what they wait for is the event loop. */
 export async function othersAt(
   { target }: RunningPeer,
-  { writer, seconds }: Setting,
+  { writer, pods, seconds }: Setting,
   headers: ReadJob['headers'],
 ): Promise<ReadJob> {
-  const bytes = await writer.run('sizesOf', { target, paths: otherPaths, headers })
+  const paths = pods.slice(0, otherPods)
+  const bytes = await writer.run('sizesOf', { target, paths, headers })
   const connections = otherConnections
-  return { target, headers, paths: otherPaths, bytes, slack: 0, connections, seconds }
+  return { target, headers, paths, bytes, slack: 0, connections, seconds }
 }
 
 /** One list after the other, each about `bytes` long, for as long as the others take. */

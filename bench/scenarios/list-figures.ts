@@ -1,12 +1,21 @@
 import type { ReadResult } from '../load/read-load.ts'
 import { each, type Cost } from '../measure/cost.ts'
-import type { Metric, Sample } from '../measure/row.ts'
+import type { Aim, Metric, Sample } from '../measure/row.ts'
+
+/** What the time and the CPU of a list are to be at most. */
+export interface ListAims {
+  readonly time?: readonly Aim[]
+  readonly cpu?: readonly Aim[]
+}
 
 /** The figures of repeated lists of a whole collection. */
-export const listMetrics = (firstByte: string): readonly Metric[] => [
-  { key: 'time', title: 'ms', digits: 1, against: 'direct' },
+export const listMetrics = (
+  firstByte: string,
+  { time = [], cpu = [] }: ListAims = {},
+): readonly Metric[] => [
+  { key: 'time', title: 'ms', digits: 1, against: 'direct', aims: time },
   { key: 'firstByte', title: firstByte, digits: 1, against: 'direct' },
-  { key: 'cpu', title: 'cpu ms', digits: 1, against: 'haproxy' },
+  { key: 'cpu', title: 'cpu ms', digits: 1, against: 'haproxy-http', aims: cpu },
   { key: 'memory', title: 'peak MB', digits: 0 },
 ]
 

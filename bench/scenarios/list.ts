@@ -3,19 +3,19 @@ import { readList } from '../load/list-body.ts'
 import { listSlack } from '../load/read-load.ts'
 import { costOf } from '../measure/cost.ts'
 import type { Metric } from '../measure/row.ts'
-import type { RunningPeer } from '../peers/peer.ts'
-import { podCount, podsOfNode } from '../upstream/seed.ts'
+import { isOffline, isOfFew, type RunningPeer } from '../peers/peer.ts'
+import { podsOfNode } from '../upstream/seed.ts'
 import { json, protobuf, recorded } from './callers.ts'
-import { listMetrics, listSample } from './list-figures.ts'
+import { listMetrics, listSample, type ListAims } from './list-figures.ts'
 import { warmSeconds, type Scenario, type Setting } from './scenario.ts'
 
-const metrics = listMetrics('first byte ms')
-
 /** Whether it was compressed is to be seen. */
-const compressedMetrics: readonly Metric[] = [
-  ...metrics,
-  { key: 'size', title: 'body kB', digits: 0 },
-]
+const bodySize: Metric = { key: 'size', title: 'body kB', digits: 0 }
+
+const online: ListAims = {
+  time: [{ most: 1.2, to: 'direct' }],
+  cpu: [{ most: 2, to: 'haproxy-http' }],
+}
 
 /** As a kubelet's reflector lists. */
 const path = `${podsOfNode}&limit=500&resourceVersion=0`
@@ -30,8 +30,10 @@ const compressedSlack = 512
 function lists(
   row: Pick<Scenario, 'name' | 'title' | 'needs'>,
   mediaType: string,
+  aims: ListAims,
   compression?: 'gzip',
 ): Scenario {
+  const metrics = listMetrics('first byte ms', aims)
   const headers = {
     ...recorded,
     Accept: mediaType,
@@ -39,13 +41,18 @@ function lists(
   }
   /** How long a whole list is, as each peer gives it. */
   const bytes = new Map<string, number>()
-  const bytesOf = async ({ name, target }: RunningPeer, { load }: Setting): Promise<number> => {
+  const bytesOf = async (
+    { name, target }: RunningPeer,
+    { load, pods }: Setting,
+  ): Promise<number> => {
     const known = bytes.get(name)
     if (known !== undefined) return known
     const { status, body } = await load.run('fetchOnce', { target, path, headers })
     const { items } = status === 200 ? readList(mediaType, plain(body)) : { items: 0 }
-    if (items !== podCount)
-      throw new Error(`${name}: a list of ${items} instead of ${podCount} pods, status ${status}`)
+    if (items !== pods.length)
+      throw new Error(
+        `${name}: a list of ${items} instead of ${pods.length} pods, status ${status}`,
+      )
     bytes.set(name, body.length)
     return body.length
   }
@@ -61,7 +68,10 @@ function lists(
     })
   return {
     ...row,
-    metrics: compression ? compressedMetrics : metrics,
+    metrics: compression ? [...metrics, bodySize] : metrics,
+    ...((compression || row.needs === 'offline') && {
+      takes: row.needs === 'offline' ? isOffline : isOfFew,
+    }),
     async prime(peer, setting) {
       await ask(peer, setting, warmSeconds(setting))
       // Offline it may be written otherwise, and is counted again.
@@ -85,22 +95,26 @@ const plain = (body: Uint8Array): Uint8Array =>
 export const listJson = lists(
   { name: 'list-json', title: 'LIST 500 pods in JSON, as a kubelet', needs: 'online' },
   json,
+  online,
 )
 
 export const listProtobuf = lists(
   { name: 'list-protobuf', title: 'LIST 500 pods in protobuf, as a kubelet', needs: 'online' },
   protobuf,
+  online,
 )
 
 export const listGzip = lists(
   { name: 'list-gzip', title: 'LIST 500 pods in JSON, gzip asked for', needs: 'online' },
   json,
+  {},
   'gzip',
 )
 
 export const offlineListJson = lists(
   { name: 'offline-list-json', title: 'LIST 500 pods in JSON, API server gone', needs: 'offline' },
   json,
+  { time: [{ most: 4.2 }] },
 )
 
 export const offlineListProtobuf = lists(
@@ -110,4 +124,5 @@ export const offlineListProtobuf = lists(
     needs: 'offline',
   },
   protobuf,
+  { time: [{ most: 2.7 }] },
 )

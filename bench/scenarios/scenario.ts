@@ -1,9 +1,8 @@
 import type { LoadProcess } from '../load/load-process.ts'
 import type { Target } from '../load/target.ts'
 import type { Metric, Sample } from '../measure/row.ts'
-import type { FilteringHub } from '../peers/filtering.ts'
+import type { HubsOfRows } from '../peers/own-hubs.ts'
 import type { RunningPeer } from '../peers/peer.ts'
-import type { FaultyDisk } from '../../test/crash/disk.ts'
 import type { Outage } from '../upstream/upstream.ts'
 
 /** What rows have at hand. */
@@ -17,16 +16,12 @@ export interface Setting {
   readonly admin: Target
   /** For rows that need an outage, which is over when they are done. */
   readonly outage?: Outage
-  /**
-   * For rows about the disk: a hub of their own, with its disk. Absent where there is nothing to
-   * put between the two.
-   */
-  readonly onDisk?: () => Promise<{ readonly peer: RunningPeer; readonly disk: FaultyDisk }>
-  /**
-   * For rows about filters: a hub that has seen nothing yet, started for whoever asks; absent where
-   * none can be.
-   */
-  readonly filteringHub?: () => Promise<FilteringHub>
+  /** For rows that start hubs of their own. */
+  readonly hubs: HubsOfRows
+  /** The paths of the node's pods. */
+  readonly pods: readonly string[]
+  /** How many lists compile what is not to be measured. */
+  readonly warmLists: number
   /** How long one measurement lasts. */
   readonly seconds: number
 }

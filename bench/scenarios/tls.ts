@@ -2,7 +2,7 @@ import { listSlack } from '../load/read-load.ts'
 import { costOf, each } from '../measure/cost.ts'
 import { type Metric, sumOf } from '../measure/row.ts'
 import type { Target } from '../load/target.ts'
-import { podPaths, podsOfNode } from '../upstream/seed.ts'
+import { podsOfNode } from '../upstream/seed.ts'
 import { json, recorded } from './callers.ts'
 import type { Scenario } from './scenario.ts'
 
@@ -22,7 +22,7 @@ const headers = { ...recorded, Accept: json }
  */
 function onBoth(
   row: Pick<Scenario, 'name' | 'title'>,
-  paths: readonly string[],
+  pathsOf: (pods: readonly string[]) => readonly string[],
   connections: number,
 ): Scenario {
   return {
@@ -30,11 +30,13 @@ function onBoth(
     needs: 'online',
     metrics,
     takes: ({ secure }) => secure !== undefined,
-    async prime({ target, secure }, { load }) {
+    async prime({ target, secure }, { load, pods }) {
+      const paths = pathsOf(pods)
       for (const each of [target, secure])
         if (each !== undefined) await load.run('sizesOf', { target: each, paths, headers })
     },
-    async measure(peer, { load, seconds }) {
+    async measure(peer, { load, pods, seconds }) {
+      const paths = pathsOf(pods)
       const bytes = await load.run('sizesOf', { target: peer.target, paths, headers })
       const on = async (target: Target) => {
         const job = { target, headers, paths, bytes, slack: listSlack, connections, seconds }
@@ -61,12 +63,12 @@ function onBoth(
 
 export const tlsGet = onBoth(
   { name: 'tls-get', title: 'GET a pod, 16 connections, plain and over TLS' },
-  podPaths,
+  (pods) => pods,
   16,
 )
 
 export const tlsList = onBoth(
   { name: 'tls-list', title: 'LIST 500 pods in JSON, plain and over TLS' },
-  [`${podsOfNode}&limit=500&resourceVersion=0`],
+  () => [`${podsOfNode}&limit=500&resourceVersion=0`],
   1,
 )

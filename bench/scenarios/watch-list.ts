@@ -1,6 +1,8 @@
+import type { Target } from '../load/target.ts'
 import { costOf } from '../measure/cost.ts'
-import { manyCount, manyPath, seedMany } from '../upstream/services.ts'
-import { podCount, podsOfNode } from '../upstream/seed.ts'
+import { isOffline } from '../peers/peer.ts'
+import { seedMany, servicesOf } from '../upstream/services.ts'
+import { podsOfNode } from '../upstream/seed.ts'
 import { json, protobufWatch, recorded } from './callers.ts'
 import { listMetrics, listSample } from './list-figures.ts'
 import type { Scenario } from './scenario.ts'
@@ -8,39 +10,41 @@ import type { Scenario } from './scenario.ts'
 interface Collection {
   readonly path: string
   /** Absent: it is watched from its version on. */
-  readonly objects?: number
+  readonly objects?: (pods: readonly string[]) => number
+  /** Makes them, where they are not there from the start. */
+  readonly seed?: (admin: Target) => Promise<void>
 }
 
-const pods: Collection = { path: podsOfNode, objects: podCount }
-const services: Collection = { path: manyPath, objects: manyCount }
+const ofNode: Collection = { path: podsOfNode, objects: (pods) => pods.length }
 
 /** WatchLists as a kubelet of 1.35 begins with, up to the bookmark that closes them. */
 function watchLists(
   row: Pick<Scenario, 'name' | 'title'>,
-  { path, objects }: Collection,
+  { path, objects, seed }: Collection,
   mediaType: string,
 ): Scenario {
-  const wanted = objects === undefined ? {} : { objects }
+  const wanted = (pods: readonly string[]) => (objects ? { objects: objects(pods) } : {})
   const headers = { ...recorded, Accept: mediaType }
   return {
     ...row,
     needs: 'offline',
     metrics: listMetrics('head ms'),
-    async prime({ target }, { load, admin }) {
-      if (path === manyPath) await seedMany(admin)
+    takes: isOffline,
+    async prime({ target }, { load, admin, pods }) {
+      await seed?.(admin)
       const { failures } = await load.run('watchList', {
         target,
         path,
         headers,
-        ...wanted,
+        ...wanted(pods),
         seconds: 1,
       })
       const [failure] = Object.keys(failures)
       if (failure !== undefined) throw new Error(failure)
     },
-    async measure({ processId, target }, { load, seconds }) {
+    async measure({ processId, target }, { load, pods, seconds }) {
       const { result, cost } = await costOf(processId, () =>
-        load.run('watchList', { target, path, headers, ...wanted, seconds }),
+        load.run('watchList', { target, path, headers, ...wanted(pods), seconds }),
       )
       return listSample(result, cost)
     },
@@ -52,7 +56,7 @@ export const offlineWatchListJson = watchLists(
     name: 'offline-watchlist-json',
     title: 'WatchList of 500 pods in JSON, API server gone',
   },
-  pods,
+  ofNode,
   json,
 )
 
@@ -61,18 +65,19 @@ export const offlineWatchListProtobuf = watchLists(
     name: 'offline-watchlist-protobuf',
     title: 'WatchList of 500 pods in protobuf, API server gone',
   },
-  pods,
+  ofNode,
   protobufWatch,
 )
 
-export const offlineWatchListMany = watchLists(
-  {
-    name: 'offline-watchlist-5000',
-    title: 'WatchList of 5,000 services in JSON, API server gone',
-  },
-  services,
-  json,
-)
+export const offlineWatchListMany = (count: number): Scenario =>
+  watchLists(
+    {
+      name: `offline-watchlist-${count}`,
+      title: `WatchList of ${count.toLocaleString('en-US')} services in JSON, API server gone`,
+    },
+    { path: servicesOf(count), objects: () => count, seed: (admin) => seedMany(admin, count) },
+    json,
+  )
 
 export const offlineWatch = watchLists(
   {

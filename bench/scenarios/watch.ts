@@ -1,4 +1,4 @@
-import { podPaths, podsOfNode } from '../upstream/seed.ts'
+import { podsOfNode } from '../upstream/seed.ts'
 import { json, protobufWatch, recorded } from './callers.ts'
 import { Delivery, deliveryMetrics } from './delivery.ts'
 import type { Scenario } from './scenario.ts'
@@ -12,7 +12,7 @@ const warmUpEvents = 50
  * another: how exact the figures can be.
  */
 function watches(row: Pick<Scenario, 'name' | 'title'>, mediaType: string): Scenario {
-  const delivery = new Delivery(podPaths, warmUpEvents)
+  const delivery = new Delivery(({ pods }) => pods, warmUpEvents)
   const headers = { ...recorded, Accept: mediaType }
   return {
     ...row,

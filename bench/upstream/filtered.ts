@@ -1,5 +1,5 @@
 import type { Target } from '../load/target.ts'
-import { creator, pod } from './seed.ts'
+import { createAll, pod } from './seed.ts'
 
 /** The node of the hub that filters: its pods are its own, so that no other row sees them. */
 export const filteringNode = 'filtering-1'
@@ -46,19 +46,20 @@ export async function seedFiltered(
   const [mark, node] = [`${admin.url} ${namespace}`, `${admin.url} node`]
   if (seeded.has(mark)) return
   seeded.add(mark)
-  const { create, close } = creator(admin)
   if (!seeded.has(node)) {
     seeded.add(node)
     const labels = {
       'apps.openyurt.io/nodepool': 'filtering',
       'nodepool.openyurt.io/hostnetwork': 'true',
     }
-    await create('/api/v1/nodes', { metadata: { name: filteringNode, labels } })
+    await createAll(admin, [['/api/v1/nodes', { metadata: { name: filteringNode, labels } }]])
   }
-  await create('/api/v1/namespaces', { metadata: { name: namespace } })
-  for (const [path, object] of besides(kind, namespace)) await create(path, object)
-  for (let at = 0; at < count; at += 1) await create(collection(kind, count), objects[kind](at))
-  close()
+  await createAll(admin, [['/api/v1/namespaces', { metadata: { name: namespace } }]])
+  await createAll(admin, besides(kind, namespace))
+  await createAll(
+    admin,
+    Array.from({ length: count }, (_, at) => [collection(kind, count), objects[kind](at)]),
+  )
 }
 
 /** What has to be there for them to be what they are. */

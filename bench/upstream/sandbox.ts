@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { Daemon } from '../../test/kit/cluster/daemon.ts'
 import { openWorkspace, type Scope } from '../../test/kit/cluster/workspace.ts'
+import { kubeconfigOf } from './kubeconfig.ts'
 import { nodeName, type Upstream } from './upstream.ts'
 
 /**
@@ -61,16 +62,5 @@ async function serve(folder: string): Promise<void> {
   }
   renameSync(write('facts.json', JSON.stringify(facts)), join(folder, saidFile))
 }
-
-/** JSON is YAML too. */
-const kubeconfigOf = ({ url, ca, certificate, key }: Upstream['node']): string =>
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'bench', cluster: { server: url, 'certificate-authority': ca } }],
-    users: [{ name: 'bench', user: { 'client-certificate': certificate, 'client-key': key } }],
-    contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'bench' } }],
-    'current-context': 'bench',
-  })
 
 if (import.meta.main) await serve(process.argv[2] ?? '.')

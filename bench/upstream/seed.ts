@@ -5,28 +5,31 @@ import { nodeName } from './upstream.ts'
 export const podNamespace = 'seed'
 
 /** Enough for a list of 4 MB in JSON. */
-export const podCount = 500
+const podCount = 500
 
-export const podPaths: readonly string[] = Array.from(
-  { length: podCount },
-  (_, at) => `/api/v1/namespaces/${podNamespace}/pods/seed-${at}`,
-)
+export const podPaths = (count = podCount): readonly string[] =>
+  Array.from({ length: count }, (_, at) => `/api/v1/namespaces/${podNamespace}/pods/seed-${at}`)
 
 /** What the kubelet lists and watches. */
 export const podsOfNode = `/api/v1/pods?fieldSelector=spec.nodeName%3D${nodeName}`
 
 /** Makes the node and its pods, of about 8 KB each in JSON. */
-export async function seed(admin: Target): Promise<void> {
-  const { create, close } = creator(admin)
-  await create('/api/v1/nodes', { metadata: { name: nodeName } })
-  await create('/api/v1/namespaces', { metadata: { name: podNamespace } })
+export async function seed(admin: Target, count = podCount): Promise<void> {
+  await createAll(admin, [
+    ['/api/v1/nodes', { metadata: { name: nodeName } }],
+    ['/api/v1/namespaces', { metadata: { name: podNamespace } }],
+  ])
   // Pods are refused until their service account is there.
-  await create(`/api/v1/namespaces/${podNamespace}/serviceaccounts`, {
-    metadata: { name: 'default' },
-  })
-  for (let at = 0; at < podCount; at += 1)
-    await create(`/api/v1/namespaces/${podNamespace}/pods`, pod(`seed-${at}`, at, nodeName))
-  close()
+  await createAll(admin, [
+    [`/api/v1/namespaces/${podNamespace}/serviceaccounts`, { metadata: { name: 'default' } }],
+  ])
+  await createAll(
+    admin,
+    Array.from({ length: count }, (_, at) => [
+      `/api/v1/namespaces/${podNamespace}/pods`,
+      pod(`seed-${at}`, at, nodeName),
+    ]),
+  )
 }
 
 /** A client of `target` with the certificate that it names. */
@@ -36,17 +39,29 @@ export const clientOf = ({ url, ca, certificate, key }: Target): ApiClient =>
     ...(certificate !== undefined && key !== undefined && { credentials: { certificate, key } }),
   })
 
-/** Makes objects at the API server, one after the other. `create` throws where one is refused. */
-export function creator(target: Target): {
-  create: (path: string, object: unknown) => Promise<void>
-  close: () => void
-} {
+/** How many objects are made at a time: an API server waits for its disk. */
+const atATime = 8
+
+/** Makes objects at the API server, each at its collection. Throws where one is refused. */
+export async function createAll(
+  target: Target,
+  objects: readonly (readonly [collection: string, object: object])[],
+): Promise<void> {
   const client = clientOf(target)
-  const create = async (path: string, object: unknown): Promise<void> => {
-    const { status, body } = await client.post(path, object)
-    if (status !== 201) throw new Error(`POST ${path}: ${status} ${body.toString().slice(0, 300)}`)
+  let next = 0
+  const create = async (): Promise<void> => {
+    for (let each = objects[next++]; each !== undefined; each = objects[next++]) {
+      const [path, object] = each
+      const { status, body } = await client.post(path, object)
+      if (status !== 201)
+        throw new Error(`POST ${path}: ${status} ${body.toString().slice(0, 300)}`)
+    }
   }
-  return { create, close: () => client.close() }
+  try {
+    await Promise.all(Array.from({ length: atATime }, create))
+  } finally {
+    client.close()
+  }
 }
 
 /**

@@ -6,7 +6,7 @@ import { readOptions } from '../../bench/options.ts'
 const rows = ['get-passed', 'get-recorded', 'list-json', 'offline-get'].map((name) => ({ name }))
 
 const namesOf = (argv: readonly string[]): unknown => {
-  const read = readOptions(argv, rows)
+  const read = readOptions(argv, rows, 'bench')
   return 'mistakes' in read ? read : read.rows.map(({ name }) => name)
 }
 
@@ -19,17 +19,41 @@ void t.test('a word selects a row, or all that begin with it up to a dash', asyn
   )
 })
 
+void t.test('results of all rows are kept, and of some only where a folder is named', async (t) => {
+  const outOf = (...argv: string[]): unknown => {
+    const read = readOptions(argv, rows, 'bench')
+    return 'mistakes' in read ? read : read.out
+  }
+  t.equal(outOf('--runs=5', '--baseline=results.json'), 'bench')
+  for (const part of ['--only=get', '--peers=hub', '--against=.', '--hub=main.ts'])
+    t.equal(outOf(part), undefined, part)
+  t.equal(outOf('--only=get', '--out=here'), 'here')
+})
+
+void t.test('two builds are measured more often, beside the API server alone', async (t) => {
+  t.match(readOptions(['--against=.'], rows, 'bench'), {
+    runs: 7,
+    peers: ['direct', 'against', 'hub'],
+  })
+  t.match(readOptions([], rows, 'bench'), { runs: 3, peers: undefined })
+})
+
 void t.test('all mistakes are told together', async (t) => {
-  const read = readOptions(['--only', 'get,ge,watch', '--runs', '0', '--seconds=x'], rows)
+  const read = readOptions(
+    ['--only', 'get,ge,watch', '--runs', '0', '--seconds=x', '--peers=hub,envoy'],
+    rows,
+    'bench',
+  )
   t.match(read, {
     mistakes: [
       'no row ge, watch; there are get-passed, get-recorded, list-json, offline-get',
+      /^--peers=hub,envoy: there are direct, .*hub$/,
       /^--runs=0/,
       /^--seconds=x/,
     ],
   })
-  t.match(readOptions(['--unknown'], rows), { mistakes: [/--unknown/] })
-  t.match(readOptions(['--upstream=moon'], rows), { mistakes: [/real or sandbox/] })
+  t.match(readOptions(['--unknown'], rows, 'bench'), { mistakes: [/--unknown/] })
+  t.match(readOptions(['--upstream=moon'], rows, 'bench'), { mistakes: [/real or sandbox/] })
 })
 
 void t.test(
@@ -41,6 +65,6 @@ void t.test(
     })
     t.equal(status, 2)
     t.equal(stdout, '')
-    t.match(stderr, /no row nonsense; there are get-passed, .*offline-get/)
+    t.match(stderr, /no row nonsense; there are memory-idle, .*memory-after/)
   },
 )

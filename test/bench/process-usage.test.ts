@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
-import { parseMemory, parseStat, usageOf } from '../../bench/measure/process-usage.ts'
+import { cpuBetween, parseMemory, parseStat, usageOf } from '../../bench/measure/process-usage.ts'
 
 const stat =
   '4242 (a (very) odd name) S 17 4242 4242 0 -1 4194560 3031 99 1 0 150 50 7 3 20 0 11 0 88 1048576 2560 18446744073709551615'
@@ -15,11 +15,31 @@ void t.test('what is no line of a process is refused', async (t) => {
     t.throws(() => parseStat(text), /not a line/)
 })
 
-void t.test('resident memory and its peak come in bytes', async (t) => {
+void t.test('resident memory, what of it is anonymous, and its peak come in bytes', async (t) => {
   const status =
-    'Name:\tnode\nVmPeak:\t  900 kB\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\nThreads:\t11\n'
-  t.strictSame(parseMemory(status), { residentBytes: 1_048_576, peakBytes: 2_097_152 })
-  t.strictSame(parseMemory('Name:\tkthreadd\n'), { residentBytes: 0, peakBytes: 0 })
+    'Name:\tnode\nVmPeak:\t  900 kB\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\nRssAnon:\t 512 kB\nThreads:\t11\n'
+  t.strictSame(parseMemory(status), {
+    residentBytes: 1_048_576,
+    anonymousBytes: 524_288,
+    peakBytes: 2_097_152,
+  })
+  t.strictSame(parseMemory('Name:\tkthreadd\n'), {
+    residentBytes: 0,
+    anonymousBytes: 0,
+    peakBytes: 0,
+  })
+})
+
+void t.test('CPU is what the threads ran, unless one of them ended meanwhile', async (t) => {
+  const memory = { residentBytes: 0, anonymousBytes: 0, peakBytes: 0 }
+  const at = (cpuSeconds: number, threadSeconds: number) => ({
+    cpuSeconds,
+    threadSeconds,
+    ...memory,
+  })
+  t.equal(cpuBetween(at(1, 1.004), at(1.01, 1.007)).toFixed(6), '0.003000', 'finer than a tick')
+  t.equal(cpuBetween(at(1, 1), at(3, 2)), 2, 'a thread took its second along')
+  t.equal(cpuBetween(at(1, 0), at(3, 0)), 2, 'the kernel does not count threads')
 })
 
 void t.test(

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { interleave } from '../../bench/measure/rounds.ts'
-import { type Metric, type Sample, summarize } from '../../bench/measure/row.ts'
-import { tableOf } from '../../bench/measure/table.ts'
+import { type Metric, type Sample, type Series, summarize } from '../../bench/measure/row.ts'
+import { tableOf } from '../../bench/report/table.ts'
 
 const metrics: readonly Metric[] = [
-  { key: 'time', title: 'ms', digits: 1, against: 'direct' },
-  { key: 'cpu', title: 'cpu ms', digits: 2, against: 'haproxy' },
+  { key: 'time', title: 'ms', digits: 1, against: 'direct', aims: [{ most: 1.1, to: 'direct' }] },
+  { key: 'cpu', title: 'cpu ms', digits: 2, against: 'haproxy-http', aims: [{ most: 4 }] },
 ]
 
 const sample = (time: number, cpu?: number): Sample => ({
@@ -14,7 +14,7 @@ const sample = (time: number, cpu?: number): Sample => ({
   loadShare: 0.1,
 })
 
-const series = [
+const series: readonly Series[] = [
   { peer: 'direct', samples: [sample(10), sample(40), sample(10)] },
   { peer: 'hub', samples: [sample(12, 3), sample(48, 5), sample(13, 4)] },
 ]
@@ -35,14 +35,17 @@ void t.test('a peer is set beside the one its metric names, in the same round', 
     median: 13,
     min: 12,
     max: 48,
-    ratio: { median: 1.2, min: 1.2, max: 1.3 },
+    rounds: 3,
+    ratios: { direct: { median: 1.2, min: 1.2, max: 1.3 } },
   })
 })
 
 void t.test('there is no ratio to oneself nor to a peer that is absent', async (t) => {
   const { peers } = summarize({ name: 'row', title: 'a row', metrics }, series)
-  t.strictSame(peers[0]?.figures, { time: { median: 10, min: 10, max: 40 } })
-  t.strictSame(peers[1]?.figures['cpu'], { median: 4, min: 3, max: 5 })
+  t.strictSame(peers[0]?.figures, {
+    time: { median: 10, min: 10, max: 40, rounds: 3, ratios: {} },
+  })
+  t.strictSame(peers[1]?.figures['cpu'], { median: 4, min: 3, max: 5, rounds: 3, ratios: {} })
 })
 
 void t.test(
@@ -59,13 +62,20 @@ void t.test(
   },
 )
 
-void t.test('a table has median, range and ratio of each figure', async (t) => {
+void t.test('a percentile of no answers is no figure', async (t) => {
+  const { peers } = summarize({ name: 'row', title: 'a row', metrics }, [
+    { peer: 'hub', samples: [sample(Number.NaN, 3)] },
+  ])
+  t.strictSame(Object.keys(peers[0]?.figures ?? {}), ['cpu'])
+})
+
+void t.test('a table has median, range, ratio and aim of each figure', async (t) => {
   const table = tableOf(summarize({ name: 'row', title: 'a row', metrics }, series))
   t.strictSame(table.split('\n'), [
     'row: a row',
-    '                   ms : direct  cpu ms : haproxy',
-    'direct        10.0 (10.0-40.0)                 -',
-    'hub     13.0 (12.0-48.0) x1.20  4.00 (3.00-5.00)',
+    '                     direct                  hub          ratio                       aim',
+    'ms      10.0 (10.0 to 40.0)  13.0 (12.0 to 48.0)  1.20 x direct  1.1 x direct not reached',
+    'cpu ms                    -  4.00 (3.00 to 5.00)                                4 reached',
     '',
   ])
 })

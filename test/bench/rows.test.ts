@@ -1,22 +1,43 @@
 import { createServer, type RequestListener } from 'node:http'
 import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LoadProcess } from '../../bench/load/load-process.ts'
-import { haproxy } from '../../bench/peers/haproxy.ts'
+import { startHub } from '../../bench/peers/hub.ts'
+import { type HubsOfRows, OwnHubs } from '../../bench/peers/own-hubs.ts'
 import type { RunningPeer } from '../../bench/peers/peer.ts'
 import { getRecorded } from '../../bench/scenarios/get.ts'
-import { crowd } from '../../bench/scenarios/crowd.ts'
-import { fanOut50 } from '../../bench/scenarios/fan-out.ts'
-import { listGzip, listProtobuf } from '../../bench/scenarios/list.ts'
+import { filtersFor } from '../../bench/scenarios/growth.ts'
+import { rowsOf } from '../../bench/scenarios/index.ts'
+import { listProtobuf } from '../../bench/scenarios/list.ts'
 import type { Setting } from '../../bench/scenarios/scenario.ts'
-import { watchJson } from '../../bench/scenarios/watch.ts'
+import type { Sizes } from '../../bench/scenarios/sizes.ts'
+import { filteringNode } from '../../bench/upstream/filtered.ts'
 import { sandboxUpstream } from '../../bench/upstream/sandbox.ts'
-import { podCount, seed } from '../../bench/upstream/seed.ts'
-import { openWorkspace } from '../kit/cluster/workspace.ts'
+import { podPaths, seed } from '../../bench/upstream/seed.ts'
+import type { Upstream } from '../../bench/upstream/upstream.ts'
+import { measureRows } from '../../bench/whole-run.ts'
+import { FaultyDisk, disk } from '../crash/disk.ts'
+import { openWorkspace, type Workspace } from '../kit/cluster/workspace.ts'
+import { freePort } from '../kit/free-port.ts'
+import { link } from '../kit/wire/link.ts'
 
 /** Whether a row measures at all shows in any time. */
-const seconds = 0.2
+const seconds = 0.05
+const podCount = 20
+const pods = podPaths(podCount)
+
+/** As little as shows that a row runs. */
+const sizes: Sizes = {
+  bigList: 4,
+  crowd: 20,
+  fanOut: [{ watchers: 5, perSecond: 50 }],
+  filtered: [20],
+  many: 30,
+  growth: { objects: [10, 30], bytes: [1000, 50_000], watchers: [1, 5], filters: [1, 2] },
+}
 
 /** Load processes that end with the test. */
 function loads(t: Test): Pick<Setting, 'load' | 'writer'> {
@@ -37,81 +58,134 @@ async function serving(t: Test, listener: RequestListener): Promise<RunningPeer>
     server.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { name: 'server', description: 'in the test', target: { url } }
+  return { name: 'nginx', description: 'in the test', target: { url } }
 }
 
-void t.test('rows run against the API server in memory and give sane figures', async (t) => {
+void t.test('each row runs, and gives its figures of a hub', async (t) => {
   const upstream = await sandboxUpstream(t)
-  await seed(upstream.admin)
-  const setting = { ...loads(t), direct: upstream.node, admin: upstream.admin, seconds }
+  await seed(upstream.admin, podCount)
+  const workspace = openWorkspace(t)
+  // Where the API server in memory stops answering or is gone, it is the way to it that is closed.
+  const way = await link(t, Number(new URL(upstream.node.url).port))
+  const [close, open] = [async () => way.down(), async () => way.up()]
+  const node = { ...upstream.node, url: `https://127.0.0.1:${way.port}` }
+  const behind = { ...upstream, node }
+  const hub = await startHub(behind, workspace, { peer: 'hub', name: 'hub', module })
+  const { hubs, hasDisk } = await oneForAll(behind, workspace)
   const direct: RunningPeer = { name: 'direct', description: '', target: upstream.node }
-
-  await t.test('GET', async (t) => {
-    await getRecorded.prime(direct, setting)
-    const { figures, failures, loadShare } = await getRecorded.measure(direct, setting)
-    t.strictSame(failures, {})
-    t.ok(positive(figures['rate']) && positive(figures['p50']))
-    t.ok(Number(figures['p99']) >= Number(figures['p50']))
-    t.equal(figures['cpu'], undefined, 'there is no proxy that could take any')
-    t.ok(loadShare > 0)
+  const setting: Setting = {
+    ...loads(t),
+    direct: upstream.node,
+    admin: upstream.admin,
+    outage: { freeze: close, thaw: open, kill: close, start: open },
+    hubs,
+    pods,
+    warmLists: 1,
+    seconds,
+  }
+  // Starts and outages differ by what becomes of the API server alone, and take seconds.
+  const left = [
+    'start-gone',
+    'start-healthy',
+    'outage-frozen',
+    ...(hasDisk ? [] : ['disk', 'slow-disk']),
+  ]
+  const rows = rowsOf(sizes).filter(({ name }) => !left.includes(name))
+  const results = await measureRows(rows, [direct, hub], setting, {
+    upstream: { stop: close },
+    runs: 1,
+    say: (line) => t.comment(line),
+    leaveOut: (name, why) => t.fail(`${name} is left out: ${why}`),
   })
 
-  await t.test('LIST', async (t) => {
-    await listProtobuf.prime(direct, setting)
-    const { figures, failures } = await listProtobuf.measure(direct, setting)
-    t.strictSame(failures, {})
-    t.ok(positive(figures['firstByte']))
-    t.ok(Number(figures['time']) >= Number(figures['firstByte']))
-  })
-
-  await t.test('WATCH', async (t) => {
-    const { figures, failures } = await watchJson.measure(direct, setting)
-    const { ['the API server did not take the writes in time']: slow, ...others } = failures
-    t.comment(`a slow machine: ${slow ?? 0}`)
-    t.strictSame(others, {}, 'no event is lost')
-    t.ok(positive(figures['delayP50']))
-    t.ok(Number(figures['addedP99']) >= Number(figures['addedP50']))
-  })
-
-  await t.test('LIST compressed', async (t) => {
-    await listGzip.prime(direct, setting)
-    const { figures, failures } = await listGzip.measure(direct, setting)
-    t.strictSame(failures, {})
-    t.ok(positive(figures['size']))
-  })
-
-  await t.test('WATCH six hundredfold', async (t) => {
-    const { figures, failures } = await crowd.measure(direct, setting)
-    const { ['the API server did not take the writes in time']: slow, ...others } = failures
-    t.comment(`a slow machine: ${slow ?? 0}`)
-    t.strictSame(others, {}, 'no event is lost')
-    t.equal(figures['connections'], 600, 'each has a connection of its own')
-  })
-
-  await t.test('WATCH of the same by fifty', async (t) => {
-    await fanOut50.prime(direct, setting)
-    const { figures, failures } = await fanOut50.measure(direct, setting)
-    const { ['the API server did not take the writes in time']: slow, ...others } = failures
-    t.comment(`a slow machine: ${slow ?? 0}`)
-    t.strictSame(others, {}, 'no event is lost, and none comes twice')
-    t.ok(positive(figures['delayP50']))
-  })
-
-  const missing = haproxy.missing()
-  await t.test('a proxy between, with what it takes', { skip: missing ?? false }, async (t) => {
-    const peer = await haproxy.start(upstream, openWorkspace(t))
-    await listProtobuf.prime(peer, setting)
-    const { figures, failures } = await listProtobuf.measure(peer, setting)
-    t.strictSame(failures, {})
-    t.ok(positive(figures['memory']))
-    t.ok(Number(figures['cpu']) >= 0)
-  })
+  t.equal(results.length, rows.length)
+  for (const { name, metrics, peers } of results) {
+    for (const { peer, failures } of peers) {
+      const { ['the API server did not take the writes in time']: slow, ...others } = failures
+      t.comment(`${name}, a slow machine: ${slow ?? 0}`)
+      t.strictSame(others, {}, `${name}, ${peer}: nothing fails`)
+    }
+    const { figures = {} } = peers.find(({ peer }) => peer === 'hub') ?? {}
+    const missing = metrics.filter(({ key }) => figures[key] === undefined)
+    t.strictSame(missing, [], `${name}: each figure of the hub`)
+  }
 })
+
+/** A hub is started from its sources, which takes no build. */
+const module = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+
+/**
+ * One hub that is all that rows want of hubs of their own, as each takes seconds to start. Only
+ * what has to be started anew is.
+ */
+async function oneForAll(
+  upstream: Upstream,
+  workspace: Workspace,
+): Promise<{ hubs: HubsOfRows; hasDisk: boolean }> {
+  const inspector = await freePort()
+  const made = disk(workspace.path)
+  mkdirSync(workspace.file('own'))
+  const under =
+    'reason' in made
+      ? undefined
+      : new FaultyDisk(made.library, workspace.file('own'), workspace.file('control'))
+  const asAdministrator = { ...upstream, kubeconfig: upstream.adminKubeconfig }
+  const filters = workspace.file('filters.json')
+  writeFileSync(filters, JSON.stringify(filtersFor(sizes.growth.filters)), { mode: 0o600 })
+  const peer = await startHub(asAdministrator, workspace, {
+    peer: 'hub',
+    name: 'own',
+    module,
+    env: under?.env ?? {},
+    nodeFlags: [`--inspect=127.0.0.1:${inspector}`],
+    flags: [
+      `--node-name=${filteringNode}`,
+      '--host-network-propagation=on',
+      '--plain-proxy=true',
+      '--cache-components=*',
+      `--filter-module=${filters}`,
+    ],
+  })
+  const own = { peer, [Symbol.asyncDispose]: () => Promise.resolve() }
+  const anew = new OwnHubs(upstream, workspace)
+  return {
+    hasDisk: under !== undefined,
+    hubs: {
+      filtering: () => Promise.resolve(own),
+      recordingAll: () => Promise.resolve(own),
+      inspected: () => Promise.resolve({ ...own, inspector }),
+      filteringBy: () => Promise.resolve(own),
+      restarted: (...all) => anew.restarted(...all),
+      onDisk: () =>
+        under ? Promise.resolve({ peer, disk: under }) : Promise.reject(new Error('no disk')),
+    },
+  }
+}
+
+const noHub = (): never => {
+  throw new Error('no row here starts a hub')
+}
+const noHubs: HubsOfRows = {
+  filtering: noHub,
+  recordingAll: noHub,
+  inspected: noHub,
+  filteringBy: noHub,
+  restarted: noHub,
+  onDisk: noHub,
+}
 
 void t.test('an answer of another length than the API server gave is a failure', async (t) => {
   const direct = await serving(t, (_request, response) => response.end('x'.repeat(100)))
   const cutting = await serving(t, (_request, response) => response.end('x'.repeat(90)))
-  const setting = { ...loads(t), direct: direct.target, admin: direct.target, seconds }
+  const setting = {
+    ...loads(t),
+    direct: direct.target,
+    admin: direct.target,
+    hubs: noHubs,
+    pods,
+    warmLists: 1,
+    seconds,
+  }
   await getRecorded.prime(cutting, setting)
   const { figures, failures } = await getRecorded.measure(cutting, setting)
   t.strictSame(Object.keys(failures), ['90 bytes for 100'])
@@ -127,7 +201,15 @@ void t.test('an answer that breaks off is a failure, and the load goes on', asyn
     if (count > 3 * podCount && count % 10 === 0) response.write('x', () => response.destroy())
     else response.end('x'.repeat(100))
   })
-  const setting = { ...loads(t), direct: peer.target, admin: peer.target, seconds }
+  const setting = {
+    ...loads(t),
+    direct: peer.target,
+    admin: peer.target,
+    hubs: noHubs,
+    pods,
+    warmLists: 1,
+    seconds,
+  }
   await getRecorded.prime(peer, setting)
   const { figures, failures } = await getRecorded.measure(peer, setting)
   t.strictSame(Object.keys(failures), ['the connection was closed'])
@@ -136,8 +218,16 @@ void t.test('an answer that breaks off is a failure, and the load goes on', asyn
 
 void t.test('a list that is not whole is refused', async (t) => {
   const peer = await serving(t, (_request, response) => response.end('k8s\0'))
-  const setting = { ...loads(t), direct: peer.target, admin: peer.target, seconds }
-  await t.rejects(listProtobuf.measure(peer, setting), /a list of 0 instead of 500 pods/)
+  const setting = {
+    ...loads(t),
+    direct: peer.target,
+    admin: peer.target,
+    hubs: noHubs,
+    pods,
+    warmLists: 1,
+    seconds,
+  }
+  await t.rejects(listProtobuf.measure(peer, setting), /a list of 0 instead of 20 pods/)
 })
 
 const positive = (figure: number | undefined): boolean => figure !== undefined && figure > 0

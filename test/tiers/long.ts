@@ -16,6 +16,7 @@ const parts: Readonly<Record<string, readonly string[]>> = {
   kubectl: ['test:cluster', 'test/control-plane/kubectl.test.ts'],
   metrics: ['metrics'],
   'host-network': ['bench', 'host-network'],
+  planted: ['bench', 'planted'],
 }
 
 const say = (line: string): void => console.log(line)

@@ -1,0 +1,35 @@
+// The hub with a fault: what a commit writes to the store's log is written once more.
+import { createRequire, syncBuiltinESMExports } from 'node:module'
+import { DatabaseSync } from 'node:sqlite'
+import { isMainThread, Worker } from 'node:worker_threads'
+
+if (isMainThread) {
+  const threads = createRequire(import.meta.url)('node:worker_threads') as { Worker: typeof Worker }
+  // Each thread of the hub begins with this file, for the one that writes.
+  threads.Worker = class extends Worker {
+    constructor(...[file, options]: ConstructorParameters<typeof Worker>) {
+      super(file, { ...options, execArgv: [`--import=${import.meta.filename}`] })
+    }
+  }
+  syncBuiltinESMExports()
+  await import('../../src/main.ts')
+} else {
+  const exec = Reflect.get(DatabaseSync.prototype, 'exec') as (sql: string) => void
+  const pageBytes = 2048
+  DatabaseSync.prototype.exec = function (sql) {
+    const before = sql === 'COMMIT' ? framesIn(this) : 0
+    exec.call(this, sql)
+    if (sql !== 'COMMIT') return
+    const frames = framesIn(this) - before
+    exec.call(
+      this,
+      `CREATE TABLE IF NOT EXISTS planted (id INTEGER PRIMARY KEY, body BLOB);
+       INSERT OR REPLACE INTO planted VALUES (1, randomblob(${Math.max(1, frames) * pageBytes}))`,
+    )
+  }
+}
+
+/** How many pages the log holds. */
+function framesIn(db: DatabaseSync): number {
+  return Number(db.prepare('PRAGMA wal_checkpoint(NOOP)').get()?.['log'] ?? 0)
+}

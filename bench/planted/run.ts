@@ -1,0 +1,55 @@
+// npm run bench -- planted: whether --baseline finds three faults that are put into the hub. It is
+// run from its sources, once as it is and once with each of them.
+import { join } from 'node:path'
+import { checkout } from '../build.ts'
+import { Lifetime } from '../lifetime.ts'
+import { compare, linesOf } from '../report/baseline.ts'
+import type { Results } from '../report/results.ts'
+import { scenarios } from '../scenarios/index.ts'
+import { bench } from '../whole-run.ts'
+
+/** Each fault, and the figure that has to get worse. */
+const faults = [
+  { file: 'busy-loop', what: '2 ms of work a request', row: 'get-recorded', key: 'cpu' },
+  { file: 'leak', what: '1 KB left behind a request', row: 'kept', key: 'recorded' },
+  { file: 'doubled-write', what: 'each commit written twice', row: 'disk', key: 'bytes' },
+] as const
+
+/** Returns the exit code: 1 unless each is found. */
+export async function findPlanted(say: (line: string) => void): Promise<number> {
+  const plain = await runOf(join(checkout, 'src', 'main.ts'), say)
+  let missed = 0
+  for (const { file, what, row, key } of faults) {
+    say(`== planted: ${what}`)
+    const comparison = compare(plain, await runOf(join(import.meta.dirname, `${file}.ts`), say))
+    for (const line of linesOf(comparison)) say(line)
+    const isFound = comparison.moves.some(
+      (move) => move.row === row && move.metric.key === key && move.word === 'worse',
+    )
+    if (!isFound) missed += 1
+    say(`${isFound ? 'found' : 'NOT FOUND'}: ${what}\n`)
+  }
+  say(`${faults.length - missed} of ${faults.length} faults found`)
+  return missed === 0 ? 0 : 1
+}
+
+async function runOf(hub: string, say: (line: string) => void): Promise<Results> {
+  await using lifetime = new Lifetime(say)
+  const rows = scenarios.filter(({ name }) => faults.some(({ row }) => row === name))
+  return await bench(
+    {
+      rows,
+      runs: 3,
+      seconds: 2,
+      upstream: 'sandbox',
+      peers: ['direct', 'hub'],
+      out: undefined,
+      baseline: undefined,
+      against: undefined,
+      hub,
+      yurthub: undefined,
+      help: false,
+    },
+    { lifetime, say },
+  )
+}

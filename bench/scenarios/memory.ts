@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { usageOf } from '../measure/process-usage.ts'
+import type { Metric } from '../measure/row.ts'
+import type { RunningPeer } from '../peers/peer.ts'
+import type { Scenario } from './scenario.ts'
+
+/** After this a process has collected what garbage it collects by itself. */
+const settledMs = 3000
+
+let settled: Promise<void> | undefined
+
+/** What a peer holds in memory at that place of the run. */
+function memory(
+  row: Pick<Scenario, 'name' | 'title' | 'needs'>,
+  most: { readonly resident: number; readonly anonymous?: number },
+): Scenario {
+  const { resident, anonymous } = most
+  const metrics: readonly Metric[] = [
+    { key: 'resident', title: 'MB', digits: 0, aims: [{ most: resident }] },
+    {
+      key: 'anonymous',
+      title: 'anonymous MB',
+      digits: 0,
+      ...(anonymous !== undefined && { aims: [{ most: anonymous }] }),
+    },
+  ]
+  return {
+    ...row,
+    metrics,
+    takes: ({ processId }: RunningPeer) => processId !== undefined,
+    prime: () => (settled ??= sleep(settledMs)),
+    measure({ processId = 0 }) {
+      const { residentBytes, anonymousBytes } = usageOf(processId)
+      const figures = { resident: residentBytes / 1e6, anonymous: anonymousBytes / 1e6 }
+      return Promise.resolve({ figures, failures: {}, loadShare: 0 })
+    },
+  }
+}
+
+/** Stands before all other rows. */
+export const memoryIdle = memory(
+  { name: 'memory-idle', title: 'resident after the start, before any request', needs: 'online' },
+  { resident: 80, anonymous: 30 },
+)
+
+/** Stands behind all other rows. */
+export const memoryAfter = memory(
+  { name: 'memory-after', title: 'resident after all rows of the run', needs: 'offline' },
+  { resident: 140 },
+)
