@@ -10,6 +10,8 @@ export interface CommandFlag<T> {
   readonly help: string
   /** The default in help texts, if the value itself would be unclear. */
   readonly defaultShown?: string
+  /** Never printed. */
+  readonly secret?: true
   /** Its short form. */
   readonly short?: string
 }
@@ -75,7 +77,8 @@ export function readFlags<const F extends Flags>(flags: F, argv: readonly string
     const parsed: Parsed<unknown> =
       text === undefined ? { value: flag.default } : flag.type.parse(text)
     if ('value' in parsed) return [name, parsed.value]
-    mistakes.push(`--${name}: ${redactedText(text ?? '')} ${parsed.wrong}`)
+    const shown = flag.secret ? 'the value' : redactedText(text ?? '')
+    mistakes.push(`--${name}: ${shown} ${parsed.wrong}`)
     return [name, flag.default]
   })
   return {

@@ -1,5 +1,8 @@
+import { hostname } from 'node:os'
 import { basename, dirname } from 'node:path'
 import { ownVersion } from '../base/own-version.ts'
+import { bootstrapToken, parseBootstrapToken, publicKeyHash } from '../config/bootstrap.ts'
+import { kubeletCredentials } from '../config/credentials.ts'
 import { messageOf } from '../config/settings.ts'
 import {
   atLeastOne,
@@ -29,6 +32,7 @@ import {
   keepPorts,
   keptPortsFile,
 } from '../node/join/kept-ports.ts'
+import { bootstrapKubelet } from '../node/join/kubelet-bootstrap.ts'
 import { UnreadableFlags } from '../node/join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
@@ -46,6 +50,7 @@ import {
   type FlagValues,
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { hideToken } from './hidden-token.ts'
 import { absolutePath, nodeNameFlag, nodePathFlags, conflictingFlags } from './join-flags.ts'
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
@@ -78,6 +83,22 @@ export const joinFlags = {
     default: undefined,
     defaultShown: "that of the kubelet's kubeconfig",
     help: 'API servers of the hub.',
+  }),
+  'join-token': commandFlag({
+    type: bootstrapToken,
+    default: undefined,
+    secret: true,
+    help: "A bootstrap token, for a node that has not joined the cluster yet: with it the kubelet gets its certificate, as by kubeadm join. Not used where the kubelet's kubeconfig is there.",
+  }),
+  'discovery-token-ca-cert-hash': commandFlag({
+    type: listOf(publicKeyHash),
+    default: [],
+    help: "Hashes of the public keys of the cluster's CA, of which one must be that of the CA that is found with the token.",
+  }),
+  'discovery-token-unsafe-skip-ca-verification': commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Whether a CA is believed that the token alone vouches for.',
   }),
   systemd: commandFlag({
     type: optional(boolean),
@@ -196,6 +217,9 @@ the network of loopback alone, and the hub's plain port refuses every caller. Jo
 nothing, or what has changed; nodehub leave restores every byte. The kubelet goes on as it is until
 it is restarted. docs/run-on-a-node.md goes through it.
 
+A node that is not in the cluster yet joins that as well, with --join-token, --server-addr and
+--discovery-token-ca-cert-hash.
+
 Exit codes: 0, the node has joined; 1, it could not, and says why; 2, not understood.
 
 ${helpOfFlags(joinFlags)}`,
@@ -206,11 +230,13 @@ ${helpOfFlags(joinFlags)}`,
       ...strayWords(words),
       ...(values['nodepool-name'] === undefined ? ['--nodepool-name is required'] : []),
       ...conflictingFlags(values),
+      ...bootstrapMistakes(values),
       ...(values.systemd ? ofStaticPods.filter((name) => given.has(name)) : []).map(
         (name) => `--${name} is for a static pod, and --systemd writes none`,
       ),
     ]
     if (wrong.length > 0) return refuse(terminal, 'join', wrong)
+    hideToken(argv)
     const progress = { begun: false }
     try {
       const isForPod = ofStaticPods.some((name) => given.has(name))
@@ -251,6 +277,7 @@ async function joined(
   progress: { begun: boolean },
 ): Promise<ExitCode> {
   const files = new NodeFiles(values.root)
+  await bootstrapped(values, files, terminal)
   const api = new ApiServer(files, values['kubelet-kubeconfig'])
   const yurthub = yurthubOf(files, values['manifest-dir'])
   refuseHubAsServer(values, api, yurthub)
@@ -302,6 +329,53 @@ async function joined(
   if (plan.changes.length === 0) terminal.out('nothing to change\n')
   await labelled(values, terminal, { api, node, nodePool, membership })
   return restarted(values, terminal, files)
+}
+
+/** What is missing or in the way for a join with a bootstrap token. */
+function bootstrapMistakes(values: Given): string[] {
+  if (values['join-token'] === undefined) return []
+  const { 'discovery-token-ca-cert-hash': hashes, root } = values
+  const mistakes = [
+    ...(values['server-addr'] === undefined ? ['--server-addr is required'] : []),
+    ...(root === '/' ? [] : ['--root is for an image, and --join-token for this node']),
+    ...(values['dry-run'] ? ['--dry-run cannot show what a cluster would answer'] : []),
+  ]
+  if (hashes.length === 0 && !values['discovery-token-unsafe-skip-ca-verification']) {
+    mistakes.push(
+      '--discovery-token-ca-cert-hash is required: kubeadm token create --print-join-command prints it; or, where nobody can be between the node and its API servers, --discovery-token-unsafe-skip-ca-verification',
+    )
+  }
+  return mistakes.map((mistake) => `--join-token: ${mistake}`)
+}
+
+/** Gets the kubelet of a bare node its certificate. */
+async function bootstrapped(values: Values, files: NodeFiles, terminal: Terminal): Promise<void> {
+  const token = parseBootstrapToken(values['join-token'] ?? '')
+  if (token === undefined) return
+  const kubeconfig = values['kubelet-kubeconfig']
+  if (files.read(kubeconfig) !== undefined) {
+    terminal.err(`note: ${kubeconfig} is there, and --join-token is not used\n`)
+    return
+  }
+  const host = hostname().toLowerCase()
+  const nodeName = values['node-name'] ?? host
+  const notes = await bootstrapKubelet(files, {
+    nodeName,
+    servers: values['server-addr'] ?? [],
+    token,
+    caHashes: values['discovery-token-ca-cert-hash'],
+    anyCa: values['discovery-token-unsafe-skip-ca-verification'],
+    paths: {
+      kubeconfig,
+      ca: kubeletCredentials.ca,
+      pair: kubeletPair,
+      config: '/var/lib/kubelet/config.yaml',
+    },
+  })
+  terminal.out(`the node ${nodeName} has joined the cluster: wrote ${kubeconfig}\n`)
+  const other = `${host} is the host's name: the kubelet needs --hostname-override=${nodeName}`
+  for (const note of [...notes, ...(nodeName === host ? [] : [other])])
+    terminal.err(`note: ${note}\n`)
 }
 
 const manifestOf = (values: Values): string => `${values['manifest-dir']}/nodehub.yaml`
@@ -432,7 +506,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
       ports: portsOf(values),
     },
     kubelet: {
-      port: values['proxy-secure-port'],
+      server: `https://127.0.0.1:${values['proxy-secure-port']}`,
       certificateAuthority: authorityOf(values),
       clientCertificate: certificate,
       clientKey: values['client-key'] ?? ownKey ?? certificate,

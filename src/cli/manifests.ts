@@ -297,7 +297,7 @@ function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
   const clientCertificate = values['client-certificate'] ?? kubeletPair
   const rootDir = values['root-dir'] ?? defaultRootDir
   return {
-    port: Number(values['proxy-secure-port']),
+    server: `https://127.0.0.1:${Number(values['proxy-secure-port'])}`,
     certificateAuthority: values['certificate-authority'] ?? `${rootDir}/pki/ca.crt`,
     clientCertificate,
     clientKey: values['client-key'] ?? clientCertificate,

@@ -1,6 +1,7 @@
 import { watchConfig } from '../config/config-watcher.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
 import { hardenProcess } from './hardened-process.ts'
+import { hideToken } from './hidden-token.ts'
 import { compiledIn, keepCompiledCode } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
@@ -16,18 +17,6 @@ import { versionText } from './version.ts'
 
 /** The interval of checks of the file of --config. */
 const followMs = 5_000
-
-/**
- * Takes a bootstrap token off the command line that other users of the node can read. The process
- * itself, and a successor, keep their arguments.
- */
-function hideToken(argv: readonly string[]): void {
-  const isToken = (word: string | undefined): boolean => /^--?join[-_]token(=|$)/.test(word ?? '')
-  if (!argv.some(isToken)) return
-  process.title = [...process.execArgv, ...process.argv]
-    .map((word, at, all) => (isToken(word) ? '--join-token' : isToken(all[at - 1]) ? '-' : word))
-    .join(' ')
-}
 
 export const start: Command = {
   help: () => `Usage: nodehub start --server-addr=https://HOST:PORT[,...] [FLAG...]

@@ -16,12 +16,12 @@ export type CredentialFiles =
   | { readonly kind: 'none' }
 
 /** The kubelet's credentials, where kubeadm and the kubelet's rotation keep them. */
-export const kubeletCredentials: CredentialFiles = {
+export const kubeletCredentials = {
   kind: 'files',
   certificate: '/var/lib/kubelet/pki/kubelet-client-current.pem',
   key: '/var/lib/kubelet/pki/kubelet-client-current.pem',
   ca: '/etc/kubernetes/pki/ca.crt',
-}
+} as const satisfies CredentialFiles
 
 /** The content of the credential files, for TLS. */
 export interface Credentials {

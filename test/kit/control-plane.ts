@@ -10,6 +10,8 @@ import { freePort } from './free-port.ts'
 export interface ControlPlaneOptions {
   readonly scheduler?: boolean
   readonly controllerManager?: boolean
+  /** Its flags, besides those it needs. */
+  readonly controllerManagerFlags?: readonly string[]
   /** How many API servers stand on the one etcd. */
   readonly apiservers?: number
   /** Flags of the API servers, besides those they need. */
@@ -129,6 +131,7 @@ export async function startControlPlane(
   {
     scheduler = false,
     controllerManager = false,
+    controllerManagerFlags = [],
     apiservers = 1,
     apiserverFlags = [],
     release,
@@ -155,7 +158,8 @@ export async function startControlPlane(
   const plane = new ControlPlane(workspace, pki, etcd, servers)
   t.teardown(() => plane.admin.close())
   await Promise.all([
-    controllerManager && startControllerManager(plane, paths['kube-controller-manager']),
+    controllerManager &&
+      startControllerManager(plane, paths['kube-controller-manager'], controllerManagerFlags),
     scheduler && startScheduler(plane, paths['kube-scheduler']),
   ])
   return plane
@@ -238,7 +242,11 @@ async function startApiServer(
  * Without the controllers that would take a node's silence for its death: tests cut nodes off for a
  * while.
  */
-async function startControllerManager(plane: ControlPlane, command: string): Promise<Daemon> {
+async function startControllerManager(
+  plane: ControlPlane,
+  command: string,
+  flags: readonly string[],
+): Promise<Daemon> {
   const kubeconfig = plane.kubeconfig({ commonName: 'system:kube-controller-manager' })
   const port = await freePort()
   const daemon = new Daemon(plane.workspace, 'kube-controller-manager', {
@@ -256,6 +264,7 @@ async function startControllerManager(plane: ControlPlane, command: string): Pro
       '--use-service-account-credentials=true',
       '--leader-elect=false',
       '--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller',
+      ...flags,
     ],
     ready: () => hasDefaultServiceAccount(plane),
   })

@@ -24,7 +24,7 @@ import { obtainedFiles } from '../../config/root-dir.ts'
 import { messageOf } from '../../config/settings.ts'
 import { anyApiCall } from './api-call.ts'
 import { findCa } from './cluster-info.ts'
-import { RequestDenied, signedCertificate } from './signed-certificate.ts'
+import { nodeClient, RequestDenied, signedCertificate } from './signed-certificate.ts'
 
 export interface NodeCertificateOptions {
   readonly nodeName: string
@@ -209,12 +209,11 @@ export class NodeCertificate implements AsyncDisposable {
   async #obtainAs(credentials: Credentials): Promise<void> {
     const { servers, nodeName, onStored, onObtained } = this.#options
     const key = await this.#stored.nextKey()
-    const subject = { commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] }
     try {
       const certificate = await signedCertificate(
         anyApiCall(servers(), credentials),
         key,
-        { ...clientOfKubelets, ...subject },
+        nodeClient(nodeName),
         { patienceMs: this.#pace.approvalMs, signal: this.#stopped.signal },
       )
       await this.#stored.replace({ certificate, key: pemOfKey(key) })
@@ -299,12 +298,6 @@ export class NodeCertificate implements AsyncDisposable {
     this.#options.onStored()
   }
 }
-
-/** As a kubelet asks for its own; controllers of the cluster approve and sign it. */
-const clientOfKubelets = {
-  signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
-  usages: ['digital signature', 'client auth'],
-} as const
 
 const nothingToBeginWith =
   'the hub has no bootstrap token: give --join-token or --bootstrap-file, or hand one over with POST /v1/token'

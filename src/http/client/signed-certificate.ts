@@ -11,6 +11,14 @@ export interface CertificateSpec extends RequestedSubject {
   readonly usages: readonly string[]
 }
 
+/** A node's client certificate, as a kubelet requests it: controllers of the cluster sign it. */
+export const nodeClient = (nodeName: string): CertificateSpec => ({
+  signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
+  usages: ['digital signature', 'client auth'],
+  commonName: `system:node:${nodeName}`,
+  organizations: ['system:nodes'],
+})
+
 export interface SigningPatience {
   /** How long a request may wait for its certificate; the same request is looked at again later. */
   readonly patienceMs: number

@@ -1,8 +1,9 @@
 /**
- * The settings of the kubeconfig by which a kubelet reaches its hub. Files are paths on the node.
+ * The settings of the kubeconfig of a kubelet: to its hub, or to an API server. Files are paths on
+ * the node.
  */
 export interface KubeletKubeconfigOptions {
-  readonly port: number
+  readonly server: string
   /**
    * The certificate of the hub's own CA, or of the CA that signed the hub's configured certificate.
    */
@@ -12,11 +13,11 @@ export interface KubeletKubeconfigOptions {
 }
 
 /**
- * A kubeconfig that leads a kubelet to the hub of its node, with the certificate the kubelet has.
- * It names files, as those are renewed: nothing in it is secret.
+ * A kubeconfig that leads a kubelet to this server, with the certificate the kubelet has. It names
+ * files, as those are renewed: nothing in it is secret.
  */
 export function kubeletKubeconfig(options: KubeletKubeconfigOptions): object {
-  const { port, certificateAuthority, clientCertificate, clientKey } = options
+  const { server, certificateAuthority, clientCertificate, clientKey } = options
   return {
     apiVersion: 'v1',
     kind: 'Config',
@@ -25,7 +26,7 @@ export function kubeletKubeconfig(options: KubeletKubeconfigOptions): object {
       {
         name: 'nodehub',
         cluster: {
-          server: `https://127.0.0.1:${port}`,
+          server,
           'certificate-authority': certificateAuthority,
         },
       },

@@ -8,11 +8,15 @@ import type { Workspace } from './workspace.ts'
 export interface HubProcessOptions {
   /** The API servers, most wanted first. */
   readonly servers: readonly string[]
-  /** The hub's own credentials. */
-  readonly kubeconfig: string
+  /** The hub's own credentials; absent: flags say how it gets them. */
+  readonly kubeconfig?: string
   readonly nodeName: string
   /** Besides those it needs. */
   readonly flags?: readonly string[]
+  /** The folder of its state in the workspace. */
+  readonly folder?: string
+  /** Whether it is waited for until it is ready, or has only begun. */
+  readonly until?: 'ready' | 'alive'
 }
 
 export interface HubProcess {
@@ -36,7 +40,7 @@ const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts')
  */
 export async function startHubProcess(
   workspace: Workspace,
-  { servers, kubeconfig, nodeName, flags = [] }: HubProcessOptions,
+  { servers, kubeconfig, nodeName, flags = [], folder = 'hub', until = 'ready' }: HubProcessOptions,
 ): Promise<HubProcess> {
   const [proxyPort, securePort, servePort] = [await freePort(), await freePort(), await freePort()]
   const opsUrl = `http://127.0.0.1:${servePort}`
@@ -45,26 +49,26 @@ export async function startHubProcess(
     main,
     'start',
     `--server-addr=${servers.join(',')}`,
-    `--kubeconfig=${kubeconfig}`,
+    ...(kubeconfig === undefined ? [] : [`--kubeconfig=${kubeconfig}`]),
     `--node-name=${nodeName}`,
     `--proxy-port=${proxyPort}`,
     `--proxy-secure-port=${securePort}`,
     `--serve-port=${servePort}`,
-    `--root-dir=${workspace.file('hub')}`,
+    `--root-dir=${workspace.file(folder)}`,
     '--heartbeat-interval-seconds=1',
     '--enable-dummy-if=false',
     ...flags,
   )
-  const daemon = new Daemon(workspace, 'hub', {
+  const daemon = new Daemon(workspace, folder, {
     command,
     args,
-    ready: async () => (await ops.get('/readyz')).status === 200,
+    ready: async () => (await ops.get(until === 'ready' ? '/readyz' : '/livez')).status === 200,
     seconds: 20,
   })
   return {
     url: `http://127.0.0.1:${proxyPort}`,
     secureUrl: `https://127.0.0.1:${securePort}`,
-    authority: workspace.file('hub', 'pki', 'ca.crt'),
+    authority: workspace.file(folder, 'pki', 'ca.crt'),
     opsUrl,
     daemon: await daemon.start(),
   }

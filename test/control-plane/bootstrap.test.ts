@@ -1,0 +1,192 @@
+import { X509Certificate } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { listAt, optionalTextAt, textAt } from '../../src/api/kube/json-at.ts'
+import { startHubProcess, type HubProcess } from '../kit/cluster/hub-process.ts'
+import { noControlPlane, startControlPlane, type ControlPlane } from '../kit/control-plane.ts'
+import { clusterInfoOf } from '../kit/joinable.ts'
+import { until } from '../kit/until.ts'
+
+t.setTimeout(600_000)
+
+const skip =
+  noControlPlane() ?? (process.getuid?.() === 0 ? false : 'only root is the node to its hub')
+
+const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+const rbac = '/apis/rbac.authorization.k8s.io/v1'
+const bootstrappers = 'system:bootstrappers:kubeadm:default-node-token'
+
+/** What `kubeadm init` gives a cluster, so that nodes can join it. */
+async function makeJoinable({ admin, pki }: ControlPlane): Promise<void> {
+  const made = async (path: string, object: JsonObject): Promise<void> => {
+    const { status, body } = await admin.post(path, object)
+    if (status !== 201) throw new Error(`${path}: ${status} ${body.toString()}`)
+  }
+  const kubePublic = '/namespaces/kube-public'
+  await until('kube-public to be there', async () => {
+    return (await admin.get(`/api/v1${kubePublic}`)).status === 200
+  })
+  const metadata = { name: 'cluster-info' }
+  const kubeconfig = clusterInfoOf(readFileSync(pki.ca.certificate, 'utf8'))
+  await made(`/api/v1${kubePublic}/configmaps`, { metadata, data: { kubeconfig } })
+  await made(`${rbac}${kubePublic}/roles`, {
+    metadata,
+    rules: [
+      {
+        apiGroups: [''],
+        resources: ['configmaps'],
+        resourceNames: ['cluster-info'],
+        verbs: ['get'],
+      },
+    ],
+  })
+  const apiGroup = 'rbac.authorization.k8s.io'
+  await made(`${rbac}${kubePublic}/rolebindings`, {
+    metadata,
+    roleRef: { apiGroup, kind: 'Role', name: 'cluster-info' },
+    subjects: [{ apiGroup, kind: 'User', name: 'system:anonymous' }],
+  })
+  const approval = 'system:certificates.k8s.io:certificatesigningrequests'
+  for (const [role, group] of [
+    ['system:node-bootstrapper', bootstrappers],
+    [`${approval}:nodeclient`, bootstrappers],
+    [`${approval}:selfnodeclient`, 'system:nodes'],
+  ] as const) {
+    await made(`${rbac}/clusterrolebindings`, {
+      metadata: { name: `test:${role.split(':').at(-1)}` },
+      roleRef: { apiGroup, kind: 'ClusterRole', name: role },
+      subjects: [{ apiGroup, kind: 'Group', name: group }],
+    })
+  }
+}
+
+/** Makes a bootstrap token, and waits until cluster-info is signed with it. */
+async function addToken({ admin }: ControlPlane, token: string): Promise<void> {
+  const [id = '', secret = ''] = token.split('.')
+  await admin.post('/api/v1/namespaces/kube-system/secrets', {
+    metadata: { name: `bootstrap-token-${id}` },
+    type: 'bootstrap.kubernetes.io/token',
+    stringData: {
+      'token-id': id,
+      'token-secret': secret,
+      'usage-bootstrap-authentication': 'true',
+      'usage-bootstrap-signing': 'true',
+      'auth-extra-groups': bootstrappers,
+    },
+  })
+  await until('cluster-info to be signed', async () => {
+    const { body } = await admin.get('/api/v1/namespaces/kube-public/configmaps/cluster-info')
+    return optionalTextAt(JSON.parse(body.toString()) as JsonObject, 'data', `jws-kubeconfig-${id}`)
+  })
+}
+
+const requestersOf = async ({ admin }: ControlPlane): Promise<readonly string[]> => {
+  const { body } = await admin.get(requests)
+  return listAt(JSON.parse(body.toString()) as JsonObject, 'items').map((each) =>
+    textAt(each, 'spec', 'username'),
+  )
+}
+
+const readyz = async ({ opsUrl }: HubProcess) => {
+  const answer = await fetch(`${opsUrl}/readyz?verbose`)
+  return { status: answer.status, text: await answer.text() }
+}
+
+const isReady = (hub: HubProcess): Promise<unknown> =>
+  until('the hub to be ready', async () => (await readyz(hub)).status === 200, { seconds: 120 })
+
+void t.test('a hub joins a real cluster with a token alone', { skip }, async (t) => {
+  const plane = await startControlPlane(t, {
+    controllerManager: true,
+    // Signed five minutes back: seven minutes of life, of which 70 to 90 % have passed within two.
+    controllerManagerFlags: [
+      '--controllers=bootstrapsigner,tokencleaner',
+      '--cluster-signing-duration=2m',
+    ],
+    apiserverFlags: ['--enable-bootstrap-token-auth=true'],
+  })
+  const { admin, workspace } = plane
+  await makeJoinable(plane)
+  await addToken(plane, 'abcdef.0123456789abcdef')
+  const ca = readFileSync(plane.pki.ca.certificate, 'utf8')
+  const start = (nodeName: string, until: 'ready' | 'alive', token: string, hash: string) =>
+    startHubProcess(workspace, {
+      servers: [plane.url],
+      nodeName,
+      folder: nodeName,
+      until,
+      flags: [
+        '--bootstrap-mode=token',
+        `--join-token=${token}`,
+        `--discovery-token-ca-cert-hash=${hash}`,
+      ],
+    })
+  const pairOf = (nodeName: string): string =>
+    workspace.file(nodeName, 'pki', 'nodehub-client-current.pem')
+  await admin.post('/api/v1/nodes', { metadata: { name: 'edge-1' } })
+
+  await t.test('and is its node there', async (t) => {
+    const hub = await start('edge-1', 'alive', 'abcdef.0123456789abcdef', hashOfPublicKey(ca))
+    await isReady(hub)
+    const node = await fetch(`${hub.url}/api/v1/nodes/edge-1`)
+    t.equal(node.status, 200)
+    t.ok((await requestersOf(plane)).includes('system:bootstrap:abcdef'))
+
+    const first = readFileSync(pairOf('edge-1'), 'utf8')
+    await until(
+      'the certificate to be rotated',
+      async () => readFileSync(pairOf('edge-1'), 'utf8') !== first,
+      { seconds: 240 },
+    )
+    t.ok((await requestersOf(plane)).includes('system:node:edge-1'), 'with itself')
+    t.equal((await fetch(`${hub.url}/api/v1/nodes/edge-1`)).status, 200)
+
+    await hub.daemon.kill()
+    const authority = CertificateAuthority.from('test-ca', {
+      certificate: ca,
+      key: readFileSync(plane.pki.ca.key, 'utf8'),
+    })
+    const expired = await authority.issue({
+      commonName: 'system:node:edge-1',
+      organizations: ['system:nodes'],
+      usage: 'client',
+      lifetimeMs: -1_000,
+    })
+    writeFileSync(pairOf('edge-1'), expired.certificate + expired.key)
+    await hub.daemon.start()
+    await until('another certificate', async () => {
+      const leaf = new X509Certificate(readFileSync(pairOf('edge-1'), 'utf8'))
+      return leaf.validToDate.getTime() > Date.now()
+    })
+    await isReady(hub)
+    t.equal((await fetch(`${hub.url}/api/v1/nodes/edge-1`)).status, 200, 'once it had expired')
+    await hub.daemon.kill()
+  })
+
+  await t.test('not one whose CA has another public key', async (t) => {
+    const other = await CertificateAuthority.create('test-ca')
+    const hash = hashOfPublicKey(other.certificate)
+    const hub = await start('edge-2', 'alive', 'abcdef.0123456789abcdef', hash)
+    await until('the reason', async () => (await readyz(hub)).text.includes(hashOfPublicKey(ca)))
+    t.match(await readyz(hub), { status: 503, text: /does not name/ })
+    t.notOk(existsSync(join(workspace.file('edge-2'), 'pki', 'cluster-ca.crt')))
+    await hub.daemon.kill()
+  })
+
+  await t.test('nor with a token that is used up, until there is another', async (t) => {
+    await admin.send('DELETE', '/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef')
+    const hub = await start('edge-3', 'alive', 'abcdef.0123456789abcdef', hashOfPublicKey(ca))
+    const refused = /is not signed with the bootstrap token abcdef|answered 401/
+    await until('the reason', async () => refused.test((await readyz(hub)).text))
+    await addToken(plane, 'ghijkl.0123456789abcdef')
+    const body = JSON.stringify({ jointoken: 'ghijkl.0123456789abcdef' })
+    t.equal((await fetch(`${hub.opsUrl}/v1/token`, { method: 'POST', body })).status, 200)
+    await isReady(hub)
+    t.ok((await requestersOf(plane)).includes('system:bootstrap:ghijkl'))
+    await hub.daemon.kill()
+  })
+})
