@@ -232,3 +232,28 @@ void t.test(
     t.strictSame(rowsOf(objectOf(await kubectl.get(path))), ['a'])
   },
 )
+
+void t.test('a watch goes on from no rows of other columns than it had', async (t) => {
+  const server = await ScriptedServer.start(t)
+  const hub = await startTestHub(t, { upstreams: [server] })
+  await hub.online()
+  const kubectl = kubectlOf(hub)
+  server.answerWith(JSON.stringify(tableOf(10, ['Name', 'Age'], 'a')))
+  await kubectl.get(path)
+  const open = new Map<string | null, ServerResponse>()
+  server.answer = (response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json' }).flushHeaders()
+    const { searchParams } = new URL(response.req.url ?? '', server.url)
+    open.set(searchParams.get('resourceVersion'), response)
+  }
+  await kubectl.watch(path, { resourceVersion: '10' })
+  // The hub has no events since that version, so that the watch passes through.
+  const own = await kubectl.watch(path, { resourceVersion: '5' })
+  t.strictSame([...open.keys()], ['10', '5'])
+  for (const version of [11, 12]) {
+    const event = { type: 'ADDED', object: tableOf(version, ['Name', 'Data', 'Age'], 'b') }
+    const frame = `${JSON.stringify(event)}\n`
+    open.get('5')?.write(frame)
+    t.equal((await own.next())?.frame.toString(), frame)
+  }
+})

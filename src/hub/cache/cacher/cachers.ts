@@ -205,12 +205,14 @@ export class Cachers implements AsyncDisposable {
         left > 0
           ? served.cacher.events({ ...options, from: version, isUnderWay: true, lastsMs: left })
           : undefined
-      if (rest) {
-        snapshot = () => served.cacher.snapshot(options)
-        // The watch may have been cut before its first event, which shows them.
-        gvk = () => served.cacher.gvk
-        extra = () => served.cacher.extra
-      }
+      // Its rows would stand under the columns that the client has.
+      const columns = reply.extra?.() ?? ''
+      const isOther = columns !== '' && columns !== served.cacher.extra
+      if (!rest || isOther) return undefined
+      snapshot = () => served.cacher.snapshot(options)
+      // The watch may have been cut before its first event, which shows them.
+      gvk = () => served.cacher.gvk
+      extra = () => served.cacher.extra
       return rest
     }
     const from = start.kind === 'after' ? start.version : undefined
