@@ -122,12 +122,18 @@ void t.test('nothing that the boot verdict asks for goes, in whatever version', 
     ...resources.resourceClaims,
     version,
   }))
-  const { endpointSlices, ...askedByName } = resources
+  const { endpointSlices, customResourceDefinitions, ...askedByName } = resources
   const all = Object.values(askedByName).filter(
     (each): each is GVR => typeof each === 'object' && 'resource' in each,
   )
   const asked = [...all, ...older, tokenResource, gvr('coordination.k8s.io', 'leases')]
-  const others = [gvr('', 'events'), gvr('apps', 'secrets'), gvr('', 'endpoints'), endpointSlices]
+  const others = [
+    gvr('', 'events'),
+    gvr('apps', 'secrets'),
+    gvr('', 'endpoints'),
+    endpointSlices,
+    customResourceDefinitions,
+  ]
   for (const each of [...asked, ...others]) {
     await replace(store, collection({ gvr: each }), head(500), pods(3, 1, 1_000))
     await store.put(keyOf('own', { gvr: each }), pod, object('own', 501))
