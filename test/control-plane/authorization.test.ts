@@ -1,4 +1,6 @@
 import t from 'tap'
+import { parseAllDocuments } from 'yaml'
+import { manifests } from '../../src/cli/manifests.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
 import { persistentVolumes, pods, volumeAttachments } from '../../src/api/kube/resources.ts'
@@ -7,8 +9,9 @@ import { Random } from '../fuzz/random.ts'
 import { FakeKubeletCache } from '../hub/boot/fake-kubelet-cache.ts'
 import { castOf, nodeQuestion, policiesOf, questionFor } from '../hub/authorization/generated.ts'
 import { answerTo, apiServerAuthorizer, bindingTo, roleOf } from '../hub/authorization/policies.ts'
-import type { ApiClient } from '../kit/cluster/api-client.ts'
-import { noControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import { ApiClient } from '../kit/cluster/api-client.ts'
+import { startHubProcess } from '../kit/cluster/hub-process.ts'
+import { noControlPlane, nodeSubject, startControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
 
 t.setTimeout(300_000)
@@ -58,12 +61,16 @@ async function allPolicies(admin: ApiClient): Promise<readonly Json[]> {
   return (await Promise.all(lists)).flat()
 }
 
+const review = (spec: JsonObject): JsonObject => ({
+  apiVersion: 'authorization.k8s.io/v1',
+  kind: 'SubjectAccessReview',
+  spec,
+})
+
+const reviews = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
+
 async function isAllowed(admin: ApiClient, spec: JsonObject): Promise<boolean> {
-  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec }
-  const { status, body } = await admin.post(
-    '/apis/authorization.k8s.io/v1/subjectaccessreviews',
-    review,
-  )
+  const { status, body } = await admin.post(reviews, review(spec))
   if (status !== 201) throw new Error(`${JSON.stringify(spec)}: ${status} ${body.toString()}`)
   return valueAt(JSON.parse(body.toString()) as Json, 'status', 'allowed') === true
 }
@@ -251,5 +258,69 @@ void t.test(
     t.comment(Object.fromEntries(answered))
     t.ok((answered.get('allowed') ?? 0) > 50, 'some are allowed')
     t.ok((answered.get('unknown') ?? 0) < questions.length / 4, 'most are answered')
+  },
+)
+
+/** Lets nodes read the policies, as an operator does. */
+async function letNodesRead(admin: ApiClient): Promise<void> {
+  const printed: string[] = []
+  const terminal = { out: (text: string) => printed.push(text), err: () => undefined }
+  await manifests.run(['--part=rbac', '--offline-authorization=rbac'], terminal)
+  for (const document of parseAllDocuments(printed.join(''))) {
+    await createPolicy(admin, document.toJS() as JsonObject)
+  }
+}
+
+void t.test(
+  'a hub that has read the policies answers without the API server as that did',
+  { skip, timeout: 300_000 },
+  async (t) => {
+    const plane = await startControlPlane(t)
+    const { admin } = plane
+    const random = new Random(seed)
+    const policies = policiesOf(random, 0)
+    await until('the namespace of the hubs', async () => {
+      const { status } = await admin.get('/api/v1/namespaces/kube-system')
+      return status === 200
+    })
+    await letNodesRead(admin)
+    for (const name of castOf(0).namespaces) await createNamespace(admin, name)
+    for (const policy of policies) await createPolicy(admin, policy)
+    await decidesByAll(admin, castOf(0).namespaces[0] ?? '')
+    const hub = await startHubProcess(plane.workspace, {
+      servers: [plane.url],
+      kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
+      nodeName,
+      flags: ['--offline-authorization=rbac'],
+    })
+    const ops = new ApiClient(hub.opsUrl)
+    await until('all policies at the hub', async () => {
+      const { body } = await ops.get('/readyz?verbose')
+      return !body.toString().includes('--offline-authorization=rbac')
+    })
+    const asked: (readonly [JsonObject, boolean])[] = []
+    for (let at = 0; at < 200; at++) {
+      const spec = questionFor(random, 0, policies)
+      asked.push([spec, await isAllowed(admin, spec)])
+    }
+    await plane.first.daemon.kill()
+    // The hub was killed as well, and knows of the policies what is on the disk.
+    await hub.daemon.kill()
+    await hub.daemon.start()
+    const kubelet = new ApiClient(hub.url)
+    await until('an answer without the API server', async () => {
+      const { status } = await kubelet.post(reviews, review(asked[0]?.[0] ?? {}))
+      return status === 201
+    })
+    const different: unknown[] = []
+    for (const [spec, allowed] of asked) {
+      const { status, body } = await kubelet.post(reviews, review(spec))
+      const answer = JSON.parse(body.toString()) as Json
+      const ours = status === 201 ? valueAt(answer, 'status', 'allowed') === true : status
+      if (ours !== allowed) different.push({ spec, ours, allowed })
+    }
+    t.strictSame(different, [], `seed ${seed}`)
+    const yes = asked.filter(([, allowed]) => allowed).length
+    t.ok(yes > 20 && yes < 180, `neither answer is rare: ${yes} are allowed`)
   },
 )

@@ -186,6 +186,10 @@ const reads = (...resources: readonly string[]) => ({
 const account = [{ kind: 'ServiceAccount', name: 'robot', namespace: 'default' }]
 const binding = bindingTo('readers', { kind: 'Role', name: 'reader' }, account, 'default')
 
+/** Resolves when the hub watches Roles, ClusterRoles and the bindings of both. */
+const arePoliciesWatched = ({ sandbox }: CloudServer): Promise<void> =>
+  sandbox.untilWatches(4, ({ path }) => path.includes('/rbac.authorization.k8s.io/'))
+
 /** A hub with `rbac`, a pod's client with the token of an account, and the policies about it. */
 async function withPolicies(t: Parameters<typeof startCloud>[0]) {
   const cloud = await startCloud(t)
@@ -212,14 +216,7 @@ async function withPolicies(t: Parameters<typeof startCloud>[0]) {
       },
     })
   const token = at(objectOf(answer), 'status', 'token') as string
-  const isWatched = (kind: string): boolean =>
-    sandbox.requests.some(
-      ({ path, query }) =>
-        path.endsWith(`/${policyResource(kind).resource}`) && query.get('watch') === 'true',
-    )
-  await until('watches of all policies', () =>
-    ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].every(isWatched),
-  )
+  await arePoliciesWatched(cloud)
   return { cloud, hub, robot: () => hub.as('robot', { token }) }
 }
 
@@ -280,6 +277,8 @@ void t.test('with rbac reviews are answered by the policies', async (t) => {
   t.equal(await allowed({ ...may('secrets'), groups: ['system:masters'] }), true)
   t.equal((await ask(robot(), may('configmaps'))).status, 403, 'it may not ask')
   const node = { user: 'system:node:edge-2', groups: ['system:nodes'] }
+  const unknown = { ...may('configmaps'), condition: 'at night' }
+  t.equal((await ask(hub.as('kubelet'), unknown)).status, 503, 'a part of it is not known')
   const another = {
     ...node,
     resourceAttributes: { verb: 'get', resource: 'secrets', namespace: 'a', name: 'b' },
@@ -296,6 +295,33 @@ void t.test('with rbac a right that is withdrawn online is gone offline', async 
   await cloud.unplug()
   await hub.offline()
   t.equal((await robot().get(configMap)).status, 403)
+})
+
+void t.test('with rbac policies that API servers no longer show decide nothing', async (t) => {
+  const { cloud, hub, robot } = await withPolicies(t)
+  t.equal((await robot().get(configMap)).status, 200)
+  const isPolicies = (group?: string): boolean => group === 'rbac.authorization.k8s.io'
+  cloud.sandbox.authorize(({ group }) => !isPolicies(group))
+  await hub.restart()
+  await hub.online()
+  await hub.logged('--offline-authorization=rbac cannot read')
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await robot().get(configMap)).status, 503)
+  await hub.restart()
+  await hub.offline()
+  t.equal((await robot().get(configMap)).status, 503, 'nor after a restart')
+  cloud.sandbox.authorize(() => true)
+  await cloud.plug()
+  await hub.online()
+  await until('policies that are shown again', async () => {
+    const { body } = await hub.ops.get('/readyz?verbose')
+    return !body.toString().includes('--offline-authorization')
+  })
+  await arePoliciesWatched(cloud)
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await robot().get(configMap)).status, 200)
 })
 
 void t.test('with rbac nothing is allowed by policies that were never read', async (t) => {

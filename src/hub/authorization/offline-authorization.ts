@@ -1,4 +1,4 @@
-import type { Review } from '../../api/codec/review.ts'
+import { canonicalSpec, type Review } from '../../api/codec/review.ts'
 import { serviceUnavailable, StatusError, unauthorized } from '../../api/kube/status.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
@@ -86,11 +86,13 @@ export class OfflineAuthorization {
   #byPolicies(
     { identity }: Exchange,
     info: ResourceRequest,
-    { kind, spec }: Review,
+    review: Review,
   ): ReviewAnswer | undefined {
     const { mode, nodeName, policies } = this.#parts
+    const { kind, spec } = review
     if (mode !== 'rbac' || kind === 'TokenReview') return undefined
-    const question = questionOf(kind, spec)
+    // On a member that the hub does not know the answer may depend.
+    const question = canonicalSpec(review) === undefined ? undefined : questionOf(kind, spec)
     if (!question || !isInNamespace(question, info)) return undefined
     const user = question.user ?? userOf(identity, nodeName)
     const known = policies()

@@ -146,7 +146,14 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const isRelated = nodeRelations(config, store, access)
   const policies =
     config.offlineAuthorization === 'rbac'
-      ? new ClusterPolicies({ cloud, store, dispatch: own, isRelated, log })
+      ? new ClusterPolicies({
+          rootDir: config.rootDir,
+          cloud,
+          store,
+          dispatch: own,
+          isRelated,
+          log,
+        })
       : undefined
   return {
     own,

@@ -1,10 +1,12 @@
+import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { asBuffer } from '../../base/bytes.ts'
+import { StateFile, storedEntries } from '../../base/state-file.ts'
 import { parseJson, type Json } from '../../api/kube/json.ts'
 import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
+import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { privilegedGroup, union, type Authorizer } from '../authorization/attributes.ts'
 import { nodeAuthorizer, type IsRelated } from '../authorization/node-authorizer.ts'
 import type { PolicyAuthorizer } from '../authorization/offline-authorization.ts'
@@ -23,6 +25,7 @@ import { logFailure } from './log-failure.ts'
 import { unreadable } from './unreadable.ts'
 
 interface PolicyDependencies {
+  readonly rootDir: string
   readonly cloud: Cloud
   readonly store: ObjectStore
   /** Reads from an API server or the cache, below filters and limits. */
@@ -37,26 +40,41 @@ const gvr = (resource: string): GVR => ({
   resource,
 })
 
-/** One collection of policies: its values are those of the last list and the events since. */
+/** What happens where policies are missing. */
+const consequence = 'offline, callers other than the node are answered 503'
+
+/** By resource, the status code with which an API server last refused to list it. */
+type Refusals = Map<string, number>
+
+interface CollectionParts extends PolicyDependencies {
+  readonly refusals: Refusals
+  /** Called when the values have changed, or whether they count. */
+  readonly onChange: () => void
+  /** Called when `refusals` has changed, before `onChange`. */
+  readonly onRefusals: () => void
+}
+
+/**
+ * One collection of policies: its values are those of the last list and the events since. Once an
+ * API server refuses them they do not count until one lists them again: what the cache has of them
+ * may be out of date for longer than an outage.
+ */
 class PolicyCollection<T> implements AsyncDisposable {
   readonly #gvr: GVR
-  readonly #parts: PolicyDependencies & { readonly onChange: () => void }
+  readonly #parts: CollectionParts
   readonly #informer: Informer<T>
   #values: ReadonlyMap<string, T> | undefined
-  #refused: string | undefined
+  /** The last list came from an API server. */
+  #isCurrent = false
 
-  constructor(
-    resource: string,
-    parse: (object: Json) => T | undefined,
-    parts: PolicyDependencies & { readonly onChange: () => void },
-  ) {
-    const { cloud, dispatch, log } = parts
+  constructor(resource: string, parse: (object: Json) => T | undefined, parts: CollectionParts) {
+    const { cloud, log } = parts
     this.#gvr = gvr(resource)
     this.#parts = parts
     this.#informer = new Informer<T>({
       of: { versions: [this.#gvr], encoding: 'json' },
       onBehalf: { identity: sharedIdentity, credential: 'node' },
-      ask: dispatch,
+      ask: (exchange) => this.#ask(exchange),
       linkChanged: () => cloud.onlineChanged,
       read: ({ bytes }) => parse(parseJson(asBuffer(bytes).toString()) ?? null),
       onValues: (values) => {
@@ -68,9 +86,9 @@ class PolicyCollection<T> implements AsyncDisposable {
     })
   }
 
-  /** `undefined`: never read, or an API server refuses them now. */
+  /** `undefined`: never read, or refused. */
   get values(): ReadonlyMap<string, T> | undefined {
-    return this.#refused === undefined ? this.#values : undefined
+    return this.#refusal === undefined ? this.#values : undefined
   }
 
   /** When an API server last confirmed them, in milliseconds since the epoch; 0: not known. */
@@ -83,8 +101,13 @@ class PolicyCollection<T> implements AsyncDisposable {
     return this.#parts.store.confirmedAt(key) ?? 0
   }
 
+  /** Why they do not decide, if they do not. */
   get fault(): string | undefined {
-    return this.#refused
+    const what = qualifiedResource(this.#gvr)
+    if (this.#refusal !== undefined) return this.#faultOf(this.#refusal)
+    return this.#values
+      ? undefined
+      : `--offline-authorization=rbac has not read ${what} yet; ${consequence}`
   }
 
   /** Retries a refused read, which may have been granted since. */
@@ -96,18 +119,36 @@ class PolicyCollection<T> implements AsyncDisposable {
     return this.#informer[Symbol.asyncDispose]()
   }
 
+  get #refusal(): number | undefined {
+    return this.#parts.refusals.get(this.#gvr.resource)
+  }
+
+  async #ask(exchange: Exchange): Promise<Reply> {
+    const { cloud, dispatch } = this.#parts
+    if (this.#refusal !== undefined && cloud.online !== true) {
+      throw new Error('what was refused is not read from the cache')
+    }
+    const reply = await dispatch(exchange)
+    if (reply.kind === 'list') this.#isCurrent = reply.from === 'cloud'
+    return reply
+  }
+
   #setState(state: InformerState): void {
-    if (state.kind === 'failed') return
-    const before = this.#refused
-    this.#refused = state.kind === 'refused' ? this.#faultOf(state.code) : undefined
-    if (this.#refused !== before) this.#parts.onChange()
-    if (this.#refused === undefined || this.#refused === before) return
-    this.#parts.log.warn(this.#refused)
+    const { refusals, log } = this.#parts
+    const { resource } = this.#gvr
+    const before = this.#refusal
+    if (state.kind === 'refused') refusals.set(resource, state.code)
+    if (state.kind === 'synced' && this.#isCurrent) refusals.delete(resource)
+    const code = this.#refusal
+    if (code === before) return
+    this.#parts.onRefusals()
+    this.#parts.onChange()
+    if (code !== undefined) log.warn(this.#faultOf(code))
   }
 
   #faultOf(code: number): string {
     const { why, advice } = unreadable(code)
-    return `--offline-authorization=rbac cannot read ${qualifiedResource(this.#gvr)} (${code}): ${why}${advice} with --offline-authorization=rbac; offline, callers other than the node are answered 503`
+    return `--offline-authorization=rbac cannot read ${qualifiedResource(this.#gvr)} (${code}): ${why}${advice} with --offline-authorization=rbac; ${consequence}`
   }
 }
 
@@ -122,11 +163,32 @@ export class ClusterPolicies implements AsyncDisposable {
   readonly #roleBindings: PolicyCollection<Binding>
   readonly #clusterRoleBindings: PolicyCollection<Binding>
   readonly #isRelated: IsRelated
+  readonly #file: StateFile
   /** Made with the first question after a change: a change of many objects comes one by one. */
   #authorizer: Authorizer | undefined
 
   constructor(dependencies: PolicyDependencies) {
-    const parts = { ...dependencies, onChange: () => (this.#authorizer = undefined) }
+    const { rootDir, log } = dependencies
+    const path = join(rootDir, 'refused-policies.json')
+    const refusals: Refusals = new Map(storedEntries(path, isRefusal))
+    this.#file = new StateFile(path, () => JSON.stringify([...refusals]))
+    const parts: CollectionParts = {
+      ...dependencies,
+      refusals,
+      onChange: () => {
+        this.#authorizer = undefined
+      },
+      onRefusals: () => {
+        this.#file
+          .write()
+          .catch((err: unknown) =>
+            log.error(
+              { err },
+              'cannot write refused-policies.json: after a restart offline, policies that API servers no longer show may decide',
+            ),
+          )
+      },
+    }
     this.#isRelated = dependencies.isRelated
     this.#roles = new PolicyCollection('roles', rulesOf, parts)
     this.#clusterRoles = new PolicyCollection('clusterroles', rulesOf, parts)
@@ -181,5 +243,9 @@ export class ClusterPolicies implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#all.map((collection) => collection[Symbol.asyncDispose]()))
+    await this.#file[Symbol.asyncDispose]()
   }
 }
+
+const isRefusal = (entry: unknown): entry is [string, number] =>
+  Array.isArray(entry) && typeof entry[0] === 'string' && typeof entry[1] === 'number'
