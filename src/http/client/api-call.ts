@@ -31,6 +31,8 @@ export interface ApiCallOptions {
   readonly patienceMs?: number
   /** Whether any server is believed. For what is not secret, and is verified by other means. */
   readonly unverified?: true
+  /** Gives up the requests. */
+  readonly signal?: AbortSignal
 }
 
 const usualPatienceMs = 15_000
@@ -45,12 +47,13 @@ const mostOfUnverified = 1024 * 1024
 export const apiCall =
   (server: URL, credentials: Credentials, options: ApiCallOptions = {}): ApiCall =>
   async ({ method, path, body, contentType = 'application/json' }) => {
-    const { patienceMs = usualPatienceMs, unverified } = options
+    const { patienceMs = usualPatienceMs, unverified, signal } = options
     const { token } = credentials
     const isPlain = server.protocol === 'http:'
     const asking = (isPlain ? plainly : overTls)(new URL(path, server), {
       method,
       agent: false,
+      ...(signal && { signal }),
       headers: {
         accept: 'application/json',
         'user-agent': `nodehub/${ownVersion()}`,

@@ -1,11 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { follow } from '../../base/abort.ts'
-import { elapsed, jitter, now, sleep } from '../../base/clock.ts'
+import { elapsed } from '../../base/clock.ts'
 import { writeDurably } from '../../base/durable-file.ts'
 import { makeSyncedFolder } from '../../base/folder.ts'
 import { Secret } from '../../base/secret.ts'
-import type { IssuedCertificate } from '../../certificates/authority.ts'
 import { pemOfKey } from '../../certificates/keys.ts'
 import { StoredPair } from '../../certificates/stored-pair.ts'
 import {
@@ -23,6 +21,12 @@ import {
 import { obtainedFiles } from '../../config/root-dir.ts'
 import { messageOf } from '../../config/settings.ts'
 import { anyApiCall } from './api-call.ts'
+import {
+  CertificateRenewal,
+  RotationTime,
+  usualRenewalPace,
+  type RenewalPace,
+} from './certificate-renewal.ts'
 import { findCa } from './cluster-info.ts'
 import { nodeClient, RequestDenied, signedCertificate } from './signed-certificate.ts'
 
@@ -46,29 +50,12 @@ export interface NodeCertificateOptions {
 }
 
 /** Times, in milliseconds. */
-export interface NodeCertificatePace {
-  /** Between two attempts, at first and at most; each is jittered. */
-  readonly firstRetryMs: number
-  readonly longestRetryMs: number
-  /** How long one attempt waits for approval. */
-  readonly approvalMs: number
-  /** The longest time between two looks at the clock, which may be set. */
-  readonly lookMs: number
+export interface NodeCertificatePace extends RenewalPace {
   /** How long API servers have to refuse the certificate before another is requested. */
   readonly refusedMs: number
 }
 
-const usualPace: NodeCertificatePace = {
-  firstRetryMs: 2_000,
-  longestRetryMs: 60_000,
-  approvalMs: 60_000,
-  lookMs: 60_000,
-  refusedMs: 60_000,
-}
-
-/** The share of its life after which a certificate is rotated, as the kubelet does it. */
-const earliestShare = 0.7
-const latestShare = 0.9
+const usualPace: NodeCertificatePace = { ...usualRenewalPace, refusedMs: 60_000 }
 
 /** By whom a request is made: an identity that the API server may accept. */
 interface Requester {
@@ -92,34 +79,32 @@ export class NodeCertificate implements AsyncDisposable {
   readonly #options: NodeCertificateOptions
   readonly #pace: NodeCertificatePace
   readonly #stored: StoredPair
-  readonly #stopped = new AbortController()
-  readonly #running: Promise<void>
-  #pause = new AbortController()
-  #retryMs: number
-  #fault: string | undefined
+  readonly #rotation = new RotationTime()
+  readonly #renewal: CertificateRenewal
   #refusedSince: number | undefined
-  /** When the certificate is to be rotated, drawn once for each. */
-  #rotation: { readonly certificate: string; readonly at: number } | undefined
 
   constructor(options: NodeCertificateOptions) {
     this.#options = options
     this.#pace = options.pace ?? usualPace
-    this.#retryMs = this.#pace.firstRetryMs
     const { folder, name } = obtainedFiles(options.rootDir)
     makeSyncedFolder(folder, 0o700)
     this.#stored = new StoredPair(folder, name)
-    this.#running = this.#run()
+    this.#renewal = new CertificateRenewal({
+      dueMs: () => this.#dueMs(),
+      obtain: (signal) => this.#obtain(signal),
+      onFailure: options.onFailure,
+      pace: this.#pace,
+    })
   }
 
   /** Why there is no new certificate although one is due; `undefined`: none is, or none failed. */
   get fault(): string | undefined {
-    return this.#fault
+    return this.#renewal.fault
   }
 
   /** To be called when an attempt may succeed that failed before: it is made now. */
   wake(): void {
-    this.#retryMs = this.#pace.firstRetryMs
-    this.#pause.abort()
+    this.#renewal.wake()
   }
 
   /** Uses this token from now on, also after a restart, before the configured one. */
@@ -129,55 +114,14 @@ export class NodeCertificate implements AsyncDisposable {
     this.wake()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopped.abort()
-    this.#pause.abort()
-    await this.#running
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stopped
-    while (!signal.aborted) {
-      const pause = new AbortController()
-      this.#pause = pause
-      using _stopping = follow(signal, pause)
-      const dueMs = this.#dueMs()
-      if (dueMs > 0) {
-        await sleep(Math.min(dueMs, this.#pace.lookMs), pause.signal)
-        continue
-      }
-      try {
-        await this.#obtain()
-        this.#fault = undefined
-        this.#retryMs = this.#pace.firstRetryMs
-        // By a wrong clock the new one may be due at once.
-        await sleep(this.#pace.lookMs, pause.signal)
-      } catch (cause) {
-        if (signal.aborted) return
-        const retryMs = this.#failed(cause)
-        await sleep(jitter(retryMs / 2, retryMs), pause.signal)
-      }
-    }
-  }
-
-  /** Returns the time until the next attempt. */
-  #failed(cause: unknown): number {
-    const why = messageOf(cause)
-    if (why !== this.#fault) this.#options.onFailure(why)
-    this.#fault = why
-    const { longestRetryMs } = this.#pace
-    const retryMs = cause instanceof RequestDenied ? longestRetryMs : this.#retryMs
-    this.#retryMs = Math.min(2 * retryMs, longestRetryMs)
-    return retryMs
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#renewal[Symbol.asyncDispose]()
   }
 
   #dueMs(): number {
     const pair = this.#stored.read()
     if (pair === undefined || this.#ca() === undefined || this.#isRefused()) return 0
-    const { certificate } = pair
-    if (this.#rotation?.certificate !== certificate)
-      this.#rotation = { certificate, at: rotationOf(pair) }
-    return Math.max(0, this.#rotation.at - now())
+    return this.#rotation.untilDue(pair.certificate)
   }
 
   #isRefused(): boolean {
@@ -189,32 +133,32 @@ export class NodeCertificate implements AsyncDisposable {
     return elapsed() - this.#refusedSince >= this.#pace.refusedMs
   }
 
-  async #obtain(): Promise<void> {
+  async #obtain(signal: AbortSignal): Promise<void> {
     const failures: string[] = []
     for (const { name, credentials } of this.#requesters()) {
       try {
         const shown = await credentials()
         if (shown.ca !== undefined) await this.#storeCa(shown.ca)
-        return await this.#obtainAs(shown)
+        return await this.#obtainAs(shown, signal)
       } catch (cause) {
         // Another requester would be denied the same.
         if (cause instanceof RequestDenied) throw cause
         failures.push(`with ${name}: ${messageOf(cause)}`)
       }
-      if (this.#stopped.signal.aborted) return
+      if (signal.aborted) return
     }
     throw new NoCertificate(failures.join('; ') || nothingToBeginWith)
   }
 
-  async #obtainAs(credentials: Credentials): Promise<void> {
+  async #obtainAs(credentials: Credentials, signal: AbortSignal): Promise<void> {
     const { servers, nodeName, onStored, onObtained } = this.#options
     const key = await this.#stored.nextKey()
     try {
       const certificate = await signedCertificate(
-        anyApiCall(servers(), credentials),
+        anyApiCall(servers(), credentials, { signal }),
         key,
         nodeClient(nodeName),
-        { patienceMs: this.#pace.approvalMs, signal: this.#stopped.signal },
+        { patienceMs: this.#pace.approvalMs, signal },
       )
       await this.#stored.replace({ certificate, key: pemOfKey(key) })
       onObtained(certificate)
@@ -301,13 +245,6 @@ export class NodeCertificate implements AsyncDisposable {
 
 const nothingToBeginWith =
   'the hub has no bootstrap token: give --join-token or --bootstrap-file, or hand one over with POST /v1/token'
-
-/** When a certificate is to be rotated. */
-function rotationOf({ certificate }: IssuedCertificate): number {
-  const { validFromDate, validToDate } = new X509Certificate(certificate)
-  const [from, to] = [validFromDate.getTime(), validToDate.getTime()]
-  return from + (to - from) * jitter(earliestShare, latestShare)
-}
 
 /** The kubelet's certificate, if it is that of this node; `undefined` where it cannot be read. */
 function credentialsOfNode(files: CredentialFiles, nodeName: string): Credentials | undefined {
