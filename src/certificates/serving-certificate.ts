@@ -79,15 +79,19 @@ function isDue({ certificate }: IssuedCertificate, time: number): boolean {
   return age < 0 || age >= renewedAfterMs
 }
 
-function isOf(
+const isOf = (
   { certificate }: IssuedCertificate,
   { authority, names }: ServingCertificateOptions,
-): boolean {
+): boolean =>
+  new X509Certificate(certificate).verify(new X509Certificate(authority.certificate).publicKey) &&
+  isForNames(certificate, names)
+
+/** Whether a certificate, PEM, is for these addresses and DNS names, and no others. */
+export function isForNames(certificate: string, names: readonly string[]): boolean {
   const leaf = new X509Certificate(certificate)
   const isFor = (name: string): boolean =>
     (isAddress(name) ? leaf.checkIP(name) : leaf.checkHost(name)) !== undefined
   return (
-    leaf.verify(new X509Certificate(authority.certificate).publicKey) &&
     names.every(isFor) &&
     (leaf.subjectAltName ?? '').split(', ').filter(Boolean).length === names.length
   )

@@ -35,11 +35,25 @@ export function storeAuthority(folder: string, made: CertificateAuthority): void
   if (usableAuthority(folder) === undefined) write(folder, made)
 }
 
+/**
+ * Publishes the certificate of the authority that is stored in `folder`, and `others` (PEM) after
+ * it, to the clients of the hub. Throws as above.
+ */
+export function publishAuthorities(
+  folder: string,
+  { certificate }: CertificateAuthority,
+  others: string | undefined,
+): void {
+  const text = others === undefined ? certificate : `${certificate.trimEnd()}\n${others}`
+  const { file } = filesIn(folder)
+  if (readOwnFile(file)?.toString() !== text) writeDurablySync(file, text)
+}
+
 const filesIn = (folder: string) => ({ key: join(folder, 'ca.key'), file: join(folder, 'ca.crt') })
 
 function usableAuthority(folder: string): IssuedCertificate | undefined {
   makeSyncedFolder(folder, 0o700)
-  const certificate = readOwnFile(filesIn(folder).file)?.toString()
+  const [certificate] = readOwnFile(filesIn(folder).file)?.toString().match(firstCertificate) ?? []
   const key = readOwnFile(filesIn(folder).key, 'secret')?.toString()
   return certificate !== undefined && key !== undefined && belongTogether(certificate, key)
     ? { certificate, key }
@@ -50,6 +64,9 @@ function write(folder: string, { certificate, key }: CertificateAuthority): void
   writeDurablySync(filesIn(folder).key, key)
   writeDurablySync(filesIn(folder).file, certificate)
 }
+
+/** Those of others may follow. */
+const firstCertificate = /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/
 
 function belongTogether(certificate: string, key: string): boolean {
   try {

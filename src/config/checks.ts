@@ -28,6 +28,9 @@ export function contradictions(
   mistakes.push(
     ...together(values, 'upstream-client-cert', 'upstream-client-key'),
     ...together(values, 'serving-cert', 'serving-key'),
+    ...(values['hub-cert-signer'] !== undefined && values['serving-cert'] !== undefined
+      ? ['--hub-cert-signer and --serving-cert: give one of them']
+      : []),
     ...portsInTheWay(values),
     ...ownServers(values, addresses),
     // The filters of modules are known once they are loaded.
@@ -111,6 +114,8 @@ export function observations(values: Values, credentials: CredentialFiles): stri
       'no CA for clients of the TLS listener: without --client-ca only tokens are accepted',
     )
   }
+  if (values['hub-cert-organizations'].length > 0 && values['hub-cert-signer'] === undefined)
+    notes.push('--hub-cert-organizations has no effect without --hub-cert-signer')
   const loopback = ['127.', '::1'].some((start) => values['bind-proxy-address'].startsWith(start))
   if (!loopback && plainProxyOf(values) === 'served') {
     notes.push(

@@ -51,6 +51,10 @@ export interface StartConfig {
      */
     readonly clientCa: string | undefined
     readonly serving: { readonly certificate: string; readonly key: string } | undefined
+    /** From whom the hub requests its serving certificate; `undefined`: it does not. */
+    readonly signer: string | undefined
+    /** Organizations in that certificate besides `system:nodes`. */
+    readonly organizations: readonly string[]
   }
   /** `undefined`: the limit of the process's control group. */
   readonly memoryLimitBytes: number | undefined
@@ -158,6 +162,8 @@ export function startConfigOf(
         servingCert === undefined || servingKey === undefined
           ? undefined
           : { certificate: servingCert, key: servingKey },
+      signer: values['hub-cert-signer'],
+      organizations: values['hub-cert-organizations'],
     },
     memoryLimitBytes: bytesOf(values['memory-limit']),
     minRequestTimeoutMs: values['min-request-timeout'],

@@ -145,6 +145,19 @@ export const options = {
     group: 'Credentials',
     help: 'Its key.',
   }),
+  'hub-cert-signer': option({
+    type: is.orEmpty(is.signerName),
+    group: 'Credentials',
+    help: 'The signer from which the hub requests its serving certificate, such as kubernetes.io/kubelet-serving, so that pods trust it (docs/pods-reach-the-hub.md). Until it has one, and while it has no valid one, it shows one of its own authority. <root-dir>/pki/ca.crt has both authorities then.',
+    default: undefined,
+    defaultShown: 'none: its own authority',
+  }),
+  'hub-cert-organizations': option({
+    type: is.listOf(is.organization),
+    group: 'Credentials',
+    help: 'Organizations in that certificate besides system:nodes. The signer kubernetes.io/kubelet-serving takes none.',
+    default: [],
+  }),
   'bind-address': option({
     type: is.address,
     group: 'Listeners',

@@ -28,7 +28,6 @@ const duration = (help: string, remark: () => string): Option<number | undefined
 const list = (help: string, remark: () => string): Option<readonly string[]> =>
   option({ type: is.listOf(is.text('TEXT')), group, help, default: [], warningFor: remark })
 
-const noBootstrap = notImplemented('the hub asks for no certificates of its own')
 const gone = (what: string) => (): string => `has no effect here: ${what}`
 const noCoordinator = gone('there is no pool coordinator, as in yurthub since 1.7')
 const noElection = gone('hubs elect no leader, as in yurthub since 1.7')
@@ -39,7 +38,6 @@ const oneLog = gone('the log goes to standard error, in JSON, a line an event')
  * or manifest keeps working.
  */
 export const yurthubOptions = {
-  'hub-cert-organizations': list("Organizations of the hub's certificate.", noBootstrap),
   'kubelet-health-grace-period': option({
     type: is.duration,
     group,

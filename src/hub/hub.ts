@@ -38,6 +38,7 @@ import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
 import { inRootDir } from './wiring/root-dir.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
+import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
 import { storeOf } from './wiring/store.ts'
 import { logFailure } from './wiring/log-failure.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
@@ -168,6 +169,12 @@ export async function startHub(
     }),
   )
   unshared.use(onlineChanged.listen((online) => online && obtained.wake()))
+  const requested = requestedServingOf(config, { live, connections, serving, log })
+  if (requested) {
+    unshared.use(requested)
+    unshared.use(onlineChanged.listen((online) => online && requested.wake()))
+    unshared.use(credentialsReplaced.listen(() => requested.wake()))
+  }
   const committed = new Broadcast()
   const access = unshared.use(accessReviewsOf(config, { metrics, log }))
   const needed = neededBy(config.nodeName, access, log)
@@ -291,6 +298,7 @@ export async function startHub(
       ...inputs.verboseLines(),
       ...(policies?.verboseLines() ?? []),
       boot.verboseLine(),
+      ...(requested ? [servingLine(requested)] : []),
       ...(dummy ? [dummy.verboseLine()] : []),
       hubAddress.verboseLine(),
     ],

@@ -274,6 +274,16 @@ void t.test('a dummy interface stands where yurthub lets it stand', async (t) =>
   }
 })
 
+void t.test('a serving certificate is given, or requested', async (t) => {
+  t.match(right(['--hub-cert-signer=example.com/hubs']).config.tls, { signer: 'example.com/hubs' })
+  t.match(wrong(['--hub-cert-signer=example.com/hubs', '--serving-cert=c', '--serving-key=k']), [
+    '--hub-cert-signer and --serving-cert: give one of them',
+  ])
+  const { notes } = right(['--hub-cert-organizations=a'])
+  t.ok(notes.includes('--hub-cert-organizations has no effect without --hub-cert-signer'))
+  t.match(wrong(['--hub-cert-organizations=system:masters']), [/is a group of Kubernetes itself/])
+})
+
 void t.test('a setting may be called by its other name', async (t) => {
   const expected = { config: { pods: { dummy: { name: 'pods0' } } } }
   t.match(read(['--server-addr=https://a', '--hub-agent-dummy-if-name=pods0']), expected)

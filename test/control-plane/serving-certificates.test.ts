@@ -16,6 +16,8 @@ import {
   startControlPlane,
   type ControlPlane,
 } from '../kit/control-plane.ts'
+import { ApiClient } from '../kit/cluster/api-client.ts'
+import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
 
 t.setTimeout(300_000)
@@ -134,5 +136,17 @@ void t.test(
     await approver.settled()
     t.strictSame(listAt(await read(plane, 'csr-of-kubelet'), 'status', 'conditions'), [])
     t.strictSame(failures, [])
+
+    const hub = await startHubProcess(plane.workspace, {
+      servers: [plane.url],
+      kubeconfig: plane.kubeconfig(nodeSubject('edge-1')),
+      nodeName: 'edge-1',
+      flags: ['--hub-cert-signer=kubernetes.io/kubelet-serving'],
+    })
+    const inPod = new ApiClient(hub.secureUrl, {
+      ca: plane.pki.ca.certificate,
+      credentials: plane.credentials(nodeSubject('edge-1')),
+    })
+    await until('a hub that a pod trusts', async () => (await inPod.get('/livez')).status === 200)
   },
 )

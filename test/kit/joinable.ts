@@ -1,5 +1,6 @@
 import { createHmac, createPublicKey } from 'node:crypto'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { readSigningRequest } from '../../src/certificates/read-signing-request.ts'
 import { loadX509 } from '../../src/certificates/x509.ts'
 import { every } from '../../src/base/clock.ts'
 import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
@@ -136,16 +137,15 @@ export class JoinableCloud {
   async #signed(request: JsonObject): Promise<string> {
     const pem = Buffer.from(textAt(request, 'spec', 'request'), 'base64').toString()
     const { Pkcs10CertificateRequest } = await loadX509()
-    const { publicKey, subjectName } = new Pkcs10CertificateRequest(pem)
+    const { publicKey } = new Pkcs10CertificateRequest(pem)
     const key = createPublicKey({
       key: Buffer.from(publicKey.rawData),
       format: 'der',
       type: 'spki',
     })
     const certificate = await this.authority.certify(key, {
-      commonName: subjectName.getField('CN')[0] ?? '',
-      organizations: subjectName.getField('O'),
-      usage: 'client',
+      ...(await readSigningRequest(pem)),
+      usage: textAt(request, 'spec', 'signerName').endsWith('serving') ? 'server' : 'client',
       lifetimeMs: this.lifetimeMs,
     })
     return Buffer.from(certificate).toString('base64')

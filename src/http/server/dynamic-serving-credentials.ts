@@ -1,6 +1,7 @@
 import { Broadcast } from '../../base/broadcast.ts'
+import type { IssuedCertificate } from '../../certificates/authority.ts'
 import { ServingCertificate } from '../../certificates/serving-certificate.ts'
-import { storedAuthority } from '../../certificates/stored-authority.ts'
+import { publishAuthorities, storedAuthority } from '../../certificates/stored-authority.ts'
 import { StoredPair } from '../../certificates/stored-pair.ts'
 import {
   followCredentials,
@@ -21,6 +22,11 @@ export interface DynamicServingOptions {
   readonly clientCa: string | undefined
   /** PEM: the authorities for client certificates where no file is given. */
   readonly upstreamCa: string | undefined
+  /**
+   * Whether a certificate of the cluster is shown once there is one (`useSigned`): then clients
+   * are given its authorities together with the hub's own.
+   */
+  readonly awaitsSigned?: boolean
   readonly onAuthorityMade: () => void
   /** Called when given files have changed and are unusable: the last good ones stay in force. */
   readonly onUnusable: (cause: unknown) => void
@@ -39,8 +45,11 @@ export class DynamicServingCredentials implements Disposable {
   readonly #parts = new DisposableStack()
   readonly #follower: CredentialFollower
   #own: ServingCertificate | undefined
+  #signed: IssuedCertificate | undefined
+  #publish: () => void = () => undefined
   #files: Credentials
   #upstreamCa: string | undefined
+  readonly #onFailure: (cause: unknown) => void
   readonly #replaced = new Broadcast<[ServingCredentials]>()
 
   /** Rejects where given files are unusable, or the authority cannot be written. */
@@ -54,6 +63,7 @@ export class DynamicServingCredentials implements Disposable {
 
   private constructor(options: DynamicServingOptions) {
     this.#upstreamCa = options.upstreamCa
+    this.#onFailure = options.onFailure
     const { given, clientCa } = options
     const where: CredentialFiles = {
       kind: 'files',
@@ -76,10 +86,13 @@ export class DynamicServingCredentials implements Disposable {
   }
 
   async #useOwn(options: DynamicServingOptions): Promise<void> {
-    const { folder, names, onAuthorityMade, onFailure } = options
+    const { folder, names, awaitsSigned, onAuthorityMade, onFailure } = options
+    const authority = await storedAuthority(folder, onAuthorityMade)
+    if (awaitsSigned) this.#publish = () => publishAuthorities(folder, authority, this.#upstreamCa)
+    this.#publish()
     this.#own = this.#parts.use(
       await ServingCertificate.open({
-        authority: await storedAuthority(folder, onAuthorityMade),
+        authority,
         names,
         stored: new StoredPair(folder, 'nodehub-server'),
         onRenewed: () => this.#announce(),
@@ -90,10 +103,11 @@ export class DynamicServingCredentials implements Disposable {
 
   get current(): ServingCredentials {
     const { certificate, ca = this.#upstreamCa } = this.#files
-    const pair = this.#own?.pair ?? {
-      certificate: certificate?.chain ?? '',
-      key: certificate?.key.reveal() ?? '',
-    }
+    const pair = this.#signed ??
+      this.#own?.pair ?? {
+        certificate: certificate?.chain ?? '',
+        key: certificate?.key.reveal() ?? '',
+      }
     return { ...pair, ...(ca !== undefined && { clientCa: ca }) }
   }
 
@@ -109,6 +123,17 @@ export class DynamicServingCredentials implements Disposable {
   replaceUpstreamCa(ca: string | undefined): void {
     if (ca === this.#upstreamCa) return
     this.#upstreamCa = ca
+    try {
+      this.#publish()
+    } catch (cause) {
+      this.#onFailure(cause)
+    }
+    this.#announce()
+  }
+
+  /** Shows this pair of the cluster instead of the hub's own; `undefined`: the own one again. */
+  useSigned(pair: IssuedCertificate | undefined): void {
+    this.#signed = pair
     this.#announce()
   }
 

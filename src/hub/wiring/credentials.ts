@@ -27,6 +27,7 @@ export const servingOf = (config: StartConfig, upstreamCa: string | undefined, l
     folder: join(config.rootDir, 'pki'),
     names: servingNames(config),
     given: config.tls.serving,
+    awaitsSigned: config.tls.signer !== undefined,
     clientCa: config.tls.clientCa,
     upstreamCa,
     onAuthorityMade: () =>

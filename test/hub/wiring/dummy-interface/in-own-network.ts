@@ -16,6 +16,7 @@ import {
   withPath,
   withProgram,
 } from '../../../kit/own-network.ts'
+import { startJoinable } from '../../../kit/joinable.ts'
 import { reachable } from '../../../kit/reachable.ts'
 import { until } from '../../../kit/until.ts'
 
@@ -234,6 +235,24 @@ void t.test('with a certificate that pods do not trust they are not led there', 
   await hub.logged('not one that pods trust')
   const [line] = String((await hub.ops.get('/readyz?verbose')).body).match(/.*hub-address.*/) ?? []
   t.match(line, /pods are not led to the hub: the certificate at 169\.254\.2\.1:\d+ is not one/)
+})
+
+void t.test('with one that the cluster has signed they are, and trust it', async (t) => {
+  const joinable = await startJoinable(t)
+  const { cloud, authority } = joinable
+  cloud.sandbox.create(pods, pod('a'))
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--enable-dummy-if', '--hub-cert-signer=kubernetes.io/kubelet-serving'],
+  })
+  await hub.logged('pods are led to the hub')
+  const inPod = await startPod(t)
+  const asked = {
+    url: `https://${address}:${hub.hub.proxySecurePort}/api/v1/namespaces/default/pods/a`,
+    ca: authority.certificate,
+    headers: { Authorization: `Bearer ${cloud.sandbox.token('operator')}` },
+  }
+  t.match(await inPod.get(asked), { status: 200 })
 })
 
 void t.test('a hub that cannot have it serves without', async (t) => {

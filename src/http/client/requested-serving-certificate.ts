@@ -1,0 +1,124 @@
+import { X509Certificate } from 'node:crypto'
+import { isIP } from 'node:net'
+import { now } from '../../base/clock.ts'
+import { canonical } from '../../base/listening-sockets.ts'
+import type { IssuedCertificate } from '../../certificates/authority.ts'
+import { pemOfKey } from '../../certificates/keys.ts'
+import { isForNames } from '../../certificates/serving-certificate.ts'
+import type { StoredPair } from '../../certificates/stored-pair.ts'
+import { outsideValidity } from '../../certificates/validity.ts'
+import type { ApiCall } from './api-call.ts'
+import {
+  CertificateRenewal,
+  RotationTime,
+  usualRenewalPace,
+  type RenewalPace,
+} from './certificate-renewal.ts'
+import { RequestDenied, signedCertificate, type CertificateSpec } from './signed-certificate.ts'
+
+export interface RequestedServingOptions {
+  readonly nodeName: string
+  readonly signer: string
+  /** Besides `system:nodes`. */
+  readonly organizations: readonly string[]
+  /** DNS names and addresses. */
+  readonly names: readonly string[]
+  readonly stored: StoredPair
+  /** Makes requests as the node, which `signal` gives up; read for each attempt. */
+  readonly call: (signal: AbortSignal) => ApiCall
+  /** Called with the pair that is to be shown from now on; `undefined`: there is none valid now. */
+  readonly onChange: (pair: IssuedCertificate | undefined) => void
+  /** Called with each new certificate, PEM, when it is stored. */
+  readonly onObtained: (certificate: string) => void
+  /** Called with each reason why there is no new certificate yet, once while it stays the same. */
+  readonly onFailure: (why: string) => void
+  readonly pace?: RenewalPace
+}
+
+/**
+ * The serving certificate that the hub requests from the cluster, with the node's identity: stored,
+ * so that a node which boots without a link has it, and rotated in time. The last one that is valid
+ * by this node's clock is shown until the next one is on the disk.
+ */
+export class RequestedServingCertificate implements AsyncDisposable {
+  readonly #options: RequestedServingOptions
+  readonly #spec: CertificateSpec
+  readonly #rotation = new RotationTime()
+  readonly #renewal: CertificateRenewal
+  #shown: string | undefined
+
+  constructor(options: RequestedServingOptions) {
+    const { nodeName, organizations, signer, names, pace = usualRenewalPace } = options
+    this.#options = options
+    this.#spec = {
+      signerName: signer,
+      usages: ['digital signature', 'server auth'],
+      commonName: `system:node:${nodeName}`,
+      organizations: [...new Set(['system:nodes', ...organizations])],
+      dnsNames: names.filter((name) => isIP(name) === 0),
+      ipAddresses: names.filter((name) => isIP(name) > 0).map(canonical),
+    }
+    this.#renewal = new CertificateRenewal({
+      dueMs: () => this.#dueMs(),
+      obtain: (signal) => this.#obtain(signal, pace.approvalMs),
+      onFailure: options.onFailure,
+      pace,
+    })
+  }
+
+  /** The certificate that is shown, PEM; `undefined`: none. */
+  get certificate(): string | undefined {
+    return this.#shown
+  }
+
+  /** Why there is no new certificate although one is due; `undefined`: none is, or none failed. */
+  get fault(): string | undefined {
+    return this.#renewal.fault
+  }
+
+  /** To be called when an attempt may succeed that failed before: it is made now. */
+  wake(): void {
+    this.#renewal.wake()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#renewal[Symbol.asyncDispose]()
+  }
+
+  #dueMs(): number {
+    const pair = this.#options.stored.read()
+    this.#show(pair)
+    if (pair === undefined || !isForNames(pair.certificate, this.#options.names)) return 0
+    return this.#rotation.untilDue(pair.certificate)
+  }
+
+  async #obtain(signal: AbortSignal, patienceMs: number): Promise<void> {
+    const { stored, call, names, onObtained } = this.#options
+    const key = await stored.nextKey()
+    try {
+      const certificate = await signedCertificate(call(signal), key, this.#spec, {
+        patienceMs,
+        signal,
+      })
+      if (!isForNames(certificate, names))
+        throw new RequestDenied('what was signed is for other names than were asked for')
+      const pair = { certificate, key: pemOfKey(key) }
+      await stored.replace(pair)
+      this.#show(pair)
+      onObtained(certificate)
+    } catch (cause) {
+      if (cause instanceof RequestDenied) await stored.forgetKey()
+      throw cause
+    }
+  }
+
+  #show(pair: IssuedCertificate | undefined): void {
+    const isValid =
+      pair !== undefined &&
+      outsideValidity(new X509Certificate(pair.certificate), now()) === undefined
+    const shown = isValid ? pair : undefined
+    if (shown?.certificate === this.#shown) return
+    this.#shown = shown?.certificate
+    this.#options.onChange(shown)
+  }
+}

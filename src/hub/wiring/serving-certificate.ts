@@ -1,0 +1,55 @@
+import { hash, X509Certificate } from 'node:crypto'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { StoredPair } from '../../certificates/stored-pair.ts'
+import { timeText } from '../../certificates/validity.ts'
+import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import { kubernetesNames } from '../../config/kubernetes-names.ts'
+import { anyApiCall } from '../../http/client/api-call.ts'
+import type { Connections } from '../../http/client/connections.ts'
+import { RequestedServingCertificate } from '../../http/client/requested-serving-certificate.ts'
+import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
+import { servingNames } from './names.ts'
+
+interface Dependencies {
+  readonly live: () => LiveConfig
+  readonly connections: Connections
+  readonly serving: DynamicServingCredentials
+  readonly log: Logger
+}
+
+/** The serving certificate that is requested from the cluster; `undefined`: none is. */
+export function requestedServingOf(
+  config: StartConfig,
+  { live, connections, serving, log }: Dependencies,
+): RequestedServingCertificate | undefined {
+  const { signer, organizations } = config.tls
+  if (signer === undefined) return undefined
+  // That of another signer is none of this one.
+  const digest = hash('sha256', JSON.stringify([signer, organizations])).slice(0, 8)
+  return new RequestedServingCertificate({
+    nodeName: config.nodeName,
+    signer,
+    organizations,
+    names: [...new Set([...servingNames(config), ...kubernetesNames])],
+    stored: new StoredPair(join(config.rootDir, 'pki'), `nodehub-signed-${digest}`),
+    call: (signal) => anyApiCall(live().serverAddresses, connections.credentials, { signal }),
+    onChange: (pair) => serving.useSigned(pair),
+    onObtained: (certificate) =>
+      log.info(`the hub has obtained a serving certificate, valid until ${endOf(certificate)}`),
+    onFailure: (why) =>
+      log.warn(`the hub obtains no serving certificate from ${signer}, and goes on trying: ${why}`),
+  })
+}
+
+/** For `/readyz?verbose`: it does not affect readiness. */
+export function servingLine(requested: RequestedServingCertificate): string {
+  const { certificate, fault } = requested
+  const why = fault === undefined ? '' : `, no new one is obtained: ${fault}`
+  return certificate === undefined
+    ? `[ ]serving-certificate of the hub's own authority${why}`
+    : `[+]serving-certificate of the cluster until ${endOf(certificate)}${why}`
+}
+
+const endOf = (certificate: string): string =>
+  timeText(new X509Certificate(certificate).validToDate.getTime())

@@ -1,0 +1,225 @@
+import { X509Certificate } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { IssuedCertificate } from '../../../src/certificates/authority.ts'
+import { StoredPair } from '../../../src/certificates/stored-pair.ts'
+import { makeSyncedFolder } from '../../../src/base/folder.ts'
+import { Secret } from '../../../src/base/secret.ts'
+import { anyApiCall } from '../../../src/http/client/api-call.ts'
+import {
+  RequestedServingCertificate,
+  type RequestedServingOptions,
+} from '../../../src/http/client/requested-serving-certificate.ts'
+import { listAt, textAt } from '../../../src/api/kube/json-at.ts'
+import { nodeName } from '../../kit/cloud.ts'
+import { Condition } from '../../kit/condition.ts'
+import { startJoinable, type JoinableCloud } from '../../kit/joinable.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
+
+const pace = { firstRetryMs: 20, longestRetryMs: 40, approvalMs: 2_000, lookMs: 20 }
+const names = ['169.254.2.1', 'fd00::2:1', 'kubernetes', 'kubernetes.default.svc']
+
+/** A hub's requested certificate, and what it tells. */
+class Requesting {
+  readonly folder: string
+  readonly shown: (string | undefined)[] = []
+  readonly obtained: string[] = []
+  readonly failures: string[] = []
+  readonly #told = new Condition()
+  readonly #joinable: JoinableCloud
+  #current: RequestedServingCertificate | undefined
+
+  constructor(t: Test, joinable: JoinableCloud) {
+    this.folder = join(rootFolder(t), 'pki')
+    makeSyncedFolder(this.folder, 0o700)
+    this.#joinable = joinable
+    t.teardown(() => this.stop())
+  }
+
+  get stored(): StoredPair {
+    return new StoredPair(this.folder, 'nodehub-signed')
+  }
+
+  get current(): RequestedServingCertificate {
+    if (!this.#current) throw new Error('it has not been started')
+    return this.#current
+  }
+
+  async start(changes: Partial<RequestedServingOptions> = {}): Promise<this> {
+    const { authority, cloud } = this.#joinable
+    const { certificate, key } = await cloud.sandbox.clientCertificate(`system:node:${nodeName}`, [
+      'system:nodes',
+    ])
+    const shown = { chain: certificate, key: new Secret(key) }
+    const credentials = { ca: authority.certificate, certificate: shown, files: [] }
+    this.#current = new RequestedServingCertificate({
+      nodeName,
+      signer: 'kubernetes.io/kubelet-serving',
+      organizations: [],
+      names,
+      stored: this.stored,
+      call: (signal) => anyApiCall([new URL(cloud.url)], credentials, { signal }),
+      onChange: (pair) => this.#tell(this.shown, pair?.certificate),
+      onObtained: (pem) => this.#tell(this.obtained, pem),
+      onFailure: (why) => this.#tell(this.failures, why),
+      pace,
+      ...changes,
+    })
+    return this
+  }
+
+  #tell<Item>(to: Item[], item: Item): void {
+    to.push(item)
+    this.#told.changed()
+  }
+
+  async stop(): Promise<void> {
+    await this.#current?.[Symbol.asyncDispose]()
+  }
+
+  obtains(count = 1): Promise<void> {
+    return this.#told.until(() => this.obtained.length >= count)
+  }
+
+  fails(why: RegExp): Promise<void> {
+    return this.#told.until(() => this.failures.some((each) => why.test(each)))
+  }
+
+  shows(holds: () => boolean): Promise<void> {
+    return this.#told.until(holds)
+  }
+
+  /** Puts a pair where an earlier process has left it. */
+  async leave(lifetimeMs: number, names = ['kubernetes']): Promise<IssuedCertificate> {
+    const pair = await this.#joinable.authority.issue({
+      commonName: `system:node:${nodeName}`,
+      usage: 'server',
+      dnsNames: names,
+      lifetimeMs,
+    })
+    await this.stored.replace(pair)
+    return pair
+  }
+}
+
+void t.test('a certificate is requested for the hub’s names, and stored', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = await new Requesting(t, joinable).start()
+  await hub.obtains()
+  const [pem = ''] = hub.obtained
+  t.strictSame(hub.shown, [pem])
+  t.equal(hub.current.certificate, pem)
+  t.equal(hub.stored.read()?.certificate, pem)
+  const leaf = new X509Certificate(pem)
+  t.ok(leaf.verify(new X509Certificate(joinable.authority.certificate).publicKey))
+  for (const name of names) t.match(leaf.subjectAltName, name.replace('fd00::2:1', 'FD00:0'))
+  const [request] = joinable.requests
+  t.match(textAt(request, 'metadata', 'name'), /^nodehub-/)
+  t.equal(textAt(request, 'spec', 'signerName'), 'kubernetes.io/kubelet-serving')
+  t.strictSame(listAt(request, 'spec', 'usages'), ['digital signature', 'server auth'])
+  t.strictSame(joinable.requesters, [`system:node:${nodeName}`])
+})
+
+void t.test('a node that boots without a link shows what it has', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = await new Requesting(t, joinable).start()
+  await hub.obtains()
+  await hub.stop()
+  await joinable.cloud.unplug()
+  const shown: (IssuedCertificate | undefined)[] = []
+  await hub.start({ onChange: (pair) => shown.push(pair) })
+  t.match(shown, [{ certificate: hub.obtained[0] }], 'at once')
+  t.equal(hub.current.fault, undefined)
+})
+
+void t.test('it is rotated, and the last good one is shown meanwhile', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = new Requesting(t, joinable)
+  // Backdated by five minutes, it is over nine tenths of its life.
+  const before = await hub.leave(10_000, names.slice(2))
+  joinable.verdict = 'wait'
+  await hub.start({ pace: { ...pace, approvalMs: 0 } })
+  await hub.fails(/is not approved yet/)
+  t.strictSame(hub.shown, [before.certificate])
+  joinable.verdict = 'sign'
+  await hub.obtains()
+  t.strictSame(hub.shown, [before.certificate, hub.obtained[0]])
+  t.equal(hub.current.fault, undefined)
+})
+
+void t.test('one that has expired is not shown, and replaced', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = new Requesting(t, joinable)
+  await hub.leave(-1_000, names)
+  joinable.verdict = 'wait'
+  await hub.start({ pace: { ...pace, approvalMs: 0 } })
+  await hub.fails(/is not approved yet/)
+  t.strictSame(hub.shown, [])
+  joinable.verdict = 'sign'
+  await hub.obtains()
+  t.strictSame(hub.shown, hub.obtained)
+})
+
+void t.test('one that expires while there is no other is taken back', async (t) => {
+  const joinable = await startJoinable(t)
+  joinable.verdict = 'wait'
+  const hub = new Requesting(t, joinable)
+  const before = await hub.leave(1_500, names)
+  await hub.start({ pace: { ...pace, approvalMs: 0 } })
+  await hub.shows(() => hub.shown.length === 2)
+  t.strictSame(hub.shown, [before.certificate, undefined])
+})
+
+void t.test('one for other names is shown until there is one for these', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = new Requesting(t, joinable)
+  const before = await hub.leave(3_600_000_000, ['kubernetes'])
+  await hub.start()
+  await hub.obtains()
+  t.strictSame(hub.shown, [before.certificate, hub.obtained[0]])
+})
+
+void t.test('after a denial it is tried again with another key', async (t) => {
+  const joinable = await startJoinable(t)
+  joinable.verdict = 'deny'
+  const hub = await new Requesting(t, joinable).start()
+  await hub.fails(/was denied: ByTest: as it was to be/)
+  t.match(hub.current.fault, /was denied/)
+  joinable.verdict = 'sign'
+  await hub.obtains()
+  const keys = joinable.requests.map((each) => textAt(each, 'spec', 'request'))
+  t.ok(new Set(keys).size > 1)
+  t.strictSame(
+    readdirSync(hub.folder).filter((name) => name.endsWith('.tmp')),
+    [],
+  )
+})
+
+void t.test('a certificate for less than was asked for is refused', async (t) => {
+  const joinable = await startJoinable(t)
+  const { authority } = joinable
+  const certify = authority.certify.bind(authority)
+  authority.certify = (key, request) => certify(key, { ...request, dnsNames: ['kubernetes'] })
+  const hub = await new Requesting(t, joinable).start()
+  await hub.fails(/is for other names than were asked for/)
+  t.equal(hub.stored.read(), undefined, 'nothing is stored')
+  t.strictSame(hub.shown, [])
+})
+
+void t.test('it stops at once, also while an API server says nothing', async (t) => {
+  const joinable = await startJoinable(t)
+  const asked = Promise.withResolvers<void>()
+  using _ = joinable.cloud.sandbox.faults.freeze(({ path }) => {
+    if (path.endsWith('signingrequests')) asked.resolve()
+    return path.endsWith('signingrequests')
+  })
+  const servers = [new URL(joinable.cloud.url)]
+  const credentials = { ca: joinable.authority.certificate, files: [] }
+  const hub = await new Requesting(t, joinable).start({
+    call: (signal) => anyApiCall(servers, credentials, { signal, patienceMs: 3_600_000 }),
+  })
+  await asked.promise
+  await hub.stop()
+  t.strictSame(hub.failures, [])
+})

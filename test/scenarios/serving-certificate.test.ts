@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { connect, type TLSSocket } from 'node:tls'
+import { once } from 'node:events'
+import t from 'tap'
+import { Client } from '../kit/client.ts'
+import { pod, pods } from '../kit/cloud.ts'
+import { startTestHub } from '../kit/hub.ts'
+import { startJoinable } from '../kit/joinable.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const signer = '--hub-cert-signer=kubernetes.io/kubelet-serving'
+const path = '/api/v1/namespaces/default/pods/a'
+
+/** A connection of a client that trusts `ca` alone. */
+async function trusting(t: Teardown, port: number, ca: string): Promise<TLSSocket> {
+  const socket = connect({ port, host: '127.0.0.1', ca })
+  t.teardown(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+void t.test('a hub gets a certificate that pods trust, and keeps it', async (t) => {
+  const joinable = await startJoinable(t)
+  const { cloud, authority } = joinable
+  cloud.sandbox.create(pods, pod('a'))
+  joinable.verdict = 'wait'
+  const hub = await startTestHub(t, { upstreams: [cloud], flags: [signer] })
+  const ca = authority.certificate
+  const token = cloud.sandbox.token('operator')
+  const inPod = () =>
+    new Client({ url: hub.secureUrl, component: 'kubelet', token, tls: { ca } }).get(path)
+  const own = hub.ca
+  await trusting(t, hub.hub.proxySecurePort, own)
+  await t.rejects(trusting(t, hub.hub.proxySecurePort, ca), 'before, it is of the hub itself')
+  const early = await trusting(t, hub.hub.proxySecurePort, own)
+  joinable.verdict = 'sign'
+  await hub.logged('the hub has obtained a serving certificate')
+  t.equal((await inPod()).status, 200)
+  t.notOk(early.closed, 'connections under way go on')
+  const [authorities, first] = [hub.ca, own.split('-----END')[0] ?? '']
+  t.ok(authorities.startsWith(first), 'clients are given the hub’s authority')
+  t.ok(authorities.endsWith(ca), 'and the cluster’s')
+  t.equal(readFileSync(join(hub.config.rootDir, 'pki', 'ca.crt'), 'utf8'), authorities)
+  await cloud.unplug()
+  await hub.restart()
+  t.equal((await inPod()).status, 200, 'after a reboot offline, too')
+  const { body } = await hub.ops.get('/readyz?verbose')
+  t.match(String(body), /\[\+\]serving-certificate of the cluster until 20/)
+})
+
+void t.test('without the flag it is the hub’s own again', async (t) => {
+  const joinable = await startJoinable(t)
+  const { cloud, authority } = joinable
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  await trusting(t, hub.hub.proxySecurePort, hub.ca)
+  await t.rejects(trusting(t, hub.hub.proxySecurePort, authority.certificate))
+  t.notMatch(hub.ca, authority.certificate)
+})
+
+void t.test('what keeps it from a certificate is said', async (t) => {
+  const joinable = await startJoinable(t)
+  joinable.verdict = 'deny'
+  const { cloud } = joinable
+  const hub = await startTestHub(t, { upstreams: [cloud], flags: [signer] })
+  await hub.logged('the hub obtains no serving certificate')
+  const { status, body } = await hub.ops.get('/readyz?verbose')
+  t.equal(status, 200)
+  t.match(
+    String(body),
+    /\[ \]serving-certificate of the hub's own authority, .* was denied: ByTest/,
+  )
+})
