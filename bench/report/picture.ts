@@ -26,8 +26,9 @@ interface Axis {
 
 function logAxis(values: readonly number[], start: number, end: number): Axis {
   const known = values.filter((value) => value > 0 && Number.isFinite(value))
-  const low = Math.floor(Math.log10(Math.min(...known, 1)))
-  const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...known, 1))))
+  const [least = 1, most = least] = [Math.min(...known), Math.max(...known)].filter(Number.isFinite)
+  const low = Math.floor(Math.log10(least))
+  const high = Math.max(low + 1, Math.ceil(Math.log10(most)))
   const clamp = (value: number): number => Math.min(high, Math.max(low, value))
   return {
     from: low,
@@ -55,8 +56,8 @@ const n = (value: number): string => String(Math.round(value * 10) / 10)
 const dot = (x: number, y: number, peer: PeerName, words: string): string =>
   `<circle cx="${n(x)}" cy="${n(y)}" r="${peer === 'hub' ? 5 : 4}" class="${peer}"><title>${escaped(words)}</title></circle>`
 
-const width = 960
-const left = 330
+const width = 1060
+const left = 420
 const lineHeight = 20
 
 /**
@@ -123,7 +124,8 @@ function aimsPanel(figures: readonly FigureRow[], peers: readonly PeerName[], to
   const values = lines.flatMap(({ aim, found }) =>
     found.map(({ spread }) => spread.median / aim.most),
   )
-  const axis = logAxis(values, left, width - 24)
+  // The aim itself is always to be seen.
+  const axis = logAxis([...values, 1], left, width - 24)
   const rows = lines.flatMap(({ figure: { row, metric }, aim, found }, index) => {
     const y = top + (index + 0.5) * lineHeight
     const name = `${row.name}, ${metric.title}: ${aimText(aim)}`
@@ -181,7 +183,7 @@ function heldOf({ of }: FigureRow, peer: PeerName, aim: Aim): Spread | undefined
   return aimedFigure(of(peer), aim)
 }
 
-const panelWidth = 300
+const panelWidth = 330
 const panelHeight = 190
 
 /** What grows, each curve in a square of its own: points, and the line through their upper half. */

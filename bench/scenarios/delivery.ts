@@ -2,7 +2,7 @@ import type { JobOf } from '../load/jobs.ts'
 import { costOf, each } from '../measure/cost.ts'
 import { sumOf, type Metric, type Sample } from '../measure/row.ts'
 import type { RunningPeer } from '../peers/peer.ts'
-import { type Setting, warmSeconds } from './scenario.ts'
+import type { Setting } from './scenario.ts'
 
 /** How many events a second rows of watches have. */
 export const perSecond = 100
@@ -47,7 +47,7 @@ export class Delivery {
   ): Promise<Sample> {
     const { load, seconds } = setting
     await load.run('watch', watch)
-    await this.#write(setting, Math.ceil(this.#warmUpEvents * warmSeconds(setting)))
+    await this.#write(setting, Math.ceil(this.#warmUpEvents * Math.min(1, setting.seconds)))
     const from = this.#next
     const { result, cost } = await costOf(processId, async () => {
       const written = await this.#write(setting, Math.ceil(seconds * perSecond))

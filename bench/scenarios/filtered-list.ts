@@ -19,7 +19,6 @@ const metrics: readonly Metric[] = [
 
 /** Which program a filter of the hub's own acts for. */
 const filteredComponent: Readonly<Record<FilteredKind, string>> = {
-  services: 'kube-proxy',
   endpointslices: 'kube-proxy',
   pods: 'kubelet',
 }
@@ -131,7 +130,7 @@ async function itemsAt(
 }
 
 export const filteredListRows = (counts: readonly number[]): readonly Scenario[] =>
-  (['services', 'endpointslices', 'pods'] as const).flatMap((kind) =>
+  (['endpointslices', 'pods'] as const).flatMap((kind) =>
     counts.flatMap((count) =>
       (['json', 'protobuf'] as const).map((encoding) => filteredLists(kind, count, encoding)),
     ),

@@ -27,7 +27,7 @@ export interface Setting {
 }
 
 /** How long a peer is warmed up: no longer than it is measured. */
-export const warmSeconds = ({ seconds }: Pick<Setting, 'seconds'>): number => Math.min(1, seconds)
+export const warmSeconds = ({ seconds }: Pick<Setting, 'seconds'>): number => Math.min(0.5, seconds)
 
 /** One row of the benchmark. */
 export interface Scenario {

@@ -5,7 +5,7 @@ import { seedMany, servicesOf } from '../upstream/services.ts'
 import { podsOfNode } from '../upstream/seed.ts'
 import { json, protobufWatch, recorded } from './callers.ts'
 import { listMetrics, listSample } from './list-figures.ts'
-import type { Scenario } from './scenario.ts'
+import { type Scenario, warmSeconds } from './scenario.ts'
 
 interface Collection {
   readonly path: string
@@ -30,14 +30,15 @@ function watchLists(
     needs: 'offline',
     metrics: listMetrics('head ms'),
     takes: isOffline,
-    async prime({ target }, { load, admin, pods }) {
+    async prime({ target }, setting) {
+      const { load, admin, pods } = setting
       await seed?.(admin)
       const { failures } = await load.run('watchList', {
         target,
         path,
         headers,
         ...wanted(pods),
-        seconds: 1,
+        seconds: warmSeconds(setting),
       })
       const [failure] = Object.keys(failures)
       if (failure !== undefined) throw new Error(failure)

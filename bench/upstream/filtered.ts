@@ -5,7 +5,7 @@ import { createAll, pod } from './seed.ts'
 export const filteringNode = 'filtering-1'
 
 /** What filters are measured on. */
-export type FilteredKind = 'services' | 'endpointslices' | 'pods'
+export type FilteredKind = 'endpointslices' | 'pods'
 
 /** Few, for what has to be compiled first. */
 export const warmCount = 100
@@ -13,7 +13,6 @@ export const warmCount = 100
 const namespaceOf = (kind: FilteredKind, count: number): string => `filtered-${kind}-${count}`
 
 const groupOf: Readonly<Record<FilteredKind, string>> = {
-  services: '/api/v1',
   endpointslices: '/apis/discovery.k8s.io/v1',
   pods: '/api/v1',
 }
@@ -66,31 +65,12 @@ export async function seedFiltered(
 function besides(kind: FilteredKind, namespace: string): readonly (readonly [string, object])[] {
   const core = `/api/v1/namespaces/${namespace}`
   if (kind === 'pods') return [[`${core}/serviceaccounts`, { metadata: { name: 'default' } }]]
-  if (kind === 'services') return []
   const annotations = { 'openyurt.io/topologyKeys': 'kubernetes.io/hostname' }
   const spec = { clusterIP: 'None', ports: [{ port: 80 }] }
   return [[`${core}/services`, { metadata: { name: 'near', annotations }, spec }]]
 }
 
 const objects: Readonly<Record<FilteredKind, (at: number) => object>> = {
-  // One in ten says that it is the cloud's alone; where it is a load balancer, too, it is withheld.
-  services: (at) => ({
-    metadata: {
-      name: `filtered-${at}`,
-      labels: { app: `app-${at % 20}` },
-      annotations: {
-        note: 'y'.repeat(200),
-        ...(at % 10 === 0 && { 'svc.openyurt.io/discard': 'true' }),
-      },
-    },
-    spec: {
-      ...(at % 100 === 0
-        ? { type: 'LoadBalancer', allocateLoadBalancerNodePorts: false }
-        : { clusterIP: 'None' }),
-      selector: { app: `app-${at % 20}` },
-      ports: [80, 443, 8080].map((port) => ({ name: `p${port}`, port })),
-    },
-  }),
   // Of every other one only what is on this node is to be shown: two of ten.
   endpointslices: (at) => ({
     metadata: {
