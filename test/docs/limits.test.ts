@@ -16,6 +16,7 @@ import { maxNesting, maxObjectBytes } from '../../src/api/codec/malformed-body.t
 import { maxDecodedBytes } from '../../src/api/codec/decode-limit.ts'
 import { options } from '../../src/config/options.ts'
 import { bufferedBytes } from '../../src/http/exchange/chunks.ts'
+import { mostOfUnverified } from '../../src/http/client/api-call.ts'
 import { unpackedBytes } from '../../src/http/exchange/unpacked.ts'
 import { deepestComprehension } from '../../src/hub/filter/cel/compile.ts'
 import * as evaluation from '../../src/hub/filter/cel/evaluation.ts'
@@ -197,6 +198,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     Connections: [counted(ops.mostConnections)],
     'Requests ahead of their answers': [counted(ops.mostPipelined)],
     'An answer that its client does not take': [time(ops.stalledMs)],
+    'A new bootstrap token, of root': [bytes(ops.largestToken)],
     'Making metrics': [time(ops.leastExpositionMs), part(maxComputingShare)],
     'Making the report of `/inspect/…`': [
       time(ops.leastInspectionMs),
@@ -211,6 +213,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'What surrounds the objects of a list': [bytes(maxObjectBytes)],
     'What is read ahead of a slow client': [bytes(bufferedBytes), bytes(unattachedBytes)],
     'What is inflated ahead of who takes it': [bytes(unpackedBytes)],
+    'The answer of a server that is not verified yet, at bootstrap': [bytes(mostOfUnverified)],
   },
   "## The cluster's side": {
     'A review, with the object before and now': [bytes(reviews.largestBody), `${maxDepth} levels`],

@@ -1,6 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { obtainedFiles } from '../../src/config/root-dir.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
 import { rootFolder, startTestHub, type TestHub } from '../kit/hub.ts'
 import { HubProcess } from '../kit/hub-process.ts'
@@ -89,6 +90,31 @@ void t.test('what has expired while the link was down is replaced when it is bac
   await hub.logs(() => joinable.requesters.length > before)
   await hub.logs(() => readFileSync(pair, 'utf8') !== expired.certificate + expired.key)
   t.equal(joinable.requesters.at(-1), 'system:bootstrap:abcdef')
+})
+
+void t.test('files that are lost take nothing away, and are obtained again', async (t) => {
+  const joinable = await startJoinable(t)
+  const { cloud } = joinable
+  cloud.addPods('a')
+  const hub = await start(t, joinable)
+  await hub.logged('an API server is now healthy')
+  const watch = await hub
+    .as('kubelet')
+    .watch(podsOfNode, { resourceVersion: cloud.sandbox.version })
+  const { folder, pair, ca } = obtainedFiles(hub.config.rootDir)
+  joinable.verdict = 'wait'
+  rmSync(folder, { recursive: true })
+  hub.hub.reconfigure(hub.config)
+  t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/a'])
+  t.match((await hub.as('kubelet').get(podsOfNode)).headers, { age: undefined }, 'by the cloud')
+  joinable.verdict = 'sign'
+  await hub.logs(
+    () => hub.lines.filter((line) => line.includes('has obtained a client')).length > 1,
+  )
+  t.ok(existsSync(pair))
+  t.ok(existsSync(ca))
+  cloud.addPods('b')
+  t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
 })
 
 const asRoot = process.getuid?.() === 0 ? false : 'only root is believed, and can be another user'

@@ -38,7 +38,7 @@ export interface ApiCallOptions {
 const usualPatienceMs = 15_000
 
 /** Characters that are read of a server that may be anybody. */
-const mostOfUnverified = 1024 * 1024
+export const mostOfUnverified = 1024 * 1024
 
 /**
  * Requests to one API server, each on a connection of its own: for the few that are sent before
@@ -85,6 +85,7 @@ export const anyApiCall =
   async (request) => {
     let failure: unknown = new Error('there is no API server')
     for (const server of servers) {
+      options?.signal?.throwIfAborted()
       try {
         const answer = await apiCall(server, credentials, options)(request)
         if (answer.status < 500 && answer.status !== 429) return answer

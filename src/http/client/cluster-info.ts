@@ -24,8 +24,13 @@ export async function findCa(
   servers: readonly URL[],
   token: BootstrapToken,
   { caHashes, anyCa }: Pick<BootstrapConfig, 'caHashes' | 'anyCa'>,
+  signal?: AbortSignal,
 ): Promise<string> {
-  const first = await clusterInfo(anyApiCall(servers, { files: [] }, { unverified: true }), token)
+  const stopped = signal && { signal }
+  const first = await clusterInfo(
+    anyApiCall(servers, { files: [] }, { ...stopped, unverified: true }),
+    token,
+  )
   const ca = caIn(first)
   const believed = anyCa ? certificatesIn(ca) : pinnedCertificates(ca, caHashes)
   if (believed.length === 0) {
@@ -34,7 +39,7 @@ export async function findCa(
       `the CA in ${shortPath} has the public key ${has}, which --discovery-token-ca-cert-hash does not name: it is another cluster's, or somebody is between the node and its API servers`,
     )
   }
-  const verified = anyApiCall(servers, { ca: believed.join(''), files: [] })
+  const verified = anyApiCall(servers, { ca: believed.join(''), files: [] }, stopped)
   const second = await clusterInfo(verified, token)
   if (second !== first) {
     throw new UnknownCa(

@@ -50,7 +50,7 @@ export function followCredentials(
     // Files that this read named first may have changed between the read and the stamp.
     read = credentials.files.join('\0') === files.join('\0') ? current : undefined
     files = credentials.files
-    if (isSame(credentials, inForce)) return
+    if (isSame(credentials, inForce) || losesIdentity(credentials, inForce)) return
     inForce = credentials
     onChange(credentials)
   }
@@ -71,6 +71,10 @@ export function followCredentials(
   }
   return { check, move, [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
+
+/** What is yet to be obtained replaces nothing that can be used. */
+const losesIdentity = ({ awaited }: Credentials, { certificate, token }: Credentials): boolean =>
+  awaited === true && (certificate !== undefined || token !== undefined)
 
 const isSame = (one: Credentials, other: Credentials): boolean =>
   one.ca === other.ca &&

@@ -60,7 +60,7 @@ const usualPace: NodeCertificatePace = { ...usualRenewalPace, refusedMs: 60_000 
 /** By whom a request is made: an identity that the API server may accept. */
 interface Requester {
   readonly name: string
-  readonly credentials: () => Credentials | Promise<Credentials>
+  readonly credentials: (signal: AbortSignal) => Credentials | Promise<Credentials>
 }
 
 /** No certificate could be obtained. */
@@ -137,7 +137,7 @@ export class NodeCertificate implements AsyncDisposable {
     const failures: string[] = []
     for (const { name, credentials } of this.#requesters()) {
       try {
-        const shown = await credentials()
+        const shown = await credentials(signal)
         if (shown.ca !== undefined) await this.#storeCa(shown.ca)
         return await this.#obtainAs(shown, signal)
       } catch (cause) {
@@ -183,10 +183,13 @@ export class NodeCertificate implements AsyncDisposable {
       }
     }
     if (file !== undefined)
-      yield { name: `the file ${file}`, credentials: () => this.#credentialsIn(file) }
+      yield { name: `the file ${file}`, credentials: (signal) => this.#credentialsIn(file, signal) }
     for (const each of [this.#handedOver(), token]) {
       if (each)
-        yield { name: `the bootstrap token ${each.id}`, credentials: () => this.#tokenBearer(each) }
+        yield {
+          name: `the bootstrap token ${each.id}`,
+          credentials: (signal) => this.#tokenBearer(each, signal),
+        }
     }
     const kubelets = credentialsOfNode(kubelet, nodeName)
     if (kubelets) {
@@ -203,21 +206,22 @@ export class NodeCertificate implements AsyncDisposable {
     return text === undefined ? undefined : parseBootstrapToken(text.trim())
   }
 
-  async #credentialsIn(file: string): Promise<Credentials> {
+  async #credentialsIn(file: string, signal: AbortSignal): Promise<Credentials> {
     const credentials = readBootstrapFile(file, this.#options.bootstrap(), readText)
     const token = parseBootstrapToken(credentials.token?.reveal() ?? '')
-    const ca = this.#givenCa() ?? (token && (await this.#find(token)))
+    const ca = this.#givenCa() ?? (token && (await this.#find(token, signal)))
     return { ...credentials, ...(ca !== undefined && { ca }) }
   }
 
-  async #tokenBearer(token: BootstrapToken): Promise<Credentials> {
-    const ca = this.#givenCa() ?? (await this.#find(token))
+  async #tokenBearer(token: BootstrapToken, signal: AbortSignal): Promise<Credentials> {
+    const ca = this.#givenCa() ?? (await this.#find(token, signal))
     const text = new Secret(`${token.id}.${token.secret.reveal()}`)
     return { ca, token: text, files: [] }
   }
 
-  #find(token: BootstrapToken): Promise<string> {
-    return findCa(this.#options.servers(), token, this.#options.bootstrap())
+  #find(token: BootstrapToken, signal: AbortSignal): Promise<string> {
+    const { servers, bootstrap } = this.#options
+    return findCa(servers(), token, bootstrap(), signal)
   }
 
   /** Of `--upstream-ca`, else of the bootstrap file. */

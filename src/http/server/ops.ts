@@ -149,7 +149,7 @@ function inspector(inspections: Inspections | undefined): Inspect {
 }
 
 /** `{"jointoken":"abcdef.0123456789abcdef"}` */
-const largestToken = 1024
+export const largestToken = 1024
 
 async function takeToken(
   intake: JoinTokenIntake | undefined,

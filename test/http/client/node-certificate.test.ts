@@ -187,6 +187,12 @@ void t.test('whoever is between the node and its API servers gets nothing', asyn
     await keeping.fails(/is not signed by the CA/)
     nothingWritten(keeping)
   })
+  await t.test('with an answer without an end', async (t) => {
+    foreign.announce('x'.repeat(1024 * 1024), joinToken)
+    const keeping = new Keeping(t, foreign, { anyCa: true }).start()
+    await keeping.fails(/the answer has no end/)
+    nothingWritten(keeping)
+  })
   await t.test('with another CA than the given one', async (t) => {
     const ca = join(t.testdir({ ca: other.certificate }), 'ca')
     const keeping = new Keeping(t, joinable, { ca, caHashes: [] }).start()
