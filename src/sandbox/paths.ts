@@ -131,6 +131,11 @@ function sendSchema(api: Api, call: Call, path: string): boolean {
         ? openApiV3Index(catalog)
         : openApiV3(catalog, rest.join('/'))
   if (!document) throw new StatusError(notFound({ group: '', resource: 'openapi', name: path }))
-  sendJson(call, plainJson(call.seen).pretty ? prettyText(document) : jsonText(document))
+  const text = plainJson(call.seen).pretty ? prettyText(document) : jsonText(document)
+  // The index has no type in Go, whose server guesses one.
+  const isIndex = which === 'v3' && rest.length === 0
+  if (isIndex)
+    sendBody(call, { contentType: 'text/plain; charset=utf-8', bytes: Buffer.from(text) })
+  else sendJson(call, text)
   return true
 }

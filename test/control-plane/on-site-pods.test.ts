@@ -1,6 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { onSiteDocuments } from '../../src/hub/boot/on-site-documents.ts'
+import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import {
   administrator,
@@ -78,11 +80,20 @@ void t.test(
       return stdout.includes('line 2\n')
     })
     const before = new Map<string, unknown>()
+    const newest = sessions.at(-1)
     for (const { version, direct, offline } of sessions) {
       before.set(version, await talk(direct))
-      // Discovery, and no more.
-      await offline.run(['api-resources'])
+      // One that is older than the API server allows asks for each group, and for OpenAPI v2: it
+      // has to have run before.
+      if (version === newest?.version) continue
+      for (const args of [['api-resources'], ['explain', 'pods']]) await offline.run(args)
     }
+    const ops = new ApiClient(hub.opsUrl)
+    await until('what kubectl reads first to be recorded', async () => {
+      const metrics = (await ops.get('/metrics')).body.toString()
+      const [, count = '0'] = /nodehub_recorded_total\{kind="document"\} (\d+)/.exec(metrics) ?? []
+      return Number(count) >= onSiteDocuments.length
+    })
     await plane.first.daemon.kill()
     for (const { version, offline } of sessions) {
       await t.test(version, async (t) => {

@@ -86,7 +86,10 @@ export function tokenKey(
   }
 }
 
-/** Documents that API servers write in JSON, whatever the client accepts. */
+/**
+ * Documents that API servers write in JSON, whatever the client accepts; the index of OpenAPI as
+ * `text/plain`.
+ */
 const writtenInJson = new Set(['/version', '/openapi/v3'])
 
 /**
@@ -104,6 +107,8 @@ export function documentKeys({ identity, info, headers }: Exchange): readonly Do
  * content type, or the hub does not know it.
  */
 export function documentKey(exchange: Exchange, contentType: string): DocumentKey | undefined {
-  const type = documentTypeOf(contentType)
+  const type = documentTypeOf(
+    writtenInJson.has(exchange.info.path) ? mediaType('json') : contentType,
+  )
   return documentKeys(exchange).find(({ accept }) => accept === type)
 }

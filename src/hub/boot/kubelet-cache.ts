@@ -66,7 +66,7 @@ export const podsOf = (nodeName: string): CollectionQuery => ({
 })
 
 /** Discovery without aggregation has one for each group and version. */
-const mostDocuments = 64
+const mostDocuments = 128
 
 /**
  * How much newer a list in JSON must be than the one in protobuf, so that the kubelet counts as

@@ -6,6 +6,7 @@ import { mediaType } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
+import { documentTypesOf } from '../../api/request/document-type.ts'
 import { podsOf, type CachedDocument, type KubeletCache } from './kubelet-cache.ts'
 import {
   isSettled,
@@ -33,6 +34,8 @@ export type RefreshOutcome = RefreshResult['outcome']
 export interface RefreshParts {
   readonly nodeName: string
   readonly cache: () => KubeletCache
+  /** Documents to read although the kubelet does not. */
+  readonly documents: readonly RefreshRequest[]
   /** Differs after every change of the pods. Called often. */
   readonly podsVersion: () => string | undefined
   /**
@@ -75,6 +78,9 @@ const maxTargets = 5_000
  * than most objects: their interval is this many times as long.
  */
 const documentFactor = 12
+
+/** OpenAPI in version 3 is large even for a single group. */
+const schemaFactor = 24 * 7 * documentFactor
 
 /** What is known of the refreshes of one object or document. */
 interface RefreshState extends RefreshResult {
@@ -225,9 +231,10 @@ export class Refresher implements Disposable {
 
   /** The targets to refresh now. Drops the states of objects that no pod refers to any more. */
   async #due(): Promise<RefreshTarget[]> {
-    const { cache, nodeName } = this.#parts
+    const { cache, nodeName, documents } = this.#parts
     const { targets, tookMs } = await refreshTargets(cache(), {
       nodeName,
+      documents,
       references: this.#references,
       isOver: () => this.#closed,
     })
@@ -346,20 +353,41 @@ function targetOf(needed: ResolvedReference, accept: string): RefreshTarget {
   }
 }
 
-/** What kubectl and others read first. OpenAPI is too large for a thin link. */
-const isSmall = ({ url }: CachedDocument): boolean => /^\/(?:api|apis|version)(?:[/?]|$)/.test(url)
-
-const documentTarget = ({ url, accept, confirmedAt }: CachedDocument): RefreshTarget => ({
+const documentTarget = (
+  { url, accept }: RefreshRequest,
+  stored?: CachedDocument,
+): RefreshTarget => ({
   key: JSON.stringify([url, accept]),
   request: { url, accept },
-  known: true,
+  known: stored !== undefined,
   settled: true,
-  confirmedAt: plausible(confirmedAt),
+  confirmedAt: plausible(stored?.confirmedAt ?? 0),
   watchedUntil: 0,
-  intervalFactor: documentFactor,
+  intervalFactor: url.startsWith('/openapi/v3/') ? schemaFactor : documentFactor,
 })
 
-interface Scan {
+/**
+ * The documents to keep fresh: those that are wanted, stored or not, and other discovery that is
+ * stored. Other OpenAPI is too large for a thin link.
+ */
+function* documentTargets(
+  documents: readonly RefreshRequest[],
+  stored: readonly CachedDocument[],
+): Generator<RefreshTarget> {
+  const held = new Set<CachedDocument>()
+  for (const wanted of documents) {
+    const types: readonly string[] = documentTypesOf(wanted.accept)
+    const known = stored.find(({ url, accept }) => url === wanted.url && types.includes(accept))
+    if (known) held.add(known)
+    yield documentTarget(wanted, known)
+  }
+  for (const document of stored) {
+    const isDiscovery = /^\/(?:api|apis|version)(?:[/?]|$)/.test(document.url)
+    if (isDiscovery && !held.has(document)) yield documentTarget(document, document)
+  }
+}
+
+interface Scan extends Pick<RefreshParts, 'documents'> {
   readonly nodeName: string
   readonly references: PodReferencesByVersion
   readonly isOver: () => boolean
@@ -371,7 +399,7 @@ interface Scan {
  */
 async function refreshTargets(
   cache: KubeletCache,
-  { nodeName, references, isOver }: Scan,
+  { nodeName, documents, references, isOver }: Scan,
 ): Promise<{ readonly targets: ReadonlyMap<string, RefreshTarget>; readonly tookMs: number }> {
   const targets = new Map<string, RefreshTarget>()
   const slices = new TimeSlices()
@@ -385,10 +413,8 @@ async function refreshTargets(
   }
   using listed = cache.collection(podsOf(nodeName))
   if (!listed) return { targets, tookMs: slices.tookMs }
-  for (const document of cache.documents().filter(isSmall)) {
-    const target = documentTarget(document)
+  for (const target of documentTargets(documents, cache.documents()))
     targets.set(target.key, target)
-  }
   add(resolveReference(requiredObject(resources.csiNodes, '', nodeName), cache))
   for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(listOfAll(gvr, cache))
   try {

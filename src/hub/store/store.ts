@@ -8,7 +8,7 @@ import type { Identity } from '../../api/request/identity.ts'
 
 /**
  * A part of the store: what one identity was given in one representation. An answer never leaves
- * its partition, nor is it converted.
+ * its partition, nor is it converted, but for a person who is root at the node (`Reach`).
  */
 export interface Partition {
   readonly identity: Identity

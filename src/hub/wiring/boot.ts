@@ -9,6 +9,7 @@ import {
   type Condition,
 } from '../boot/condition.ts'
 import type { KubeletCache } from '../boot/kubelet-cache.ts'
+import { onSiteDocuments } from '../boot/on-site-documents.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
 import { bootVerdict, reasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
@@ -71,6 +72,7 @@ export class Boot implements Disposable {
     this.#refresher = new Refresher({
       nodeName,
       cache: () => this.#knowledge(),
+      documents: onSiteDocuments,
       podsVersion: () => podsVersion(store, nodeName),
       request: (question) => this.#ask(question),
       online: () => cloud.online === true,

@@ -45,6 +45,7 @@ class World implements Disposable {
   mostAtOnce = 0
   looks = 0
   everyMs = 5 * minute
+  readonly documents: RefreshRequest[] = []
   #atOnce = 0
   answer: (question: RefreshRequest) => RefreshOutcome | Promise<RefreshOutcome> = () => 'confirmed'
 
@@ -58,6 +59,7 @@ class World implements Disposable {
         this.looks += 1
         return this.known
       },
+      documents: this.documents,
       podsVersion: () => this.podsVersion,
       request: (question) => this.#ask(question),
       online: () => this.online,
@@ -319,6 +321,27 @@ void t.test('discovery that was asked for is asked for again once in a while', a
   t.ok(accepts.length >= 3 && accepts.length <= 5, `${accepts.length} times in three hours`)
   t.strictSame([...new Set(accepts)], [accept])
   t.notOk(world.urls().includes('/openapi/v3'))
+})
+
+void t.test('a document that is wanted is read though nobody has read it', async (t) => {
+  using world = new World()
+  const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+  const wanted = { url: '/apis', accept: `${accept},application/json` }
+  world.documents.push(wanted, { url: '/openapi/v3/api/v1', accept: 'application/json' })
+  const accepts: string[] = []
+  world.answer = (question) => {
+    if (question.url === '/apis') accepts.push(question.accept)
+    const { url } = question
+    const stored = url === '/apis' ? accept : question.accept
+    const known = world.known.cachedDocuments.some((each) => each.url === url)
+    if (!known) world.known.cachedDocuments.push({ url, accept: stored, confirmedAt: now() })
+    return 'confirmed'
+  }
+  world.refresher.cameOnline()
+  await world.pass(180 * minute)
+  t.ok(accepts.length >= 3 && accepts.length <= 5, `${accepts.length} times in three hours`)
+  t.strictSame([...new Set(accepts)], [wanted.accept])
+  t.equal(world.urls().filter((url) => url.startsWith('/openapi/')).length, 1, 'a schema seldom')
 })
 
 const years = 50 * 365 * 24 * 60 * minute

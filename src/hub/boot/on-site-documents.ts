@@ -1,0 +1,31 @@
+import { mediaType } from '../../api/kube/media-type.ts'
+
+/** Discovery of all groups in one document, as kubectl accepts it since 1.30, and since 1.26. */
+const aggregated = (version: 'v2' | 'v2beta1'): string =>
+  `${mediaType('json')};g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList,${mediaType('json')}`
+
+/** As `kubectl explain` reads a group's schema, and as `create` and `apply` do to validate. */
+const schemaTypes = [
+  mediaType('json'),
+  'application/com.github.proto-openapi.spec.v3@v1.0+protobuf',
+] as const
+
+/** The groups of what a technician looks at on a node. */
+const describedGroups = ['api/v1', 'apis/apps/v1', 'apis/batch/v1', 'apis/networking.k8s.io/v1']
+
+/**
+ * What kubectl reads before it does what it is asked for: discovery, the version, and the schemas
+ * of the groups that are looked at most.
+ */
+export const onSiteDocuments: readonly { readonly url: string; readonly accept: string }[] = [
+  ...(['v2', 'v2beta1'] as const).flatMap((version) =>
+    ['/api', '/apis'].map((url) => ({ url, accept: aggregated(version) })),
+  ),
+  { url: '/version', accept: mediaType('json') },
+  { url: '/openapi/v3', accept: mediaType('json') },
+  // An older kubectl asks an API server without v2beta1 for each group.
+  ...describedGroups.map((group) => ({ url: `/${group}`, accept: mediaType('json') })),
+  ...describedGroups.flatMap((group) =>
+    schemaTypes.map((accept) => ({ url: `/openapi/v3/${group}`, accept })),
+  ),
+]
