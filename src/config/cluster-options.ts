@@ -146,6 +146,8 @@ export const clusterOptions = {
     group: 'Certificates of hubs',
     help: "Names that it may be for besides the node's.",
     default: [...kubernetesNames, 'localhost'],
+    defaultShown:
+      'localhost and the names of the API server: kubernetes, kubernetes.default, ….svc, ….svc.cluster.local',
   }),
   'hub-cert-addresses': option({
     type: is.listOf(is.address),

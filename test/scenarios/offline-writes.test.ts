@@ -127,7 +127,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
           'DELETE',
           `/apis/resource.k8s.io/v1/resourceslices?fieldSelector=spec.nodeName%3D${nodeName}`,
         ],
-        ['GET', '/api/v1/namespaces/default/pods/a/log?container=main'],
         ['POST', '/api/v1/namespaces/default/pods/a/exec?command=ls'],
         ['POST', '/api/v1/namespaces/default/pods/a/eviction'],
         ['GET', `/api/v1/nodes/${nodeName}/proxy/metrics`],
@@ -136,10 +135,12 @@ for (const encoding of ['json', 'protobuf'] as const) {
         const answer = await send(method, path, method === 'POST' ? node : undefined)
         t.equal(answer.status, 503, `${method} ${path}`)
         t.match(objectOf(answer), { kind: 'Status', reason: 'ServiceUnavailable' })
-        if (!/\/(log|exec|proxy)\b/.test(path)) continue
+        if (!/\/(exec|proxy)\b/.test(path)) continue
         const { message } = objectOf(answer) as { message?: string }
         t.match(message, /and this cannot be done without it$/, 'all that a node does, in one word')
       }
+      const log = await kubelet.get('/api/v1/namespaces/default/pods/a/log?container=main')
+      t.match(objectOf(log), { code: 403, message: /only for who has its certificate/ })
     })
   })
 
