@@ -69,7 +69,7 @@ export const yurthub = (command: string | undefined): Peer => ({
     return {
       name: 'yurthub',
       target: { url: `http://127.0.0.1:${proxy}` },
-      description: `yurthub ${/v\d+\.\d+\.\d+\S*/.exec(said)?.[0] ?? 'of unknown version'}`,
+      description: `yurthub ${/v\d+\.\d+\.\d+[\w.+-]*/.exec(said)?.[0] ?? 'of unknown version'}`,
       processId: daemon.id,
       whenOffline: () => until('yurthub to be offline', () => healthy(0)).then(done),
       whenOnline: () => until('yurthub to be online', () => healthy(1)).then(done),

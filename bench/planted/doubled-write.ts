@@ -1,4 +1,4 @@
-// The hub with a fault: what a commit writes to the store's log is written once more.
+// The hub with a fault: the log of its store is written twice, at least.
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
 import { isMainThread, Worker } from 'node:worker_threads'
@@ -16,16 +16,18 @@ if (isMainThread) {
 } else {
   const exec = Reflect.get(DatabaseSync.prototype, 'exec') as (sql: string) => void
   const pageBytes = 2048
+  /** Frames of the log after the last commit: within a transaction they cannot be read. */
+  const written = new WeakMap<DatabaseSync, number>()
   DatabaseSync.prototype.exec = function (sql) {
-    const before = sql === 'COMMIT' ? framesIn(this) : 0
     exec.call(this, sql)
     if (sql !== 'COMMIT') return
-    const frames = framesIn(this) - before
+    const frames = framesIn(this) - (written.get(this) ?? 0)
     exec.call(
       this,
       `CREATE TABLE IF NOT EXISTS planted (id INTEGER PRIMARY KEY, body BLOB);
        INSERT OR REPLACE INTO planted VALUES (1, randomblob(${Math.max(1, frames) * pageBytes}))`,
     )
+    written.set(this, framesIn(this))
   }
 }
 
