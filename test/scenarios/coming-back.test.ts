@@ -225,6 +225,11 @@ void t.test(
     await cloud.plug()
     await hub.online()
     t.match(await ofConfigMaps?.next(), { type: 'ERROR', object: { code: 410 } })
+    // What happens before is a change that no list can tell from a missed one.
+    await cloud.sandbox.untilWatches(
+      2,
+      (request) => isWatch(request) && /\/(pods|services)$/.test(request.path),
+    )
     cloud.addPods('b')
     cloud.sandbox.create(services, service('b', '10.96.0.11'))
     for (const watch of [ofPods, ofServices])
