@@ -14,6 +14,8 @@ const masks: readonly (readonly [RegExp, string])[] = [
   [/\bhttps?:\/\/127\.0\.0\.1:\d+/g, 'SERVER'],
   [/\b(127\.0\.0\.1|\[::1\]):\d+/g, 'LOOPBACK'],
   [/\S*kubectl-edit-[\w-]+\.yaml/g, 'EDITED'],
+  // API servers that turn WebSocket into SPDY themselves may say it twice.
+  [/(Internal error occurred: )+/g, '$1'],
   // The runtime names what it runs.
   [/\b[0-9a-f]{64}\b/g, 'ID'],
   [/(resourceVersion"?: ?)"\d+"/g, '$1"VERSION"'],
