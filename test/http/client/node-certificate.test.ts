@@ -153,7 +153,7 @@ void t.test('whoever is between the node and its API servers gets nothing', asyn
   const joinable = await startJoinable(t)
   const other = await CertificateAuthority.create('cluster-ca')
   const foreign = await startJoinable(t)
-  const nothingWritten = (keeping: Keeping): void => {
+  const nothingWritten = (t: Test, keeping: Keeping): void => {
     t.notOk(existsSync(keeping.files.ca))
     t.notOk(existsSync(keeping.files.pair))
   }
@@ -161,37 +161,37 @@ void t.test('whoever is between the node and its API servers gets nothing', asyn
   await t.test('with a CA of its own', async (t) => {
     const keeping = new Keeping(t, joinable, { caHashes: [foreign.caHash] }).start()
     await keeping.fails(/public key sha256:.*which --discovery-token-ca-cert-hash does not name/)
-    nothingWritten(keeping)
+    nothingWritten(t, keeping)
   })
   await t.test('without the secret of the token', async (t) => {
     foreign.accept('abcdef.ffffffffffffffff')
     const keeping = new Keeping(t, foreign, { anyCa: true }).start()
     await keeping.fails(/is not that of the bootstrap token abcdef: its secret is another one/)
-    nothingWritten(keeping)
+    nothingWritten(t, keeping)
   })
   await t.test('with a signature of something else', async (t) => {
     foreign.accept(joinToken, 'another text')
     const keeping = new Keeping(t, foreign, { anyCa: true }).start()
     await keeping.fails(/is not that of the bootstrap token/)
-    nothingWritten(keeping)
+    nothingWritten(t, keeping)
   })
   await t.test('with a signature of another token', async (t) => {
     const keeping = new Keeping(t, joinable, { token: tokenOf('zzzzzz.0123456789abcdef') }).start()
     await keeping.fails(/is not signed with the bootstrap token zzzzzz/)
-    nothingWritten(keeping)
+    nothingWritten(t, keeping)
   })
   await t.test('with the token and its own CA beside the true one', async (t) => {
     foreign.accept(joinToken)
     foreign.announce(foreign.authority.certificate + joinable.authority.certificate, joinToken)
     const keeping = new Keeping(t, foreign, { caHashes: [joinable.caHash] }).start()
     await keeping.fails(/is not signed by the CA/)
-    nothingWritten(keeping)
+    nothingWritten(t, keeping)
   })
   await t.test('with an answer without an end', async (t) => {
     foreign.announce('x'.repeat(1024 * 1024), joinToken)
     const keeping = new Keeping(t, foreign, { anyCa: true }).start()
     await keeping.fails(/the answer has no end/)
-    nothingWritten(keeping)
+    nothingWritten(t, keeping)
   })
   await t.test('with another CA than the given one', async (t) => {
     const ca = join(t.testdir({ ca: other.certificate }), 'ca')
