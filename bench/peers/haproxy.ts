@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { findBinaries } from '../../test/kit/cluster/binaries.ts'
 import { Daemon } from '../../test/kit/cluster/daemon.ts'
 import { freePort } from '../../test/kit/free-port.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { accepts } from './accepts.ts'
 import { certificateWithKey } from './certificate-with-key.ts'
 import type { Peer } from './peer.ts'
+import { missingProgram, programPath } from './program.ts'
 
 /**
  * The work that a hub does, by a proxy in C with one thread: plain HTTP in, TLS with the node's
@@ -45,14 +45,9 @@ interface Mode {
 function haproxy(name: 'haproxy-http' | 'haproxy-tcp', what: string, mode: Mode): Peer {
   return {
     name,
-    missing() {
-      const found = findBinaries(['haproxy'])
-      return 'missing' in found ? found.missing : undefined
-    },
+    missing: () => missingProgram('haproxy'),
     async start(upstream, workspace) {
-      const found = findBinaries(['haproxy'])
-      if ('missing' in found) throw new Error(found.missing)
-      const command = found.paths.haproxy
+      const command = programPath('haproxy')
       const port = await freePort()
       const file = workspace.file(`${name}.cfg`)
       const certificate = certificateWithKey(upstream, workspace)

@@ -1,23 +1,18 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { findBinaries } from '../../test/kit/cluster/binaries.ts'
 import { Daemon } from '../../test/kit/cluster/daemon.ts'
 import { freePort } from '../../test/kit/free-port.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { accepts } from './accepts.ts'
 import type { Peer } from './peer.ts'
+import { missingProgram, programPath } from './program.ts'
 
 /** One worker: plain HTTP in, TLS with the node's certificate out, kept connections, unbuffered. */
 export const nginx: Peer = {
   name: 'nginx',
-  missing() {
-    const found = findBinaries(['nginx'])
-    return 'missing' in found ? found.missing : undefined
-  },
+  missing: () => missingProgram('nginx'),
   async start(upstream, workspace) {
-    const found = findBinaries(['nginx'])
-    if ('missing' in found) throw new Error(found.missing)
-    const command = found.paths.nginx
+    const command = programPath('nginx')
     const port = await freePort()
     const folder = workspace.file('nginx')
     mkdirSync(folder)

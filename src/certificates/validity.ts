@@ -1,4 +1,4 @@
-import type { X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 
 /**
  * Why the certificate is not valid at `at` (milliseconds since 1970), as the rest of a sentence;
@@ -13,6 +13,10 @@ export function outsideValidity(certificate: X509Certificate, at: number): strin
 
 /** To the second, in UTC. */
 export const timeText = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
+
+/** When a certificate, PEM, ends. Of a chain, the first counts. */
+export const endText = (certificate: string): string =>
+  timeText(new X509Certificate(certificate).validToDate.getTime())
 
 /** Subject and issuer on one line, the most specific part of each name first. */
 export const namesText = ({

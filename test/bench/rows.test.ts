@@ -201,15 +201,7 @@ void t.test('an answer that breaks off is a failure, and the load goes on', asyn
     if (count > 3 * podCount && count % 10 === 0) response.write('x', () => response.destroy())
     else response.end('x'.repeat(100))
   })
-  const setting = {
-    ...loads(t),
-    direct: peer.target,
-    admin: peer.target,
-    hubs: noHubs,
-    pods,
-    warmLists: 1,
-    seconds,
-  }
+  const setting = settingOf(t, peer)
   await getRecorded.prime(peer, setting)
   const { figures, failures } = await getRecorded.measure(peer, setting)
   t.strictSame(Object.keys(failures), ['the connection was closed'])
@@ -218,16 +210,19 @@ void t.test('an answer that breaks off is a failure, and the load goes on', asyn
 
 void t.test('a list that is not whole is refused', async (t) => {
   const peer = await serving(t, (_request, response) => response.end('k8s\0'))
-  const setting = {
-    ...loads(t),
-    direct: peer.target,
-    admin: peer.target,
-    hubs: noHubs,
-    pods,
-    warmLists: 1,
-    seconds,
-  }
+  const setting = settingOf(t, peer)
   await t.rejects(listProtobuf.measure(peer, setting), /a list of 0 instead of 20 pods/)
+})
+
+/** What rows measure such a peer with, which stands for the API server as well. */
+const settingOf = (t: Test, { target }: RunningPeer) => ({
+  ...loads(t),
+  direct: target,
+  admin: target,
+  hubs: noHubs,
+  pods,
+  warmLists: 1,
+  seconds,
 })
 
 const positive = (figure: number | undefined): boolean => figure !== undefined && figure > 0

@@ -1,6 +1,5 @@
-import { X509Certificate } from 'node:crypto'
 import type { Logger } from 'pino'
-import { timeText } from '../../certificates/validity.ts'
+import { endText } from '../../certificates/validity.ts'
 import type { BootstrapToken } from '../../config/bootstrap.ts'
 import { kubeletCredentials } from '../../config/credentials.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
@@ -63,8 +62,7 @@ export class ObtainedCertificate implements AsyncDisposable {
       isRefused: () => cloud.refusal !== undefined,
       onStored,
       onObtained: (certificate) => {
-        const until = timeText(new X509Certificate(certificate).validToDate.getTime())
-        log.info(`the hub has obtained a client certificate, valid until ${until}`)
+        log.info(`the hub has obtained a client certificate, valid until ${endText(certificate)}`)
       },
       onFailure: (why) =>
         log.warn(`the hub obtains no client certificate, and goes on trying: ${why}`),

@@ -1,8 +1,8 @@
-import { hash, X509Certificate } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { StoredPair } from '../../certificates/stored-pair.ts'
-import { timeText } from '../../certificates/validity.ts'
+import { endText } from '../../certificates/validity.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import { kubernetesNames } from '../../config/kubernetes-names.ts'
 import { anyApiCall } from '../../http/client/api-call.ts'
@@ -36,7 +36,7 @@ export function requestedServingOf(
     call: (signal) => anyApiCall(live().serverAddresses, connections.credentials, { signal }),
     onChange: (pair) => serving.useSigned(pair),
     onObtained: (certificate) =>
-      log.info(`the hub has obtained a serving certificate, valid until ${endOf(certificate)}`),
+      log.info(`the hub has obtained a serving certificate, valid until ${endText(certificate)}`),
     onFailure: (why) =>
       log.warn(`the hub obtains no serving certificate from ${signer}, and goes on trying: ${why}`),
   })
@@ -48,8 +48,5 @@ export function servingLine(requested: RequestedServingCertificate): string {
   const why = fault === undefined ? '' : `, no new one is obtained: ${fault}`
   return certificate === undefined
     ? `[ ]serving-certificate of the hub's own authority${why}`
-    : `[+]serving-certificate of the cluster until ${endOf(certificate)}${why}`
+    : `[+]serving-certificate of the cluster until ${endText(certificate)}${why}`
 }
-
-const endOf = (certificate: string): string =>
-  timeText(new X509Certificate(certificate).validToDate.getTime())
