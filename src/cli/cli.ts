@@ -31,8 +31,8 @@ const commands: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./cluster-command.ts')).cluster,
   },
   inspect: {
-    summary: 'ask the hub of this node: would it come back without a link, which ports clash',
-    load: async () => (await import('./inspect.ts')).inspect,
+    summary: 'show what the hub of this node does, has recorded and would come back with',
+    load: async (argv) => (await import('./inspect/inspect.ts')).inspectOf(argv),
   },
   join: {
     summary: "write a node's files, so that its kubelet goes through the hub and it is in its pool",

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { inspect } from '../../src/cli/inspect.ts'
+import { inspect } from '../../src/cli/inspect/inspect.ts'
 import type { HubConfig } from '../../src/config/config.ts'
 import type { HostNetworkReport } from '../../src/hub/filter/host-network/report.ts'
 import type { GVR } from '../../src/api/kube/gvk.ts'

@@ -1,15 +1,18 @@
 import t from 'tap'
-import { execFile, type ExecFileException } from 'node:child_process'
+import { execFile, spawn, type ExecFileException } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { inspect } from '../../src/cli/inspect.ts'
-import type { BootVerdict } from '../../src/hub/boot/verdict.ts'
-import { addCsiNode, kubeletOf, podWith, startUp } from '../kit/bootable.ts'
-import { pods, secrets } from '../kit/cloud.ts'
-import { freePort } from '../kit/free-port.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
-import { until } from '../kit/until.ts'
+import { createInterface } from 'node:readline'
+import { parse } from 'yaml'
+import { runCli } from '../../../src/cli/cli.ts'
+import { inspect } from '../../../src/cli/inspect/inspect.ts'
+import type { BootVerdict } from '../../../src/hub/boot/verdict.ts'
+import { addCsiNode, kubeletOf, podWith, startUp } from '../../kit/bootable.ts'
+import { pods, secrets } from '../../kit/cloud.ts'
+import { freePort } from '../../kit/free-port.ts'
+import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
+import { until } from '../../kit/until.ts'
 
 /** The flags with which this hub can be inspected, whoever runs the test. */
 const flagsFor = (hub: TestHub): [string, string] => [
@@ -91,16 +94,16 @@ void t.test('a node that would not come back as such says so', async (t) => {
   t.match(out, /^\(node\) +missing +pods +never listed, or unfit: /m)
 })
 
-void t.test('a hub that cannot be asked ends with 2', async (t) => {
+void t.test('a hub that does not answer ends with 2', async (t) => {
   const nobody = await run('boot', `--serve-port=${await freePort()}`)
   t.match(nobody, { code: 2, out: '' })
-  t.match(nobody.err, /could not be asked: .*ECONNREFUSED/)
+  t.match(nobody.err, /cannot be inspected: .*ECONNREFUSED/)
   const server = createServer((_, response) => response.writeHead(404).end('404 page not found\n'))
   t.teardown(() => server.close())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const other = await run('boot', `--serve-port=${(server.address() as AddressInfo).port}`)
   t.match(other, { code: 2, out: '' })
-  t.match(other.err, 'could not be asked: 404 404 page not found')
+  t.match(other.err, 'cannot be inspected: 404 404 page not found')
 })
 
 void t.test('who is refused is told what to do', async (t) => {
@@ -126,6 +129,47 @@ void t.test('who is refused is told what to do', async (t) => {
 void t.test('what cannot be understood is all said at once', async (t) => {
   const { code, err } = await run('bot', 'more', '--outptu=json', '--serve-port=x', '--output=xml')
   t.equal(code, 2)
-  for (const said of ['it is boot', '"more"', 'did you mean --output?', '--serve-port', '--output'])
+  for (const said of [
+    'it is one of boot, ',
+    '"more"',
+    'did you mean --output?',
+    '--serve-port',
+    '--output',
+  ])
     t.match(err, said)
+})
+
+void t.test('a report can be read as YAML', async (t) => {
+  const hub = await startTestHub(t, { upstreams: [await startCloud(t)] })
+  const { out } = await run('boot', ...flagsFor(hub), '-o', 'yaml')
+  const verdict = parse(out) as BootVerdict
+  t.equal(verdict.node.name, 'edge-1')
+  t.equal(verdict.node.problems[0]?.reason, 'missing')
+})
+
+void t.test('--help is about the sub-command that it follows', async (t) => {
+  let out = ''
+  const terminal = { out: (text: string) => (out += text), err: (text: string) => t.fail(text) }
+  t.equal(await runCli(['inspect', 'boot', '--help'], terminal), 0)
+  t.match(out, /^Usage: nodehub inspect boot \[FLAG\.\.\.\]\n\nShows whether the node/)
+  out = ''
+  t.equal(await runCli(['inspect', '--help'], terminal), 0)
+  t.match(out, /^Usage: nodehub inspect WHAT[^]*^ {2}boot$[^]*^ {2}host-network$/m)
+})
+
+void t.test('--watch prints a report again when it has changed', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const command = ['src/main.ts', 'inspect', 'boot', ...flagsFor(hub), '--watch', '-o', 'json']
+  const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill())
+  const reports = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const next = async (): Promise<BootVerdict> =>
+    JSON.parse((await reports.next()).value ?? '') as BootVerdict
+  t.equal((await next()).node.ready, false)
+  addCsiNode(cloud)
+  await startUp(kubeletOf(hub))
+  let verdict = await next()
+  while (!verdict.node.ready) verdict = await next()
+  t.equal(verdict.ready, true)
 })

@@ -1,0 +1,178 @@
+import { pause } from '../../base/clock.ts'
+import { didYouMean } from '../../config/suggestion.ts'
+import { messageOf } from '../../config/settings.ts'
+import { address, boolean, oneOf, optional, port, text } from '../../config/value.ts'
+import { refuse, type Command, type ExitCode, type Terminal } from '../command.ts'
+import { commandFlag, helpOfFlags, readFlags, strayWords } from '../command-flags.ts'
+import { wrapped } from '../wrapped.ts'
+import { hubReport } from './hub-reports.ts'
+import type { Inspected, Inspection } from './inspection.ts'
+import { printed } from './printed.ts'
+import { inspections } from './table.ts'
+
+/** The flags of every sub-command. */
+const familyFlags = {
+  output: commandFlag({
+    type: oneOf(['table', 'json', 'yaml']),
+    default: 'table',
+    help: 'For people or for programs.',
+    short: 'o',
+  }),
+  watch: commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Prints the report again whenever it has changed, until interrupted; with json one line for each.',
+    short: 'w',
+  }),
+  'serve-port': commandFlag({
+    type: port,
+    default: 10267,
+    help: "The port of the hub's health and metrics.",
+  }),
+  'bind-address': commandFlag({
+    type: address,
+    default: '127.0.0.1',
+    help: 'Its address, on loopback: elsewhere the hub does not answer inspections.',
+  }),
+  'token-file': commandFlag({
+    type: optional(text('FILE')),
+    default: undefined,
+    help: "A copy of inspect.token from the hub's --root-dir, for users other than root.",
+  }),
+}
+
+type FamilyValues = ReturnType<typeof readFlags<typeof familyFlags>>['values']
+
+/** Inspects the hub that runs on this node. */
+export const inspect: Command = {
+  help: () => `Usage: nodehub inspect WHAT [FLAG...]
+
+Inspects the hub of this node, for root and for holders of the hub's token.
+
+${Object.entries(inspections)
+  .map(([name, { summary }]) => `  ${name}\n${wrapped(summary)}`)
+  .join('')}
+nodehub inspect WHAT --help tells more. Exit codes: 0, all is well; 1, the report says what is not;
+2, not understood, or nothing can be read.
+
+${helpOfFlags(familyFlags)}`,
+  async run(argv, terminal) {
+    const parsed = await parseInspection(argv)
+    if ('mistakes' in parsed) return refuse(terminal, 'inspect', parsed.mistakes)
+    const { what, one, values, from } = parsed
+    if (values.watch) return watch(parsed, terminal)
+    try {
+      const report = await one.read(from)
+      terminal.out(printed(report, values.output, () => one.table(report)))
+      return one.code?.(report) ?? 0
+    } catch (cause) {
+      terminal.err(`nodehub inspect ${what}: ${messageOf(cause)}\n`)
+      return 2
+    }
+  },
+}
+
+/** The same command; `help` is about the sub-command that `argv` names, if any. */
+export async function inspectOf(argv: readonly string[]): Promise<Command> {
+  const [what] = readFlags(familyFlags, argv).words
+  const one = await load(what)
+  return one ? { ...inspect, help: () => helpOf(what ?? '', one) } : inspect
+}
+
+function helpOf(what: string, { takes = [], help, flags = {} }: Inspection<unknown>): string {
+  return `Usage: nodehub inspect ${[what, ...takes].join(' ')} [FLAG...]
+
+Shows ${wrapped(inspections[what]?.summary ?? '').trim()}
+${help === undefined ? '' : `\n${help}`}
+${helpOfFlags({ ...flags, ...familyFlags })}`
+}
+
+async function load(what: string | undefined): Promise<Inspection<unknown> | undefined> {
+  const entry = what !== undefined && Object.hasOwn(inspections, what) && inspections[what]
+  return entry ? entry.load() : undefined
+}
+
+interface ParsedInspection {
+  readonly what: string
+  readonly one: Inspection<unknown>
+  readonly values: FamilyValues
+  readonly from: Inspected
+}
+
+/** Parses the arguments of `inspect`; with mistakes it returns all of them. */
+export async function parseInspection(
+  argv: readonly string[],
+): Promise<ParsedInspection | { readonly mistakes: readonly string[] }> {
+  const [what] = readFlags(familyFlags, argv).words
+  const one = await load(what)
+  const flags = { ...one?.flags, ...familyFlags }
+  const { values, words, mistakes } = readFlags(flags, argv)
+  const takes = one?.takes ?? []
+  const given = words.slice(1, 1 + takes.length)
+  const wrong = [
+    ...mistakes,
+    ...(one ? [] : [unknown(what)]),
+    ...takes.slice(given.length).map((name) => `${name} is missing`),
+    ...strayWords(words.slice(1 + takes.length)),
+  ]
+  if (!one || what === undefined || wrong.length > 0) return { mistakes: wrong }
+  const all: Readonly<Record<string, unknown>> = values
+  return { what, one, values, from: inspected(values, given, (name) => all[name]) }
+}
+
+function unknown(what: string | undefined): string {
+  const names = Object.keys(inspections)
+  const suggestion = what === undefined ? '' : didYouMean(what, names)
+  return `it is one of ${names.join(', ')} that can be inspected${suggestion}`
+}
+
+function inspected(
+  values: FamilyValues,
+  words: readonly string[],
+  flag: (name: string) => unknown,
+): Inspected {
+  const { 'bind-address': host, 'serve-port': at, 'token-file': tokenFile } = values
+  return {
+    words,
+    flag,
+    report: async (path, options) => {
+      try {
+        return await hubReport({ host, port: at, tokenFile }, path, options)
+      } catch (cause) {
+        throw new Error(`the hub at ${host}:${at} cannot be inspected: ${messageOf(cause)}`, {
+          cause,
+        })
+      }
+    },
+  }
+}
+
+const watchMs = 2_000
+
+/** Ends with the process. A hub that restarts meanwhile is inspected again once it answers. */
+async function watch(
+  { what, one, values, from }: ParsedInspection,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  let last: string | undefined
+  for (;;) {
+    try {
+      const report = await one.read(from)
+      const text = inTurn(report, values.output, () => one.table(report))
+      if (text !== last) terminal.out(text)
+      last = text
+    } catch (cause) {
+      const text = `nodehub inspect ${what}: ${messageOf(cause)}\n`
+      if (text !== last) terminal.err(text)
+      last = text
+    }
+    await pause(watchMs)
+  }
+}
+
+/** One of several reports: JSON in one line, documents of YAML. */
+function inTurn(report: unknown, format: FamilyValues['output'], table: () => string): string {
+  if (format === 'json') return `${JSON.stringify(report)}\n`
+  const text = printed(report, format, table)
+  return format === 'yaml' ? `---\n${text}` : `${text}\n`
+}
