@@ -3,12 +3,24 @@ import { destination, pino, stdSerializers, stdTimeFunctions, type LogFn, type L
 import { after } from '../base/clock.ts'
 import { isExpectedFault } from '../base/expected-fault.ts'
 import { RepeatLimiter } from '../base/repeat-limiter.ts'
+import type { RecentLines } from '../base/recent-lines.ts'
 import type { LogLevel } from '../config/config.ts'
 
 /** Where log lines go. */
 export interface LogSink {
   write(line: string): void
 }
+
+/** The last lines that the status document has. */
+export const recentLogBounds = { lines: 200, length: 64 * 1024 }
+
+/** A sink that keeps the last lines as well. */
+export const alsoTo = (recent: RecentLines, sink: LogSink): LogSink => ({
+  write: (line) => {
+    recent.add(line)
+    sink.write(line)
+  },
+})
 
 const redacted = '[redacted]'
 

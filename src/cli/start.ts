@@ -1,5 +1,6 @@
 import { watchConfig } from '../config/config-watcher.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
+import { RecentLines } from '../base/recent-lines.ts'
 import { hardenProcess } from './hardened-process.ts'
 import { hideToken } from './hidden-token.ts'
 import { compiledIn, keepCompiledCode } from './compiled-code.ts'
@@ -7,7 +8,7 @@ import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
 import { endProcess, killLater } from './end-process.ts'
 import { otherSources, flagHelp } from './flag-help.ts'
-import { createLog, standardError } from './log.ts'
+import { alsoTo, createLog, recentLogBounds, standardError } from './log.ts'
 import { parentAsPredecessor } from './predecessor.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { startSuccessor } from './successor.ts'
@@ -40,7 +41,8 @@ ${otherSources}`,
     hideToken(argv)
     process.umask(0o077) // keys and cached Secrets are nobody else's, from the first byte
     const sink = standardError()
-    const log = createLog(result.config.logLevel, sink)
+    const recentLog = new RecentLines(recentLogBounds)
+    const log = createLog(result.config.logLevel, alsoTo(recentLog, sink))
     const exit = (code: ExitCode): Promise<never> => endProcess(code, sink)
     process.on('uncaughtException', (err) => {
       log.fatal({ err }, 'unhandled error: the process exits')
@@ -57,7 +59,7 @@ ${otherSources}`,
       await superviseHub(result.config, {
         log,
         startHub: async (config, options) => {
-          const hub = await startHub(config, options)
+          const hub = await startHub(config, { ...options, recentLog })
           widenAccepting(hub.sockets, log)
           return hub
         },

@@ -1,13 +1,16 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { Broadcast } from '../base/broadcast.ts'
+import { now } from '../base/clock.ts'
 import { makeSyncedFolder } from '../base/folder.ts'
+import type { RecentLines } from '../base/recent-lines.ts'
 import { Connections } from '../http/client/connections.ts'
 import { loadCredentials } from '../http/client/credential-follower.ts'
 import type { Credentials } from '../config/credentials.ts'
 import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { ChainStateHistory } from './filter/chain-state-history.ts'
+import { AnswerCounts } from './wiring/answer-counts.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
 import { Boot } from './wiring/boot.ts'
 import { HubConfigMap } from './wiring/config-map.ts'
@@ -39,6 +42,7 @@ import { inRootDir } from './wiring/root-dir.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
 import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
+import { statusReport } from './wiring/status/status.ts'
 import { storeOf } from './wiring/store.ts'
 import { logFailure } from './wiring/log-failure.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
@@ -47,6 +51,7 @@ import { mayInspect } from './identity/inspectors.ts'
 import { TokenVerdicts } from './identity/token-verdicts.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from '../metrics/metrics.ts'
+import { OpenWatches } from './pipeline/open-watches.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { isReady, listenOps } from '../http/server/ops.ts'
 
@@ -95,6 +100,8 @@ export interface Reloaded {
 
 export interface HubOptions {
   readonly log: Logger
+  /** The last lines of this log, for the status document; absent: it has none. */
+  readonly recentLog?: RecentLines
   /**
    * Resolves when the predecessor process has closed the store; absent: there is none. Called only
    * after everything that can fail without the store has succeeded.
@@ -113,7 +120,7 @@ export interface HubOptions {
  */
 export async function startHub(
   config: HubConfig,
-  { log, storeReleased, onOnline = () => undefined, onAnswer = () => undefined }: HubOptions,
+  { log, recentLog, storeReleased, onOnline = () => {}, onAnswer = () => {} }: HubOptions,
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
   // These parts exist once on a node: `release` disposes of them before the successor makes its
@@ -124,6 +131,8 @@ export async function startHub(
   const metrics = createMetrics(() => live().cacheComponents)
   const health = new Health()
   const answers = parts.use(new AnswerLog(log))
+  const counts = new AnswerCounts()
+  const watches = new OpenWatches()
   inRootDir(config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
 
   const keys = await nodeKeys(config)
@@ -273,10 +282,12 @@ export async function startHub(
     ensureInputs: ensureInputsOf({ filters, inputs, hubAddress }),
     shown,
     stopping: stopping.signal,
+    watches,
     metrics,
     log,
     onAnswer: (line) => {
       answers.add(line)
+      counts.add(line, now())
       onAnswer(line)
     },
   })
@@ -287,23 +298,44 @@ export async function startHub(
   ]
   metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
   showConfigRead(metrics, true)
+  const verboseLines = (): readonly string[] => [
+    ...health.verboseLines(cloud, store),
+    ...configMap.verboseLines(),
+    ...inputs.verboseLines(),
+    ...(policies?.verboseLines() ?? []),
+    boot.verboseLine(),
+    ...(requested ? [servingLine(requested)] : []),
+    ...(dummy ? [dummy.verboseLine()] : []),
+    hubAddress.verboseLine(),
+  ]
+  const status = statusReport({
+    config,
+    cloud,
+    connections,
+    serving,
+    store,
+    cachers: () => [...cachers.all, ...shared.all],
+    answers: counts,
+    watches,
+    boot,
+    hostNetwork,
+    filters,
+    checks,
+    verboseLines,
+    log: recentLog,
+  })
   const ops = await listenOps({
     at: listenAddresses(config, 'ops'),
     metrics,
     ownHosts: ownHosts(config),
     checks,
-    verboseLines: () => [
-      ...health.verboseLines(cloud, store),
-      ...configMap.verboseLines(),
-      ...inputs.verboseLines(),
-      ...(policies?.verboseLines() ?? []),
-      boot.verboseLine(),
-      ...(requested ? [servingLine(requested)] : []),
-      ...(dummy ? [dummy.verboseLine()] : []),
-      hubAddress.verboseLine(),
-    ],
+    verboseLines,
     inspections: {
-      reports: { boot: () => boot.verdict(), 'host-network': () => hostNetwork.report() },
+      reports: {
+        status,
+        boot: () => boot.verdict(),
+        'host-network': () => hostNetwork.report(),
+      },
       authorize: (caller) => mayInspect(caller, inspectors),
     },
     joinToken: {

@@ -27,6 +27,9 @@ import { maxFileBytes as largestModule } from '../../src/hub/filter/own/load.ts'
 import { mostMistakes } from '../../src/hub/filter/own/mistakes.ts'
 import { loadTimeoutMs as moduleMs } from '../../src/hub/filter/own/module.ts'
 import { mostCollections, mostEras } from '../../src/hub/filter/chain-state-history.ts'
+import { recentLogBounds } from '../../src/cli/log.ts'
+import { mostKinds } from '../../src/hub/wiring/answer-counts.ts'
+import { mostItems } from '../../src/hub/wiring/status/status.ts'
 import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { connectionsShare, leastMemory, maxConnections } from '../../src/hub/wiring/proxies.ts'
 import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cachers.ts'
@@ -54,6 +57,7 @@ import { overheadShare } from '../../src/http/server/record-budget.ts'
 import { reservedShare } from '../../src/http/server/connection-limit.ts'
 import { unprovenShare } from '../../src/http/server/connection-memory.ts'
 import { limits } from '../../src/http/server/limits.ts'
+import * as inspections from '../../src/http/server/inspections.ts'
 import * as ops from '../../src/http/server/ops.ts'
 import * as eviction from '../../src/hub/store/sqlite/eviction.ts'
 import { maxIdleDays } from '../../src/hub/store/sqlite/idle-identities.ts'
@@ -201,9 +205,15 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'A new bootstrap token, of root': [bytes(ops.largestToken)],
     'Making metrics': [time(ops.leastExpositionMs), part(maxComputingShare)],
     'Making the report of `/inspect/…`': [
-      time(ops.leastInspectionMs),
+      time(inspections.leastInspectionMs),
       part(maxComputingShare),
       time(sliceMs),
+    ],
+    'Watchers of `/inspect/…`': [counted(inspections.mostWatchers), time(inspections.watchMs)],
+    'Lists of `/inspect/status`': [counted(mostItems), counted(mostKinds)],
+    'Lines of the log in `/inspect/status`': [
+      counted(recentLogBounds.lines),
+      bytes(recentLogBounds.length),
     ],
     'What metrics and readiness say of booting': [time(bootLookMs), time(sliceMs)],
   },

@@ -20,6 +20,7 @@ import { TokenVerdicts } from '../../src/hub/identity/token-verdicts.ts'
 import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import type { FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
+import { OpenWatches } from '../../src/hub/pipeline/open-watches.ts'
 import { pipeline, type EnsureInputs } from '../../src/hub/pipeline/pipeline.ts'
 import { clientForward } from '../../src/hub/pipeline/client-forward.ts'
 import { upstreamHandlers, type DispatchParts } from '../../src/hub/pipeline/dispatch.ts'
@@ -222,6 +223,7 @@ export async function startHubParts(
     dispatch,
     onUnexpected: () => undefined,
     onAnswer: () => undefined,
+    watches: new OpenWatches(),
   })
   const listener = await listen({
     at: [{ host: '127.0.0.1', port: 0 }],

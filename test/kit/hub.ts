@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { turn } from '../../src/base/clock.ts'
-import { createLog } from '../../src/cli/log.ts'
+import { RecentLines } from '../../src/base/recent-lines.ts'
+import { alsoTo, createLog, recentLogBounds } from '../../src/cli/log.ts'
 import type { HubConfig } from '../../src/config/config.ts'
 import { startHub, type Hub } from '../../src/hub/hub.ts'
 import type { AnswerLine } from '../../src/hub/pipeline/trace.ts'
@@ -63,13 +64,18 @@ export class TestHub {
     const config = testConfig(hubFlags(this.rootDir, this.#options), changes)
     this.#config = config
     this.#online = undefined
+    const recentLog = new RecentLines(recentLogBounds)
     this.#hub = await startHub(config, {
-      log: createLog('trace', {
-        write: (line) => {
-          this.lines.push(line)
-          this.#condition.changed()
-        },
-      }),
+      log: createLog(
+        'trace',
+        alsoTo(recentLog, {
+          write: (line) => {
+            this.lines.push(line)
+            this.#condition.changed()
+          },
+        }),
+      ),
+      recentLog,
       onOnline: (online) => {
         this.#online = online
         this.#condition.changed()

@@ -1,16 +1,16 @@
-import { now } from '../../base/clock.ts'
 import { parseJson } from '../../api/kube/json.ts'
 import { textAt } from '../../api/kube/json-at.ts'
 import { Throttled } from '../../base/throttled.ts'
 import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
-import { HeaderList } from '../exchange/headers.ts'
 import { wholeRequestBody } from '../exchange/request-body.ts'
 import { parseBootstrapToken, type BootstrapToken } from '../../config/bootstrap.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { isLoopback, rebindingFault } from '../../api/request/host-check.ts'
 import { ConnectionMemory } from './connection-memory.ts'
+import { inspector, type Inspections } from './inspections.ts'
 import { listen, type Listener } from './listener.ts'
 import type { ListenTarget } from './listening.ts'
+import { opsReply } from './ops-reply.ts'
 
 /** A readiness check. `check` returns what is wrong, or `undefined`. */
 export interface ReadinessCheck {
@@ -20,11 +20,13 @@ export interface ReadinessCheck {
   readonly isRequired?: () => boolean
 }
 
-/** The reports at `/inspect/<name>`, as JSON: names of API objects, and none of their content. */
-export interface Inspections {
-  readonly reports: Readonly<Record<string, () => Promise<object>>>
-  /** Whether a caller, which is on loopback, may read them. */
-  readonly authorize: (caller: Incoming) => Promise<boolean>
+/** The result of a readiness check. */
+export interface CheckResult {
+  readonly name: string
+  /** Whether a failure makes the hub unready now. */
+  readonly required: boolean
+  /** What is wrong; absent: nothing. */
+  readonly fault?: string
 }
 
 /** Takes a new bootstrap token at `/v1/token`, as yurthub does. */
@@ -70,8 +72,6 @@ export const stalledMs = 10_000
 /** More often than any scraper asks. */
 export const leastExpositionMs = 1_000
 
-export const leastInspectionMs = 50
-
 /**
  * yurthub's exact answer: `yurtadm` compares the whole body (pkg/yurtadm/util/yurthub/yurthub.go).
  */
@@ -104,15 +104,15 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
     const [path = '', query] = url.split('?')
     const [host, origin] = [headers.get('host'), headers.get('origin')]
     const strange = rebindingFault(options.ownHosts, { localAddress, host, origin })
-    if (strange !== undefined) return reply(403, `${strange}\n`)
+    if (strange !== undefined) return opsReply(403, `${strange}\n`)
     if (path === '/v1/token') return takeToken(options.joinToken, incoming)
-    if (method !== 'GET' && method !== 'HEAD') return reply(405, '', { Allow: 'GET, HEAD' })
+    if (method !== 'GET' && method !== 'HEAD') return opsReply(405, '', { Allow: 'GET, HEAD' })
     switch (path) {
       case '/livez':
       case '/healthz':
-        return reply(200, 'ok')
+        return opsReply(200, 'ok')
       case '/v1/healthz':
-        return reply(200, yurthubOk)
+        return opsReply(200, yurthubOk)
       case '/readyz':
       case '/v1/readyz':
         return readiness(options, {
@@ -122,29 +122,11 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
       case '/metrics':
         return scrape.get()
       default:
-        return (await inspect(path, incoming)) ?? reply(404, '404 page not found\n')
+        return (
+          (await inspect(path, new URLSearchParams(query), incoming)) ??
+          opsReply(404, '404 page not found\n')
+        )
     }
-  }
-}
-
-type Inspect = (path: string, incoming: Incoming) => Promise<WireReply | undefined>
-
-function inspector(inspections: Inspections | undefined): Inspect {
-  if (!inspections) return async () => undefined
-  const reports = new Map(
-    Object.entries(inspections.reports).map(([name, inspect]) => [
-      `/inspect/${name}`,
-      new Throttled(() => reportReply(inspect), leastInspectionMs),
-    ]),
-  )
-  return async (path, incoming) => {
-    const report = reports.get(path)
-    if (!report) return undefined
-    if (!isLoopback(incoming.peer.localAddress)) return reply(403, onLoopback)
-    if (await inspections.authorize(incoming)) return report.get()
-    return incoming.headers.get('authorization') === undefined
-      ? reply(403, forRoot)
-      : reply(401, forRoot, { 'WWW-Authenticate': 'Bearer' })
   }
 }
 
@@ -156,60 +138,34 @@ async function takeToken(
   incoming: Incoming,
 ): Promise<WireReply> {
   const { method, body, peer, signal } = incoming
-  if (method !== 'POST' && method !== 'PUT') return reply(405, '', { Allow: 'POST, PUT' })
+  if (method !== 'POST' && method !== 'PUT') return opsReply(405, '', { Allow: 'POST, PUT' })
   if (!isLoopback(peer.localAddress) || !(await intake?.authorize(incoming)))
-    return reply(403, 'a bootstrap token is taken of root of this node only, on loopback\n')
+    return opsReply(403, 'a bootstrap token is taken of root of this node only, on loopback\n')
   const content = body && (await wholeRequestBody(body, largestToken, { signal }).catch(() => ''))
   const token = parseBootstrapToken(textAt(parseJson(String(content ?? '')), 'jointoken'))
-  if (token === undefined) return reply(400, wrongToken)
+  if (token === undefined) return opsReply(400, wrongToken)
   try {
     return (await intake?.replace(token)) === true
-      ? reply(200, '')
-      : reply(200, 'without effect: the hub has credentials by file, and uses no bootstrap token\n')
+      ? opsReply(200, '')
+      : opsReply(
+          200,
+          'without effect: the hub has credentials by file, and uses no bootstrap token\n',
+        )
   } catch {
-    return reply(500, 'the bootstrap token cannot be stored: is the disk full?\n')
+    return opsReply(500, 'the bootstrap token cannot be stored: is the disk full?\n')
   }
 }
 
 const wrongToken =
   'a bootstrap token is expected, as {"jointoken":"<6 characters>.<16 characters>"} of a-z and 0-9\n'
 
-const onLoopback = 'inspections are answered on loopback only\n'
-const forRoot =
-  "inspections are for root of this node, and for callers with the token in inspect.token under the hub's --root-dir\n"
-
 async function exposition({ metrics, onBroken }: OpsOptions): Promise<WireReply> {
   try {
     const { contentType, body } = await metrics.exposition()
-    return reply(200, body, { 'Content-Type': contentType })
+    return opsReply(200, body, { 'Content-Type': contentType })
   } catch (cause) {
     onBroken?.(cause)
-    return reply(500, '')
-  }
-}
-
-const reportReply = async (inspect: () => Promise<object>): Promise<WireReply> =>
-  reply(200, `${JSON.stringify(await inspect())}\n`, { 'Content-Type': 'application/json' })
-
-function reply(
-  status: number,
-  text: string,
-  fields: Readonly<Record<string, string>> = {},
-): WireReply {
-  const body = Buffer.from(text)
-  const head = {
-    'Content-Type': 'text/plain; charset=utf-8',
-    'X-Content-Type-Options': 'nosniff',
-    ...fields,
-    'Content-Length': String(body.byteLength),
-    Date: new Date(now()).toUTCString(),
-  }
-  return {
-    kind: 'body',
-    status,
-    headers: new HeaderList(Object.entries(head).flat()),
-    from: 'hub',
-    body,
+    return opsReply(500, '')
   }
 }
 
@@ -219,27 +175,31 @@ interface ReadinessOptions {
   readonly verbose: boolean
 }
 
+export const checkResults = (checks: readonly ReadinessCheck[]): readonly CheckResult[] =>
+  checks.map(({ name, check, isRequired }) => {
+    const fault = check()
+    return { name, required: isRequired?.() ?? true, ...(fault !== undefined && { fault }) }
+  })
+
+const isPassed = ({ fault, required }: CheckResult): boolean => fault === undefined || !required
+
 /** Whether all required checks pass. */
 export const isReady = (checks: readonly ReadinessCheck[]): boolean =>
-  checks.every(({ check, isRequired }) => check() === undefined || isRequired?.() === false)
+  checkResults(checks).every(isPassed)
 
 /** In the format of the API server's `?verbose`. */
 function readiness(
   { checks, verboseLines }: OpsOptions,
   { ok, verbose }: ReadinessOptions,
 ): WireReply {
-  const results = checks.map(({ name, check, isRequired }) => ({
-    name,
-    wrong: check(),
-    isRequired: isRequired?.() ?? true,
-  }))
-  const ready = results.every(({ wrong, isRequired }) => wrong === undefined || !isRequired)
-  if (ready && !verbose) return reply(200, ok)
-  const lines = results.map(({ name, wrong, isRequired }) =>
-    wrong === undefined
+  const results = checkResults(checks)
+  const ready = results.every(isPassed)
+  if (ready && !verbose) return opsReply(200, ok)
+  const lines = results.map(({ name, fault, required }) =>
+    fault === undefined
       ? `[+]${name} ok`
-      : `[-]${name} failed: ${wrong}${isRequired ? '' : '; readiness does not depend on it now'}`,
+      : `[-]${name} failed: ${fault}${required ? '' : '; readiness does not depend on it now'}`,
   )
   const verdict = ready ? 'readyz check passed' : 'readyz check failed'
-  return reply(ready ? 200 : 503, `${[...lines, ...verboseLines(), verdict].join('\n')}\n`)
+  return opsReply(ready ? 200 : 503, `${[...lines, ...verboseLines(), verdict].join('\n')}\n`)
 }

@@ -60,6 +60,11 @@ export class Filters implements FilterChains {
     this.#buildFilters()
   }
 
+  /** The filters in order, each with what it waits for, and whether it acts. */
+  get all(): readonly Pick<BuiltFilter, 'definition' | 'missing' | 'filter'>[] {
+    return [...this.#built.values()]
+  }
+
   /** The current inputs. */
   get inputs(): Inputs {
     return this.#inputs

@@ -14,6 +14,7 @@ import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { priorityLevels, PriorityShares } from './priority-levels.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
+import type { OpenWatches } from './open-watches.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
 import {
@@ -46,6 +47,7 @@ interface PipelineParts {
   readonly dispatch: DispatchParts
   readonly onUnexpected: OnUnexpected
   readonly onAnswer: OnAnswer
+  readonly watches: OpenWatches
 }
 
 /** The whole data path, in the order in which a request travels. */
@@ -71,7 +73,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       // reports the proven caller to the listener, before any of the answer exists
       .through(withProvenCaller)
       // counts every answer, whichever layer below gives it
-      .through(withTrace(parts.metrics, parts.onAnswer))
+      .through(withTrace(parts))
       // marks followed logs and the like, for which a hot restart does not wait
       .through(withLongRunning)
       // above all layers that hold bytes: bytes that pass here are no longer held

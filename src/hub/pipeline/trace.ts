@@ -1,5 +1,5 @@
 import { onAbort } from '../../base/abort.ts'
-import { elapsed } from '../../base/clock.ts'
+import { elapsed, now } from '../../base/clock.ts'
 import type {
   BodyReply,
   Exchange,
@@ -11,14 +11,19 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import { componentOf } from '../../api/request/component.ts'
 import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
 import { metered } from '../../http/exchange/sink-wrappers.ts'
+import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { TrafficLabels } from '../../metrics/traffic.ts'
 import type { Forward } from '../upstream/forward.ts'
+import type { OpenWatches } from './open-watches.ts'
 
 /** One answer, for logs: neither its query nor its headers, which may hold secrets. */
 export interface AnswerLine {
   readonly id: string
   readonly method: string
   readonly path: string
+  readonly verb: string
+  /** `endpointslices.discovery.k8s.io`; empty where the request is not about a resource. */
+  readonly resource: string
   readonly component: string
   readonly code: number
   readonly source: string
@@ -28,8 +33,17 @@ export interface AnswerLine {
 
 export type OnAnswer = (line: AnswerLine) => void
 
-/** Counts and times each request by verb, resource, component and source. */
-export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
+interface TraceParts {
+  readonly metrics: HubMetrics
+  readonly watches: OpenWatches
+  readonly onAnswer: OnAnswer
+}
+
+/**
+ * Counts and times each request by verb, resource, component and source, and lists watches while
+ * they are open.
+ */
+export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
   return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     async (exchange) => {
       const began = elapsed()
@@ -40,11 +54,14 @@ export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
       const traffic = info.isResource ? metrics.traffic(trafficLabels(exchange)) : undefined
       gauge?.add(1)
       if (traffic) traffic.inFlight++
+      const watch = watching ? watches.begin(exchange, now()) : undefined
       onAbort(exchange.signal, () => {
         gauge?.add(-1)
+        watch?.[Symbol.dispose]()
         if (traffic) traffic.inFlight--
       })
       const reply = await next(exchange)
+      watch?.answeredBy(reply.from)
       let code = 0
       const count = (answered: number): void => {
         code = answered
@@ -65,7 +82,9 @@ export function withTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
           metrics.requestDuration.observe({ verb: info.verb, source: reply.from }, ms / 1000)
         }
         const { id, method, component } = exchange
-        onAnswer({ id, method, path: info.path, component, code, source: reply.from, ms })
+        const { verb, path } = info
+        const resource = info.isResource ? qualifiedResource(info.gvr) : ''
+        onAnswer({ id, method, path, verb, resource, component, code, source: reply.from, ms })
       })
       return reply
     }
@@ -86,7 +105,17 @@ export function refusalTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
     metrics.requests.add({ verb, resource: '', component, code: String(code), source })
     const [path = ''] = url.split('?')
     onAbort(signal, () =>
-      onAnswer({ id, method, path, component, code, source, ms: elapsed() - began }),
+      onAnswer({
+        id,
+        method,
+        path,
+        verb,
+        resource: '',
+        component,
+        code,
+        source,
+        ms: elapsed() - began,
+      }),
     )
   }
 }

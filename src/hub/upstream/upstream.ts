@@ -1,4 +1,4 @@
-import { after, afterAwake, elapsed, jitter, turn } from '../../base/clock.ts'
+import { after, afterAwake, elapsed, jitter, now, turn } from '../../base/clock.ts'
 import type { LoadBalancedHost, Availability } from './balance.ts'
 import { NotReady, ProbeTimeout, ProbeRefused, type Probe } from './probe.ts'
 import { OutlierDetector, type OutlierRules } from './outlier-detection.ts'
@@ -40,6 +40,17 @@ const closeMs = 500
  */
 const outageShare = 1 / 4
 const firstRestMs = 1_000
+
+/** A failed probe, and how often it was repeated in a row. */
+export interface ProbeFailure {
+  readonly message: string
+  /** The last time, in milliseconds since the epoch. */
+  readonly at: number
+  readonly times: number
+}
+
+/** So many failures with different messages are kept. */
+const keptFailures = 5
 
 interface UpstreamHooks {
   /** The health has changed. */
@@ -89,6 +100,7 @@ export class Upstream implements LoadBalancedHost {
   #lastProbeMs = 0
   readonly #unresponsiveListeners = new Set<() => void>()
   #lastError: Error | undefined
+  #failures: readonly ProbeFailure[] = []
   #refusedBy: CredentialUse | undefined
   #renewedAt = -Infinity
   #closed = false
@@ -146,6 +158,21 @@ export class Upstream implements LoadBalancedHost {
   /** The failure of the last probe; `undefined` where it succeeded. */
   get lastError(): Error | undefined {
     return this.#lastError
+  }
+
+  /** The last failures of probes, the latest first. */
+  get failures(): readonly ProbeFailure[] {
+    return this.#failures
+  }
+
+  /** How long the last answered probe took; `undefined`: none was answered. */
+  get probeMs(): number | undefined {
+    return this.#lastProbeMs === 0 ? undefined : this.#lastProbeMs
+  }
+
+  /** When its health changed last, or it was added, in milliseconds since the epoch. */
+  get healthSince(): number {
+    return now() - (elapsed() - this.#healthChangedAt)
   }
 
   /** Whether bytes came from it since `then`, by the clock of `elapsed`. */
@@ -303,7 +330,15 @@ export class Upstream implements LoadBalancedHost {
 
   #noteResult(result: ProbeResult, error?: Error): ProbeResult {
     this.#lastError = error
+    if (error) this.#noteFailure(error.message)
     return result
+  }
+
+  #noteFailure(message: string): void {
+    const [last] = this.#failures
+    const repeats = last?.message === message
+    const failure = { message, at: now(), times: repeats ? last.times + 1 : 1 }
+    this.#failures = [failure, ...this.#failures.slice(repeats ? 1 : 0)].slice(0, keptFailures)
   }
 
   #counts(result: ProbeResult): boolean {

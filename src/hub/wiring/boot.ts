@@ -118,6 +118,11 @@ export class Boot implements Disposable {
     return this.#verdict
   }
 
+  /** The last verdict; `undefined`: the boot was not judged yet. */
+  get lastVerdict(): BootVerdict | undefined {
+    return this.#verdict
+  }
+
   /** The last verdict, for `/readyz?verbose`: it does not affect readiness. */
   verboseLine(): string {
     if (!this.#verdict) return '[ ]boot not yet judged'

@@ -20,6 +20,7 @@ import { clientForward, type ClientForward } from '../pipeline/client-forward.ts
 import { dispatcher, upstreamHandlers, type DispatchParts } from '../pipeline/dispatch.ts'
 import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { countingBytes, type OnAnswer } from '../pipeline/trace.ts'
+import type { OpenWatches } from '../pipeline/open-watches.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
@@ -221,6 +222,7 @@ interface ClientPathParts {
   readonly metrics: HubMetrics
   readonly log: Logger
   readonly onAnswer: OnAnswer
+  readonly watches: OpenWatches
 }
 
 /** Builds the upper half of the data path: from a client's request to the filters. */
@@ -252,6 +254,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     dispatch: path.dispatch,
     onUnexpected: logUnexpected(log),
     onAnswer: parts.onAnswer,
+    watches: parts.watches,
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { now } from '../../base/clock.ts'
 import { allFilters } from '../../../filters/index.ts'
 import type { HubConfig, LiveConfig } from '../../config/hub-config.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
@@ -13,6 +14,30 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FilterChangeHooks } from '../pipeline/filtered-watch.ts'
 import { FailureLog } from './failure-log.ts'
 
+/** A filter, what it does now, and what it has decided since the start. */
+export interface FilterStatus {
+  readonly name: string
+  /**
+   * `acting`; `waiting` for inputs, while its components get 503; `idle`: it has nothing to do
+   * here; `disabled` by the configuration.
+   */
+  readonly state: 'acting' | 'waiting' | 'idle' | 'disabled'
+  /** The inputs that it waits for. */
+  readonly waitsFor: readonly string[]
+  readonly rules: readonly {
+    readonly components: readonly string[]
+    readonly resources: readonly string[]
+  }[]
+  /** Decisions on objects; an object that recurs unchanged is decided on once. */
+  readonly edited: number
+  readonly withheld: number
+  readonly failed: number
+  /** In milliseconds since the epoch; the log has the message. */
+  readonly lastFailedAt?: number
+}
+
+type DecisionCounts = Pick<FilterStatus, 'edited' | 'withheld' | 'failed' | 'lastFailedAt'>
+
 /** The filters that the live configuration enables; their failures go to log and metrics. */
 export class EnabledFilters implements FilterChains, Disposable {
   readonly #filters: Filters
@@ -21,6 +46,7 @@ export class EnabledFilters implements FilterChains, Disposable {
   #builtIn: readonly FilterDefinition[]
   #live: LiveConfig
   #own: readonly FilterDefinition[] = []
+  readonly #counts = new Map<string, DecisionCounts>()
 
   constructor(config: HubConfig, verdicts: NetworkVerdicts, metrics: HubMetrics, log: Logger) {
     this.#live = config
@@ -37,9 +63,49 @@ export class EnabledFilters implements FilterChains, Disposable {
       onFailure: (filter, err) => {
         metrics.filterErrors.add({ filter })
         this.#failures.add(filter, err)
+        this.#count(filter, ({ failed }) => ({ failed: failed + 1, lastFailedAt: now() }))
       },
-      onDecision: (filter, result) => metrics.filterDecisions.add({ filter, result }),
+      onDecision: (filter, result) => {
+        metrics.filterDecisions.add({ filter, result })
+        this.#count(filter, (counts) => ({ [result]: counts[result] + 1 }))
+      },
     })
+  }
+
+  #count(filter: string, changed: (counts: DecisionCounts) => Partial<DecisionCounts>): void {
+    const counts = this.#counts.get(filter) ?? noDecisions
+    this.#counts.set(filter, { ...counts, ...changed(counts) })
+  }
+
+  /** All filters in order, those that are disabled last. */
+  statuses(): readonly FilterStatus[] {
+    const active = this.#filters.all
+    const names = new Set(active.map(({ definition }) => definition.name))
+    const disabled = [...this.#builtIn, ...this.#own].filter(({ name }) => !names.has(name))
+    return [
+      ...active.map(({ definition, missing, filter }) => {
+        const state = missing.length > 0 ? 'waiting' : filter ? 'acting' : 'idle'
+        return this.#statusOf(definition, state, missing)
+      }),
+      ...disabled.map((definition) => this.#statusOf(definition, 'disabled', [])),
+    ]
+  }
+
+  #statusOf(
+    { name, rules }: FilterDefinition,
+    state: FilterStatus['state'],
+    waitsFor: readonly string[],
+  ): FilterStatus {
+    return {
+      name,
+      state,
+      waitsFor,
+      rules: rules.map(({ components, group, resources }) => ({
+        components,
+        resources: resources.map((resource) => qualifiedResource({ group, resource })),
+      })),
+      ...(this.#counts.get(name) ?? noDecisions),
+    }
   }
 
   [Symbol.dispose](): void {
@@ -118,6 +184,8 @@ export class EnabledFilters implements FilterChains, Disposable {
 }
 
 const nothing: ReadonlySet<InputName> = new Set()
+
+const noDecisions: DecisionCounts = { edited: 0, withheld: 0, failed: 0 }
 
 /** Logs and counts the effects of changed filters on watches. */
 export const filterChangeHooks = (metrics: HubMetrics, log: Logger): FilterChangeHooks => ({

@@ -8,6 +8,8 @@ const line = (code: number, path: string, ms = 1) => ({
   id: '1',
   method: 'GET',
   path,
+  verb: 'get',
+  resource: '',
   component: 'kubelet',
   code,
   source: code < 500 ? 'cloud' : 'hub',

@@ -165,6 +165,11 @@ export class Cacher implements AsyncDisposable {
     return this.#extra
   }
 
+  /** The number of its cache watchers. */
+  get watchers(): number {
+    return this.#watchers.size
+  }
+
   /** The memory of its events. */
   get bytes(): number {
     return this.#log?.bytes ?? 0

@@ -72,6 +72,11 @@ export class Cachers implements AsyncDisposable {
     this.#parts = parts
   }
 
+  /** All cachers. */
+  get all(): readonly Cacher[] {
+    return [...this.#served.values()].map(({ cacher }) => cacher)
+  }
+
   /** The memory of all collections' events. */
   get bytes(): number {
     return [...this.#served.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)

@@ -81,6 +81,11 @@ export class SharedCachers implements AsyncDisposable {
     this.#parts = parts
   }
 
+  /** All cachers. */
+  get all(): readonly Cacher[] {
+    return [...this.#collections.values()].map(({ cacher }) => cacher)
+  }
+
   /** The memory of all collections' events. */
   get bytes(): number {
     return [...this.#collections.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)

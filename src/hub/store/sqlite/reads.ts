@@ -34,6 +34,14 @@ export interface StoredHead {
   readonly hasDamage: boolean
 }
 
+/** A collection's row, and where it is. */
+interface AddressedHead extends Pick<
+  StoredHead,
+  'id' | 'version' | 'confirmedAt' | 'whole' | 'hasDamage'
+> {
+  readonly address: CollectionAddress
+}
+
 /** A row of an event log, without bodies. */
 export interface StoredEvent {
   readonly seq: number
@@ -149,6 +157,15 @@ export class Reads {
          FROM collection JOIN scope ON scope.id = collection.scope
          WHERE whole = 1 GROUP BY resource ORDER BY newest`,
       ),
+      heads: prepare(
+        db,
+        `SELECT collection.id, namespace, label_selector, field_selector, version, confirmed_at,
+           whole, holes, checksum, identity, form, api_group, api_version, resource
+         FROM collection JOIN scope ON scope.id = collection.scope
+         ORDER BY confirmed_at DESC LIMIT ?`,
+      ),
+      collectionCount: prepare(db, 'SELECT count(*) FROM collection'),
+      size: prepare(db, 'SELECT count(*), coalesce(sum(size), 0) FROM member WHERE collection = ?'),
       idle: prepare(db, 'SELECT identity FROM audience WHERE idle_days >= ?'),
       documents: prepare(
         db,
@@ -336,6 +353,45 @@ export class Reads {
     return this.#sql.confirmations
       .all()
       .map(([resource, at]) => ({ resource: String(resource), confirmedAt: Number(at) }))
+  }
+
+  /** The `most` collections that were confirmed last, also those that are not whole. */
+  heads(most: number): AddressedHead[] {
+    return this.#sql.heads.all(most).map((row) => {
+      const [id, namespace, labelSelector, fieldSelector, version, confirmedAt, whole, holes] = row
+      const [checksum, identity, form, group, apiVersion, resource] = row.slice(8)
+      const address: CollectionAddress = {
+        scope: [
+          String(identity),
+          String(form),
+          String(group),
+          String(apiVersion),
+          String(resource),
+        ],
+        namespace: String(namespace),
+        labelSelector: String(labelSelector),
+        fieldSelector: String(fieldSelector),
+      }
+      return {
+        id: Number(id),
+        address,
+        version: String(version),
+        confirmedAt: Number(confirmedAt),
+        whole: whole === 1 && isHeadWhole(checksum, address, String(version)),
+        hasDamage: holes === 1,
+      }
+    })
+  }
+
+  collectionCount(): number {
+    const [count] = this.#sql.collectionCount.get() ?? []
+    return Number(count)
+  }
+
+  /** The number of a collection's objects, and their bytes. */
+  sizeOf(collection: number): { readonly objects: number; readonly bytes: number } {
+    const [objects, bytes] = this.#sql.size.get(collection) ?? []
+    return { objects: Number(objects), bytes: Number(bytes) }
   }
 
   documents(

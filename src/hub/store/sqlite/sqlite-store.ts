@@ -31,6 +31,7 @@ import { History } from './history.ts'
 import { pack, type Operation } from './messages.ts'
 import type { FindReferencedObjects } from '../named-object.ts'
 import type { Confirmation, Reads } from './reads.ts'
+import { overviewOf, type StoreOverview } from './overview.ts'
 import { isRecent } from './recent.ts'
 import { ScopeMarks } from './scope-marks.ts'
 import { StagedReplacement, Staging } from './replacement.ts'
@@ -121,6 +122,14 @@ export class SqliteStore implements ObjectStore {
    */
   confirmations(): readonly Confirmation[] {
     return this.#connection.read((reads) => reads.confirmations()) ?? []
+  }
+
+  /**
+   * The stored collections, at most `most`, measured in time slices; `undefined` where they cannot
+   * be read.
+   */
+  overview(most: number): Promise<StoreOverview | undefined> {
+    return overviewOf(this.#connection, this.#collections, most)
   }
 
   get(key: ObjectKey): StoredObject | 'absent' | undefined {

@@ -227,5 +227,8 @@ function wholeVersion(reads: Reads, address: CollectionAddress): string | undefi
 }
 
 /** The time on the disk is some minutes old. */
-const latestOf = (written: number, state: { readonly confirmedAt: number } | undefined): number =>
-  state?.confirmedAt ? latest(written, state.confirmedAt) : written
+/** When a collection was confirmed, by what is written and by this process. */
+export const latestOf = (
+  written: number,
+  state: { readonly confirmedAt: number } | undefined,
+): number => (state?.confirmedAt ? latest(written, state.confirmedAt) : written)

@@ -1,0 +1,132 @@
+import { onAbort } from '../../base/abort.ts'
+import { elapsed, sleep } from '../../base/clock.ts'
+import { Throttled } from '../../base/throttled.ts'
+import type { Incoming, WireReply } from '../exchange/exchange.ts'
+import { sourceOf } from '../exchange/chunks.ts'
+import { isLoopback } from '../../api/request/host-check.ts'
+import { isTrue } from '../../api/request/request-info.ts'
+import { opsHeaders, opsReply } from './ops-reply.ts'
+
+/**
+ * The reports at `/inspect/<name>`, as JSON: names of API objects, and none of their content. With
+ * `?watch=true` they are sent as server-sent events: first the whole report, then the members of it
+ * that have changed, `null` for those that have gone.
+ */
+export interface Inspections {
+  readonly reports: Readonly<Record<string, () => Promise<object>>>
+  /** Whether a caller, which is on loopback, may read them. */
+  readonly authorize: (caller: Incoming) => Promise<boolean>
+}
+
+export const leastInspectionMs = 50
+
+/** The interval of checks for changes, for all watchers of a report together. */
+export const watchMs = 2_000
+
+/** After so long without a change a comment shows the watcher that the hub is there. */
+const heartbeatMs = 10_000
+
+/** The most watchers of all reports together: people and their browsers. */
+export const mostWatchers = 8
+
+/** The JSON of each member of a report. */
+type Members = ReadonlyMap<string, string>
+
+/** Answers a request for a report; `undefined` where the path is not one. */
+export type Inspect = (
+  path: string,
+  query: URLSearchParams,
+  incoming: Incoming,
+) => Promise<WireReply | undefined>
+
+export function inspector(inspections: Inspections | undefined): Inspect {
+  if (!inspections) return async () => undefined
+  const reports = new Map(
+    Object.entries(inspections.reports).map(([name, inspect]) => [
+      `/inspect/${name}`,
+      {
+        whole: new Throttled(() => wholeReply(inspect), leastInspectionMs),
+        members: new Throttled(() => membersOf(inspect), watchMs),
+      },
+    ]),
+  )
+  let watchers = 0
+  return async (path, query, incoming) => {
+    const report = reports.get(path)
+    if (!report) return undefined
+    const { peer, headers, method, signal } = incoming
+    if (!isLoopback(peer.localAddress)) return opsReply(403, onLoopback)
+    if (isOfAnotherSite(headers.get('sec-fetch-site'))) return opsReply(403, ofAnotherSite)
+    if (!(await inspections.authorize(incoming))) {
+      return headers.get('authorization') === undefined
+        ? opsReply(403, forRoot)
+        : opsReply(401, forRoot, { 'WWW-Authenticate': 'Bearer' })
+    }
+    if (!isTrue(query.get('watch')) || method === 'HEAD') return report.whole.get()
+    if (signal.aborted || watchers >= mostWatchers) return opsReply(503, tooManyWatchers)
+    watchers += 1
+    onAbort(signal, () => (watchers -= 1))
+    return {
+      kind: 'bytes',
+      status: 200,
+      headers: opsHeaders({ 'Content-Type': 'text/event-stream' }),
+      from: 'hub',
+      source: sourceOf(events(report.members, signal)),
+    }
+  }
+}
+
+/**
+ * A browser says from where a page made it send the request. The page that the hub itself serves
+ * may; one of another port of this host is another program's. Other programs send no such field.
+ */
+const isOfAnotherSite = (site: string | undefined): boolean =>
+  site !== undefined && site !== 'same-origin' && site !== 'none'
+
+const onLoopback = 'inspections are answered on loopback only\n'
+const ofAnotherSite = 'inspections are not answered to pages of other sites\n'
+const forRoot =
+  "inspections are for root of this node, and for callers with the token in inspect.token under the hub's --root-dir\n"
+const tooManyWatchers = `inspections are watched by ${mostWatchers} clients already\n`
+
+const wholeReply = async (inspect: () => Promise<object>): Promise<WireReply> =>
+  opsReply(200, `${JSON.stringify(await inspect())}\n`, { 'Content-Type': 'application/json' })
+
+const membersOf = async (inspect: () => Promise<object>): Promise<Members> =>
+  new Map(
+    Object.entries(await inspect()).flatMap(([name, value]) => {
+      const json = JSON.stringify(value) as string | undefined
+      return json === undefined ? [] : [[name, json]]
+    }),
+  )
+
+/** One group for each change; the next is made once the client has taken the last. */
+async function* events(
+  report: Throttled<Members>,
+  signal: Incoming['signal'],
+): AsyncGenerator<readonly Uint8Array[]> {
+  let shown: Members = new Map()
+  let sentAt = elapsed()
+  while (!signal.aborted) {
+    const present = await report.get()
+    const event = eventOf(shown, present)
+    shown = present
+    if (event !== undefined || elapsed() - sentAt >= heartbeatMs) {
+      sentAt = elapsed()
+      yield [Buffer.from(event ?? ':\n\n')]
+    }
+    await sleep(watchMs)
+  }
+}
+
+/** `undefined` where nothing has changed. */
+function eventOf(shown: Members, present: Members): string | undefined {
+  const gone = [...shown.keys()].filter((name) => !present.has(name))
+  const members = [
+    ...[...present].filter(([name, json]) => shown.get(name) !== json),
+    ...gone.map((name) => [name, 'null'] as const),
+  ]
+  if (members.length === 0) return undefined
+  const body = members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')
+  return `data: {${body}}\n\n`
+}

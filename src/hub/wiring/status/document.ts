@@ -1,0 +1,138 @@
+import type { BootVerdict, PodVerdict } from '../../boot/verdict.ts'
+import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
+import type { CheckResult } from '../../../http/server/ops.ts'
+import type { ReplySource } from '../../../http/exchange/exchange.ts'
+import type { Availability } from '../../upstream/balance.ts'
+import type { HealthStatus } from '../../upstream/health-status.ts'
+import type { FilterStatus } from '../enabled-filters.ts'
+import type { CertificateStatus } from './certificates.ts'
+
+/** The first items of a list, and how many more there are. */
+export interface Part<Item> {
+  readonly items: readonly Item[]
+  readonly omitted: number
+}
+
+/** A failed probe, and how often it was repeated in a row. Times are RFC 3339 in this document. */
+export interface FailureStatus {
+  readonly message: string
+  readonly at: string
+  readonly times: number
+}
+
+export interface UpstreamStatus {
+  readonly origin: string
+  readonly health: HealthStatus
+  /** Since when. */
+  readonly since: string
+  /** In which order it is tried. */
+  readonly availability: Availability
+  readonly ejectedForSeconds?: number
+  readonly refusesCredentials: boolean
+  /** How long the last answered probe took. */
+  readonly probeMs?: number
+  readonly connections: number
+  /** Why the last probe failed; absent where it succeeded. */
+  readonly lastError?: string
+  /** The latest first. */
+  readonly failures: readonly FailureStatus[]
+}
+
+/** The answers that one component got to one kind of request since the start, by source. */
+export interface ServedStatus {
+  readonly component: string
+  readonly verb: string
+  /** A resource, or the path of a request that is not about one. */
+  readonly what: string
+  readonly cloud: number
+  readonly cache: number
+  readonly hub: number
+  /** Those of 400 and above. */
+  readonly refused: number
+  readonly last: { readonly at: string; readonly source: string; readonly code: number }
+}
+
+export interface CollectionStatus {
+  readonly resource: string
+  readonly apiVersion: string
+  /** Empty: all namespaces, or a cluster-scoped resource. */
+  readonly namespace: string
+  readonly labelSelector: string
+  readonly fieldSelector: string
+  /** Who read it: `node`, `shared`, a service account or the keyed hash of a token. */
+  readonly identity: string
+  readonly representation: string
+  readonly resourceVersion: string
+  /** When an API server last confirmed it. */
+  readonly confirmedAt: string
+  /** Whether it can be served, and none of its objects is known to be damaged. */
+  readonly whole: boolean
+  readonly objects: number
+  readonly bytes: number
+  /** Clients' watches that its cacher serves. */
+  readonly readers: number
+  /** Whether an upstream watch keeps it up to date. */
+  readonly live: boolean
+}
+
+/** The open watches of one component on one collection. */
+export interface WatchStatus {
+  readonly component: string
+  readonly resource: string
+  readonly namespace: string
+  readonly labelSelector: string
+  readonly fieldSelector: string
+  readonly source?: ReplySource
+  readonly open: number
+  /** When the oldest began. */
+  readonly since: string
+}
+
+export interface LogLine {
+  readonly at: string
+  readonly level: string
+  readonly message: string
+  /** The other fields. */
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+/**
+ * What the hub knows of itself, for `nodehub inspect` and the status page: names of API objects,
+ * and none of their content; no secret. Lists are bounded.
+ */
+export interface HubStatus {
+  readonly at: string
+  readonly node: string
+  readonly version: string
+  readonly startedAt: string
+  readonly ready: boolean
+  readonly checks: readonly CheckResult[]
+  /** The further lines of `/readyz?verbose`. */
+  readonly notes: readonly string[]
+  /** `online` is `null` until the first probes have decided. */
+  readonly link: { readonly online: boolean | null; readonly since?: string }
+  readonly upstreams: readonly UpstreamStatus[]
+  readonly served: Part<ServedStatus>
+  /** `null` where the store cannot be read. */
+  readonly collections: Part<CollectionStatus> | null
+  /** In bytes, on the disk. */
+  readonly cache: { readonly bytes: number; readonly limit: number }
+  readonly watches: Part<WatchStatus>
+  /** `null` where the boot was not judged yet. */
+  readonly boot:
+    | (Omit<BootVerdict, 'pods'> & {
+        /** Those that would not come back first. */
+        readonly pods: Part<PodVerdict>
+        readonly waiting: number
+      })
+    | null
+  readonly filters: readonly FilterStatus[]
+  /** `pods` is `null` where pods were never listed. */
+  readonly hostNetwork: Omit<HostNetworkReport, 'pods'> & {
+    /** Those with clashing ports first. */
+    readonly pods: Part<PodOnNode> | null
+  }
+  readonly certificates: readonly CertificateStatus[]
+  /** The oldest first. */
+  readonly log: readonly LogLine[]
+}

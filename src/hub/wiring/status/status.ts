@@ -1,0 +1,181 @@
+import { now } from '../../../base/clock.ts'
+import { ownVersion } from '../../../base/own-version.ts'
+import type { RecentLines } from '../../../base/recent-lines.ts'
+import { Throttled } from '../../../base/throttled.ts'
+import { parseJson } from '../../../api/kube/json.ts'
+import { apiVersionOf, qualifiedResource } from '../../../api/kube/gvk.ts'
+import type { StartConfig } from '../../../config/hub-config.ts'
+import type { Connections } from '../../../http/client/connections.ts'
+import type { DynamicServingCredentials } from '../../../http/server/dynamic-serving-credentials.ts'
+import { checkResults, isReady, type ReadinessCheck } from '../../../http/server/ops.ts'
+import type { BootVerdict } from '../../boot/verdict.ts'
+import type { Cacher } from '../../cache/cacher/cacher.ts'
+import { collectionId } from '../../cache/collection-id.ts'
+import type { HostNetworkReport } from '../../filter/host-network/report.ts'
+import type { OpenWatches } from '../../pipeline/open-watches.ts'
+import { bytesOnDisk } from '../../store/sqlite/open.ts'
+import type { MeasuredCollection } from '../../store/sqlite/overview.ts'
+import type { SqliteStore } from '../../store/sqlite/sqlite-store.ts'
+import type { Cloud } from '../../upstream/cloud.ts'
+import type { Upstream } from '../../upstream/upstream.ts'
+import type { AnswerCounts } from '../answer-counts.ts'
+import type { EnabledFilters } from '../enabled-filters.ts'
+import { certificateStatuses } from './certificates.ts'
+import type {
+  CollectionStatus,
+  HubStatus,
+  LogLine,
+  Part,
+  ServedStatus,
+  UpstreamStatus,
+  WatchStatus,
+} from './document.ts'
+
+interface StatusParts {
+  readonly config: StartConfig
+  readonly cloud: Cloud
+  readonly connections: Connections
+  readonly serving: Pick<DynamicServingCredentials, 'current'>
+  readonly store: SqliteStore
+  /** All cachers, shared ones as well. */
+  readonly cachers: () => readonly Cacher[]
+  readonly answers: AnswerCounts
+  readonly watches: OpenWatches
+  readonly boot: { readonly lastVerdict: BootVerdict | undefined }
+  readonly hostNetwork: { report(): Promise<HostNetworkReport> }
+  readonly filters: Pick<EnabledFilters, 'statuses'>
+  readonly checks: readonly ReadinessCheck[]
+  readonly verboseLines: () => readonly string[]
+  /** Lines of JSON without secrets. */
+  readonly log: RecentLines | undefined
+}
+
+/** The most items of each list; a node has fewer. */
+export const mostItems = 200
+
+/** Reading all pods costs more than the rest of the status, and their networks rarely change. */
+const networkMs = 10_000
+
+/** Composes the status document of a hub, in time slices; does nothing until it is called. */
+export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
+  const { config, cloud, connections, serving, store, cachers, answers, watches } = parts
+  const startedAt = time(now())
+  const network = new Throttled(() => parts.hostNetwork.report(), networkMs)
+  return async () => {
+    const stored = await store.overview(mostItems)
+    const { pods, ...hostNetwork } = await network.get()
+    const cacherOf = new Map(cachers().map((cacher) => [collectionId(cacher.key), cacher]))
+    return {
+      at: time(now()),
+      node: config.nodeName,
+      version: ownVersion(),
+      startedAt,
+      ready: isReady(parts.checks),
+      checks: checkResults(parts.checks),
+      notes: parts.verboseLines(),
+      link: linkStatus(cloud),
+      upstreams: cloud.upstreams.map((each) => upstreamStatus(each, connections)),
+      served: first(answers.all(), ({ last, ...count }): ServedStatus => ({
+        ...count,
+        last: { ...last, at: time(last.at) },
+      })),
+      collections: stored
+        ? {
+            items: stored.collections.map((each) =>
+              collectionStatus(each, cacherOf.get(collectionId(each.key))),
+            ),
+            omitted: stored.omitted,
+          }
+        : null,
+      cache: { bytes: bytesOnDisk(config.cachePath), limit: config.cacheMaxBytes },
+      watches: first(watches.groups(), (group): WatchStatus => ({
+        ...group,
+        labelSelector: shortened(group.labelSelector),
+        fieldSelector: shortened(group.fieldSelector),
+        since: time(group.since),
+      })),
+      boot: bootStatus(parts.boot.lastVerdict),
+      filters: parts.filters.statuses(),
+      hostNetwork: {
+        ...hostNetwork,
+        pods: pods
+          ? first(
+              pods.toSorted((a, b) => b.clashes.length - a.clashes.length),
+              same,
+            )
+          : null,
+      },
+      certificates: certificateStatuses(connections.credentials, serving.current, now()),
+      log: (parts.log?.lines ?? []).map(logLine),
+    }
+  }
+}
+
+const time = (ms: number): string => new Date(ms).toISOString()
+
+/** Clients choose selectors, which may be as long as the head of a request. */
+const mostSelector = 200
+const shortened = (text: string): string =>
+  text.length <= mostSelector ? text : `${text.slice(0, mostSelector)}…`
+
+const same = <T>(item: T): T => item
+
+const first = <From, To>(all: readonly From[], show: (item: From) => To): Part<To> => ({
+  items: all.slice(0, mostItems).map(show),
+  omitted: Math.max(all.length - mostItems, 0),
+})
+
+const linkStatus = ({ online, since }: Cloud): HubStatus['link'] =>
+  online === undefined ? { online: null } : { online, since: time(since) }
+
+function upstreamStatus(upstream: Upstream, connections: Connections): UpstreamStatus {
+  const { origin, health, healthSince, availability, probeMs, lastError, failures } = upstream
+  return {
+    origin,
+    health,
+    since: time(healthSince),
+    availability,
+    ...(availability === 'ejected' && {
+      ejectedForSeconds: Math.ceil(upstream.ejectedForMs / 1000),
+    }),
+    refusesCredentials: upstream.refusesCredentials,
+    ...(probeMs !== undefined && { probeMs: Math.round(probeMs * 10) / 10 }),
+    connections: connections.open(origin),
+    ...(lastError && { lastError: lastError.message }),
+    failures: failures.map((failure) => ({ ...failure, at: time(failure.at) })),
+  }
+}
+
+const collectionStatus = (
+  { key, resourceVersion, confirmedAt, isWhole, objects, bytes }: MeasuredCollection,
+  cacher: Cacher | undefined,
+): CollectionStatus => ({
+  resource: qualifiedResource(key.gvr),
+  apiVersion: apiVersionOf(key.gvr),
+  namespace: key.namespace ?? '',
+  labelSelector: shortened(key.labelSelector),
+  fieldSelector: shortened(key.fieldSelector),
+  identity: key.partition.identity,
+  representation: key.partition.representation,
+  resourceVersion,
+  confirmedAt: time(confirmedAt),
+  whole: isWhole,
+  objects,
+  bytes,
+  readers: cacher?.watchers ?? 0,
+  live: cacher?.isLive ?? false,
+})
+
+function bootStatus(verdict: BootVerdict | undefined): HubStatus['boot'] {
+  if (!verdict) return null
+  const waiting = verdict.pods.filter(({ ready }) => !ready)
+  const pods = [...waiting, ...verdict.pods.filter(({ ready }) => ready)]
+  return { ...verdict, pods: first(pods, same), waiting: waiting.length }
+}
+
+/** A line of the hub's log, as the logger writes it. */
+function logLine(text: string): LogLine {
+  const { time: at, level, msg, ...fields } = (parseJson(text) ?? {}) as Record<string, unknown>
+  const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+  return { at: textOf(at), level: textOf(level), message: textOf(msg), fields }
+}

@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import type { HubStatus } from '../../../../src/hub/wiring/status/document.ts'
+import { mostItems } from '../../../../src/hub/wiring/status/status.ts'
+import { addCsiNode, kubeletOf, podWith, startUp } from '../../../kit/bootable.ts'
+import { configMaps, pods, podsOfNode, secrets } from '../../../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../../../kit/hub.ts'
+import type { Teardown } from '../../../kit/wire/wire.ts'
+import { until } from '../../../kit/until.ts'
+
+const password = 'the-password-of-the-plant'
+
+async function startNode(
+  t: Teardown,
+  flags: readonly string[] = [],
+): Promise<{ cloud: CloudServer; hub: TestHub }> {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  cloud.sandbox.create(secrets, {
+    metadata: { name: 'password', namespace: 'default' },
+    data: { password: Buffer.from(password).toString('base64') },
+  })
+  cloud.sandbox.create(pods, podWith('press', { secret: { secretName: 'password' } }))
+  const hub = await startTestHub(t, { upstreams: [cloud], flags })
+  await startUp(kubeletOf(hub))
+  return { cloud, hub }
+}
+
+async function statusOf(hub: TestHub): Promise<HubStatus> {
+  const { status, body } = await hub.ops.get('/inspect/status')
+  if (status !== 200) throw new Error(`${status} ${body.toString()}`)
+  return JSON.parse(body.toString()) as HubStatus
+}
+
+/** Resolves with the first status that satisfies `holds`. */
+function statusUntil(hub: TestHub, holds: (status: HubStatus) => unknown): Promise<HubStatus> {
+  let last: HubStatus | undefined
+  const look = async (): Promise<HubStatus | false> => {
+    last = await statusOf(hub)
+    return Boolean(holds(last)) && last
+  }
+  return until(`a status for which ${holds}`, look, { describe: () => last })
+}
+
+const podsIn = ({ collections }: HubStatus) =>
+  collections?.items.find(
+    ({ resource, fieldSelector }) => resource === 'pods' && fieldSelector !== '',
+  )
+
+void t.test('online it shows API servers, what is stored, and who watches what', async (t) => {
+  const { cloud, hub } = await startNode(t)
+  const kubelet = kubeletOf(hub)
+  const { resourceVersion } = await kubelet.list(podsOfNode)
+  await kubelet.watch(`${podsOfNode}&watch=true&resourceVersion=${resourceVersion}`)
+  const status = await statusUntil(
+    hub,
+    (each) => each.watches.items.length > 0 && podsIn(each)?.readers === 1,
+  )
+  t.match(status, {
+    node: 'edge-1',
+    ready: true,
+    link: { online: true },
+    upstreams: [
+      {
+        origin: cloud.url,
+        health: 'healthy',
+        availability: 'ready',
+        probeMs: Number,
+        failures: [],
+      },
+    ],
+    watches: { items: [{ component: 'kubelet', resource: 'pods', open: 1 }], omitted: 0 },
+  })
+  t.match(podsIn(status), { identity: 'node', whole: true, objects: 1, live: true })
+  t.ok((podsIn(status)?.bytes ?? 0) > 100)
+  t.match(
+    status.served.items.find(({ verb, what }) => verb === 'list' && what === 'pods'),
+    { component: 'kubelet', cloud: 3, cache: 0, last: { source: 'cloud', code: 200 } },
+  )
+  t.ok(status.filters.some(({ name }) => name === 'masterservice'))
+  t.match(
+    status.certificates.find(({ use }) => use === 'serving'),
+    { notAfter: /^20\d\d-/, names: /issued by/ },
+  )
+  t.ok(status.log.some(({ message }) => message.startsWith('online')))
+})
+
+void t.test('through an outage and a restart it shows what is lost, and since when', async (t) => {
+  const { cloud, hub } = await startNode(t)
+  await cloud.unplug()
+  await hub.offline()
+  await kubeletOf(hub).list(podsOfNode)
+  const offline = await statusUntil(hub, ({ served }) => served.items.some((each) => each.cache))
+  t.match(offline, {
+    ready: true,
+    link: { online: false, since: String },
+    upstreams: [{ health: 'unhealthy', lastError: String }],
+  })
+  t.ok((offline.upstreams[0]?.failures[0]?.times ?? 0) >= 1)
+  t.ok(offline.log.some(({ level, message }) => level === 'warn' && message.startsWith('offline')))
+
+  await hub.restart()
+  await hub.offline()
+  const rebooted = await statusUntil(hub, ({ boot }) => boot)
+  t.match(podsIn(rebooted), { objects: 1, readers: 0, live: false })
+  t.match(rebooted.boot, {
+    ready: false,
+    waiting: 1,
+    pods: { items: [{ name: 'press', problems: [{ reason: 'missing', name: 'password' }] }] },
+  })
+})
+
+void t.test('no secret is in it', async (t) => {
+  const { hub } = await startNode(t)
+  await kubeletOf(hub).get('/api/v1/namespaces/default/secrets/password')
+  await hub.as('plant', { token: 'guessed-by-a-caller' }).get('/api/v1/secrets?token=in-a-query')
+  await statusUntil(hub, ({ served }) => served.items.some(({ what }) => what === 'secrets'))
+  const text = JSON.stringify(await statusOf(hub))
+  const inspectToken = readFileSync(hub.inspectTokenFile, 'utf8')
+  const planted = [
+    password,
+    Buffer.from(password).toString('base64'),
+    'guessed-by-a-caller',
+    'in-a-query',
+    'PRIVATE KEY',
+    inspectToken,
+  ]
+  for (const secret of planted) t.notOk(text.includes(secret), secret)
+})
+
+void t.test('its lists are bounded, and say how many more there are', async (t) => {
+  const { cloud, hub } = await startNode(t)
+  cloud.sandbox.create(configMaps, { metadata: { name: 'one', namespace: 'default' } })
+  const kubelet = kubeletOf(hub)
+  const most = mostItems + 5
+  for (let at = 0; at < most; at++) {
+    await kubelet.list(`/api/v1/configmaps?labelSelector=app%3Dv${at}`)
+  }
+  const { collections } = await statusUntil(hub, (each) => (each.collections?.omitted ?? 0) >= 5)
+  t.equal(collections?.items.length, mostItems)
+})
+
+void t.test('a filter shows whether it acts, and on what it has decided', async (t) => {
+  const { hub } = await startNode(t, ['--disabled-resource-filters=discardcloudservice'])
+  const { filters } = await statusOf(hub)
+  const stateOf = (name: string) => filters.find((each) => each.name === name)?.state
+  t.equal(stateOf('discardcloudservice'), 'disabled')
+  t.not(stateOf('masterservice'), 'disabled')
+})
