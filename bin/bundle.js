@@ -1,5 +1,6 @@
 // Makes of the compiled hub what a node starts: its entry and `start`, each one file with the packages that it needs, in place of the
 // hundreds of modules that Node would find, read and link. The other commands stay as the compiler has written them.
+import { cpSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 
@@ -48,6 +49,9 @@ const bundled = {
   banner: { js: requireBuiltin },
   logLevel: 'warning',
 }
+
+// The hub serves these as they are.
+cpSync(join(sources, 'status-page'), join(out, 'src', 'status-page'), { recursive: true })
 
 const beside = join(out, 'src', 'cli')
 await build({

@@ -42,6 +42,7 @@ import { inRootDir } from './wiring/root-dir.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
 import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
+import { pageFiles } from './wiring/status/page-files.ts'
 import { statusReport } from './wiring/status/status.ts'
 import { storeOf } from './wiring/store.ts'
 import { logFailure } from './wiring/log-failure.ts'
@@ -338,6 +339,7 @@ export async function startHub(
       },
       authorize: (caller) => mayInspect(caller, inspectors),
     },
+    page: pageFiles(),
     joinToken: {
       authorize: ({ peer }) => isRoot(peer, owners),
       replace: (token) => obtained.replaceToken(token),

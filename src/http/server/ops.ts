@@ -11,6 +11,7 @@ import { inspector, type Inspections } from './inspections.ts'
 import { listen, type Listener } from './listener.ts'
 import type { ListenTarget } from './listening.ts'
 import { opsReply } from './ops-reply.ts'
+import { pageReply, type PageFile } from './status-page.ts'
 
 /** A readiness check. `check` returns what is wrong, or `undefined`. */
 export interface ReadinessCheck {
@@ -49,6 +50,8 @@ export interface OpsOptions {
    */
   readonly verboseLines: () => readonly string[]
   readonly inspections?: Inspections
+  /** The files of the status page by their paths. */
+  readonly page?: ReadonlyMap<string, PageFile>
   readonly joinToken?: JoinTokenIntake
   /** Called with the cause when a connection could not be accepted, or an answer broke off. */
   readonly onBroken?: (cause: unknown) => void
@@ -98,6 +101,7 @@ export function listenOps(options: OpsOptions): Promise<Listener> {
 function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
   const scrape = new Throttled(() => exposition(options), leastExpositionMs)
   const inspect = inspector(options.inspections)
+  const { page = new Map() } = options
   return async (incoming) => {
     const { method, url, headers } = incoming
     const { localAddress } = incoming.peer
@@ -124,6 +128,7 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
       default:
         return (
           (await inspect(path, new URLSearchParams(query), incoming)) ??
+          pageReply(page, path, incoming.peer) ??
           opsReply(404, '404 page not found\n')
         )
     }

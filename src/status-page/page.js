@@ -1,0 +1,513 @@
+// The status page: follows /inspect/status and shows it. All text of the hub is set as text, never
+// as HTML.
+
+const reconnectMs = 2_000
+/** The hub sends at least the time every two seconds. */
+const silentMs = 15_000
+
+/** The members of the status document that have arrived so far. */
+let latest = {}
+let shown = false
+let token = takeToken()
+let stream = new AbortController()
+let signedIn = () => {}
+
+const byId = (id) => document.getElementById(id)
+const wait = (ms) => new Promise((resolve) => void setTimeout(resolve, ms))
+
+/**
+ * A token in the fragment, which is never sent, is taken out of the address. The tab remembers it
+ * until it is closed.
+ */
+function takeToken() {
+  const given = new URLSearchParams(location.hash.slice(1)).get('token')
+  if (given !== null) {
+    sessionStorage.setItem('token', given)
+    history.replaceState(null, '', location.pathname)
+  }
+  return sessionStorage.getItem('token') ?? undefined
+}
+
+async function follow() {
+  for (;;) {
+    if (document.hidden) await becomesVisible()
+    try {
+      await readStream()
+    } catch {
+      // The connection broke off: the page says so, and tries again.
+    }
+    if (!document.hidden) lost('The hub does not answer')
+    await wait(reconnectMs)
+  }
+}
+
+const becomesVisible = () =>
+  new Promise((resolve) => document.addEventListener('visibilitychange', resolve, { once: true }))
+
+async function readStream() {
+  stream = new AbortController()
+  const { signal } = stream
+  let heardAt = performance.now()
+  const watchdog = setInterval(() => {
+    if (performance.now() - heardAt > silentMs) stream.abort()
+  }, 1_000)
+  try {
+    const answer = await fetch('inspect/status?watch=true', {
+      headers: token === undefined ? {} : { Authorization: `Bearer ${token}` },
+      cache: 'no-store',
+      signal,
+    })
+    if (answer.status === 401 || answer.status === 403) return await signIn(await answer.text())
+    if (!answer.ok) return lost(await answer.text())
+    byId('sign-in').hidden = true
+    latest = {}
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
+    let unread = ''
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      heardAt = performance.now()
+      const events = (unread + value).split('\n\n')
+      unread = events.pop()
+      for (const event of events) take(event)
+    }
+  } finally {
+    clearInterval(watchdog)
+  }
+}
+
+/** Asks for a token, and resolves when one was entered. */
+async function signIn(reason) {
+  sessionStorage.removeItem('token')
+  byId('sign-in-reason').textContent = token === undefined ? '' : 'This token is not accepted.'
+  byId('sign-in').hidden = false
+  announce('The hub needs a token', 'warn')
+  byId('freshness').textContent = reason.trim()
+  byId('token').focus()
+  await new Promise((resolve) => {
+    signedIn = resolve
+  })
+}
+
+function lost(why) {
+  document.body.classList.add('stale')
+  const since = latest.at === undefined ? '' : `; what is shown is of ${latest.at}`
+  announce(`${why.trim()}${since}`, 'bad')
+}
+
+function take(event) {
+  if (!event.startsWith('data: ')) return
+  const changed = JSON.parse(event.slice('data: '.length))
+  latest = { ...latest, ...changed }
+  document.body.classList.remove('stale')
+  if (!shown) build()
+  head()
+  for (const section of sections) if (section.of.some((member) => member in changed)) section.draw()
+  for (const each of document.querySelectorAll('time')) showAge(each)
+}
+
+// What is said at the top.
+
+/** Changed only when it says something else: screen readers read it out. */
+function announce(text, tone) {
+  const state = byId('state')
+  if (state.textContent !== text) state.textContent = text
+  state.className = tone
+}
+
+function head() {
+  const { node, version, link, ready, checks, at } = latest
+  byId('node').textContent = `on ${node}`
+  document.title = `${linkWord(link)}: nodehub on ${node}`
+  byId('freshness').textContent =
+    `version ${version}, as of ${at.replace('T', ' ').slice(0, 19)} UTC`
+  const faults = checks.filter(({ fault }) => fault !== undefined)
+  const unready = ready ? '' : `, not ready: ${faults.map(({ name }) => name).join(', ')}`
+  const tone = !ready ? 'bad' : link.online ? 'good' : 'warn'
+  const since =
+    link.since === undefined ? '' : ` since ${link.since.slice(0, 19).replace('T', ' ')} UTC`
+  announce(`${linkMark(link)} ${linkWord(link)}${since}${unready}`, tone)
+}
+
+const linkMark = ({ online }) => (online ? '●' : '○')
+const linkWord = ({ online }) =>
+  online === null ? 'Not probed yet' : online ? 'Online' : 'Offline, answering from the cache'
+
+// Building blocks.
+
+function element(name, properties, ...children) {
+  const made = document.createElement(name)
+  for (const [key, value] of Object.entries(properties ?? {})) {
+    if (key === 'class') made.className = value
+    else made.setAttribute(key, value)
+  }
+  made.append(...children.flat().filter((child) => child !== undefined))
+  return made
+}
+
+const text = (words, tone) => (tone ? element('span', { class: tone }, words) : words)
+
+function time(at) {
+  const made = element('time', { datetime: at, title: at })
+  showAge(made)
+  return made
+}
+
+function showAge(made) {
+  const seconds = (Date.parse(latest.at) - Date.parse(made.dateTime)) / 1000
+  const words = duration(Math.abs(seconds))
+  const said = seconds < -1 ? `in ${words}` : words
+  if (made.textContent !== said) made.textContent = said
+}
+
+function duration(seconds) {
+  if (seconds < 100) return `${Math.max(0, Math.round(seconds))} s`
+  if (seconds < 100 * 60) return `${Math.round(seconds / 60)} min`
+  if (seconds < 72 * 3600) return `${Math.round(seconds / 3600)} h`
+  return `${Math.round(seconds / 86_400)} days`
+}
+
+function size(bytes) {
+  if (bytes < 1024) return `${bytes} B`
+  if (bytes < 1024 ** 2) return `${(bytes / 1024).toFixed(1)} KiB`
+  if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`
+  return `${(bytes / 1024 ** 3).toFixed(1)} GiB`
+}
+
+const inNamespace = ({ namespace, name }) => (namespace ? `${namespace}/${name}` : name)
+const selected = ({ namespace, labelSelector, fieldSelector }) =>
+  [namespace && `in ${namespace}`, labelSelector, fieldSelector].filter(Boolean).join(' ')
+
+/** The columns of a table: `[title, cell of a row, class]`. */
+const tables = {
+  upstreams: [
+    ['API server', ({ origin }) => origin, 'name'],
+    ['Health', health],
+    ['For', ({ since }) => time(since)],
+    ['Probe', ({ probeMs }) => (probeMs === undefined ? '–' : `${probeMs} ms`), 'number'],
+    ['Connections', ({ connections }) => String(connections), 'number minor'],
+    ['Last failures', failures],
+  ],
+  served: [
+    ['Component', ({ component }) => component || 'unknown', 'name'],
+    ['Request', ({ verb, what }) => `${verb} ${what}`, 'name'],
+    ['Cloud', ({ cloud }) => count(cloud), 'number'],
+    ['Cache', ({ cache }) => count(cache), 'number'],
+    ['Hub', ({ hub }) => count(hub), 'number minor'],
+    ['Refused', ({ refused }) => text(count(refused), refused > 0 && 'warn'), 'number minor'],
+    ['Last', ({ last }) => [`${last.source} ${last.code}, `, time(last.at)]],
+  ],
+  collections: [
+    ['Collection', ({ resource }) => resource, 'name'],
+    ['Part', (row) => selected(row), 'name minor'],
+    ['Read by', ({ identity }) => identity, 'name minor'],
+    ['As', ({ representation }) => representation, 'minor'],
+    ['Objects', ({ objects }) => String(objects), 'number'],
+    ['Size', ({ bytes }) => size(bytes), 'number minor'],
+    ['Confirmed', ({ confirmedAt }) => time(confirmedAt), 'number'],
+    ['Readers', ({ readers }) => count(readers), 'number'],
+    ['State', collectionState],
+  ],
+  watches: [
+    ['Component', ({ component }) => component || 'unknown', 'name'],
+    ['Watches', ({ resource }) => resource, 'name'],
+    ['Part', (row) => selected(row), 'name minor'],
+    ['Answered from', ({ source = 'nothing yet' }) => source],
+    ['Open', ({ open }) => String(open), 'number'],
+    ['For', ({ since }) => time(since), 'number'],
+  ],
+  boot: [
+    ['Pod', (row) => row.pod, 'name'],
+    ['Why', ({ reason }) => text(`▲ ${reason}`, 'warn')],
+    ['What', ({ resource, ...row }) => `${resource} ${inNamespace(row)}`, 'name'],
+    ['Meaning', ({ message }) => message, 'minor'],
+  ],
+  filters: [
+    ['Filter', ({ name }) => name, 'name'],
+    ['State', filterState],
+    ['Edited', ({ edited }) => count(edited), 'number'],
+    ['Withheld', ({ withheld }) => count(withheld), 'number'],
+    ['Failed', ({ failed }) => text(count(failed), failed > 0 && 'bad'), 'number'],
+    ['For', ({ rules }) => rules.map(ruleText).join('; '), 'minor'],
+  ],
+  pods: [
+    ['Pod', inNamespace, 'name'],
+    ['Shown on', ({ network }) => networks[network]],
+    ['If new, with on', ({ anew }) => anew, 'minor'],
+    [
+      'Ports',
+      ({ ports }) =>
+        ports.map(({ containerPort, protocol }) => `${containerPort}/${protocol}`).join(' '),
+    ],
+    [
+      'Clashes',
+      ({ clashes }) =>
+        clashes.map((each) => text(`▲ ${each.port}/${each.protocol} ${each.with} `, 'bad')),
+    ],
+  ],
+  certificates: [
+    ['Use', ({ use }) => uses[use]],
+    ['Certificate', ({ names }) => names, 'name minor'],
+    ['Ends', certificateEnd],
+    ['File', ({ file = '–' }) => file, 'name minor'],
+  ],
+  log: [
+    ['Ago', ({ at }) => time(at), 'number'],
+    ['Level', ({ level }) => text(level, levels[level])],
+    ['Message', ({ message }) => message],
+    ['Fields', ({ fields }) => fieldsText(fields), 'name minor'],
+  ],
+}
+
+const count = (number) => (number === 0 ? '·' : String(number))
+const networks = { host: 'host, as it asks', propagated: 'host, propagated', pod: 'pod network' }
+const levels = { warn: 'warn', error: 'bad', fatal: 'bad' }
+const uses = {
+  client: 'to API servers',
+  serving: 'TLS proxy',
+  'upstream-ca': 'CA of API servers',
+  'client-ca': 'CA of clients',
+}
+
+function health({ health, availability, refusesCredentials }) {
+  if (refusesCredentials) return text('▲ refuses the hub’s credentials', 'bad')
+  if (health === 'healthy' && availability === 'ready') return text('● healthy', 'good')
+  const more = availability === health || availability === 'ready' ? '' : `, ${availability}`
+  return text(`▲ ${health}${more}`, health === 'unhealthy' ? 'bad' : 'warn')
+}
+
+function failures({ failures, lastError }) {
+  if (failures.length === 0) return text('none', 'quiet')
+  const [last] = failures
+  const times = last.times > 1 ? ` (${last.times} times)` : ''
+  return [text(`${last.message}${times}, `, lastError === undefined ? 'quiet' : ''), time(last.at)]
+}
+
+function collectionState({ whole, live }) {
+  if (!whole) return text('▲ incomplete', 'bad')
+  return live ? text('● followed', 'good') : text('○ stored', 'quiet')
+}
+
+function filterState({ state, waitsFor }) {
+  if (state === 'acting') return text('● acting', 'good')
+  if (state === 'waiting') return text(`▲ waits for ${waitsFor.join(', ')}`, 'warn')
+  return text(state === 'idle' ? '○ nothing to do here' : '○ disabled', 'quiet')
+}
+
+const ruleText = ({ components, resources }) =>
+  `${components.join(', ') || 'no one'}: ${resources.join(', ')}`
+
+const soonMs = 7 * 86_400_000
+
+function certificateEnd({ notAfter, fault }) {
+  if (fault !== undefined) return [text(`▲ ${fault}, `, 'bad'), time(notAfter)]
+  const left = Date.parse(notAfter) - Date.parse(latest.at)
+  return left < soonMs ? [text('▲ ', 'warn'), time(notAfter)] : time(notAfter)
+}
+
+const fieldsText = (fields) =>
+  Object.entries(fields)
+    .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(' ')
+
+// Sections.
+
+class Section {
+  constructor(id, title, of, show) {
+    Object.assign(this, { id, title, of, show })
+  }
+
+  build() {
+    this.summary = element('small', {})
+    this.intro = element('div', {})
+    this.region = element('div', {
+      class: 'scroll',
+      tabindex: '0',
+      role: 'region',
+      'aria-labelledby': this.id,
+    })
+    this.rows = element('tbody', {})
+    this.more = element('p', { class: 'more', hidden: '' })
+    const columns = tables[this.id]
+    const heads = columns.map(([title, , style = '']) =>
+      element('th', { scope: 'col', class: style.replace('name', '') }, title),
+    )
+    this.region.append(
+      element('table', {}, element('thead', {}, element('tr', {}, heads)), this.rows),
+      this.more,
+    )
+    return element(
+      'section',
+      { 'data-section': this.id },
+      element('h2', { id: this.id, tabindex: '-1' }, `${this.title} `, this.summary),
+      this.intro,
+      this.region,
+    )
+  }
+
+  draw() {
+    const { rows, summary = '', omitted = 0, intro = [] } = this.show(latest)
+    this.summary.textContent = summary
+    this.intro.replaceChildren(...intro)
+    this.rows.replaceChildren(
+      ...rows.map((row) =>
+        element(
+          'tr',
+          {},
+          tables[this.id].map(([, cell, style = '']) => element('td', { class: style }, cell(row))),
+        ),
+      ),
+    )
+    this.more.textContent = `and ${omitted} more`
+    this.more.hidden = omitted === 0
+    this.filter()
+  }
+
+  filter() {
+    const wanted = byId('filter').value.trim().toLowerCase()
+    for (const row of this.rows.children)
+      row.hidden = !row.textContent.toLowerCase().includes(wanted)
+    this.region.hidden = this.rows.childElementCount === 0 && this.more.hidden
+  }
+}
+
+const part = (list) => ({ rows: list.items, omitted: list.omitted })
+
+const sections = [
+  new Section(
+    'upstreams',
+    'API servers',
+    ['upstreams', 'notes', 'checks'],
+    ({ upstreams, checks, notes }) => ({
+      rows: upstreams,
+      summary: `${upstreams.filter(({ health }) => health === 'healthy').length} of ${upstreams.length} healthy`,
+      intro: [
+        ...checks
+          .filter(({ fault }) => fault !== undefined)
+          .map(({ name, fault, required }) =>
+            element('p', { class: required ? 'bad' : 'warn' }, `▲ ${name}: ${fault}`),
+          ),
+        ...unwell(notes),
+      ],
+    }),
+  ),
+  new Section('boot', 'After a power cut', ['boot'], ({ boot }) => ({
+    rows:
+      boot === null
+        ? []
+        : [
+            ...bootRows('the node', boot.node),
+            ...boot.pods.items.flatMap((pod) => bootRows(inNamespace(pod), pod)),
+          ],
+    intro: [bootSentence(boot)],
+  })),
+  new Section('served', 'Served from', ['served'], ({ served }) => ({
+    ...part(served),
+    summary: 'answers since the start',
+  })),
+  new Section('watches', 'Watches', ['watches'], ({ watches }) => ({
+    ...part(watches),
+    summary: `${watches.items.reduce((sum, { open }) => sum + open, 0)} open`,
+  })),
+  new Section('collections', 'Collections', ['collections', 'cache'], ({ collections, cache }) => ({
+    ...(collections === null
+      ? { rows: [], intro: [element('p', { class: 'bad' }, '▲ The store cannot be read.')] }
+      : part(collections)),
+    summary: `${size(cache.bytes)} of ${size(cache.limit)} on the disk`,
+  })),
+  new Section('filters', 'Filters', ['filters'], ({ filters }) => ({
+    rows: filters,
+    summary: 'objects decided on since the start',
+  })),
+  new Section(
+    'pods',
+    'Host network',
+    ['hostNetwork'],
+    ({ hostNetwork: { mode, pool, hostNetworkPool, pods } }) => ({
+      ...(pods === null ? { rows: [] } : part(pods)),
+      intro: [
+        element(
+          'p',
+          {},
+          `--host-network-propagation is ${mode}; ${hostNetworkPool === 'unknown' ? 'the kind of the node’s pool is not known' : `the node is in ${hostNetworkPool ? 'a' : 'no'} host-network pool`}${pool ? ` (${pool})` : ''}.`,
+        ),
+      ],
+    }),
+  ),
+  new Section('certificates', 'Certificates', ['certificates', 'at'], ({ certificates }) => ({
+    rows: certificates,
+  })),
+  new Section('log', 'Log', ['log'], ({ log }) => ({
+    rows: log.toReversed(),
+    summary: 'the latest first',
+  })),
+]
+
+const bootRows = (pod, { problems }) => problems.map((problem) => ({ pod, ...problem }))
+
+function bootSentence(boot) {
+  if (boot === null) return element('p', { class: 'quiet' }, 'Not judged yet.')
+  const all = boot.pods.items.length + boot.pods.omitted
+  if (boot.ready)
+    return element(
+      'p',
+      { class: 'good' },
+      `● The node and its ${all} pods would come back without a link.`,
+    )
+  const words = boot.node.ready
+    ? `▲ ${boot.waiting} of ${all} pods would not come back without a link.`
+    : '▲ The node would not come back without a link.'
+  return element('p', { class: 'warn' }, words)
+}
+
+/** Of the lines of readiness those that tell of something amiss, and that no section shows. */
+function unwell(notes) {
+  const lines = notes
+    .filter((line) => /^\[[ -]\](?!cloud|upstream|boot)/.test(line))
+    .map((line) => line.slice(3))
+  return lines.length === 0
+    ? []
+    : [
+        element(
+          'ul',
+          { class: 'notes' },
+          lines.map((line) => element('li', {}, line)),
+        ),
+      ]
+}
+
+function build() {
+  shown = true
+  byId('main').replaceChildren(...sections.map((section) => section.build()))
+  byId('contents').replaceChildren(
+    ...sections.map(({ id, title }) => element('a', { href: `#${id}` }, title)),
+  )
+  byId('contents').hidden = false
+}
+
+byId('filter').addEventListener(
+  'input',
+  () => shown && sections.forEach((section) => section.filter()),
+)
+document.addEventListener('keydown', (event) => {
+  const typing = event.target instanceof HTMLInputElement
+  if (event.key === '/' && !typing && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault()
+    byId('filter').focus()
+  }
+  if (event.key === 'Escape' && event.target === byId('filter')) {
+    byId('filter').value = ''
+    sections.forEach((section) => shown && section.filter())
+  }
+})
+byId('sign-in').addEventListener('submit', (event) => {
+  event.preventDefault()
+  token = byId('token').value.trim()
+  sessionStorage.setItem('token', token)
+  byId('token').value = ''
+  signedIn()
+})
+// Nothing is made for a page that is not seen.
+document.addEventListener('visibilitychange', () => document.hidden && stream.abort())
+
+void follow()
