@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pods } from '../api/kube/resources.ts'
+import type { Logger } from 'pino'
 import { untilAborted } from '../base/abort.ts'
+import { RecentLines } from '../base/recent-lines.ts'
 import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
 import { startHub, type Hub, type HubOptions } from '../hub/hub.ts'
@@ -13,7 +15,7 @@ import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { aligned } from './aligned.ts'
 import { refuse, type ExitCode, type Terminal } from './command.ts'
 import { nodeName, seedCluster, simulateNode } from './demo-cluster.ts'
-import { createLog, standardError } from './log.ts'
+import { alsoTo, createLog, recentLogBounds, standardError, type LogSink } from './log.ts'
 
 /**
  * Runs a cluster in memory, a hub in front of it and a node's programs behind it, prints what to
@@ -34,8 +36,10 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   if (result.config.plainProxy !== 'served') return refuse(terminal, 'demo', [needsPlain])
   const counts = new AnswerCounts()
   let welcomed = false
+  const recentLog = new RecentLines(recentLogBounds)
   const started = await startOnFreePorts(result, terminal, {
-    log: createLog(result.config.logLevel, standardError()),
+    log: demoLog(result.config.logLevel, recentLog),
+    recentLog,
     onOnline: (online) => {
       if (welcomed) terminal.out(online ? back : gone)
     },
@@ -56,6 +60,19 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   await obey(terminal, sandbox, counts)
   terminal.out('\n  Stopping.\n')
   return 0
+}
+
+/** The status page shows more of the log than the terminal, where only errors belong. */
+function demoLog(level: HubConfig['logLevel'], recent: RecentLines): Logger {
+  const terminal = standardError()
+  const errors: LogSink = {
+    write: (line) => {
+      if (/"level":"(?:error|fatal)"/.test(line)) terminal.write(line)
+    },
+  }
+  return level === 'error'
+    ? createLog('info', alsoTo(recent, errors))
+    : createLog(level, alsoTo(recent, terminal))
 }
 
 const ownServer =
@@ -164,6 +181,8 @@ interface DemoFiles {
 }
 
 const welcome = (sandbox: Sandbox, hub: Hub, { plain, secure, token }: DemoFiles): string => `
+  Status page            http://127.0.0.1:${hub.opsPort}/#token=${readFileSync(token, 'utf8')}
+
   A cluster in memory    ${sandbox.url}
   The hub before it      http://127.0.0.1:${hub.proxyPort}, and with TLS https://127.0.0.1:${hub.proxySecurePort}
                          (metrics and readiness: http://127.0.0.1:${hub.opsPort})

@@ -86,6 +86,10 @@ void t.test(
     t.match(said, `http://127.0.0.1:${serve}/readyz`)
     t.notMatch(said, 'https://127.0.0.1:10268')
     t.equal((await fetch(`http://127.0.0.1:${serve}/readyz`)).status, 200)
+    const [, page = '', token = ''] = /^\s*Status page +(http:\S+\/)#token=(\S+)\n/.exec(said) ?? []
+    const shown = new Client({ url: page.replace(/\/$/, ''), component: 'browser', token })
+    t.match(await shown.get('/'), { status: 200, body: /<title>nodehub/ }, 'named first of all')
+    t.match(await shown.get('/inspect/status'), { status: 200, body: /simulat|edge-1/ })
     demo.kill()
     t.strictSame(await once(demo, 'exit'), [0, null])
   },
