@@ -358,6 +358,7 @@ class Section {
         ),
       ),
     )
+    if (rows.length + intro.length === 0) this.intro.replaceChildren(none())
     this.more.textContent = `and ${omitted} more`
     this.more.hidden = omitted === 0
     this.filter()
@@ -370,6 +371,8 @@ class Section {
     this.region.hidden = this.rows.childElementCount === 0 && this.more.hidden
   }
 }
+
+const none = () => element('p', { class: 'quiet' }, 'None.')
 
 const part = (list) => ({ rows: list.items, omitted: list.omitted })
 
@@ -463,7 +466,7 @@ function bootSentence(boot) {
 /** Of the lines of readiness those that tell of something amiss, and that no section shows. */
 function unwell(notes) {
   const lines = notes
-    .filter((line) => /^\[[ -]\](?!cloud|upstream|boot)/.test(line))
+    .filter((line) => /^\[[ -]\](?!cloud|upstream|boot|cache longest)/.test(line))
     .map((line) => line.slice(3))
   return lines.length === 0
     ? []

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import axe, { type Result } from 'axe-core'
 import t, { type Test } from 'tap'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../kit/bootable.ts'
 import { Browser, noBrowser, type Page } from '../kit/browser.ts'
@@ -145,3 +146,24 @@ void t.test(
     t.match(blocked, /^http:\/\/127\.0\.0\.2/)
   },
 )
+
+void t.test('axe finds nothing that is in the way', { skip: noBrowser }, async (t) => {
+  const { cloud, hub, browser } = await start(t)
+  const findings = async (page: Page): Promise<string[]> => {
+    await page.evaluate(`${axe.source}; undefined`)
+    const found = await page.evaluate<Result[]>('axe.run().then(({ violations }) => violations)')
+    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+  }
+  for (const dark of [false, true]) {
+    for (const width of [1280, 360]) {
+      const page = await browser.open(withToken(hub), { width, dark })
+      await page.shows(section('log'), /online/)
+      t.strictSame(await findings(page), [], `online, ${width} wide${dark ? ', dark' : ''}`)
+    }
+  }
+  await cloud.unplug()
+  await hub.offline()
+  const page = await browser.open(withToken(hub))
+  await page.shows(section('upstreams'), /unhealthy/)
+  t.strictSame(await findings(page), [], 'offline')
+})
