@@ -1,3 +1,4 @@
+import { BlockList, isIPv6 } from 'node:net'
 import { canonical } from '../base/listening-sockets.ts'
 import { readCredentials } from './credentials.ts'
 import { checkOptions, clusterOptions, giveBackOptions } from './cluster-options.ts'
@@ -41,6 +42,8 @@ export interface HubCertificateRules {
   readonly names: readonly string[]
   /** In their canonical spelling. */
   readonly addresses: readonly string[]
+  /** Where a node's own address may be, to be in its hub's certificate. */
+  readonly nodeNetworks: BlockList
 }
 
 /** The configuration of `nodehub cluster`, parsed once; times are in milliseconds. */
@@ -131,6 +134,7 @@ export const readClusterConfig = (sources: SettingSources): ClusterResult<Cluste
         organizations: values['hub-cert-organizations'],
         names: values['hub-cert-names'],
         addresses: values['hub-cert-addresses'].map(canonical),
+        nodeNetworks: networksOf(values['hub-cert-node-cidrs']),
       },
       takeOver: values['take-over'],
       workers: values.workers,
@@ -139,6 +143,15 @@ export const readClusterConfig = (sources: SettingSources): ClusterResult<Cluste
       shutdownGracePeriodMs: values['shutdown-grace-period'],
     }
   })
+
+function networksOf(cidrs: readonly string[]): BlockList {
+  const networks = new BlockList()
+  for (const cidr of cidrs) {
+    const [address = '', bits] = cidr.split('/')
+    networks.addSubnet(address, Number(bits), isIPv6(address) ? 'ipv6' : 'ipv4')
+  }
+  return networks
+}
 
 /** The same for `nodehub cluster check`. */
 export const readCheckConfig = (sources: SettingSources): ClusterResult<CheckConfig> =>

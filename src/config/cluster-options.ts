@@ -144,7 +144,7 @@ export const clusterOptions = {
   'hub-cert-names': option({
     type: is.listOf(is.dnsName),
     group: 'Certificates of hubs',
-    help: "Names that it may be for besides the node's.",
+    help: 'Names that it may be for.',
     default: [...kubernetesNames, 'localhost'],
     defaultShown:
       'localhost and the names of the API server: kubernetes, kubernetes.default, ….svc, ….svc.cluster.local',
@@ -152,8 +152,14 @@ export const clusterOptions = {
   'hub-cert-addresses': option({
     type: is.listOf(is.address),
     group: 'Certificates of hubs',
-    help: "Addresses that it may be for besides the node's: those of loopback and of the dummy interface.",
+    help: 'Addresses that it may be for: those of loopback and of the dummy interface.',
     default: ['127.0.0.1', '::1', '169.254.2.1', 'fd00::2:1'],
+  }),
+  'hub-cert-node-cidrs': option({
+    type: is.listOf(is.cidr),
+    group: 'Certificates of hubs',
+    help: 'Where the addresses of nodes are, if a certificate may be for those of its node as well (hubs with --hub-address). A node writes its addresses itself: leave out those of API servers and their load balancers.',
+    default: [],
   }),
   'ops-address': option({
     type: is.address,

@@ -1,3 +1,4 @@
+import { BlockList } from 'node:net'
 import t from 'tap'
 import { pino, type Logger } from 'pino'
 import { request } from 'node:https'
@@ -57,7 +58,13 @@ const configFor = (
     podHostNetwork: false,
   },
   election: { name: 'nodehub-cluster', leaseMs: 15_000, renewMs: 10_000, retryMs: 200 },
-  hubCertificates: { signers: [], organizations: [], names: [], addresses: [] },
+  hubCertificates: {
+    signers: [],
+    organizations: [],
+    names: [],
+    addresses: [],
+    nodeNetworks: new BlockList(),
+  },
   takeOver: false,
   workers: 8,
   ops: { address: '127.0.0.1', port: 0 },
@@ -242,7 +249,11 @@ void t.test('requests of nodes for their hubs are decided, and counted', async (
       },
     })
   }
-  const rules = { signers: [signer], organizations: [], names: ['kubernetes'], addresses: [] }
+  const rules = {
+    ...configFor(cluster).hubCertificates,
+    signers: [signer],
+    names: ['kubernetes'],
+  }
   const replica = await started(t, cluster, { hubCertificates: rules })
   const metric = (result: string): string =>
     `nodehub_cluster_certificate_requests_total{result="${result}"}`

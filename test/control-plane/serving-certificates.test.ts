@@ -99,7 +99,8 @@ void t.test(
       commonName: `system:serviceaccount:${own.namespace}:${own.name}`,
     })
     const readFile = (path: string): string => readFileSync(path, 'utf8')
-    const result = readClusterConfig({ argv: [`--kubeconfig=${kubeconfig}`], env: {}, readFile })
+    const argv = [`--kubeconfig=${kubeconfig}`, '--hub-cert-node-cidrs=10.0.0.0/24']
+    const result = readClusterConfig({ argv, env: {}, readFile })
     if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
     const connected = await connect(result.config)
     t.teardown(() => connected[Symbol.asyncDispose]())

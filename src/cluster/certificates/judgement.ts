@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net'
 import { canonical } from '../../base/listening-sockets.ts'
 import { MalformedRequest, readSigningRequest } from '../../certificates/read-signing-request.ts'
 import type { HubCertificateRules } from '../../config/cluster-config.ts'
@@ -27,9 +28,10 @@ const possibleUsages = [...requiredUsages, 'key encipherment']
 
 /**
  * Whether a node's request for the serving certificate of its hub is to be approved. The node asks
- * for itself, with its own identity, for names that lead to a hub and addresses that are its own,
- * or every hub's. An address that another node has, too, is no node's own: nodes write their
- * addresses themselves.
+ * for itself, with its own identity, for names and addresses of every hub, and for its own
+ * addresses in the networks that are given for them. Elsewhere it could claim an API server's: a
+ * node writes its addresses itself. For the same reason one that another node has, too, is no
+ * node's own. Its name is nothing that leads to it: who has a bootstrap token chooses that.
  */
 export async function judge(
   facts: CertificateRequestFacts,
@@ -60,11 +62,13 @@ export async function judge(
   const name = username.slice(nodeUser.length)
   const node = nodes.get(name)
   if (node === undefined) return { verdict: 'wait' }
-  const strange = dnsNames.find((each) => each !== name && !rules.names.includes(each))
+  const strange = dnsNames.find((each) => !rules.names.includes(each))
   if (strange !== undefined) return deny(`the name ${JSON.stringify(strange)} is not allowed`)
   for (const address of ipAddresses.map(canonical)) {
     if (rules.addresses.includes(address)) continue
     if (!node.addresses.includes(address)) return deny(`${address} is no address of the node`)
+    if (!rules.nodeNetworks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'))
+      return deny(`${address} is in no network of --hub-cert-node-cidrs`)
     const other = [...nodes.values()].find(
       (each) => each.name !== name && each.addresses.includes(address),
     )

@@ -9,7 +9,7 @@ import { anyApiCall } from '../../http/client/api-call.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import { RequestedServingCertificate } from '../../http/client/requested-serving-certificate.ts'
 import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
-import { servingNames } from './names.ts'
+import { requestedNames } from './names.ts'
 
 interface Dependencies {
   readonly live: () => LiveConfig
@@ -31,7 +31,7 @@ export function requestedServingOf(
     nodeName: config.nodeName,
     signer,
     organizations,
-    names: [...new Set([...servingNames(config), ...kubernetesNames])],
+    names: [...new Set([...requestedNames(config), ...kubernetesNames])],
     stored: new StoredPair(join(config.rootDir, 'pki'), `nodehub-signed-${digest}`),
     call: (signal) => anyApiCall(live().serverAddresses, connections.credentials, { signal }),
     onChange: (pair) => serving.useSigned(pair),

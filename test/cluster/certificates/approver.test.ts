@@ -1,3 +1,4 @@
+import { BlockList } from 'node:net'
 import t from 'tap'
 import { newKey, signingRequest } from '../../../src/certificates/signing-request.ts'
 import {
@@ -52,7 +53,13 @@ function startApprover(t: Teardown, { api }: TestCluster, options: Partial<Appro
   const approver = new ServingCertificateApprover({
     api,
     term: { signal: new AbortController().signal, holds: () => true },
-    rules: { signers: [signer], organizations: [], names: [], addresses: ['169.254.2.1'] },
+    rules: {
+      signers: [signer],
+      organizations: [],
+      names: [],
+      addresses: ['169.254.2.1'],
+      nodeNetworks: new BlockList(),
+    },
     nodes: new Map([knownNode('edge-1')]),
     nodesListed: Promise.resolve(),
     onDecided: (name, verdict) => decided.push(`${name} ${verdict}`),

@@ -23,7 +23,7 @@ const node = (name: string, ...addresses: readonly string[]): [string, NodeFacts
 ]
 
 const nodes = new Map([
-  node('edge-1', '10.0.0.1', 'fd00:1::1', '10.0.0.99'),
+  node('edge-1', '10.0.0.1', 'fd00:1::1', '10.0.0.99', '10.0.0.200', 'fd00:2::1'),
   node('edge-2', '10.0.0.2', '10.0.0.99'),
 ])
 
@@ -37,8 +37,8 @@ function rulesBy(...argv: readonly string[]) {
 const right: RequestedSubject = {
   commonName: 'system:node:edge-1',
   organizations: ['system:nodes'],
-  dnsNames: ['kubernetes', 'kubernetes.default.svc.cluster.local', 'localhost', 'edge-1'],
-  ipAddresses: ['169.254.2.1', '127.0.0.1', '::1', '10.0.0.1', 'fd00:1:0::1'],
+  dnsNames: ['kubernetes', 'kubernetes.default.svc.cluster.local', 'localhost'],
+  ipAddresses: ['169.254.2.1', '127.0.0.1', '::1'],
 }
 
 interface Changes extends Partial<CertificateRequestFacts> {
@@ -80,12 +80,11 @@ void t.test('every other is denied, with the reason', async (t) => {
       'the organization "system:masters" is not allowed',
     ],
     [of({ organizations: ['a'] }), 'the organization "a" is not allowed'],
-    [of({ dnsNames: ['edge-2'] }), 'the name "edge-2" is not allowed'],
+    [of({ dnsNames: ['edge-1'] }), 'the name "edge-1" is not allowed'],
     [of({ dnsNames: ['kubernetes.default.svc.example'] }), 'the name'],
     [of({ dnsNames: ['*'] }), 'the name "*" is not allowed'],
     [of({ ipAddresses: ['10.0.0.2'] }), '10.0.0.2 is no address of the node'],
     [of({ ipAddresses: ['::ffff:10.0.0.1'] }), 'is no address of the node'],
-    [of({ ipAddresses: ['10.0.0.99'] }), '10.0.0.99 is an address of the node edge-2, too'],
     [of({ dnsNames: [], ipAddresses: [] }), 'it is for no name and no address'],
     [{ usages: ['digital signature', 'client auth'] }, 'its usages are not'],
     [{ usages: ['digital signature', 'server auth', 'client auth'] }, 'its usages are not'],
@@ -94,6 +93,21 @@ void t.test('every other is denied, with the reason', async (t) => {
     [{ request: 'a' }, 'the request is no request in PEM'],
   ]
   for (const [changes, why] of cases) t.match(await judged(changes), why, why)
+})
+
+void t.test('a node’s own addresses are approved in the given networks only', async (t) => {
+  const rules = rulesBy('--hub-cert-node-cidrs=10.0.0.0/25,fd00:1::/64')
+  const asked = (...ipAddresses: readonly string[]) => judged({ subject: { ipAddresses } }, rules)
+  t.equal(await asked('169.254.2.1', '10.0.0.1', 'fd00:1:0::1'), 'approve')
+  t.equal(
+    await asked('10.0.0.200'),
+    '10.0.0.200 is in no network of --hub-cert-node-cidrs',
+    'a node can claim the address of an API server',
+  )
+  t.equal(await asked('fd00:2::1'), 'fd00:2::1 is in no network of --hub-cert-node-cidrs')
+  t.equal(await asked('10.0.0.2'), '10.0.0.2 is no address of the node')
+  t.equal(await asked('10.0.0.99'), '10.0.0.99 is an address of the node edge-2, too')
+  t.match(await judged({ subject: { ipAddresses: ['10.0.0.1'] } }), /is in no network/, 'default')
 })
 
 void t.test('a node that has not registered is waited for', async (t) => {
