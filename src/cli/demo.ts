@@ -5,11 +5,12 @@ import { createInterface } from 'node:readline'
 import { pods } from '../api/kube/resources.ts'
 import type { Logger } from 'pino'
 import { untilAborted } from '../base/abort.ts'
+import { now } from '../base/clock.ts'
 import { RecentLines } from '../base/recent-lines.ts'
 import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
 import { startHub, type Hub, type HubOptions } from '../hub/hub.ts'
-import type { AnswerLine } from '../hub/pipeline/trace.ts'
+import { AnswerCounts } from '../hub/wiring/answer-counts.ts'
 import { CannotListen } from '../http/server/listening.ts'
 import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { aligned } from './aligned.ts'
@@ -43,7 +44,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
     onOnline: (online) => {
       if (welcomed) terminal.out(online ? back : gone)
     },
-    onAnswer: (line) => counts.add(line),
+    onAnswer: (line) => counts.add(line, now()),
   })
   if (started === undefined) return 1
   const hub = parts.use(started)
@@ -215,30 +216,19 @@ const keys = `  Type, and press return:
     q  quit
 `
 
-/** Counts answers by component, request and source, to show the effect of the cache. */
-class AnswerCounts {
-  readonly #rows = new Map<string, Record<string, number>>()
-
-  add({ component, method, path, source }: AnswerLine): void {
-    const key = `${component || 'unknown'}\t${method} ${path}`
-    const row = this.#rows.get(key) ?? {}
-    row[source] = (row[source] ?? 0) + 1
-    this.#rows.set(key, row)
-    // Bounded: a demonstration may run for days.
-    const [oldest] = this.#rows.keys()
-    if (this.#rows.size > 200 && oldest !== undefined) this.#rows.delete(oldest)
-  }
-
-  /** A table of component, request, and the answers of the cloud, the cache and the hub itself. */
-  toString(): string {
-    const rows = [...this.#rows].map(([key, counts]) => [
-      ...key.split('\t'),
-      ...(['cloud', 'cache', 'hub'] as const).map((source) => String(counts[source] ?? '')),
+/** A table of component, request, and the answers of the cloud, the cache and the hub itself. */
+function answersTable(counts: AnswerCounts): string {
+  const shown = (count: number): string => (count === 0 ? '' : String(count))
+  const rows = counts
+    .all()
+    .map(({ component, verb, what, cloud, cache, hub }) => [
+      component || 'unknown',
+      `${verb} ${what}`,
+      ...[cloud, cache, hub].map(shown),
     ])
-    return aligned(['component', 'request', 'cloud', 'cache', 'hub'], rows)
-      .replace(/^/gm, '  ')
-      .trimEnd()
-  }
+  return aligned(['component', 'request', 'cloud', 'cache', 'hub'], rows)
+    .replace(/^/gm, '  ')
+    .trimEnd()
 }
 
 /** Runs typed commands until `q`, the end of the input, or a signal. */
@@ -263,7 +253,7 @@ async function obey(terminal: Terminal, sandbox: Sandbox, counts: AnswerCounts):
       sandbox.update(pods, { ...pod, metadata: { ...pod.metadata, annotations } })
       terminal.out(`  plant/collector-0 has change ${changes} now.\n`)
     },
-    s: () => terminal.out(`\n${counts}\n\n`),
+    s: () => terminal.out(`\n${answersTable(counts)}\n\n`),
   }
   const stopped = new AbortController()
   const stop = (): void => stopped.abort()

@@ -28,7 +28,7 @@ const reports = (
   { hub }: TestHub,
   headers: Readonly<Record<string, string>> = {},
 ): { readonly url: string; readonly headers: Readonly<Record<string, string>> }[] =>
-  ['boot', 'host-network'].map((name) => ({
+  ['boot', 'host-network', 'status'].map((name) => ({
     url: `http://127.0.0.1:${hub.opsPort}/inspect/${name}`,
     headers,
   }))
@@ -46,12 +46,13 @@ void t.test('inspections are for root alone, whatever else others show', { skip 
   ])
   t.strictSame(
     answers.map(({ status }) => status),
-    [200, 403, 403, ...wrong.flatMap(() => [401, 401])],
+    [200, 403, 403, 403, ...wrong.flatMap(() => [401, 401, 401])],
   )
   for (const { body } of answers.slice(1)) t.match(body, /^inspections are for root/)
-  const [boot, network] = await requestAs(root, reports(hub))
+  const [boot, network, status] = await requestAs(root, reports(hub))
   t.match(boot, { status: 200, body: /"press".*"plans-of-the-plant"/ })
   t.equal(network?.status, 200)
+  t.equal(status?.status, 200)
 })
 
 void t.test('root can hand the token out, and has it to itself until then', { skip }, async (t) => {
@@ -65,7 +66,7 @@ void t.test('root can hand the token out, and has it to itself until then', { sk
   ])
   t.strictSame(
     answers.map(({ status }) => status),
-    [200, 200, 401, 401],
+    [200, 200, 200, 401, 401, 401],
     'another hub has another one',
   )
   await hub.restart()
