@@ -20,13 +20,14 @@ import { serviceUnavailable, StatusError } from '../src/api/kube/status.ts'
 
 /**
  * Puts the pods of a host-network pool on the host's network for the kubelet, whatever the API says
- * (OpenYurt 1.4, pkg/yurthub/filter/hostnetworkpropagation). A kubelet restarts a pod whose network
- * changes: a pod keeps the network with which the kubelet first got it, in every mode.
+ * (OpenYurt 1.4, pkg/yurthub/filter/hostnetworkpropagation); in mode guarded only those for which
+ * the port ledger finds a place. A kubelet restarts a pod whose network changes: a pod keeps the
+ * network with which the kubelet first got it, in every mode, unless it was refused and never ran.
  */
 export const hostnetworkpropagation = (
   verdicts: NetworkVerdicts,
   propagation: Inputs['propagation'],
-): FilterDefinition<'nodeName' | 'propagation' | 'pool'> => ({
+): FilterDefinition<'nodeName' | 'propagation' | 'propagatedLater' | 'pool'> => ({
   name: 'hostnetworkpropagation',
   rules: [
     {
@@ -39,7 +40,12 @@ export const hostnetworkpropagation = (
   // If the verdict on a pod is unknown, withholding the pod would be worse.
   onError: 'pass',
   // The hub watches the inputs of a filter: not this one where the filter is off.
-  needs: propagation === 'off' ? ['nodeName', 'propagation'] : ['nodeName', 'propagation', 'pool'],
+  needs: [
+    'nodeName',
+    'propagation',
+    'propagatedLater',
+    ...(propagation === 'off' ? [] : (['pool'] as const)),
+  ],
   actsWhenDisabled: true,
   create({ nodeName, ...inputs }) {
     const whenNew = verdictForNewPod(inputs)
@@ -48,11 +54,12 @@ export const hostnetworkpropagation = (
       const known = verdicts.of(uid) ?? verdictFromStatus(pod)
       return known ?? (verdicts.mayHaveBeenShown(uid) ? 'unchanged' : whenNew) ?? 'unknown'
     }
-    const decisionFor = (verdict: NetworkVerdict | 'unknown' | undefined): ReturnType<Filter> =>
-      verdict === 'propagated' ? propagated : 'leave'
+    const later = new Set(inputs.propagatedLater)
+    const isShown = (uid: string): boolean => !verdicts.isPropagatedLater(uid) || later.has(uid)
     if (inputs.propagation === 'off' && !verdicts.areKept) return undefined
     const before = (pods: readonly ShownObject[]): Promise<void> | undefined => {
       const judged: PodVerdict[] = []
+      if (inputs.propagation === 'guarded') verdicts.judge(pods)
       for (const { cursor, uid } of pods) {
         const verdict = verdicts.of(uid) ?? unlessUnreadable(() => verdictOn(cursor, uid))
         if (verdict === 'unknown') throw new StatusError(serviceUnavailable(kindUnknown))
@@ -61,8 +68,11 @@ export const hostnetworkpropagation = (
       return verdicts.settle(judged)
     }
     // The answer to a deletion may be a Status.
-    const filter: Filter = (pod) =>
-      pod.kind === 'Pod' ? decisionFor(verdictOn(pod, uidOf(pod))) : 'leave'
+    const filter: Filter = (pod) => {
+      if (pod.kind !== 'Pod') return 'leave'
+      const uid = uidOf(pod)
+      return verdictOn(pod, uid) === 'propagated' && isShown(uid) ? propagated : 'leave'
+    }
     return { filter, before }
   },
 })

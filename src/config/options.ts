@@ -405,12 +405,8 @@ export const options = {
     type: is.oneOf(['off', 'on', 'guarded', 'observe']),
     group: 'Filters',
     live: true,
-    help: 'on: the kubelet sees pods of a host-network pool on the host network, as in OpenYurt 1.4; observe: the hub only reports what that would do. A pod keeps the network on which the kubelet first saw it, in any mode.',
+    help: 'on: the kubelet sees pods of a host-network pool on the host network, as in OpenYurt 1.4; guarded: as on, but only a pod whose ports no other pod or program of the node has, and that can run so; observe: the hub only reports what on would do. A pod keeps the network on which the kubelet first saw it, in any mode; guarded propagates a refused pod that never ran as soon as its ports are free.',
     default: 'off',
-    warningFor: notImplementedUnless(
-      (mode) => mode !== 'guarded',
-      'pods are not changed; its only effect is that the plain proxy is off by default',
-    ),
   }),
   'enable-node-pool': option({
     type: is.boolean,

@@ -11,6 +11,9 @@ import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { ChainStateHistory } from './filter/chain-state-history.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
+import type { Judgement } from './filter/host-network/judgement.ts'
+import type { PodFacts } from './filter/host-network/pod-facts.ts'
+import type { AcceptedWrite, CollectionKey } from './store/store.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
 import { Boot } from './wiring/boot.ts'
 import { HubConfigMap } from './wiring/config-map.ts'
@@ -41,6 +44,8 @@ import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
 import { inRootDir } from './wiring/root-dir.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
+import { noteWrite, podWrites, portLedgerOf } from './wiring/port-ledger.ts'
+import { PropagationReports } from './wiring/propagation-reports.ts'
 import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
 import { pageFiles } from './wiring/status/page-files.ts'
 import { statusReport } from './wiring/status/status.ts'
@@ -188,13 +193,40 @@ export async function startHub(
   const committed = new Broadcast()
   const access = unshared.use(accessReviewsOf(config, { metrics, log }))
   const needed = neededBy(config.nodeName, access, log)
+  const podsWritten = new Broadcast<[CollectionKey, AcceptedWrite]>()
+  const observer = podWrites(config.nodeName, (key, write) => podsWritten.announce(key, write))
   const store = unshared.use(
-    await storeOf(config, { keys, metrics, health, log, isHotRestart, committed, needed }),
+    await storeOf(config, {
+      keys,
+      metrics,
+      health,
+      log,
+      isHotRestart,
+      committed,
+      needed,
+      observer,
+    }),
   )
   const verdictsKept = new Broadcast()
-  const verdicts = unshared.use(verdictsOf(config, store, { kept: verdictsKept, log }))
-  const filters = unshared.use(new EnabledFilters(config, verdicts, metrics, log))
+  const verdictsRevised = new Broadcast()
+  const verdicts = unshared.use(
+    verdictsOf(config, store, { kept: verdictsKept, revised: verdictsRevised, log }),
+  )
+  const podsJudged = new Broadcast<[PodFacts, Judgement]>()
+  const ledger = unshared.use(
+    portLedgerOf(config, {
+      store,
+      verdicts,
+      metrics,
+      onJudged: (pod, judgement) => podsJudged.announce(pod, judgement),
+      log,
+    }),
+  )
+  podsWritten.listen((key, write) => noteWrite(ledger, key, write))
+  const filters = unshared.use(new EnabledFilters(config, ledger, metrics, log))
   verdictsKept.listen(() => filters.remake())
+  verdictsRevised.listen(() => filters.inform({ propagatedLater: verdicts.propagatedLater }))
+  unshared.use(filters.onChange(() => ledger.follow(filters.inputs)))
   filters.modules(own)
   const moduleFollower = unshared.use(followModules(config, own, { filters, health, metrics, log }))
   const shown = unshared.use(
@@ -203,7 +235,15 @@ export async function startHub(
     ),
   )
   const hostNetwork = unshared.use(
-    new HostNetwork({ config, inputs: () => filters.inputs, store, verdicts, metrics, log }),
+    new HostNetwork({
+      config,
+      inputs: () => filters.inputs,
+      store,
+      verdicts,
+      ledger,
+      metrics,
+      log,
+    }),
   )
   unshared.use(filters.onChange(() => hostNetwork.schedule()))
   unshared.use(committed.listen(() => hostNetwork.schedule()))
@@ -260,6 +300,16 @@ export async function startHub(
   const configMap = unshared.use(new HubConfigMap(asking))
   // The kubelet's watch may exist already, and no other request would need this input before a pod
   // is filtered.
+  unshared.use(
+    new PropagationReports(podsJudged, {
+      nodeName: config.nodeName,
+      ledger,
+      cloud,
+      dispatch,
+      log,
+    }),
+  )
+  ledger.follow(filters.inputs)
   const learnPool = (): void => {
     if (filters.inputs.propagation !== 'off') void inputs.ensure(new Set(['pool']))
   }

@@ -294,6 +294,12 @@ export const metricTable = {
     help: 'Ports that pods which are propagated, or would be, share with other pods or with what a node usually has there (`nodehub inspect host-network` names them).',
     labels: [],
   },
+  hostNetworkVerdicts: {
+    name: 'nodehub_host_network_verdicts_total',
+    type: 'counter',
+    help: 'Verdicts of --host-network-propagation=guarded by reason; a refused pod counts again when its reason changes, and when it is propagated.',
+    labels: ['result', 'reason'],
+  },
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',

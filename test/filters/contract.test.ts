@@ -94,6 +94,9 @@ const neverShown: NetworkVerdicts = {
   areKept: true,
   of: () => undefined,
   mayHaveBeenShown: () => false,
+  propagatedLater: undefined,
+  isPropagatedLater: () => false,
+  judge: () => undefined,
   settle: () => undefined,
 }
 

@@ -26,6 +26,9 @@ function verdictsInMemory(known: readonly PodVerdict[] = []) {
     areKept: true,
     of: (uid: string) => verdicts.get(uid),
     mayHaveBeenShown: (uid: string) => uid === 'shown-before',
+    propagatedLater: undefined,
+    isPropagatedLater: () => false,
+    judge: () => undefined,
     settle(judged: readonly PodVerdict[]) {
       for (const [uid, verdict] of judged) {
         if (!verdicts.has(uid)) verdicts.set(uid, verdict)

@@ -3,9 +3,18 @@ export interface ReservedPort {
   readonly port: number
   readonly protocol: string
   readonly use: string
+  /**
+   * The node, or the cluster, does not work where another program has the port. Absent: it is only
+   * likely to be taken.
+   */
+  readonly isEssential?: true
 }
 
 const tcp = (port: number, use: string): ReservedPort => ({ port, protocol: 'TCP', use })
+const essential = (port: number, use: string): ReservedPort => ({
+  ...tcp(port, use),
+  isEssential: true,
+})
 
 /**
  * Ports that a node usually uses, whatever its pods declare. The hub's own ports come from its
@@ -17,13 +26,13 @@ const reserved: readonly ReservedPort[] = [
   { port: 53, protocol: 'UDP', use: 'DNS' },
   tcp(80, 'HTTP'),
   tcp(443, 'HTTPS'),
-  tcp(6443, 'an API server'),
+  essential(6443, 'an API server'),
   tcp(9099, 'the health of a network plugin'),
   tcp(9890, 'a network plugin'),
-  tcp(10248, 'the health of the kubelet'),
-  tcp(10249, 'metrics of kube-proxy'),
-  tcp(10250, 'the kubelet'),
-  tcp(10256, 'the health of kube-proxy'),
+  essential(10248, 'the health of the kubelet'),
+  essential(10249, 'metrics of kube-proxy'),
+  essential(10250, 'the kubelet'),
+  essential(10256, 'the health of kube-proxy'),
 ]
 
 /** Services of type NodePort (kube-apiserver --service-node-port-range). */
@@ -37,8 +46,10 @@ export function reservedFor(
   port: number,
   protocol: string,
   more: readonly ReservedPort[],
-): string | undefined {
-  if (port >= nodePorts.first && port <= nodePorts.last) return nodePorts.use
+): ReservedPort | undefined {
   const all = [...more, ...reserved]
-  return all.find((each) => each.port === port && each.protocol === protocol)?.use
+  const found = all.find((each) => each.port === port && each.protocol === protocol)
+  if (found) return found
+  const isNodePort = port >= nodePorts.first && port <= nodePorts.last
+  return isNodePort ? { port, protocol, use: nodePorts.use } : undefined
 }

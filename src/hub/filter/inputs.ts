@@ -46,8 +46,13 @@ export interface Inputs {
    * would not trust.
    */
   readonly hubAddress: HubAddress | null
-  /** Whether the legacy filter for host-network pools acts. */
-  readonly propagation: 'off' | 'on' | 'observe'
+  /** The mode of the filter for host-network pools. */
+  readonly propagation: 'off' | 'on' | 'observe' | 'guarded'
+  /**
+   * The uids, sorted, of pods that the kubelet may first have got unchanged, and that were
+   * propagated later; `undefined`: none.
+   */
+  readonly propagatedLater: readonly string[] | undefined
   /**
    * Inputs that are unknown, and that the hub cannot read: filters do without them, and requests do
    * not wait.
@@ -64,6 +69,7 @@ export const unknownInputs: Inputs = {
   topologies: undefined,
   hubAddress: null,
   propagation: 'off',
+  propagatedLater: undefined,
 }
 
 export type InputName = Exclude<keyof Inputs, 'untold'>

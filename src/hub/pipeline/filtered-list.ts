@@ -5,6 +5,7 @@ import { listHead } from '../../api/codec/render.ts'
 import type { ListReply } from '../../http/exchange/exchange.ts'
 import type { FilterChain } from '../filter/chain.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import { prepareFilters } from './prepare-filters.ts'
 
@@ -23,13 +24,13 @@ export async function filteredList(unfiltered: ListReply, chain: FilterChain): P
   if (representation.encoding === 'json' && !chain.needsPreparing) {
     return { ...reply, headers, list: { ...streamOf(list), batches: each(list.batches, look) } }
   }
-  const settle = (batch: ListBatch): Promise<void> =>
-    prepareFilters(chain, gvk, representation, batch.objects)
-  const batches = chain.needsPreparing ? oncePrepared(list.batches, settle) : list.batches
+  const prepared = chain.needsPreparing
+    ? await committed(list, (objects) => prepareFilters(chain, gvk, representation, objects))
+    : streamOf(list)
   return {
     ...reply,
     headers,
-    list: await staged({ ...streamOf(list), batches }, representation, look),
+    list: await staged(prepared, representation, look),
   }
 }
 
@@ -101,25 +102,28 @@ async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch>
 }
 
 /**
- * All batches, once the filters have prepared their decisions on all of them: one wait for the disk
- * instead of one for each batch.
+ * The list after its commit, and after the filters have prepared their decisions on all of it: what
+ * decides in the commit has decided, and there is one wait for the disk instead of one for each
+ * batch. Throws `BrokenAnswer` where the list breaks off.
  */
-async function* oncePrepared(
-  batches: AsyncIterable<ListBatch>,
-  settle: (batch: ListBatch) => Promise<void>,
-): AsyncGenerator<ListBatch> {
-  const waiting: ListBatch[] = []
-  const settling: Promise<void>[] = []
-  let refused = false
-  for await (const batch of batches) {
-    const isSettled = settle(batch)
-    isSettled.catch(() => (refused = true))
-    settling.push(isSettled)
-    waiting.push(batch)
-    if (refused) break
+async function committed(
+  list: ListStream,
+  prepare: (objects: readonly ApiObject[]) => Promise<void>,
+): Promise<ListStream> {
+  const batches: ListBatch[] = []
+  try {
+    for await (const batch of list.batches) batches.push(batch)
+  } catch (cause) {
+    return brokenAnswer(cause)
   }
-  await Promise.all(settling)
-  for (let batch = waiting.shift(); batch; batch = waiting.shift()) {
+  await list.end()
+  await prepare(batches.flatMap(({ objects }) => objects))
+  return { ...streamOf(list), batches: yielding(batches) }
+}
+
+/** Lets others have their turn between batches. */
+async function* yielding(batches: readonly ListBatch[]): AsyncGenerator<ListBatch> {
+  for (const batch of batches) {
     yield batch
     await turn()
   }

@@ -57,6 +57,7 @@ export class EnabledFilters implements FilterChains, Disposable {
       ...unknownInputs,
       nodeName: config.nodeName,
       propagation: propagationOf(config),
+      propagatedLater: verdicts.propagatedLater,
     }
     this.#filters = new Filters(enabled(config, this.#builtIn), known, {
       warn: (message) => log.warn(message),
@@ -214,4 +215,4 @@ const enabled = (
   )
 
 const propagationOf = ({ hostNetworkPropagation }: LiveConfig): Inputs['propagation'] =>
-  hostNetworkPropagation === 'guarded' ? 'off' : hostNetworkPropagation
+  hostNetworkPropagation

@@ -14,6 +14,7 @@ import {
 } from '../filter/host-network/report.ts'
 import { mayBePropagated, verdictFromStatus } from '../filter/host-network/rule.ts'
 import { VerdictStore } from '../filter/host-network/verdicts.ts'
+import type { PortLedger } from '../filter/host-network/ledger.ts'
 import type { Inputs } from '../filter/inputs.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
@@ -27,19 +28,28 @@ import { nodeIdentity } from '../../api/request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { podsVersion } from './needed.ts'
 
+interface VerdictDependencies {
+  /** Announced when the hub begins to store verdicts. */
+  readonly kept: Broadcast
+  /** Announced when a refused pod has been propagated. */
+  readonly revised: Broadcast
+  readonly log: Logger
+}
+
 /**
  * The network under which pods of this node were shown, kept beside the cache, which may be
- * deleted. `kept` is announced when the hub begins to store verdicts.
+ * deleted.
  */
 export function verdictsOf(
   { rootDir, nodeName, hostNetworkPropagation }: HubConfig,
   store: ObjectStore,
-  { kept, log }: { readonly kept: Broadcast; readonly log: Logger },
+  { kept, revised, log }: VerdictDependencies,
 ): VerdictStore {
   const verdicts = new VerdictStore(join(rootDir, 'host-network.json'), {
     // An earlier hub that stored no verdicts recorded each pod before it showed it to the kubelet.
     shownBefore: () => pick(store, log, ({ uid }) => uid),
     onKept: () => kept.announce(),
+    onRevised: () => revised.announce(),
     onFailure: (err) =>
       log.error(
         { err },
@@ -148,6 +158,7 @@ interface HostNetworkParts {
   readonly inputs: () => Inputs
   readonly store: ObjectStore
   readonly verdicts: VerdictStore
+  readonly ledger: PortLedger
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -251,6 +262,7 @@ export class HostNetwork implements Disposable {
         const present = await this.#present()
         if (this.#closed) return
         verdicts.retain(present, version !== this.#versionAtStart)
+        this.#parts.ledger.reconcile()
       }
       const report = await this.report()
       if (this.#closed) return
@@ -279,7 +291,9 @@ export class HostNetwork implements Disposable {
   #logPods({ mode, pods: all = [] }: HostNetworkReport): void {
     const { log } = this.#parts
     const concerned = all.filter(({ network, anew }) =>
-      mode === 'on' ? network === 'propagated' : network === 'pod' && anew === 'propagated',
+      mode === 'on' || mode === 'guarded'
+        ? network === 'propagated'
+        : network === 'pod' && anew === 'propagated',
     )
     const keyOf = ({ uid }: PodOnNode): string => `${mode} ${uid}`
     if (mode !== 'off') {
@@ -287,7 +301,7 @@ export class HostNetwork implements Disposable {
         if (this.#logged.has(keyOf(pod))) continue
         const { namespace, name, clashes } = pod
         const level = clashes.length > 0 ? 'warn' : 'info'
-        const what = mode === 'on' ? 'is shown' : 'would be shown'
+        const what = mode === 'observe' ? 'would be shown' : 'is shown'
         log[level]({ pod: `${namespace}/${name}`, clashes }, `a pod ${what} on the host network`)
       }
     }
@@ -308,7 +322,7 @@ export class HostNetwork implements Disposable {
 }
 
 /** The configured ports. */
-const portsOfHub = ({ ops, proxy }: StartConfig): readonly ReservedPort[] => [
+export const portsOfHub = ({ ops, proxy }: StartConfig): readonly ReservedPort[] => [
   { port: ops.port, protocol: 'TCP', use: 'the health of the hub' },
   { port: proxy.port, protocol: 'TCP', use: 'the hub, without TLS' },
   { port: proxy.securePort, protocol: 'TCP', use: 'the hub' },

@@ -3,6 +3,7 @@ import type { Broadcast } from '../../base/broadcast.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FindReferencedObjects } from '../store/named-object.ts'
+import type { WriteObserver } from '../store/store.ts'
 import { openStore } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
@@ -18,6 +19,7 @@ interface StoreDependencies {
   /** Announced after each commit. */
   readonly committed: Broadcast
   readonly needed: FindReferencedObjects
+  readonly observer: WriteObserver
 }
 
 /**
@@ -28,7 +30,7 @@ const lettingGoMs = 10_000
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = (
   { cachePath, cacheMaxBytes }: StartConfig,
-  { keys, metrics, health, log, isHotRestart, committed, needed }: StoreDependencies,
+  { keys, metrics, health, log, isHotRestart, committed, needed, observer }: StoreDependencies,
 ): Promise<SqliteStore> =>
   openStore({
     directory: cachePath,
@@ -60,6 +62,7 @@ export const storeOf = (
       )
     },
     referencedObjects: needed,
+    observer,
     onRecovered: () => health.storeWrote(),
     onCommitted: (bytes) => {
       health.storeWrote()

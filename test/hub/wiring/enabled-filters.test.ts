@@ -13,6 +13,9 @@ const neverShown: NetworkVerdicts = {
   areKept: true,
   of: () => undefined,
   mayHaveBeenShown: () => false,
+  propagatedLater: undefined,
+  isPropagatedLater: () => false,
+  judge: () => undefined,
   settle: () => undefined,
 }
 

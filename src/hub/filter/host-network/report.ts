@@ -148,7 +148,7 @@ function clashesOf(
 ): readonly PortClash[] {
   return [...portsOnHost(pod)].flatMap(([key, { port, protocol }]) => {
     const others = [...(taken.get(key) ?? [])].filter((name) => name !== nameOf(pod))
-    const use = reservedFor(port, protocol, reserved)
+    const use = reservedFor(port, protocol, reserved)?.use
     return [...others, ...(use === undefined ? [] : [use])].map((each) => ({
       port,
       protocol,

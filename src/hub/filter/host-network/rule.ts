@@ -1,7 +1,7 @@
 import type { Cursor } from '../../../api/codec/cursor.ts'
 import { isMirrorPod } from '../../../api/codec/mirror-pod.ts'
 import type { Inputs } from '../inputs.ts'
-import type { NetworkVerdict } from './verdicts.ts'
+import type { FinalVerdict } from './verdicts.ts'
 
 /**
  * Whether propagation may apply to a pod of this node: not to one that requests the host's network,
@@ -20,7 +20,7 @@ export function mayBePropagated(pod: Cursor, nodeName: string): boolean {
  * names the host (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go), and to others none
  * before they have their own.
  */
-export function verdictFromStatus(pod: Cursor): NetworkVerdict | undefined {
+export function verdictFromStatus(pod: Cursor): FinalVerdict | undefined {
   const hosts = addresses(pod, 'hostIP', 'hostIPs')
   const own = addresses(pod, 'podIP', 'podIPs')
   if (hosts.length + own.length === 0) return undefined
@@ -35,13 +35,14 @@ function addresses(pod: Cursor, one: string, all: string): readonly unknown[] {
 
 /**
  * The verdict for a pod that the kubelet has not seen, by the mode and the kind of the node's pool;
- * `undefined` where that kind is unknown and would decide.
+ * `undefined` where that kind is unknown and would decide, and where the port ledger decides.
  */
 export function verdictForNewPod({
   propagation,
   pool,
-}: Pick<Inputs, 'propagation' | 'pool'>): NetworkVerdict | undefined {
-  if (propagation !== 'on' || pool === null) return 'unchanged'
+}: Pick<Inputs, 'propagation' | 'pool'>): FinalVerdict | undefined {
+  if (propagation === 'off' || propagation === 'observe' || pool === null) return 'unchanged'
   if (pool?.hostNetwork === undefined) return undefined
-  return pool.hostNetwork ? 'propagated' : 'unchanged'
+  if (!pool.hostNetwork) return 'unchanged'
+  return propagation === 'on' ? 'propagated' : undefined
 }

@@ -1,12 +1,16 @@
 import { elapsed } from '../../../base/clock.ts'
 import { StateFile } from '../../../base/state-file.ts'
 import { readOwnFile } from '../../../base/own-file.ts'
+import type { ShownObject } from '../filter.ts'
 
 /**
- * How the kubelet first got a pod that does not request the host's network: propagated to it, or
- * unchanged.
+ * How the kubelet gets a pod that does not request the host's network: propagated to it, or
+ * unchanged. 'refused': unchanged, because the port ledger found no place for it; only this one may
+ * be revised.
  */
-export type NetworkVerdict = 'propagated' | 'unchanged'
+export type NetworkVerdict = FinalVerdict | 'refused'
+
+export type FinalVerdict = 'propagated' | 'unchanged'
 
 /** A pod's uid and its verdict. */
 export type PodVerdict = readonly [uid: string, verdict: NetworkVerdict]
@@ -21,6 +25,15 @@ export interface NetworkVerdicts {
    * its status shows otherwise, it was.
    */
   mayHaveBeenShown(uid: string): boolean
+  /** As in `Inputs`. */
+  readonly propagatedLater: readonly string[] | undefined
+  /** Whether a pod was refused first, and is propagated since. */
+  isPropagatedLater(uid: string): boolean
+  /**
+   * To be called in mode guarded with pods that may have no verdict, before `settle`: those that no
+   * commit has brought are judged as if they had just come.
+   */
+  judge(pods: readonly ShownObject[]): void
   /**
    * Sets the verdicts of pods that have none; existing verdicts stay. Returns a promise where one
    * of them has to be on the disk and is not yet: it resolves when it is, and rejects where the
@@ -47,6 +60,8 @@ interface Entry {
   state: 'read' | 'sent' | 'stored'
   /** On the monotonic clock. */
   readonly since: number
+  /** The pod was refused before. */
+  readonly later?: true
 }
 
 /** No list takes longer from its first filtered pod to the commit that stores it. */
@@ -55,6 +70,8 @@ const storedWithinMs = 10 * 60_000
 export interface VerdictStoreOptions {
   readonly shownBefore: () => Iterable<string>
   readonly onKept: () => void
+  /** Called when `propagatedLater` has changed, and is on the disk. */
+  readonly onRevised: () => void
   readonly onFailure: (cause: unknown) => void
 }
 
@@ -65,7 +82,7 @@ export interface VerdictStoreOptions {
  * The file is beside the cache, not in it, so that it survives a discarded cache. If the file is
  * lost or unreadable, the status of each pod shows its verdict.
  */
-export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
+export class VerdictStore implements Omit<NetworkVerdicts, 'judge'>, AsyncDisposable {
   readonly #file: StateFile
   readonly #options: VerdictStoreOptions
   readonly #entries = new Map<string, Entry>()
@@ -83,8 +100,9 @@ export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
     this.#options = options
     const read = verdictsIn(file)
     this.#kept = read !== undefined
-    for (const [uid, verdict] of read ?? []) {
-      this.#entries.set(uid, { verdict, age: 0, state: 'read', since: elapsed() })
+    for (const [uid, verdict, later] of read ?? []) {
+      const entry: Entry = { verdict, age: 0, state: 'read', since: elapsed() }
+      this.#entries.set(uid, later === 'later' ? { ...entry, later: true } : entry)
     }
   }
 
@@ -99,6 +117,39 @@ export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
 
   mayHaveBeenShown(uid: string): boolean {
     return this.#entries.get(uid)?.verdict === 'assumed'
+  }
+
+  /** Only those on the disk: no client may get a revised pod before. */
+  get propagatedLater(): readonly string[] | undefined {
+    const uids = [...this.#entries].flatMap(([uid, { later, age }]) =>
+      later && age <= this.#writtenAge ? [uid] : [],
+    )
+    return uids.length > 0 ? uids.toSorted() : undefined
+  }
+
+  isPropagatedLater(uid: string): boolean {
+    return this.#entries.get(uid)?.later === true
+  }
+
+  /** Whether the last write failed, so that a revised verdict may wait for the next. */
+  get isBehind(): boolean {
+    return this.#kept && this.#age > this.#writtenAge
+  }
+
+  /**
+   * Replaces 'refused' by a final verdict. Clients get the pod propagated once that is on the disk:
+   * see `onRevised`.
+   */
+  revise(uid: string, verdict: FinalVerdict): void {
+    const { state = 'sent' } = this.#entries.get(uid) ?? {}
+    this.#add(uid, verdict, state, verdict === 'propagated' ? { later: true } : {})
+    this.retry()
+  }
+
+  /** Writes what is not on the disk yet. */
+  retry(): void {
+    this.#begin()
+    this.#write().catch(this.#options.onFailure)
   }
 
   /**
@@ -131,12 +182,17 @@ export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
    */
   retain(present: ReadonlySet<string>, confirmed: boolean): void {
     const { size } = this.#entries
+    let revised = false
     for (const [uid, entry] of this.#entries) {
       if (present.has(uid)) entry.state = 'stored'
       // A pod on its way to the kubelet that is not cached yet is not gone.
       else if (entry.state === 'sent' && elapsed() < entry.since + storedWithinMs) continue
-      else if (entry.state !== 'read' || confirmed) this.#entries.delete(uid)
+      else if (entry.state !== 'read' || confirmed) {
+        this.#entries.delete(uid)
+        revised ||= entry.later === true
+      }
     }
+    if (revised) this.#options.onRevised()
     if (this.#kept && this.#entries.size < size) this.#write().catch(this.#options.onFailure)
   }
 
@@ -156,9 +212,14 @@ export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
     return true
   }
 
-  #add(uid: string, verdict: Entry['verdict'], state: Entry['state']): Entry {
+  #add(
+    uid: string,
+    verdict: Entry['verdict'],
+    state: Entry['state'],
+    later: Pick<Entry, 'later'> = {},
+  ): Entry {
     if (this.#entries.size >= mostVerdicts && !this.#entries.has(uid)) this.#evictOne()
-    const entry: Entry = { verdict, age: ++this.#age, state, since: elapsed() }
+    const entry: Entry = { verdict, age: ++this.#age, state, since: elapsed(), ...later }
     this.#entries.set(uid, entry)
     return entry
   }
@@ -172,15 +233,21 @@ export class VerdictStore implements NetworkVerdicts, AsyncDisposable {
   async #write(): Promise<void> {
     const age = this.#age
     await this.#file.write()
-    this.#writtenAge = Math.max(this.#writtenAge, age)
+    const before = this.#writtenAge
+    this.#writtenAge = Math.max(before, age)
+    const revised = this.#entries.values().some((each) => each.later && each.age > before)
+    if (revised) this.#options.onRevised()
   }
 
   #content(): string {
-    return `${JSON.stringify([...this.#entries].map(([uid, { verdict }]) => [uid, verdict]))}\n`
+    const entries = [...this.#entries].map(([uid, { verdict, later }]) =>
+      later ? [uid, verdict, 'later'] : [uid, verdict],
+    )
+    return `${JSON.stringify(entries)}\n`
   }
 }
 
-type StoredVerdict = readonly [uid: string, verdict: Entry['verdict']]
+type StoredVerdict = readonly [uid: string, verdict: Entry['verdict'], later?: 'later']
 
 /** `undefined` where the file is absent or invalid. */
 function verdictsIn(file: string): readonly StoredVerdict[] | undefined {
@@ -193,6 +260,11 @@ function verdictsIn(file: string): readonly StoredVerdict[] | undefined {
 }
 
 const isStoredVerdict = (entry: unknown): entry is StoredVerdict =>
-  Array.isArray(entry) &&
-  typeof entry[0] === 'string' &&
-  (entry[1] === 'propagated' || entry[1] === 'unchanged' || entry[1] === 'assumed')
+  Array.isArray(entry) && typeof entry[0] === 'string' && storedVerdicts.has(entry[1])
+
+const storedVerdicts: ReadonlySet<unknown> = new Set([
+  'propagated',
+  'unchanged',
+  'refused',
+  'assumed',
+] satisfies Entry['verdict'][])

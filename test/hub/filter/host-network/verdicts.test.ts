@@ -18,6 +18,7 @@ function place(t: Test) {
       const verdicts = new VerdictStore(file, {
         shownBefore: () => shownBefore,
         onKept: () => undefined,
+        onRevised: () => undefined,
         onFailure: (cause) => failures.push(cause),
       })
       t.teardown(() => verdicts[Symbol.asyncDispose]())

@@ -1,0 +1,142 @@
+import { isObject, type Json, type JsonObject } from './json.ts'
+import { listAt, objectAt, optionalTextAt, printed, textAt, valueAt } from './json-at.ts'
+
+/** The condition of a pod that shows the hub's verdict under `guarded` propagation. */
+export const propagationCondition = 'HostNetworkPropagated'
+
+export interface HostPort {
+  readonly port: number
+  readonly protocol: string
+}
+
+/** A port as people and keys have it: `8080/TCP`. */
+export const portName = ({ port, protocol }: HostPort): string => `${port}/${protocol}`
+
+/** Init containers come last. */
+const containersOf = (spec: Json | undefined): readonly Json[] => [
+  ...listAt(spec, 'containers'),
+  ...listAt(spec, 'initContainers'),
+]
+
+const probes = ['livenessProbe', 'readinessProbe', 'startupProbe']
+
+/**
+ * The ports that a pod takes on the host's network: those that its containers and init containers
+ * declare, and those that its probes name by number. The scheduler and the kubelet know only the
+ * former.
+ */
+export const portsOnHost = (spec: Json | undefined): readonly HostPort[] =>
+  distinct(
+    containersOf(spec).flatMap((container) => [
+      ...listAt(container, 'ports').map((port) => portOf(port, 'containerPort')),
+      ...probes.flatMap((name) => probedPort(objectAt(container, name)) ?? []),
+    ]),
+  )
+
+/** The ports of the host that a pod on the pod network takes. */
+export const hostPortsOf = (spec: Json | undefined): readonly HostPort[] =>
+  distinct(
+    containersOf(spec).flatMap((container) =>
+      listAt(container, 'ports').map((port) => portOf(port, 'hostPort')),
+    ),
+  )
+
+function portOf(declared: Json, field: 'containerPort' | 'hostPort'): HostPort {
+  const protocol = optionalTextAt(declared, 'protocol') ?? 'TCP'
+  return { port: Number(valueAt(declared, field) ?? 0), protocol }
+}
+
+/** A probe of another host says nothing about this pod's ports. */
+function probedPort(probe: JsonObject): HostPort | undefined {
+  for (const action of ['httpGet', 'tcpSocket', 'grpc']) {
+    const { port, host } = objectAt(probe, action)
+    if (typeof port === 'number' && !host) return { port, protocol: 'TCP' }
+  }
+  return undefined
+}
+
+const distinct = (ports: readonly HostPort[]): readonly HostPort[] => [
+  ...new Map(ports.filter(({ port }) => port > 0).map((port) => [portName(port), port])).values(),
+]
+
+/** Why a pod must not be put on the host's network without its own request. */
+export interface Obstacle {
+  readonly reason: string
+  readonly message: string
+}
+
+/**
+ * What in a pod makes it unfit for the host's network, or harmful there; `undefined`: nothing. The
+ * spec is that of the API, without hostNetwork.
+ */
+export function obstacleIn(spec: Json | undefined): Obstacle | undefined {
+  for (const container of containersOf(spec)) {
+    const found = obstacleInContainer(container)
+    if (found) return found
+  }
+  // The kubelet refuses them together with hostNetwork (pkg/kubelet/sysctl/allowlist.go).
+  const [sysctl] = listAt(spec, 'securityContext', 'sysctls')
+    .map((each) => textAt(each, 'name'))
+    .filter((name) => /^net[./]/.test(name))
+  if (sysctl !== undefined) {
+    const message = `it sets the sysctl ${sysctl}, which would change the network of the node`
+    return { reason: 'NetworkSysctl', message }
+  }
+  if (valueAt(spec, 'hostUsers') === false) {
+    const message = 'it has a user namespace of its own (hostUsers: false)'
+    return { reason: 'UserNamespace', message: `${message}, which excludes the host's network` }
+  }
+  const runtime = textAt(spec, 'runtimeClassName')
+  // Only runtimes with a kernel of their own declare memory for it.
+  if (virtualMachines.test(runtime) || Object.keys(objectAt(spec, 'overhead')).length > 0) {
+    const message = `its runtime class ${runtime} runs it on a kernel of its own, without the host's network`
+    return { reason: 'VirtualMachine', message }
+  }
+  return undefined
+}
+
+const virtualMachines =
+  /kata|firecracker|cloud-hypervisor|qemu|gvisor|runsc|(^|[^a-z])vm([^a-z]|$)/i
+
+function obstacleInContainer(container: Json): Obstacle | undefined {
+  const name = textAt(container, 'name')
+  const security = objectAt(container, 'securityContext')
+  if (security['privileged'] === true) {
+    const message = `container ${name} is privileged, and could change the network of the node`
+    return { reason: 'PrivilegedContainer', message }
+  }
+  const gained = listAt(security, 'capabilities', 'add').find(
+    (each) => typeof each === 'string' && /^(CAP_)?(NET_ADMIN|ALL)$/i.test(each),
+  )
+  if (typeof gained === 'string') {
+    const message = `container ${name} has the capability ${gained}, with which the injectors of service meshes would redirect the traffic of the node`
+    return { reason: 'NetworkAdministrator', message }
+  }
+  const mapped = listAt(container, 'ports').find((port) => {
+    const hostPort = Number(valueAt(port, 'hostPort') ?? 0)
+    return hostPort !== 0 && hostPort !== Number(valueAt(port, 'containerPort') ?? 0)
+  })
+  if (mapped === undefined) return undefined
+  const [from, to] = ['hostPort', 'containerPort'].map((field) => printed(valueAt(mapped, field)))
+  const message = `container ${name} maps port ${from} of the host to its port ${to}, which needs a pod network`
+  return { reason: 'HostPortDiffers', message }
+}
+
+/** The kind of the controller that owns a pod; `undefined`: none. */
+export const controllerKind = (metadata: Json | undefined): string | undefined =>
+  listAt(metadata, 'ownerReferences')
+    .filter((owner) => isObject(owner) && owner['controller'] === true)
+    .map((owner) => textAt(owner, 'kind'))[0]
+
+/** Whether a container of the pod has ever existed, as far as the status shows. */
+export const hasHadContainer = (status: Json | undefined): boolean =>
+  ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'].some((list) =>
+    listAt(status, list).some(
+      (each) =>
+        textAt(each, 'containerID') !== '' ||
+        Number(valueAt(each, 'restartCount') ?? 0) > 0 ||
+        ['state', 'lastState'].some((state) =>
+          ['running', 'terminated'].some((kind) => valueAt(each, state, kind) !== undefined),
+        ),
+    ),
+  )

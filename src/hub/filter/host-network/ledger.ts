@@ -1,0 +1,281 @@
+import { after } from '../../../base/clock.ts'
+import type { Cursor } from '../../../api/codec/cursor.ts'
+import { portName } from '../../../api/kube/host-network-pod.ts'
+import type { ReservedPort } from '../../../api/kube/node-ports.ts'
+import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
+import type { ShownObject } from '../filter.ts'
+import type { Inputs } from '../inputs.ts'
+import { judge, runsOnHost, type Judgement, type PortUsers } from './judgement.ts'
+import { podFacts, type PodFacts } from './pod-facts.ts'
+import type { NetworkVerdict, NetworkVerdicts, PodVerdict, VerdictStore } from './verdicts.ts'
+
+/** A pod as a commit brings it. */
+export interface RecordedPod extends ShownObject {
+  readonly resourceVersion: string
+}
+
+export interface LedgerOptions {
+  readonly nodeName: string
+  readonly verdicts: VerdictStore
+  /** The ports of the hub. */
+  readonly reserved: readonly ReservedPort[]
+  readonly listeners: () => ReadonlySet<string> | undefined
+  /** All stored pods of the node; read when the ledger is opened. */
+  readonly stored: () => Iterable<RecordedPod>
+  /** Called with each new verdict of mode guarded, and with a refusal for another reason. */
+  readonly onJudged: (pod: PodFacts, judgement: Judgement) => void
+  readonly onFailure: (cause: unknown) => void
+}
+
+/**
+ * How often pods are judged again while a program of the host, which no commit shows, is in the
+ * way.
+ */
+const listenersMs = 5_000
+
+/** More than a node runs. */
+const mostPods = 4096
+
+/**
+ * The ports of the host and the pods that hold them. In mode guarded it decides, in the order in
+ * which the store accepts writes of the node's pods, which of them are put on the host's network:
+ * an answer is sent after its commit, so that the filter finds every verdict. A pod that it
+ * propagates stays so; one that it refused, and that never ran, is judged again, oldest first,
+ * whenever a port may be free.
+ */
+export class PortLedger implements NetworkVerdicts, Disposable {
+  readonly #options: LedgerOptions
+  readonly #pods = new Map<string, PodFacts>()
+  readonly #judgements = new Map<string, Judgement>()
+  #inputs: Pick<Inputs, 'propagation' | 'pool'> = { propagation: 'off', pool: undefined }
+  #recheck: Disposable | undefined
+  #closed = false
+
+  constructor(options: LedgerOptions) {
+    this.#options = options
+  }
+
+  get areKept(): boolean {
+    return this.#options.verdicts.areKept
+  }
+
+  of(uid: string): NetworkVerdict | undefined {
+    return this.#options.verdicts.of(uid)
+  }
+
+  mayHaveBeenShown(uid: string): boolean {
+    return this.#options.verdicts.mayHaveBeenShown(uid)
+  }
+
+  get propagatedLater(): readonly string[] | undefined {
+    return this.#options.verdicts.propagatedLater
+  }
+
+  isPropagatedLater(uid: string): boolean {
+    return this.#options.verdicts.isPropagatedLater(uid)
+  }
+
+  settle(judged: readonly PodVerdict[]): Promise<void> | undefined {
+    return this.#options.verdicts.settle(judged)
+  }
+
+  judge(pods: readonly ShownObject[]): void {
+    const unknown = pods.filter(({ uid }) => uid !== '' && this.of(uid) === undefined)
+    if (unknown.length === 0) return
+    for (const { cursor, uid } of unknown) {
+      const version = cursor.value(['metadata', 'resourceVersion'])
+      this.#note({ cursor, uid, resourceVersion: String(version ?? '') })
+    }
+    this.#judgeAll()
+  }
+
+  /** The reason of the last verdict on a pod; `undefined`: none of this process. */
+  judgementOf(uid: string): Judgement | undefined {
+    return this.#judgements.get(uid)
+  }
+
+  /** Follows the mode and the pool. Only in mode guarded it reads pods and decides. */
+  follow({ propagation, pool }: Pick<Inputs, 'propagation' | 'pool'>): void {
+    const before = this.#inputs
+    this.#inputs = { propagation, pool }
+    if (propagation !== 'guarded') {
+      this.#pods.clear()
+      this.#judgements.clear()
+      this.#recheck?.[Symbol.dispose]()
+      this.#recheck = undefined
+      return
+    }
+    if (before.propagation !== 'guarded') this.reconcile()
+    else if (before.pool !== pool) this.#judgeAll()
+  }
+
+  /** Events of the node's pods were accepted. */
+  changed(events: readonly { readonly pod: RecordedPod; readonly isGone: boolean }[]): void {
+    if (!this.#isOpen) return
+    for (const { pod, isGone } of events) {
+      if (isGone) this.#remove(pod.uid)
+      else this.#note(pod)
+    }
+    this.#judgeAll()
+  }
+
+  /** A whole list of the node's pods was accepted: pods that it lacks are gone. */
+  listed(pods: readonly RecordedPod[], version: string): void {
+    if (!this.#isOpen) return
+    const present = new Set(pods.map(({ uid }) => uid))
+    const listVersion = resourceVersion(version)
+    for (const [uid, { resourceVersion: own }] of this.#pods) {
+      const isLater = listVersion !== undefined && isNewer(own, listVersion)
+      if (!present.has(uid) && !isLater) this.#remove(uid)
+    }
+    for (const pod of pods) this.#note(pod)
+    this.#judgeAll()
+  }
+
+  /** Compares the ledger with what is stored. */
+  reconcile(): void {
+    if (!this.#isOpen) return
+    try {
+      const stored = [...this.#options.stored()]
+      const present = new Set(stored.map(({ uid }) => uid))
+      for (const uid of this.#pods.keys()) if (!present.has(uid)) this.#remove(uid)
+      for (const pod of stored) this.#note(pod)
+    } catch (cause) {
+      this.#options.onFailure(cause)
+    }
+    this.#judgeAll()
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed = true
+    this.#recheck?.[Symbol.dispose]()
+  }
+
+  get #isOpen(): boolean {
+    return !this.#closed && this.#inputs.propagation === 'guarded'
+  }
+
+  /** An older state than the known one changes nothing. */
+  #note({ cursor, uid, resourceVersion: version }: RecordedPod): void {
+    const known = this.#pods.get(uid)
+    if (known && (known.resourceVersion === version || isNewer(known.resourceVersion, version)))
+      return
+    const facts = this.#read(cursor, uid, version)
+    if (!facts) return
+    if (!known && this.#pods.size >= mostPods) return
+    this.#pods.set(uid, facts)
+  }
+
+  #read(cursor: Cursor, uid: string, version: string): PodFacts | undefined {
+    const { nodeName, onFailure } = this.#options
+    try {
+      return podFacts(cursor, { uid, resourceVersion: version }, nodeName)
+    } catch (cause) {
+      onFailure(cause)
+      // A pod that cannot be read stays as it is.
+      this.#settle([[uid, 'unchanged']])
+      return undefined
+    }
+  }
+
+  #remove(uid: string): void {
+    this.#pods.delete(uid)
+    this.#judgements.delete(uid)
+  }
+
+  #settle(judged: readonly PodVerdict[]): void {
+    // What waits for the write calls `settle` again.
+    this.settle(judged)?.catch(() => undefined)
+  }
+
+  #judgeAll(): void {
+    this.#recheck?.[Symbol.dispose]()
+    this.#recheck = undefined
+    if (!this.#isOpen) return
+    for (const pod of this.#pods.values()) this.#settleByEvidence(pod)
+    if (this.#inputs.pool?.hostNetwork === true) this.#judgeWaiting()
+    const mustRetry = this.#options.verdicts.isBehind
+    const waits = this.#judgements.values().some(({ reason }) => reason === 'PortInUse')
+    if (waits || mustRetry) this.#recheck = after(listenersMs, () => this.#judgeAgain())
+  }
+
+  #judgeAgain(): void {
+    if (this.#options.verdicts.isBehind) this.#options.verdicts.retry()
+    this.#judgeAll()
+  }
+
+  /** Verdicts that need no port: these come before all others. */
+  #settleByEvidence(pod: PodFacts): void {
+    const { uid, evidence, hasRun } = pod
+    if (!pod.mayBePropagated) return
+    const verdict = this.of(uid)
+    if (verdict === 'refused' && hasRun) this.#options.verdicts.revise(uid, 'unchanged')
+    if (verdict !== undefined) return
+    if (evidence === 'propagated') {
+      this.#settle([[uid, 'propagated']])
+      this.#show(pod, runsOnHost(pod))
+    } else if (this.mayHaveBeenShown(uid) || (evidence === 'unchanged' && hasRun)) {
+      this.#settle([[uid, 'unchanged']])
+    }
+    const { pool } = this.#inputs
+    const isOther = pool === null || pool?.hostNetwork === false
+    if (isOther || pod.hasEnded) this.#settle([[uid, 'unchanged']])
+  }
+
+  /** Judges the pods without a final verdict, oldest first. */
+  #judgeWaiting(): void {
+    const { verdicts, reserved, listeners } = this.#options
+    const waiting = [...this.#pods.values()].filter((pod) => this.#waits(pod)).toSorted(byAge)
+    if (waiting.length === 0) return
+    const holders = this.#holders()
+    let seen: { readonly ports: ReadonlySet<string> | undefined } | undefined
+    const users: PortUsers = {
+      holderOf: (port) => holders.get(port),
+      listeners: () => (seen ??= { ports: listeners() }).ports,
+      reserved,
+    }
+    for (const pod of waiting) {
+      const judgement = judge(pod, users)
+      const { uid } = pod
+      // The kubelet has it already: by an earlier verdict, or by one that is lost.
+      const isKnown = this.of(uid) === 'refused' || pod.evidence === 'unchanged'
+      if (judgement.verdict === 'refused') this.#settle([[uid, 'refused']])
+      else if (isKnown) verdicts.revise(uid, 'propagated')
+      else this.#settle([[uid, 'propagated']])
+      if (judgement.verdict === 'propagated')
+        for (const port of pod.ports) holders.set(portName(port), pod)
+      this.#show(pod, judgement)
+    }
+  }
+
+  #waits({ uid, mayBePropagated, hasEnded, isDeleting, hasRun }: PodFacts): boolean {
+    if (!mayBePropagated || hasEnded) return false
+    const verdict = this.of(uid)
+    return verdict === undefined || (verdict === 'refused' && !isDeleting && !hasRun)
+  }
+
+  #holders(): Map<string, PodFacts> {
+    const holders = new Map<string, PodFacts>()
+    for (const pod of this.#pods.values()) {
+      if (pod.hasEnded) continue
+      const verdict = this.of(pod.uid)
+      const isOnHost = pod.requestsHost || (pod.mayBePropagated && verdict === 'propagated')
+      const isWaiting = pod.mayBePropagated && (verdict === undefined || verdict === 'refused')
+      const ports = isOnHost ? pod.ports : isWaiting ? [] : pod.hostPorts
+      for (const port of ports) holders.set(portName(port), pod)
+    }
+    return holders
+  }
+
+  #show(pod: PodFacts, judgement: Judgement): void {
+    const before = this.#judgements.get(pod.uid)
+    this.#judgements.set(pod.uid, judgement)
+    const isSame = before?.reason === judgement.reason && before.message === judgement.message
+    if (!isSame) this.#options.onJudged(pod, judgement)
+  }
+}
+
+const byAge = (a: PodFacts, b: PodFacts): number =>
+  compare(a.createdAt, b.createdAt) || compare(a.uid, b.uid)
+
+const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1)

@@ -1,0 +1,180 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { listAt, textAt } from '../../src/api/kube/json-at.ts'
+import type { Encoding } from '../../src/api/kube/media-type.ts'
+import { at, objectOf } from '../kit/client.ts'
+import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+import { until } from '../kit/until.ts'
+
+t.setTimeout(120_000)
+
+const events = { group: '', version: 'v1', resource: 'events' }
+const nodes = { group: '', version: 'v1', resource: 'nodes' }
+const port = 18_080
+
+async function guardedNode(t: Test, encoding: Encoding) {
+  const cloud = await startCloud(t)
+  const node = cloud.sandbox.get(nodes, nodeName)
+  if (!node) throw new Error('no node')
+  const labels = {
+    'apps.openyurt.io/nodepool': 'edge',
+    'nodepool.openyurt.io/hostnetwork': 'true',
+  }
+  cloud.sandbox.update(nodes, { ...node, metadata: { ...node.metadata, labels } })
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--plain-proxy=true', '--host-network-propagation=guarded'],
+  })
+  await hub.online()
+  const poolKnown = (): Promise<boolean> =>
+    until('the hub to know the pool', async () => {
+      const { body } = await hub.ops.get('/inspect/host-network')
+      return (JSON.parse(body.toString()) as JsonObject)['hostNetworkPool'] === true
+    })
+  await poolKnown()
+  const kubelet = () => hub.as('kubelet', { encoding })
+  return {
+    cloud,
+    hub,
+    kubelet,
+    create(name: string, spec: JsonObject = {}): void {
+      const ports = [{ containerPort: port, protocol: 'TCP' }]
+      const containers = [{ name: 'main', image: 'main', ports }]
+      cloud.sandbox.create(pods, { ...pod(name), spec: { nodeName, containers, ...spec } })
+    },
+    async remove(name: string): Promise<void> {
+      const path = `/api/v1/namespaces/default/pods/${name}?gracePeriodSeconds=0`
+      t.equal((await cloud.as('kubelet').send(path, { method: 'DELETE' })).status, 200)
+    },
+    /** The names of the pods that a kubelet gets on the host's network. */
+    async shown(): Promise<readonly string[]> {
+      const list = objectOf(await kubelet().get(podsOfNode))
+      return listAt(list, 'items')
+        .filter((item) => at(item as JsonObject, 'spec', 'hostNetwork') === true)
+        .map((item) => textAt(item, 'metadata', 'name'))
+    },
+    condition: (name: string): JsonObject | undefined =>
+      listAt(cloud.sandbox.get(pods, name, 'default') as JsonObject, 'status', 'conditions').find(
+        (each) => textAt(each, 'type') === 'HostNetworkPropagated',
+      ) as JsonObject | undefined,
+    async restart(...lost: readonly string[]): Promise<void> {
+      await hub.stop()
+      for (const name of lost) {
+        rmSync(join(hub.config.rootDir, name), { recursive: true, force: true })
+      }
+      await hub.start()
+      await hub.online()
+      await poolKnown()
+    },
+  }
+}
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `of pods with one port the oldest gets it, and the next when it goes: ${encoding}`,
+    async (t) => {
+      const node = await guardedNode(t, encoding)
+      for (const name of ['a', 'b', 'c']) node.create(name)
+      const uids = new Map(
+        ['a', 'b', 'c'].map((name) => [
+          name,
+          textAt(node.cloud.sandbox.get(pods, name, 'default') as JsonObject, 'metadata', 'uid'),
+        ]),
+      )
+      const order = [...uids].toSorted(([, a], [, b]) => (a < b ? -1 : 1)).map(([name]) => name)
+      const [first = '', second = '', third = ''] = order
+      t.strictSame(await node.shown(), [first])
+      await until('the verdicts to be conditions', async () =>
+        order.every((name) => node.condition(name) !== undefined),
+      )
+      t.match(node.condition(first), { status: 'True', reason: 'Propagated' })
+      t.match(node.condition(second), {
+        status: 'False',
+        reason: 'PortHeld',
+        message: new RegExp(`^port ${port}/TCP is held by pod default/${first}\\. `),
+      })
+      t.ok(
+        node.cloud.sandbox
+          .list(events)
+          .some((event) => textAt(event as JsonObject, 'involvedObject', 'name') === second),
+        'an Event says so, too',
+      )
+      const list = objectOf(await node.kubelet().get(podsOfNode))
+      const watch = await node.kubelet().watch(podsOfNode, {
+        resourceVersion: textAt(list, 'metadata', 'resourceVersion'),
+        allowWatchBookmarks: 'true',
+      })
+      t.teardown(() => watch.hangUp())
+      await node.remove(first)
+      for (;;) {
+        const event = await watch.next()
+        if (!event) throw new Error('the watch has ended')
+        const { type, object } = event
+        if (type === 'BOOKMARK' || at(object, 'spec', 'hostNetwork') !== true) continue
+        if (textAt(object, 'metadata', 'name') !== second) continue
+        break
+      }
+      t.strictSame(await node.shown(), [second], 'a running watch brings it')
+      await node.restart()
+      t.strictSame(await node.shown(), [second], 'after a restart nothing has changed')
+      await node.restart('cache')
+      t.strictSame(await node.shown(), [second], 'nor without the cache')
+      await node.remove(second)
+      await until('the last one to be propagated', async () => (await node.shown())[0] === third)
+      t.ok(
+        (await node.hub.metric(
+          'nodehub_host_network_verdicts_total{result="propagated",reason="Propagated"}',
+        )) ?? 0,
+      )
+    },
+  )
+
+  void t.test(
+    `a pod that ran on the pod network stays there when the port is free: ${encoding}`,
+    async (t) => {
+      const node = await guardedNode(t, encoding)
+      node.create('holds', { hostNetwork: true })
+      node.create('waits')
+      t.strictSame(await node.shown(), ['holds'])
+      const waits = node.cloud.sandbox.get(pods, 'waits', 'default')
+      const status = { phase: 'Running', hostIP: '10.0.0.1', podIP: '10.244.0.3' }
+      node.cloud.sandbox.update(pods, { ...waits, status } as JsonObject, 'status')
+      await node.shown()
+      await node.remove('holds')
+      t.strictSame(await node.shown(), [])
+      node.create('new')
+      t.strictSame(await node.shown(), ['new'])
+    },
+  )
+
+  void t.test(`a pod that would harm the node is never propagated: ${encoding}`, async (t) => {
+    const node = await guardedNode(t, encoding)
+    const main = { name: 'main', image: 'main' }
+    node.create('mesh', {
+      initContainers: [
+        { ...main, name: 'init', securityContext: { capabilities: { add: ['NET_ADMIN'] } } },
+      ],
+    })
+    node.create('privileged', { containers: [{ ...main, securityContext: { privileged: true } }] })
+    node.create('kubelet-port', {
+      containers: [{ ...main, livenessProbe: { tcpSocket: { port: 10_250 } } }],
+    })
+    node.create('mapped', {
+      containers: [{ ...main, ports: [{ containerPort: 80, hostPort: 18_081, protocol: 'TCP' }] }],
+    })
+    t.strictSame(await node.shown(), [])
+    const reasons = {
+      mesh: 'NetworkAdministrator',
+      privileged: 'PrivilegedContainer',
+      'kubelet-port': 'PortReserved',
+      mapped: 'HostPortDiffers',
+    }
+    for (const [name, reason] of Object.entries(reasons)) {
+      await until(`the condition of ${name}`, async () => node.condition(name) !== undefined)
+      t.match(node.condition(name), { status: 'False', reason })
+    }
+  })
+}
