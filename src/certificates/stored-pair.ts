@@ -8,6 +8,7 @@ import { readOwnFile } from '../base/own-file.ts'
 import type { IssuedCertificate } from './authority.ts'
 import { pemOfKey } from './keys.ts'
 import { newKey } from './signing-request.ts'
+import { isUsablePair } from './usable-pair.ts'
 import { timeText } from './validity.ts'
 
 const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g
@@ -40,7 +41,7 @@ export class StoredPair {
       const text = readOwnFile(join(this.#folder, target), 'secret')?.toString() ?? ''
       const certificate = text.match(certificates)?.join('') ?? ''
       const key = privateKey.exec(text)?.[0] ?? ''
-      return belongTogether(certificate, key) ? { certificate, key } : undefined
+      return isUsablePair(certificate, key) ? { certificate, key } : undefined
     } catch {
       return undefined
     }
@@ -82,11 +83,11 @@ export class StoredPair {
 
   /**
    * Resolves when the pair is on the disk and in force, and the former one is removed. Throws where
-   * certificate and key do not belong together.
+   * certificate and key do not belong together, or TLS does not take them.
    */
   async replace({ certificate, key }: IssuedCertificate): Promise<void> {
-    if (!belongTogether(certificate, key))
-      throw new Error('the certificate is for another key than was asked for')
+    if (!isUsablePair(certificate, key))
+      throw new Error('the certificate is for another key than was asked for, or cannot be read')
     const written = `${this.#name}-${timeText(now()).replaceAll(/\D+/g, '-').replace(/-$/, '')}.pem`
     await writeDurably(join(this.#folder, written), `${certificate.trimEnd()}\n${key}`)
     const beside = `${this.file}.new`
@@ -111,6 +112,3 @@ export class StoredPair {
     return basename(name) === name && name.startsWith(this.#name) && /^-\d[\d-]*\.pem$/.test(middle)
   }
 }
-
-const belongTogether = (certificate: string, key: string): boolean =>
-  new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))

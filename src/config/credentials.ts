@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { Secret } from '../base/secret.ts'
+import { isUsablePair } from '../certificates/usable-pair.ts'
 import { parseKubeconfig, type Part } from './kubeconfig.ts'
 
 /** The files of the hub's own credentials, which are read again when they change. */
@@ -172,6 +173,8 @@ function checked({ ca, certificate, key, files }: Unchecked, places: PartFiles):
         : `the certificate in ${certificateFile} and the key in ${keyFile}`
     throw new UnusableCredentials(`${one} do not belong together`)
   }
+  if (!isUsablePair(certificate, key.reveal()))
+    throw new UnusableCredentials(`the chain in ${certificateFile} cannot be used for TLS`)
   return {
     ...authorities,
     certificate: { chain: certificate, key },

@@ -127,7 +127,7 @@ export const options = {
     type: is.boolean,
     group: 'Credentials',
     live: true,
-    help: 'Whether a CA is believed that has no such hash: then whoever has the token, and is between the node and its API servers, can pass as the cluster.',
+    help: 'Whether, where no such hash is given, any CA is believed: then whoever has the token, and is between the node and its API servers, can pass as the cluster.',
     default: false,
   }),
   'client-ca': option({

@@ -72,7 +72,9 @@ void t.test('what is no pair of the folder’s own is not read', async (t) => {
   t.equal(stored.read(), undefined, 'a link out of the folder')
   rmSync(stored.file)
   const [one, other] = [await made(), await made()]
-  for (const text of ['', 'no PEM', one.certificate, one.certificate + other.key]) {
+  const unreadable = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
+  const damaged = one.certificate + unreadable + one.key
+  for (const text of ['', 'no PEM', one.certificate, one.certificate + other.key, damaged]) {
     writeFileSync(join(folder, 'own', target), text)
     rmSync(stored.file, { force: true })
     symlinkSync(target, stored.file)

@@ -57,6 +57,8 @@ export class JoinableCloud {
   readonly authority: CertificateAuthority
   /** Of new certificates. */
   lifetimeMs = 24 * 3_600_000
+  /** Follows each new certificate, PEM. */
+  chain = ''
   /** What becomes of new requests; `wait` leaves them alone. */
   verdict: 'sign' | 'deny' | 'wait' = 'sign'
 
@@ -148,7 +150,7 @@ export class JoinableCloud {
       usage: textAt(request, 'spec', 'signerName').endsWith('serving') ? 'server' : 'client',
       lifetimeMs: this.lifetimeMs,
     })
-    return Buffer.from(certificate).toString('base64')
+    return Buffer.from(certificate + this.chain).toString('base64')
   }
 }
 

@@ -102,7 +102,8 @@ export class ApiRefusal extends Error {
   readonly code = 'API_REFUSAL'
   readonly status: number
   constructor(origin: string, { method, path }: ApiRequest, { status, body }: ApiResponse) {
-    const message = textAt(body, 'message').slice(0, 500)
+    // Printed for people, and before the server is verified: no control of their terminal.
+    const message = textAt(body, 'message').slice(0, 500).replaceAll(/\p{C}/gu, ' ')
     super(
       `${origin} answered ${status} to ${method} ${path}${message === '' ? '' : `: ${message}`}`,
     )

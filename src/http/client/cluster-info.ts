@@ -17,8 +17,8 @@ class UnknownCa extends Error {
  * (cmd/kubeadm/app/discovery/token): read from the ConfigMap cluster-info, over a connection that
  * is not verified, whose signature only a holder of the token can make, and read again over one
  * that the CA verifies. That connection believes only certificates with a pinned public key: who
- * stole the token could sign a bundle in which another CA stands beside the cluster's. Rejects
- * where anything does not fit.
+ * stole the token could sign a bundle in which another CA stands beside the cluster's. Pins that
+ * are given count with `anyCa`, too. Rejects where anything does not fit.
  */
 export async function findCa(
   servers: readonly URL[],
@@ -32,7 +32,8 @@ export async function findCa(
     token,
   )
   const ca = caIn(first)
-  const believed = anyCa ? certificatesIn(ca) : pinnedCertificates(ca, caHashes)
+  const isPinned = caHashes.length > 0 || !anyCa
+  const believed = isPinned ? pinnedCertificates(ca, caHashes) : certificatesIn(ca)
   if (believed.length === 0) {
     const has = certificatesIn(ca).map(hashOfPublicKey).join(', ')
     throw new UnknownCa(

@@ -1,6 +1,8 @@
 import { createPublicKey, hash, X509Certificate, type KeyObject } from 'node:crypto'
 import { elapsed, jitter, sleep } from '../../base/clock.ts'
+import { pemOfKey } from '../../certificates/keys.ts'
 import { signingRequest, type RequestedSubject } from '../../certificates/signing-request.ts'
+import { isUsablePair } from '../../certificates/usable-pair.ts'
 import { isObject, type Json } from '../../api/kube/json.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
 import { ApiRefusal, type ApiCall } from './api-call.ts'
@@ -126,7 +128,10 @@ function certificateOf(object: Json, name: string): string | undefined {
 function checked(certificate: string, key: KeyObject, commonName: string): string {
   try {
     const leaf = new X509Certificate(certificate)
-    if (leaf.checkPrivateKey(key) && leaf.subject.split('\n').includes(`CN=${commonName}`))
+    if (
+      isUsablePair(certificate, pemOfKey(key)) &&
+      leaf.subject.split('\n').includes(`CN=${commonName}`)
+    )
       return certificate
   } catch {
     // No certificate at all.

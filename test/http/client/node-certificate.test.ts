@@ -163,6 +163,12 @@ void t.test('whoever is between the node and its API servers gets nothing', asyn
     await keeping.fails(/public key sha256:.*which --discovery-token-ca-cert-hash does not name/)
     nothingWritten(t, keeping)
   })
+  await t.test('with a CA of its own, where any would do but one is pinned', async (t) => {
+    const pinned = { caHashes: [foreign.caHash], anyCa: true }
+    const keeping = new Keeping(t, joinable, pinned).start()
+    await keeping.fails(/which --discovery-token-ca-cert-hash does not name/)
+    nothingWritten(t, keeping)
+  })
   await t.test('without the secret of the token', async (t) => {
     foreign.accept('abcdef.ffffffffffffffff')
     const keeping = new Keeping(t, foreign, { anyCa: true }).start()
@@ -249,6 +255,16 @@ void t.test('what cannot be had now is asked for until it can', async (t) => {
     await keeping.obtains()
     t.equal(joinable.requests.length, before + 1, 'for one key')
   })
+})
+
+void t.test('a chain that TLS does not take is refused, and not stored', async (t) => {
+  const joinable = await startJoinable(t)
+  joinable.chain = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
+  const keeping = new Keeping(t, joinable).start()
+  await keeping.fails(/what was signed is no certificate of/)
+  t.notOk(existsSync(keeping.files.pair))
+  joinable.chain = ''
+  await keeping.obtains()
 })
 
 void t.test('a certificate is renewed with itself before it ends', async (t) => {
