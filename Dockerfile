@@ -13,6 +13,12 @@
 #   buildah bud --isolation chroot --build-arg BASE=localhost/node:26 -t nodehub .
 #
 # Root filesystems without /usr/local/bin in their PATH are no hindrance: commands name it.
+#
+# For both processors at once (no file of the hub is for one of them, only the base is):
+#
+#   buildah bud --platform linux/amd64,linux/arm64 --manifest nodehub .
+#
+# /app/sbom.cdx.json in the image lists the packages that it holds, with their checksums (CycloneDX).
 ARG BASE=docker.io/library/node:26-slim
 
 FROM ${BASE} AS assembly
@@ -33,6 +39,8 @@ WORKDIR /app
 USER 0:0
 # 10261 the node's plain proxy, 10267 health and metrics, 10268 the proxy over TLS; all on loopback unless told otherwise.
 EXPOSE 10261 10267 10268
+# For container runtimes that look for it; a kubelet has the probes of the static pod. Only `nodehub start` listens there.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["/usr/local/bin/node", "-e", "fetch(`http://127.0.0.1:${process.env.NODEHUB_SERVE_PORT ?? 10267}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # The young generation kept small halves the memory of a hub under load, for a few percent of its rate; smaller still, requests under way
 # outgrow it and pile up in the old one. On SIGUSR1 Node would open its debugger to every program of the node's network.
 ENTRYPOINT ["/usr/local/bin/node", "--disable-sigusr1", "--max-semi-space-size=4", "/app/dist/src/main.js"]

@@ -1,7 +1,8 @@
 // Puts what runs in production into an empty folder: the built hub and the packages it depends on, as they are installed here. Fetches
 // nothing: an image is built where no package registry can be reached, and holds exactly what was tested.
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { billOfMaterials } from './sbom.js'
 
 const [from, to] = process.argv.slice(2)
 if (to === undefined) fail('usage: assemble.js FROM TO')
@@ -31,6 +32,8 @@ for (const path of ['package.json', 'LICENSE', 'dist', ...production]) {
       !nested(source) && !(path.startsWith('node_modules/') && unread.test(source)),
   })
 }
+const sbom = billOfMaterials(from, manifest, production)
+writeFileSync(join(to, 'sbom.cdx.json'), `${JSON.stringify(sbom, undefined, 2)}\n`)
 
 function fail(reason) {
   process.stderr.write(`assemble: ${reason}\n`)

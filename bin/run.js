@@ -65,6 +65,11 @@ function tests(tier) {
   run(node, [join(root, 'test', 'tiers', 'run.ts'), tier, ...args])
 }
 
+function build() {
+  run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json'])
+  run(node, [join(root, 'bin', 'bundle.js')])
+}
+
 const [job, ...args] = process.argv.slice(2)
 const jobs = {
   main: () =>
@@ -94,9 +99,10 @@ const jobs = {
   attack: () => run(node, [join(root, 'bench', 'attack', 'run.ts'), ...args]),
   mutants: () => run(node, [join(root, 'test', 'mutants', 'main.ts'), ...args]),
   coverage: () => run(node, [join(root, 'test', 'mutants', 'main.ts'), '--coverage', ...args]),
-  build: () => {
-    run(join(tools, 'tsc'), ['-p', 'tsconfig.build.json'])
-    run(node, [join(root, 'bin', 'bundle.js')])
+  build,
+  package: () => {
+    build()
+    run(node, [join(root, 'packaging', 'main.ts'), ...args])
   },
 }
 if (!Object.hasOwn(jobs, job)) {

@@ -129,7 +129,13 @@ function complaintAbout(from: string, target: string): string | undefined {
 
 /** Everything the repository holds that is written in TypeScript. */
 export const repository = (): SourceFile[] =>
-  globSync(['src/**/*.ts', 'filters/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts']).map((path) => ({
+  globSync([
+    'src/**/*.ts',
+    'filters/**/*.ts',
+    'test/**/*.ts',
+    'bench/**/*.ts',
+    'packaging/**/*.ts',
+  ]).map((path) => ({
     path: path.replaceAll('\\', '/'),
     source: readFileSync(path, 'utf8'),
   }))

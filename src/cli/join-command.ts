@@ -37,7 +37,7 @@ import { UnreadableFlags } from '../node/join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import { JoinArchive } from '../node/join/record.ts'
-import { program, runtime, whyNotRunnable } from '../node/join/runnable.ts'
+import { program, runtimeWhere, whyNotRunnable } from '../node/join/runnable.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
 import { isHubOfNode, yurthubOf, type Yurthub } from '../node/join/yurthub.ts'
 import { usualPorts, type HubPorts } from '../node/join/static-pod.ts'
@@ -104,8 +104,8 @@ export const joinFlags = {
     type: optional(boolean),
     default: undefined,
     defaultShown:
-      'as the node has joined before; else true where systemd, /opt/nodehub and /usr/local/bin/node are there and no flag of a static pod is given',
-    help: 'Whether the hub runs as a systemd service, with its ports held by systemd, in place of a static pod. It takes /opt/nodehub and /usr/local/bin/node.',
+      'as the node has joined before; else true where systemd, /opt/nodehub and its Node are there and no flag of a static pod is given',
+    help: 'Whether the hub runs as a systemd service, with its ports held by systemd, in place of a static pod. It takes /opt/nodehub, and Node in its bin/ (as packages install it) or in /usr/local/bin.',
   }),
   'keep-ports': commandFlag({
     type: optional(boolean),
@@ -383,6 +383,8 @@ const manifestOf = (values: Values): string => `${values['manifest-dir']}/nodehu
 const isThere = (files: NodeFiles, path: string): boolean =>
   files.names(dirname(path)).includes(basename(path))
 
+const runtimeIn = (files: NodeFiles): string => runtimeWhere((path) => isThere(files, path))
+
 /**
  * Whether systemd runs here, or is installed in an image, together with the files that the units
  * start.
@@ -392,7 +394,7 @@ function canRunBySystemd(files: NodeFiles, root: string): boolean {
     root === '/' ? ['/run/systemd/system'] : ['/usr/lib/systemd/systemd', '/lib/systemd/systemd']
   return (
     signs.some((path) => isThere(files, path)) &&
-    [program, runtime].every((path) => isThere(files, path))
+    [program, runtimeIn(files)].every((path) => isThere(files, path))
   )
 }
 
@@ -422,13 +424,14 @@ async function checkRunnable(files: NodeFiles, values: Values): Promise<void> {
   if (!values.systemd) return
   if (files.read(program) === undefined) {
     throw new CannotJoin(
-      `${program} is not there, which the units start: bin/assemble.js of a checkout makes /opt/nodehub, and the image has the same in /app`,
+      `${program} is not there, which the units start: the packages of docs/install.md install it, bin/assemble.js of a checkout makes /opt/nodehub, and the image has the same in /app`,
     )
   }
-  if (!isThere(files, runtime)) {
-    throw new CannotJoin(`${runtime} is not there, with which the units start the hub`)
+  const node = runtimeIn(files)
+  if (!isThere(files, node)) {
+    throw new CannotJoin(`${node} is not there, with which the units start the hub`)
   }
-  const why = await whyNotRunnable(values.root)
+  const why = await whyNotRunnable(values.root, { node })
   if (why !== undefined) throw new CannotJoin(why)
 }
 
@@ -504,6 +507,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
       namespace: values.namespace,
       kubeconfig: values.kubeconfig,
       ports: portsOf(values),
+      runtime: runtimeIn(files),
     },
     kubelet: {
       server: `https://127.0.0.1:${values['proxy-secure-port']}`,

@@ -19,6 +19,7 @@ import {
   kubeletKubeconfig,
   type KubeletKubeconfigOptions,
 } from '../node/join/kubelet-kubeconfig.ts'
+import { printedRuntime } from '../node/join/runnable.ts'
 import { hubArgs, staticPod, usualPorts, type HubStart } from '../node/join/static-pod.ts'
 import { systemdUnits, unitNames } from '../node/join/systemd-units.ts'
 import type { GVR } from '../api/kube/gvk.ts'
@@ -287,6 +288,7 @@ function units(values: FlagValues, namespace: string): string {
     rootDir: start.rootDir,
     ports: start.ports,
     nodeName: values['node-name'],
+    runtime: printedRuntime(),
   })
   const only = unitNames.find((name) => name === values.unit)
   if (only !== undefined) return texts[only]

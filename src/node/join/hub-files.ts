@@ -5,19 +5,24 @@ import { systemdUnits, targetDropIns, unitNames } from './systemd-units.ts'
 /** The supervisor of a node's hub: the kubelet, by a static pod in this file, or systemd. */
 export type HubRunner = { readonly staticPod: string } | { readonly systemd: true }
 
+/** The Node of a hub that systemd runs; the image of a static pod has its own. */
+export interface HubRuntime {
+  readonly runtime: string
+}
+
 const unitFolder = '/etc/systemd/system'
 
 /** The files by which the hub is run, in the order in which they are written. */
 export function hubFiles(
   by: HubRunner,
-  start: StaticPodOptions,
+  start: StaticPodOptions & HubRuntime,
 ): readonly { readonly path: string; readonly mode: number; readonly content: string }[] {
   if ('staticPod' in by) {
     const content = stringify(staticPod(start), { lineWidth: 0 })
     return [{ path: by.staticPod, mode: 0o600, content }]
   }
-  const { ports, nodeName, rootDir } = start
-  const units = systemdUnits({ args: hubArgs(start), rootDir, ports, nodeName })
+  const { ports, nodeName, rootDir, runtime } = start
+  const units = systemdUnits({ args: hubArgs(start), rootDir, ports, nodeName, runtime })
   return Object.entries({ ...units, ...targetDropIns }).map(([name, content]) => ({
     path: `${unitFolder}/${name}`,
     mode: 0o644,

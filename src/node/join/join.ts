@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { newAuthority, storeAuthority } from '../../certificates/stored-authority.ts'
-import { hubFiles, type HubRunner } from './hub-files.ts'
+import { hubFiles, type HubRunner, type HubRuntime } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type RemovedFlags } from './kubelet-flags.ts'
 import { keptPorts, keptPortsFile } from './kept-ports.ts'
@@ -19,7 +19,7 @@ export interface JoinSettings {
   /** Whether the kernel is to keep the ports of the hub for root. */
   readonly keepPorts: boolean
   /** How the hub is started; systemd needs no image. */
-  readonly hub: Omit<StaticPodOptions, 'nodePool' | 'hostNetwork' | 'rootDir'>
+  readonly hub: Omit<StaticPodOptions, 'nodePool' | 'hostNetwork' | 'rootDir'> & HubRuntime
   readonly kubelet: KubeletKubeconfigOptions
   /** Whether the hub makes its own authority, as it does unless it is given a certificate. */
   readonly ownAuthority: boolean

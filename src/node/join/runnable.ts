@@ -6,7 +6,17 @@ import { whyTreeUntrusted, whyUntrusted } from '../../base/ownership.ts'
 /** Where the hub's files are for systemd, and what of them it starts. */
 const programFolder = '/opt/nodehub'
 export const program = `${programFolder}/dist/src/main.js`
-export const runtime = '/usr/local/bin/node'
+
+/** The Node that packages install beside these files, and that of a node without a package. */
+export const packagedRuntime = `${programFolder}/bin/node`
+const installedRuntime = '/usr/local/bin/node'
+
+/** The Node that starts the hub where `isThere` says which files are there. */
+export const runtimeWhere = (isThere: (path: string) => boolean): string =>
+  isThere(packagedRuntime) ? packagedRuntime : installedRuntime
+
+/** The Node for units that this program prints: its own if a package has installed both. */
+export const printedRuntime = (): string => runtimeWhere((path) => process.execPath === path)
 
 /** A version is printed at once. */
 const patienceMs = 10_000
@@ -18,7 +28,7 @@ const patienceMs = 10_000
  */
 export async function whyNotRunnable(
   root: string,
-  { folder = programFolder, node = runtime } = {},
+  { folder = programFolder, node = installedRuntime } = {},
 ): Promise<string | undefined> {
   const files = whyTreeUntrusted(folder, root)
   if (files !== undefined)

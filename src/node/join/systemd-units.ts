@@ -1,4 +1,4 @@
-import { program, runtime } from './runnable.ts'
+import { program } from './runnable.ts'
 import type { HubPorts } from './static-pod.ts'
 
 /**
@@ -23,6 +23,8 @@ export interface SystemdUnitsOptions {
   readonly ports: HubPorts
   /** The node's name; absent: the host's. */
   readonly nodeName: string | undefined
+  /** The path of Node. */
+  readonly runtime: string
 }
 
 /** The units by their file names, in the order in which they depend on each other. */
@@ -33,13 +35,14 @@ export type UnitName = (typeof unitNames)[number]
 /**
  * The hub as a systemd service whose listening sockets systemd holds: while the hub is down,
  * restarts or crashes, connections wait, and no other user of the node can take its ports. The
- * files that bin/assemble.js makes are in /opt/nodehub, and Node is /usr/local/bin/node.
+ * files that bin/assemble.js makes are in /opt/nodehub.
  */
 export function systemdUnits({
   args,
   rootDir,
   ports,
   nodeName,
+  runtime,
 }: SystemdUnitsOptions): Readonly<Record<UnitName, string>> {
   const node = nodeName === undefined ? '' : `Environment=${value(`NODE_NAME=${nodeName}`)}\n`
   return {

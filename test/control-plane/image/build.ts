@@ -1,16 +1,13 @@
 import { execFile } from 'node:child_process'
-import { copyFileSync, cpSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { statSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { findBinaries } from '../../kit/cluster/binaries.ts'
-import { plainNode } from '../../kit/cluster/plain-node.ts'
+import { buildProject, makeRootfs } from '../../kit/built-project.ts'
 import type { Workspace } from '../../kit/cluster/workspace.ts'
 
 const exec = promisify(execFile)
 
 const tools = ['buildah', 'ldd'] as const
-
-const project = join(import.meta.dirname, '..', '..', '..')
 
 export const hubImage = 'localhost/nodehub:test'
 
@@ -35,7 +32,10 @@ export async function buildImage(workspace: Workspace): Promise<BuiltImage> {
   const found = findBinaries(tools)
   if ('missing' in found) throw new Error(found.missing)
   const { buildah, ldd } = found.paths
-  const [context, rootfs] = await Promise.all([makeContext(workspace), makeRootfs(workspace, ldd)])
+  const [context, rootfs] = await Promise.all([
+    buildProject(workspace.file('context')),
+    makeRootfs(workspace.file('rootfs'), ldd),
+  ])
   // prettier-ignore
   const storage = [
     '--storage-driver', 'vfs', '--root', workspace.file('images'), '--runroot', workspace.file('images-run'),
@@ -54,55 +54,4 @@ export async function buildImage(workspace: Workspace): Promise<BuiltImage> {
   const archive = workspace.file('nodehub.tar')
   await run('push', '--quiet', hubImage, `oci-archive:${archive}:${hubImage}`)
   return { archive, bytes: statSync(archive).size }
-}
-
-/**
- * What the Dockerfile takes from the project, with a build of its own: the project's may be
- * another's.
- */
-async function makeContext(workspace: Workspace): Promise<string> {
-  const context = workspace.file('context')
-  mkdirSync(join(context, 'bin'), { recursive: true })
-  const compiler = join(project, 'node_modules', 'typescript', 'bin', 'tsc')
-  const config = join(project, 'tsconfig.build.json')
-  await exec(...plainNode(compiler, '-p', config, '--outDir', join(context, 'dist')))
-  await exec(...plainNode(join(project, 'bin', 'bundle.js'), join(context, 'dist')))
-  for (const file of [
-    'Dockerfile',
-    '.dockerignore',
-    'LICENSE',
-    'package.json',
-    'package-lock.json',
-  ])
-    copyFileSync(join(project, file), join(context, file))
-  copyFileSync(join(project, 'bin', 'assemble.js'), join(context, 'bin', 'assemble.js'))
-  for (const path of productionPackages())
-    cpSync(join(project, path), join(context, path), { recursive: true })
-  return context
-}
-
-function productionPackages(): string[] {
-  const { packages } = JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { dev?: boolean; optional?: boolean; devOptional?: boolean }>
-  }
-  return Object.entries(packages)
-    .filter(
-      ([path, { dev, optional, devOptional }]) => path !== '' && !dev && !optional && !devOptional,
-    )
-    .map(([path]) => path)
-}
-
-/** Node and what the loader says it needs, each where it is looked for. */
-async function makeRootfs(workspace: Workspace, ldd: string): Promise<string> {
-  const rootfs = workspace.file('rootfs')
-  const { stdout } = await exec(ldd, [process.execPath])
-  const libraries = stdout.match(/\/\S+(?= \(0x)/g) ?? []
-  const put = (from: string, to: string): void => {
-    mkdirSync(dirname(join(rootfs, to)), { recursive: true })
-    copyFileSync(realpathSync(from), join(rootfs, to))
-  }
-  put(process.execPath, '/usr/local/bin/node')
-  for (const library of libraries) put(library, library)
-  mkdirSync(join(rootfs, 'tmp'), { mode: 0o777 })
-  return rootfs
 }

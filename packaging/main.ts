@@ -1,0 +1,60 @@
+/** `npm run package`: packages of the built hub, with Node in them. */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { buildDeb } from './deb.ts'
+import type { Build } from './package-facts.ts'
+import { stagePayload, type Payload } from './payload.ts'
+import { buildRpm } from './rpm.ts'
+import { buildTarball } from './tarball.ts'
+
+const formats: Readonly<Record<string, (payload: Payload, build: Build) => string>> = {
+  deb: buildDeb,
+  rpm: buildRpm,
+  tar: buildTarball,
+}
+
+const compressions = ['none', 'gzip', 'xz'] as const
+
+const usage = `Usage: npm run package -- [deb] [rpm] [tar] [--out FOLDER] [--node FILE] [--compression none|gzip|xz]
+
+Builds packages of what npm run build has made, all three by default, into packages/. They are for the
+processor of the Node that goes into them: by default the one that runs this; for arm64, one for arm64.
+deb takes dpkg-deb, rpm takes rpmbuild, tar takes tar.
+`
+
+function main(argv: readonly string[]): number {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    options: {
+      out: { type: 'string', default: 'packages' },
+      node: { type: 'string', default: process.execPath },
+      compression: { type: 'string', default: 'xz' },
+      help: { type: 'boolean', default: false },
+    },
+    allowPositionals: true,
+  })
+  const compression = compressions.find((each) => each === values.compression)
+  const unknown = positionals.filter((each) => !Object.hasOwn(formats, each))
+  if (values.help || compression === undefined || unknown.length > 0) {
+    process.stderr.write(usage)
+    return values.help ? 0 : 2
+  }
+  const out = resolve(values.out)
+  mkdirSync(out, { recursive: true })
+  const work = mkdtempSync(join(tmpdir(), 'nodehub-package-'))
+  try {
+    const project = join(import.meta.dirname, '..')
+    const payload = stagePayload(join(work, 'payload'), { project, node: values.node })
+    for (const format of positionals.length > 0 ? positionals : Object.keys(formats)) {
+      const file = formats[format]?.(payload, { out, work, compression })
+      process.stdout.write(`${file}\n`)
+    }
+    return 0
+  } finally {
+    rmSync(work, { recursive: true, force: true })
+  }
+}
+
+process.exitCode = main(process.argv.slice(2))

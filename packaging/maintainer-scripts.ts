@@ -1,0 +1,50 @@
+/**
+ * Shell for the scripts of packages. Under dpkg's --force-script-chrootless `DPKG_ROOT` is the root
+ * of the node; elsewhere it is empty.
+ */
+import { dirname } from 'node:path'
+import { defaultRootDir } from '../src/config/root-dir.ts'
+import { unitNames } from '../src/node/join/systemd-units.ts'
+import { configFile } from './payload.ts'
+
+const units = unitNames.join(' ')
+
+const record = `${defaultRootDir}/joined/record.json`
+
+/** Ends a script, and with it the removal, while the node's kubelet needs the hub. */
+export const refuseWhileJoined = `if [ -e "\${DPKG_ROOT:-}${record}" ]; then
+  echo "nodehub: the kubelet of this node goes through the hub: nodehub leave --restart, then remove the package" >&2
+  exit 1
+fi
+`
+
+const isSystemd = '[ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]'
+
+/** Stops the hub, closes its sockets and takes it out of the boot. */
+export const stopHub = `if ${isSystemd}; then
+  systemctl disable --now ${units} || :
+fi
+`
+
+/** The sockets stay open meanwhile: connections wait for the new version. */
+export const restartHub = `if ${isSystemd}; then
+  systemctl daemon-reload || :
+  systemctl try-restart nodehub.service || :
+fi
+`
+
+export const forgetUnits = `if ${isSystemd}; then
+  systemctl daemon-reload || :
+fi
+`
+
+/** What the hub has written, and the operator. */
+export const purge = `rm -rf "\${DPKG_ROOT:-}${defaultRootDir}" "\${DPKG_ROOT:-}${dirname(configFile)}"
+`
+
+export const script = (...parts: readonly string[]): string =>
+  `#!/bin/sh\nset -e\n${parts.join('')}`
+
+/** A part that only runs if the first argument of the script is one of these words. */
+export const onWord = (words: readonly string[], part: string): string =>
+  `case "$1" in ${words.join('|')})\n${part};; esac\n`

@@ -1,0 +1,215 @@
+/** Packages, each built, installed into the root of a node, run there and removed. */
+import { execFile, spawnSync } from 'node:child_process'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { buildDeb } from '../../packaging/deb.ts'
+import { stagePayload, type Payload } from '../../packaging/payload.ts'
+import { buildRpm } from '../../packaging/rpm.ts'
+import { buildTarball } from '../../packaging/tarball.ts'
+import { ownVersion } from '../../src/base/own-version.ts'
+import { whyNotRunnable } from '../../src/node/join/runnable.ts'
+import { buildProject, makeRootfs } from '../kit/built-project.ts'
+import { findBinaries } from '../kit/cluster/binaries.ts'
+import { rootFolder } from '../kit/root-folder.ts'
+
+t.setTimeout(600_000)
+
+const exec = promisify(execFile)
+const skipWithout = (...names: string[]): string | false => {
+  const found = findBinaries(['ldd', 'chroot', ...names])
+  if ('missing' in found) return found.missing
+  return process.getuid?.() === 0 ? false : 'only root installs packages'
+}
+
+const work = rootFolder(t)
+const project = await buildProject(join(work, 'project'))
+const payload: Payload = stagePayload(join(work, 'payload'), { project, node: process.execPath })
+const { version } = payload
+
+let count = 0
+const buildIn = () => {
+  const folder = join(work, `build-${++count}`)
+  mkdirSync(folder)
+  return { out: folder, work: folder, compression: 'none' } as const
+}
+
+/** The root of a node with a shell, and the libraries of Node. */
+async function nodeRoot(t: Test): Promise<string> {
+  const rootfs = join(rootFolder(t), 'root')
+  await makeRootfs(rootfs, 'ldd', { '/bin/sh': '/bin/sh', '/usr/local/bin/node': process.execPath })
+  // Only its libraries are needed.
+  await exec('rm', [join(rootfs, 'usr/local/bin/node')])
+  return rootfs
+}
+
+/** What a node has besides that of before, without the packager's own folder. */
+const added = (root: string, before: readonly string[]): readonly string[] =>
+  filesIn(root).filter((path) => !before.includes(path))
+
+const filesIn = (root: string): readonly string[] =>
+  readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter(
+      (path) =>
+        !path.startsWith('var/lib/dpkg') &&
+        !path.startsWith('var/lib/rpm') &&
+        !path.startsWith('usr/lib/sysimage'),
+    )
+    .filter((path) => statSync(join(root, path)).isFile())
+
+async function runsIn(t: Test, root: string): Promise<void> {
+  const chroot = [
+    '-i',
+    `PATH=${process.env['PATH']}`,
+    'chroot',
+    root,
+    '/usr/bin/nodehub',
+    'version',
+  ]
+  const { stdout } = await exec('env', chroot)
+  t.match(stdout, `nodehub ${ownVersion()}\nnode ${process.versions.node}\n`)
+  const unit = readFileSync(join(root, 'usr/lib/systemd/system/nodehub.service'), 'utf8')
+  t.match(unit, 'ExecStart=/opt/nodehub/bin/node ')
+  t.match(unit, ' start --config=/etc/nodehub/config.yaml\n')
+  t.equal(await whyNotRunnable(root, { node: '/opt/nodehub/bin/node' }), undefined)
+  t.equal(statSync(join(root, 'etc/nodehub/config.yaml')).mode & 0o777, 0o600)
+}
+
+/** Makes the node one that has joined; returns how it leaves. */
+function joinNode(root: string): () => Promise<unknown> {
+  const record = join(root, 'var/lib/nodehub/joined/record.json')
+  mkdirSync(dirname(record), { recursive: true })
+  writeFileSync(record, '{}')
+  return () => exec('rm', [record])
+}
+
+const refused = (command: string, args: readonly string[]): string =>
+  spawnSync(command, args, { encoding: 'utf8' }).stderr
+
+void t.test(
+  'the Debian package runs where Node is not, stays while the node has joined, and purged leaves no file',
+  { skip: skipWithout('dpkg', 'dpkg-deb') },
+  async (t) => {
+    const root = await nodeRoot(t)
+    const file = buildDeb(payload, buildIn())
+    for (const name of ['status', 'available', 'info/format'])
+      mkdirSync(dirname(join(root, 'var/lib/dpkg', name)), { recursive: true })
+    writeFileSync(join(root, 'var/lib/dpkg/status'), '')
+    mkdirSync(join(root, 'var/lib/dpkg/updates'))
+    const before = filesIn(root)
+    const dpkg = [`--root=${root}`, '--force-script-chrootless', '--force-depends']
+    await exec('dpkg', [...dpkg, '--install', file])
+    await runsIn(t, root)
+    const leave = joinNode(root)
+    t.match(refused('dpkg', [...dpkg, '--remove', 'nodehub']), 'nodehub leave --restart')
+    t.ok(existsSync(join(root, 'opt/nodehub/bin/node')))
+    await leave()
+    writeFileSync(join(root, 'var/lib/nodehub/state'), '')
+    await exec('dpkg', [...dpkg, '--purge', 'nodehub'])
+    t.strictSame(added(root, before), [])
+  },
+)
+
+void t.test(
+  'the RPM package runs where Node is not, stays while the node has joined, and removed leaves no file',
+  { skip: skipWithout('rpm', 'rpmbuild') },
+  async (t) => {
+    const root = await nodeRoot(t)
+    const file = buildRpm(payload, buildIn())
+    const before = filesIn(root)
+    const rpm = [`--root=${root}`, '--dbpath=/var/lib/rpm', '--nodeps', '--ignoresize']
+    await exec('rpm', [...rpm, '--install', file])
+    await runsIn(t, root)
+    const leave = joinNode(root)
+    t.match(refused('rpm', [...rpm, '--erase', 'nodehub']), 'nodehub leave --restart')
+    t.ok(existsSync(join(root, 'opt/nodehub/bin/node')))
+    await leave()
+    await exec('rpm', [...rpm, '--erase', 'nodehub'])
+    t.strictSame(added(root, before), [])
+  },
+)
+
+void t.test(
+  'the tarball installs without a packager, an upgrade keeps the settings, and purged leaves no file',
+  { skip: skipWithout('tar') },
+  async (t) => {
+    const root = await nodeRoot(t)
+    const before = filesIn(root)
+    const folder = rootFolder(t)
+    await exec('tar', ['-xf', buildTarball(payload, buildIn()), '-C', folder])
+    const [setup = ''] = globSync(join(folder, '*/setup.sh'))
+    await exec(setup, ['install', root])
+    await runsIn(t, root)
+    const settings = join(root, 'etc/nodehub/config.yaml')
+    writeFileSync(settings, 'server-addr: https://a:6443\n')
+    writeFileSync(join(root, 'opt/nodehub/of-the-version-before'), '')
+    await exec(setup, ['install', root])
+    t.equal(readFileSync(settings, 'utf8'), 'server-addr: https://a:6443\n')
+    t.notOk(existsSync(join(root, 'opt/nodehub/of-the-version-before')))
+    const installed = join(root, 'opt/nodehub/setup.sh')
+    const leave = joinNode(root)
+    t.match(refused(installed, ['purge', root]), 'nodehub leave --restart')
+    await leave()
+    await exec(installed, ['purge', root])
+    t.strictSame(added(root, before), [])
+  },
+)
+
+void t.test('a package is for the processor of the Node in it, or is not made', async (t) => {
+  const head = Buffer.alloc(64)
+  head.write('\x7fELF', 'latin1')
+  head.writeUInt16LE(183, 18)
+  const [arm, none] = [join(work, 'arm'), join(work, 'none')]
+  writeFileSync(arm, head)
+  writeFileSync(none, '#!/bin/sh\n')
+  const staged = (node: string) => stagePayload(rootFolder(t), { project, node })
+  t.strictSame(staged(arm).architecture, { debian: 'arm64', rpm: 'aarch64' })
+  t.throws(() => staged(none), /no program for Linux on amd64 or arm64/)
+})
+
+interface Bill {
+  readonly components: readonly { 'bom-ref': string; name: string; version: string }[]
+}
+
+void t.test('the bill of materials lists exactly the packages that are installed', async (t) => {
+  const program = join(payload.root, 'opt/nodehub')
+  const { components } = JSON.parse(readFileSync(join(program, 'sbom.cdx.json'), 'utf8')) as Bill
+  const installed = globSync(
+    ['node_modules/{*,@*/*}/package.json', 'node_modules/**/node_modules/{*,@*/*}/package.json'],
+    { cwd: program },
+  ).map(dirname)
+  t.ok(components.length > 5)
+  t.strictSame(components.map((each) => each['bom-ref']).toSorted(), installed.toSorted())
+})
+
+void t.test('npm pack has what a global install runs, which refuses an old Node', async (t) => {
+  const pack = ['pack', '--json', '--ignore-scripts', '--dry-run', '--offline']
+  const { stdout } = await exec('npm', pack, { cwd: project })
+  const packed = JSON.stringify(JSON.parse(stdout))
+  for (const path of ['bin/nodehub.js', 'dist/src/main.js', 'dist/src/cli/start.js'])
+    t.match(packed, `"path":"${path}"`)
+  const run = () =>
+    spawnSync(process.execPath, [join(project, 'bin/nodehub.js'), 'version'], {
+      encoding: 'utf8',
+      env: {},
+    })
+  t.match(run(), { status: 0, stdout: `nodehub ${version}` })
+  const manifest = join(project, 'package.json')
+  const text = readFileSync(manifest, 'utf8')
+  writeFileSync(manifest, text.replace('>=26', '>=99'))
+  t.match(run(), {
+    status: 1,
+    stdout: '',
+    stderr: `nodehub needs Node 99 or later, and this is Node ${process.versions.node}.\n`,
+  })
+  writeFileSync(manifest, text)
+})
