@@ -20,7 +20,7 @@ export interface ReviewAnswer {
 /** The most answers of one caller; beyond them the oldest quarter is removed. */
 export const mostRecordedReviews = 1_024
 
-/** A longer status is not recorded. */
+/** A longer status is not recorded, and the one before it is forgotten. */
 export const longestStatus = 16 * 1024
 
 /** An answer that only repeats the last one is not written more often. */
@@ -68,7 +68,9 @@ export class RecordedReviews {
   ): Promise<void> | undefined {
     const key = this.#key(exchange, info, asked)
     const text = JSON.stringify(status)
-    if (!key || text.length > longestStatus) return undefined
+    if (!key) return undefined
+    // The answer before it is not the last one any more: it may have been yes.
+    if (text.length > longestStatus) return this.#store.forget(key)
     const known = this.#stored(key)
     if (known && JSON.stringify(known.status) === text && isRecent(known)) return undefined
     if (!known) this.#makeRoom(key.partition)

@@ -4,7 +4,11 @@ import { storedKey } from '../../../src/base/stored-key.ts'
 import type { Review } from '../../../src/api/codec/review.ts'
 import { unprovenIdentity } from '../../../src/api/request/identity.ts'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
-import { mostRecordedReviews, RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
+import {
+  longestStatus,
+  mostRecordedReviews,
+  RecordedReviews,
+} from '../../../src/hub/answers/recorded-reviews.ts'
 import { openStore } from '../../../src/hub/store/sqlite/open.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
@@ -38,7 +42,8 @@ function callerOf(
   const { info } = exchange
   if (!info.isResource) throw new Error('a review is posted to a resource')
   return {
-    put: (asked: Review, allowed = true) => reviews.put(exchange, info, asked, { allowed }),
+    put: (asked: Review, allowed = true, reason?: string) =>
+      reviews.put(exchange, info, asked, { allowed, ...(reason !== undefined && { reason }) }),
     last: (asked: Review) => reviews.last(exchange, info, asked)?.status['allowed'],
   }
 }
@@ -52,6 +57,9 @@ void t.test('the last answer counts, for its question and its caller alone', asy
   t.equal(caller.last({ ...review('a'), kind: 'LocalSubjectAccessReview' }), undefined)
   await caller.put(review('a'), false)
   t.equal(caller.last(review('a')), false)
+  await caller.put(review('a'))
+  await caller.put(review('a'), false, 'x'.repeat(longestStatus))
+  t.equal(caller.last(review('a')), undefined, 'not the yes before a no that is too long')
   const unproven = { ...exchangeOf(url, { method: 'POST' }), identity: unprovenIdentity }
   const nobody = callerOf(reviews, unproven)
   t.equal(nobody.put(review('b')), undefined)
