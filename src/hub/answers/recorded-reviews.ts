@@ -69,9 +69,9 @@ export class RecordedReviews {
     const key = this.#key(exchange, info, asked)
     const text = JSON.stringify(status)
     if (!key) return undefined
-    // The answer before it is not the last one any more: it may have been yes.
-    if (text.length > longestStatus) return this.#store.forget(key)
     const known = this.#stored(key)
+    // The answer before it is not the last one any more: it may have been yes.
+    if (text.length > longestStatus) return known && this.#store.forget(key)
     if (known && JSON.stringify(known.status) === text && isRecent(known)) return undefined
     if (!known) this.#makeRoom(key.partition)
     const { namespace, name } = key
