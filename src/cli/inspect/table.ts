@@ -8,6 +8,30 @@ interface Entry {
 
 /** The sub-commands of `nodehub inspect`, in the order of its help. */
 export const inspections: Readonly<Record<string, Entry>> = {
+  status: {
+    summary: 'whether the hub is ready and online, its checks and its API servers',
+    load: async () => (await import('./status.ts')).status,
+  },
+  upstreams: {
+    summary: 'the health and latency of each API server, and its last failures',
+    load: async () => (await import('./upstreams.ts')).upstreams,
+  },
+  cache: {
+    summary: 'the recorded collections: who read them, how old and how large they are',
+    load: async () => (await import('./cache.ts')).cache,
+  },
+  watches: {
+    summary: 'the open watches of each component, and what answers them',
+    load: async () => (await import('./watches.ts')).watches,
+  },
+  filters: {
+    summary: 'the filters, the inputs that they wait for, and their decisions',
+    load: async () => (await import('./filters.ts')).filters,
+  },
+  certificates: {
+    summary: 'the certificates that the hub shows and trusts, and when they end',
+    load: async () => (await import('./certificates.ts')).certificates,
+  },
   boot: {
     summary:
       'whether the node and each of its pods would come back now without a link, as after a power cut: what is missing from the cache, old or expired, for which pod',

@@ -130,7 +130,7 @@ void t.test('what cannot be understood is all said at once', async (t) => {
   const { code, err } = await run('bot', 'more', '--outptu=json', '--serve-port=x', '--output=xml')
   t.equal(code, 2)
   for (const said of [
-    'it is one of boot, ',
+    'it is one of status, ',
     '"more"',
     'did you mean --output?',
     '--serve-port',

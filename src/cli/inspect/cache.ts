@@ -1,0 +1,35 @@
+import { namespacedName } from '../../api/kube/object.ts'
+import type { HubStatus } from '../../hub/wiring/status/document.ts'
+import { aligned } from '../aligned.ts'
+import { hubStatus, omittedLine } from './hub-status.ts'
+import { inspection } from './inspection.ts'
+import { paragraphs } from './printed.ts'
+
+/** Exit code 1: the store cannot be read, or a collection cannot be served. */
+export const cache = inspection<Pick<HubStatus, 'cache' | 'collections'>>({
+  read: async (from) => {
+    const { cache: size, collections } = await hubStatus(from)
+    return { cache: size, collections }
+  },
+  table: ({ cache: { bytes, limit }, collections }) =>
+    collections === null
+      ? 'The store cannot be read: the log of the hub says why.\n'
+      : paragraphs(
+          `${bytes} of at most ${limit} bytes are on the disk.\n`,
+          aligned(
+            ['COLLECTION', 'READ BY', 'SELECTOR', 'VERSION', 'CONFIRMED', 'OBJECTS', 'READERS', ''],
+            collections.items.map((each) => [
+              namespacedName({ namespace: each.namespace, name: each.resource }),
+              each.identity,
+              [each.labelSelector, each.fieldSelector].filter((one) => one !== '').join(' '),
+              each.resourceVersion,
+              each.confirmedAt,
+              String(each.objects),
+              String(each.readers),
+              each.whole ? '' : 'not served',
+            ]),
+          ),
+          omittedLine(collections),
+        ),
+  code: ({ collections }) => (collections?.items.every(({ whole }) => whole) === true ? 0 : 1),
+})

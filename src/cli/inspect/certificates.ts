@@ -1,0 +1,21 @@
+import type { HubStatus } from '../../hub/wiring/status/document.ts'
+import { aligned } from '../aligned.ts'
+import { hubStatus } from './hub-status.ts'
+import { inspection } from './inspection.ts'
+
+/** Exit code 1: one is not valid now. */
+export const certificates = inspection<HubStatus['certificates']>({
+  read: async (from) => (await hubStatus(from)).certificates,
+  table: (all) =>
+    aligned(
+      ['USE', 'VALID UNTIL', 'FILE', 'NAMES', 'FAULT'],
+      all.map(({ use, notAfter, file, names, fault }) => [
+        use,
+        notAfter,
+        file ?? '-',
+        names,
+        fault ?? '',
+      ]),
+    ),
+  code: (all) => (all.some(({ fault }) => fault !== undefined) ? 1 : 0),
+})
