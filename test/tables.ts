@@ -26,6 +26,7 @@ export const tables: readonly DocumentTable[] = [
   { file: 'docs/flags.md', heading: '## Of yurthub alone', rows: () => flagRows(true) },
   { file: 'docs/metrics.md', heading: '## Of the hub', rows: () => metricRows('nodehub_') },
   { file: 'docs/metrics.md', heading: '## Of yurthub', rows: () => metricRows('node_yurthub_') },
+  { file: 'docs/metrics.md', heading: '## Former names', rows: () => formerNameRows() },
   { file: 'docs/cluster.md', heading: '## Flags', rows: () => flagRows(false, clusterOptions) },
   {
     file: 'docs/cluster.md',
@@ -73,6 +74,14 @@ const metricRows = (
   Object.values(table)
     .filter(({ name }) => name.startsWith(prefix))
     .map(({ name, type, labels, help }) => [quoted(name), type, labels.map(quoted).join(' '), help])
+
+/** The name in the release before, and the name now. */
+const formerNameRows = (): string[][] =>
+  [metricTable, clusterMetricTable].flatMap((table) =>
+    Object.values<MetricRow>(table).flatMap(({ name, formerName }) =>
+      formerName === undefined ? [] : [[quoted(formerName), quoted(name)]],
+    ),
+  )
 
 /** Version, which policies it serves, and what nodes and pods can be admitted by. */
 const versionRows = (): string[][] =>

@@ -1,4 +1,4 @@
-import type { MetricRow } from './table.ts'
+import { cutReasons, type MetricRow } from './table.ts'
 
 /**
  * The metrics of `nodehub cluster`. prom-client adds those of the process (`process_`, `nodejs_`).
@@ -21,18 +21,31 @@ export const clusterMetricTable = {
     type: 'counter',
     help: 'Objects that the controller wrote, by kind: node, pool, pool status.',
     labels: ['kind'],
+    initialValues: { kind: ['node', 'pool', 'pool status'] },
   },
   conflicts: {
     name: 'nodehub_cluster_conflicts_total',
     type: 'counter',
     help: 'Writes that conflicted with another writer; they are retried if they are still due.',
     labels: ['kind'],
+    initialValues: { kind: ['node', 'pool', 'pool status'] },
   },
   failures: {
     name: 'nodehub_cluster_failures_total',
     type: 'counter',
     help: 'What failed and is tried again, by part: controller, election, approver, certificates, configurations, admission, migration.',
     labels: ['reason'],
+    initialValues: {
+      reason: [
+        'controller',
+        'election',
+        'approver',
+        'certificates',
+        'configurations',
+        'admission',
+        'migration',
+      ],
+    },
   },
   nodes: {
     name: 'nodehub_cluster_nodes',
@@ -63,21 +76,31 @@ export const clusterMetricTable = {
     type: 'counter',
     help: 'How often the caBundle of a configuration was put right, by its kind.',
     labels: ['kind'],
+    initialValues: {
+      kind: [
+        'MutatingWebhookConfiguration',
+        'ValidatingWebhookConfiguration',
+        'CustomResourceDefinition',
+      ],
+    },
   },
   certificateRequests: {
     name: 'nodehub_cluster_certificate_requests_total',
     type: 'counter',
     help: "Requests of nodes for their hubs' serving certificates that were decided, by result: approved, denied.",
     labels: ['result'],
+    initialValues: { result: ['approved', 'denied'] },
   },
   reviewsRefused: {
     name: 'nodehub_cluster_reviews_refused_total',
     type: 'counter',
     help: 'Reviews that were refused before their body was there, by reason: full, slow-body, unauthenticated.',
     labels: ['reason'],
+    initialValues: { reason: ['full', 'slow-body', 'unauthenticated'] },
   },
   certificateEnd: {
     name: 'nodehub_cluster_certificate_expiry_timestamp_seconds',
+    formerName: 'nodehub_cluster_certificate_end_seconds',
     type: 'gauge',
     help: 'When the serving certificate of the webhooks ends, in seconds since the epoch.',
     labels: [],
@@ -87,6 +110,7 @@ export const clusterMetricTable = {
     type: 'counter',
     help: 'Connections to the operators’ port that were closed, by reason, as of a hub.',
     labels: ['reason'],
+    initialValues: cutReasons,
   },
   buildInfo: {
     name: 'nodehub_cluster_build_info',

@@ -74,7 +74,7 @@ export function createMetrics(components: () => ReadonlySet<string> = none): Hub
   return {
     ...named,
     traffic: (labels) => traffic.of(trafficSeries(labels)),
-    ...readingOf(shelf, named),
+    ...readingOf(metricTable, shelf, named),
   }
 }
 
@@ -86,7 +86,7 @@ export type ClusterMetrics = MetricsOf<ClusterMetricTable> &
 export function createClusterMetrics(): ClusterMetrics {
   const shelf = newRegistry()
   const named = metricsIn(clusterMetricTable, shelf, labelBounds(none))
-  return { ...named, ...readingOf(shelf, named) }
+  return { ...named, ...readingOf(clusterMetricTable, shelf, named) }
 }
 
 /** A registry, and what is done before it is read. */
@@ -100,6 +100,7 @@ interface MetricRegistry {
 
 /** The reading of a registry, which shows the versions from now on. */
 function readingOf(
+  table: Readonly<Record<string, MetricRow>>,
   { registry, updates, flushCounters }: MetricRegistry,
   { buildInfo }: Pick<Metrics, 'buildInfo'>,
 ): Pick<HubMetrics, 'onRead' | 'exposition'> {
@@ -108,9 +109,23 @@ function readingOf(
     onRead: (update) => updates.push(update),
     exposition: async () => {
       for (const act of [...updates, ...flushCounters]) act()
-      return { contentType: registry.contentType, body: await registry.metrics() }
+      const body = (await registry.metrics()) + (await underFormerNames(registry, table))
+      return { contentType: registry.contentType, body }
     },
   }
+}
+
+/** The metrics that have former names, once more under these. */
+async function underFormerNames(
+  registry: Registry,
+  table: Readonly<Record<string, MetricRow>>,
+): Promise<string> {
+  const texts = Object.values(table).map(async ({ name, formerName, help }) => {
+    if (formerName === undefined) return ''
+    const text = await registry.getSingleMetricAsString(name)
+    return `\n${text.replaceAll(name, formerName).replace(help, `Deprecated: ${name}`)}\n`
+  })
+  return (await Promise.all(texts)).join('')
 }
 
 function newRegistry(): MetricRegistry {

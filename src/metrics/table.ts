@@ -6,9 +6,16 @@ export interface MetricRow {
   readonly labels: readonly Label[]
   /** Label values whose series exist from the start, at 0. */
   readonly initialValues?: Readonly<Partial<Record<Label, readonly string[]>>>
+  /** Its name in 0.1.0, under which the next release exposes it as well. */
+  readonly formerName?: `nodehub_${string}`
 }
 
 const outcomes = { result: ['success', 'failure'] } as const
+const watcherEnds = { reason: ['slow', 'expired', 'over'] } as const
+/** Why a server closes connections (`CutReason`). */
+export const cutReasons = {
+  reason: ['full', 'stalled', 'pipelined', 'records', 'parts', 'memory'],
+} as const
 
 /** Every label; labels.ts bounds their values. */
 export type Label =
@@ -84,7 +91,7 @@ export const metricTable = {
     type: 'counter',
     help: 'Connections of clients closed, by reason: full, to make room for another, or for want of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut) or, where no caller is proven on the connection, left a part of it for five seconds; pipelined, too many requests ahead of their answers; records, TLS records that carried next to nothing before a caller was proven; parts, bodies in parts of a few bytes before that; memory, it held most of what connections held together, or a watch did of what too many watches left untaken (the watch alone is cut).',
     labels: ['reason'],
-    initialValues: { reason: ['full', 'stalled', 'pipelined', 'records', 'parts', 'memory'] },
+    initialValues: cutReasons,
   },
   watches: {
     name: 'nodehub_watches',
@@ -101,7 +108,7 @@ export const metricTable = {
   upstreamRequests: {
     name: 'nodehub_upstream_requests_total',
     type: 'counter',
-    help: 'Requests sent to an API server, by what became of them; upgrades left out.',
+    help: 'Requests sent to an API server, by outcome: answered, or failed; upgrades left out.',
     labels: ['upstream', 'outcome'],
   },
   upstreamDuration: {
@@ -130,8 +137,9 @@ export const metricTable = {
   },
   cacheFallbacks: {
     name: 'nodehub_cache_fallbacks_total',
+    formerName: 'nodehub_diverted_total',
     type: 'counter',
-    help: 'Requests that no API server answered and the cache did, before any verdict that the cloud is gone.',
+    help: 'Requests that no API server answered and the cache did, while the hub still counted as online.',
     labels: [],
   },
   brokenAnswers: {
@@ -172,6 +180,7 @@ export const metricTable = {
   },
   offlineSince: {
     name: 'nodehub_offline_since_timestamp_seconds',
+    formerName: 'nodehub_offline_since_seconds',
     type: 'gauge',
     help: 'When the hub went offline, in seconds since the epoch; 0 while it is online or has not judged yet.',
     labels: [],
@@ -214,6 +223,7 @@ export const metricTable = {
   },
   storeDiskBytes: {
     name: 'nodehub_store_disk_written_bytes_total',
+    formerName: 'nodehub_store_disk_bytes_total',
     type: 'counter',
     help: 'Bytes that the store wrote to its files: pages of the database, its log, and what checkpoints copy from one to the other. 0 where the kernel does not count them.',
     labels: [],
@@ -258,7 +268,8 @@ export const metricTable = {
     labels: ['filter'],
   },
   filterReloads: {
-    name: 'nodehub_filter_reload_total',
+    name: 'nodehub_filter_reloads_total',
+    formerName: 'nodehub_filter_reload_total',
     type: 'counter',
     help: 'Times the filters of --filter-module were loaded again because a file of theirs had changed: success, or failure, which leaves the last good ones in force.',
     labels: ['result'],
@@ -266,6 +277,7 @@ export const metricTable = {
   },
   filterDecisions: {
     name: 'nodehub_filter_decisions_total',
+    formerName: 'nodehub_filter_looks_total',
     type: 'counter',
     help: 'Objects that a filter has withheld or edited: one version of an object counts once, however often it is shown, while it is remembered.',
     labels: ['filter', 'result'],
@@ -315,7 +327,8 @@ export const metricTable = {
     initialValues: { kind: ['review', 'request'], result: ['allowed', 'denied', 'unknown'] },
   },
   malformed: {
-    name: 'nodehub_malformed_total',
+    name: 'nodehub_upstream_malformed_answers_total',
+    formerName: 'nodehub_malformed_total',
     type: 'counter',
     help: 'Answers of API servers that could not be understood. Found before anything was passed on, an answer passes unrecorded; found later, it is broken off.',
     labels: [],
@@ -328,6 +341,7 @@ export const metricTable = {
   },
   incompleteCollections: {
     name: 'nodehub_store_incomplete_collections',
+    formerName: 'nodehub_store_unfit_collections',
     type: 'gauge',
     help: 'Collections to which a write failed since the hub started, and that are not served offline until the next whole list of them.',
     labels: [],
@@ -349,6 +363,7 @@ export const metricTable = {
     type: 'counter',
     help: 'Watches served by cachers that the hub ended before their time, by reason: slow, the client had not read what the event log let go; expired, the client is answered 410, as the version has expired and something has changed since, or the cluster was restored from a backup; over, cleanly, as the API server refuses the upstream watch or the store does not take its events.',
     labels: ['reason'],
+    initialValues: watcherEnds,
   },
   cacherBytes: {
     name: 'nodehub_cacher_bytes',
@@ -373,10 +388,11 @@ export const metricTable = {
     type: 'counter',
     help: 'Watches served from shared collections that the hub ended, cleanly, by reason: slow, the client had not read what the event log let go; expired, with 410, as the collection had to be listed anew; over, it is shared no longer or cannot be.',
     labels: ['reason'],
-    initialValues: { reason: ['slow', 'over'] },
+    initialValues: watcherEnds,
   },
   accessReviews: {
     name: 'nodehub_access_reviews_total',
+    formerName: 'nodehub_shared_verdicts_total',
     type: 'counter',
     help: 'Access reviews for a whole collection, by result: allowed, refused, or unknown if the API server did not answer.',
     labels: ['result'],
@@ -395,13 +411,16 @@ export const metricTable = {
     labels: ['resource', 'reason'],
   },
   configMapReads: {
-    name: 'nodehub_config_map_total',
+    name: 'nodehub_config_map_reloads_total',
+    formerName: 'nodehub_config_map_total',
     type: 'counter',
-    help: "Times the hubs' ConfigMap was there or gone or another: success, or failure, which leaves the last good one in force.",
+    help: "Times the hubs' ConfigMap was read anew, as it appeared, changed or was deleted: success, or failure, which leaves the last good one in force.",
     labels: ['result'],
+    initialValues: outcomes,
   },
   configReloads: {
-    name: 'nodehub_config_reload_total',
+    name: 'nodehub_config_reloads_total',
+    formerName: 'nodehub_config_reload_total',
     type: 'counter',
     help: 'Times the configuration was read again while the hub ran: success, or failure, which leaves the last good one in force.',
     labels: ['result'],

@@ -1,7 +1,9 @@
 import t from 'tap'
-import { createMetrics } from '../../src/metrics/metrics.ts'
+import { createClusterMetrics, createMetrics } from '../../src/metrics/metrics.ts'
 import { mostSeries } from '../../src/metrics/series.ts'
-import { metricTable } from '../../src/metrics/table.ts'
+import { clusterMetricTable } from '../../src/metrics/cluster-table.ts'
+import { metricTable, type Label, type MetricRow } from '../../src/metrics/table.ts'
+import { promtool } from '../kit/promtool.ts'
 
 const samples = async (metrics: ReturnType<typeof createMetrics>, name: string) =>
   (await metrics.exposition()).body.split('\n').filter((line) => line.startsWith(name))
@@ -151,7 +153,7 @@ void t.test('of known words, too, a client cannot make series without end', asyn
 
 void t.test('what has happened to nobody yet is there with 0, and then counted', async (t) => {
   const metrics = createMetrics()
-  const reloads = 'nodehub_config_reload_total{'
+  const reloads = 'nodehub_config_reloads_total{'
   t.strictSame(await samples(metrics, reloads), [
     `${reloads}result="success"} 0`,
     `${reloads}result="failure"} 0`,
@@ -163,3 +165,66 @@ void t.test('what has happened to nobody yet is there with 0, and then counted',
     `${reloads}result="failure"} 1`,
   ])
 })
+
+/** Their values are known when a client, an API server or a filter comes. */
+const openLabels: ReadonlySet<Label> = new Set([
+  'verb',
+  'resource',
+  'component',
+  'client',
+  'code',
+  'upstream',
+  'filter',
+])
+
+void t.test('a counter whose labels have known values has series from the start', async (t) => {
+  for (const [table, metrics] of [
+    [metricTable, createMetrics()],
+    [clusterMetricTable, createClusterMetrics()],
+  ] as const) {
+    const { body } = await metrics.exposition()
+    for (const { name, type, labels } of Object.values<MetricRow>(table)) {
+      if (type !== 'counter' || labels.some((label) => openLabels.has(label))) continue
+      // Each result has reasons of its own, also those of a pod's obstacles.
+      if (name === metricTable.hostNetworkVerdicts.name) continue
+      t.match(body, new RegExp(`^${name}(\\{.*\\})? 0$`, 'm'), name)
+    }
+  }
+})
+
+void t.test('a renamed metric is there under both names, with the same samples', async (t) => {
+  const metrics = createMetrics()
+  metrics.cacheFallbacks.add(3)
+  metrics.accessReviews.add({ result: 'refused' })
+  const { body } = await metrics.exposition()
+  for (const { name, formerName } of Object.values<MetricRow>(metricTable)) {
+    if (formerName === undefined) continue
+    const ofName = (metric: string) =>
+      body
+        .split('\n')
+        .filter((line) => new RegExp(`^${metric}[{ ]`).test(line))
+        .map((line) => line.slice(metric.length))
+    t.strictSame(ofName(formerName), ofName(name), formerName)
+    t.match(body, `# HELP ${formerName} Deprecated: ${name}\n`)
+  }
+  t.match(body, /^nodehub_diverted_total 3$/m)
+  t.match(body, /^nodehub_shared_verdicts_total\{result="refused"\} 1$/m)
+})
+
+/** Names of yurthub and of prom-client, which are not ours to choose. */
+const foreign = /^(node_yurthub|nodejs)_/
+
+void t.test(
+  'promtool finds nothing in the names and texts of metrics',
+  { skip: promtool.missing },
+  async (t) => {
+    for (const metrics of [createMetrics(), createClusterMetrics()]) {
+      const { body } = await metrics.exposition()
+      const { output } = await promtool.run(['check', 'metrics'], body)
+      t.strictSame(
+        output.split('\n').filter((line) => line !== '' && !foreign.test(line)),
+        [],
+      )
+    }
+  },
+)

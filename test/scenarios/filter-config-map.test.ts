@@ -78,7 +78,7 @@ void t.test('it says for whom filters act besides, while the hub runs', async (t
   )
   t.equal(await place(hub.as('somebody')), original, 'without it the flags alone count')
   t.equal(await place(hub.as('kubelet')), led)
-  t.equal(await hub.metric('nodehub_config_map_total{result="success"}'), 3)
+  t.equal(await hub.metric('nodehub_config_map_reloads_total{result="success"}'), 3)
 })
 
 void t.test('it says whose answers are recorded besides, with the next request', async (t) => {
@@ -122,7 +122,7 @@ void t.test('what cannot be used leaves the last good one in force, and is told'
     )
   }
   t.equal((await hub.ops.get('/readyz')).status, 200)
-  t.equal(await hub.metric('nodehub_config_map_total{result="failure"}'), 3)
+  t.equal(await hub.metric('nodehub_config_map_reloads_total{result="failure"}'), 3)
   await hub.restart()
   await hub.online()
   t.equal(await place(hub.as('agent')), led, 'also after a restart')

@@ -79,7 +79,7 @@ for (const [what, encoding, answer] of endless) {
     await hub.online()
     const watch = await hub.as('kubelet', { encoding }).watch('/api/v1/configmaps')
     t.equal(await watch.end(), 'broken')
-    t.equal(await hub.metric('nodehub_malformed_total'), 1)
+    t.equal(await hub.metric('nodehub_upstream_malformed_answers_total'), 1)
   })
 }
 

@@ -235,6 +235,24 @@ void t.test('it says what it is, where it listens and which connections it cut',
   }
 })
 
+void t.test(
+  'counters of an API server and of filters begin at 0, before the first event',
+  async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { body } = await hub.ops.get('/metrics')
+    const lines = body.toString().split('\n')
+    for (const series of [
+      `nodehub_upstream_requests_total{upstream="${cloud.url}",outcome="failed"}`,
+      `nodehub_upstream_ejections_total{upstream="${cloud.url}"}`,
+      'nodehub_filter_errors_total{filter="masterservice"}',
+      'nodehub_filter_decisions_total{filter="masterservice",result="withheld"}',
+    ]) {
+      t.ok(lines.includes(`${series} 0`), series)
+    }
+  },
+)
+
 void t.test('no line of any level shows a token', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   cloud.addPods('a')

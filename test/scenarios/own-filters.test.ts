@@ -46,8 +46,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
     reread(hub)
     await hub.logged('the filters of --filter-module have changed')
     t.strictSame((await proxy.list(allServices)).names, ['default/a'])
-    t.equal(await hub.metric('nodehub_filter_reload_total{result="success"}'), 1)
-    t.equal(await hub.metric('nodehub_config_reload_total{result="success"}'), 1)
+    t.equal(await hub.metric('nodehub_filter_reloads_total{result="success"}'), 1)
+    t.equal(await hub.metric('nodehub_config_reloads_total{result="success"}'), 1)
   })
 }
 
@@ -64,7 +64,7 @@ void t.test('a bad new version is refused, told, and the last good one stays', a
     /\[ \]filter-module unusable since .*onError must be pass or withhold/,
   )
   t.equal((await hub.ops.get('/readyz')).status, 200)
-  t.equal(await hub.metric('nodehub_filter_reload_total{result="failure"}'), 1)
+  t.equal(await hub.metric('nodehub_filter_reloads_total{result="failure"}'), 1)
   folder.write('own.mjs', withholding('b'))
   reread(hub)
   await hub.logged('the filters of --filter-module have changed')

@@ -83,7 +83,7 @@ void t.test('API servers are exchanged under a watch, which goes on where it can
   const seen = second.sandbox.nextRequest(({ path }) => path === aPod)
   t.equal((await kubelet.get(aPod)).status, 200)
   await seen
-  t.equal(await sample(hub, 'nodehub_config_reload_total{result="success"}'), 2)
+  t.equal(await sample(hub, 'nodehub_config_reloads_total{result="success"}'), 2)
 })
 
 void t.test('a file with mistakes leaves all as it was, and that is told', async (t) => {
@@ -99,7 +99,7 @@ void t.test('a file with mistakes leaves all as it was, and that is told', async
   t.equal((await watch.next())?.type, 'ADDED')
   t.match(await verbose(), /\[ \]config unusable since .*max-requests-in-flight.*"none".*\n/)
   t.equal((await hub.ops.get('/readyz')).status, 200)
-  t.equal(await sample(hub, 'nodehub_config_reload_total{result="failure"}'), 1)
+  t.equal(await sample(hub, 'nodehub_config_reloads_total{result="failure"}'), 1)
   const success = 'nodehub_config_last_reload_success_timestamp_seconds'
   const first = await sample(hub, success)
   t.ok(first > 1e9, 'that of the start')
@@ -162,7 +162,7 @@ void t.test('filters that cannot be used leave all as it was, until they are men
   )
   write([cloud], settings)
   await reread(unusable)
-  t.equal(await sample(hub, 'nodehub_config_reload_total{result="failure"}'), 2)
+  t.equal(await sample(hub, 'nodehub_config_reloads_total{result="failure"}'), 2)
   const read = async (): Promise<readonly string[]> => {
     t.equal((await hub.as('operator').get(aPod)).status, 200)
     return (await hub.as('kube-proxy').list(allServices)).names

@@ -62,7 +62,7 @@ for (const [who, accept, isRecorded] of [
     watch.hangUp()
     const recorded = await hub.metric('nodehub_recorded_total{kind="watch"}')
     t.equal(recorded >= events.length, isRecorded)
-    t.equal(await hub.metric('nodehub_malformed_total'), 0)
+    t.equal(await hub.metric('nodehub_upstream_malformed_answers_total'), 0)
   })
 }
 

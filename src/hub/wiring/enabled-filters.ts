@@ -43,6 +43,7 @@ export class EnabledFilters implements FilterChains, Disposable {
   readonly #filters: Filters
   readonly #failures: FailureLog
   readonly #verdicts: NetworkVerdicts
+  readonly #metrics: HubMetrics
   #builtIn: readonly FilterDefinition[]
   #live: LiveConfig
   #own: readonly FilterDefinition[] = []
@@ -51,6 +52,7 @@ export class EnabledFilters implements FilterChains, Disposable {
   constructor(config: HubConfig, verdicts: NetworkVerdicts, metrics: HubMetrics, log: Logger) {
     this.#live = config
     this.#verdicts = verdicts
+    this.#metrics = metrics
     this.#failures = new FailureLog(log)
     this.#builtIn = allFilters(verdicts, propagationOf(config))
     const known = {
@@ -59,7 +61,7 @@ export class EnabledFilters implements FilterChains, Disposable {
       propagation: propagationOf(config),
       propagatedLater: verdicts.propagatedLater,
     }
-    this.#filters = new Filters(enabled(config, this.#builtIn), known, {
+    this.#filters = new Filters([], known, {
       warn: (message) => log.warn(message),
       onFailure: (filter, err) => {
         metrics.filterErrors.add({ filter })
@@ -71,6 +73,7 @@ export class EnabledFilters implements FilterChains, Disposable {
         this.#count(filter, (counts) => ({ [result]: counts[result] + 1 }))
       },
     })
+    this.#enable()
   }
 
   #count(filter: string, changed: (counts: DecisionCounts) => Partial<DecisionCounts>): void {
@@ -164,13 +167,13 @@ export class EnabledFilters implements FilterChains, Disposable {
     const twice = names.find((name, at) => names.indexOf(name) !== at)
     if (twice !== undefined) throw new Error(`there are two filters of the name ${twice}`)
     this.#own = definitions
-    this.#filters.setDefinitions(enabled(this.#live, [...this.#builtIn, ...definitions]))
+    this.#enable()
   }
 
   /** Rebuilds the filters that depend on whether verdicts are stored. */
   remake(): void {
     this.#builtIn = allFilters(this.#verdicts, propagationOf(this.#live))
-    this.#filters.setDefinitions(enabled(this.#live, [...this.#builtIn, ...this.#own]))
+    this.#enable()
   }
 
   reconfigure(next: LiveConfig): void {
@@ -179,8 +182,19 @@ export class EnabledFilters implements FilterChains, Disposable {
     if (propagationOf(next) !== before) {
       this.#builtIn = allFilters(this.#verdicts, propagationOf(next))
     }
-    this.#filters.setDefinitions(enabled(next, [...this.#builtIn, ...this.#own]))
+    this.#enable()
     this.#filters.setInputs({ propagation: propagationOf(next) })
+  }
+
+  /** The filters that the live configuration enables act from now on; their counters begin at 0. */
+  #enable(): void {
+    const definitions = enabled(this.#live, [...this.#builtIn, ...this.#own])
+    const { filterErrors, filterDecisions } = this.#metrics
+    for (const { name: filter } of definitions) {
+      filterErrors.add({ filter }, 0)
+      for (const result of ['withheld', 'edited']) filterDecisions.add({ filter, result }, 0)
+    }
+    this.#filters.setDefinitions(definitions)
   }
 }
 

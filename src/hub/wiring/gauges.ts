@@ -89,6 +89,11 @@ function showUpstreams(metrics: HubMetrics, { cloud, connections }: GaugeSources
   yurthubConnections.clear()
   credentialsRefused.clear()
   for (const { origin, health, refusesCredentials } of cloud.upstreams) {
+    // A rate needs a sample from before the first event.
+    metrics.upstreamEjections.add({ upstream: origin }, 0)
+    for (const outcome of ['answered', 'failed']) {
+      metrics.upstreamRequests.add({ upstream: origin, outcome }, 0)
+    }
     credentialsRefused.set({ upstream: origin }, refusesCredentials ? 1 : 0)
     if (health !== 'unknown') {
       upstreamHealthy.set({ upstream: origin }, health === 'healthy' ? 1 : 0)
