@@ -184,7 +184,8 @@ function metricOf(
       const counter = new Counter(shape)
       // A counter searches for its series on each call; here equal labels are the same object.
       const counts = new Map<Labels, number>()
-      for (const labels of combined(Object.entries(initialValues))) counter.inc(series(labels), 0)
+      for (const values of [initialValues].flat())
+        for (const labels of combined(Object.entries(values))) counter.inc(series(labels), 0)
       tellCounts.push(() => {
         for (const [labels, amount] of counts) counter.inc(labels, amount)
         counts.clear()

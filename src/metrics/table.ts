@@ -5,10 +5,12 @@ export interface MetricRow {
   readonly help: string
   readonly labels: readonly Label[]
   /** Label values whose series exist from the start, at 0. */
-  readonly initialValues?: Readonly<Partial<Record<Label, readonly string[]>>>
+  readonly initialValues?: LabelValues | readonly LabelValues[]
   /** Its name in 0.1.0, under which the next release exposes it as well. */
   readonly formerName?: `nodehub_${string}`
 }
+
+type LabelValues = Readonly<Partial<Record<Label, readonly string[]>>>
 
 const outcomes = { result: ['success', 'failure'] } as const
 const watcherEnds = { reason: ['slow', 'expired', 'over'] } as const
@@ -311,6 +313,26 @@ export const metricTable = {
     type: 'counter',
     help: 'Verdicts of --host-network-propagation=guarded by reason; a refused pod counts again when its reason changes, and when it is propagated.',
     labels: ['result', 'reason'],
+    initialValues: [
+      {
+        result: ['propagated'],
+        reason: ['Propagated', 'PropagatedWithWarning', 'RunsOnHostNetwork'],
+      },
+      {
+        result: ['refused'],
+        reason: [
+          'HostPortDiffers',
+          'NetworkAdministrator',
+          'NetworkSysctl',
+          'PortHeld',
+          'PortInUse',
+          'PortReserved',
+          'PrivilegedContainer',
+          'UserNamespace',
+          'VirtualMachine',
+        ],
+      },
+    ],
   },
   recorded: {
     name: 'nodehub_recorded_total',
