@@ -468,7 +468,7 @@ void t.test(
   async (t) => {
     const { out } = await nodehub('start --help')
     const plain = out.replace(/\s+/g, ' ')
-    t.match(plain, 'Not yet (guarded): pods are not changed')
+    t.match(plain, 'Not yet (cloud, local): the hub works as at the edge')
     t.match(plain, 'More are answered 429. Default: 250. (live)')
   },
 )

@@ -108,7 +108,7 @@ export class PropagationReports implements Disposable {
     if (this.#denied) return
     this.#denied = true
     this.#dependencies.log.warn(
-      `the API server does not let the hub write the condition ${propagationCondition} of pods: nodehub inspect pod shows the verdicts`,
+      `the API server does not let the hub write the condition ${propagationCondition} of pods: the log and nodehub_host_network_verdicts_total show the verdicts`,
     )
   }
 
