@@ -1,9 +1,10 @@
 import type { BootVerdict, PodVerdict } from '../../boot/verdict.ts'
 import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
 import type { CheckResult } from '../../../http/server/ops.ts'
-import type { ReplySource } from '../../../http/exchange/exchange.ts'
+import type { WatchGroup } from '../../pipeline/open-watches.ts'
 import type { Availability } from '../../upstream/balance.ts'
 import type { HealthStatus } from '../../upstream/health-status.ts'
+import type { AnswerCount } from '../answer-counts.ts'
 import type { FilterStatus } from '../enabled-filters.ts'
 import type { CertificateStatus } from './certificates.ts'
 
@@ -38,18 +39,9 @@ export interface UpstreamStatus {
   readonly failures: readonly FailureStatus[]
 }
 
-/** The answers that one component got to one kind of request since the start, by source. */
-export interface ServedStatus {
-  readonly component: string
-  readonly verb: string
-  /** A resource, or the path of a request that is not about one. */
-  readonly what: string
-  readonly cloud: number
-  readonly cache: number
-  readonly hub: number
-  /** Those of 400 and above. */
-  readonly refused: number
-  readonly last: { readonly at: string; readonly source: string; readonly code: number }
+/** What an `AnswerCount` holds. */
+export interface ServedStatus extends Omit<AnswerCount, 'last'> {
+  readonly last: Omit<AnswerCount['last'], 'at'> & { readonly at: string }
 }
 
 export interface CollectionStatus {
@@ -75,15 +67,8 @@ export interface CollectionStatus {
   readonly live: boolean
 }
 
-/** The open watches of one component on one collection. */
-export interface WatchStatus {
-  readonly component: string
-  readonly resource: string
-  readonly namespace: string
-  readonly labelSelector: string
-  readonly fieldSelector: string
-  readonly source?: ReplySource
-  readonly open: number
+/** What a `WatchGroup` holds. */
+export interface WatchStatus extends Omit<WatchGroup, 'since'> {
   /** When the oldest began. */
   readonly since: string
 }
