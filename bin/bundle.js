@@ -1,7 +1,7 @@
 // Makes of the compiled hub what a node starts: its entry and `start`, each one file with the packages that it needs, in place of the
 // hundreds of modules that Node would find, read and link. The other commands stay as the compiler has written them.
 import { cpSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { build } from 'esbuild'
 
 const root = join(import.meta.dirname, '..')
@@ -14,7 +14,7 @@ const commandsApart = {
   setup({ onResolve }) {
     onResolve({ filter: /\.ts$/ }, ({ kind, importer, path }) =>
       kind === 'dynamic-import' && importer === join(sources, 'cli', 'cli.ts')
-        ? { path: `./cli/${basename(path, '.ts')}.js`, external: true }
+        ? { path: path.replace(/^\.\/(.*)\.ts$/, './cli/$1.js'), external: true }
         : undefined,
     )
   },

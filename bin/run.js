@@ -70,7 +70,27 @@ function build() {
   run(node, [join(root, 'bin', 'bundle.js')])
 }
 
-const [job, ...args] = process.argv.slice(2)
+/**
+ * The arguments without a bootstrap token, which goes to the environment: other users of the host read the list of processes. npm and
+ * its shell show their own arguments for as long as they run.
+ */
+function withoutToken(words) {
+  const isToken = (word) => /^--?join[-_]token(=|$)/.test(word)
+  const at = words.findLastIndex(isToken)
+  const word = words[at] ?? ''
+  const token = word.includes('=') ? word.slice(word.indexOf('=') + 1) : words[at + 1]
+  if (at < 0 || token === undefined) return words
+  process.title = 'nodehub'
+  process.env.NODEHUB_JOIN_TOKEN = token
+  if (process.env.npm_lifecycle_event !== undefined)
+    process.stderr.write(
+      'nodehub: npm shows the bootstrap token in the list of processes: give it in NODEHUB_JOIN_TOKEN in place of --join-token\n',
+    )
+  const isValue = (word = '') => isToken(word) && !word.includes('=')
+  return words.filter((word, i) => !isToken(word) && !isValue(words[i - 1]))
+}
+
+const [job, ...args] = withoutToken(process.argv.slice(2))
 const jobs = {
   main: () =>
     run(node, [

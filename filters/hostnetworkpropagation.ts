@@ -59,9 +59,10 @@ export const hostnetworkpropagation = (
     if (inputs.propagation === 'off' && !verdicts.areKept) return undefined
     const before = (pods: readonly ShownObject[]): Promise<void> | undefined => {
       const judged: PodVerdict[] = []
-      if (inputs.propagation === 'guarded') verdicts.judge(pods)
+      const decided = inputs.propagation === 'guarded' && verdicts.judge(pods)
       for (const { cursor, uid } of pods) {
-        const verdict = verdicts.of(uid) ?? unlessUnreadable(() => verdictOn(cursor, uid))
+        const known = verdicts.of(uid) ?? unlessUnreadable(() => verdictOn(cursor, uid))
+        const verdict = known === 'unknown' && decided ? 'unchanged' : known
         if (verdict === 'unknown') throw new StatusError(serviceUnavailable(kindUnknown))
         if (verdict !== undefined && uid !== '') judged.push([uid, verdict])
       }

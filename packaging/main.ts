@@ -1,4 +1,4 @@
-/** `npm run package`: packages of the built hub, with Node in them. */
+/** `npm run package`: packages of the built hub, with Node in them, and the release notes. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { buildDeb } from './deb.ts'
 import type { Build } from './package-facts.ts'
 import { stagePayload, type Payload } from './payload.ts'
+import { buildReleaseNotes } from './release-notes.ts'
 import { buildRpm } from './rpm.ts'
 import { buildTarball } from './tarball.ts'
 
@@ -13,14 +14,16 @@ const formats: Readonly<Record<string, (payload: Payload, build: Build) => strin
   deb: buildDeb,
   rpm: buildRpm,
   tar: buildTarball,
+  notes: buildReleaseNotes,
 }
 
 const compressions = ['none', 'gzip', 'xz'] as const
 
-const usage = `Usage: npm run package -- [deb] [rpm] [tar] [--out FOLDER] [--node FILE] [--compression none|gzip|xz]
+const usage = `Usage: npm run package -- [deb] [rpm] [tar] [notes] [--out FOLDER] [--node FILE] [--compression none|gzip|xz]
 
-Builds packages of what npm run build has made, all three by default, into packages/. They are for the
-processor of the Node that goes into them: by default the one that runs this; for arm64, one for arm64.
+Builds packages of what npm run build has made, and the release notes from CHANGELOG.md, all by
+default, into packages/. Packages are for the processor of the Node that goes into them: by default
+the one that runs this; for arm64, one for arm64.
 deb takes dpkg-deb, rpm takes rpmbuild, tar takes tar.
 `
 

@@ -3,6 +3,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseInspection } from '../src/cli/inspect/inspect.ts'
 import { readFlags } from '../src/cli/command-flags.ts'
+import { backupFlags } from '../src/cli/backup-command.ts'
+import { restoreFlags } from '../src/cli/restore-command.ts'
 import { joinFlags } from '../src/cli/join-command.ts'
 import { leaveFlags } from '../src/cli/leave-command.ts'
 import { lintFlags } from '../src/cli/lint-command.ts'
@@ -10,6 +12,7 @@ import { manifests } from '../src/cli/manifests.ts'
 import {
   readCheckConfig,
   readClusterConfig,
+  readExitPlanConfig,
   readGiveBackConfig,
 } from '../src/config/cluster-config.ts'
 import { readConfig } from '../src/config/config.ts'
@@ -24,15 +27,31 @@ for (const { file, heading, rows } of tables) {
   })
 }
 
-void t.test('no document points to a file that is not there', async (t) => {
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchorsOf = (page: string): ReadonlySet<string> =>
+  new Set(
+    [
+      ...read(page)
+        .replaceAll(/^```[\s\S]*?^```/gm, '')
+        .matchAll(/^#+ (.*)$/gm),
+    ].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  )
+
+void t.test('no document points to a page or a heading that is not there', async (t) => {
   const documents = globSync(['*.md', 'docs/**/*.md', 'filters/*.md', 'bench/*.md'])
   t.ok(documents.length >= 4)
   for (const document of documents) {
-    const links = [...read(document).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(
-      ([, path = '']) => path,
-    )
-    for (const path of links)
-      t.ok(existsSync(join(dirname(document), path)), `${document}: ${path}`)
+    const links = read(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)
+    for (const [link, path = '', anchor] of links) {
+      const page = path === '' ? document : join(dirname(document), path)
+      t.ok(existsSync(page), `${document}: ${link}`)
+      if (anchor !== undefined) t.ok(anchorsOf(page).has(anchor), `${document}: ${link}`)
+    }
   }
 })
 
@@ -67,6 +86,8 @@ void t.test('every command that a document shows is understood', async (t) => {
       const parsed = await parseInspection(argv)
       t.notOk('mistakes' in parsed && parsed.mistakes, line)
     } else if (command === 'join') t.strictSame(readFlags(joinFlags, argv).mistakes, [], line)
+    else if (command === 'backup') t.strictSame(readFlags(backupFlags, argv).mistakes, [], line)
+    else if (command === 'restore') t.strictSame(readFlags(restoreFlags, argv).mistakes, [], line)
     else if (command === 'leave') t.strictSame(readFlags(leaveFlags, argv).mistakes, [], line)
     else if (command === 'lint') t.strictSame(readFlags(lintFlags, argv).mistakes, [], line)
     else if (command === 'manifests') t.equal(await manifests.run(argv, printed), 0, line)
@@ -79,9 +100,11 @@ void t.test('every command that a document shows is understood', async (t) => {
       const read =
         word === 'check'
           ? readCheckConfig({ ...sources, argv: flags })
-          : word === 'give-back'
-            ? readGiveBackConfig({ ...sources, argv: flags })
-            : readClusterConfig({ ...sources, argv })
+          : word === 'exit-plan'
+            ? readExitPlanConfig({ ...sources, argv: flags })
+            : word === 'give-back'
+              ? readGiveBackConfig({ ...sources, argv: flags })
+              : readClusterConfig({ ...sources, argv })
       t.notOk('mistakes' in read && read.mistakes, line)
     } else t.fail(`${line}: is not tried here`)
   }

@@ -26,7 +26,7 @@ export const floors: readonly (readonly string[])[] = [
     'http/server',
     'node/lint',
   ],
-  ['hub/pipeline', 'hub/authorization', 'cluster', 'node/join'],
+  ['hub/pipeline', 'hub/authorization', 'cluster', 'node/join', 'node/backup'],
   ['hub/wiring', 'sandbox'],
   ['hub/hub.ts'],
   ['cli'],

@@ -1,9 +1,9 @@
 /** The rows that documents must have, made of the code's own tables. */
 import { readRun } from '../bench/host-network/record.ts'
 import { cellsOf, detailsOf } from '../bench/host-network/table.ts'
-import { defaultOf, liveMark, notYet } from '../src/cli/flag-help.ts'
-import { checkOptions, clusterOptions } from '../src/config/cluster-options.ts'
-import type { OptionTable } from '../src/config/option.ts'
+import { liveMark, notYet } from '../src/cli/flag-help.ts'
+import { checkOptions, clusterOptions, exitPlanOptions } from '../src/config/cluster-options.ts'
+import { defaultOf, type OptionTable } from '../src/config/option.ts'
 import { options } from '../src/config/options.ts'
 import { clusterMetricTable } from '../src/metrics/cluster-table.ts'
 import { rules } from '../src/node/lint/rules.ts'
@@ -27,14 +27,23 @@ export const tables: readonly DocumentTable[] = [
   { file: 'docs/metrics.md', heading: '## Of the hub', rows: () => metricRows('nodehub_') },
   { file: 'docs/metrics.md', heading: '## Of yurthub', rows: () => metricRows('node_yurthub_') },
   { file: 'docs/metrics.md', heading: '## Former names', rows: () => formerNameRows() },
-  { file: 'docs/cluster.md', heading: '## Flags', rows: () => flagRows(false, clusterOptions) },
   {
-    file: 'docs/cluster.md',
+    file: 'docs/cluster-reference.md',
+    heading: '## Flags',
+    rows: () => flagRows(false, clusterOptions),
+  },
+  {
+    file: 'docs/cluster-reference.md',
     heading: '## Flags of nodehub cluster check',
     rows: () => flagRows(false, checkOptions),
   },
   {
-    file: 'docs/cluster.md',
+    file: 'docs/leave-propagation.md',
+    heading: '## Flags',
+    rows: () => flagRows(false, exitPlanOptions),
+  },
+  {
+    file: 'docs/cluster-reference.md',
     heading: '## Metrics',
     rows: () => metricRows('nodehub_cluster_', clusterMetricTable),
   },
@@ -43,15 +52,15 @@ export const tables: readonly DocumentTable[] = [
     heading: '# Kubernetes versions',
     rows: () => versionRows(),
   },
-  { file: 'docs/host-network.md', heading: '## Rules of nodehub lint', rows: () => ruleRows() },
+  { file: 'docs/lint-rules.md', heading: '## Rules', rows: () => ruleRows() },
   {
-    file: 'docs/host-network.md',
-    heading: '## What becomes of pods that share their ports',
+    file: 'docs/comparison.md',
+    heading: '## What was compared',
     rows: () => cellsOf(readRun().rows),
   },
   {
-    file: 'docs/host-network.md',
-    heading: '### Row by row',
+    file: 'docs/comparison.md',
+    heading: '## Row by row',
     rows: () => detailsOf(readRun().rows),
   },
 ]

@@ -1,7 +1,7 @@
-import { requiredNodeAffinity } from '../../src/api/kube/node-affinity.ts'
+import { affinityAdmits, type SelectableNode } from '../../src/api/kube/scheduling.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
-import { valueAt, listAt, textAt } from '../../src/api/kube/json-at.ts'
+import { valueAt, listAt, objectAt } from '../../src/api/kube/json-at.ts'
 import { type Arm, pool } from './arms.ts'
 import { counted, networkOf, type Outcome, type Result, type ReportedState } from './outcome.ts'
 import { meantFor, podOf, type Program, type Workload } from './workloads.ts'
@@ -80,7 +80,7 @@ function schedule(pod: ModelPod, pods: readonly ModelPod[], nodes: readonly Mode
   const on = (node: ModelNode): readonly ModelPod[] => pods.filter((other) => other.node === node)
   const fitting = nodes.filter(
     (node) =>
-      affinityHolds(pod.pod, node) &&
+      affinityAdmits(objectAt(pod.pod, 'spec'), labelled(node)) &&
       !on(node).some((other) => conflict(hostPortsOf(pod.pod), hostPortsOf(other.pod))),
   )
   const [best] = fitting.toSorted((a, b) => on(a).length - on(b).length)
@@ -130,28 +130,8 @@ const hostPortsOf = (pod: JsonObject): readonly Json[] =>
 const conflict = (a: readonly Json[], b: readonly Json[]): boolean =>
   a.some((port) => b.includes(port))
 
-/**
- * As far as the arms use it: the pool as selector, NotIn on the label of host-network pools, and
- * the node's name among fields.
- */
-function affinityHolds(pod: JsonObject, node: ModelNode): boolean {
-  const selected = textAt(pod, 'spec', 'nodeSelector', nodePoolLabel)
-  if (selected !== '' && !(node.hostNetwork && selected === pool)) return false
-  const terms = listAt(pod, ...requiredNodeAffinity, 'nodeSelectorTerms')
-  const expressionHolds = (expression: Json): boolean => {
-    if (
-      textAt(expression, 'key') !== hostNetworkLabel ||
-      textAt(expression, 'operator') !== 'NotIn'
-    )
-      throw new Error('the model knows no such affinity')
-    return !node.hostNetwork
-  }
-  return (
-    terms.length === 0 ||
-    terms.some(
-      (term) =>
-        listAt(term, 'matchExpressions').every(expressionHolds) &&
-        listAt(term, 'matchFields').every((field) => listAt(field, 'values').includes(node.name)),
-    )
-  )
-}
+/** The labels that admission gives a node of the arm. */
+const labelled = ({ name, hostNetwork }: ModelNode): SelectableNode => ({
+  name,
+  labels: hostNetwork ? { [hostNetworkLabel]: 'true', [nodePoolLabel]: pool } : {},
+})

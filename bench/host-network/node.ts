@@ -7,6 +7,7 @@ import { type NodeNetwork, openNodeNetwork } from '../../test/kit/cluster/node-n
 import { plainNode } from '../../test/kit/cluster/plain-node.ts'
 import type { Scope } from '../../test/kit/cluster/workspace.ts'
 import { type ControlPlane, nodeSubject } from '../../test/kit/control-plane.ts'
+import { until } from '../../test/kit/until.ts'
 import { freePort } from '../../test/kit/free-port.ts'
 import { type Kubelet, startKubelet } from '../../test/kit/kubelet.ts'
 import { type Arm, pool } from './arms.ts'
@@ -19,6 +20,8 @@ export interface RealNode {
   readonly name: string
   readonly network: NodeNetwork
   readonly kubelet: Kubelet
+  /** Switches the legacy filter of its hub off, if it has one. */
+  readonly switchOff: () => Promise<void>
 }
 
 /** Whether a pod's sandbox is in the network of its node; `undefined` where it has none. */
@@ -54,9 +57,8 @@ export async function startNode(
   const network = await openNodeNetwork(t)
   await network.reach(Number(new URL(plane.url).port))
   const subject = nodeSubject(nodeName)
-  const kubeconfig = propagates
-    ? plane.kubeconfig(subject, ...(await startPropagatingHub(plane, network, nodeName)))
-    : plane.kubeconfig(subject)
+  const hub = propagates ? await startPropagatingHub(plane, network, nodeName) : undefined
+  const kubeconfig = plane.kubeconfig(subject, ...(hub?.access ?? []))
   const networkFolder = network.workspace.file('net.d')
   mkdirSync(networkFolder)
   writeFileSync(join(networkFolder, loopbackName), loopbackNetwork)
@@ -70,17 +72,24 @@ export async function startNode(
       flags: [`--node-labels=${nodePoolLabel}=${pool}`],
     }),
   })
-  return { name: nodeName, network, kubelet }
+  return { name: nodeName, network, kubelet, switchOff: async () => hub?.switchOff() }
 }
 
-/** The address of its TLS proxy, as its node has it, and the file of who vouches for it. */
+interface PropagatingHub {
+  /** The address of its TLS proxy, as its node has it, and the file of who vouches for it. */
+  readonly access: [string, string]
+  readonly switchOff: () => Promise<void>
+}
+
 async function startPropagatingHub(
   plane: ControlPlane,
   network: NodeNetwork,
   nodeName: string,
-): Promise<[string, string]> {
+): Promise<PropagatingHub> {
   const [securePort, servePort] = [await freePort(), await freePort()]
   const root = network.workspace.file('hub')
+  const config = network.workspace.file('hub.yaml')
+  writeFileSync(config, 'host-network-propagation: on\n')
   const [node, script] = plainNode(
     join(import.meta.dirname, '..', '..', 'src', 'main.ts'),
     'start',
@@ -90,17 +99,28 @@ async function startPropagatingHub(
     `--nodepool-name=${pool}`,
     '--host-network-node',
     '--plain-proxy=false',
-    '--host-network-propagation=on',
+    `--config=${config}`,
     '--enable-dummy-if=false',
     `--proxy-secure-port=${securePort}`,
     `--serve-port=${servePort}`,
     `--root-dir=${root}`,
   )
   const [command, args] = network.inside(node, script)
-  await new Daemon(network.workspace, 'hub', {
+  const daemon = await new Daemon(network.workspace, 'hub', {
     command,
     args,
     ready: async () => (await network.fetch(`http://127.0.0.1:${servePort}/readyz`)) !== undefined,
   }).start()
-  return [`https://127.0.0.1:${securePort}`, join(root, 'pki', 'ca.crt')]
+  const ops = `http://127.0.0.1:${servePort}`
+  return {
+    access: [`https://127.0.0.1:${securePort}`, join(root, 'pki', 'ca.crt')],
+    async switchOff() {
+      writeFileSync(config, 'host-network-propagation: off\n')
+      await daemon.restart()
+      await until('the filter to be off', async () => {
+        const report = JSON.parse((await network.fetch(`${ops}/inspect/host-network`)) ?? '{}')
+        return (report as { readonly mode?: string }).mode === 'off'
+      })
+    },
+  }
 }

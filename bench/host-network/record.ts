@@ -27,7 +27,7 @@ interface KeptRow {
   readonly observed: Observed
 }
 
-/** The run that docs/host-network.md shows: every row of it, in the order of arms and workloads. */
+/** The run that docs/comparison.md shows: every row of it, in the order of arms and workloads. */
 const recordFile = join(import.meta.dirname, '..', '..', 'docs', 'host-network.json')
 
 export const madeNow = (kubernetes: string, containerd: string): Made => ({
@@ -67,7 +67,7 @@ export function writeRun({ made, rows }: Run, file = recordFile): void {
   )
 }
 
-/** The pictures of docs/host-network.md, by file. */
+/** The pictures of docs/comparison.md, by file. */
 export const picturesOf = ({ made, rows }: Run): ReadonlyMap<string, string> =>
   new Map([
     [recordFile.replace(/json$/, 'svg'), pictureOf(rows, captionOf(made))],

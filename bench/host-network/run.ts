@@ -1,5 +1,5 @@
 // npm run bench -- host-network: what becomes of pods on a host-network pool under each approach.
-// docs/host-network.md has the result.
+// docs/comparison.md has the result.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { noNodeNetwork } from '../../test/kit/cluster/node-network.ts'
@@ -21,7 +21,7 @@ const usage = `Usage: npm run bench -- host-network [--model] [--arms A,B] [--wo
 
 Every workload under every arm, on a real scheduler and kubelets where there are any; with --model by
 the model of them alone. Each is watched for --seconds at least (20). --json has all that was seen, --svg a picture of what came of it, --series one of
-what was when; --docs keeps it as the run that docs/host-network.md shows, if all rows were seen. At the end
+what was when; --docs keeps it as the run that docs/comparison.md shows, if all rows were seen. At the end
 it says how many rows agree with the model. Exit code 1: not all do.
 `
 

@@ -10,14 +10,18 @@ const anew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constan
  * Replaces a file atomically, readable by its owner only from the first byte; it is on the disk
  * when this resolves. A link with its name is replaced, not followed. Missing folders are created,
  * closed to others too. Callers must not write the same file concurrently: `StateFile` prevents
- * that.
+ * that. Content that does not fit into memory is written by a function.
  */
-export async function writeDurably(file: string, content: string | Uint8Array): Promise<void> {
+export async function writeDurably(
+  file: string,
+  content: string | Uint8Array | ((handle: FileHandle) => Promise<void>),
+): Promise<void> {
   const folder = dirname(file)
   const beside = besideOf(file)
   {
     await using handle = await begun(beside)
-    await handle.writeFile(content)
+    if (typeof content === 'function') await content(handle)
+    else await handle.writeFile(content)
     await handle.sync()
   }
   await rename(beside, file)

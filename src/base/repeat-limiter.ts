@@ -38,6 +38,11 @@ export class RepeatLimiter<T> implements Disposable {
     return this.#repeating.has(key)
   }
 
+  /** How many keys have limited reports now. */
+  get size(): number {
+    return this.#repeating.size
+  }
+
   /** The keys whose reports are limited now. */
   keys(): string[] {
     return [...this.#repeating.keys()]

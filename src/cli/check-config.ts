@@ -4,12 +4,15 @@ import { certificateFault } from '../config/credential-faults.ts'
 import { readCredentials, type Credentials } from '../config/credentials.ts'
 import type { HubConfig, Setting } from '../config/config.ts'
 import { listenerNames } from '../config/passed-sockets.ts'
+import { options } from '../config/options.ts'
 import { processSources } from '../config/process.ts'
+import { settingsInForce } from '../config/settings-in-force.ts'
+import { whyLater } from '../hub/store/sqlite/copy.ts'
 import { listenAddresses } from '../hub/wiring/listen-addresses.ts'
 import { CannotListen, isMissingAddress, bindServer } from '../http/server/listening.ts'
 import { refuse, type Command } from './command.ts'
 import { readWithFilters } from './read-with-filters.ts'
-import { defaultOf, otherSources, flagHelp } from './flag-help.ts'
+import { otherSources, flagHelp } from './flag-help.ts'
 
 /**
  * Reads the configuration as `start` does. The output is a file for `--config`, without secrets.
@@ -19,15 +22,22 @@ export const checkConfig: Command = {
 
 Reads flags, environment and files as nodehub start does, without starting anything; loads the
 modules of --filter-module, which runs them. Says all that is wrong, with exit code 2, a client
-certificate that is not valid now included, with which start would serve the cache; or prints what
-is in force, in the form of a file for --config.
+certificate that is not valid now included, with which start would serve the cache, and a cache that
+a later release has written; or prints what is in force, in the form of a file for --config.
 
 ${flagHelp()}
 ${otherSources}`,
+  completions: () => ({ flags: options }),
   async run(argv, terminal) {
     const sources = processSources(argv)
     const result = await readWithFilters(sources)
     if ('mistakes' in result) return refuse(terminal, 'check-config', result.mistakes)
+    const later = whyLater(result.config.cachePath)
+    if (later !== undefined) {
+      const advice =
+        'restore a backup that this release or an earlier one made, or move the file away and begin with an empty cache'
+      return refuse(terminal, 'check-config', [`${later}: start refuses it; ${advice}`])
+    }
     // A mistake for this command only: `start` serves the cache offline with any certificate.
     const { credentials, bootstrap } = result.config
     const own = readCredentials(credentials, sources.readFile)
@@ -71,24 +81,15 @@ async function takenPlaces(config: HubConfig): Promise<readonly string[]> {
 
 /**
  * Every setting on a line. Defaults are commented out: the file stays true if a default changes.
- * Flags that are only accepted for yurthub are printed if they were given.
  */
-function inForce(config: HubConfig, settings: readonly Setting[]): string {
-  const found: Readonly<Record<string, string>> = {
-    'node-name': config.nodeName,
-    'disk-cache-path': config.cachePath,
-    // The default depends on other settings: either value would change it.
-    'plain-proxy': config.plainProxy === 'served' ? 'true' : '',
-    'log-level': config.logLevel,
-  }
-  return settings
-    .filter(({ name }) => name !== 'config' && name !== 'version')
-    .filter(({ option, text }) => text !== undefined || !option.group.startsWith('Accepted'))
-    .map(({ name, option, text, origin }) => {
-      if (option.secret && text !== undefined) return `# ${name}: [redacted] # ${origin}\n`
-      if (text !== undefined) return `${name}: ${JSON.stringify(text)} # ${origin}\n`
-      const value = found[name] ?? (option.default === undefined ? '' : defaultOf(option))
-      return value === '' ? `# ${name}:\n` : `# ${name}: ${JSON.stringify(value)}\n`
+const inForce = (config: HubConfig, settings: readonly Setting[]): string =>
+  settingsInForce(config, settings)
+    .filter(({ name }) => name !== 'config')
+    .map(({ name, value, origin, redacted }) => {
+      if (redacted) return `# ${name}: ${value} # ${origin}\n`
+      if (origin !== undefined) return `${name}: ${JSON.stringify(value)} # ${origin}\n`
+      // This default depends on other settings: either value would change it.
+      const isRefusing = name === 'plain-proxy' && config.plainProxy === 'refusing'
+      return value === '' || isRefusing ? `# ${name}:\n` : `# ${name}: ${JSON.stringify(value)}\n`
     })
     .join('')
-}

@@ -1,15 +1,10 @@
 import { didYouMean } from '../config/suggestion.ts'
 import { rootDirAhead } from '../config/root-dir.ts'
 import { compiledIn, reuseCompiledCode } from './compiled-code.ts'
-import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { hideToken } from './hidden-token.ts'
+import { refuse, type CommandEntry, type ExitCode, type Terminal } from './command.ts'
 
-interface Entry {
-  readonly summary: string
-  /** Loaded when it runs: `version` does not load a hub's modules. */
-  readonly load: (argv: readonly string[]) => Promise<Command>
-}
-
-const commands: Readonly<Record<string, Entry>> = {
+const commands: Readonly<Record<string, CommandEntry>> = {
   start: {
     summary: 'run the hub on a node',
     load: async (argv) => {
@@ -22,6 +17,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'a hub with an API server in memory and simulated clients, to try on a laptop',
     load: async () => (await import('./demo-command.ts')).demo,
   },
+  backup: {
+    summary: "write the state of this node's hub into one file, also while it runs",
+    load: async () => (await import('./backup-command.ts')).backup,
+  },
   'check-config': {
     summary: 'read flags, environment and file as start does, and say what is wrong or in force',
     load: async () => (await import('./check-config.ts')).checkConfig,
@@ -29,6 +28,10 @@ const commands: Readonly<Record<string, Entry>> = {
   cluster: {
     summary: 'admission and the controller of NodePools, once per cluster',
     load: async () => (await import('./cluster-command.ts')).cluster,
+  },
+  completion: {
+    summary: 'print the script with which a shell completes commands and flags',
+    load: async () => (await import('./completion/completion.ts')).completionOf(commands),
   },
   inspect: {
     summary: 'show what the hub of this node does, has recorded and would come back with',
@@ -50,6 +53,10 @@ const commands: Readonly<Record<string, Entry>> = {
     summary: 'print a static pod, a kubeconfig for the kubelet, RBAC, a ConfigMap',
     load: async () => (await import('./manifests.ts')).manifests,
   },
+  restore: {
+    summary: 'make the state in a file of backup that of this node',
+    load: async () => (await import('./restore-command.ts')).restoreCommand,
+  },
   version: {
     summary: 'print the versions of the hub and of what it runs on',
     load: async () => (await import('./version.ts')).version,
@@ -68,6 +75,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
     terminal.out(command.help())
     return 0
   }
+  hideToken(rest)
   return command.run(rest, terminal)
 }
 

@@ -3,11 +3,17 @@ import type { ApiServer } from '../cluster/api/api-server.ts'
 import {
   readCheckConfig,
   readClusterConfig,
+  readExitPlanConfig,
   readGiveBackConfig,
   type ClusterClientConfig,
   type ClusterConfig,
 } from '../config/cluster-config.ts'
-import { checkOptions, clusterOptions, giveBackOptions } from '../config/cluster-options.ts'
+import {
+  checkOptions,
+  clusterOptions,
+  exitPlanOptions,
+  giveBackOptions,
+} from '../config/cluster-options.ts'
 import type { OptionTable } from '../config/option.ts'
 import { processSources } from '../config/process.ts'
 import { messageOf } from '../config/settings.ts'
@@ -20,6 +26,7 @@ import { widenAccepting } from './widen-accepting.ts'
 
 const usage = `Usage: nodehub cluster [FLAG...]
        nodehub cluster check [--apply|--revert] [--evict] [FLAG...]
+       nodehub cluster exit-plan [--apply] [-o table|yaml|json] [FLAG...]
        nodehub cluster give-back [FLAG...]
 
 The cluster's side of NodePools: admission in every replica, the controller in the one that leads.
@@ -33,20 +40,32 @@ their pool wants them, which excluded pods slipped in, and which policies the AP
 take; with --apply it keeps the first off, one after another, with --revert it takes that back. Exit
 code 1 where something is left to be done.
 
+exit-plan finds the pods that a filter has put on the host's network, and prints for each owner the
+patch with which they live on without the filter, in an order that keeps service, and what the
+scheduler and kubelets would make of it. With --apply it patches one owner after another. Exit code
+1 where pods are left that need the filter.
+
 `
 
 export const cluster: Command = {
   help: () => `${usage}${flagHelp(clusterOptions)}
 For check:
 ${flagHelp(ownOf(checkOptions))}
-For check and give-back, as above:
+For exit-plan:
+${flagHelp(ownOf(exitPlanOptions))}
+For check, exit-plan and give-back, as above:
 ${Object.keys(giveBackOptions)
   .map((name) => `  --${name}\n`)
   .join('')}
 Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
 `,
+  completions: () => ({
+    flags: { ...clusterOptions, ...checkOptions, ...giveBackOptions },
+    words: ['check', 'give-back'],
+  }),
   async run([word, ...rest], terminal) {
     if (word === 'check') return runCheck(rest, terminal)
+    if (word === 'exit-plan') return runExitPlan(rest, terminal)
     if (word === 'give-back') return runGiveBack(rest, terminal)
     return runCluster(word === undefined ? [] : [word, ...rest], terminal)
   },
@@ -127,6 +146,15 @@ async function runCheck(argv: readonly string[], terminal: Terminal): Promise<Ex
   return withApi(result.config, terminal, 'check', async (api) => {
     const { checkCluster } = await import('./cluster-check.ts')
     return checkCluster(api, result.config, terminal)
+  })
+}
+
+async function runExitPlan(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const result = readExitPlanConfig(processSources(argv))
+  if ('mistakes' in result) return refuse(terminal, 'cluster exit-plan', result.mistakes)
+  return withApi(result.config, terminal, 'exit-plan', async (api) => {
+    const { exitPlan } = await import('./exit-plan.ts')
+    return exitPlan(api, result.config, terminal)
   })
 }
 

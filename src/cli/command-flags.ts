@@ -12,6 +12,8 @@ export interface CommandFlag<T> {
   readonly defaultShown?: string
   /** Never printed. */
   readonly secret?: true
+  /** The environment variable that counts where the flag is not given. */
+  readonly variable?: string
   /** Its short form. */
   readonly short?: string
 }
@@ -37,7 +39,11 @@ interface GivenFlags<F extends Flags> {
 }
 
 /** Parses the arguments of a command. Of a repeated flag the last one counts; lists are joined. */
-export function readFlags<const F extends Flags>(flags: F, argv: readonly string[]): GivenFlags<F> {
+export function readFlags<const F extends Flags>(
+  flags: F,
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = {},
+): GivenFlags<F> {
   const { tokens } = parseArgs({
     args: [...argv],
     options: Object.fromEntries(
@@ -73,7 +79,7 @@ export function readFlags<const F extends Flags>(flags: F, argv: readonly string
     }
   }
   const values = Object.entries(flags).map(([name, flag]) => {
-    const text = texts.get(name)
+    const text = texts.get(name) ?? env[flag.variable ?? '']
     const parsed: Parsed<unknown> =
       text === undefined ? { value: flag.default } : flag.type.parse(text)
     if ('value' in parsed) return [name, parsed.value]

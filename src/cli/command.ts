@@ -7,10 +7,35 @@ export interface Terminal {
   err(text: string): void
 }
 
+/** A flag as a shell completes it. */
+export interface CompletedFlag {
+  readonly type: { readonly placeholder: string; readonly bare?: string | undefined }
+  readonly help: string
+  readonly short?: string
+}
+
+/** What may follow the name of a command. */
+export interface Completions {
+  readonly flags?: Readonly<Record<string, CompletedFlag>>
+  /** One of these comes first. */
+  readonly words?: readonly string[]
+  /** File names may follow. */
+  readonly files?: true
+}
+
 export interface Command {
   /** What `--help` prints. */
   help(): string
+  /** For the scripts of `nodehub completion`. */
+  completions(): Completions | Promise<Completions>
   run(argv: readonly string[], terminal: Terminal): Promise<ExitCode>
+}
+
+/** A command before it is loaded. */
+export interface CommandEntry {
+  readonly summary: string
+  /** Loaded when it runs: `version` does not load a hub's modules. */
+  readonly load: (argv: readonly string[]) => Promise<Command>
 }
 
 /** Prints all mistakes, and how to get help. */

@@ -128,20 +128,25 @@ function seedWorkload(
   sandbox.create(endpointSlices, {
     metadata: { name: `${name}-1`, namespace, labels: { 'kubernetes.io/service-name': name } },
     addressType: 'IPv4',
-    endpoints: addresses.map((address) => ({
-      addresses: [address],
-      nodeName,
-      conditions: { ready: true },
-    })),
+    endpoints: [
+      ...addresses.map((address) => ({ addresses: [address], nodeName })),
+      { addresses: [`10.244.200.${clusterIP.split('.')[3]}`], nodeName: 'edge-2' },
+    ].map((endpoint) => ({ ...endpoint, conditions: { ready: true } })),
     ports: [{ name: 'main', port, protocol: 'TCP' }],
   })
+}
+
+/** The programs of a node. */
+export interface SimulatedNode extends AsyncDisposable {
+  /** The number of pods that the kubelet knows; `undefined` until it has listed them. */
+  readonly pods: number | undefined
 }
 
 /**
  * A node's kubelet and kube-proxy as the API server sees them: their lists and watches, and the
  * node's heartbeat.
  */
-export function simulateNode(server: string): AsyncDisposable {
+export function simulateNode(server: string): SimulatedNode {
   const parts = new AsyncDisposableStack()
   const kubelet = {
     server,
@@ -154,9 +159,15 @@ export function simulateNode(server: string): AsyncDisposable {
     encoding: 'protobuf',
   } as const
   const notHeadless = '!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name'
+  const ownPods = parts.use(
+    new ClientInformer({
+      ...kubelet,
+      path: '/api/v1/pods',
+      query: { fieldSelector: `spec.nodeName=${nodeName}` },
+    }),
+  )
   const reflected = [
     { ...kubelet, path: '/api/v1/nodes', query: { fieldSelector: `metadata.name=${nodeName}` } },
-    { ...kubelet, path: '/api/v1/pods', query: { fieldSelector: `spec.nodeName=${nodeName}` } },
     { ...kubelet, path: '/api/v1/services', query: { fieldSelector: 'spec.clusterIP!=None' } },
     { ...kubelet, path: '/apis/storage.k8s.io/v1/csidrivers' },
     { ...kubelet, path: '/apis/node.k8s.io/v1/runtimeclasses' },
@@ -169,7 +180,12 @@ export function simulateNode(server: string): AsyncDisposable {
   ]
   for (const options of reflected) parts.use(new ClientInformer(options))
   parts.use(startHeartbeat(server, kubelet.userAgent))
-  return parts
+  return {
+    get pods() {
+      return ownPods.synced ? ownPods.items.size : undefined
+    },
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  }
 }
 
 /** A kubelet's: a quarter of the lease's forty seconds. */

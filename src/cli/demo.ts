@@ -1,21 +1,20 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { pods } from '../api/kube/resources.ts'
 import type { Logger } from 'pino'
-import { untilAborted } from '../base/abort.ts'
 import { now } from '../base/clock.ts'
 import { RecentLines } from '../base/recent-lines.ts'
 import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
+import { SettingsInForce } from '../config/settings-in-force.ts'
 import { startHub, type Hub, type HubOptions } from '../hub/hub.ts'
 import { AnswerCounts } from '../hub/wiring/answer-counts.ts'
 import { CannotListen } from '../http/server/listening.ts'
 import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
-import { aligned } from './aligned.ts'
 import { refuse, type ExitCode, type Terminal } from './command.ts'
-import { nodeName, seedCluster, simulateNode } from './demo-cluster.ts'
+import { nodeName, seedCluster } from './demo-cluster.ts'
+import { keys, obey } from './demo-keys.ts'
+import { DemoNode } from './demo-node.ts'
 import { alsoTo, createLog, recentLogBounds, standardError, type LogSink } from './log.ts'
 
 /**
@@ -30,35 +29,44 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   await using parts = new AsyncDisposableStack()
   parts.defer(() => rmSync(folder, { recursive: true, force: true }))
   const sandbox = parts.use(await startSandbox())
+  const second = parts.use(await sandbox.replica())
   seedCluster(sandbox)
   const user = await nodeUser(sandbox)
-  const result = readConfig(processSources([...flags(folder, sandbox, user), ...argv]))
+  const servers = [sandbox.url, second.url]
+  const result = readConfig(
+    processSources([...flags(folder, servers, sandbox.caCertificate ?? '', user), ...argv]),
+  )
   if ('mistakes' in result) return refuse(terminal, 'demo', result.mistakes)
   if (result.config.plainProxy !== 'served') return refuse(terminal, 'demo', [needsPlain])
   const counts = new AnswerCounts()
   let welcomed = false
   const recentLog = new RecentLines(recentLogBounds)
-  const started = await startOnFreePorts(result, terminal, {
+  const settings = new SettingsInForce(result)
+  const options: HubOptions = {
     log: demoLog(result.config.logLevel, recentLog),
     recentLog,
+    settings: () => settings.report(),
     onOnline: (online) => {
       if (welcomed) terminal.out(online ? back : gone)
     },
     onAnswer: (line) => counts.add(line, now()),
-  })
-  if (started === undefined) return 1
-  const hub = parts.use(started)
-  const server = `http://127.0.0.1:${hub.proxyPort}`
-  parts.use(simulateNode(server))
+  }
+  const hub = await startOnFreePorts(result, terminal, options)
+  if (hub === undefined) return 1
+  const node = parts.use(new DemoNode(result.config, options, hub))
+  const token = join(result.config.rootDir, 'inspect.token')
+  const inspect = (report: string): string =>
+    `npm start --silent -- inspect ${report} --serve-port=${hub.opsPort} --token-file=${token}`
   terminal.out(
-    welcome(sandbox, hub, {
-      plain: writeKubeconfig(folder, 'kubectl', { server }, {}),
+    welcome(servers, hub, {
+      plain: writeKubeconfig(folder, 'kubectl', { server: node.server }, {}),
       secure: kubeconfigOverTls(folder, result.config, hub, user),
-      token: join(result.config.rootDir, 'inspect.token'),
+      token,
+      inspectBoot: inspect('boot'),
     }),
   )
   welcomed = true
-  await obey(terminal, sandbox, counts)
+  await obey(terminal, { sandbox, second, node, counts, inspect })
   terminal.out('\n  Stopping.\n')
   return 0
 }
@@ -102,15 +110,15 @@ function kubeconfigOverTls(folder: string, config: HubConfig, hub: Hub, user: ob
   return writeKubeconfig(folder, 'kubectl-over-tls', cluster, user)
 }
 
-function flags(folder: string, sandbox: Sandbox, user: object): string[] {
+function flags(folder: string, servers: readonly string[], ca: string, user: object): string[] {
   const kubeconfig = writeKubeconfig(
     folder,
     'node',
-    { server: sandbox.url, 'certificate-authority-data': base64(sandbox.caCertificate ?? '') },
+    { server: servers[0], 'certificate-authority-data': base64(ca) },
     user,
   )
   return [
-    `--server-addr=${sandbox.url}`,
+    `--server-addr=${servers.join(',')}`,
     `--kubeconfig=${kubeconfig}`,
     `--node-name=${nodeName}`,
     `--root-dir=${join(folder, 'state')}`,
@@ -118,6 +126,9 @@ function flags(folder: string, sandbox: Sandbox, user: object): string[] {
     // The demo rarely runs as root, and its data is made up.
     '--anonymous-loopback=node',
     '--enable-dummy-if=false',
+    // Only the pods of a host-network pool are affected, which the demo makes on request.
+    '--host-network-propagation=guarded',
+    '--plain-proxy=true',
     '--shutdown-grace-period=1s',
     '--log-level=error',
   ]
@@ -179,12 +190,18 @@ interface DemoFiles {
   readonly secure: string
   /** For `nodehub inspect`: the demo rarely runs as root. */
   readonly token: string
+  /** The command for it. */
+  readonly inspectBoot: string
 }
 
-const welcome = (sandbox: Sandbox, hub: Hub, { plain, secure, token }: DemoFiles): string => `
+const welcome = (
+  [first = '', second = '']: readonly string[],
+  hub: Hub,
+  { plain, secure, token, inspectBoot }: DemoFiles,
+): string => `
   Status page            http://127.0.0.1:${hub.opsPort}/#token=${readFileSync(token, 'utf8')}
 
-  A cluster in memory    ${sandbox.url}
+  A cluster in memory    ${first}, and a second API server ${second}
   The hub before it      http://127.0.0.1:${hub.proxyPort}, and with TLS https://127.0.0.1:${hub.proxySecurePort}
                          (metrics and readiness: http://127.0.0.1:${hub.opsPort})
   Behind it              a simulated kubelet and kube-proxy of node ${nodeName}
@@ -202,71 +219,10 @@ const welcome = (sandbox: Sandbox, hub: Hub, { plain, secure, token }: DemoFiles
 
   Would the node and its pods come back now, without the cloud? In this folder:
 
-    npm start --silent -- inspect boot --serve-port=${hub.opsPort} --token-file=${token}
+    ${inspectBoot}
 
   Then unplug the cloud here, and try the same again. What was read before still reads the same, and kubectl
   warns how old it is; what was not, logs and changes are refused with a 503. Parts of what was read are there,
-  too: kubectl get pods -n warehouse. A kubectl that watches ends when the cloud goes or returns.
+  too: kubectl get pods -n warehouse. A kubectl that watches stays, and shows the next change when the cloud is back.
 
 ${keys}`
-
-const keys = `  Type, and press return:
-    u  unplug the cloud        p  plug it in again
-    c  change a pod there      s  show who was answered from where
-    q  quit
-`
-
-/** A table of component, request, and the answers of the cloud, the cache and the hub itself. */
-function answersTable(counts: AnswerCounts): string {
-  const shown = (count: number): string => (count === 0 ? '' : String(count))
-  const rows = counts
-    .all()
-    .map(({ component, verb, what, cloud, cache, hub }) => [
-      component || 'unknown',
-      `${verb} ${what}`,
-      ...[cloud, cache, hub].map(shown),
-    ])
-  return aligned(['component', 'request', 'cloud', 'cache', 'hub'], rows)
-    .replace(/^/gm, '  ')
-    .trimEnd()
-}
-
-/** Runs typed commands until `q`, the end of the input, or a signal. */
-async function obey(terminal: Terminal, sandbox: Sandbox, counts: AnswerCounts): Promise<void> {
-  let unplugged: AsyncDisposable | undefined
-  let changes = 0
-  const commands: Record<string, () => Promise<void> | void> = {
-    u: async () => {
-      unplugged ??= await sandbox.faults.refuse()
-      terminal.out('  Unplugged.\n')
-    },
-    p: async () => {
-      await unplugged?.[Symbol.asyncDispose]()
-      unplugged = undefined
-      terminal.out('  Plugged in.\n')
-    },
-    c: () => {
-      const pod = sandbox.get(pods, 'collector-0', 'plant')
-      if (!pod) return
-      changes += 1
-      const annotations = { 'demo.example/change': String(changes) }
-      sandbox.update(pods, { ...pod, metadata: { ...pod.metadata, annotations } })
-      terminal.out(`  plant/collector-0 has change ${changes} now.\n`)
-    },
-    s: () => terminal.out(`\n${answersTable(counts)}\n\n`),
-  }
-  const stopped = new AbortController()
-  const stop = (): void => stopped.abort()
-  process.once('SIGTERM', stop).once('SIGINT', stop)
-  const lines = createInterface({ input: process.stdin, signal: stopped.signal })
-  for await (const line of lines) {
-    const word = line.trim()
-    if (word === 'q') stop()
-    const command = commands[word]
-    if (command) await command()
-    else if (word !== '' && word !== 'q') terminal.out(keys)
-  }
-  // Without a keyboard it runs until a signal.
-  if (process.stdin.isTTY !== true) await untilAborted(stopped.signal)
-  await unplugged?.[Symbol.asyncDispose]()
-}

@@ -1,4 +1,4 @@
-import { groups, variableOf, type Option, type OptionTable } from '../config/option.ts'
+import { defaultOf, groups, variableOf, type Option, type OptionTable } from '../config/option.ts'
 import { options } from '../config/options.ts'
 import { wrapped } from './wrapped.ts'
 
@@ -42,13 +42,6 @@ export function notYet(option: Option<unknown>): string {
       ? ''
       : ` (${unimplemented.map(({ word }) => word).join(', ')})`
   return ` Not yet${whose}: ${said.replace(/^has no effect yet in this release: /, '')}.`
-}
-
-/** A default as an operator would write it; '' if there is none. */
-export function defaultOf({ default: value, defaultShown }: Option<unknown>): string {
-  if (defaultShown !== undefined) return defaultShown
-  if (Array.isArray(value)) return value.join(',')
-  return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
 }
 
 /** The other sources of settings; printed after the flags. */

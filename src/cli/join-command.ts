@@ -2,7 +2,9 @@ import { hostname } from 'node:os'
 import { basename, dirname } from 'node:path'
 import { ownVersion } from '../base/own-version.ts'
 import { bootstrapToken, parseBootstrapToken, publicKeyHash } from '../config/bootstrap.ts'
+import { tokenInTheClear } from '../config/checks.ts'
 import { kubeletCredentials } from '../config/credentials.ts'
+import { processSources } from '../config/process.ts'
 import { messageOf } from '../config/settings.ts'
 import {
   atLeastOne,
@@ -50,7 +52,7 @@ import {
   type FlagValues,
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { hideToken } from './hidden-token.ts'
+import { tokenVariable } from './hidden-token.ts'
 import { absolutePath, nodeNameFlag, nodePathFlags, conflictingFlags } from './join-flags.ts'
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
@@ -88,7 +90,8 @@ export const joinFlags = {
     type: bootstrapToken,
     default: undefined,
     secret: true,
-    help: "A bootstrap token, for a node that has not joined the cluster yet: with it the kubelet gets its certificate, as by kubeadm join. Not used where the kubelet's kubeconfig is there.",
+    variable: tokenVariable,
+    help: `A bootstrap token, for a node that has not joined the cluster yet: with it the kubelet gets its certificate, as by kubeadm join. Not used where the kubelet's kubeconfig is there. Or ${tokenVariable} in the environment, which other users of the node cannot read.`,
   }),
   'discovery-token-ca-cert-hash': commandFlag({
     type: listOf(publicKeyHash),
@@ -223,8 +226,9 @@ A node that is not in the cluster yet joins that as well, with --join-token, --s
 Exit codes: 0, the node has joined; 1, it could not, and says why; 2, not understood.
 
 ${helpOfFlags(joinFlags)}`,
+  completions: () => ({ flags: joinFlags }),
   async run(argv, terminal) {
-    const { values, given, words, mistakes } = readFlags(joinFlags, argv)
+    const { values, given, words, mistakes } = readFlags(joinFlags, argv, processSources(argv).env)
     const wrong = [
       ...mistakes,
       ...strayWords(words),
@@ -236,7 +240,6 @@ ${helpOfFlags(joinFlags)}`,
       ),
     ]
     if (wrong.length > 0) return refuse(terminal, 'join', wrong)
-    hideToken(argv)
     const progress = { begun: false }
     try {
       const isForPod = ofStaticPods.some((name) => given.has(name))
@@ -335,8 +338,10 @@ async function joined(
 function bootstrapMistakes(values: Given): string[] {
   if (values['join-token'] === undefined) return []
   const { 'discovery-token-ca-cert-hash': hashes, root } = values
+  const plain = values['server-addr']?.filter(({ protocol }) => protocol === 'http:') ?? []
   const mistakes = [
     ...(values['server-addr'] === undefined ? ['--server-addr is required'] : []),
+    ...(plain.length > 0 ? [tokenInTheClear(plain)] : []),
     ...(root === '/' ? [] : ['--root is for an image, and --join-token for this node']),
     ...(values['dry-run'] ? ['--dry-run cannot show what a cluster would answer'] : []),
   ]

@@ -8,6 +8,7 @@ import { howToChangeKind } from '../node/join/join.ts'
 import { releasePortsCommand, keptPortsFile } from '../node/join/kept-ports.ts'
 import { restartKubelet } from '../node/join/kubelet-service.ts'
 import { forgetJoin, planLeave, applyChanges } from '../node/join/leave.ts'
+import { purgeState } from '../node/join/purge.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import type { JoinRecord } from '../node/join/join-record.ts'
 import { JoinArchive } from '../node/join/record.ts'
@@ -31,6 +32,11 @@ export const leaveFlags = {
     default: false,
     help: 'Leave even while pods run that the legacy filter put on the host network, or if no API server answers.',
   }),
+  purge: commandFlag({
+    type: boolean,
+    default: false,
+    help: "Remove the hub's state too, with its keys and recorded Secrets; of --root-dir, all but copies of files that were changed since the join.",
+  }),
   'node-name': nodeNameFlag,
   ...nodePathFlags,
 }
@@ -47,18 +53,50 @@ that were not there. What others have changed since, they keep. The Node object 
 Exit codes: 0, the node has left; 1, it could not, and says why; 2, not understood.
 
 ${helpOfFlags(leaveFlags)}`,
+  completions: () => ({ flags: leaveFlags }),
   async run(argv, terminal) {
     const { values, words, mistakes } = readFlags(leaveFlags, argv)
-    const wrong = [...mistakes, ...strayWords(words), ...conflictingFlags(values)]
+    const wrong = [
+      ...mistakes,
+      ...strayWords(words),
+      ...conflictingFlags(values),
+      ...purgeMistakes(values),
+    ]
     if (wrong.length > 0) return refuse(terminal, 'leave', wrong)
     const progress = { begun: false }
     try {
-      return await left(values, terminal, progress)
+      const code = await left(values, terminal, progress)
+      if (code !== 0 || !values.purge || values['dry-run']) return code
+      return await purged(values, terminal)
     } catch (cause) {
       terminal.err(`nodehub leave: ${messageOf(cause)}\n${afterFailing(progress)}\n`)
       return 1
     }
   },
+}
+
+/** A hub that nobody ends keeps its state. */
+const purgeMistakes = ({ purge, restart, root, 'dry-run': dryRun }: Values): string[] =>
+  purge && !restart && !dryRun && root === '/'
+    ? ['--purge: add --restart, with which the hub ends']
+    : []
+
+/** The kubelet's time to end the pod of a removed manifest, with a grace period of its own. */
+const endingMs = 90_000
+
+async function purged(values: Values, terminal: Terminal): Promise<ExitCode> {
+  const { root, 'root-dir': rootDir } = values
+  try {
+    const kept = await purgeState(root, rootDir, root === '/' ? endingMs : 0)
+    for (const path of kept) terminal.err(`note: ${path} has copies of your files, and stays\n`)
+    terminal.out(`removed the hub's state in ${rootDir}\n`)
+    return 0
+  } catch (cause) {
+    terminal.err(
+      `nodehub leave: the node has left, but the hub's state was not removed: ${messageOf(cause)}\n`,
+    )
+    return 1
+  }
 }
 
 const afterFailing = ({ begun }: { begun: boolean }): string =>

@@ -41,7 +41,8 @@ const secretShapes: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/gs, redacted],
 ]
 
-const scrubbed = (line: string): string =>
+/** A text without what looks like a secret. */
+export const scrubbed = (line: string): string =>
   secretShapes.reduce((text, [shape, instead]) => text.replace(shape, instead), line)
 
 /** Only mistakes in the program have a stack; of an expected fault the messages are sufficient. */

@@ -63,6 +63,14 @@ const flags = {
   'client-ca-config-map': { type: 'string' },
 } as const
 
+/** The values of flags that take one of a few. */
+const valuesOf: Readonly<Record<string, string>> = {
+  part: parts.join('|'),
+  unit: unitNames.join('|'),
+  admission: admissions.join('|'),
+  'offline-authorization': options['offline-authorization'].type.placeholder,
+}
+
 /** Prints YAML for `kubectl apply`, or for a kubelet's manifest folder. */
 export const manifests: Command = {
   help: () => `Usage: nodehub manifests --part static-pod|systemd|kubeconfig|rbac|configmap|cluster [FLAG...]
@@ -123,6 +131,17 @@ export const manifests: Command = {
         For cluster: a ConfigMap in its namespace, whose ca.crt vouches for the client certificates
         that API servers show. Default: they need none.
 `,
+  completions: () => ({
+    flags: Object.fromEntries(
+      Object.entries(flags).map(([name, { type }]) => [
+        name,
+        {
+          type: { placeholder: valuesOf[name] ?? 'VALUE', ...(type === 'boolean' && { bare: '' }) },
+          help: '',
+        },
+      ]),
+    ),
+  }),
   async run(argv, terminal) {
     const { values, mistakes } = parsed(argv)
     const part = parts.find((part) => part === values.part)

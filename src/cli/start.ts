@@ -1,8 +1,12 @@
 import { watchConfig } from '../config/config-watcher.ts'
+import { SettingsInForce } from '../config/settings-in-force.ts'
+import { options } from '../config/options.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
+import { rootDirAhead } from '../config/root-dir.ts'
+import { messageOf } from '../config/settings.ts'
+import { finishRestore } from '../node/backup/pending-restore.ts'
 import { RecentLines } from '../base/recent-lines.ts'
 import { hardenProcess } from './hardened-process.ts'
-import { hideToken } from './hidden-token.ts'
 import { compiledIn, keepCompiledCode } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
@@ -30,19 +34,31 @@ SIGQUIT writes what the process is doing to a file in --root-dir.
 
 ${flagHelp()}
 ${otherSources}`,
+  completions: () => ({ flags: options }),
   async run(argv, terminal) {
     if (argv.some((word) => /^--version(=true)?$/.test(word))) {
       terminal.out(versionText())
       return 0
     }
     const sources = processSources(argv)
-    const result = await readWithFilters(sources)
+    const first = await readWithFilters(sources)
+    let result = first
+    try {
+      const rootDir = 'mistakes' in first ? rootDirAhead(argv) : first.config.rootDir
+      // The restored files may be those that the configuration names.
+      if (rootDir !== undefined && finishRestore(rootDir)) result = await readWithFilters(sources)
+    } catch (cause) {
+      terminal.err(
+        `nodehub start: an interrupted restore cannot be finished: ${messageOf(cause)}\n`,
+      )
+      return 1
+    }
     if ('mistakes' in result) return refuse(terminal, 'start', result.mistakes)
-    hideToken(argv)
     process.umask(0o077) // keys and cached Secrets are nobody else's, from the first byte
     const sink = standardError()
     const recentLog = new RecentLines(recentLogBounds)
     const log = createLog(result.config.logLevel, alsoTo(recentLog, sink))
+    const settings = new SettingsInForce(result)
     const exit = (code: ExitCode): Promise<never> => endProcess(code, sink)
     process.on('uncaughtException', (err) => {
       log.fatal({ err }, 'unhandled error: the process exits')
@@ -59,7 +75,11 @@ ${otherSources}`,
       await superviseHub(result.config, {
         log,
         startHub: async (config, options) => {
-          const hub = await startHub(config, { ...options, recentLog })
+          const hub = await startHub(config, {
+            ...options,
+            recentLog,
+            settings: () => settings.report(),
+          })
           widenAccepting(hub.sockets, log)
           return hub
         },
@@ -72,7 +92,20 @@ ${otherSources}`,
           return impossible === undefined ? startSuccessor(sockets) : { impossible }
         },
         follow: (listener) =>
-          watchConfig(result, { sources, read: readWithFilters, intervalMs: followMs }, listener),
+          watchConfig(
+            result,
+            { sources, read: readWithFilters, intervalMs: followMs },
+            {
+              onRead: (change) => {
+                settings.changed(change)
+                listener.onRead(change)
+              },
+              onUnusable: (mistakes) => {
+                settings.unusable(mistakes)
+                listener.onUnusable(mistakes)
+              },
+            },
+          ),
       }),
     )
   },

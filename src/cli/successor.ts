@@ -3,6 +3,7 @@ import { after } from '../base/clock.ts'
 import type { ListenerName, ListenerSocket, SocketsByListener } from '../config/passed-sockets.ts'
 import { successorEnvironment } from '../config/process.ts'
 import type { SocketHandle } from '../http/server/listening.ts'
+import { withTokenInEnvironment } from './hidden-token.ts'
 
 /** A listening socket of this process. */
 export interface OpenSocket extends ListenerSocket {
@@ -48,15 +49,15 @@ export interface Successor {
 
 /** Starts the program that is at this process's path now, with the same arguments. */
 export function startSuccessor(sockets: readonly OpenSocket[]): Successor {
-  const child = spawn(
-    process.execPath,
-    [...optionsOfNext(process.execArgv), ...process.argv.slice(1)],
-    {
-      env: successorEnvironment(sockets.map(({ name }) => name)),
-      // Passed sockets begin at descriptor 3.
-      stdio: ['inherit', 'inherit', 'inherit', ...sockets.map(({ fd }) => fd), 'ipc'],
-    },
-  )
+  const { argv, env } = withTokenInEnvironment({
+    argv: process.argv.slice(1),
+    env: successorEnvironment(sockets.map(({ name }) => name)),
+  })
+  const child = spawn(process.execPath, [...optionsOfNext(process.execArgv), ...argv], {
+    env,
+    // Passed sockets begin at descriptor 3.
+    stdio: ['inherit', 'inherit', 'inherit', ...sockets.map(({ fd }) => fd), 'ipc'],
+  })
   return new ChildSuccessor(child, sockets)
 }
 

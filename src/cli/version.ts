@@ -7,6 +7,7 @@ export const version: Command = {
 
 Prints the versions of nodehub, of Node and of SQLite.
 `,
+  completions: () => ({}),
   async run(argv, terminal) {
     if (argv.length > 0) return refuse(terminal, 'version', ['it takes no words behind it'])
     terminal.out(versionText())

@@ -59,7 +59,8 @@ const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 export function certificatesIn(pem: string): readonly string[] {
   try {
     const all = pem.match(block) ?? []
-    for (const each of all) new X509Certificate(each)
+    // The key is decoded when it is first asked for, and only then found to be unreadable.
+    for (const each of all) void new X509Certificate(each).publicKey
     return all.map((each) => `${each}\n`)
   } catch {
     return []

@@ -41,6 +41,25 @@ export function contradictions(
   return mistakes
 }
 
+/**
+ * A mistake where a hub that obtains its credentials would send its bootstrap token to an API
+ * server without TLS. Tests have hubs without credentials at such a server, with the default mode.
+ */
+export function bootstrapInTheClear(
+  values: Values,
+  given: (name: OptionName) => boolean,
+  { kind }: CredentialFiles,
+): string[] {
+  const plain = values['server-addr'].filter(({ protocol }) => protocol === 'http:')
+  const wanted = values['bootstrap-mode'] === 'token' && given('bootstrap-mode')
+  if (plain.length === 0 || !(kind === 'bootstrap' || (kind === 'none' && wanted))) return []
+  return [`--server-addr: ${tokenInTheClear(plain)}`]
+}
+
+/** Why a bootstrap token is not sent to these addresses, of plain HTTP. */
+export const tokenInTheClear = (plain: readonly URL[]): string =>
+  `${plain.map(({ origin }) => origin).join(', ')} has no TLS, and anybody on the way would read the bootstrap token: give an https: address`
+
 function together(values: Values, a: OptionName, b: OptionName): string[] {
   return (values[a] === undefined) === (values[b] === undefined)
     ? []

@@ -1,7 +1,12 @@
 import { BlockList, isIPv6 } from 'node:net'
 import { canonical } from '../base/listening-sockets.ts'
 import { readCredentials } from './credentials.ts'
-import { checkOptions, clusterOptions, giveBackOptions } from './cluster-options.ts'
+import {
+  checkOptions,
+  clusterOptions,
+  exitPlanOptions,
+  giveBackOptions,
+} from './cluster-options.ts'
 import { attempt, readSettings, unreadableFiles, type SettingSources } from './settings.ts'
 import type { OptionTable, ValuesOf } from './option.ts'
 
@@ -79,6 +84,19 @@ export interface CheckConfig extends ClusterClientConfig {
   /** `namespace/name`; empty: all. */
   readonly only: readonly string[]
   readonly settleMs: number
+}
+
+/** The configuration of `nodehub cluster exit-plan`. */
+export interface ExitPlanConfig extends ClusterClientConfig {
+  readonly apply: boolean
+  readonly mixed: ValuesOf<typeof exitPlanOptions>['mixed']
+  /** `namespace/name`, as is `only`; empty: all. */
+  readonly keepOff: readonly string[]
+  readonly only: readonly string[]
+  readonly includeManaged: boolean
+  readonly recreate: boolean
+  readonly settleMs: number
+  readonly output: ValuesOf<typeof exitPlanOptions>['output']
 }
 
 export type ClusterResult<Config> =
@@ -165,6 +183,20 @@ export const readCheckConfig = (sources: SettingSources): ClusterResult<CheckCon
       settleMs: values['settle-timeout'],
     }
   })
+
+/** The same for `nodehub cluster exit-plan`. */
+export const readExitPlanConfig = (sources: SettingSources): ClusterResult<ExitPlanConfig> =>
+  read(sources, exitPlanOptions, (values, client) => ({
+    ...client,
+    apply: values.apply,
+    mixed: values.mixed,
+    keepOff: values['keep-off'],
+    only: values.only,
+    includeManaged: values['include-managed'],
+    recreate: values.recreate,
+    settleMs: values['settle-timeout'],
+    output: values.output,
+  }))
 
 /** The same for `nodehub cluster give-back`. */
 export const readGiveBackConfig = (sources: SettingSources): ClusterResult<ClusterClientConfig> =>

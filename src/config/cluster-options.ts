@@ -225,5 +225,60 @@ export const checkOptions = {
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 
+/** Every setting of `nodehub cluster exit-plan`. */
+export const exitPlanOptions = {
+  ...access,
+  apply: option({
+    type: is.boolean,
+    group: 'Pools',
+    help: 'Whether to carry the plan out, one owner after another, waiting for the rollout of each. The first that does not settle is taken back, and the plan stops there.',
+    default: false,
+  }),
+  mixed: option({
+    type: is.oneOf(['ask', 'host-network', 'keep-off']),
+    group: 'Pools',
+    help: 'What to do with an owner that has pods on host-network nodes and on others: leave it to the operator, put all of its pods on the host network, or keep them off host-network nodes.',
+    default: 'ask',
+  }),
+  'keep-off': option({
+    type: is.listOf(is.text('NAMESPACE/NAME')),
+    group: 'Pools',
+    help: 'Owners whose pods are to stay off host-network nodes from now on.',
+    default: [],
+  }),
+  only: option({
+    type: is.listOf(is.text('NAMESPACE/NAME')),
+    group: 'Pools',
+    help: 'The owners that --apply is for. Default: all that were found.',
+    default: [],
+  }),
+  'include-managed': option({
+    type: is.boolean,
+    group: 'Pools',
+    help: 'Whether to patch owners that Helm, Argo CD, Flux or another tool writes, too. The tool may take the change back.',
+    default: false,
+  }),
+  recreate: option({
+    type: is.boolean,
+    group: 'Pools',
+    help: 'Whether --apply deletes pods without an owner, and Jobs, and creates them again: they cannot be changed.',
+    default: false,
+  }),
+  'settle-timeout': option({
+    type: is.duration,
+    group: 'Pools',
+    help: 'The time limit for the rollout of an owner, and for taking it back.',
+    default: 600_000,
+    defaultShown: '10m',
+  }),
+  output: option({
+    type: is.oneOf(['table', 'yaml', 'json']),
+    group: 'Operation',
+    help: 'How the plan is printed; -o for short. With yaml and json, progress of --apply goes to standard error.',
+    default: 'table',
+    aliases: ['o'],
+  }),
+} as const satisfies Readonly<Record<string, Option<unknown>>>
+
 /** Every setting of `nodehub cluster give-back`. */
 export const giveBackOptions = access

@@ -6,7 +6,7 @@ import {
   type ReadFile,
 } from './credentials.ts'
 import { bootstrapMistakes } from './bootstrap.ts'
-import { contradictions, observations } from './checks.ts'
+import { bootstrapInTheClear, contradictions, observations } from './checks.ts'
 import {
   bootstrapOf,
   liveConfigOf,
@@ -78,6 +78,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   mistakes.push(
     ...assigned.mistakes,
     ...contradictions(values, given, addresses),
+    ...bootstrapInTheClear(values, given, credentials),
     ...unreadable(values, settings, credentials, readFile),
   )
   if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
@@ -150,8 +151,9 @@ function credentialFiles(values: LiveValues, rootDir: string, readFile: ReadFile
 
 /** Whether the hub obtains its own certificate, or has obtained one before. */
 function isBootstrapped(values: LiveValues, rootDir: string, readFile: ReadFile): boolean {
-  if (values['bootstrap-mode'] !== 'token' || !isSecure(values)) return false
+  if (values['bootstrap-mode'] !== 'token') return false
   if (values['join-token'] !== undefined || values['bootstrap-file'] !== undefined) return true
+  if (!isSecure(values)) return false
   const { pair, token } = obtainedFiles(rootDir)
   return [pair, token].some((file) => isReadable(file, readFile))
 }

@@ -77,6 +77,13 @@ export const nameIn = (options: OptionTable, called: string): string | undefined
     ? called
     : Object.keys(options).find((name) => options[name]?.aliases?.includes(called))
 
+/** A default as an operator would write it; '' if there is none. */
+export function defaultOf({ default: value, defaultShown }: Option<unknown>): string {
+  if (defaultShown !== undefined) return defaultShown
+  if (Array.isArray(value)) return value.join(',')
+  return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
+}
+
 /** The environment variable of an option: `NODEHUB_SERVER_ADDR` for `server-addr`. */
 export const variableOf = (name: string): string =>
   `NODEHUB_${name.toUpperCase().replaceAll('-', '_')}`

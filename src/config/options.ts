@@ -105,7 +105,7 @@ export const options = {
     type: bootstrapToken,
     group: 'Credentials',
     live: true,
-    help: 'The bootstrap token with which the hub requests its first certificate, and one after its own has expired. On a command line it can be read by every user of the node until the hub has started: better in a file of --config, or in --bootstrap-file.',
+    help: 'The bootstrap token with which the hub requests its first certificate, and one after its own has expired. On a command line it can be read by every user of the node for the moment in which the hub starts: better in the environment, in a file of --config, or in --bootstrap-file.',
     default: undefined,
     secret: true,
   }),

@@ -2,9 +2,13 @@ import { parse } from 'yaml'
 import { nameIn, variableOf, type OptionTable } from './option.ts'
 import { didYouMean } from './suggestion.ts'
 
+/** What gives settings. */
+export type SettingSource = 'flag' | 'environment' | 'file'
+
 /** The text of a setting, and its origin in an operator's words (`--serve-port`). */
 export interface RawSetting {
   readonly text: string
+  readonly source: SettingSource
   readonly origin: string
 }
 
@@ -16,9 +20,9 @@ export interface RawSettings {
 }
 
 /**
- * Parses flags as pflag does: `--name value`, `--name=value`, a boolean alone, and `-v2` for klog's
- * verbosity; underscores count as dashes. Repeated lists are joined; of other flags the last one
- * counts.
+ * Parses flags as pflag does: `--name value`, `--name=value`, a boolean alone, `-o value` for names
+ * of a letter, and `-v2` for klog's verbosity; underscores count as dashes. Repeated lists are
+ * joined; of other flags the last one counts.
  */
 export function settingsFromFlags(argv: readonly string[], options: OptionTable): RawSettings {
   const settings = new Map<string, RawSetting>()
@@ -27,7 +31,7 @@ export function settingsFromFlags(argv: readonly string[], options: OptionTable)
   for (const word of words) {
     const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(word.replace(/^-v(?=\d)/, '--v='))
     const called = match?.[1]?.replaceAll('_', '-')
-    if (called === undefined || (!word.startsWith('--') && called !== 'v')) {
+    if (called === undefined || (!word.startsWith('--') && called.length > 1)) {
       mistakes.push(`${JSON.stringify(word)} is not a flag`)
       continue
     }
@@ -43,6 +47,7 @@ export function settingsFromFlags(argv: readonly string[], options: OptionTable)
       const before = option.type.adds ? settings.get(name)?.text : undefined
       settings.set(name, {
         text: before === undefined ? text : `${before},${text}`,
+        source: 'flag',
         origin: `--${called}`,
       })
     }
@@ -77,7 +82,7 @@ export function settingsFromEnvironment(
     if (!variable.startsWith(prefix) || !text) continue
     const rest = variable.slice(prefix.length)
     const name = nameOf.get(rest)
-    if (name !== undefined) settings.set(name, { text, origin: variable })
+    if (name !== undefined) settings.set(name, { text, source: 'environment', origin: variable })
     else if (!serviceLink.test(rest))
       notes.push(`${variable} is not known${didYouMean(rest, nameOf.keys(), prefix)}`)
   }
@@ -98,7 +103,7 @@ export function settingsFromFile(path: string, content: string, options: OptionT
       const text = textOf(value)
       if (text === undefined)
         wrong(`${key} must be a text, a number, true, false or a list of these`)
-      else settings.set(name, { text, origin: `${path}: ${key}` })
+      else settings.set(name, { text, source: 'file', origin: `${path}: ${key}` })
     }
   }
   return { settings, mistakes, notes: [] }

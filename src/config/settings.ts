@@ -5,6 +5,7 @@ import {
   settingsFromFlags,
   type RawSetting,
   type RawSettings,
+  type SettingSource,
 } from './raw-settings.ts'
 import type { Option, OptionTable } from './option.ts'
 import { redactedText } from './value.ts'
@@ -23,6 +24,7 @@ export interface ResolvedSetting<Name extends string> {
   readonly value: unknown
   /** The given text; absent: the default. */
   readonly text?: string
+  readonly source?: SettingSource
   /** The origin of the text; absent: the default. */
   readonly origin?: string
 }
@@ -84,8 +86,7 @@ function resolve<Name extends string>(
   const fallback = { name, option, value: option.default }
   if (given === undefined) return fallback
   const parsed = option.type.parse(given.text)
-  if ('value' in parsed)
-    return { name, option, value: parsed.value, text: given.text, origin: given.origin }
+  if ('value' in parsed) return { name, option, value: parsed.value, ...given }
   const text = option.secret ? 'the value' : redactedText(given.text)
   mistakes.push(`${given.origin}: ${text} ${parsed.wrong}`)
   return fallback

@@ -17,9 +17,12 @@ export interface ValueType<T> {
   parse(text: string): Parsed<T>
 }
 
-/** A text for messages, without the password of a URL. */
-export const redactedText = (text: string): string =>
-  JSON.stringify(text.replace(/\/\/[^/@,\s]*@/g, '//[redacted]@'))
+/** A text without the passwords of URLs in it. */
+export const withoutPassword = (text: string): string =>
+  text.replace(/\/\/[^/@,\s]*@/g, '//[redacted]@')
+
+/** The same in quotes, for messages. */
+export const redactedText = (text: string): string => JSON.stringify(withoutPassword(text))
 
 const wrong = (wrong: string): { readonly wrong: string } => ({ wrong })
 

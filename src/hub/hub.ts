@@ -8,6 +8,7 @@ import { Connections } from '../http/client/connections.ts'
 import { loadCredentials } from '../http/client/credential-follower.ts'
 import type { Credentials } from '../config/credentials.ts'
 import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
+import type { SettingsReport } from '../config/settings-in-force.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { ChainStateHistory } from './filter/chain-state-history.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
@@ -27,9 +28,10 @@ import {
 import { clientPath, cloudPath } from './wiring/data-path.ts'
 import { EnabledFilters } from './wiring/enabled-filters.ts'
 import { filtersOfModules, followModules } from './wiring/filter-modules.ts'
+import { DailyTraffic } from './wiring/daily-traffic.ts'
 import { DummyInterface } from './wiring/dummy-interface.ts'
 import { ReachableAddress } from './wiring/hub-address.ts'
-import { gaugesOnRead, showConfigRead, showListening } from './wiring/gauges.ts'
+import { gaugesOnRead, logReady, showConfigRead, showListening } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
 import { FilterInputs } from './wiring/filter-inputs.ts'
 import { neededBy } from './wiring/needed.ts'
@@ -42,11 +44,13 @@ import { ObtainedCertificate } from './wiring/node-certificate.ts'
 import { nodeKeys } from './wiring/node-key.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
 import { inRootDir } from './wiring/root-dir.ts'
+import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
 import { noteWrite, podWrites, portLedgerOf } from './wiring/port-ledger.ts'
 import { PropagationReports } from './wiring/propagation-reports.ts'
 import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
+import { contentReports } from './wiring/status/content-reports.ts'
 import { pageFiles } from './wiring/status/page-files.ts'
 import { statusReport } from './wiring/status/status.ts'
 import { storeOf } from './wiring/store.ts'
@@ -58,8 +62,8 @@ import { TokenVerdicts } from './identity/token-verdicts.ts'
 import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from '../metrics/metrics.ts'
 import { OpenWatches } from './pipeline/open-watches.ts'
-import type { AnswerLine } from './pipeline/trace.ts'
-import { isReady, listenOps } from '../http/server/ops.ts'
+import { refusalLine, type AnswerLine } from './pipeline/trace.ts'
+import { checkResults, isReady, listenOps } from '../http/server/ops.ts'
 
 /**
  * A running hub. Disposing lets requests in flight finish within the configured grace period, then
@@ -108,6 +112,8 @@ export interface HubOptions {
   readonly log: Logger
   /** The last lines of this log, for the status document; absent: it has none. */
   readonly recentLog?: RecentLines
+  /** The settings and their origins, for inspections; absent: they are not shown. */
+  readonly settings?: () => SettingsReport
   /**
    * Resolves when the predecessor process has closed the store; absent: there is none. Called only
    * after everything that can fail without the store has succeeded.
@@ -126,7 +132,7 @@ export interface HubOptions {
  */
 export async function startHub(
   config: HubConfig,
-  { log, recentLog, storeReleased, onOnline = () => {}, onAnswer = () => {} }: HubOptions,
+  { log, recentLog, settings, storeReleased, onOnline = () => {}, onAnswer = () => {} }: HubOptions,
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
   // These parts exist once on a node: `release` disposes of them before the successor makes its
@@ -138,6 +144,7 @@ export async function startHub(
   const health = new Health()
   const answers = parts.use(new AnswerLog(log))
   const counts = new AnswerCounts()
+  const requests = new RecentRequests()
   const watches = new OpenWatches()
   inRootDir(config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
 
@@ -261,6 +268,12 @@ export async function startHub(
   serving.applyTo({ replaceCredentials: () => void hubAddress.probe() })
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
+  const traffic = unshared.use(
+    new DailyTraffic(join(config.rootDir, 'traffic.json'), {
+      counted: () => metrics.allTraffic(),
+      onFailure: (err) => log.warn({ err }, 'cannot write traffic.json: a restart forgets traffic'),
+    }),
+  )
   const proofs = unshared.use(
     new TokenVerdicts(join(config.rootDir, 'proofs.json'), (err) =>
       log.error(
@@ -336,9 +349,10 @@ export async function startHub(
     watches,
     metrics,
     log,
-    onAnswer: (line) => {
+    onAnswer: (line, detail) => {
       answers.add(line)
       counts.add(line, now())
+      requests.note(line, detail, now())
       onAnswer(line)
     },
   })
@@ -353,6 +367,7 @@ export async function startHub(
     ...health.verboseLines(cloud, store),
     ...configMap.verboseLines(),
     ...inputs.verboseLines(),
+    ...filters.verboseLines(),
     ...(policies?.verboseLines() ?? []),
     boot.verboseLine(),
     ...(requested ? [servingLine(requested)] : []),
@@ -386,16 +401,35 @@ export async function startHub(
         status,
         boot: () => boot.verdict(),
         'host-network': () => hostNetwork.report(),
+        traffic: async () => ({ rows: traffic.rows() }),
+        ...(settings && {
+          config: async () => ({ ...settings(), configMap: configMap.report() }),
+        }),
+      },
+      tails: { requests },
+      content: {
+        reports: contentReports({
+          store,
+          overlays: path.dispatch.local.overlays,
+          filters,
+          answers: counts,
+          watches,
+          hostNetwork,
+          ledger,
+        }),
+        authorize: ({ peer }) => isRoot(peer, owners),
       },
       authorize: (caller) => mayInspect(caller, inspectors),
     },
     page: pageFiles(),
+    profiling: { authorize: ({ peer }) => isRoot(peer, owners) },
     joinToken: {
       authorize: ({ peer }) => isRoot(peer, owners),
       replace: (token) => obtained.replaceToken(token),
     },
     onBroken: (err) =>
       logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
+    onRefused: (incoming, reply) => answers.add({ ...refusalLine(incoming, reply), ms: 0 }),
   })
   unshared.defer(() => ops.close(0))
   // It goes after the proxies.
@@ -420,6 +454,7 @@ export async function startHub(
   const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]
   const showSockets = (): void => showListening(sockets(), { metrics, health, log })
   showSockets()
+  logReady(checkResults(checks), log)
   dummy?.open(async (address) => {
     const { length } = sockets()
     await proxies.listenAt(address)

@@ -51,7 +51,7 @@ export const metricTable = {
   requests: {
     name: 'nodehub_requests_total',
     type: 'counter',
-    help: 'Requests answered, by where the answer came from: cloud, cache or hub. Left out are those refused before their sender was known (401, malformed paths).',
+    help: 'Requests answered, by where the answer came from: cloud, cache or hub. Those refused before their sender was known (401, malformed paths) have no resource.',
     labels: ['verb', 'resource', 'component', 'code', 'source'],
   },
   requestDuration: {

@@ -61,6 +61,11 @@ export interface LaggingEndpoint extends AsyncDisposable {
   readonly url: string
 }
 
+/** Another API server of the same cluster, with faults of its own. */
+export interface Replica extends LaggingEndpoint {
+  readonly faults: Faults
+}
+
 /** See `startSandbox`. */
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>
 
@@ -211,6 +216,23 @@ export async function startSandbox(options: SandboxOptions = {}) {
       await open(second)
       return {
         url: second.url,
+        async [Symbol.asyncDispose]() {
+          endpoints.delete(second)
+          await second.dispose()
+        },
+      }
+    },
+    async replica(): Promise<Replica> {
+      const own: Faults = new Faults({
+        reset: () => second.reset(),
+        open: () => second.open(),
+        close: () => second.close(),
+      })
+      const second = new Endpoint({ ...endpointOptions, port: 0, faults: own })
+      await open(second)
+      return {
+        url: second.url,
+        faults: own,
         async [Symbol.asyncDispose]() {
           endpoints.delete(second)
           await second.dispose()

@@ -240,7 +240,7 @@ void t.test(
     log.on('line', (line) => {
       heard.push(line)
       if (heard.filter((each) => each.startsWith('Listening on')).length === 6) listens.resolve()
-      if (line.includes('"msg":"listening: ')) serves.resolve()
+      if (line.includes('"msg":"ready"')) serves.resolve()
     })
     await listens.promise
     const addresses = ['127.0.0.1', '::1']
@@ -252,7 +252,7 @@ void t.test(
     const first = connect(proxy, '127.0.0.1')
     t.teardown(() => first.destroy())
     await serves.promise
-    t.match(heard.join('\n'), `proxy [::1]:${proxy}`)
+    t.match(heard.join('\n'), `"listener":"proxy","address":"[::1]:${proxy}"`)
     t.strictSame((await squat(t, places)).lines, taken, 'beside the hub')
     for (const host of addresses) {
       const answer = await fetch(`http://${host === '::1' ? '[::1]' : host}:${ops}/readyz?verbose`)

@@ -35,13 +35,16 @@ void t.test('every command has help that names its flags', async (t) => {
   t.strictSame(commands, [
     'start',
     'demo',
+    'backup',
     'check-config',
     'cluster',
+    'completion',
     'inspect',
     'join',
     'leave',
     'lint',
     'manifests',
+    'restore',
     'version',
   ])
   for (const command of commands) {
@@ -106,6 +109,29 @@ void t.test('version tells of nodehub, Node and SQLite', async (t) => {
   for (const line of ['version', '--version', 'start --version']) {
     t.strictSame(await nodehub(line), { code: 0, out: expected, err: '' }, line)
   }
+})
+
+void t.test('no command sends a bootstrap token over plain HTTP', async (t) => {
+  const flags =
+    '--server-addr=https://127.0.0.1:1,http://127.0.0.1:2 --join-token=abcdef.0123456789abcdef --discovery-token-unsafe-skip-ca-verification'
+  for (const command of ['start', 'check-config', 'join --nodepool-name=p']) {
+    const { code, out, err } = await nodehub(`${command} ${flags}`)
+    t.equal(code, 2, command)
+    t.match(
+      err,
+      /http:\/\/127\.0\.0\.1:2 has no TLS, .*the bootstrap token: give an https: address/,
+    )
+    t.notMatch(out + err, /0123456789abcdef/)
+  }
+})
+
+void t.test('join takes the bootstrap token from the environment as well', async (t) => {
+  const env = { NODEHUB_JOIN_TOKEN: 'abcdef.0123456789abcdef' }
+  const { code, err } = await nodehub('join --nodepool-name=p', env)
+  t.equal(code, 2)
+  t.match(err, /--join-token: --server-addr is required/)
+  const wrong = await nodehub('join --nodepool-name=p', { NODEHUB_JOIN_TOKEN: 'abcdef' })
+  t.match(wrong.err, /--join-token: the value is no bootstrap token/)
 })
 
 void t.test('what check-config prints is a file that means the same', async (t) => {

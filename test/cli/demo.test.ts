@@ -32,17 +32,34 @@ const decoded = (data: string | undefined): string => Buffer.from(data ?? '', 'b
  */
 async function startDemo(t: Teardown, ...flags: readonly string[]) {
   const demo = spawn(...plainNode('src/main.ts', 'demo', ...flags), {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
   t.teardown(() => demo.kill())
   const errors: string[] = []
   createInterface({ input: demo.stderr }).on('line', (line) => errors.push(line))
-  let said = ''
-  for await (const line of createInterface({ input: demo.stdout })) {
-    said += `${line}\n`
-    if (line.includes('q  quit')) break
+  const printed = demo.stdout.setEncoding('utf8')[Symbol.asyncIterator]()
+  let text = ''
+  /** Reads what is printed until it matches, and returns that; or to its end. */
+  const read = async (until: RegExp): Promise<string> => {
+    for (;;) {
+      const found = until.exec(text)
+      if (found) {
+        const upTo = text.slice(0, found.index + found[0].length)
+        text = text.slice(upTo.length)
+        return upTo
+      }
+      const next = await printed.next()
+      if (next.done === true) return text
+      text += String(next.value)
+    }
   }
-  return { demo, said, errors }
+  const said = await read(/q {2}quit\n/)
+  /** Types a key and return, and reads what is printed about it. */
+  const press = (key: string, until: RegExp): Promise<string> => {
+    demo.stdin.write(`${key}\n`)
+    return read(until)
+  }
+  return { demo, said, errors, press }
 }
 
 /** A port of loopback that another program has. */
@@ -129,4 +146,37 @@ void t.test('the demonstration’s node would come back without its cloud', asyn
     ).json()) as BootVerdict
   await until('the node to be ready for a reboot', async () => (await verdict()).ready)
   t.match(await verdict(), { pods: { length: 9 } })
+})
+
+const anyPorts = ['--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0']
+
+void t.test('each key of the demonstration says what has become of it', async (t) => {
+  const { demo, said, press } = await startDemo(t, ...anyPorts)
+  const [, url = ''] = /The hub before it +(http:\S+),/.exec(said) ?? []
+  const pods = async () =>
+    (await new Client({ url, component: 'kubectl' }).list('/api/v1/pods')).names
+
+  const filtered = /kube-proxy of this node is shown (\d) of its 4 endpoints.*\n/
+  t.match(await press('f', filtered), 'shown 3 of its 4 endpoints')
+  t.match(await press('f', filtered), 'shown 4 of its 4 endpoints')
+
+  t.match(
+    await press('n', /HostNetworkPropagated has the reason.*\n/),
+    /run (press-a on the host's network, and not press-b|press-b on the host's network, and not press-a)\./,
+  )
+  const all = (await pods()).length
+  t.equal(all, 11)
+
+  t.match(await press('z', /it is unhealthy.*\n/), 'takes connections and answers nothing')
+  t.equal((await pods()).length, all, 'the other API server answers')
+  await press('z', /answers again/)
+
+  t.match(await press('b', /Press p for the cloud/), `the kubelet got its ${all} pods`)
+  t.equal((await pods()).length, all, 'from the disk')
+  await press('f', /That takes the cloud: press p first/)
+  await press('p', /The cloud is there/)
+
+  await press('?', /q {2}quit\n/)
+  await press('q', /Stopping/)
+  t.strictSame(await once(demo, 'exit'), [0, null])
 })

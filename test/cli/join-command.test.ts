@@ -11,6 +11,7 @@ import { parse } from 'yaml'
 import { join } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
 import { manifests } from '../../src/cli/manifests.ts'
+import { lockDirectory } from '../../src/hub/store/sqlite/copy.ts'
 import { nodeRoot, treeOf } from '../node/join/node-root.ts'
 
 interface Said {
@@ -88,6 +89,32 @@ void t.test(
     t.notOk(fs.existsSync(joinPath(root, '/var/lib/nodehub/joined')))
   },
 )
+
+void t.test('leave --purge leaves nothing of the hub, and state of nobody else goes', async (t) => {
+  const root = nodeRoot(t.testdir())
+  const before = treeOf(root)
+  await joining(root, '--image=hub:1')
+  const elsewhere = joinPath(root, 'disk')
+  fs.mkdirSync(elsewhere)
+  fs.writeFileSync(joinPath(elsewhere, 'objects.db'), 'Secrets')
+  fs.symlinkSync(elsewhere, joinPath(root, state, 'cache'))
+  fs.writeFileSync(joinPath(root, state, 'seal.key'), '')
+  {
+    using _hub = lockDirectory(elsewhere)
+    const refused = await leaving(root, '--purge')
+    t.match(refused, { code: 1, err: /the node has left, but .* another hub, process \d+, uses/ })
+  }
+  t.ok(fs.existsSync(joinPath(root, state, 'seal.key')))
+  fs.writeFileSync(joinPath(root, state, 'notes.txt'), '')
+  t.match(await leaving(root, '--purge'), { code: 1, err: /not of a hub: notes.txt/ })
+  fs.rmSync(joinPath(root, state, 'notes.txt'))
+  t.match(await leaving(root, '--purge'), { code: 0, out: /removed the hub's state/ })
+  t.strictSame(fs.readdirSync(elsewhere), [])
+  fs.rmdirSync(elsewhere)
+  t.strictSame(treeOf(root), before)
+  const live = await run(leave, ['--purge'])
+  t.match(live, { code: 2, err: '--purge: add --restart' })
+})
 
 void t.test('join twice is once, and leave, join again is the same', async (t) => {
   const root = nodeRoot(t.testdir())

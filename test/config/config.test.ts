@@ -1,7 +1,9 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { readConfig, type ConfigResult, type ConfigSources } from '../../src/config/config.ts'
 import { variableOf } from '../../src/config/option.ts'
 import { options } from '../../src/config/options.ts'
+import { obtainedFiles } from '../../src/config/root-dir.ts'
 import { readNodeFile } from '../kit/node-files.ts'
 
 const noFiles = (path: string): string => {
@@ -138,6 +140,39 @@ void t.test('a hub that is to obtain its credentials needs all that this takes',
     /^--bootstrap-file: \/missing cannot be read: there is no such file/,
   ])
   t.match(mistakes('--bootstrap-file=/etc/kubernetes/admin.conf'), [/^--bootstrap-file: /])
+})
+
+void t.test('no bootstrap token goes to an API server without TLS', async (t) => {
+  const rootDir = t.testdir()
+  const mistakes = (...argv: string[]): readonly string[] => {
+    const env = { NODEHUB_BOOTSTRAP_MODE: undefined }
+    const readFile = (path: string): string =>
+      path.startsWith(rootDir) ? readFileSync(path, 'utf8') : readNodeFile(path)
+    const result = read([`--root-dir=${rootDir}`, ...argv], { env, readFile })
+    return 'mistakes' in result ? result.mistakes : []
+  }
+  const flags = [
+    '--join-token=abcdef.0123456789abcdef',
+    '--discovery-token-unsafe-skip-ca-verification',
+  ]
+  const inTheClear = /^--server-addr: http:\/\/b has no TLS, and anybody on the way would read/
+  t.match(mistakes('--server-addr=http://b', ...flags), [inTheClear])
+  t.match(mistakes('--server-addr=https://a,http://b', ...flags), [inTheClear])
+  t.match(mistakes('--server-addr=http://b', '--bootstrap-mode=token'), [inTheClear])
+  t.match(
+    mistakes('--server-addr=http://b', ...flags, '--serve-port=x').join('\n'),
+    /--serve-port[^]*http:\/\/b has no TLS/,
+    'beside the other mistakes',
+  )
+  t.match(
+    mistakes('--server-addr=http://b', '--bootstrap-file=/etc/kubernetes/admin.conf').join('\n'),
+    /http:\/\/b has no TLS/,
+  )
+  const { folder, token } = obtainedFiles(rootDir)
+  mkdirSync(folder)
+  writeFileSync(token, 'abcdef.0123456789abcdef\n')
+  t.match(mistakes('--server-addr=https://a,http://b', ...flags.slice(1)), [inTheClear])
+  t.strictSame(mistakes('--server-addr=http://b', '--bootstrap-mode=anonymous', ...flags), [])
 })
 
 void t.test('a flag comes before the environment, the environment before the file', async (t) => {

@@ -61,6 +61,11 @@ async function allPolicies(admin: ApiClient): Promise<readonly Json[]> {
   return (await Promise.all(lists)).flat()
 }
 
+async function minorOf(admin: ApiClient): Promise<number> {
+  const version = JSON.parse((await admin.get('/version')).body.toString()) as Json
+  return Number.parseInt(textAt(version, 'minor'), 10)
+}
+
 const review = (spec: JsonObject): JsonObject => ({
   apiVersion: 'authorization.k8s.io/v1',
   kind: 'SubjectAccessReview',
@@ -132,7 +137,7 @@ void t.test(
     }
     await decidesByAll(admin, castOf(0).namespaces[0] ?? '')
     const policies = await allPolicies(admin)
-    const authorize = apiServerAuthorizer(policies, () => undefined)
+    const authorize = apiServerAuthorizer(policies, () => undefined, await minorOf(admin))
     const questions = Array.from({ length: rounds * questionsOfRound }, (_, at) =>
       questionFor(random, at % rounds, generated[at % rounds] ?? []),
     )
@@ -246,7 +251,7 @@ void t.test(
     }
     const relations = podRelations(cache, nodeName)
     const isRelated = relationsOf({ nodeName, cache: () => cache, pods: () => relations })
-    const authorize = apiServerAuthorizer(await allPolicies(admin), isRelated)
+    const authorize = apiServerAuthorizer(await allPolicies(admin), isRelated, await minorOf(admin))
     const random = new Random(seed)
     const questions = Array.from({ length: questionsOfNodes }, () =>
       nodeQuestion(random, namespace),

@@ -4,92 +4,15 @@ import { join } from 'node:path'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
-import type { JsonObject } from '../../src/api/kube/json.ts'
-import { listAt, optionalTextAt, textAt } from '../../src/api/kube/json-at.ts'
 import { startHubProcess, type HubProcess } from '../kit/cluster/hub-process.ts'
-import { noControlPlane, startControlPlane, type ControlPlane } from '../kit/control-plane.ts'
-import { clusterInfoOf } from '../kit/joinable.ts'
+import { noControlPlane, startControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
+import { addToken, makeJoinable, requestersOf } from './joinable-plane.ts'
 
 t.setTimeout(600_000)
 
 const skip =
   noControlPlane() ?? (process.getuid?.() === 0 ? false : 'only root is the node to its hub')
-
-const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
-const rbac = '/apis/rbac.authorization.k8s.io/v1'
-const bootstrappers = 'system:bootstrappers:kubeadm:default-node-token'
-
-/** What `kubeadm init` gives a cluster, so that nodes can join it. */
-async function makeJoinable({ admin, pki }: ControlPlane): Promise<void> {
-  const made = async (path: string, object: JsonObject): Promise<void> => {
-    const { status, body } = await admin.post(path, object)
-    if (status !== 201) throw new Error(`${path}: ${status} ${body.toString()}`)
-  }
-  const kubePublic = '/namespaces/kube-public'
-  await until('kube-public to be there', async () => {
-    return (await admin.get(`/api/v1${kubePublic}`)).status === 200
-  })
-  const metadata = { name: 'cluster-info' }
-  const kubeconfig = clusterInfoOf(readFileSync(pki.ca.certificate, 'utf8'))
-  await made(`/api/v1${kubePublic}/configmaps`, { metadata, data: { kubeconfig } })
-  await made(`${rbac}${kubePublic}/roles`, {
-    metadata,
-    rules: [
-      {
-        apiGroups: [''],
-        resources: ['configmaps'],
-        resourceNames: ['cluster-info'],
-        verbs: ['get'],
-      },
-    ],
-  })
-  const apiGroup = 'rbac.authorization.k8s.io'
-  await made(`${rbac}${kubePublic}/rolebindings`, {
-    metadata,
-    roleRef: { apiGroup, kind: 'Role', name: 'cluster-info' },
-    subjects: [{ apiGroup, kind: 'User', name: 'system:anonymous' }],
-  })
-  const approval = 'system:certificates.k8s.io:certificatesigningrequests'
-  for (const [role, group] of [
-    ['system:node-bootstrapper', bootstrappers],
-    [`${approval}:nodeclient`, bootstrappers],
-    [`${approval}:selfnodeclient`, 'system:nodes'],
-  ] as const) {
-    await made(`${rbac}/clusterrolebindings`, {
-      metadata: { name: `test:${role.split(':').at(-1)}` },
-      roleRef: { apiGroup, kind: 'ClusterRole', name: role },
-      subjects: [{ apiGroup, kind: 'Group', name: group }],
-    })
-  }
-}
-
-/** Makes a bootstrap token, and waits until cluster-info is signed with it. */
-async function addToken({ admin }: ControlPlane, token: string): Promise<void> {
-  const [id = '', secret = ''] = token.split('.')
-  await admin.post('/api/v1/namespaces/kube-system/secrets', {
-    metadata: { name: `bootstrap-token-${id}` },
-    type: 'bootstrap.kubernetes.io/token',
-    stringData: {
-      'token-id': id,
-      'token-secret': secret,
-      'usage-bootstrap-authentication': 'true',
-      'usage-bootstrap-signing': 'true',
-      'auth-extra-groups': bootstrappers,
-    },
-  })
-  await until('cluster-info to be signed', async () => {
-    const { body } = await admin.get('/api/v1/namespaces/kube-public/configmaps/cluster-info')
-    return optionalTextAt(JSON.parse(body.toString()) as JsonObject, 'data', `jws-kubeconfig-${id}`)
-  })
-}
-
-const requestersOf = async ({ admin }: ControlPlane): Promise<readonly string[]> => {
-  const { body } = await admin.get(requests)
-  return listAt(JSON.parse(body.toString()) as JsonObject, 'items').map((each) =>
-    textAt(each, 'spec', 'username'),
-  )
-}
 
 const readyz = async ({ opsUrl }: HubProcess) => {
   const answer = await fetch(`${opsUrl}/readyz?verbose`)

@@ -5,7 +5,8 @@ import type { Scope } from '../kit/cluster/workspace.ts'
 import { type ControlPlane, administrator, startControlPlane } from '../kit/control-plane.ts'
 import { type Link, link } from '../kit/wire/link.ts'
 import { Churn, paths } from './churn.ts'
-import { Reflectors, compileReflector } from './reflectors.ts'
+import { compileProgram } from './programs.ts'
+import { Reflectors } from './reflectors.ts'
 
 /** What becomes of a round, while objects change in the cloud. */
 interface Surroundings {
@@ -105,7 +106,7 @@ export async function sufferCuts(
   rounds: number,
 ): Promise<Converged | { readonly missing: string }> {
   const plane = await startControlPlane(t)
-  const compiled = await compileReflector(plane.workspace)
+  const compiled = await compileProgram(plane.workspace, 'reflector')
   if ('missing' in compiled) return compiled
   const way = await link(t, Number(new URL(plane.url).port))
   const hub = await startHubProcess(plane.workspace, {

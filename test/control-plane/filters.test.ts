@@ -14,7 +14,8 @@ import {
 } from '../kit/control-plane.ts'
 import { poolDefinition } from './host-network-pool.ts'
 import { findKubectls } from './kubectl/find.ts'
-import { compileReflector, Reflectors } from './reflectors.ts'
+import { compileProgram } from './programs.ts'
+import { Reflectors } from './reflectors.ts'
 
 t.setTimeout(600_000) // the first time client-go is compiled
 
@@ -48,7 +49,7 @@ void t.test(
   { skip, timeout: 600_000 },
   async (t) => {
     const plane = await startControlPlane(t)
-    const compiled = await compileReflector(plane.workspace)
+    const compiled = await compileProgram(plane.workspace, 'reflector')
     // The plan of a skipped test.
     if ('missing' in compiled) return t.plan(0, compiled.missing)
     await putObjects(plane.admin)

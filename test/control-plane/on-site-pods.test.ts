@@ -16,6 +16,7 @@ import { comparedKubectls } from './kubectl/find.ts'
 import { withoutStaleness } from './kubectl/mask.ts'
 import { Session } from './kubectl/session.ts'
 import { type Heard, talk, talker, talkerName } from './kubectl/story.ts'
+import { busyboxPod } from './pod.ts'
 import { nodeReady, podRunning } from './seen.ts'
 
 t.setTimeout(600_000)
@@ -60,7 +61,10 @@ void t.test(
       asksWhoMay: true,
     })
     await nodeReady(plane.admin, nodeName)
-    await plane.admin.post('/api/v1/namespaces/default/pods', talker(nodeName))
+    // Of a pod that runs well the kubelet writes no event while the link is cut.
+    const crasher = busyboxPod('crasher', { nodeName, command: ['sh', '-c', 'exit 1'] })
+    for (const pod of [talker(nodeName), crasher])
+      await plane.admin.post('/api/v1/namespaces/default/pods', pod)
     await podRunning(plane.admin, talkerName)
     const sessions = kubectls.map(({ path, version }) => {
       const session = (kubeconfig: string, side: string): Session => {
@@ -107,6 +111,10 @@ void t.test(
         await offline.run(['cp', file, `${talkerName}:/www/sent`])
         const read = await offline.run(['exec', talkerName, '--', 'cat', '/www/sent'])
         t.equal(read.stdout, 'to and fro')
+        await until('an event of the outage', async () => {
+          const { stdout } = await offline.run(['get', 'events'])
+          return stdout.includes('pod/crasher')
+        })
         for (const args of commandsOnPage()) {
           const lasts = args.includes('-f') || args[0] === 'port-forward'
           if (lasts)

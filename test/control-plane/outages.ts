@@ -12,7 +12,7 @@ import { until } from '../kit/until.ts'
 import { type Link, link } from '../kit/wire/link.ts'
 import { begunTooEarly, logsRequests, watchedPaths } from './kubelet-requests.ts'
 import { followed, Informers } from './informers.ts'
-import { compileReflector } from './reflectors.ts'
+import { compileProgram } from './programs.ts'
 import { nodeReady, podRunning } from './seen.ts'
 import { healthyUpstreams } from './two-servers.ts'
 import { WatchedObjects, kubeletWatches } from './watched-objects.ts'
@@ -157,7 +157,7 @@ export async function endureOutages(
   { slowly = false } = {},
 ): Promise<Endured | { readonly missing: string }> {
   const plane = await startControlPlane(t, { apiservers: 3 })
-  const compiled = await compileReflector(plane.workspace)
+  const compiled = await compileProgram(plane.workspace, 'reflector')
   if ('missing' in compiled) return compiled
   const objects = new WatchedObjects(plane.admin, nodeName)
   await objects.make()

@@ -1,14 +1,9 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
-import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
-import { promisify } from 'node:util'
 import type { KubeObject } from '../kit/cluster/api-client.ts'
-import { findBinaries } from '../kit/cluster/binaries.ts'
 import type { Workspace } from '../kit/cluster/workspace.ts'
-
-const sources = join(import.meta.dirname, 'reflector')
 
 /** What one of client-go's reflectors holds, and how it came by it. */
 export interface Held {
@@ -22,30 +17,6 @@ export interface Held {
   readonly watches: number
   /** How many watches began before the one before had lasted its time. */
   readonly early: number
-}
-
-/**
- * Compiles the program of client-go's reflectors into the workspace. Returns the reason why that
- * cannot be done here: no Go, or no way to the modules it is made of; throws where the program
- * itself is wrong.
- */
-export async function compileReflector(
-  workspace: Workspace,
-): Promise<{ readonly program: string } | { readonly missing: string }> {
-  const found = findBinaries(['go'])
-  if ('missing' in found) return found
-  const program = workspace.file('reflector')
-  const go = (...args: string[]): Promise<unknown> =>
-    promisify(execFile)(found.paths.go, args, { cwd: sources, timeout: 300_000 })
-  try {
-    await go('mod', 'download')
-  } catch (error) {
-    return {
-      missing: `the modules of client-go cannot be had: ${String(error).replaceAll(/\s+/g, ' ').slice(0, 300)}`,
-    }
-  }
-  await go('build', '-buildvcs=false', '-o', program, '.')
-  return { program }
 }
 
 export interface ReflectorsOptions {

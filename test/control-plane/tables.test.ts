@@ -14,7 +14,6 @@ import {
   noControlPlane,
   startControlPlane,
 } from '../kit/control-plane.ts'
-import { versionBefore } from '../kit/cluster/releases.ts'
 import { until } from '../kit/until.ts'
 import { findKubectls } from './kubectl/find.ts'
 import { Session } from './kubectl/session.ts'
@@ -23,21 +22,17 @@ import { objects, pumps, type Made } from './tables/objects.ts'
 t.setTimeout(600_000)
 
 const [kubectl] = findKubectls().toReversed()
-/** The columns are those of this version; a few cells were others before. */
-const older = versionBefore('1.36')
-const skip =
-  noControlPlane() ??
-  (older === undefined ? undefined : `${older} has other columns than 1.36`) ??
-  (kubectl ? false : 'no kubectl on PATH')
+const skip = noControlPlane() ?? (kubectl ? false : 'no kubectl on PATH')
 
 void t.test('tables are as the API server makes them', { skip, timeout: 600_000 }, async (t) => {
   const plane = await startControlPlane(t)
   await makeAll(t, plane)
   const resources = await listed(plane)
+  const minor = await minorOf(plane)
   t.ok(resources.length > 40)
 
   await t.test('every column and cell of every resource', async (t) => {
-    for (const resource of resources) await compareTable(t, plane, resource)
+    for (const resource of resources) await compareTable(t, plane, resource, minor)
   })
 
   await t.test('kubectl prints offline what it printed online', async (t) => {
@@ -58,8 +53,9 @@ void t.test('tables are as the API server makes them', { skip, timeout: 600_000 
       namespace: 'default',
       cacheFolder: plane.workspace.file('direct'),
     })
-    // Discovery is recorded; no object is read by kubectl.
+    // Discovery and the version are recorded; no object is read by kubectl.
     await session('online').run(['api-resources'])
+    await session('online').run(['version'])
     for (const { path, gvk } of resources) {
       const encoding = schemaOf(gvk) ? 'protobuf' : 'json'
       const component = new Client({ url: hub.url, component: 'kubelet', encoding })
@@ -125,6 +121,11 @@ async function make(
   )
 }
 
+async function minorOf({ admin }: ControlPlane): Promise<number> {
+  const version = JSON.parse((await admin.get('/version')).body.toString()) as Json
+  return Number.parseInt(textAt(version, 'minor'), 10)
+}
+
 interface Resource {
   /** As `kubectl get` takes it. */
   readonly name: string
@@ -171,6 +172,7 @@ async function compareTable(
   t: Test,
   plane: ControlPlane,
   { path, gvr, name }: Resource,
+  minor: number,
 ): Promise<void> {
   const { certificate, key } = plane.credentials(administrator)
   const tls = {
@@ -181,7 +183,7 @@ async function compareTable(
   const client = new Client({ url: plane.url, component: 'tester', tls })
   const table = objectOf(await client.withOptions({ accept: tableAccept }).get(path))
   const items = listAt(objectOf(await client.get(path)), 'items').filter(isObject)
-  const columns = await columnsFor(client, gvr)
+  const columns = await columnsFor(client, gvr, minor)
   const withoutText = (definitions: readonly Json[]): Json[] =>
     definitions.map((each) => ({ ...(each as JsonObject), description: '' }))
   t.strictSame(
@@ -204,8 +206,12 @@ async function compareTable(
   t.strictSame(cells(rows), cells(listAt(table, 'rows')), `${name}: cells`)
 }
 
-async function columnsFor(client: Client, gvr: Resource['gvr']): Promise<readonly Column[]> {
-  const builtin = columnsOfBuiltin(gvr)
+async function columnsFor(
+  client: Client,
+  gvr: Resource['gvr'],
+  minor: number,
+): Promise<readonly Column[]> {
+  const builtin = columnsOfBuiltin(gvr, minor)
   if (builtin) return builtin
   const definition = await client.get(
     `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${gvr.resource}.${gvr.group}`,

@@ -101,7 +101,7 @@ async function inspect(
       if (alone.version > 0 || (await client.get(alone.path)).status === 200)
         await alone.list(client)
     }
-    if (/the store failed/.test(hub.log)) throw new Error(hub.log)
+    if (/the store failed|a record is damaged/.test(hub.log)) throw new Error(hub.log)
   } finally {
     await hub.crash()
   }

@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import { captionOf, picturesOf, readRun } from '../../bench/host-network/record.ts'
 import { lint } from '../../src/cli/lint-command.ts'
 
-const page = readFileSync('docs/host-network.md', 'utf8')
+const page = readFileSync('docs/lint-examples.md', 'utf8')
 
 /** A heading, the flags and the text of an example, and what the page says that lint prints. */
 const examples = [
   ...page.matchAll(
-    /^(?:### (?<heading>.*)\n(?:(?!```)[^\n]*\n)*?)?```\w+ lint(?<flags>[^\n]*)\n(?<text>[\s\S]*?)^```\n\n```\n(?<says>[\s\S]*?)^```$/gm,
+    /^(?:## (?<heading>.*)\n(?:(?!```)[^\n]*\n)*?)?```\w+ lint(?<flags>[^\n]*)\n(?<text>[\s\S]*?)^```\n\n```\n(?<says>[\s\S]*?)^```$/gm,
   ),
 ].map(({ groups = {} }) => groups)
 
@@ -37,6 +37,7 @@ void t.test(
     const run = readRun()
     for (const [file, picture] of picturesOf(run))
       t.equal(readFileSync(file, 'utf8'), picture, 'node test/write-tables.ts mends it')
-    t.ok(page.replaceAll('\n', ' ').includes(captionOf(run.made)), captionOf(run.made))
+    const comparison = readFileSync('docs/comparison.md', 'utf8')
+    t.ok(comparison.replaceAll('\n', ' ').includes(captionOf(run.made)), captionOf(run.made))
   },
 )

@@ -21,6 +21,7 @@ import { unpackedBytes } from '../../src/http/exchange/unpacked.ts'
 import { deepestComprehension } from '../../src/hub/filter/cel/compile.ts'
 import * as evaluation from '../../src/hub/filter/cel/evaluation.ts'
 import * as expression from '../../src/hub/filter/cel/program.ts'
+import { mostPods } from '../../src/hub/filter/host-network/ledger.ts'
 import { mostVerdicts } from '../../src/hub/filter/host-network/verdicts.ts'
 import { mostEdits, mostFilters } from '../../src/hub/filter/own/declared.ts'
 import { maxFileBytes as largestModule } from '../../src/hub/filter/own/load.ts'
@@ -28,6 +29,8 @@ import { mostMistakes } from '../../src/hub/filter/own/mistakes.ts'
 import { loadTimeoutMs as moduleMs } from '../../src/hub/filter/own/module.ts'
 import { mostCollections, mostEras } from '../../src/hub/filter/chain-state-history.ts'
 import { recentLogBounds } from '../../src/cli/log.ts'
+import { mostDays, mostPairs } from '../../src/hub/wiring/daily-traffic.ts'
+import { mostRequests } from '../../src/hub/wiring/recent-requests.ts'
 import { mostKinds } from '../../src/hub/wiring/answer-counts.ts'
 import { mostItems } from '../../src/hub/wiring/status/status.ts'
 import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
@@ -40,6 +43,7 @@ import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
+import * as events from '../../src/hub/answers/offline-events.ts'
 import * as overlays from '../../src/hub/answers/status-overlays.ts'
 import {
   mostReviews,
@@ -174,6 +178,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       `${counted(overlays.maxOverlays)} objects`,
       bytes(overlays.maxBytes),
     ],
+    'Events that are written offline': [counted(events.maxEvents), bytes(events.maxBytes)],
     'An answer that its client does not take': [
       bytes(limits.answerBytes),
       time(limits.stalledMs),
@@ -210,6 +215,8 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       time(sliceMs),
     ],
     'Watchers of `/inspect/…`': [counted(inspections.mostWatchers), time(inspections.watchMs)],
+    'Requests of `/inspect/requests`': [counted(mostRequests)],
+    'Rows of `/inspect/traffic`': [`${mostDays} days`, `${mostPairs} pairs`],
     'Lists of `/inspect/status`': [counted(mostItems), counted(mostKinds)],
     'Lines of the log in `/inspect/status`': [
       counted(recentLogBounds.lines),
@@ -279,6 +286,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       `${mostEras} states`,
     ],
     'Pods whose network is kept': [counted(mostVerdicts)],
+    'Pods in the ledger of host ports (mode `guarded`)': [counted(mostPods)],
   },
   '## Filters of your own': {
     'A file of `--filter-module`': [

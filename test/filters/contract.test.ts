@@ -96,7 +96,7 @@ const neverShown: NetworkVerdicts = {
   mayHaveBeenShown: () => false,
   propagatedLater: undefined,
   isPropagatedLater: () => false,
-  judge: () => undefined,
+  judge: () => false,
   settle: () => undefined,
 }
 

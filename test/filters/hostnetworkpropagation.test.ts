@@ -28,7 +28,7 @@ function verdictsInMemory(known: readonly PodVerdict[] = []) {
     mayHaveBeenShown: (uid: string) => uid === 'shown-before',
     propagatedLater: undefined,
     isPropagatedLater: () => false,
-    judge: () => undefined,
+    judge: () => false,
     settle(judged: readonly PodVerdict[]) {
       for (const [uid, verdict] of judged) {
         if (!verdicts.has(uid)) verdicts.set(uid, verdict)

@@ -6,7 +6,7 @@ import { targets } from './targets/index.ts'
 const rounds = (name: string): number => (/^(watch-json|signing)/.test(name) ? 100 : 1_000)
 
 const readers = targets.filter(({ name }) =>
-  /^(list|watch|object|request|label|field|policy|signing|bootstrap)-/.test(name),
+  /^(list|watch|object|request|label|field|policy|signing|bootstrap|token)-/.test(name),
 )
 
 for (const target of readers) {

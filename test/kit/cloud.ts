@@ -1,5 +1,6 @@
 import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
+import { textAt } from '../../src/api/kube/json-at.ts'
 import {
   configMaps,
   csiNodes,
@@ -15,7 +16,7 @@ import {
   type Sandbox,
   type SandboxOptions,
 } from '../../src/sandbox/sandbox.ts'
-import { Client, type ClientOptions } from './client.ts'
+import { Client, objectOf, type ClientOptions } from './client.ts'
 import { freePort } from './free-port.ts'
 import type { Teardown } from './wire/wire.ts'
 
@@ -86,6 +87,18 @@ export class CloudServer {
       }),
       ...options,
     })
+  }
+
+  /** A token of the service account `reader` in the namespace default, as a kubelet requests it. */
+  async readerToken(expirationSeconds = 3_600): Promise<string> {
+    const path = '/api/v1/namespaces/default/serviceaccounts/reader/token'
+    const body = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: { expirationSeconds },
+    }
+    const answer = await this.as('kubelet').send(path, { method: 'POST', body })
+    return textAt(objectOf(answer), 'status', 'token')
   }
 
   addPods(...names: string[]): void {

@@ -1,4 +1,5 @@
 import { RecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
+import { OfflineEvents } from '../../src/hub/answers/offline-events.ts'
 import { StatusOverlays } from '../../src/hub/answers/status-overlays.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -182,6 +183,7 @@ export async function startHubParts(
       store,
       nodeName,
       overlays: new StatusOverlays(),
+      events: new OfflineEvents(),
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.onlineChanged),
       reachOf: async () => 'own',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiClient, type KubeObject } from './cluster/api-client.ts'
 import { findBinaries } from './cluster/binaries.ts'
@@ -60,16 +60,10 @@ export class Kubelet {
   readonly daemon: Daemon
   readonly runtime: Containerd
   readonly #url: string
-  readonly #root: string
-  readonly #umount: string
+  readonly #unmountMemory: () => void
 
   constructor(
-    {
-      nodeName,
-      url,
-      root,
-      umount,
-    }: { nodeName: string; url: string; root: string; umount: string },
+    { nodeName, url, unmountMemory }: { nodeName: string; url: string; unmountMemory: () => void },
     daemon: Daemon,
     runtime: Containerd,
   ) {
@@ -77,8 +71,7 @@ export class Kubelet {
     this.daemon = daemon
     this.runtime = runtime
     this.#url = url
-    this.#root = root
-    this.#umount = umount
+    this.#unmountMemory = unmountMemory
   }
 
   /**
@@ -109,7 +102,7 @@ export class Kubelet {
       for (const each of running) this.runtime.kill(each)
       return running.length === 0
     })
-    for (const mount of memoryMountsUnder(this.#root)) execFileSync(this.#umount, ['-l', mount])
+    this.#unmountMemory()
   }
 
   /** The running containers of pods, without their sandboxes, by pod's name. */
@@ -132,11 +125,44 @@ export class Kubelet {
   }
 }
 
+/** A container runtime, and what a kubelet needs to be started on it. */
+export interface PreparedKubelet {
+  readonly workspace: Workspace
+  /** Of a KubeletConfiguration. */
+  readonly config: object
+  readonly address: string
+  /** Starts the kubelet with these flags, of which `root` is its `--root-dir`. */
+  start(root: string, flags: readonly string[]): Promise<Kubelet>
+}
+
 /**
  * Starts containerd and a kubelet; with the test, every container, mount, address and control group
  * of theirs ends.
  */
 export async function startKubelet(t: Scope, options: KubeletOptions): Promise<Kubelet> {
+  const prepared = await prepareKubelet(t, options)
+  const { workspace, config, address } = prepared
+  const configFile = workspace.file('kubelet.json')
+  writeFileSync(configFile, JSON.stringify(config))
+  const root = workspace.file('kubelet')
+  mkdirSync(root)
+  return prepared.start(root, [
+    `--config=${configFile}`,
+    `--kubeconfig=${options.kubeconfig}`,
+    `--root-dir=${root}`,
+    `--cert-dir=${join(root, 'pki')}`,
+    `--hostname-override=${options.nodeName}`,
+    `--node-ip=${address}`,
+    '--v=2',
+    ...(options.flags ?? []),
+  ])
+}
+
+/** As `startKubelet`, but the kubelet is yet to be started. */
+export async function prepareKubelet(
+  t: Scope,
+  options: Omit<KubeletOptions, 'kubeconfig' | 'flags'>,
+): Promise<PreparedKubelet> {
   const found = findBinaries(binaries, options.release)
   if ('missing' in found) throw new Error(found.missing)
   const { paths } = found
@@ -153,44 +179,36 @@ export async function startKubelet(t: Scope, options: KubeletOptions): Promise<K
   )
   for (const image of options.images ?? []) await runtime.importImage(image)
   const healthPort = await freePort()
-  const config = workspace.file('kubelet.json')
   const port = await freePort()
-  writeFileSync(
-    config,
-    JSON.stringify(configuration(workspace, options, { address, port, healthPort, runtime })),
-  )
-  mkdirSync(workspace.file('kubelet'))
   const health = new ApiClient(`http://127.0.0.1:${healthPort}`)
-  const [command, args] = enter(paths.kubelet, [
-    `--config=${config}`,
-    `--kubeconfig=${options.kubeconfig}`,
-    `--root-dir=${workspace.file('kubelet')}`,
-    `--cert-dir=${workspace.file('kubelet', 'pki')}`,
-    `--hostname-override=${options.nodeName}`,
-    `--node-ip=${address}`,
-    '--v=2',
-    ...(options.flags ?? []),
-  ])
-  const daemon = new Daemon(workspace, 'kubelet', {
-    command,
-    args,
-    ready: async () =>
-      network
-        ? (await network.fetch(`http://127.0.0.1:${healthPort}/healthz`)) === 'ok'
-        : (await health.get('/healthz')).status === 200,
-  })
-  const place = {
-    nodeName: options.nodeName,
-    url: `https://${address}:${port}`,
-    root: workspace.file('kubelet'),
-    umount: paths.umount,
+  return {
+    workspace,
+    config: configuration(workspace, options, { address, port, healthPort, runtime }),
+    address,
+    async start(root, flags) {
+      const [command, args] = enter(paths.kubelet, flags)
+      const daemon = new Daemon(workspace, 'kubelet', {
+        command,
+        args,
+        ready: async () =>
+          network
+            ? (await network.fetch(`http://127.0.0.1:${healthPort}/healthz`)) === 'ok'
+            : (await health.get('/healthz')).status === 200,
+      })
+      const unmountMemory = (): void => {
+        for (const mount of memoryMountsUnder(root, enter))
+          execFileSync(...enter(paths.umount, ['-l', mount]))
+      }
+      const { nodeName } = options
+      const place = { nodeName, url: `https://${address}:${port}`, unmountMemory }
+      return new Kubelet(place, await daemon.start(), runtime)
+    },
   }
-  return new Kubelet(place, await daemon.start(), runtime)
 }
 
-/** Mount points of file systems in memory, the innermost first. */
-const memoryMountsUnder = (folder: string): string[] =>
-  readFileSync('/proc/mounts', 'utf8')
+/** Mount points of file systems in memory, the innermost first, as a node has them. */
+const memoryMountsUnder = (folder: string, enter: Enter): string[] =>
+  execFileSync(...enter('cat', ['/proc/mounts']), { encoding: 'utf8' })
     .split('\n')
     .map((line) => line.split(' '))
     .filter(([, place = '', type]) => type === 'tmpfs' && place.startsWith(`${folder}/`))
@@ -207,7 +225,7 @@ interface Places {
 /** As a default installation has it, but for what a shared, small or old machine cannot give. */
 function configuration(
   workspace: Workspace,
-  { clientCa, asksWhoMay = false, staticPodPath, featureGates }: KubeletOptions,
+  { clientCa, asksWhoMay = false, staticPodPath, featureGates }: Omit<KubeletOptions, 'kubeconfig'>,
   { address, port, healthPort, runtime }: Places,
 ): object {
   return {

@@ -8,6 +8,8 @@ import { text } from 'node:stream/consumers'
 /** A request as plain data. */
 export interface RequestAs {
   readonly url: string
+  /** Absent: GET. */
+  readonly method?: string
   readonly headers: Readonly<Record<string, string>>
   readonly ca?: string
   readonly cert?: string
@@ -16,6 +18,7 @@ export interface RequestAs {
 
 export interface AnswerAs {
   readonly status: number
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly body: string
 }
 
@@ -29,7 +32,7 @@ const ask = ({ url, ...options }) =>
   new Promise((resolve, reject) => {
     const { get } = require(url.startsWith('https:') ? 'node:https' : 'node:http')
     get(url, { ...options, agent: false }, async (answer) =>
-      resolve({ status: answer.statusCode, body: await text(answer) })
+      resolve({ status: answer.statusCode, headers: answer.headers, body: await text(answer) })
     ).on('error', reject)
   })
 require('node:readline').createInterface({ input: process.stdin }).on('line', async (line) => {

@@ -36,17 +36,19 @@ export const ip = (...args: readonly string[]): string =>
 export const isInterface = (name: string): boolean =>
   spawnSync('ip', ['link', 'show', 'dev', name]).status === 0
 
-/**
- * Prepares the namespace of this process: loopback is up, and where the kernel was built without
- * dummy interfaces, an `ip` comes first in PATH that makes one of another kind in their place. It
- * has an address and drops what is sent through it, as they do.
- */
+/** Prepares the namespace of this process: loopback is up, and there can be dummy interfaces. */
 export function enterOwnNetwork(t: Teardown): void {
   ip('link', 'set', 'lo', 'up')
-  if (spawnSync('ip', ['link', 'add', 'dev', 'probe', 'type', 'dummy']).status === 0) {
-    ip('link', 'delete', 'dev', 'probe')
-    return
-  }
+  withDummies(t)
+}
+
+/**
+ * Where the kernel was built without dummy interfaces, puts an `ip` first in PATH that makes one of
+ * another kind in their place. It has an address and drops what is sent through it, as they do.
+ */
+export function withDummies(t: Teardown): void {
+  const probe = ['--net', 'ip', 'link', 'add', 'dev', 'probe', 'type', 'dummy']
+  if (spawnSync('unshare', probe).status === 0) return
   const real = 'paths' in found ? found.paths.ip : ''
   withProgram(
     t,

@@ -420,6 +420,20 @@ void t.test('a pod that was deleted is in older lists as it was before', async (
   )
 })
 
+void t.test('a replica has the same objects, and faults of its own', async (t) => {
+  await using sandbox = await plain()
+  await using second = await sandbox.replica()
+  fill(sandbox, 2)
+  t.equal((await clientOf(second.url).json(path)).items.length, 2)
+  {
+    await using _refused = await second.faults.refuse()
+    await t.rejects(clientOf(second.url).send(path))
+    t.equal((await adminOf(sandbox).send(path)).status, 200)
+  }
+  await using _refused = await sandbox.faults.refuse()
+  t.equal((await clientOf(second.url).send(path)).status, 200)
+})
+
 void t.test('a server that lags shows what was, and has not what is', async (t) => {
   await using sandbox = await startSandbox({ tls: false, freshnessMs: 1 })
   fill(sandbox, 3)

@@ -9,7 +9,6 @@ import t, { type Test } from 'tap'
 import { CertificateAuthority, type CertificateRequest } from '../../src/certificates/authority.ts'
 import type { Attributes } from '../../src/sandbox/authentication.ts'
 import { configMaps, nodeName, secrets, startCloud, type CloudServer } from '../kit/cloud.ts'
-import { at, objectOf } from '../kit/client.ts'
 import { startTestHub, type TestHub } from '../kit/hub.ts'
 import { requestAs, type RequestAs } from '../kit/other-user.ts'
 
@@ -88,21 +87,6 @@ async function startAll(t: Tap, ...flags: string[]): Promise<{ cloud: CloudServe
   })
   await hub.online()
   return { cloud, hub }
-}
-
-/** A token of the service account, as a kubelet asks for it. */
-async function tokenOf(cloud: CloudServer, expirationSeconds = 3600): Promise<string> {
-  const answer = await cloud
-    .as('kubelet')
-    .send('/api/v1/namespaces/default/serviceaccounts/reader/token', {
-      method: 'POST',
-      body: {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenRequest',
-        spec: { expirationSeconds },
-      },
-    })
-  return at(objectOf(answer), 'status', 'token') as string
 }
 
 interface Tap {
@@ -264,11 +248,11 @@ function forged(token: string): string {
 }
 
 async function issued(cloud: CloudServer): Promise<Tokens> {
-  const [accepted, rotated] = await Promise.all([tokenOf(cloud), tokenOf(cloud, 7200)])
+  const [accepted, rotated] = await Promise.all([cloud.readerToken(), cloud.readerToken(7200)])
   return {
     accepted,
     rotated,
-    ended: await tokenOf(cloud, -60),
+    ended: await cloud.readerToken(-60),
     opaque: cloud.sandbox.token('somebody'),
     neverSeen: cloud.sandbox.token('somebody else'),
   }

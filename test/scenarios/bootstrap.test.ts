@@ -117,6 +117,40 @@ void t.test('files that are lost take nothing away, and are obtained again', asy
   t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
 })
 
+void t.test(
+  'while the CA is rotated, API servers of either are used, and nothing ends',
+  async (t) => {
+    const [old, next] = [await startJoinable(t), await startJoinable(t)]
+    const both = old.authority.certificate + next.authority.certificate
+    const hub = await startTestHub(t, {
+      upstreams: [],
+      flags: [`--server-addr=${old.cloud.url},${next.cloud.url}`, ...old.flags],
+    })
+    await hub.logged('an API server is now healthy')
+    const { ca } = obtainedFiles(hub.config.rootDir)
+    const node = await old.cloud.sandbox.clientCertificate(`system:node:${nodeName}`, [
+      'system:nodes',
+    ])
+    const watch = await hub
+      .securelyAs('kubelet', node)
+      .watch(podsOfNode, { resourceVersion: old.cloud.sandbox.version })
+    t.strictSame(next.cloud.sandbox.requests, [], 'it cannot be verified')
+    const probed = next.cloud.sandbox.nextRequest(({ path }) => path === '/readyz')
+    writeFileSync(ca, both)
+    await probed
+    old.cloud.addPods('a')
+    t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
+
+    // Without an operator.
+    await hub.stop()
+    writeFileSync(ca, old.authority.certificate)
+    old.announce(both, joinToken)
+    await hub.start()
+    await next.cloud.sandbox.nextRequest(({ path }) => path === '/readyz')
+    t.equal(readFileSync(ca, 'utf8'), both)
+  },
+)
+
 const asRoot = process.getuid?.() === 0 ? false : 'only root is believed, and can be another user'
 
 void t.test('a token that root hands over is used at once', { skip: asRoot }, async (t) => {

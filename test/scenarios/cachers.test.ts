@@ -1,5 +1,5 @@
 import t from 'tap'
-import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
+import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode, serviceAccounts, type CloudServer } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
@@ -161,22 +161,11 @@ void t.test('another token of an account joins a watch once the API server takes
   const { sandbox } = cloud
   const account = { name: 'reader', namespace: 'default' }
   sandbox.create(serviceAccounts, { metadata: account })
-  const issue = async (expirationSeconds: number): Promise<string> => {
-    const answer = await cloud
-      .as('kubelet')
-      .send('/api/v1/namespaces/default/serviceaccounts/reader/token', {
-        method: 'POST',
-        body: {
-          apiVersion: 'authentication.k8s.io/v1',
-          kind: 'TokenRequest',
-          spec: { expirationSeconds },
-        },
-      })
-    return at(objectOf(answer), 'status', 'token') as string
-  }
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
-  const [first, second] = await Promise.all([3_600, 7_200].map(issue))
+  const [first, second] = await Promise.all(
+    [3_600, 7_200].map((seconds) => cloud.readerToken(seconds)),
+  )
   const as = (token = ''): Client => hub.as('coredns', { token })
   const one = await informer(as(first))
   const two = await informer(as(second))

@@ -63,6 +63,7 @@ void t.test('a store that takes nothing is told, and heals', async (t) => {
   busy.exec('ROLLBACK')
   t.equal((await kubelet.get(aPod)).status, 200)
   t.equal((await hub.ops.get('/readyz')).status, 200)
+  await hub.logged('"msg":"the store takes writes again"')
   t.equal(await hub.metric('nodehub_ready'), 1)
   await cloud.unplug()
   await hub.offline()
@@ -207,6 +208,9 @@ void t.test('answers are counted by who gave them', async (t) => {
   }
   const line = await hub.answered(({ source }) => source === 'cache')
   t.match(line, { method: 'GET', path: aPod, component: 'kubelet', code: 200 })
+  t.ok((await hub.answered(({ code }) => code === 503)).why, 'what fails has a reason')
+  await hub.ops.send('/metrics', { headers: { host: 'elsewhere.example' } })
+  await hub.logged('"why":"the Host of the request is not a name of this host"')
 })
 
 void t.test('it says what it is, where it listens and which connections it cut', async (t) => {
@@ -222,7 +226,8 @@ void t.test('it says what it is, where it listens and which connections it cut',
     const sample = `nodehub_listening{listener="${listener}",address="127.0.0.1:${port}"}`
     t.equal(await hub.metric(sample), 1)
   }
-  await hub.logged(`"msg":"listening: ops 127.0.0.1:${hub.hub.opsPort}`)
+  await hub.logged(`"listener":"ops","address":"127.0.0.1:${hub.hub.opsPort}","msg":"listening"`)
+  await hub.logged('"msg":"ready"')
   const cut = 'nodehub_connections_cut_total{reason="pipelined"}'
   for (const [at, [port, pipelined]] of [
     [hub.hub.proxyPort, limits.pipelined] as const,

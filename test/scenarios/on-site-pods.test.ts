@@ -1,64 +1,15 @@
 import { connect } from 'node:tls'
 import { once } from 'node:events'
-import t, { type Test } from 'tap'
-import type { IssuedCertificate } from '../../src/certificates/authority.ts'
+import t from 'tap'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { textAt, valueAt } from '../../src/api/kube/json-at.ts'
-import type { Client } from '../kit/client.ts'
-import { nodeName, nodes, pod, pods, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
-import { startKubeletApi, type KubeletApi, type KubeletApiOptions } from '../kit/kubelet-api.ts'
+import { nodeName } from '../kit/cloud.ts'
+import { asRoot, startSite, type Site } from '../kit/site.ts'
 import { Wire } from '../kit/wire/wire.ts'
 
 const skip = process.getuid?.() === 0 ? false : 'the hub trusts a kubelet of root only'
 
 const podA = '/api/v1/namespaces/default/pods/a'
-
-interface Site {
-  /** The kubelet's certificate, and its key. */
-  readonly own: IssuedCertificate
-  readonly hub: TestHub
-  readonly kubelet: KubeletApi
-}
-
-/** A node with a pod, whose kubelet has read what it needs, and whose link is cut. */
-async function startSite(t: Test, serving: Partial<KubeletApiOptions> = {}): Promise<Site> {
-  const cloud = await startCloud(t, { tls: true })
-  const own = await cloud.sandbox.clientCertificate(`system:node:${nodeName}`, ['system:nodes'])
-  const started: { hub?: TestHub } = {}
-  const kubelet = await startKubeletApi(t, {
-    nodeName,
-    clientCa: cloud.sandbox.caCertificate ?? '',
-    reviews: () => started.hub!.as('kubelet'),
-    answer: (_request, response) => response.end('a line\n'),
-    ...serving,
-  })
-  const node = cloud.sandbox.get(nodes, nodeName)!
-  const status = { daemonEndpoints: { kubeletEndpoint: { Port: kubelet.port } } }
-  cloud.sandbox.update(nodes, { ...node, status }, 'status')
-  cloud.addPods('a')
-  cloud.sandbox.create(pods, pod('two', two))
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  started.hub = hub
-  const client = hub.as('kubelet', { encoding: 'protobuf' })
-  await client.list('/api/v1/nodes')
-  await client.list(podsOfNode)
-  await cloud.unplug()
-  await hub.offline()
-  return { own, hub, kubelet }
-}
-
-const two: JsonObject = {
-  spec: {
-    nodeName,
-    containers: [
-      { name: 'main', image: 'i' },
-      { name: 'side', image: 'i' },
-    ],
-  },
-}
-
-const asRoot = ({ own, hub }: Site): Client => hub.securelyAs('kubectl', own)
 
 void t.test('without the cloud the logs of a pod come from its kubelet', { skip }, async (t) => {
   const site = await startSite(t)

@@ -18,6 +18,8 @@ import {
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 import { requestAs } from '../kit/other-user.ts'
 
+const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
+
 const skip = process.getuid?.() === 0 ? false : 'only root has another user to be compared with'
 
 const allPods = '/api/v1/pods'
@@ -100,7 +102,7 @@ void t.test(
       cloud.sandbox.create(configMaps, { metadata: { name, namespace: 'default' } })
     }
     const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.as('agent').list(mapsOfDefault)
+    await hub.as('flanneld').list(mapsOfDefault)
     await hub.as('kubelet', { encoding: 'protobuf' }).get(`${mapsOfDefault}/b`)
     cloud.touch(configMaps, 'a', 'default')
     cloud.sandbox.delete(configMaps, 'b', 'default')
@@ -141,6 +143,29 @@ void t.test('emptiness is shown only where the cloud has shown it', { skip }, as
   t.equal((await kubectl.get('/api/v1/configmaps')).status, 503, 'nothing was ever read')
 })
 
+void t.test('the list of one namespace says nothing of another', { skip }, async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(namespaces, { metadata: { name: 'other' } })
+  for (const namespace of ['default', 'other']) {
+    cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace } })
+  }
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
+  const flanneld = hub.as('flanneld')
+  const mapsOfOther = '/api/v1/namespaces/other/configmaps'
+  await flanneld.list(mapsOfOther)
+  await kubelet.get(`${mapsOfOther}/a`)
+  cloud.sandbox.delete(configMaps, 'a', 'default')
+  await flanneld.list(mapsOfDefault)
+  await goOffline(cloud, hub)
+  const kubectl = hub.as('kubectl', { accept: tableAccept })
+  const all = await kubectl.get('/api/v1/configmaps')
+  t.equal(cellsOf(all).length, 1)
+  t.match(warningOf(all), /the cluster may have more/)
+  t.equal((await kubectl.get(`${mapsOfOther}/a`)).status, 200)
+  t.equal((await kubectl.get('/api/v1/namespaces/third/configmaps')).status, 503)
+})
+
 void t.test(
   'the records of service accounts are for who has the certificate of the kubelet',
   { skip },
@@ -172,7 +197,7 @@ void t.test(
     const bySocket = hub.as('kubectl', { accept: tableAccept })
     t.equal((await bySocket.get('/api/v1/secrets')).status, 503, 'a container may be root there')
     const kubectl = hub.securelyAs('kubectl', certificate, { accept: tableAccept })
-    const answer = await kubectl.get('/api/v1/secrets')
+    const answer = await kubectl.get('/api/v1/namespaces/default/secrets')
     t.strictSame(
       cellsOf(answer).map((cells) => listAt(cells).slice(0, 3)),
       [['s', 'Opaque', 0]],

@@ -100,24 +100,11 @@ void t.test('a watch of a Table that begins offline goes on when the cloud is ba
 void t.test('a watch of a Table that is cut before its first event has columns', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   cloud.sandbox.create(serviceAccounts, { metadata: { name: 'reader', namespace: 'default' } })
-  const issue = async (expirationSeconds: number): Promise<string> => {
-    const answer = await cloud
-      .as('kubelet')
-      .send('/api/v1/namespaces/default/serviceaccounts/reader/token', {
-        method: 'POST',
-        body: {
-          apiVersion: 'authentication.k8s.io/v1',
-          kind: 'TokenRequest',
-          spec: { expirationSeconds },
-        },
-      })
-    return textAt(objectOf(answer), 'status', 'token')
-  }
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
-  await kubectlGet(kubectlOf(hub, { token: await issue(3_600) }))
+  await kubectlGet(kubectlOf(hub, { token: await cloud.readerToken(3_600) }))
   // The API server has to take the other token first: its own watch passes through until an event.
-  const watch = await kubectlGet(kubectlOf(hub, { token: await issue(7_200) }))
+  const watch = await kubectlGet(kubectlOf(hub, { token: await cloud.readerToken(7_200) }))
   t.equal(cloud.sandbox.watchCount(isWatch), 2)
   await cloud.unplug()
   await hub.offline()

@@ -3,6 +3,7 @@
 import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { keepProcessAlive } from '../../src/base/clock.ts'
 import { fileUnderWay } from './file-under-way.ts'
 
 // Tap names folders of tests after the arguments of the program.
@@ -19,6 +20,9 @@ registerHooks({
 
 const { default: t } = await import('tap')
 t.setTimeout(0)
+// Timers of a hub keep no process alive: between the end of one file's servers and the start of the
+// next ones nothing may, and the process would end in the middle of a test.
+using _alive = keepProcessAlive()
 for (const file of files) {
   await t.test(file, async (test) => {
     fileUnderWay.test = test

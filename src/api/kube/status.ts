@@ -55,7 +55,9 @@ export interface Status {
  */
 export class StatusError extends Error {
   readonly status: Status
-  constructor(status: Status, options?: ErrorOptions) {
+  /** Why, where the client is not told; absent: its message says it. */
+  readonly reason: string | undefined
+  constructor(status: Status, options?: ErrorOptions & { readonly reason?: string }) {
     // Made for each refused request. No one reads the trace, which costs a flooded hub 1 % of its
     // time.
     const { stackTraceLimit } = Error
@@ -64,6 +66,7 @@ export class StatusError extends Error {
     Error.stackTraceLimit = stackTraceLimit
     this.name = 'StatusError'
     this.status = status
+    this.reason = options?.reason
   }
 }
 

@@ -1,21 +1,23 @@
 import { namespacedName } from '../../api/kube/object.ts'
 import type { HubStatus } from '../../hub/wiring/status/document.ts'
+import type { StoppedStatus } from '../../hub/wiring/stopped.ts'
 import { aligned } from '../aligned.ts'
-import { hubStatus, omittedLine } from './hub-status.ts'
+import { anyStatus, omittedLine } from './hub-status.ts'
 import { inspection } from './inspection.ts'
 import { paragraphs } from './printed.ts'
 
 /** Exit code 1: the store cannot be read, or a collection cannot be served. */
-export const cache = inspection<Pick<HubStatus, 'cache' | 'collections'>>({
+export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'collections'>>({
+  ofStopped: true,
   read: async (from) => {
-    const { cache: size, collections } = await hubStatus(from)
+    const { cache: size, collections } = await anyStatus(from)
     return { cache: size, collections }
   },
-  table: ({ cache: { bytes, limit }, collections }) =>
+  table: ({ cache, collections }) =>
     collections === null
       ? 'The store cannot be read: the log of the hub says why.\n'
       : paragraphs(
-          `${bytes} of at most ${limit} bytes are on the disk.\n`,
+          `${cache.bytes}${'limit' in cache ? ` of at most ${cache.limit}` : ''} bytes are on the disk.\n`,
           aligned(
             ['COLLECTION', 'READ BY', 'SELECTOR', 'VERSION', 'CONFIRMED', 'OBJECTS', 'READERS', ''],
             collections.items.map((each) => [

@@ -1,11 +1,12 @@
 import type { HubStatus } from '../../hub/wiring/status/document.ts'
 import { aligned } from '../aligned.ts'
-import { hubStatus } from './hub-status.ts'
+import { anyStatus } from './hub-status.ts'
 import { inspection } from './inspection.ts'
 
 /** Exit code 1: one is not valid now. */
 export const certificates = inspection<HubStatus['certificates']>({
-  read: async (from) => (await hubStatus(from)).certificates,
+  ofStopped: true,
+  read: async (from) => (await anyStatus(from)).certificates,
   table: (all) =>
     aligned(
       ['USE', 'VALID UNTIL', 'FILE', 'NAMES', 'FAULT'],

@@ -1,23 +1,32 @@
 import type { HostNetworkReport, PodOnNode } from '../../hub/filter/host-network/report.ts'
+import type { StoppedNetworks } from '../../hub/wiring/stopped.ts'
 import { aligned } from '../aligned.ts'
 import { inspection } from './inspection.ts'
 import { paragraphs } from './printed.ts'
 
 /** Exit code 1: ports clash. */
-export const hostNetwork = inspection<HostNetworkReport>({
-  read: async (from) => (await from.report('host-network')) as HostNetworkReport,
+export const hostNetwork = inspection<HostNetworkReport | StoppedNetworks>({
+  ofStopped: true,
+  read: async (from) => (await from.report('host-network')) as HostNetworkReport | StoppedNetworks,
   table: hostNetworkTable,
   code: ({ pods }) => (pods?.some(({ clashes }) => clashes.length > 0) ? 1 : 0),
 })
 
 /** The report on the pods of a host-network node, for people; problems come first. */
-function hostNetworkTable({ mode, pool, hostNetworkPool, pods }: HostNetworkReport): string {
+function hostNetworkTable({
+  mode,
+  pool,
+  hostNetworkPool,
+  pods,
+}: HostNetworkReport | StoppedNetworks): string {
   const kind =
     hostNetworkPool === 'unknown'
       ? 'whether its pool is a host-network pool has never been known'
       : `its pool is ${hostNetworkPool ? 'a' : 'no'} host-network pool`
   const named = pool === undefined ? '' : ` (${pool})`
-  const head = `--host-network-propagation is ${mode}; ${kind}${named}.\n`
+  const setting =
+    mode === 'unknown' ? 'The hub is stopped' : `--host-network-propagation is ${mode}`
+  const head = `${setting}; ${kind}${named}.\n`
   if (!pods) return `${head}The kubelet has never listed its pods here, or they cannot be read.\n`
   const clashes = pods.flatMap((pod) =>
     pod.clashes.map((clash) => [nameOf(pod), `${clash.port}/${clash.protocol}`, clash.with]),

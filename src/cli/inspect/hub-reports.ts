@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { request } from 'node:http'
+import { request, type ClientRequest, type IncomingMessage } from 'node:http'
+import { createInterface } from 'node:readline'
 import { wholeAnswer } from '../../base/whole-answer.ts'
-import type { ReportOptions } from './inspection.ts'
+import type { ReportOptions, TailItem } from './inspection.ts'
 
 /** Where the operations port of a hub is, and with what it is inspected. */
 export interface HubAddress {
@@ -19,24 +21,50 @@ export async function hubReport(
   path: string,
   { body }: ReportOptions = {},
 ): Promise<unknown> {
-  const { host, port, tokenFile } = at
   const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
   const asking = request({
-    host,
-    port,
-    path: `/inspect/${path}`,
+    ...requestOf(at, path),
     method: sent ? 'POST' : 'GET',
     headers: {
-      ...(tokenFile !== undefined && { Authorization: `Bearer ${tokenIn(tokenFile)}` }),
+      ...authorization(at),
       ...(sent && { 'Content-Type': 'application/json', 'Content-Length': sent.byteLength }),
     },
-    agent: false,
   })
   asking.end(sent)
   const { status, text } = await wholeAnswer(asking, patienceMs)
   if (status === 200) return JSON.parse(text)
+  throw refusal(status, text)
+}
+
+/**
+ * The items of a report that is followed: the last ones, and then each batch that is added. Rejects
+ * with a message for people, also where the hub ends the report.
+ */
+export async function* hubItems(at: HubAddress, path: string): AsyncGenerator<readonly TailItem[]> {
+  const asking = request({ ...requestOf(at, `${path}?watch=true`), headers: authorization(at) })
+  asking.end()
+  const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+  answer.setEncoding('utf8')
+  const { statusCode = 0 } = answer
+  if (statusCode !== 200) throw refusal(statusCode, (await answer.toArray()).join(''))
+  for await (const line of createInterface({ input: answer })) {
+    if (line.startsWith('data: ')) yield JSON.parse(line.slice(6)) as readonly TailItem[]
+  }
+}
+
+/** A request to the operations port, which the caller ends. */
+export const opsRequest = (at: HubAddress, method: 'GET' | 'POST', path: string): ClientRequest =>
+  request({ host: at.host, port: at.port, method, path, agent: false, headers: authorization(at) })
+
+const requestOf = ({ host, port }: HubAddress, path: string) =>
+  ({ host, port, path: `/inspect/${path}`, agent: false }) as const
+
+const authorization = ({ tokenFile }: HubAddress): Record<string, string> =>
+  tokenFile === undefined ? {} : { Authorization: `Bearer ${tokenIn(tokenFile)}` }
+
+function refusal(status: number, text: string): Error {
   const help = status === 401 || status === 403 ? `. ${asRoot}` : ''
-  throw new Error(`${status} ${text.trim().slice(0, 200)}${help}`)
+  return new Error(`${status} ${text.trim().slice(0, 200)}${help}`)
 }
 
 function tokenIn(file: string): string {

@@ -1,11 +1,13 @@
+import { join } from 'node:path'
 import { pause } from '../../base/clock.ts'
+import { defaultRootDir } from '../../config/root-dir.ts'
 import { didYouMean } from '../../config/suggestion.ts'
 import { messageOf } from '../../config/settings.ts'
 import { address, boolean, oneOf, optional, port, text } from '../../config/value.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from '../command.ts'
 import { commandFlag, helpOfFlags, readFlags, strayWords } from '../command-flags.ts'
 import { wrapped } from '../wrapped.ts'
-import { hubReport } from './hub-reports.ts'
+import { hubItems, hubReport, opsRequest } from './hub-reports.ts'
 import type { Inspected, Inspection } from './inspection.ts'
 import { printed } from './printed.ts'
 import { inspections } from './table.ts'
@@ -39,6 +41,16 @@ const familyFlags = {
     default: undefined,
     help: "A copy of inspect.token from the hub's --root-dir, for users other than root.",
   }),
+  'root-dir': commandFlag({
+    type: optional(text('DIR')),
+    default: undefined,
+    help: 'The --root-dir of a stopped hub: shows what is on the disk, for root, and leaves it as it is.',
+  }),
+  'disk-cache-path': commandFlag({
+    type: optional(text('DIR')),
+    default: undefined,
+    help: 'Its --disk-cache-path, if that is elsewhere.',
+  }),
 }
 
 type FamilyValues = ReturnType<typeof readFlags<typeof familyFlags>>['values']
@@ -56,6 +68,15 @@ nodehub inspect WHAT --help tells more. Exit codes: 0, all is well; 1, the repor
 2, not understood, or nothing can be read.
 
 ${helpOfFlags(familyFlags)}`,
+  async completions() {
+    const all = await Promise.all(Object.values(inspections).map((entry) => entry.load()))
+    const flags = Object.assign(
+      {},
+      ...all.map((one) => one.flags),
+      familyFlags,
+    ) as typeof familyFlags
+    return { flags, words: Object.keys(inspections) }
+  },
   async run(argv, terminal) {
     const parsed = await parseInspection(argv)
     if ('mistakes' in parsed) return refuse(terminal, 'inspect', parsed.mistakes)
@@ -79,8 +100,12 @@ export async function inspectOf(argv: readonly string[]): Promise<Command> {
   return one ? { ...inspect, help: () => helpOf(what ?? '', one) } : inspect
 }
 
-function helpOf(what: string, { takes = [], help, flags = {} }: Inspection<unknown>): string {
-  return `Usage: nodehub inspect ${[what, ...takes].join(' ')} [FLAG...]
+function helpOf(
+  what: string,
+  { takes = [], takesRest, help, flags = {} }: Inspection<unknown>,
+): string {
+  const words = [what, ...takes, '[FLAG...]', ...(takesRest === undefined ? [] : [takesRest])]
+  return `Usage: nodehub inspect ${words.join(' ')}
 
 Shows ${wrapped(inspections[what]?.summary ?? '').trim()}
 ${help === undefined ? '' : `\n${help}`}
@@ -106,7 +131,9 @@ export async function parseInspection(
   const [what] = readFlags(familyFlags, argv).words
   const one = await load(what)
   const flags = { ...one?.flags, ...familyFlags }
-  const { values, words, mistakes } = readFlags(flags, argv)
+  const end = one?.takesRest === undefined ? -1 : argv.indexOf('--')
+  const rest = end < 0 ? undefined : argv.slice(end + 1)
+  const { values, words, mistakes } = readFlags(flags, end < 0 ? argv : argv.slice(0, end))
   const takes = one?.takes ?? []
   const given = words.slice(1, 1 + takes.length)
   const wrong = [
@@ -114,11 +141,19 @@ export async function parseInspection(
     ...(one ? [] : [unknown(what)]),
     ...takes.slice(given.length).map((name) => `${name} is missing`),
     ...strayWords(words.slice(1 + takes.length)),
+    ...(one?.acts && values.watch ? [`--watch: ${what} is done once`] : []),
+    ...(one && !one.ofStopped && isOfStopped(values) ? [ofRunning(what)] : []),
   ]
   if (!one || what === undefined || wrong.length > 0) return { mistakes: wrong }
   const all: Readonly<Record<string, unknown>> = values
-  return { what, one, values, from: inspected(values, given, (name) => all[name]) }
+  return { what, one, values, from: inspected(values, given, rest, (name) => all[name]) }
 }
+
+const isOfStopped = (values: FamilyValues): boolean =>
+  values['root-dir'] !== undefined || values['disk-cache-path'] !== undefined
+
+const ofRunning = (what: string | undefined): string =>
+  `--root-dir, --disk-cache-path: ${what} is about a running hub; of a stopped one there are status, cache, certificates, boot and host-network`
 
 function unknown(what: string | undefined): string {
   const names = Object.keys(inspections)
@@ -129,34 +164,76 @@ function unknown(what: string | undefined): string {
 function inspected(
   values: FamilyValues,
   words: readonly string[],
+  rest: readonly string[] | undefined,
   flag: (name: string) => unknown,
 ): Inspected {
   const { 'bind-address': host, 'serve-port': at, 'token-file': tokenFile } = values
+  const notInspected = (cause: unknown): Error =>
+    new Error(
+      `the hub at ${host}:${at} cannot be inspected: ${messageOf(cause)}${isRefused(cause) ? ofNone : ''}`,
+      { cause },
+    )
   return {
     words,
+    rest,
     flag,
     report: async (path, options) => {
+      if (isOfStopped(values)) return await stopped(values, path)
       try {
         return await hubReport({ host, port: at, tokenFile }, path, options)
       } catch (cause) {
-        throw new Error(`the hub at ${host}:${at} cannot be inspected: ${messageOf(cause)}`, {
-          cause,
-        })
+        throw notInspected(cause)
+      }
+    },
+    request: (method, path) => {
+      if (isOfStopped(values)) throw new Error('the hub is stopped')
+      return opsRequest({ host, port: at, tokenFile }, method, path)
+    },
+    follow: async function* (path) {
+      try {
+        yield* hubItems({ host, port: at, tokenFile }, path)
+      } catch (cause) {
+        throw notInspected(cause)
       }
     },
   }
 }
 
+const isRefused = (cause: unknown): boolean =>
+  (cause as NodeJS.ErrnoException).code === 'ECONNREFUSED'
+
+const ofNone = `; of a stopped hub, inspect status --root-dir=${defaultRootDir} shows what is on the disk`
+
+/** Loaded only for it: it brings the store's modules. */
+async function stopped(values: FamilyValues, path: string): Promise<unknown> {
+  const { stoppedReport } = await import('../../hub/wiring/stopped.ts')
+  const rootDir = values['root-dir'] ?? defaultRootDir
+  const cachePath = values['disk-cache-path'] ?? join(rootDir, 'cache')
+  return await stoppedReport({ rootDir, cachePath }, path)
+}
+
 const watchMs = 2_000
 
-/** Ends with the process. A hub that restarts meanwhile is inspected again once it answers. */
+/**
+ * Ends with the process. A hub that restarts meanwhile, or cuts a slow reader, is inspected again
+ * once it answers; items that were printed before are not printed again.
+ */
 async function watch(
   { what, one, values, from }: ParsedInspection,
   terminal: Terminal,
 ): Promise<ExitCode> {
   let last: string | undefined
+  let lastAt = ''
   for (;;) {
     try {
+      if (one.tail) {
+        for await (const items of from.follow(one.tail.path)) {
+          const added = items.filter(({ at }) => at > lastAt)
+          lastAt = added.at(-1)?.at ?? lastAt
+          terminal.out(addedText(added, values.output, one.tail))
+        }
+        throw new Error('the hub has ended the report')
+      }
       const report = await one.read(from)
       const text = inTurn(report, values.output, () => one.table(report))
       if (text !== last) terminal.out(text)
@@ -168,6 +245,15 @@ async function watch(
     }
     await pause(watchMs)
   }
+}
+
+function addedText(
+  items: readonly object[],
+  format: FamilyValues['output'],
+  { table }: NonNullable<Inspection<unknown>['tail']>,
+): string {
+  if (format === 'table') return table(items)
+  return items.map((item) => inTurn(item, format, () => '')).join('')
 }
 
 /** One of several reports: JSON in one line, documents of YAML. */

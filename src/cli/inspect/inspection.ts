@@ -1,16 +1,30 @@
+import type { ClientRequest } from 'node:http'
 import type { ExitCode } from '../command.ts'
 import type { CommandFlag } from '../command-flags.ts'
 
 /** What a sub-command of `nodehub inspect` reads from. */
 export interface Inspected {
   /**
-   * The report at `/inspect/<path>` of the running hub, as JSON. Rejects with a message for people.
+   * The report at `/inspect/<path>` of the running hub, as JSON; with --root-dir that of a stopped
+   * one, which may have parts of it only. Rejects with a message for people.
    */
   report(path: string, options?: ReportOptions): Promise<unknown>
+  /** The items of such a report, the last ones first and then each batch that is added. */
+  follow(path: string): AsyncIterable<readonly TailItem[]>
+  /** A request to the operations port of the running hub, which the caller ends. */
+  request(method: 'GET' | 'POST', path: string): ClientRequest
   /** The positional arguments after the name of the sub-command, as many as it takes. */
   readonly words: readonly string[]
+  /** What stands after `--`, where the sub-command takes that; absent: there is no `--`. */
+  readonly rest: readonly string[] | undefined
   /** The values of the flags, those of the sub-command included. */
   flag(name: string): unknown
+}
+
+/** An item of a report that is followed. */
+export interface TailItem {
+  /** In RFC 3339, in order. */
+  readonly at: string
 }
 
 export interface ReportOptions {
@@ -24,11 +38,22 @@ export interface Inspection<Report> {
   readonly help?: string
   /** The positional arguments that it needs, as help texts name them; absent: none. */
   readonly takes?: readonly string[]
+  /** It takes arguments after `--`, which help texts name so; absent: it does not. */
+  readonly takesRest?: string
   readonly flags?: Readonly<Record<string, CommandFlag<unknown>>>
+  /** Whether it has a report of a stopped hub as well; absent: it is about a running one. */
+  readonly ofStopped?: true
+  /** Whether it does more than report: it is not repeated, and in no bundle. */
+  readonly acts?: true
   /** Rejects with a message for people. */
   read(from: Inspected): Promise<Report>
   /** The report for people. */
   table(report: Report): string
+  /** With `--watch` the items of the report at `path` are printed as they come. */
+  readonly tail?: {
+    readonly path: string
+    readonly table: (items: readonly object[]) => string
+  }
   /** 1: the report shows that something is wrong; absent: it is never. */
   code?(report: Report): ExitCode
 }

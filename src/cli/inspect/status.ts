@@ -1,27 +1,65 @@
 import type { HubStatus } from '../../hub/wiring/status/document.ts'
+import type { StoppedStatus } from '../../hub/wiring/stopped.ts'
 import { aligned } from '../aligned.ts'
-import { hubStatus } from './hub-status.ts'
+import { anyStatus } from './hub-status.ts'
 import { inspection } from './inspection.ts'
 import { paragraphs } from './printed.ts'
 
-/** The whole status document. Exit code 1: the hub is not ready. */
-export const status = inspection<HubStatus>({
-  read: hubStatus,
-  table: ({ node, version, ready, link, checks, notes, upstreams }) =>
-    paragraphs(
-      `nodehub ${version} on ${node} is ${ready ? 'ready' : 'not ready'} and ${linkText(link)}.\n`,
-      aligned(
-        ['CHECK', 'RESULT'],
-        checks.map(({ name, fault }) => [name, fault ?? 'ok']),
-      ),
-      aligned(
-        ['API SERVER', 'HEALTH', 'SINCE'],
-        upstreams.map(({ origin, health, since }) => [origin, health, since]),
-      ),
-      notes.map((line) => `${line}\n`).join(''),
-    ),
-  code: ({ ready }) => (ready ? 0 : 1),
+/** The whole status document. Exit code 1: the hub is stopped, or not ready. */
+export const status = inspection<HubStatus | StoppedStatus>({
+  ofStopped: true,
+  read: anyStatus,
+  table: (report) => ('stopped' in report ? stoppedTable(report) : runningTable(report)),
+  code: (report) => ('ready' in report && report.ready ? 0 : 1),
 })
+
+const runningTable = ({
+  node,
+  version,
+  ready,
+  link,
+  checks,
+  notes,
+  upstreams,
+}: HubStatus): string =>
+  paragraphs(
+    `nodehub ${version} on ${node} is ${ready ? 'ready' : 'not ready'} and ${linkText(link)}.\n`,
+    aligned(
+      ['CHECK', 'RESULT'],
+      checks.map(({ name, fault }) => [name, fault ?? 'ok']),
+    ),
+    aligned(
+      ['API SERVER', 'HEALTH', 'SINCE'],
+      upstreams.map(({ origin, health, since }) => [origin, health, since]),
+    ),
+    notes.map((line) => `${line}\n`).join(''),
+  )
+
+const stoppedTable = ({ node, cache, collections, boot, certificates }: StoppedStatus): string =>
+  paragraphs(
+    `The hub on ${node} is stopped.\n`,
+    aligned(
+      ['ON THE DISK', 'FOUND'],
+      [
+        [
+          'cache',
+          `${cache.bytes} bytes, ${collections === null ? 'not readable' : `${collections.items.length + collections.omitted} collections`}`,
+        ],
+        [
+          'boot',
+          boot === null
+            ? 'not judged'
+            : boot.ready
+              ? 'would come back'
+              : 'would not come back: see inspect boot',
+        ],
+        ...certificates.map(({ use, notAfter, fault }) => [
+          `certificate, ${use}`,
+          fault ?? `valid until ${notAfter}`,
+        ]),
+      ],
+    ),
+  )
 
 function linkText({ online, since }: HubStatus['link']): string {
   if (online === null) return 'has not probed an API server yet'

@@ -24,6 +24,26 @@ export const inspections: Readonly<Record<string, Entry>> = {
     summary: 'the open watches of each component, and what answers them',
     load: async () => (await import('./watches.ts')).watches,
   },
+  requests: {
+    summary:
+      'the last requests and, with --watch, those to come: who asked for what, and why it was answered as it was',
+    load: async () => (await import('./requests.ts')).requests,
+  },
+  traffic: {
+    summary:
+      'the bytes by component, resource and direction, of today or of up to 31 days (--days)',
+    load: async () => (await import('./traffic.ts')).traffic,
+  },
+  pod: {
+    summary:
+      'one pod as the cloud said last and, as a diff, as each component is shown it, on which network it is, and why; for root',
+    load: async () => (await import('./pod.ts')).pod,
+  },
+  get: {
+    summary:
+      'one object as it is stored and, as a diff, as each component is shown it through its filters; for root',
+    load: async () => (await import('./get.ts')).get,
+  },
   filters: {
     summary: 'the filters, the inputs that they wait for, and their decisions',
     load: async () => (await import('./filters.ts')).filters,
@@ -31,6 +51,19 @@ export const inspections: Readonly<Record<string, Entry>> = {
   certificates: {
     summary: 'the certificates that the hub shows and trusts, and when they end',
     load: async () => (await import('./certificates.ts')).certificates,
+  },
+  config: {
+    summary: 'every setting, where its value comes from, and what waits for the next start',
+    load: async () => (await import('./config.ts')).config,
+  },
+  bundle: {
+    summary:
+      'all of these reports, with metrics, log lines, versions and the use of the disk, in an archive for support without secrets',
+    load: async () => (await import('./bundle.ts')).bundle,
+  },
+  profile: {
+    summary: 'where the hub spends its time, or what is in its memory, in a file; for root alone',
+    load: async () => (await import('./profile.ts')).profile,
   },
   boot: {
     summary:

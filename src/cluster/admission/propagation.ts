@@ -92,7 +92,7 @@ function onlyValue(requirement: Json, key: string): string {
  * Why the API server or a kubelet would refuse the pod on the host's network (k/k ValidatePodSpec;
  * kubelet sysctl/allowlist.go).
  */
-function obstacleTo(pod: JsonObject): string | undefined {
+export function obstacleTo(pod: JsonObject): string | undefined {
   if (valueAt(pod, 'spec', 'hostUsers') === false) return 'it has user namespaces of its own'
   if (valueAt(pod, 'spec', 'hostnameOverride') !== undefined) return 'it has a hostnameOverride'
   if (textAt(pod, 'spec', 'os', 'name') === 'windows') return 'it is for Windows'

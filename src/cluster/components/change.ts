@@ -6,6 +6,7 @@ import { escapeToken, ofVersion } from '../admission/json-patch.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { againOnConflict, ApiFailure, isNotFound } from '../api/failure.ts'
 import { affinityKeptOff } from './placement.ts'
+import { rolloutOf } from './rollout.ts'
 import type { ScheduledPod } from './survey.ts'
 import type { Component } from './component.ts'
 
@@ -97,30 +98,11 @@ export async function rolledOut(
   const began = elapsed()
   for (;;) {
     const workload = await api.get(pathOf(component))
-    if (workload === undefined || isSettled(component, workload)) return true
+    if (workload === undefined || rolloutOf(component.kind, workload).state === 'settled')
+      return true
     if (elapsed() - began > withinMs) return false
     await sleep(pollMs)
   }
-}
-
-function isSettled({ kind, onDelete }: Component, workload: JsonObject): boolean {
-  const number = (...path: string[]): number => {
-    const found = valueAt(workload, ...path)
-    return typeof found === 'number' ? found : 0
-  }
-  if (number('status', 'observedGeneration') < number('metadata', 'generation')) return false
-  if (onDelete) return true
-  const [wanted, updated, available] =
-    kind === 'DaemonSet'
-      ? ['desiredNumberScheduled', 'updatedNumberScheduled', 'numberAvailable'].map((each) =>
-          number('status', each),
-        )
-      : [
-          number('spec', 'replicas'),
-          number('status', 'updatedReplicas'),
-          number('status', 'availableReplicas'),
-        ]
-  return updated === wanted && available === wanted
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import { writerOf } from './writer.ts'
 import { workloadPlacement, type WorkloadPlacement } from './placement.ts'
 
 export type WorkloadKind = 'DaemonSet' | 'Deployment'
@@ -93,8 +94,6 @@ const ciliumValues: Readonly<Record<string, string>> = {
 
 function ownerOf(workload: JsonObject, what: string): Owner | undefined {
   const name = textAt(workload, 'metadata', 'name')
-  const annotations = objectAt(workload, 'metadata', 'annotations')
-  const labels = objectAt(workload, 'metadata', 'labels')
   const controller = listAt(workload, 'metadata', 'ownerReferences').find(
     (each) => valueAt(each, 'controller') === true,
   )
@@ -107,22 +106,16 @@ function ownerOf(workload: JsonObject, what: string): Owner | undefined {
     const who = `${textAt(controller, 'kind')} ${textAt(controller, 'name')}`
     return { name: who, reverts: true, setting: `in ${who}: an affinity with ${affinity}` }
   }
-  for (const [mark, who] of [
-    ['argocd.argoproj.io/tracking-id', 'Argo CD'],
-    ['kustomize.toolkit.fluxcd.io/name', 'Flux'],
-    ['addonmanager.kubernetes.io/mode', 'the addon manager'],
-  ] as const) {
-    if (annotations[mark] === undefined && labels[mark] === undefined) continue
-    return { name: who, reverts: true, setting: `at the source that ${who} applies: ${affinity}` }
-  }
-  const release = textAt(annotations, 'meta.helm.sh/release-name')
-  if (release !== '' || textAt(labels, 'app.kubernetes.io/managed-by') === 'Helm') {
+  const writer = writerOf(workload)
+  if (writer === undefined) return undefined
+  if (writer.kind === 'helm') {
     const value = what === 'cilium' ? (ciliumValues[name] ?? 'affinity') : 'affinity'
-    const who = release === '' ? 'Helm' : `Helm release ${release}`
-    return { name: who, reverts: false, setting: `in its values: ${value} with ${affinity}` }
+    const setting = `in its values: ${value} with ${affinity}`
+    return { name: writer.name, reverts: false, setting }
   }
-  const manager = textAt(labels, 'app.kubernetes.io/managed-by')
-  if (manager !== '')
-    return { name: manager, reverts: true, setting: `where ${manager} has it from: ${affinity}` }
-  return undefined
+  const where =
+    writer.kind === 'source'
+      ? `at the source that ${writer.name} applies`
+      : `where ${writer.name} has it from`
+  return { name: writer.name, reverts: true, setting: `${where}: ${affinity}` }
 }

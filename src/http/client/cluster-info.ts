@@ -2,7 +2,7 @@ import type { BootstrapConfig, BootstrapToken } from '../../config/bootstrap.ts'
 import { certificatesIn, hashOfPublicKey, pinnedCertificates } from '../../config/bootstrap.ts'
 import { clusterCaIn } from '../../config/kubeconfig.ts'
 import { isSignedWith } from '../../certificates/detached-signature.ts'
-import { textAt } from '../../api/kube/json-at.ts'
+import { textAt, valueAt } from '../../api/kube/json-at.ts'
 import { anyApiCall, ApiRefusal, type ApiCall } from './api-call.ts'
 
 const path = '/api/v1/namespaces/kube-public/configmaps/cluster-info'
@@ -52,14 +52,18 @@ export async function findCa(
 
 const shortPath = 'the ConfigMap kube-public/cluster-info'
 
+/**
+ * The CA in the ConfigMap, PEM, as the server of `call` shows it: to be believed as far as that has
+ * been verified.
+ */
+export async function publishedCa(call: ApiCall): Promise<string> {
+  return caIn((await read(call)).kubeconfig)
+}
+
 /** The kubeconfig in the ConfigMap, whose signature with the token is verified. */
 async function clusterInfo(call: ApiCall, { id, secret }: BootstrapToken): Promise<string> {
-  const request = { method: 'GET', path }
-  const answer = await call(request)
-  if (answer.status !== 200) throw new ApiRefusal('the API server', request, answer)
-  const kubeconfig = textAt(answer.body, 'data', 'kubeconfig')
-  const signature = textAt(answer.body, 'data', `jws-kubeconfig-${id}`)
-  if (kubeconfig === '') throw new UnknownCa(`${shortPath} has no kubeconfig`)
+  const { data, kubeconfig } = await read(call)
+  const signature = textAt(data, `jws-kubeconfig-${id}`)
   if (signature === '') {
     throw new UnknownCa(
       `${shortPath} is not signed with the bootstrap token ${id}: it has expired, is not for signing, or is another cluster's`,
@@ -71,6 +75,16 @@ async function clusterInfo(call: ApiCall, { id, secret }: BootstrapToken): Promi
     )
   }
   return kubeconfig
+}
+
+async function read(call: ApiCall) {
+  const request = { method: 'GET', path }
+  const answer = await call(request)
+  if (answer.status !== 200) throw new ApiRefusal('the API server', request, answer)
+  const data = valueAt(answer.body, 'data')
+  const kubeconfig = textAt(data, 'kubeconfig')
+  if (kubeconfig === '') throw new UnknownCa(`${shortPath} has no kubeconfig`)
+  return { data, kubeconfig }
 }
 
 function caIn(kubeconfig: string): string {

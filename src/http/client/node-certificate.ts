@@ -21,6 +21,7 @@ import {
 import { obtainedFiles } from '../../config/root-dir.ts'
 import { messageOf } from '../../config/settings.ts'
 import { anyApiCall } from './api-call.ts'
+import { CaRefresh } from './ca-refresh.ts'
 import {
   CertificateRenewal,
   RotationTime,
@@ -28,6 +29,7 @@ import {
   type RenewalPace,
 } from './certificate-renewal.ts'
 import { findCa } from './cluster-info.ts'
+import { HandedOverTokens } from './handed-over-tokens.ts'
 import { nodeClient, RequestDenied, signedCertificate } from './signed-certificate.ts'
 
 export interface NodeCertificateOptions {
@@ -46,6 +48,8 @@ export interface NodeCertificateOptions {
   readonly onObtained: (certificate: string) => void
   /** Called with each reason why there is no new certificate yet, once while it stays the same. */
   readonly onFailure: (why: string) => void
+  /** Called with each reason why the CA cannot be followed, once while it stays the same. */
+  readonly onCaFailure: (why: string) => void
   readonly pace?: NodeCertificatePace
 }
 
@@ -53,14 +57,22 @@ export interface NodeCertificateOptions {
 export interface NodeCertificatePace extends RenewalPace {
   /** How long API servers have to refuse the certificate before another is requested. */
   readonly refusedMs: number
+  /** Between two looks at the CA that the cluster publishes. */
+  readonly caMs: number
 }
 
-const usualPace: NodeCertificatePace = { ...usualRenewalPace, refusedMs: 60_000 }
+const usualPace: NodeCertificatePace = {
+  ...usualRenewalPace,
+  refusedMs: 60_000,
+  caMs: 3_600_000,
+}
 
 /** By whom a request is made: an identity that the API server may accept. */
 interface Requester {
   readonly name: string
   readonly credentials: (signal: AbortSignal) => Credentials | Promise<Credentials>
+  /** Called when a certificate was obtained. */
+  readonly onObtained?: () => Promise<void>
 }
 
 /** No certificate could be obtained. */
@@ -73,27 +85,39 @@ class NoCertificate extends Error {
  * rotated in time with itself. Everything is tried again for as long as it takes; the present
  * certificate stays in force until the next one is on the disk. One that has expired, or that API
  * servers refuse, is replaced with a bootstrap token or the kubelet's certificate. Certificates
- * outside their validity are judged by API servers alone, as the node's clock may be wrong.
+ * outside their validity are judged by API servers alone, as the node's clock may be wrong. The CA
+ * is followed while the cluster rotates it, unless it is given.
  */
 export class NodeCertificate implements AsyncDisposable {
   readonly #options: NodeCertificateOptions
   readonly #pace: NodeCertificatePace
   readonly #stored: StoredPair
+  readonly #handedOver: HandedOverTokens
   readonly #rotation = new RotationTime()
   readonly #renewal: CertificateRenewal
+  readonly #caRefresh: CaRefresh
   #refusedSince: number | undefined
+  #caStored: Promise<void> = Promise.resolve()
 
   constructor(options: NodeCertificateOptions) {
     this.#options = options
     this.#pace = options.pace ?? usualPace
-    const { folder, name } = obtainedFiles(options.rootDir)
+    const { folder, name, token } = obtainedFiles(options.rootDir)
     makeSyncedFolder(folder, 0o700)
     this.#stored = new StoredPair(folder, name)
+    this.#handedOver = new HandedOverTokens(token)
     this.#renewal = new CertificateRenewal({
       dueMs: () => this.#dueMs(),
       obtain: (signal) => this.#obtain(signal),
       onFailure: options.onFailure,
       pace: this.#pace,
+    })
+    this.#caRefresh = new CaRefresh({
+      servers: options.servers,
+      present: () => (options.bootstrap().ca === undefined ? this.#ca() : undefined),
+      store: (ca) => this.#storeCa(ca),
+      onFailure: options.onCaFailure,
+      everyMs: this.#pace.caMs,
     })
   }
 
@@ -105,17 +129,18 @@ export class NodeCertificate implements AsyncDisposable {
   /** To be called when an attempt may succeed that failed before: it is made now. */
   wake(): void {
     this.#renewal.wake()
+    this.#caRefresh.wake()
   }
 
   /** Uses this token from now on, also after a restart, before the configured one. */
   async replaceToken(token: BootstrapToken): Promise<void> {
-    const text = `${token.id}.${token.secret.reveal()}\n`
-    await writeDurably(obtainedFiles(this.#options.rootDir).token, text)
+    await this.#handedOver.add(token)
     this.wake()
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#renewal[Symbol.asyncDispose]()
+  async [Symbol.asyncDispose](): Promise<void> {
+    const parts = [this.#renewal, this.#caRefresh]
+    await Promise.all(parts.map((each) => each[Symbol.asyncDispose]()))
   }
 
   #dueMs(): number {
@@ -135,11 +160,13 @@ export class NodeCertificate implements AsyncDisposable {
 
   async #obtain(signal: AbortSignal): Promise<void> {
     const failures: string[] = []
-    for (const { name, credentials } of this.#requesters()) {
+    for (const { name, credentials, onObtained } of this.#requesters()) {
       try {
         const shown = await credentials(signal)
-        if (shown.ca !== undefined) await this.#storeCa(shown.ca)
-        return await this.#obtainAs(shown, signal)
+        // Callers with tokens wait for it. One of a file may be older than the present one.
+        if (shown.ca !== undefined && this.#ca() === undefined) await this.#storeCa(shown.ca)
+        await this.#obtainAs(shown, signal)
+        return await onObtained?.().catch(() => undefined)
       } catch (cause) {
         // Another requester would be denied the same.
         if (cause instanceof RequestDenied) throw cause
@@ -161,6 +188,7 @@ export class NodeCertificate implements AsyncDisposable {
         { patienceMs: this.#pace.approvalMs, signal },
       )
       await this.#stored.replace({ certificate, key: pemOfKey(key) })
+      if (credentials.ca !== undefined) await this.#storeCa(credentials.ca)
       onObtained(certificate)
     } catch (cause) {
       if (cause instanceof RequestDenied) await this.#stored.forgetKey()
@@ -184,13 +212,13 @@ export class NodeCertificate implements AsyncDisposable {
     }
     if (file !== undefined)
       yield { name: `the file ${file}`, credentials: (signal) => this.#credentialsIn(file, signal) }
-    for (const each of [this.#handedOver(), token]) {
-      if (each)
-        yield {
-          name: `the bootstrap token ${each.id}`,
-          credentials: (signal) => this.#tokenBearer(each, signal),
-        }
-    }
+    const ofToken = (each: BootstrapToken): Requester => ({
+      name: `the bootstrap token ${each.id}`,
+      credentials: (signal) => this.#tokenBearer(each, signal),
+    })
+    for (const each of this.#handedOver.all())
+      yield { ...ofToken(each), onObtained: () => this.#handedOver.proven(each) }
+    if (token) yield ofToken(token)
     const kubelets = credentialsOfNode(kubelet, nodeName)
     if (kubelets) {
       yield {
@@ -198,12 +226,6 @@ export class NodeCertificate implements AsyncDisposable {
         credentials: () => ({ ...kubelets, ...(ca !== undefined && { ca }) }),
       }
     }
-  }
-
-  /** The token that was handed over last. */
-  #handedOver(): BootstrapToken | undefined {
-    const text = textOf(obtainedFiles(this.#options.rootDir).token)
-    return text === undefined ? undefined : parseBootstrapToken(text.trim())
   }
 
   async #credentialsIn(file: string, signal: AbortSignal): Promise<Credentials> {
@@ -240,10 +262,15 @@ export class NodeCertificate implements AsyncDisposable {
     return text !== undefined && certificatesIn(text).length > 0 ? text : undefined
   }
 
-  async #storeCa(ca: string): Promise<void> {
-    if (ca === this.#ca()) return
-    await writeDurably(obtainedFiles(this.#options.rootDir).ca, ca)
-    this.#options.onStored()
+  /** One at a time. */
+  #storeCa(ca: string): Promise<void> {
+    const stored = this.#caStored.then(async () => {
+      if (ca === this.#ca()) return
+      await writeDurably(obtainedFiles(this.#options.rootDir).ca, ca)
+      this.#options.onStored()
+    })
+    this.#caStored = stored.catch(() => undefined)
+    return stored
   }
 }
 

@@ -8,6 +8,7 @@ import type { Component } from '../../api/request/component.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 import type { RequestInfo } from '../../api/request/request-info.ts'
+import type { Explanation } from './explanation.ts'
 import type { HeaderList } from './headers.ts'
 
 /** The other end of a client's connection: one object for all of its requests. */
@@ -140,10 +141,14 @@ export interface Exchange extends Incoming {
 /** The origin of an answer, for traces and metrics. */
 export type ReplySource = 'cloud' | 'cache' | 'hub'
 
-interface ReplyHead {
+interface ReplyOrigin {
+  readonly from: ReplySource
+  readonly explanation?: Explanation
+}
+
+interface ReplyHead extends ReplyOrigin {
   readonly status: number
   readonly headers: HeaderList
-  readonly from: ReplySource
 }
 
 /**
@@ -244,9 +249,8 @@ export interface CollectionSnapshot extends Disposable {
  * The connection changes its protocol: `take` gets the client's socket, with the bytes already read
  * from it, and writes the head of the answer as well, a refusal included.
  */
-export interface UpgradeReply {
+export interface UpgradeReply extends ReplyOrigin {
   readonly kind: 'upgrade'
-  readonly from: ReplySource
   readonly take: (socket: Duplex, head: Buffer) => void
   /**
    * The status of the answer once known, 0 where the connection ended before; absent where it is

@@ -1,4 +1,4 @@
-import { onAbort } from '../../base/abort.ts'
+import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
 import { elapsed, sleep } from '../../base/clock.ts'
 import { Throttled } from '../../base/throttled.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
@@ -8,14 +8,34 @@ import { isTrue } from '../../api/request/request-info.ts'
 import { opsHeaders, opsReply } from './ops-reply.ts'
 
 /**
- * The reports at `/inspect/<name>`, as JSON: names of API objects, and none of their content. With
+ * The reports at `/inspect/<name>`, as JSON: names of API objects, and none of their content but in
+ * those of `content`. With
  * `?watch=true` they are sent as server-sent events: first the whole report, then the members of it
  * that have changed, `null` for those that have gone.
  */
 export interface Inspections {
   readonly reports: Readonly<Record<string, () => Promise<object>>>
+  /** Reports whose watchers are sent the items that are added, as arrays of them. */
+  readonly tails?: Readonly<Record<string, Tail>>
+  /** Reports with content of API objects, for other callers than the rest. */
+  readonly content?: ContentInspections
   /** Whether a caller, which is on loopback, may read them. */
   readonly authorize: (caller: Incoming) => Promise<boolean>
+}
+
+interface ContentInspections {
+  /** `undefined`: nothing that is stored is meant. */
+  readonly reports: Readonly<
+    Record<string, (query: URLSearchParams) => Promise<object | undefined>>
+  >
+  /** Whether a caller, which is on loopback, may read content. */
+  readonly authorize: (caller: Incoming) => Promise<boolean>
+}
+
+/** The last items, and those to come until `signal` aborts. */
+interface Tail {
+  readonly items: readonly object[]
+  follow(signal: AbortSignalLike): AsyncGenerator<readonly object[]>
 }
 
 export const leastInspectionMs = 50
@@ -46,17 +66,38 @@ export function inspector(inspections: Inspections | undefined): Inspect {
       `/inspect/${name}`,
       {
         whole: new Throttled(() => wholeReply(inspect), leastInspectionMs),
-        members: new Throttled(() => membersOf(inspect), watchMs),
+        events: eventsOf(new Throttled(() => membersOf(inspect), watchMs)),
       },
+    ]),
+  )
+  for (const [name, tail] of Object.entries(inspections.tails ?? {})) {
+    reports.set(`/inspect/${name}`, {
+      whole: new Throttled(
+        () => wholeReply(async () => ({ items: tail.items })),
+        leastInspectionMs,
+      ),
+      events: (signal) => itemEvents(tail, signal),
+    })
+  }
+  const contents = new Map(
+    Object.entries(inspections.content?.reports ?? {}).map(([name, inspect]) => [
+      `/inspect/${name}`,
+      inspect,
     ]),
   )
   let watchers = 0
   return async (path, query, incoming) => {
+    const content = contents.get(path)
     const report = reports.get(path)
-    if (!report) return undefined
+    if (!report && !content) return undefined
     const { peer, headers, method, signal } = incoming
     if (!isLoopback(peer.localAddress)) return opsReply(403, onLoopback)
     if (isOfAnotherSite(headers.get('sec-fetch-site'))) return opsReply(403, ofAnotherSite)
+    if (content) {
+      if (!(await inspections.content?.authorize(incoming))) return opsReply(403, forRootAlone)
+      return contentReply(await content(query))
+    }
+    if (!report) return undefined
     if (!(await inspections.authorize(incoming))) {
       return headers.get('authorization') === undefined
         ? opsReply(403, forRoot)
@@ -71,7 +112,7 @@ export function inspector(inspections: Inspections | undefined): Inspect {
       status: 200,
       headers: opsHeaders({ 'Content-Type': 'text/event-stream' }),
       from: 'hub',
-      source: sourceOf(events(report.members, signal)),
+      source: sourceOf(report.events(signal)),
     }
   }
 }
@@ -85,9 +126,15 @@ const isOfAnotherSite = (site: string | undefined): boolean =>
 
 const onLoopback = 'inspections are answered on loopback only\n'
 const ofAnotherSite = 'inspections are not answered to pages of other sites\n'
+const forRootAlone = 'content of API objects is for root of this node alone\n'
 const forRoot =
   "inspections are for root of this node, and for callers with the token in inspect.token under the hub's --root-dir\n"
 const tooManyWatchers = `inspections are watched by ${mostWatchers} clients already\n`
+
+const contentReply = (report: object | undefined): WireReply =>
+  report
+    ? opsReply(200, `${JSON.stringify(report)}\n`, { 'Content-Type': 'application/json' })
+    : opsReply(404, 'no component of this node has read objects of this kind\n')
 
 const wholeReply = async (inspect: () => Promise<object>): Promise<WireReply> =>
   opsReply(200, `${JSON.stringify(await inspect())}\n`, { 'Content-Type': 'application/json' })
@@ -100,10 +147,27 @@ const membersOf = async (inspect: () => Promise<object>): Promise<Members> =>
     }),
   )
 
+type Events = (signal: AbortSignalLike) => AsyncGenerator<readonly Uint8Array[]>
+
+const eventsOf =
+  (report: Throttled<Members>): Events =>
+  (signal) =>
+    changes(report, signal)
+
+/** One event for what was added together; a watcher that is too slow is cut. */
+async function* itemEvents(
+  tail: Tail,
+  signal: AbortSignalLike,
+): AsyncGenerator<readonly Uint8Array[]> {
+  for await (const items of tail.follow(signal)) {
+    yield [Buffer.from(`data: ${JSON.stringify(items)}\n\n`)]
+  }
+}
+
 /** One group for each change; the next is made once the client has taken the last. */
-async function* events(
+async function* changes(
   report: Throttled<Members>,
-  signal: Incoming['signal'],
+  signal: AbortSignalLike,
 ): AsyncGenerator<readonly Uint8Array[]> {
   let shown: Members = new Map()
   let sentAt = elapsed()

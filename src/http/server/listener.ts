@@ -4,6 +4,7 @@ import { constants } from 'node:crypto'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import { after } from '../../base/clock.ts'
 import { createServer } from '../../base/node-http.ts'
+import { certificatesIn } from '../../config/bootstrap.ts'
 import type { ListenerParts, RequestHandling } from './answer.ts'
 import { ConnectionLimit } from './connection-limit.ts'
 import type { ConnectionMemory } from './connection-memory.ts'
@@ -63,11 +64,11 @@ export interface ServingCredentials {
 
 export interface SecureListener extends ProxyListener {
   /**
-   * Uses these for new connections. Current connections continue. But if `clientCa` changes, each
-   * of them closes after its requests in flight, and at once if it has had none. A connection whose
-   * client has sent a certificate of the former authorities is closed after `limits.withdrawnMs`,
-   * whatever is in flight: a watch would otherwise continue as the node for as long as its client
-   * wants.
+   * Uses these for new connections. Current connections continue. But if `clientCa` loses a
+   * certificate, each of them closes after its requests in flight, and at once if it has had none.
+   * A connection whose client has sent a certificate of the former authorities is closed after
+   * `limits.withdrawnMs`, whatever is in flight: a watch would otherwise continue as the node for
+   * as long as its client wants. An authority that is added ends nothing.
    */
   replaceCredentials(credentials: ServingCredentials): void
 }
@@ -113,7 +114,7 @@ export async function listenSecurely(
     ...(await listener(server, parts.connections, [http1, http2], options)),
     replaceCredentials: (credentials) => {
       server.setSecureContext(contextOf(credentials))
-      if (credentials.clientCa !== clientCa) {
+      if (!holdsAllOf(credentials.clientCa, clientCa)) {
         for (const each of [http1, http2]) each.retire()
         // A handshake in progress continues with the former authorities.
         parts.connections.closeUnused()
@@ -123,6 +124,16 @@ export async function listenSecurely(
       clientCa = credentials.clientCa
     },
   }
+}
+
+/** Whether a bundle has all of the former one, which has nothing but certificates. */
+function holdsAllOf(bundle = '', former = ''): boolean {
+  if (bundle === former) return true
+  const [present, before] = [certificatesIn(bundle), certificatesIn(former)]
+  const blocks = former.split('-----BEGIN ').length
+  return (
+    former !== '' && blocks === before.length + 1 && before.every((each) => present.includes(each))
+  )
 }
 
 const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureContextOptions => ({

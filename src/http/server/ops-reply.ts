@@ -10,7 +10,9 @@ export function opsReply(
 ): BodyReply {
   const body = Buffer.from(content)
   const headers = opsHeaders({ ...fields, 'Content-Length': String(body.byteLength) })
-  return { kind: 'body', status, headers, from: 'hub', body }
+  const reason = status >= 400 && typeof content === 'string' ? content.trim() : ''
+  const explanation = reason === '' ? {} : { reason }
+  return { kind: 'body', status, headers, from: 'hub', explanation, body }
 }
 
 /** The head of such an answer. */

@@ -1,7 +1,7 @@
 import { parseJson } from '../../api/kube/json.ts'
 import { textAt } from '../../api/kube/json-at.ts'
 import { Throttled } from '../../base/throttled.ts'
-import type { Handler, Incoming, WireReply } from '../exchange/exchange.ts'
+import type { BodyReply, Handler, Incoming, WireReply } from '../exchange/exchange.ts'
 import { wholeRequestBody } from '../exchange/request-body.ts'
 import { parseBootstrapToken, type BootstrapToken } from '../../config/bootstrap.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -11,6 +11,7 @@ import { inspector, type Inspections } from './inspections.ts'
 import { listen, type Listener } from './listener.ts'
 import type { ListenTarget } from './listening.ts'
 import { opsReply } from './ops-reply.ts'
+import { profiler, type Profiling } from './profiles.ts'
 import { pageReply, type PageFile } from './status-page.ts'
 
 /** A readiness check. `check` returns what is wrong, or `undefined`. */
@@ -53,8 +54,12 @@ export interface OpsOptions {
   /** The files of the status page by their paths. */
   readonly page?: ReadonlyMap<string, PageFile>
   readonly joinToken?: JoinTokenIntake
+  /** Absent: no profiles are made. */
+  readonly profiling?: Profiling
   /** Called with the cause when a connection could not be accepted, or an answer broke off. */
   readonly onBroken?: (cause: unknown) => void
+  /** Called for each request that is answered 401 or 403. */
+  readonly onRefused?: (incoming: Incoming, reply: BodyReply) => void
 }
 
 /**
@@ -87,7 +92,7 @@ const yurthubOk = 'OK'
 export function listenOps(options: OpsOptions): Promise<Listener> {
   return listen({
     ...options,
-    handler: opsHandler(options),
+    handler: reportingRefusals(opsHandler(options), options),
     maxConnections: mostConnections,
     // So few that their number bounds their memory; floods elsewhere must not close them.
     memory: new ConnectionMemory(Number.POSITIVE_INFINITY),
@@ -98,9 +103,19 @@ export function listenOps(options: OpsOptions): Promise<Listener> {
   })
 }
 
+const reportingRefusals =
+  (handler: Handler<Incoming, WireReply>, { onRefused }: OpsOptions) =>
+  async (incoming: Incoming): Promise<WireReply> => {
+    const reply = await handler(incoming)
+    if (reply.kind === 'body' && (reply.status === 401 || reply.status === 403))
+      onRefused?.(incoming, reply)
+    return reply
+  }
+
 function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
   const scrape = new Throttled(() => exposition(options), leastExpositionMs)
   const inspect = inspector(options.inspections)
+  const profile = profiler(options.profiling)
   const { page = new Map() } = options
   return async (incoming) => {
     const { method, url, headers } = incoming
@@ -110,6 +125,8 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
     const strange = rebindingFault(options.ownHosts, { localAddress, host, origin })
     if (strange !== undefined) return opsReply(403, `${strange}\n`)
     if (path === '/v1/token') return takeToken(options.joinToken, incoming)
+    const profiled = await profile(path, new URLSearchParams(query), incoming)
+    if (profiled) return profiled
     if (method !== 'GET' && method !== 'HEAD') return opsReply(405, '', { Allow: 'GET, HEAD' })
     switch (path) {
       case '/livez':
@@ -154,7 +171,7 @@ async function takeToken(
       ? opsReply(200, '')
       : opsReply(
           200,
-          'without effect: the hub has credentials by file, and uses no bootstrap token\n',
+          'without effect: the hub has credentials by file, or API servers without TLS, and uses no bootstrap token\n',
         )
   } catch {
     return opsReply(500, 'the bootstrap token cannot be stored: is the disk full?\n')

@@ -47,7 +47,7 @@ export async function relayedToKubelet(
 }
 
 /** A container on the host's network may be root by its socket. */
-const needsCertificate =
+export const needsCertificate =
   "the cloud cannot be reached, and the kubelet is asked only for who has its certificate: use root's kubeconfig for the hub's TLS port"
 
 const notHere = (pod: string, nodeName: string): string =>

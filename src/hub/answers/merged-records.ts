@@ -13,6 +13,7 @@ import { covers, selectorOfName } from '../../api/kube/selectors.ts'
 import type { Identity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import type {
+  CollectionKey,
   ObjectKey,
   ObjectStore,
   StoredCollection,
@@ -108,7 +109,7 @@ export async function mergedRecords(
   }
   const [covering] = partitions
     .flatMap(({ collections }) => collections)
-    .filter(({ key }) => covers(key, query))
+    .filter(({ key }) => holds(key, query))
     .toSorted(newestFirst)
   if (covering) identities.add(covering.key.partition.identity)
   return { records, identities: [...identities], ...(covering && { covering }) }
@@ -166,10 +167,13 @@ function isDenied(
   }
   return lacking.some(
     (each) =>
-      covers(each.key, query) &&
-      (!record || isNewer(each.resourceVersion, record.confirmedVersion)),
+      holds(each.key, query) && (!record || isNewer(each.resourceVersion, record.confirmedVersion)),
   )
 }
+
+/** Whether a collection certainly has everything that a query selects. */
+const holds = (key: CollectionKey, query: Omit<RecordQuery, 'gvr'>): boolean =>
+  (key.namespace === undefined || key.namespace === query.namespace) && covers(key, query)
 
 /** Of one version, the state that was confirmed later counts. */
 function isBefore(a: StoredObject, b: StoredObject): boolean {

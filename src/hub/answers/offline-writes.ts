@@ -22,6 +22,7 @@ import { objectRepresentation } from '../../api/request/representation.ts'
 import { isReview, isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { objectKey, tokenKey } from './keys.ts'
+import type { OfflineEvents } from './offline-events.ts'
 import { answerHeaders, objectReply } from './replies.ts'
 import { withStaleness } from './staleness.ts'
 import { needsTheCloud, neverCached, overlayKey, storedObject } from './offline-reads.ts'
@@ -43,6 +44,7 @@ export interface OfflineWriteParts {
   readonly store: ObjectStore
   readonly nodeName: string
   readonly overlays: StatusOverlays
+  readonly events: OfflineEvents
   /** Aborts when an upstream that can take the request is healthy again. */
   readonly recovered: (exchange: Exchange) => AbortSignal
   /** Answers a review; `undefined`: the answer is not known. */
@@ -64,8 +66,8 @@ const answers: Record<string, Answer> = {
   'patch pods/status': patchedStatus,
   'create leases.coordination.k8s.io': heartbeat(201),
   'update leases.coordination.k8s.io': heartbeat(200),
-  'create events': echo(201),
-  'create events.events.k8s.io': echo(201),
+  'create events': acceptedEvent,
+  'create events.events.k8s.io': acceptedEvent,
   // After a 404 the event recorder creates the whole event instead, which can be accepted.
   'patch events': async (_exchange, info) => unknownEvent(info),
   'patch events.events.k8s.io': async (_exchange, info) => unknownEvent(info),
@@ -133,6 +135,17 @@ function confirmed(answer: Answer): Answer {
     requireConfirmed(exchange, info, parts.store, parts.nodeName)
     return answer(exchange, info, parts)
   }
+}
+
+async function acceptedEvent(
+  exchange: Exchange,
+  { gvr, query }: ResourceRequest,
+  { events }: OfflineWriteParts,
+): Promise<Reply> {
+  const event = await requestObject(exchange)
+  const reply = echoed(exchange, event, 201)
+  if (!query.has('dryRun')) events.keep(gvr, event.encoding, event)
+  return reply
 }
 
 function unknownEvent(info: ResourceRequest): never {

@@ -1,8 +1,15 @@
+import { because } from '../../http/exchange/explanation.ts'
 import type { Exchange, Reply, WatchReply } from '../../http/exchange/exchange.ts'
 import { impersonates } from '../../http/exchange/headers.ts'
 import { isProven } from '../../http/exchange/proven.ts'
 import { StatusError, unauthorized } from '../../api/kube/status.ts'
-import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
+import {
+  isReview,
+  isTokenRequest,
+  isTrue,
+  type NonResourceRequest,
+  type ResourceRequest,
+} from '../../api/request/request-info.ts'
 import {
   localDocument,
   localList,
@@ -11,7 +18,11 @@ import {
   neverCached,
 } from './offline-reads.ts'
 import { relayedToKubelet, type AtKubeletParts } from './at-kubelet.ts'
+import { resourcesFromAggregated } from './derived-discovery.ts'
+import { metricsResources, metricsResourcesPath, withMetricsGroup } from './metrics-discovery.ts'
 import { readOnSite } from './on-site-reads.ts'
+import { metricsFromKubelet } from './resource-metrics.ts'
+import { isForPerson } from './staleness.ts'
 import { localWrite, type OfflineWriteParts } from './offline-writes.ts'
 
 export interface OfflineParts extends OfflineWriteParts, AtKubeletParts {
@@ -27,21 +38,26 @@ export interface OfflineParts extends OfflineWriteParts, AtKubeletParts {
   readonly watch: (exchange: Exchange, info: ResourceRequest) => WatchReply | undefined
 }
 
+const unprovenReason =
+  'no API server has accepted this token, and it has no known signature of the cluster'
+
 /** Answers from the cache; throws a `StatusError` where it cannot. */
 export async function answerLocally(exchange: Exchange, parts: OfflineParts): Promise<Reply> {
-  if (!isProven(exchange)) throw new StatusError(unauthorized())
+  if (!isProven(exchange)) throw new StatusError(unauthorized(), { reason: unprovenReason })
   // Only an API server can decide whether a caller may impersonate.
   if (impersonates(exchange.headers)) throw neverCached()
   const { info } = exchange
   const { store } = parts
   if (!info.isResource) {
     if (info.verb !== 'get' || info.ambiguous === true) throw neverCached()
-    return localDocument(exchange, store)
+    return offlineDocument(exchange, info, parts)
   }
-  const relayed = await relayedToKubelet(exchange, info, parts)
-  if (relayed) return relayed
+  const ofKubelet =
+    (await relayedToKubelet(exchange, info, parts)) ??
+    (await metricsFromKubelet(exchange, info, parts))
+  if (ofKubelet) return because(ofKubelet, 'the kubelet of this node answers for its pods')
   if (info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch') {
-    return localWrite(exchange, info, parts)
+    return because(await localWrite(exchange, info, parts), localWriteReason(info))
   }
   if (info.subresource !== undefined || exchange.upgrade) throw needsTheCloud()
   if (exchange.method === 'HEAD') throw neverCached()
@@ -65,6 +81,39 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
     }
   }
 }
+
+/**
+ * A document as it was recorded. Discovery shows a person on site that `kubectl top` has an answer
+ * here, and is split up for a kubectl that asks for each group by itself.
+ */
+async function offlineDocument(
+  exchange: Exchange,
+  { path }: NonResourceRequest,
+  { store, reachOf }: OfflineParts,
+): Promise<Reply> {
+  const isDiscovery = path === '/apis' || path.startsWith('/apis/') || path.startsWith('/api/')
+  const reach = isDiscovery && isForPerson(exchange) ? await reachOf(exchange) : 'own'
+  if (reach === 'own') return localDocument(exchange, store)
+  const seesMetrics = reach === 'everyone'
+  try {
+    const recorded = localDocument(exchange, store)
+    return path === '/apis' && seesMetrics ? withMetricsGroup(recorded) : recorded
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error
+    const derived =
+      resourcesFromAggregated(exchange, store) ??
+      (path === metricsResourcesPath && seesMetrics ? metricsResources() : undefined)
+    if (derived) return derived
+    throw error
+  }
+}
+
+const localWriteReason = (info: ResourceRequest): string =>
+  isTokenRequest(info)
+    ? 'an API server has issued this token before'
+    : isReview(info)
+      ? 'what is recorded decides the review'
+      : 'the write is accepted at the node, and its component repeats it'
 
 /** Whether a watch begins with all objects, which it shows without overlays. */
 const beginsWithState = ({ query }: ResourceRequest): boolean =>

@@ -4,7 +4,8 @@ import { jsonOfObject } from '../../api/codec/members.ts'
 import { tableOfRow } from '../../api/codec/object.ts'
 import { apiVersionOf, qualifiedResource, type GVK, type GVR } from '../../api/kube/gvk.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
-import type { ApiObject } from '../../api/kube/object.ts'
+import type { Encoding } from '../../api/kube/media-type.ts'
+import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
 import { customResourceDefinitions } from '../../api/kube/resources.ts'
 import { notFound, StatusError } from '../../api/kube/status.ts'
 import { columnsOfBuiltin, type Column } from '../../api/kube/tables/columns.ts'
@@ -14,9 +15,10 @@ import { nodeIdentity, sharedIdentity, type Identity } from '../../api/request/i
 import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
 import { tableOptionsOf, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
+import { because } from '../../http/exchange/explanation.ts'
 import type { Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
-import type { HeaderList } from '../../http/exchange/headers.ts'
 import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
+import { recordedMinor } from './recorded-version.ts'
 import { selectorsOf } from './keys.ts'
 import {
   mergedRecord,
@@ -24,15 +26,18 @@ import {
   versionOf,
   type MergedRecord,
   type MergedRecords,
+  type RecordQuery,
   type RecordSource,
 } from './merged-records.ts'
+import type { OfflineEvents } from './offline-events.ts'
 import { listReply, objectReply } from './replies.ts'
 import {
   refuseInvalidVersion,
   refuseNewerGet,
   refuseOtherListVersion,
 } from './requested-version.ts'
-import { isForPerson, withWarning } from './staleness.ts'
+import { withOrigin } from './record-origin.ts'
+import { isForPerson } from './staleness.ts'
 import type { StatusOverlays } from './status-overlays.ts'
 
 /**
@@ -44,12 +49,16 @@ export type Reach = 'own' | 'node' | 'everyone'
 export interface OnSiteParts {
   readonly store: ObjectStore
   readonly overlays: StatusOverlays
+  readonly events: OfflineEvents
   /** `own` while an API server can be reached. */
   readonly reachOf: (exchange: Exchange) => Promise<Reach>
 }
 
 /** The records that a caller is shown. */
 type Shown = RecordSource & Pick<OnSiteParts, 'overlays'>
+
+/** The same, with what the node has written offline. */
+type ShownOnSite = Shown & Pick<OnSiteParts, 'events'>
 
 /**
  * Answers a read of a person who is root at the node and cannot reach the cloud. `exact` answers
@@ -60,29 +69,50 @@ type Shown = RecordSource & Pick<OnSiteParts, 'overlays'>
 export async function readOnSite<R extends ListReply | ObjectReply>(
   exchange: Exchange,
   info: ResourceRequest,
-  { store, overlays, reachOf }: OnSiteParts,
+  { store, overlays, events, reachOf }: OnSiteParts,
   exact: (exchange: Exchange) => R,
 ): Promise<ListReply | ObjectReply> {
   const reach = isForPerson(exchange) ? await reachOf(exchange) : 'own'
   if (reach === 'own') return exact(exchange)
   const { representations } = exchange
-  try {
-    return exact({ ...exchange, representations: representations.slice(0, 1) })
-  } catch (error) {
-    if (!isMissing(error)) throw error
+  // What the caller has read before has none of the events that were written since.
+  if (!hasWritten(info, events)) {
+    try {
+      return exact({ ...exchange, representations: representations.slice(0, 1) })
+    } catch (error) {
+      if (!isMissing(error)) throw error
+    }
   }
   const isShown = (identity: Identity): boolean => reach === 'everyone' || ofNode.has(identity)
   const read = info.verb === 'get' ? recordedObject : recordedList
   for (const representation of representations) {
     if (representation.encoding !== 'json' || representation.projection === 'metadata') continue
-    const reply = await read(representation, info, { store, overlays, isShown })
-    if (reply) return reply
+    const reply = await read(representation, info, { store, overlays, events, isShown })
+    if (reply) return because(reply, reasonOf(representation))
   }
   return exact(exchange)
 }
 
+const reasonOf = ({ projection }: Representation): string =>
+  projection === 'table'
+    ? 'the Table is made from what components of this node have read'
+    : 'components of this node have read it'
+
 /** What the hub shares among callers was read with the node's credentials. */
 const ofNode = new Set([nodeIdentity, sharedIdentity])
+
+/** Whether any event that was written offline is part of the answer. */
+function hasWritten(info: ResourceRequest, events: OnSiteParts['events']): boolean {
+  const { gvr, namespace = '', name = '' } = info
+  if (info.verb === 'get') return events.get(gvr, namespace, name) !== undefined
+  return events.select(queryOf(info)).length > 0
+}
+
+const queryOf = (info: ResourceRequest): RecordQuery => ({
+  gvr: info.gvr,
+  ...(info.namespace !== undefined && { namespace: info.namespace }),
+  ...selectorsOf(info),
+})
 
 /** Not known, or absent as far as the caller's own records show. */
 const isMissing = (error: unknown): boolean =>
@@ -91,9 +121,16 @@ const isMissing = (error: unknown): boolean =>
 async function recordedObject(
   representation: Representation,
   info: ResourceRequest,
-  parts: Shown,
+  parts: ShownOnSite,
 ): Promise<ObjectReply | undefined> {
   const { gvr, namespace = '', name = '' } = info
+  const written = parts.events.get(gvr, namespace, name)
+  if (written) {
+    const single = formOf(representation, gvr, parts).single(shownObject('json', written))
+    const reply = objectReply(representation, single)
+    const origin = { identities: [nodeIdentity], confirmedAt: 0, written: 1 }
+    return { ...reply, headers: withOrigin(reply.headers, origin) }
+  }
   const record = mergedRecord({ gvr, namespace, name }, parts)
   if (record === 'absent') throw new StatusError(notFound({ ...gvr, name }))
   const shown = record && jsonOf(record, parts)
@@ -109,14 +146,15 @@ async function recordedObject(
 async function recordedList(
   representation: Representation,
   info: ResourceRequest,
-  parts: Shown,
+  parts: ShownOnSite,
 ): Promise<ListReply | undefined> {
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
-  const { gvr, namespace } = info
-  const query = { gvr, ...(namespace !== undefined && { namespace }), ...selectorsOf(info) }
+  const { gvr } = info
+  const query = queryOf(info)
   const merged = await mergedRecords(query, parts)
-  const kind = merged && kindOf(merged, parts.store)
+  const written = parts.events.select(query)
+  const kind = merged && (written[0]?.gvk ?? kindOf(merged, parts.store))
   // Where no collection shows that there is none, emptiness is not known.
   if (!kind) return undefined
   const version = versionOf(merged)
@@ -129,13 +167,15 @@ async function recordedList(
     resourceVersion: version,
     extra: form.extra,
     confirmedAt,
-    batches: batchesOf(merged.records, form, parts),
+    batches: batchesOf(withWritten(merged.records, written), form, parts),
     isWhole: () => true,
     [Symbol.dispose]: () => undefined,
   })
-  const { identities, covering } = merged
-  const headers = withOrigin(reply.headers, { identities, confirmedAt, isPartial: !covering })
-  return { ...reply, headers }
+  const isPartial = !merged.covering
+  const ofRecords = new Set(merged.identities)
+  const identities = written.length > 0 ? ofRecords.add(nodeIdentity) : ofRecords
+  const origin = { identities, confirmedAt, isPartial, written: written.length }
+  return { ...reply, headers: withOrigin(reply.headers, origin) }
 }
 
 /** The kind of the objects; `undefined` for none where no collection says that there are none. */
@@ -150,7 +190,7 @@ function kindOf({ records, covering }: MergedRecords, store: ObjectStore): GVK |
 /** When the least recently confirmed part was confirmed; 0: not known. */
 function confirmedAtOf({ records, covering }: MergedRecords, store: ObjectStore): number {
   const all = records.map(({ confirmedAt }) => confirmedAt)
-  if (all.length === 0 && covering) return store.confirmedAt(covering.key) ?? 0
+  if (all.length === 0) return (covering && store.confirmedAt(covering.key)) ?? 0
   return all.reduce((a, b) => Math.min(a, b))
 }
 
@@ -168,24 +208,39 @@ export function jsonOf({ key, encoding }: MergedRecord, parts: Shown): ShownObje
   const { gvk } = stored
   const { gvr, namespace, name, partition } = key
   const of = { identity: partition.identity, gvr, namespace, name }
-  const object = parts.overlays.peek(of, encoding, stored)
+  return shownObject(encoding, { gvk, object: parts.overlays.peek(of, encoding, stored) })
+}
+
+function shownObject(encoding: Encoding, { gvk, object }: ObjectOfKind): ShownObject {
   const json = jsonOfObject(encoding, gvk, object)
   const bytes = encoding === 'json' ? object.bytes : Buffer.from(goJson(json))
   const type = { kind: gvk.kind, apiVersion: apiVersionOf(gvk) }
   return { gvk, object: { ...object, bytes }, json: { ...type, ...json } }
 }
 
-/** Records of one batch. */
+/** The records, and what was written offline in place of what is recorded of the same name. */
+function withWritten(
+  records: readonly MergedRecord[],
+  written: readonly ObjectOfKind[],
+): readonly (MergedRecord | ObjectOfKind)[] {
+  if (written.length === 0) return records
+  const byName = new Map<string, MergedRecord | ObjectOfKind>()
+  for (const each of records) byName.set(namespacedName(each.key), each)
+  for (const each of written) byName.set(namespacedName(each.object), each)
+  return [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each)
+}
+
+/** Objects of one batch. */
 const batchSize = 64
 
 function* batchesOf(
-  records: readonly MergedRecord[],
+  all: readonly (MergedRecord | ObjectOfKind)[],
   form: Form,
   parts: Shown,
 ): Generator<readonly ApiObject[]> {
-  for (let at = 0; at < records.length; at += batchSize) {
-    yield records.slice(at, at + batchSize).flatMap((record) => {
-      const shown = jsonOf(record, parts)
+  for (let at = 0; at < all.length; at += batchSize) {
+    yield all.slice(at, at + batchSize).flatMap((each) => {
+      const shown = 'key' in each ? jsonOf(each, parts) : shownObject('json', each)
       return shown ? [form.item(shown)] : []
     })
   }
@@ -223,40 +278,10 @@ function formOf(representation: Representation, gvr: GVR, parts: Shown): Form {
 
 /** Those of a custom resource are in its definition, if any component has read it. */
 function columnsOf(gvr: GVR, parts: Shown): readonly Column[] {
-  const builtin = columnsOfBuiltin(gvr)
+  const builtin = columnsOfBuiltin(gvr, recordedMinor(parts.store))
   if (builtin) return builtin
   const named = { gvr: customResourceDefinitions, namespace: '', name: qualifiedResource(gvr) }
   const record = mergedRecord(named, parts)
   const definition = typeof record === 'object' ? jsonOf(record, parts) : undefined
   return definition ? customColumns(definition.json, gvr.version) : defaultColumns
-}
-
-/** Where an answer comes from. */
-interface Origin {
-  readonly identities: readonly Identity[]
-  readonly confirmedAt: number
-  /** Whether the cluster may have more than the answer. */
-  readonly isPartial?: boolean
-}
-
-/** A person may read every name; a log line may be long. */
-const mostNamed = 5
-
-function withOrigin(headers: HeaderList, origin: Origin): HeaderList {
-  const named = origin.identities.map(nameOf)
-  const others = named.length - mostNamed
-  const who = [...named.slice(0, mostNamed), ...(others > 0 ? [`${others} others`] : [])]
-  const more = origin.isPartial ? '; it is what they have read, and the cluster may have more' : ''
-  const note = `; as recorded for ${who.join(', ')}${more}`
-  return withWarning(headers, origin.confirmedAt, note)
-}
-
-/** A caller as people know it. Its uid and the hash of its token say nothing to them. */
-function nameOf(identity: Identity): string {
-  if (identity === nodeIdentity) return 'the node'
-  if (identity === sharedIdentity) return 'all callers'
-  const [kind, rest = ''] = identity.split(':')
-  if (kind !== 'account') return 'a caller with a token'
-  const [namespace, name] = rest.split('/')
-  return `service account ${namespace}/${name}`
 }

@@ -34,11 +34,11 @@ export type IsRelated = (
 
 /**
  * Decides what a node may do as the API server's Node authorizer (k/k
- * plugin/pkg/auth/authorizer/node), as Kubernetes 1.32 and later have it: before, a node could read
- * all nodes and pods. What depends on a feature gate beyond that is not known.
+ * plugin/pkg/auth/authorizer/node) of Kubernetes 1.`minor`. What depends on a feature gate, or on a
+ * version that is not known, is not known.
  */
 export const nodeAuthorizer =
-  (isRelated: IsRelated): Authorizer =>
+  (isRelated: IsRelated, minor: () => number | undefined): Authorizer =>
   (user, attributes) => {
     if (!user.name.startsWith(userPrefix) || !user.groups.includes('system:nodes')) {
       return noOpinion()
@@ -49,12 +49,26 @@ export const nodeAuthorizer =
       const resource = qualifiedResource(attributes)
       if (gated.has(resource)) return unknown
       const decide = Object.hasOwn(divided, resource) ? divided[resource] : undefined
-      if (decide) return decide(attributes, { node, isRelated })
+      if (decide) {
+        const decision = decide(attributes, { node, isRelated })
+        if (decision.kind !== 'no-opinion' || !wasOpen(resource, attributes)) return decision
+        return (minor() ?? 0) < narrowedIn ? unknown : decision
+      }
     }
     return rulesAllow(nodeRules, attributes) ? allowed() : noOpinion()
   }
 
 const userPrefix = 'system:node:'
+
+/** Before, a node could read all nodes, pods and ResourceSlices unless a feature gate was on. */
+const narrowedIn = 32
+
+function wasOpen(resource: string, { verb, subresource }: ResourceAttributes): boolean {
+  if (subresource !== '') return false
+  if (resource === 'nodes' || resource === 'pods') return isRead(verb)
+  const ofMany = ['list', 'watch', 'deletecollection'].includes(verb)
+  return resource === 'resourceslices.resource.k8s.io' && ofMany
+}
 
 interface Asking {
   readonly node: string

@@ -28,4 +28,6 @@ export const onSiteDocuments: readonly { readonly url: string; readonly accept: 
   ...describedGroups.flatMap((group) =>
     schemaTypes.map((accept) => ({ url: `/openapi/v3/${group}`, accept })),
   ),
+  // Of all groups, as a kubectl before 1.28 reads it to explain and to validate.
+  { url: '/openapi/v2', accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' },
 ]

@@ -79,7 +79,7 @@ const maxTargets = 5_000
  */
 const documentFactor = 12
 
-/** OpenAPI in version 3 is large even for a single group. */
+/** OpenAPI is large: in version 2 as it is of all groups, in version 3 even of a single one. */
 const schemaFactor = 24 * 7 * documentFactor
 
 /** What is known of the refreshes of one object or document. */
@@ -363,7 +363,7 @@ const documentTarget = (
   settled: true,
   confirmedAt: plausible(stored?.confirmedAt ?? 0),
   watchedUntil: 0,
-  intervalFactor: url.startsWith('/openapi/v3/') ? schemaFactor : documentFactor,
+  intervalFactor: /^\/openapi\/v(?:2$|3\/)/.test(url) ? schemaFactor : documentFactor,
 })
 
 /**

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import { Broadcast } from '../../base/broadcast.ts'
-import type { GVR } from '../../api/kube/gvk.ts'
+import type { GVK, GVR } from '../../api/kube/gvk.ts'
+import type { Encoding } from '../../api/kube/media-type.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import type { ResourceVerb } from '../../api/request/request-info.ts'
 import {
@@ -13,6 +15,7 @@ import {
   type ActiveFilter,
 } from './chain.ts'
 import { isSameState, chainState, inputsIn, missingInputs, type ChainState } from './chain-state.ts'
+import { decisionsOn, type DecidedObject } from './decisions.ts'
 import type { Filter, FilterDefinition, SettlingFilter } from './filter.ts'
 import { unknownInputs, type InputName, type Inputs } from './inputs.ts'
 import { DecisionCache } from './decision-cache.ts'
@@ -124,6 +127,17 @@ export class Filters implements FilterChains {
     return definitions.length === 0 ? nothing : new Set(definitions.flatMap(({ needs }) => needs))
   }
 
+  /** What the filters would make now of an object that a component lists, for people. */
+  decisionsOn(
+    component: string,
+    gvr: GVR,
+    ...object: readonly [gvk: GVK, encoding: Encoding, object: ApiObject]
+  ): DecidedObject & { readonly waitsFor: readonly InputName[] } {
+    const definitions = this.#matching(component, gvr, 'list', undefined)
+    const waitsFor = missingInputs(definitions, this.#inputs)
+    return { ...decisionsOn(this.#active(definitions), ...object), waitsFor }
+  }
+
   onChange(act: () => void): Disposable {
     return this.#changed.listen(act)
   }
@@ -217,11 +231,15 @@ export class Filters implements FilterChains {
     return component === ownComponent ? [] : this.#matcher.match(component, gvr, verb, scope)
   }
 
-  #newChain(definitions: readonly FilterDefinition[]): FilterChain {
-    const active = definitions.flatMap((definition) => {
+  #active(definitions: readonly FilterDefinition[]): readonly ActiveFilter[] {
+    return definitions.flatMap((definition) => {
       const filter = this.#built.get(definition.name)?.filter
       return filter ? [{ definition, filter }] : []
     })
+  }
+
+  #newChain(definitions: readonly FilterDefinition[]): FilterChain {
+    const active = this.#active(definitions)
     const state = chainState(definitions, this.#inputs, active.length > 0)
     const missing = missingInputs(definitions, this.#inputs)
     return this.#list(active, state, missing)

@@ -45,12 +45,17 @@ export async function authenticate(
     if (namesNode(tls.certificate, rules.nodeName)) return nodeCaller(incoming)
     throw new StatusError(forbidden(cannotBePassedOn))
   }
-  if (!tls && !rules.plainServed) throw new StatusError(unauthorized())
+  if (!tls && !rules.plainServed) throw new StatusError(unauthorized(), { reason: notServed })
   const presented = presentedCredential(incoming)
   if (presented) return { ...rules.claims.of(presented), credential: 'caller' }
-  if (tls || !(await isNode(incoming, rules))) throw new StatusError(unauthorized())
+  if (tls || !(await isNode(incoming, rules)))
+    throw new StatusError(unauthorized(), { reason: unknown })
   return nodeCaller(incoming)
 }
+
+const notServed = 'the plain port serves no one: --plain-proxy=true'
+const unknown =
+  "it shows no token, no certificate of this node, and is not root's socket on loopback"
 
 /**
  * The node as the caller, which may not impersonate. With the node's credentials, an API server

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Secret } from '../../base/secret.ts'
-import type { Incoming } from '../../http/exchange/exchange.ts'
+import { isLoopback } from '../../api/request/host-check.ts'
+import type { Exchange, Incoming } from '../../http/exchange/exchange.ts'
 import { presentedCredential } from './bearer-token.ts'
 import { isRoot } from './caller.ts'
 import type { SocketOwners } from './socket-owner.ts'
@@ -28,3 +29,16 @@ export async function mayInspect(
 const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other))
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/**
+ * Whether a caller of a proxy may be told why it is answered as it is: root of this host by its
+ * socket, or who has the node's certificate, on loopback.
+ */
+export async function mayBeExplained(
+  { peer, credential }: Pick<Exchange, 'peer' | 'credential'>,
+  owners: SocketOwners,
+): Promise<boolean> {
+  if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return false
+  if (peer.tls?.certificate && credential === 'node') return true
+  return isRoot(peer, owners)
+}

@@ -93,7 +93,7 @@ export async function decodeObjects(
 function listIn(
   body: Buffer,
   representation: Representation,
-  { status, headers, from }: BodyReply,
+  { body: _cut, ...reply }: BodyReply,
 ): ListReply | undefined {
   const cutter = listDecoder(representation.encoding, representation.projection)
   const { head, batch } = cutter.push(body)
@@ -108,5 +108,5 @@ function listIn(
     },
   }
   const list = { gvk, head: bytes, batches, end: () => Promise.resolve(end) }
-  return { kind: 'list', status, headers, from, representation, list }
+  return { ...reply, kind: 'list', representation, list }
 }

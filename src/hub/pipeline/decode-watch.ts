@@ -34,12 +34,13 @@ export function decodeWatch(
       if (!(error instanceof BrokenStream)) throw error
     }
   }
-  const { from } = reply
+  const { from, explanation } = reply
   return {
     kind: 'watch',
     status,
     headers,
     from,
+    ...(explanation && { explanation }),
     representation: () => representation,
     gvk: () => cutter.gvk,
     events: events(),

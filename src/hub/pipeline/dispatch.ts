@@ -4,6 +4,7 @@ import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import type { SharedCachers } from '../cache/shared/shared-cachers.ts'
 import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
+import { because } from '../../http/exchange/explanation.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { isProven, provenIdentity } from '../../http/exchange/proven.ts'
 import {
@@ -73,17 +74,25 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
       const early = await answerAtStartup(exchange, cloud, () =>
         fromCacheIfCurrent(exchange, parts),
       )
-      if (early) return early
+      if (early) return because(early, 'no API server has answered a probe since the start')
     }
-    if (cloud.online !== true) return fromCache(exchange, parts)
+    if (cloud.online !== true) return because(await fromCache(exchange, parts), offlineReason)
     const inOrderOf = notOlderThanObserved(exchange, parts) ?? exchange
     const alone = (signal: AbortSignalLike): Promise<Reply> =>
       cachers.online({ ...inOrderOf, signal }, (own) =>
         forwardUnlessRefused({ ...exchange, signal: own }, parts),
       )
-    return shared ? shared.online(inOrderOf, alone) : alone(exchange.signal)
+    const reply = await (shared ? shared.online(inOrderOf, alone) : alone(exchange.signal))
+    return reply.from === 'cloud' ? because(reply, onlineReason(exchange)) : reply
   }
 }
+
+const offlineReason = 'no API server is healthy'
+
+const onlineReason = (exchange: Exchange): string =>
+  requiresUpstream(exchange)
+    ? 'only an API server can answer it consistently'
+    : 'an API server is healthy, and no cacher answers it'
 
 /**
  * The handlers of cachers. `parts` is called for each request: shared cachers are made with these
@@ -108,7 +117,7 @@ async function forwardUnlessRefused(exchange: Exchange, parts: DispatchParts): P
       throw error instanceof StatusError && error.status.code === 503 ? refused : error
     })
     parts.onDiverted()
-    return reply
+    return because(reply, "API servers refuse the hub's credentials")
   }
 }
 
@@ -162,6 +171,8 @@ function isContradicted(exchange: Exchange, { shared, local }: UpstreamPathParts
   return shared?.isContradicted(exchange) ?? false
 }
 
+const unansweredReason = 'no API server answered the request'
+
 async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   try {
     return await forwardWithRetry(exchange, parts)
@@ -178,7 +189,7 @@ async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Prom
       return forwardWithRetry(exchange, parts)
     }
     parts.onDiverted()
-    return kept ?? fromCache(exchange, parts)
+    return because(kept ?? (await fromCache(exchange, parts)), unansweredReason)
   }
 }
 

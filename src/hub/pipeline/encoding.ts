@@ -10,6 +10,7 @@ import type {
   Exchange,
   Handler,
   ListReply,
+  ObjectReply,
   Reply,
   WatchReply,
   WireReply,
@@ -33,10 +34,10 @@ function encoded(reply: Reply): WireReply {
     case 'upgrade':
       return reply
     case 'object': {
-      const { representation, gvk, object, status, headers, from } = reply
-      if (reply.body) return { kind: 'body', status, headers, from, body: reply.body }
+      const { representation, gvk, object, headers } = reply
+      if (reply.body) return { ...headOf(reply), kind: 'body', body: reply.body }
       const body = objectBody(representation.encoding, representation.projection, gvk, object)
-      return { kind: 'body', status, headers: withLength(headers, body), from, body }
+      return { ...headOf(reply), kind: 'body', headers: withLength(headers, body), body }
     }
     case 'list':
       return reply.upstreamBody
@@ -50,11 +51,19 @@ function encoded(reply: Reply): WireReply {
 /** A body that is encoded as it is sent, at the pace of the client. */
 function streamed(
   headers: HeaderList,
-  { status, from }: ListReply | WatchReply,
+  reply: ListReply | WatchReply,
   body: AsyncGenerator<readonly Uint8Array[]>,
 ): WireReply {
-  return { kind: 'bytes', status, headers, from, source: sourceOf(body) }
+  return { ...headOf(reply), kind: 'bytes', headers, source: sourceOf(body) }
 }
+
+/** What an answer has in every representation. */
+const headOf = ({ status, headers, from, explanation }: ObjectReply | ListReply | WatchReply) => ({
+  status,
+  headers,
+  from,
+  ...(explanation && { explanation }),
+})
 
 async function* listBody({
   representation,

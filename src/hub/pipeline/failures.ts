@@ -28,13 +28,14 @@ import { StoreFailure } from '../store/store.ts'
 /**
  * A Status as an answer, with its Retry-After (apiserver pkg/endpoints/handlers/responsewriters).
  */
-function statusReply(status: Status, encoding: Encoding): BodyReply {
+function statusReply(status: Status, encoding: Encoding, reason = status.message): BodyReply {
   const body = statusBody(encoding, status)
   const retryAfter = status.details?.retryAfterSeconds
   const head = answerHeaders(mediaType(encoding))
   const retried = retryAfter === undefined ? head : head.with('Retry-After', String(retryAfter))
   const headers = retried.with('Content-Length', String(body.byteLength))
-  return { kind: 'body', from: 'hub', status: status.code, headers, body }
+  const explanation = reason === undefined ? {} : { reason }
+  return { kind: 'body', from: 'hub', explanation, status: status.code, headers, body }
 }
 
 /** The Status for a failure; `undefined` for an unexpected one. */
@@ -62,6 +63,10 @@ function statusOf(error: unknown): Status | undefined {
   return undefined
 }
 
+/** Why, where the Status does not say it. */
+const reasonOf = (error: unknown): string | undefined =>
+  error instanceof StatusError ? error.reason : undefined
+
 /** Whether a failure has a Status of its own. */
 export const isExpected = (error: unknown): boolean => statusOf(error) !== undefined
 
@@ -81,7 +86,11 @@ export function withRescue(onUnexpected: OnUnexpected) {
         const [representation] = exchange.representations
         const status = statusFor(error, exchange, onUnexpected)
         const shown = isProven(exchange) ? status : withoutEcho(status)
-        return statusReply(shown, representation?.encoding ?? 'json')
+        return statusReply(
+          shown,
+          representation?.encoding ?? 'json',
+          reasonOf(error) ?? status.message,
+        )
       }
     }
 }
@@ -119,7 +128,7 @@ export function withLastResort(onUnexpected: OnUnexpected, onRefused: OnRefused)
         const reply =
           error instanceof MalformedPath
             ? noRequest()
-            : statusReply(statusFor(error, incoming, onUnexpected), 'json')
+            : statusReply(statusFor(error, incoming, onUnexpected), 'json', reasonOf(error))
         onRefused(incoming, reply)
         return reply
       }

@@ -8,6 +8,7 @@ import type {
   ObjectReply,
   Reply,
 } from '../../http/exchange/exchange.ts'
+import { filteredBy, type Filtered } from '../../http/exchange/explanation.ts'
 import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
@@ -100,11 +101,33 @@ async function filtered(
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
   const isOfParts = reply.representation.projection !== 'object'
   const whole = chainNow(parts.filters, exchange, info)
-  const chain = isOfParts && whole ? chainForPartial(whole, parts.store, exchange, info) : whole
-  if (reply.kind === 'list') {
+  const acting = isOfParts && whole ? chainForPartial(whole, parts.store, exchange, info) : whole
+  const objects = { edited: 0, withheld: 0 }
+  const chain = acting && counted(acting, objects)
+  const show = async (): Promise<Reply> => {
+    if (reply.kind === 'object') return chain ? filteredObject(reply, chain, info) : reply
     return isRead(info) ? shownList(reply, chain, parts, exchange, info) : deletedList(reply, chain)
   }
-  return chain ? filteredObject(reply, chain, info) : reply
+  const shown = await show()
+  return chain?.filters.length ? filteredBy(shown, { filters: chain.filters, objects }) : shown
+}
+
+/** The same chain; it counts the objects of one answer that it changes. */
+function counted(chain: FilterChain, objects: NonNullable<Filtered['objects']>): FilterChain {
+  const { filters, state, missingInputs, needsPreparing } = chain
+  return {
+    filters,
+    state,
+    missingInputs,
+    needsPreparing,
+    apply: (gvk, encoding, object) => {
+      const shown = chain.apply(gvk, encoding, object)
+      if (shown === undefined) objects.withheld += 1
+      else if (shown !== object) objects.edited += 1
+      return shown
+    },
+    prepare: (gvk, encoding, all) => chain.prepare(gvk, encoding, all),
+  }
 }
 
 /** Records the state of the chain before the list is shown under it. */
@@ -154,7 +177,9 @@ async function filteredObject(
   if (object === undefined) {
     // The writer knows the object, and would take a refusal for a failed write.
     if (info.verb !== 'get') return reply
-    throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
+    throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }), {
+      reason: `withheld by one of the filters ${chain.filters.join(', ')}`,
+    })
   }
   const { body: _unchanged, ...rest } = reply
   return { ...rest, object }

@@ -1,10 +1,12 @@
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import { stack } from '../../http/exchange/stack.ts'
 import { authenticate, type AuthenticationRules } from '../identity/caller.ts'
+import { mayBeExplained } from '../identity/inspectors.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { ClientForward } from './client-forward.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withConfirmedAccount } from './confirmed-account.ts'
+import { withExplanation } from './explain.ts'
 import { withEncoding } from './encoding.ts'
 import { withLastResort, withRescue, type OnUnexpected } from './failures.ts'
 import type { FilterParts } from './resumed-watch.ts'
@@ -74,6 +76,8 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withProvenCaller)
       // counts every answer, whichever layer below gives it
       .through(withTrace(parts))
+      // explains an answer to root, and keeps the wish for it from all below
+      .through(withExplanation((exchange) => mayBeExplained(exchange, parts.callers.owners)))
       // marks followed logs and the like, for which a hot restart does not wait
       .through(withLongRunning)
       // above all layers that hold bytes: bytes that pass here are no longer held

@@ -7,6 +7,7 @@ import type {
   Reply,
   WatchReply,
 } from '../../http/exchange/exchange.ts'
+import { filteredBy } from '../../http/exchange/explanation.ts'
 import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
 import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import { updateBetween } from '../filter/chain-state.ts'
@@ -88,7 +89,8 @@ export async function resumedWatch(
     bookmarks: isTrue(info.query.get('allowWatchBookmarks')),
     giveUp: () => ending.abort(),
   })
-  return { ...reply, events: watch.events(), gvk: () => watch.gvk }
+  const shownReply = { ...reply, events: watch.events(), gvk: () => watch.gvk }
+  return chain?.filters.length ? filteredBy(shownReply, { filters: chain.filters }) : shownReply
 }
 
 type MapChain = (chain: FilterChain | undefined) => FilterChain | undefined
@@ -146,6 +148,7 @@ function formerChains(
 const expiredReply = (representation: Representation, why: string): WatchReply => ({
   kind: 'watch',
   from: 'hub',
+  explanation: { reason: why },
   status: 200,
   headers: answerHeaders(mediaType(representation.encoding, true)),
   representation: () => representation,

@@ -7,6 +7,9 @@ import type {
   Incoming,
   WireReply,
 } from '../../http/exchange/exchange.ts'
+import type { Explanation } from '../../http/exchange/explanation.ts'
+import { isProven } from '../../http/exchange/proven.ts'
+import { accountOf, nodeIdentity } from '../../api/request/identity.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { componentOf } from '../../api/request/component.ts'
 import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
@@ -29,9 +32,20 @@ export interface AnswerLine {
   readonly source: string
   /** From the request to the end of its answer. */
   readonly ms: number
+  /** Why the hub refused the request or failed to answer it. */
+  readonly why?: string
 }
 
-export type OnAnswer = (line: AnswerLine) => void
+/** What a log has no use for. */
+export interface AnswerDetail {
+  /** As whom the caller is known; `none`: it was refused before. */
+  readonly caller: 'node' | 'service account' | 'token' | 'unproven' | 'none'
+  /** Bytes of the body that was sent to the client. */
+  readonly sentBytes: number
+  readonly explanation?: Explanation
+}
+
+export type OnAnswer = (line: AnswerLine, detail: AnswerDetail) => void
 
 interface TraceParts {
   readonly metrics: HubMetrics
@@ -51,18 +65,25 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
       const lasting = isLongRunning(info) || exchange.upgrade
       const watching = isWatch(info)
       const gauge = watching ? metrics.watches : lasting ? undefined : metrics.requestsInFlight
-      const traffic = info.isResource ? metrics.traffic(trafficLabels(exchange)) : undefined
+      const traffic = metrics.traffic(trafficLabels(exchange))
+      traffic.requestBytes += contentLength(exchange)
       gauge?.add(1)
-      if (traffic) traffic.inFlight++
+      if (info.isResource) traffic.inFlight++
       const watch = watching ? watches.begin(exchange, now()) : undefined
       onAbort(exchange.signal, () => {
         gauge?.add(-1)
         watch?.[Symbol.dispose]()
-        if (traffic) traffic.inFlight--
+        if (info.isResource) traffic.inFlight--
       })
       const reply = await next(exchange)
       watch?.answeredBy(reply.from)
       let code = 0
+      let sentBytes = 0
+      const countSent = (bytes: number): void => {
+        sentBytes += bytes
+        traffic.answerBytes += bytes
+      }
+      if (reply.kind === 'body') countSent(reply.body.byteLength)
       const count = (answered: number): void => {
         code = answered
         metrics.requests.add({
@@ -84,9 +105,19 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
         const { id, method, component } = exchange
         const { verb, path } = info
         const resource = info.isResource ? qualifiedResource(info.gvr) : ''
-        onAnswer({ id, method, path, verb, resource, component, code, source: reply.from, ms })
+        const source = reply.from
+        const line = { id, method, path, verb, resource, component, code, source, ms }
+        onAnswer(
+          { ...line, ...whyOf(reply) },
+          {
+            caller: callerOf(exchange),
+            sentBytes,
+            ...explanationOf(reply),
+          },
+        )
       })
-      return reply
+      if (reply.kind !== 'bytes') return reply
+      return { ...reply, source: metered(reply.source, countSent) }
     }
 }
 
@@ -95,30 +126,60 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
  * authenticated.
  */
 export function refusalTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
-  return (
-    { id, method, url, headers, signal }: Incoming,
-    { status: code, from: source }: BodyReply,
-  ): void => {
+  return (incoming: Incoming, reply: BodyReply): void => {
     const began = elapsed()
-    const component = componentOf(headers.get('user-agent'))
-    const verb = method.toLowerCase()
-    metrics.requests.add({ verb, resource: '', component, code: String(code), source })
-    const [path = ''] = url.split('?')
-    onAbort(signal, () =>
-      onAnswer({
-        id,
-        method,
-        path,
-        verb,
-        resource: '',
-        component,
-        code,
-        source,
-        ms: elapsed() - began,
-      }),
-    )
+    const line = refusalLine(incoming, reply)
+    const { verb, component, source } = line
+    metrics.requests.add({ verb, resource: '', component, code: String(line.code), source })
+    const detail = {
+      caller: 'none',
+      sentBytes: reply.body.byteLength,
+      ...explanationOf(reply),
+    } as const
+    onAbort(incoming.signal, () => onAnswer({ ...line, ms: elapsed() - began }, detail))
   }
 }
+
+/** The line of an answer to a request that never became an exchange. */
+export function refusalLine(
+  { id, method, url, headers }: Incoming,
+  reply: BodyReply,
+): Omit<AnswerLine, 'ms'> {
+  const [path = ''] = url.split('?')
+  return {
+    id,
+    method,
+    path,
+    verb: method.toLowerCase(),
+    resource: '',
+    component: componentOf(headers.get('user-agent')),
+    code: reply.status,
+    source: reply.from,
+    ...whyOf(reply),
+  }
+}
+
+const explanationOf = ({ explanation }: WireReply): Pick<AnswerDetail, 'explanation'> =>
+  explanation ? { explanation } : {}
+
+function callerOf(exchange: Exchange): AnswerDetail['caller'] {
+  if (!isProven(exchange)) return 'unproven'
+  const identity = exchange.claim?.identity() ?? exchange.identity
+  if (identity === nodeIdentity) return 'node'
+  return accountOf(identity) ? 'service account' : 'token'
+}
+
+/** In characters: a Status may quote a selector of its request. */
+const longestWhy = 200
+
+const whyOf = ({ kind, from, explanation }: WireReply): Pick<AnswerLine, 'why'> =>
+  kind === 'body' && from === 'hub' && explanation?.reason !== undefined
+    ? { why: explanation.reason.slice(0, longestWhy) }
+    : {}
+
+/** The length of a request's body, as its head says; 0 where it does not. */
+const contentLength = ({ headers }: Exchange): number =>
+  Number(headers.get('content-length') ?? 0) || 0
 
 /** The labels under which the traffic of a request is counted. */
 function trafficLabels({ info, component }: Exchange): TrafficLabels {
@@ -131,14 +192,15 @@ function trafficLabels({ info, component }: Exchange): TrafficLabels {
 }
 
 /**
- * The same forwarder; it counts the bytes of answers as they arrive, so that a watch counts while
- * it lasts.
+ * The same forwarder; it counts the bytes of a request once it is answered, and those of answers as
+ * they arrive, so that a watch counts while it lasts.
  */
 export const countingBytes =
   (forward: Forward, metrics: HubMetrics): Forward =>
   async (exchange, options) => {
     const reply = await forward(exchange, options)
     const traffic = metrics.traffic(trafficLabels(exchange))
+    traffic.sentBytes += contentLength(exchange)
     return {
       ...reply,
       source: metered(reply.source, (bytes) => void (traffic.receivedBytes += bytes)),

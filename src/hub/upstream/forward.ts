@@ -115,7 +115,11 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
         }
         if (fallback) discard(fallback.reply)
         const isStarting = startRefusals.has(reply.status) && upstream.isStarting
-        const answer: BytesReply = isStarting ? { ...reply, isStarting } : reply
+        const answer: BytesReply = {
+          ...reply,
+          explanation: { upstream: upstream.origin },
+          ...(isStarting && { isStarting }),
+        }
         const isProvisional = drains || isBehind(reply, exchange) || (isStarting && repeatable)
         if (!isProvisional) return answer
         fallback = { reply: answer, upstream }

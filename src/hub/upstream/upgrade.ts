@@ -88,6 +88,7 @@ export function upgraderTo(
     return {
       kind: 'upgrade',
       from: target.from,
+      explanation: { upstream: origin },
       finalStatus: answered,
       take: (socket, head) => {
         answerCallbacks.set(socket, tell)

@@ -5,31 +5,44 @@ import type { AnswerLine } from '../pipeline/trace.ts'
 /** A refused kubelet retries all the time. */
 const togetherMs = 60_000
 
+/** Clients choose their names: beyond so many in an interval, the rest are logged together. */
+const mostKinds = 16
+
+/** How the hub itself refuses: unknown caller, not allowed, a foreign Host or Origin, overload. */
+const refusals = new Set([401, 403, 421, 429])
+
 /**
- * Logs each answer at debug. Answers of 500 and above, by which the hub or an API server failed,
- * are also logged at info: the first of each code and source at once, and then at most once a
- * minute, with the latest one and the number of `times`.
+ * Logs each answer at debug. At other levels it logs the requests that the hub refused, as
+ * warnings, and at info the answers of 500 and above: the first of each code, source and component
+ * at once, and then at most once a minute, with the latest one and the number of `times`.
  */
 export class AnswerLog implements Disposable {
   readonly #log: Logger
-  readonly #failed: RepeatLimiter<AnswerLine>
+  readonly #limited: RepeatLimiter<AnswerLine>
 
-  /** `together`: the milliseconds for which failed requests are logged together. */
+  /** `together`: the milliseconds for which such requests are logged together. */
   constructor(log: Logger, together = togetherMs) {
     this.#log = log
-    this.#failed = new RepeatLimiter(together, (line, times) =>
-      log.info({ ...rounded(line), ...(times > 1 && { times }) }, 'a request failed'),
-    )
+    this.#limited = new RepeatLimiter(together, (line, times) => {
+      const fields = { ...rounded(line), ...(times > 1 && { times }) }
+      if (line.code >= 500) log.info(fields, 'a request failed')
+      else log.warn(fields, 'a request was refused')
+    })
   }
 
   add(line: AnswerLine): void {
+    const { code, source, component } = line
     if (this.#log.isLevelEnabled('debug')) this.#log.debug(rounded(line), 'answered')
-    else if (line.code >= 500) this.#failed.add(`${line.code} ${line.source}`, line)
+    else if (code >= 500 || (source === 'hub' && refusals.has(code))) {
+      const key = `${code} ${source} ${component}`
+      const isFull = !this.#limited.has(key) && this.#limited.size >= mostKinds
+      this.#limited.add(isFull ? `${code} ${source}` : key, line)
+    }
   }
 
   /** Logs what is still pending. */
   [Symbol.dispose](): void {
-    this.#failed[Symbol.dispose]()
+    this.#limited[Symbol.dispose]()
   }
 }
 

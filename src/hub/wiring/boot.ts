@@ -176,12 +176,10 @@ export class Boot implements Disposable {
     if (this.#closing.signal.aborted) return
     if (verdict.ready !== this.#ready) {
       this.#ready = verdict.ready
-      log.info(
-        { pods: verdict.pods.length, waiting: verdict.pods.filter(({ ready }) => !ready).length },
-        verdict.ready
-          ? 'the node would come back without a link'
-          : 'the node would not come back without a link: see nodehub inspect boot',
-      )
+      const waiting = verdict.pods.filter(({ ready }) => !ready).length
+      const counts = { pods: verdict.pods.length, waiting }
+      if (verdict.ready) log.info(counts, 'the node would come back without a link')
+      else log.warn(counts, 'the node would not come back without a link: see nodehub inspect boot')
     }
     void this.#writeCondition(verdict)
   }

@@ -27,10 +27,9 @@ export function cloudOf(
     new Upstream(origin, readyzProbe(connections), live().heartbeat, {
       onHealth: ({ health, lastError }) => {
         // A failed probe is expected: log its message without a stack trace.
-        log[health === 'unhealthy' ? 'warn' : 'info'](
-          { upstream: origin, health, lastProbe: lastError?.message },
-          `an API server is now ${health}`,
-        )
+        const fields = { upstream: origin, health, lastProbe: lastError?.message }
+        if (health === 'unhealthy') log.warn(fields, 'an API server is now unhealthy')
+        else log.info(fields, `an API server is now ${health}`)
         onVerdict()
       },
       onEjected: (_upstream, forMs) => {
@@ -52,7 +51,7 @@ export function cloudOf(
             `an API server does not accept the hub's credentials (401): ${why}; the node is answered from the cache, and 503 where that has no answer`,
           )
         } else
-          log.warn({ upstream: origin }, "an API server no longer refuses the hub's credentials")
+          log.info({ upstream: origin }, "an API server no longer refuses the hub's credentials")
         onCredentials()
       },
     })

@@ -3,8 +3,9 @@ import type { Logger } from 'pino'
 import { StateFile } from '../../base/state-file.ts'
 import { readOwnFile } from '../../base/own-file.ts'
 import { Informer, type InformerState } from '../cache/informer.ts'
-import { readConfigMap, type ConfigMapData } from '../../config/config-map.ts'
+import { readConfigMap, type ClusterSettings, type ConfigMapData } from '../../config/config-map.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
+import type { SettingsReport } from '../../config/settings-in-force.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import { membersOf } from '../filter/inputs/node.ts'
 import { configMaps } from '../../api/kube/resources.ts'
@@ -28,6 +29,22 @@ interface ConfigMapDependencies {
   readonly log: Logger
 }
 
+/** What the cluster's ConfigMap has changed. */
+export interface ConfigMapReport {
+  /** Its namespace and name. */
+  readonly name: string
+  /** The components that it adds, by its keys: `cache_agents`, and the names of filters. */
+  readonly adds: Readonly<Record<string, readonly string[]>>
+  /** Why it cannot be read or used, and the keys that are ignored. */
+  readonly notes: readonly string[]
+}
+
+/** Where the configuration of a hub comes from, for `nodehub inspect config`. */
+export interface HubConfigReport extends SettingsReport {
+  /** `null` where none is read. */
+  readonly configMap: ConfigMapReport | null
+}
+
 /** The last valid ConfigMap, as it is stored on the disk. */
 interface StoredConfigMap {
   readonly of: string
@@ -45,6 +62,7 @@ export class HubConfigMap implements AsyncDisposable {
   readonly #informer: Informer<ConfigMapData> | undefined
   readonly #name: string
   #stored: StoredConfigMap
+  #settings: ClusterSettings | undefined
   #unusable: string | undefined
   #refused: string | undefined
   #ignored = ''
@@ -86,6 +104,23 @@ export class HubConfigMap implements AsyncDisposable {
     return [this.#unusable, this.#refused].flatMap((line) => line ?? [])
   }
 
+  /** What it has changed; `null` where none is read. */
+  report(): ConfigMapReport | null {
+    if (!this.#informer) return null
+    const { cacheAgents = [], components = [] } = this.#settings ?? {}
+    const adds = [['cache_agents', cacheAgents] as const, ...components]
+      .map(([key, names]) => [key, [...names]] as const)
+      .filter(([, names]) => names.length > 0)
+    return {
+      name: this.#name,
+      adds: Object.fromEntries(adds),
+      notes: [
+        ...this.verboseLines().map((line) => line.replace(/^\[.\]/, '')),
+        ...(this.#ignored === '' ? [] : [`ignored, as it is not known: ${this.#ignored}`]),
+      ],
+    }
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#informer?.[Symbol.asyncDispose]()
     await this.#file[Symbol.asyncDispose]()
@@ -119,6 +154,7 @@ export class HubConfigMap implements AsyncDisposable {
     const { filters, recorded, log } = this.#dependencies
     const read = readConfigMap(data, filters.ownNames)
     if ('mistakes' in read) return read.mistakes
+    this.#settings = read.settings
     recorded.add(read.settings.cacheAgents)
     filters.components(read.settings.components)
     const ignored = read.ignored.join(', ')

@@ -35,7 +35,7 @@ export const servingOf = (config: StartConfig, upstreamCa: string | undefined, l
         'a new authority was made for the TLS proxy: its clients must be given pki/ca.crt under --root-dir',
       ),
     onUnusable: (err) =>
-      log.warn(
+      log.error(
         { err },
         "the TLS listener's certificates have changed and cannot be used; the last good ones stay",
       ),
@@ -66,7 +66,10 @@ export const followHubCredentials = (
       replace(changed)
     },
     (err) =>
-      log.warn({ err }, 'the credentials have changed and cannot be used; the last good ones stay'),
+      log.error(
+        { err },
+        'the credentials have changed and cannot be used; the last good ones stay',
+      ),
   )
 
 /** Logs a client certificate outside its validity period. */

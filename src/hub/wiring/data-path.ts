@@ -13,6 +13,7 @@ import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
+import { OfflineEvents } from '../answers/offline-events.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { countingShed, pipeline, type EnsureInputs } from '../pipeline/pipeline.ts'
@@ -126,6 +127,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       store,
       nodeName,
       overlays: new StatusOverlays(),
+      events: new OfflineEvents(),
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: (exchange) => recoveryOf(exchange, cloud),
       reachOf: async (exchange) => (cloud.online === false ? reachAtNode(exchange, owners) : 'own'),

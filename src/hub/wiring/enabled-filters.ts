@@ -112,6 +112,15 @@ export class EnabledFilters implements FilterChains, Disposable {
     }
   }
 
+  /** A line for `/readyz?verbose` for each filter that has failed since the hub started. */
+  verboseLines(): string[] {
+    return [...this.#counts].flatMap(([filter, { failed, lastFailedAt = 0 }]) =>
+      failed === 0
+        ? []
+        : `[ ]filter ${filter} has failed at ${failed} objects, last at ${new Date(lastFailedAt).toISOString()}: the log has why`,
+    )
+  }
+
   [Symbol.dispose](): void {
     this.#failures[Symbol.dispose]()
   }
@@ -122,6 +131,10 @@ export class EnabledFilters implements FilterChains, Disposable {
 
   chainOf(...asked: Parameters<FilterChains['chainOf']>): FilterChain | undefined {
     return this.#filters.chainOf(...asked)
+  }
+
+  decisionsOn(...asked: Parameters<Filters['decisionsOn']>): ReturnType<Filters['decisionsOn']> {
+    return this.#filters.decisionsOn(...asked)
   }
 
   onChange(act: () => void): Disposable {

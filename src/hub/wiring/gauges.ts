@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import type { Logger } from 'pino'
 import { now } from '../../base/clock.ts'
 import { joinHostPort } from '../../base/listening-sockets.ts'
 import type { Connections } from '../../http/client/connections.ts'
@@ -6,6 +7,7 @@ import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
+import type { CheckResult } from '../../http/server/ops.ts'
 import type { DiskWork } from '../store/sqlite/disk-work.ts'
 import { bytesOnDisk } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
@@ -42,17 +44,30 @@ export function gaugesOnRead(metrics: HubMetrics, measured: GaugeSources): void 
   })
 }
 
-/** Shows the addresses of each listener in the log, the metrics and `/readyz?verbose`. */
+/**
+ * Shows the addresses of each listener in the metrics, `/readyz?verbose` and, those that are new,
+ * in the log.
+ */
 export function showListening(
   sockets: readonly OpenSocket[],
   { metrics, health, log }: Pick<GaugeSources, 'health'> & Pick<ProxyParts, 'metrics' | 'log'>,
 ): void {
   const lines = sockets.map(({ name, at }) => `${name} ${joinHostPort(at)}`)
-  log.info(`listening: ${lines.join(', ')}`)
-  health.listens(lines)
-  for (const { name, at } of sockets) {
-    metrics.listening.set({ listener: name, address: joinHostPort(at) }, 1)
+  const before = health.listens(lines)
+  for (const [i, { name, at }] of sockets.entries()) {
+    const labels = { listener: name, address: joinHostPort(at) }
+    if (!before.includes(lines[i] ?? '')) log.info(labels, 'listening')
+    metrics.listening.set(labels, 1)
   }
+}
+
+/** Logs that all listeners serve, and what readiness lacks. */
+export function logReady(checks: readonly CheckResult[], log: Logger): void {
+  const faults = checks.flatMap(({ name, required, fault }) =>
+    required && fault !== undefined ? [`${name}: ${fault}`] : [],
+  )
+  if (faults.length === 0) log.info('ready')
+  else log.warn({ faults }, 'serving, but not ready: see /readyz?verbose')
 }
 
 /** Shows the result of the last reading of the configuration. */

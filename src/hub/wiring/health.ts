@@ -15,13 +15,16 @@ export class Health {
   #setAside: string | undefined
   #listening: readonly string[] = []
 
-  /** Why the store's last write failed; `undefined` if it did not. */
+  /**
+   * Why the store takes no writes: the first failure since a write succeeded, as those after it
+   * tell only that it failed. `undefined` if the last write succeeded.
+   */
   get storeFailure(): string | undefined {
     return this.#storeFailure
   }
 
   storeFailed(why: string): void {
-    this.#storeFailure = why
+    this.#storeFailure ??= why
   }
 
   storeWrote(): void {
@@ -34,9 +37,11 @@ export class Health {
     this.#setAside = `[ ]cache begun empty at ${at}: its database could not be used and was set aside`
   }
 
-  /** Sets the lines of listeners and their addresses. */
-  listens(lines: readonly string[]): void {
+  /** Sets the lines of listeners and their addresses, and returns those before. */
+  listens(lines: readonly string[]): readonly string[] {
+    const before = this.#listening
     this.#listening = lines
+    return before
   }
 
   configUnusable(mistakes: readonly string[]): void {

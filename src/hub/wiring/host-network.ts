@@ -153,6 +153,15 @@ function* each(encoding: Encoding, gvk: GVK, objects: Iterable<ApiObject>): Gene
   }
 }
 
+/** The pods as the kubelet lists them; `undefined`: it never did. */
+export function podsAsListed(
+  store: ObjectStore,
+  nodeName: string,
+): Iterable<CachedPod> | undefined {
+  const known = kubeletCache(store, nodeName, () => false).collection(podsOf(nodeName))
+  return known && each(known.encoding, known.gvk, known.objects)
+}
+
 interface HostNetworkParts {
   readonly config: StartConfig
   readonly inputs: () => Inputs
@@ -226,12 +235,9 @@ export class HostNetwork implements Disposable {
     this.#next?.[Symbol.dispose]()
   }
 
-  /** The pods as the kubelet lists them; `undefined`: it never did. */
   #pods(): Iterable<CachedPod> | undefined {
     const { config, store } = this.#parts
-    const { nodeName } = config
-    const known = kubeletCache(store, nodeName, () => false).collection(podsOf(nodeName))
-    return known && each(known.encoding, known.gvk, known.objects)
+    return podsAsListed(store, config.nodeName)
   }
 
   #podsVersion(): string {

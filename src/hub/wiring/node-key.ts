@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { hkdfSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readOwnFile } from '../../base/own-file.ts'
 import { storedKey } from '../../base/stored-key.ts'
 import { Secret } from '../../base/secret.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
@@ -13,6 +14,8 @@ const leastBytes = 32
 const mostBytes = 4096
 /** A TPM takes seconds. A program that waits for the network would block a start without one. */
 const commandMs = 30_000
+
+const sealingFile = 'seal.key'
 
 /** The keys for a node's cache, and for the hashes that identify its callers. */
 export interface NodeKeys {
@@ -42,7 +45,7 @@ export async function nodeKeys({
   if (storeKey.kind === 'own') {
     const own = (file: string): Secret<Uint8Array> =>
       new Secret(inRootDir(rootDir, () => storedKey(join(rootDir, file))))
-    return { sealing: own('seal.key'), tokens: own('token.key') }
+    return { sealing: own(sealingFile), tokens: own('token.key') }
   }
   const handedIn = await read(storeKey)
   const length = handedIn.byteLength
@@ -53,6 +56,12 @@ export async function nodeKeys({
   const derive = (purpose: string): Secret<Uint8Array> =>
     new Secret(Buffer.from(hkdfSync('sha256', handedIn, '', `nodehub ${purpose}`, 32)))
   return { sealing: derive('seal'), tokens: derive('tokens') }
+}
+
+/** The hub's own sealing key, if there is one, without changing anything. */
+export function sealingKeyIn(rootDir: string): Buffer | undefined {
+  const found = readOwnFile(join(rootDir, sealingFile))
+  return found?.byteLength === leastBytes ? found : undefined
 }
 
 function read(source: Exclude<StoreKeySource, { kind: 'own' }>): Promise<Buffer> | Buffer {

@@ -8,6 +8,7 @@ import { sharedIdentity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { privilegedGroup, union, type Authorizer } from '../authorization/attributes.ts'
+import { recordedMinor } from '../answers/recorded-version.ts'
 import { nodeAuthorizer, type IsRelated } from '../authorization/node-authorizer.ts'
 import type { PolicyAuthorizer } from '../authorization/offline-authorization.ts'
 import { rbacAuthorizer } from '../authorization/rbac-authorizer.ts'
@@ -162,7 +163,7 @@ export class ClusterPolicies implements AsyncDisposable {
   readonly #clusterRoles: PolicyCollection<readonly PolicyRule[]>
   readonly #roleBindings: PolicyCollection<Binding>
   readonly #clusterRoleBindings: PolicyCollection<Binding>
-  readonly #isRelated: IsRelated
+  readonly #ofNodes: Authorizer
   readonly #file: StateFile
   /** Made with the first question after a change: a change of many objects comes one by one. */
   #authorizer: Authorizer | undefined
@@ -189,7 +190,7 @@ export class ClusterPolicies implements AsyncDisposable {
           )
       },
     }
-    this.#isRelated = dependencies.isRelated
+    this.#ofNodes = nodeAuthorizer(dependencies.isRelated, () => recordedMinor(dependencies.store))
     this.#roles = new PolicyCollection('roles', rulesOf, parts)
     this.#clusterRoles = new PolicyCollection('clusterroles', rulesOf, parts)
     this.#roleBindings = new PolicyCollection('rolebindings', roleBindingOf, parts)
@@ -228,7 +229,7 @@ export class ClusterPolicies implements AsyncDisposable {
       roleBindings: bindings.values(),
       clusterRoleBindings: clusterBindings.values(),
     }
-    return union(privilegedGroup, nodeAuthorizer(this.#isRelated), rbacAuthorizer(policies))
+    return union(privilegedGroup, this.#ofNodes, rbacAuthorizer(policies))
   }
 
   /** Retries refused reads, which may have been granted since. */

@@ -31,8 +31,12 @@ const lettingGoMs = 10_000
 export const storeOf = (
   { cachePath, cacheMaxBytes }: StartConfig,
   { keys, metrics, health, log, isHotRestart, committed, needed, observer }: StoreDependencies,
-): Promise<SqliteStore> =>
-  openStore({
+): Promise<SqliteStore> => {
+  const wrote = (): void => {
+    if (health.storeFailure !== undefined) log.info('the store takes writes again')
+    health.storeWrote()
+  }
+  return openStore({
     directory: cachePath,
     maxBytes: cacheMaxBytes,
     sealingKey: keys.sealing.reveal(),
@@ -45,7 +49,9 @@ export const storeOf = (
         health.storeSetAside()
         metrics.storeSetAside.add()
       }
-      log.error({ err, kind }, 'the store failed')
+      // What is damaged is read again from the cloud.
+      if (kind === 'damaged') log.warn({ err }, 'a record is damaged, and is set aside')
+      else log.error({ err, kind }, 'the store failed')
     },
     onEvicted: (counts, identity) => {
       for (const [kind, count] of counts) metrics.storeEvicted.add({ kind }, count)
@@ -63,11 +69,12 @@ export const storeOf = (
     },
     referencedObjects: needed,
     observer,
-    onRecovered: () => health.storeWrote(),
+    onRecovered: wrote,
     onCommitted: (bytes) => {
-      health.storeWrote()
+      wrote()
       metrics.storeCommits.add()
       metrics.storeWrittenBytes.add(bytes)
       committed.announce()
     },
   })
+}

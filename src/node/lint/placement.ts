@@ -1,6 +1,7 @@
-import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { optionalObjectAt, optionalTextAt, listAt, objectAt } from '../../api/kube/json-at.ts'
 import { isEmptyTerm, requiredNodeAffinity } from '../../api/kube/node-affinity.ts'
+import { isTolerated } from '../../api/kube/scheduling.ts'
 import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import type { Context, PoolFacts } from './context.ts'
 import type { PodSubject } from './pod.ts'
@@ -78,7 +79,7 @@ function admits(pod: PodSubject, node: NodeModel): boolean {
   if (isExcluded(pod) && node.labels.get(hostNetworkLabel) === 'true') return false
   const terms = requiredTerms(pod)
   if (terms !== undefined && !terms.some((term) => termMay(term, node))) return false
-  return node.taints.every((taint) => !keepsOff(taint) || isTolerated(taint, pod))
+  return node.taints.every((taint) => !keepsOff(taint) || isTolerated(taint, pod.spec))
 }
 
 /**
@@ -121,18 +122,6 @@ function expressionMay(expression: Json, { labels }: NodeModel): boolean {
 }
 
 const keepsOff = (taint: JsonObject): boolean => taint['effect'] !== 'PreferNoSchedule'
-
-function isTolerated(taint: JsonObject, pod: PodSubject): boolean {
-  return listAt(pod.spec, 'tolerations').some((toleration) => {
-    if (!isObject(toleration)) return false
-    const { key, operator, value, effect } = toleration
-    if (effect !== undefined && effect !== '' && effect !== taint['effect']) return false
-    if (key === undefined || key === '') return operator === 'Exists'
-    return (
-      key === taint['key'] && (operator === 'Exists' || (value ?? '') === (taint['value'] ?? ''))
-    )
-  })
-}
 
 /** The pools that nodeSelector and affinity name. */
 function poolsNamed(pod: PodSubject): readonly string[] {

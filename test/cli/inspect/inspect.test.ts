@@ -97,7 +97,7 @@ void t.test('a node that would not come back as such says so', async (t) => {
 void t.test('a hub that does not answer ends with 2', async (t) => {
   const nobody = await run('boot', `--serve-port=${await freePort()}`)
   t.match(nobody, { code: 2, out: '' })
-  t.match(nobody.err, /cannot be inspected: .*ECONNREFUSED/)
+  t.match(nobody.err, /cannot be inspected: .*ECONNREFUSED.*; of a stopped hub, inspect status /)
   const server = createServer((_, response) => response.writeHead(404).end('404 page not found\n'))
   t.teardown(() => server.close())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -7,6 +7,7 @@ import { objectTargets } from './objects.ts'
 import { policyTargets } from './policies.ts'
 import { requestTargets } from './requests.ts'
 import { signingRequestTarget } from './signing-requests.ts'
+import { tokenTargets } from './tokens.ts'
 import { upstreamTarget } from './upstream.ts'
 import { watchTargets } from './watches.ts'
 
@@ -19,6 +20,7 @@ export const targets: readonly Opening[] = [
   ...policyTargets,
   signingRequestTarget,
   ...bootstrapTargets,
+  ...tokenTargets,
   listenerTarget,
   http2Target,
   upstreamTarget,

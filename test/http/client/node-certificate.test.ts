@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -27,6 +28,7 @@ const pace = {
   approvalMs: 2_000,
   lookMs: 20,
   refusedMs: 20,
+  caMs: 20,
 }
 
 const subject = { commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] }
@@ -42,11 +44,12 @@ class Keeping {
   readonly rootDir: string
   readonly files: ReturnType<typeof obtainedFiles>
   readonly failures: string[] = []
+  readonly caFailures: string[] = []
   readonly obtained: string[] = []
   isRefused = false
+  servers: readonly JoinableCloud[]
   config: BootstrapConfig
   readonly #said = new Condition()
-  readonly #joinable: JoinableCloud
   readonly #kubelet: CredentialFiles
   #current: NodeCertificate | undefined
 
@@ -57,8 +60,8 @@ class Keeping {
     kubelet: CredentialFiles = { kind: 'none' },
   ) {
     this.rootDir = rootFolder(t)
+    this.servers = [joinable]
     this.files = obtainedFiles(this.rootDir)
-    this.#joinable = joinable
     this.#kubelet = kubelet
     this.config = {
       token: tokenOf(joinToken),
@@ -84,13 +87,14 @@ class Keeping {
     this.#current = new NodeCertificate({
       nodeName,
       rootDir: this.rootDir,
-      servers: () => [new URL(this.#joinable.cloud.url)],
+      servers: () => this.servers.map(({ cloud }) => new URL(cloud.url)),
       bootstrap: () => this.config,
       kubelet: this.#kubelet,
       isRefused: () => this.isRefused,
-      onStored: () => undefined,
+      onStored: () => this.#said.changed(),
       onObtained: say(this.obtained),
       onFailure: say(this.failures),
+      onCaFailure: say(this.caFailures),
       pace,
     })
     return this
@@ -102,6 +106,17 @@ class Keeping {
 
   async fails(why: RegExp): Promise<void> {
     await this.#said.until(() => this.failures.some((each) => why.test(each)))
+  }
+
+  async failsToFollowCa(why: RegExp): Promise<void> {
+    await this.#said.until(() => this.caFailures.some((each) => why.test(each)))
+  }
+
+  /** Resolves once this is the CA that is stored. */
+  async believes(ca: string): Promise<void> {
+    await this.#said.until(
+      () => existsSync(this.files.ca) && readFileSync(this.files.ca, 'utf8') === ca,
+    )
   }
 
   async obtains(count = 1): Promise<void> {
@@ -230,6 +245,30 @@ void t.test('what cannot be had now is asked for until it can', async (t) => {
     t.notMatch(keeping.failures.join(), /0123456789abcdef/)
     joinable.accept(joinToken)
   })
+  await t.test('one that does not fit takes the place of no good one', async (t) => {
+    const good = 'ghijkl.0123456789abcdef'
+    const keeping = new Keeping(t, joinable, { token: undefined }).start()
+    const lines = (): string[] => readFileSync(keeping.files.token, 'utf8').trim().split('\n')
+    await keeping.current.replaceToken(tokenOf(good))
+    await keeping.obtains()
+    const wrong = ['bbbbbb.bbbbbbbbbbbbbbbb', 'cccccc.cccccccccccccccc']
+    for (const each of wrong) await keeping.current.replaceToken(tokenOf(each))
+    t.strictSame(lines(), [wrong[1], good], 'nor a second one')
+    rmSync(keeping.files.pair)
+    keeping.current.wake()
+    await keeping.obtains(2)
+    t.equal(joinable.requesters.at(-1), 'system:bootstrap:ghijkl')
+    const next = 'mnopqr.0123456789abcdef'
+    joinable.accept(next)
+    await Promise.all([1, 2, 3].map(() => keeping.current.replaceToken(tokenOf(next))))
+    rmSync(keeping.files.pair)
+    keeping.current.wake()
+    await keeping.obtains(3)
+    t.equal(joinable.requesters.at(-1), 'system:bootstrap:mnopqr')
+    await keeping.stop()
+    t.strictSame(lines(), [next], 'only the last good one is kept')
+    joinable.accept(joinToken)
+  })
   await t.test('the request is denied, and another is made with another key', async (t) => {
     joinable.verdict = 'deny'
     const keeping = new Keeping(t, joinable).start()
@@ -340,6 +379,57 @@ void t.test('one that has ended, or is refused, is replaced with the token', asy
     t.equal(joinable.requesters.length, before)
     t.equal(readFileSync(keeping.files.pair, 'utf8'), pair.certificate + pair.key)
   })
+})
+
+void t.test('a rotated CA is followed, as far as the present one vouches for it', async (t) => {
+  const [old, next, foreign] = await Promise.all([1, 2, 3].map(() => startJoinable(t)))
+  if (!old || !next || !foreign) throw new Error('there are three')
+  const oldCa = old.authority.certificate
+  const nextCa = next.authority.certificate
+  const keeping = new Keeping(t, old).start()
+  await keeping.obtains()
+  const both = oldCa + nextCa
+
+  await t.test('a bundle that would not verify the API server is left', async (t) => {
+    old.announce(nextCa, joinToken)
+    await keeping.failsToFollowCa(/is not signed by the CA/)
+    t.equal(readFileSync(keeping.files.ca, 'utf8'), oldCa)
+  })
+  await t.test('both CAs are', async (t) => {
+    old.announce(both, joinToken)
+    await keeping.believes(both)
+    t.equal(readFileSync(keeping.files.ca, 'utf8'), both)
+  })
+  await t.test('the new one alone, once no API server needs the old one', async (t) => {
+    next.announce(nextCa, joinToken)
+    old.announce(nextCa, joinToken)
+    keeping.caFailures.length = 0
+    keeping.servers = [next, old]
+    await keeping.failsToFollowCa(/is not signed by the CA/)
+    t.equal(readFileSync(keeping.files.ca, 'utf8'), both, 'one server still does')
+    keeping.servers = [next]
+    await keeping.believes(nextCa)
+  })
+  await t.test('what an API server that nobody vouches for publishes is not', async (t) => {
+    foreign.announce(nextCa + foreign.authority.certificate, joinToken)
+    keeping.caFailures.length = 0
+    keeping.servers = [foreign]
+    await keeping.failsToFollowCa(/is not signed by the CA/)
+    keeping.servers = [foreign, next]
+    next.announce(both, joinToken)
+    await keeping.believes(both)
+    t.notMatch(readFileSync(keeping.files.ca, 'utf8'), foreign.authority.certificate)
+  })
+  await t.test('a given CA is its owner’s to change', async (t) => {
+    const ca = join(t.testdir({ ca: oldCa }), 'ca')
+    const given = new Keeping(t, old, { ca }).start()
+    await given.obtains()
+    old.announce(both, joinToken)
+    await given.stop()
+    t.notOk(existsSync(given.files.ca))
+    t.equal(readFileSync(ca, 'utf8'), oldCa)
+  })
+  t.strictSame(keeping.failures, [])
 })
 
 void t.test('a bootstrap file has all that is needed', async (t) => {

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { IssuedCertificate } from '../../../src/certificates/authority.ts'
@@ -159,6 +159,30 @@ void t.test('one that has expired is not shown, and replaced', async (t) => {
   joinable.verdict = 'sign'
   await hub.obtains()
   t.strictSame(hub.shown, hub.obtained)
+})
+
+void t.test('while the clock says 1970 it is not shown, and kept for later', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = new Requesting(t, joinable)
+  const { certificate } = await hub.leave(24 * 3_600_000)
+  await hub.start({ names: ['kubernetes'] })
+  const clock = t.capture(Date, 'now', () => 0)
+  await hub.shows(() => hub.shown.length === 2)
+  clock.restore()
+  await hub.shows(() => hub.shown.length === 3)
+  t.strictSame(hub.shown, [certificate, undefined, certificate])
+  t.equal(hub.stored.read()?.certificate, certificate)
+  t.strictSame(joinable.requesters, [], 'no other one is requested')
+})
+
+void t.test('one that is removed is requested anew, of the signer of now', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = await new Requesting(t, joinable).start()
+  await hub.obtains()
+  rmSync(hub.stored.file)
+  await hub.obtains(2)
+  t.strictSame(hub.shown, [hub.obtained[0], undefined, hub.obtained[1]])
+  t.equal(hub.stored.read()?.certificate, hub.obtained[1])
 })
 
 void t.test('one that expires while there is no other is taken back', async (t) => {

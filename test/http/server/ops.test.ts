@@ -205,3 +205,16 @@ void t.test('and refused to whoever comes by another address', { skip }, async (
   const head = 'GET /inspect/boot HTTP/1.1\r\nHost: ops\r\nConnection: close\r\n\r\n'
   t.match(await outside.write(head).answer(), { status: 403 })
 })
+
+void t.test('whom it refuses it reports, with the reason', async (t) => {
+  const refused: unknown[] = []
+  const ask = await asking(t, {
+    ownHosts: new Set(['another']),
+    onRefused: ({ url }, { status, explanation }) =>
+      refused.push({ url, status, why: explanation?.reason }),
+  })
+  t.match(await ask('/metrics'), { status: 403 })
+  t.strictSame(refused, [
+    { url: '/metrics', status: 403, why: 'the Host of the request is not a name of this host' },
+  ])
+})

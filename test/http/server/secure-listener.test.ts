@@ -454,6 +454,28 @@ void t.test('new certificates are shown to new connections, and old ones go on',
   t.equal((await openStream(old, {}).whole()).body, 'ok')
 })
 
+void t.test('an authority that is added for clients ends nothing', async (t) => {
+  const { listener, http1, http2, seen } = await listening(t, async () => wholeReply('ok'))
+  const kubelet = await clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
+  const [session, idle] = [http2(kubelet), await http1(kubelet)]
+  await openStream(session, {}).whole()
+  await idle.write(get()).answer()
+  const clock = setClock(t, { once: true })
+  const others = await CertificateAuthority.create('other clients')
+  const clientCa = others.certificate + clients.certificate
+  listener.replaceCredentials({ ...(await serving()), clientCa })
+  clock.forward(limits.withdrawnMs)
+  await turn()
+  t.equal((await openStream(session, {}).whole()).body, 'ok')
+  await idle.write(get()).answer()
+  const newcomer = await others.issue({ commonName: 'system:node:edge-1', usage: 'client' })
+  await openStream(http2(newcomer), {}).whole()
+  t.match(
+    seen.map(({ peer }) => peer.tls?.certificate?.commonName),
+    Array(5).fill('system:node:edge-1'),
+  )
+})
+
 void t.test(
   'once others vouch for clients, nobody asks again on the word of those before',
   async (t) => {

@@ -4,18 +4,17 @@ import { relatedTo, toDo } from './policies.ts'
 
 const groups = ['system:nodes', 'system:authenticated']
 const node = { name: 'system:node:edge-1', groups }
-const authorize = nodeAuthorizer(
-  relatedTo(
-    'edge-1',
-    'secrets shop/s',
-    'configmaps shop/c',
-    'persistentvolumeclaims shop/p',
-    'persistentvolumes /v',
-    'serviceaccounts shop/robot',
-    'pods shop/a',
-    'volumeattachments.storage.k8s.io /va',
-  ),
+const isRelated = relatedTo(
+  'edge-1',
+  'secrets shop/s',
+  'configmaps shop/c',
+  'persistentvolumeclaims shop/p',
+  'persistentvolumes /v',
+  'serviceaccounts shop/robot',
+  'pods shop/a',
+  'volumeattachments.storage.k8s.io /va',
 )
+const authorize = nodeAuthorizer(isRelated, () => 36)
 
 const may = (what: string): string => authorize(node, toDo(what)).kind
 
@@ -93,9 +92,27 @@ void t.test('what depends on what the hub does not know is not known', async (t)
   ]) {
     t.equal(may(what), 'unknown', what)
   }
-  const blind = nodeAuthorizer(() => undefined)
+  const blind = nodeAuthorizer(
+    () => undefined,
+    () => 36,
+  )
   t.equal(blind(node, toDo('get secrets shop/s')).kind, 'unknown')
   t.equal(blind(node, toDo('list secrets shop')).kind, 'no-opinion')
+})
+
+void t.test('what a node may read of others depends on the version', async (t) => {
+  for (const minor of [31, undefined]) {
+    const older = nodeAuthorizer(isRelated, () => minor)
+    const kindOf = (what: string): string => older(node, toDo(what)).kind
+    for (const what of ['list pods', 'get pods shop/b', 'watch nodes', 'get nodes /edge-2'])
+      t.equal(kindOf(what), 'unknown', `${what} in ${minor}`)
+    t.equal(kindOf('list resourceslices.resource.k8s.io'), 'unknown')
+    t.equal(kindOf('get pods shop/a'), 'allowed')
+    t.equal(kindOf('get secrets shop/other'), 'no-opinion')
+    t.equal(kindOf('delete nodes /edge-2'), 'no-opinion')
+  }
+  t.equal(may('list pods'), 'no-opinion')
+  t.equal(may('get nodes /edge-2'), 'no-opinion')
 })
 
 void t.test('a selector for the node’s own pods is allowed, and no other', async (t) => {

@@ -51,6 +51,16 @@ void t.test('a pod that has ended counts, and a mirror pod for itself alone', as
   t.equal(is('serviceaccounts', 'shop/y'), false)
 })
 
+void t.test('a pod that names no service account is related to none', async (t) => {
+  const list = [podOf('a', {}), podOf('b', { serviceAccountName: '' })]
+  const is = relations(new FakeKubeletCache('json').list(podList, 'Pod', list))
+  t.equal(is('pods', 'shop/a'), true)
+  t.equal(is('serviceaccounts', 'shop/default'), false)
+  const named = [podOf('a', { serviceAccountName: 'default' })]
+  const other = relations(new FakeKubeletCache('json').list(podList, 'Pod', named))
+  t.equal(other('serviceaccounts', 'shop/default'), true)
+})
+
 void t.test(
   'without claims a volume or a further secret is not related, with them not known',
   async (t) => {

@@ -44,8 +44,16 @@ export function authorizerOf(objects: readonly Json[]): Authorizer {
 }
 
 /** The authorizers of a kube-apiserver with `--authorization-mode=Node,RBAC`, in their order. */
-export const apiServerAuthorizer = (objects: readonly Json[], isRelated: IsRelated): Authorizer =>
-  union(privilegedGroup, nodeAuthorizer(isRelated), authorizerOf(objects))
+export const apiServerAuthorizer = (
+  objects: readonly Json[],
+  isRelated: IsRelated,
+  minor: number,
+): Authorizer =>
+  union(
+    privilegedGroup,
+    nodeAuthorizer(isRelated, () => minor),
+    authorizerOf(objects),
+  )
 
 /** What the hub would answer to a SubjectAccessReview with this spec. */
 export function answerTo(

@@ -4,13 +4,13 @@ import { AnswerLog } from '../../../src/hub/wiring/answer-log.ts'
 
 const long = 3_600_000
 
-const line = (code: number, path: string, ms = 1) => ({
+const line = (code: number, path: string, { ms = 1, component = 'kubelet' } = {}) => ({
   id: '1',
   method: 'GET',
   path,
   verb: 'get',
   resource: '',
-  component: 'kubelet',
+  component,
   code,
   source: code < 500 ? 'cloud' : 'hub',
   ms,
@@ -40,7 +40,7 @@ void t.test('a request that fails is seen at info, and its like are counted', as
 
 void t.test('at debug each answer has its line, to the microsecond', async (t) => {
   const { answers, said, brief } = logged('debug')
-  answers.add(line(200, '/a', 1.2345678901234))
+  answers.add(line(200, '/a', { ms: 1.2345678901234 }))
   answers.add(line(503, '/a'))
   answers.add(line(503, '/a'))
   answers[Symbol.dispose]()
@@ -49,4 +49,34 @@ void t.test('at debug each answer has its line, to the microsecond', async (t) =
     [200, 503, 503].map((code) => ['answered', code, '/a', undefined]),
   )
   t.equal(said[0]?.['ms'], 1.235)
+})
+
+const refused = (code: number, component: string) => ({
+  ...line(code, '/a', { component }),
+  source: 'hub',
+  why: 'Unauthorized',
+})
+
+void t.test('refusals of the hub itself are warnings, and their like are counted', async (t) => {
+  const { answers, said } = logged('info')
+  for (let i = 0; i < 5; i++) answers.add(refused(401, 'scanner'))
+  answers.add(refused(401, 'kubelet'))
+  answers.add({ ...refused(403, 'kubelet'), source: 'cloud' })
+  answers.add({ ...refused(404, 'kubelet') })
+  answers[Symbol.dispose]()
+  t.match(said, [
+    { level: 40, msg: 'a request was refused', component: 'scanner', why: 'Unauthorized' },
+    { level: 40, msg: 'a request was refused', component: 'kubelet' },
+    { level: 40, msg: 'a request was refused', component: 'scanner', times: 4 },
+  ])
+  t.equal(said.length, 3)
+})
+
+void t.test('clients that change their names make no more lines', async (t) => {
+  const { answers, said } = logged('info')
+  for (let i = 0; i < 1_000; i++) answers.add(refused(401, `scanner${i}`))
+  t.equal(said.length, 17)
+  answers[Symbol.dispose]()
+  t.equal(said.length, 18)
+  t.match(said.at(-1), { component: 'scanner999', times: 983 }, 'the rest, and how many')
 })

@@ -5,6 +5,7 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { findBinaries } from './binaries.ts'
 import { Daemon } from './daemon.ts'
+import { startOwnFiles, type OwnFiles } from './own-files.ts'
 import { plainNode } from './plain-node.ts'
 import { until } from '../until.ts'
 import { openWorkspace, type Scope, type Workspace } from './workspace.ts'
@@ -29,23 +30,31 @@ export class NodeNetwork {
   /** Of the node. */
   readonly address: string
   readonly podNetwork: string
-  readonly #path: string
   readonly #t: Scope
-
   readonly #nsenter: string
+  readonly #files: OwnFiles | undefined
 
-  constructor(t: Scope, workspace: Workspace, number: number, nsenter: string) {
+  constructor(t: Scope, workspace: Workspace, number: number, nsenter: string, files?: OwnFiles) {
     this.#nsenter = nsenter
     this.workspace = workspace
     this.address = `198.18.${number}.1`
     this.podNetwork = `198.19.${number}.0/24`
-    this.#path = `/run/netns/${workspace.name}`
     this.#t = t
+    this.#files = files
   }
 
   /** A command line that does the same inside. */
   inside(command: string, args: readonly string[]): [string, string[]] {
-    return [this.#nsenter, [`--net=${this.#path}`, command, ...args]]
+    const namespaces = [
+      `--net=/run/netns/${this.workspace.name}`,
+      ...(this.#files?.namespaces ?? []),
+    ]
+    return [this.#nsenter, [...namespaces, command, ...args]]
+  }
+
+  /** Paths that a node with files of its own has written or removed. */
+  written(): readonly string[] {
+    return this.#files?.written() ?? []
   }
 
   /** What is at a URL with an address, asked from inside; `undefined` where nobody answers well. */
@@ -110,15 +119,22 @@ export class NodeNetwork {
 
 let numbers = 0
 
-/** Makes a network for a node; it goes with the test. */
-export function openNodeNetwork(t: Scope): Promise<NodeNetwork> {
+/**
+ * Makes a network for a node; it goes with the test. With `hostName` the node has that name, and
+ * files of its own, too.
+ */
+export async function openNodeNetwork(
+  t: Scope,
+  { hostName }: { readonly hostName?: string } = {},
+): Promise<NodeNetwork> {
   const found = findBinaries(binaries)
   if ('missing' in found) throw new Error(found.missing)
   const { ip, nsenter } = found.paths
   const workspace = openWorkspace(t)
   appendFileSync(workspace.file('namespaces'), `${workspace.name}\n`)
   numbers += 1
-  const network = new NodeNetwork(t, workspace, numbers, nsenter)
+  const files = hostName === undefined ? undefined : await startOwnFiles(workspace, hostName)
+  const network = new NodeNetwork(t, workspace, numbers, nsenter, files)
   execFileSync(ip, ['netns', 'add', workspace.name])
   const within = ['-n', workspace.name]
   execFileSync(ip, [...within, 'link', 'set', 'lo', 'up'])

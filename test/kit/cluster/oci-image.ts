@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { type TarEntry, tar } from './tar.ts'
 
 /** The one image test pods are made of; pods name it with `imagePullPolicy: Never`. */
@@ -43,6 +44,13 @@ export function writeBusyboxImage(busybox: string, path: string): void {
       ],
     ),
   )
+}
+
+/** Writes an OCI archive of an image of one statically linked program, and nothing else. */
+export function writeProgramImage(name: string, program: string, path: string): void {
+  const file = basename(program)
+  const rootfs: TarEntry[] = [{ path: file, data: readFileSync(program), mode: 0o755 }]
+  writeFileSync(path, ociArchive(name, [`/${file}`], rootfs))
 }
 
 function ociArchive(

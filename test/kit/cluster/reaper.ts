@@ -9,6 +9,7 @@ import {
   readlinkSync,
   rmSync,
   rmdirSync,
+  statSync,
   unlinkSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -22,7 +23,9 @@ await reap(folder)
 
 async function reap(folder: string): Promise<void> {
   const groups = controlGroups(basename(folder))
+  const networks = namespacesOf(folder).map((name) => inode(`/run/netns/${name}`))
   await ended(() => namedBy(folder))
+  await ended(() => networks.flatMap(insideOf))
   await ended(() => groups.flatMap(membersOf))
   for (const socket of shimSockets(folder)) quietly(() => unlinkSync(socket))
   for (const link of containerLogLinks(folder)) quietly(() => unlinkSync(link))
@@ -60,6 +63,18 @@ function namedBy(folder: string): number[] {
   return readdirSync('/proc')
     .map(Number)
     .filter((id) => id > 1 && id !== process.pid && commandLine(id).includes(folder))
+}
+
+function inode(path: string): number | undefined {
+  return quietly(() => statSync(path).ino)
+}
+
+/** Processes in a network namespace: those of a node may name nothing but its own files. */
+function insideOf(namespace: number | undefined): number[] {
+  if (namespace === undefined) return []
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((id) => id > 1 && inode(`/proc/${id}/ns/net`) === namespace)
 }
 
 function commandLine(id: number): string {

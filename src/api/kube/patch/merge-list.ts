@@ -55,7 +55,8 @@ function special(
     else throw malformed(`unknown patch type: ${JSON.stringify(directive)}`)
   }
   const kept = original.filter((item) => !deleted.has(identityOf(item, key)))
-  return replaces ? { kept: [], additions } : { kept, additions }
+  // As they are: elements that share a key stay (mergeSliceWithSpecialElements).
+  return replaces ? { kept: additions, additions: [] } : { kept, additions }
 }
 
 function withAdditions(

@@ -79,6 +79,7 @@ const kinds: Readonly<Record<string, MergeSchema>> = {
   'apps ReplicaSet': workload,
   'apps StatefulSet': workload,
   'batch Job': workload,
+  'batch CronJob': { spec: within({ jobTemplate: within({ metadata, ...workload }) }) },
 }
 
 /** The schema of a kind of Kubernetes; of unlisted kinds only metadata merges by key. */

@@ -3,6 +3,7 @@ import { clusterColumns } from './cluster.ts'
 import type { Column } from './column.ts'
 import { coreColumns } from './core.ts'
 import { networkingColumns } from './networking.ts'
+import { columnsIn } from './older.ts'
 import { podColumns } from './pods.ts'
 import { storageColumns } from './storage.ts'
 import { workloadColumns } from './workloads.ts'
@@ -24,6 +25,12 @@ const builtinColumns = new Map<string, readonly Column[]>(
   }),
 )
 
-/** The columns of a built-in resource; `undefined` for resources without any of their own. */
-export const columnsOfBuiltin = (gvr: GVR): readonly Column[] | undefined =>
-  builtinColumns.get(qualifiedResource(gvr))
+/**
+ * The columns of a built-in resource in an API server of Kubernetes 1.`minor`, by default of the
+ * newest version that the hub knows; `undefined` for resources without any of their own.
+ */
+export function columnsOfBuiltin(gvr: GVR, minor = Infinity): readonly Column[] | undefined {
+  const resource = qualifiedResource(gvr)
+  const newest = builtinColumns.get(resource)
+  return newest && columnsIn(minor, resource, newest)
+}

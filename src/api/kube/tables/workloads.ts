@@ -52,7 +52,7 @@ const jobEnds = [
 ] as const
 const jobStates = ['Suspended', 'FailureTarget', 'SuccessCriteriaMet'] as const
 
-function jobStatus(job: JsonObject): Json {
+export function jobStatus(job: JsonObject): Json {
   const end = jobEnds.find(([type]) => isConditionTrue(job, type))
   if (end) return end[1]
   if (textAt(job, 'metadata', 'deletionTimestamp') !== '') return 'Terminating'

@@ -1,5 +1,6 @@
 import { elapsed } from '../../../base/clock.ts'
 import { everything } from '../../../api/codec/selection.ts'
+import { because } from '../../../http/exchange/explanation.ts'
 import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 import { StatusError } from '../../../api/kube/status.ts'
@@ -90,7 +91,10 @@ export class Cachers implements AsyncDisposable {
   async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
     const request = this.#request(exchange)
     if (!request) return passThrough(exchange.signal)
-    return (await this.#live(request)) ?? this.#continued(request, passThrough)
+    const reply = await this.#live(request)
+    if (reply)
+      return because(reply, 'the cacher of the collection has the events that are asked for')
+    return this.#continued(request, passThrough)
   }
 
   /**

@@ -1,5 +1,6 @@
 import { onAbort } from '../../../base/abort.ts'
 import { elapsed, within } from '../../../base/clock.ts'
+import { because } from '../../../http/exchange/explanation.ts'
 import type { Exchange, ObjectReply, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import {
@@ -64,6 +65,8 @@ interface SharedCacher {
 /** The hub reads shared collections with the node's credentials, for all who may read them. */
 const asHub = { identity: sharedIdentity, credential: 'node' } as const
 
+const fromSharedCacher = 'the cacher that components share is new enough'
+
 /** How long a request waits for a review or an upstream watch before it is forwarded instead. */
 const patienceMs = 1_000
 
@@ -99,14 +102,18 @@ export class SharedCachers implements AsyncDisposable {
     const { signal } = exchange
     const read = this.#read(exchange)
     if (read === undefined || read.verb === 'get') return passThrough(signal)
-    if (read.verb === 'list') return (await this.#list(read)) ?? passThrough(signal)
+    if (read.verb === 'list') {
+      const list = await this.#list(read)
+      return list ? because(list, fromSharedCacher) : passThrough(signal)
+    }
     if (!(await this.#inTime(this.#isAllowed(read)))) return passThrough(signal)
     const collection = this.#of(read)
     const { watchers } = collection
     // A watch with a selector is cheaper than the whole collection while it is the only one.
     const isAlone = !read.selection.selection.everything && !watchers.hasOthers(read.watcher)
     const reply = isAlone ? undefined : await this.#watch(read, collection)
-    return reply ?? this.#continued(read, collection, passThrough)
+    if (reply) return because(reply, fromSharedCacher)
+    return this.#continued(read, collection, passThrough)
   }
 
   /**
@@ -127,6 +134,12 @@ export class SharedCachers implements AsyncDisposable {
   offline(exchange: Exchange): Reply | undefined {
     const read = this.#read(exchange)
     if (read === undefined || !this.#wasAllowed(read)) return undefined
+    const reply = this.#offline(read)
+    return reply && because(reply, 'the collection that components share is newer than their own')
+  }
+
+  #offline(read: SharedRead): Reply | undefined {
+    const { exchange } = read
     const { cacher, watchers } = this.#of(read)
     const version = resourceVersion(cacher.version)
     if (version === undefined) return undefined

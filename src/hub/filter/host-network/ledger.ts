@@ -33,8 +33,11 @@ export interface LedgerOptions {
  */
 const listenersMs = 5_000
 
-/** More than a node runs. */
-const mostPods = 4096
+/**
+ * More than a node runs, and fewer than the verdicts that are kept: the verdict on a pod that is
+ * known here is not evicted by one on another. A pod beyond them stays as the API has it.
+ */
+export const mostPods = 2048
 
 /**
  * The ports of the host and the pods that hold them. In mode guarded it decides, in the order in
@@ -79,14 +82,16 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     return this.#options.verdicts.settle(judged)
   }
 
-  judge(pods: readonly ShownObject[]): void {
+  judge(pods: readonly ShownObject[]): boolean {
+    const decides = this.#isOpen && this.#inputs.pool?.hostNetwork === true
     const unknown = pods.filter(({ uid }) => uid !== '' && this.of(uid) === undefined)
-    if (unknown.length === 0) return
+    if (unknown.length === 0) return decides
     for (const { cursor, uid } of unknown) {
       const version = cursor.value(['metadata', 'resourceVersion'])
       this.#note({ cursor, uid, resourceVersion: String(version ?? '') })
     }
     this.#judgeAll()
+    return decides
   }
 
   /** The reason of the last verdict on a pod; `undefined`: none of this process. */
@@ -162,8 +167,14 @@ export class PortLedger implements NetworkVerdicts, Disposable {
       return
     const facts = this.#read(cursor, uid, version)
     if (!facts) return
-    if (!known && this.#pods.size >= mostPods) return
-    this.#pods.set(uid, facts)
+    if (known || this.#hasRoom()) this.#pods.set(uid, facts)
+  }
+
+  /** Pods that have ended hold nothing, and make room. */
+  #hasRoom(): boolean {
+    if (this.#pods.size < mostPods) return true
+    for (const [uid, { hasEnded }] of this.#pods) if (hasEnded) this.#remove(uid)
+    return this.#pods.size < mostPods
   }
 
   #read(cursor: Cursor, uid: string, version: string): PodFacts | undefined {

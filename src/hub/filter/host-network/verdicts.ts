@@ -31,9 +31,10 @@ export interface NetworkVerdicts {
   isPropagatedLater(uid: string): boolean
   /**
    * To be called in mode guarded with pods that may have no verdict, before `settle`: those that no
-   * commit has brought are judged as if they had just come.
+   * commit has brought are judged as if they had just come. Returns whether it decides at all: then
+   * a pod that still has no verdict is one too many, and stays as the API has it.
    */
-  judge(pods: readonly ShownObject[]): void
+  judge(pods: readonly ShownObject[]): boolean
   /**
    * Sets the verdicts of pods that have none; existing verdicts stay. Returns a promise where one
    * of them has to be on the disk and is not yet: it resolves when it is, and rejects where the

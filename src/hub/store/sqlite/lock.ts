@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { restrictMode } from '../../../base/file-mode.ts'
@@ -10,7 +10,7 @@ const noDatabase = 26
 /** Another store uses the directory. */
 export class DirectoryInUse extends Error {
   readonly code = 'TAKEN'
-  constructor(lock: string, cause: unknown) {
+  constructor(lock: string, cause?: unknown) {
     const pid = lockHolder(lock)
     const holder = pid === undefined ? 'another hub' : `another hub, process ${pid},`
     super(`${holder} uses ${dirname(lock)}: stop it, or give this one a --root-dir of its own`, {
@@ -33,6 +33,24 @@ export function lock(path: string): Disposable {
     if (cause.errcode !== noDatabase) throw cause
     rmSync(path)
     return take(path)
+  }
+}
+
+/**
+ * Whether another process has locked `path`. It changes nothing; where /proc/locks does not say, it
+ * has a shared lock for an instant.
+ */
+export function isLocked(path: string): boolean {
+  if (!existsSync(path)) return false
+  if (lockHolder(path) !== undefined) return true
+  const db = new DatabaseSync(path, { readOnly: true })
+  try {
+    db.prepare('SELECT count(*) FROM sqlite_schema').get()
+    return false
+  } catch (cause) {
+    return cause instanceof Error && 'errcode' in cause && cause.errcode === busy
+  } finally {
+    db.close()
   }
 }
 

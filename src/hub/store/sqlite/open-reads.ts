@@ -17,13 +17,29 @@ export const openReads = (path: string, seal: Seal): Reads =>
  * a writer, or after. `undefined`: there is nothing to read, or no way to.
  */
 export function openReadsAlone(path: string, seal: Seal): Reads | undefined {
-  const of = (name: string, value: string): URL => {
-    const url = pathToFileURL(path)
-    url.searchParams.set(name, value)
-    return url
-  }
   // Without a WAL, and where none can be created, there is only the database file.
-  const ways = [of('vfs', 'unix-none'), ...(isEmpty(`${path}-wal`) ? [of('immutable', '1')] : [])]
+  return firstReadable(
+    isEmpty(`${path}-wal`) ? [unlocked(path), immutable(path)] : [unlocked(path)],
+    seal,
+  )
+}
+
+/**
+ * The same where no file may be created or changed: SQLite would create a WAL where there is none.
+ */
+export const openReadsUntouched = (path: string, seal: Seal): Reads | undefined =>
+  firstReadable([isEmpty(`${path}-wal`) ? immutable(path) : unlocked(path)], seal)
+
+const unlocked = (path: string): URL => withParameter(path, 'vfs', 'unix-none')
+const immutable = (path: string): URL => withParameter(path, 'immutable', '1')
+
+function withParameter(path: string, name: string, value: string): URL {
+  const url = pathToFileURL(path)
+  url.searchParams.set(name, value)
+  return url
+}
+
+function firstReadable(ways: readonly URL[], seal: Seal): Reads | undefined {
   for (const way of ways) {
     try {
       const db = new DatabaseSync(way, { readOnly: true })

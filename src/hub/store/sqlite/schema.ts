@@ -166,9 +166,9 @@ export class UnknownSchema extends Error {
 /** The file was written by a later release, which can still use it. */
 export class LaterSchema extends Error {
   readonly code = 'LATER_SCHEMA'
-  constructor(found: number) {
+  constructor(found: number, shown = 'it') {
     super(
-      `it has schema version ${found}, and this release knows versions up to ${migrations.length}`,
+      `${shown} has schema version ${found}, and this release knows versions up to ${migrations.length}`,
     )
   }
 }

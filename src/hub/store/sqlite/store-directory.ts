@@ -24,7 +24,7 @@ import type { ReportFault } from './faults.ts'
 import { startWriter } from './writer-thread.ts'
 
 export const databaseFile = 'objects.db'
-const lockFile = 'lock.db'
+export const lockFile = 'lock.db'
 
 /** A writer that has the database open. */
 export interface OpenWriter {

@@ -13,7 +13,7 @@ import { WriteQueue, type OnCommitted, type Write } from './write-queue.ts'
 import { WriterThread } from './writer-thread.ts'
 
 export interface WritePathParts {
-  readonly storeDirectory: StoreDirectory
+  readonly storeDirectory: Pick<StoreDirectory, 'openWriter' | typeof Symbol.dispose>
   /** The first writer, or why there is none yet. */
   readonly first: OpenWriter | StoreFailure
   readonly connection: Connection

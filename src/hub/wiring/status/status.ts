@@ -3,7 +3,6 @@ import { ownVersion } from '../../../base/own-version.ts'
 import type { RecentLines } from '../../../base/recent-lines.ts'
 import { Throttled } from '../../../base/throttled.ts'
 import { parseJson } from '../../../api/kube/json.ts'
-import { apiVersionOf, qualifiedResource } from '../../../api/kube/gvk.ts'
 import type { StartConfig } from '../../../config/hub-config.ts'
 import type { Connections } from '../../../http/client/connections.ts'
 import type { DynamicServingCredentials } from '../../../http/server/dynamic-serving-credentials.ts'
@@ -14,15 +13,14 @@ import { collectionId } from '../../cache/collection-id.ts'
 import type { HostNetworkReport } from '../../filter/host-network/report.ts'
 import type { OpenWatches } from '../../pipeline/open-watches.ts'
 import { bytesOnDisk } from '../../store/sqlite/open.ts'
-import type { MeasuredCollection } from '../../store/sqlite/overview.ts'
 import type { SqliteStore } from '../../store/sqlite/sqlite-store.ts'
 import type { Cloud } from '../../upstream/cloud.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
 import { certificateStatuses } from './certificates.ts'
+import { collectionStatuses, shortened } from './collections.ts'
 import type {
-  CollectionStatus,
   HubStatus,
   LogLine,
   Part,
@@ -79,14 +77,7 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
         ...count,
         last: { ...last, at: time(last.at) },
       })),
-      collections: stored
-        ? {
-            items: stored.collections.map((each) =>
-              collectionStatus(each, cacherOf.get(collectionId(each.key))),
-            ),
-            omitted: stored.omitted,
-          }
-        : null,
+      collections: collectionStatuses(stored, ({ key }) => cacherOf.get(collectionId(key))),
       cache: { bytes: bytesOnDisk(config.cachePath), limit: config.cacheMaxBytes },
       watches: first(watches.groups(), (group): WatchStatus => ({
         ...group,
@@ -112,11 +103,6 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
 }
 
 const time = (ms: number): string => new Date(ms).toISOString()
-
-/** Clients choose selectors, which may be as long as the head of a request. */
-const mostSelector = 200
-const shortened = (text: string): string =>
-  text.length <= mostSelector ? text : `${text.slice(0, mostSelector)}…`
 
 const same = <T>(item: T): T => item
 
@@ -146,27 +132,8 @@ function upstreamStatus(upstream: Upstream, connections: Connections): UpstreamS
   }
 }
 
-const collectionStatus = (
-  { key, resourceVersion, confirmedAt, isWhole, objects, bytes }: MeasuredCollection,
-  cacher: Cacher | undefined,
-): CollectionStatus => ({
-  resource: qualifiedResource(key.gvr),
-  apiVersion: apiVersionOf(key.gvr),
-  namespace: key.namespace ?? '',
-  labelSelector: shortened(key.labelSelector),
-  fieldSelector: shortened(key.fieldSelector),
-  identity: key.partition.identity,
-  representation: key.partition.representation,
-  resourceVersion,
-  confirmedAt: time(confirmedAt),
-  whole: isWhole,
-  objects,
-  bytes,
-  readers: cacher?.watchers ?? 0,
-  live: cacher?.isLive ?? false,
-})
-
-function bootStatus(verdict: BootVerdict | undefined): HubStatus['boot'] {
+/** The last boot verdict, shortened. */
+export function bootStatus(verdict: BootVerdict | undefined): HubStatus['boot'] {
   if (!verdict) return null
   const waiting = verdict.pods.filter(({ ready }) => !ready)
   const pods = [...waiting, ...verdict.pods.filter(({ ready }) => ready)]

@@ -171,6 +171,15 @@ void t.test('$patch: replace replaces an object, or as an element its whole list
     ),
     { containers: [{ name: 'c' }] },
   )
+  const ports = ['TCP', 'UDP'].map((protocol) => ({ containerPort: 53, protocol }))
+  t.strictSame(
+    patchedSpec(
+      { containers: [{ name: 'a', ports: [{ containerPort: 80 }] }] },
+      { containers: [{ name: 'a', ports: [{ $patch: 'replace' }, ...ports] }] },
+    ),
+    { containers: [{ name: 'a', ports }] },
+    'elements that share a key are not merged',
+  )
 })
 
 void t.test(

@@ -1,4 +1,4 @@
-module nodehub.test/reflector
+module nodehub.test/programs
 
 go 1.25.0
 

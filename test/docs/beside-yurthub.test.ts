@@ -5,7 +5,7 @@ import { manifests } from '../../src/cli/manifests.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { readNodeFile } from '../kit/node-files.ts'
 
-const page = readFileSync('docs/migrate-from-yurthub.md', 'utf8')
+const page = readFileSync('docs/beside-yurthub.md', 'utf8')
 
 /** Code blocks of the page. */
 const blocks = (language: string): string[] =>

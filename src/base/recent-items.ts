@@ -1,0 +1,63 @@
+import { onAbort, type AbortSignalLike } from './abort.ts'
+import { sleep } from './clock.ts'
+
+/** A reader took so long that items which it has not read are gone. */
+class FellBehind extends Error {
+  readonly code = 'FELL_BEHIND'
+  constructor() {
+    super('the reader has fallen behind')
+  }
+}
+
+/** A reader is given what was added in this time together. */
+const togetherMs = 100
+
+/** The last items, and for readers that follow those that are added. */
+export class RecentItems<T> {
+  readonly #most: number
+  readonly #items: T[] = []
+  /** How many were ever added. */
+  #added = 0
+  readonly #waiting = new Set<() => void>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  add(item: T): void {
+    this.#items.push(item)
+    this.#added += 1
+    if (this.#items.length > this.#most) this.#items.shift()
+    for (const wake of this.#waiting) wake()
+    this.#waiting.clear()
+  }
+
+  /** The oldest first. */
+  get items(): readonly T[] {
+    return this.#items
+  }
+
+  /**
+   * Yields the last items, and then those that are added, until `signal` aborts. Throws
+   * `FellBehind` where the reader is slower than they come.
+   */
+  async *follow(signal: AbortSignalLike): AsyncGenerator<readonly T[]> {
+    let read = this.#added - this.#items.length
+    while (!signal.aborted) {
+      const unread = this.#added - read
+      if (unread > this.#items.length) throw new FellBehind()
+      read = this.#added
+      if (unread > 0) yield this.#items.slice(-unread)
+      else await this.#more(signal)
+      await sleep(togetherMs)
+    }
+  }
+
+  async #more(signal: AbortSignalLike): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#waiting.add(resolve)
+    using _over = onAbort(signal, resolve)
+    await promise
+    this.#waiting.delete(resolve)
+  }
+}

@@ -1,0 +1,148 @@
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
+import { portName, portsOnHost, propagationCondition } from '../../api/kube/host-network-pod.ts'
+import type { SchedulableNode } from '../../api/kube/scheduling.ts'
+import { contextOf, type Context } from '../../node/lint/context.ts'
+import { podsOf, portsOf } from '../../node/lint/pod.ts'
+import { isMirror } from '../admission/pod.ts'
+import type { ApiServer } from '../api/api-server.ts'
+import { nodeFacts } from '../controller/node-facts.ts'
+import { poolsPath } from '../pools.ts'
+
+/** The controller that a pod, or its owner, names. */
+export interface ControllerReference {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+}
+
+/** The facts about a pod that the plan needs: some hundred bytes of several thousand. */
+export interface PodFacts {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly node: string
+  readonly labels: JsonObject
+  readonly controller: ControllerReference | undefined
+  /** Whether it runs on the host's network although its spec does not ask for it. */
+  readonly propagated: boolean
+  readonly hostNetwork: boolean
+  /** Succeeded or Failed: it holds no port, and tells how its successor will run. */
+  readonly ended: boolean
+  /** Ports of the host that the scheduler and the kubelet count, by `portName`. */
+  readonly declared: readonly string[]
+  /** Ports of the host on which it listens, as far as its spec tells. */
+  readonly listens: readonly string[]
+}
+
+export interface DisruptionBudget {
+  readonly namespace: string
+  readonly name: string
+  readonly selector: Json | undefined
+  readonly allowed: number
+}
+
+/** What the plan is made from, all of it read from the API server. */
+export interface ClusterState {
+  readonly nodes: readonly SchedulableNode[]
+  readonly pods: readonly PodFacts[]
+  readonly budgets: readonly DisruptionBudget[]
+  /** Pools and the Pod Security levels of namespaces. */
+  readonly context: Context
+}
+
+/** Pods that are kept in memory; a cluster with more is refused rather than planned by halves. */
+const mostPods = 500_000
+
+/** Reads nodes, pools, namespaces, disruption budgets and pods, page by page. Changes nothing. */
+export async function readClusterState(
+  api: ApiServer,
+  signal?: AbortSignal,
+): Promise<ClusterState> {
+  const described: JsonObject[] = []
+  for await (const pool of api.list(poolsPath, {}, signal))
+    described.push({ ...pool, apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' })
+  for await (const { metadata } of api.list('/api/v1/namespaces', {}, signal))
+    described.push({ kind: 'Namespace', ...(metadata !== undefined && { metadata }) })
+  const nodes: SchedulableNode[] = []
+  for await (const node of api.list('/api/v1/nodes', {}, signal)) {
+    const { name, labels } = nodeFacts(node)
+    nodes.push({ name, labels, taints: listAt(node, 'spec', 'taints').filter(isObject) })
+  }
+  const budgets: DisruptionBudget[] = []
+  for await (const budget of api.list('/apis/policy/v1/poddisruptionbudgets', {}, signal))
+    budgets.push({
+      namespace: textAt(budget, 'metadata', 'namespace'),
+      name: textAt(budget, 'metadata', 'name'),
+      selector: valueAt(budget, 'spec', 'selector'),
+      allowed: Number(valueAt(budget, 'status', 'disruptionsAllowed') ?? 0),
+    })
+  const pods: PodFacts[] = []
+  const scheduled = { fieldSelector: 'spec.nodeName!=' }
+  for await (const pod of api.list('/api/v1/pods', scheduled, signal)) {
+    if (pods.length === mostPods)
+      throw new Error(`the cluster has more than ${mostPods} pods, which is beyond an exit plan`)
+    pods.push(podFacts(pod))
+  }
+  return { nodes, pods, budgets, context: contextOf(described) }
+}
+
+/** The facts about a pod. A member of an unexpected type counts as absent. */
+function podFacts(pod: JsonObject): PodFacts {
+  const hostNetwork = valueAt(pod, 'spec', 'hostNetwork') === true
+  const propagated = !hostNetwork && !isMirror(pod) && runsOnHost(pod)
+  const declared = podsOf({ ...pod, kind: 'Pod' })
+    .flatMap(portsOf)
+    .filter(({ hostPort }) => hostPort > 0)
+    .map(({ hostPort, protocol }) => portName({ port: hostPort, protocol }))
+  const onHost = propagated || hostNetwork
+  const labels = valueAt(pod, 'metadata', 'labels')
+  return {
+    namespace: textAt(pod, 'metadata', 'namespace'),
+    name: textAt(pod, 'metadata', 'name'),
+    uid: textAt(pod, 'metadata', 'uid'),
+    node: textAt(pod, 'spec', 'nodeName'),
+    labels: isObject(labels) ? labels : {},
+    controller: controllerOf(pod),
+    propagated,
+    hostNetwork,
+    ended: ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase')),
+    declared,
+    listens: onHost ? portsOnHost(valueAt(pod, 'spec')).map(portName) : declared,
+  }
+}
+
+/**
+ * By what its kubelet wrote: only a pod on the host's network has the address of its host
+ * (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go). Of a pod that has no address yet,
+ * a hub's condition tells.
+ */
+function runsOnHost(pod: JsonObject): boolean {
+  const addresses = (one: string, all: string): readonly string[] =>
+    [
+      textAt(pod, 'status', one),
+      ...listAt(pod, 'status', all).map((each) => textAt(each, 'ip')),
+    ].filter((address) => address !== '')
+  const hosts = addresses('hostIP', 'hostIPs')
+  const own = addresses('podIP', 'podIPs')
+  if (own.length > 0) return own.some((address) => hosts.includes(address))
+  return listAt(pod, 'status', 'conditions').some(
+    (condition) =>
+      textAt(condition, 'type') === propagationCondition && textAt(condition, 'status') === 'True',
+  )
+}
+
+/** The owner reference with `controller: true`, of which there is at most one. */
+export function controllerOf(object: JsonObject): ControllerReference | undefined {
+  const found = listAt(object, 'metadata', 'ownerReferences').find(
+    (each) => valueAt(each, 'controller') === true,
+  )
+  if (found === undefined) return undefined
+  return {
+    apiVersion: textAt(found, 'apiVersion'),
+    kind: textAt(found, 'kind'),
+    name: textAt(found, 'name'),
+    uid: textAt(found, 'uid'),
+  }
+}

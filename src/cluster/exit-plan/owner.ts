@@ -1,0 +1,137 @@
+import type { JsonObject } from '../../api/kube/json.ts'
+import { textAt, valueAt } from '../../api/kube/json-at.ts'
+import { parseApiVersion } from '../../api/kube/gvk.ts'
+import type { ApiServer } from '../api/api-server.ts'
+import { writerOf } from '../components/writer.ts'
+import { controllerOf, type ControllerReference, type PodFacts } from './cluster-state.ts'
+
+/** The object that an operator changes to change pods, with the pods that it has on nodes. */
+export interface Owner {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  /** Of the object in the API; absent for a kind of which nothing is known here. */
+  readonly path?: string
+  /** As it was read; absent where the path is. */
+  readonly object?: JsonObject
+  /** The tool that writes it, or an owner of it. */
+  readonly writer?: string
+  /** All of its pods that are on a node and have not ended. */
+  readonly pods: readonly PodFacts[]
+}
+
+/** Kinds that are read, by group and kind, with their resource. */
+const resources: Readonly<Record<string, string>> = {
+  '/Pod': 'pods',
+  '/ReplicationController': 'replicationcontrollers',
+  'apps/ReplicaSet': 'replicasets',
+  'apps/Deployment': 'deployments',
+  'apps/DaemonSet': 'daemonsets',
+  'apps/StatefulSet': 'statefulsets',
+  'batch/Job': 'jobs',
+  'batch/CronJob': 'cronjobs',
+  'apps.openyurt.io/YurtAppSet': 'yurtappsets',
+  'apps.openyurt.io/YurtAppDaemon': 'yurtappdaemons',
+}
+
+/** A pod, its ReplicaSet, its Deployment, its YurtAppSet: no chain of known kinds is longer. */
+const longestChain = 5
+
+/** The path of an object of a kind that is known here; `undefined` for others. */
+function pathOf(
+  { apiVersion, kind, name }: Pick<ControllerReference, 'apiVersion' | 'kind' | 'name'>,
+  namespace: string,
+): string | undefined {
+  const { group, version } = parseApiVersion(apiVersion)
+  const key = `${group}/${kind}`
+  if (!Object.hasOwn(resources, key) || !/^v\d\w*$/.test(version)) return undefined
+  const api = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+  const segments = [namespace, resources[key] ?? '', name].map(encodeURIComponent)
+  return `${api}/namespaces/${segments.join('/')}`
+}
+
+interface OwnerObject extends Omit<Owner, 'pods' | 'writer'> {
+  readonly writer?: string
+}
+
+/**
+ * The owners of all propagated pods, each once, by following `ownerReferences` with `controller:
+ * true` to the last one. An object counts as owner only if its uid is the one that is named. Where
+ * an owner is gone the pods are left out: they are being deleted, too. What ended counts for a
+ * CronJob alone, which makes pods again.
+ */
+export async function ownersOf(
+  api: ApiServer,
+  pods: readonly PodFacts[],
+  signal?: AbortSignal,
+): Promise<readonly Owner[]> {
+  const found = new Map<string, Promise<OwnerObject | undefined>>()
+  const ownerOf = (pod: PodFacts): Promise<OwnerObject | undefined> => {
+    const { controller, namespace } = pod
+    const uid = controller?.uid ?? pod.uid
+    const known = found.get(uid)
+    if (known) return known
+    const first = controller ?? { apiVersion: 'v1', kind: 'Pod', name: pod.name, uid }
+    const resolved = resolve(api, first, namespace, signal)
+    found.set(uid, resolved)
+    return resolved
+  }
+  const owners = new Map<string, OwnerObject>()
+  for (const pod of pods.filter(({ propagated }) => propagated)) {
+    const owner = await ownerOf(pod)
+    if (owner && (!pod.ended || isDue(owner))) owners.set(owner.uid, owner)
+  }
+  // A pod of another ReplicaSet, or of a child in another pool, may be on a standard node.
+  const namespaces = new Set([...owners.values()].map(({ namespace }) => namespace))
+  const podsOf = new Map<string, PodFacts[]>()
+  for (const pod of pods) {
+    if (pod.ended || !namespaces.has(pod.namespace)) continue
+    const owner = await ownerOf(pod)
+    if (!owner || !owners.has(owner.uid)) continue
+    const its = podsOf.get(owner.uid)
+    if (its) its.push(pod)
+    else podsOf.set(owner.uid, [pod])
+  }
+  return [...owners.values()].map((owner) => ({ ...owner, pods: podsOf.get(owner.uid) ?? [] }))
+}
+
+/** Whether an owner without a running pod makes propagated ones again. */
+const isDue = ({ kind, object }: OwnerObject): boolean =>
+  kind === 'CronJob' &&
+  valueAt(object, 'spec', 'jobTemplate', 'spec', 'template', 'spec', 'hostNetwork') !== true
+
+async function resolve(
+  api: ApiServer,
+  first: ControllerReference,
+  namespace: string,
+  signal: AbortSignal | undefined,
+): Promise<OwnerObject | undefined> {
+  let reference = first
+  let below: OwnerObject | undefined
+  for (let depth = 0; depth < longestChain; depth++) {
+    const path = pathOf(reference, namespace)
+    const named = { ...reference, namespace, ...(below?.writer && { writer: below.writer }) }
+    if (path === undefined) return named
+    const object = await api.get(path, signal)
+    if (object === undefined || textAt(object, 'metadata', 'uid') !== reference.uid)
+      return undefined
+    const writer = writerOf(object)?.name ?? below?.writer
+    below = { ...named, path, object, ...(writer !== undefined && { writer }) }
+    const next = controllerOf(object)
+    if (next === undefined) return below
+    reference = next
+  }
+  return below
+}
+
+/** `Deployment shop/web`, without what a terminal would obey: kinds and names are not checked. */
+export const ownerName = ({
+  kind,
+  namespace,
+  name,
+}: Pick<Owner, 'kind' | 'namespace' | 'name'>): string => printable(`${kind} ${namespace}/${name}`)
+
+/** A text of the API on one line, without control characters. */
+export const printable = (text: string): string => text.replaceAll(/\p{C}/gu, '\u{fffd}')

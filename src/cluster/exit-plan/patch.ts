@@ -1,0 +1,187 @@
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { listAt, objectAt, textAt, valueAt, withAt } from '../../api/kube/json-at.ts'
+import { parseApiVersion } from '../../api/kube/gvk.ts'
+import { mergePatch } from '../../api/kube/patch/merge-patch.ts'
+import { mergeSchemaOf } from '../../api/kube/patch/merge-schema.ts'
+import { strategicMergePatch } from '../../api/kube/patch/strategic-merge-patch.ts'
+import { podsOf, portsOf } from '../../node/lint/pod.ts'
+import { affinityKeptOff } from '../components/placement.ts'
+import { editedPorts } from './ports.ts'
+
+/** Where the pods of an owner are to live without the filter. */
+export type Intent = 'host-network' | 'keep-off'
+
+export interface PlannedPatch {
+  /** As `kubectl patch --type` has it. */
+  readonly type: 'strategic' | 'merge'
+  readonly body: JsonObject
+  /** The object as it is once patched, before the API server gives it its defaults. */
+  readonly after: JsonObject
+}
+
+/** What the owner's patch says besides `hostNetwork` and ports. */
+export interface PatchOptions {
+  readonly intent: Intent
+  /** Keeps the pods on the nodes of their pools. */
+  readonly nodeSelector: Readonly<Record<string, string>>
+  /** Whether a disruption budget covers the pods: then one at a time is replaced. */
+  readonly oneAtATime: boolean
+}
+
+const antiAffinity = [
+  'affinity',
+  'podAntiAffinity',
+  'requiredDuringSchedulingIgnoredDuringExecution',
+] as const
+
+/**
+ * The way to the pod template of an object, and the kind of workload that has it; `undefined` for
+ * an object without one.
+ */
+export function templateIn(
+  object: JsonObject,
+): { readonly path: readonly string[]; readonly workload: string } | undefined {
+  const [pod] = podsOf(object)
+  if (pod === undefined || pod.kind === 'Pod') return undefined
+  const path = pod.base.map(String)
+  const workload = path.includes('deploymentTemplate')
+    ? 'Deployment'
+    : path.includes('statefulSetTemplate')
+      ? 'StatefulSet'
+      : pod.kind
+  return { path, workload }
+}
+
+/**
+ * The patch with which an object's pods live as they do under the filter, or stay off host-network
+ * nodes. Custom resources take merge patches alone, which replace lists whole; all else is given a
+ * strategic merge patch, which names only what changes.
+ */
+export function patchOf(object: JsonObject, options: PatchOptions): PlannedPatch | undefined {
+  const found = templateIn(object)
+  if (found === undefined) return undefined
+  const { path, workload } = found
+  const { group } = parseApiVersion(textAt(object, 'apiVersion'))
+  const type = group.includes('.') ? 'merge' : 'strategic'
+  const template = objectAt(object, ...path)
+  const podSpec =
+    options.intent === 'keep-off'
+      ? { affinity: affinityKeptOff(template) ?? {} }
+      : onHostNetwork(objectAt(template, 'spec'), selectorOf(object, path, workload), {
+          ...options,
+          type,
+        })
+  const strategy = strategyOf(object, found, options)
+  let body: JsonObject = withAt({}, [...path, 'spec'], podSpec)
+  if (strategy) body = withAt(body, [...path.slice(0, -1), strategy.member], strategy.value)
+  const after =
+    type === 'merge'
+      ? mergePatch(object, body)
+      : strategicMergePatch(mergeSchemaOf({ group, kind: textAt(object, 'kind') }), object, body)
+  return { type, body, after }
+}
+
+/** Of the pods of a workload whose rollout puts a new pod anywhere; `undefined` for others. */
+const selectorOf = (
+  object: JsonObject,
+  path: readonly string[],
+  workload: string,
+): Json | undefined =>
+  workload === 'Deployment' || workload === 'StatefulSet'
+    ? (valueAt(object, ...path.slice(0, -1), 'selector') ?? {
+        matchLabels: objectAt(object, ...path, 'metadata', 'labels'),
+      })
+    : undefined
+
+/**
+ * The members of a pod's spec that put it on the host's network. The scheduler does not know of the
+ * ports that propagated pods hold, and could put a new pod beside an old one, where it crashes for
+ * as long as the rollout waits for it. Anti-affinity among the owner's pods prevents that, and
+ * later says no more than that they share a port.
+ */
+function onHostNetwork(
+  spec: JsonObject,
+  selector: Json | undefined,
+  { nodeSelector, type }: PatchOptions & { readonly type: 'strategic' | 'merge' },
+): JsonObject {
+  const lists = editedPorts(spec, type)
+  const terms = listAt(spec, ...antiAffinity)
+  const term = { labelSelector: selector ?? {}, topologyKey: 'kubernetes.io/hostname' }
+  const isThere = terms.some((each) => JSON.stringify(each) === JSON.stringify(term))
+  const members: JsonObject = {
+    hostNetwork: true,
+    ...lists,
+    ...(Object.keys(nodeSelector).length > 0 && { nodeSelector }),
+  }
+  return portsTaken(spec) && selector !== undefined && !isThere
+    ? withAt(members, antiAffinity, [...terms, term])
+    : members
+}
+
+/** Whether the pods take ports of their node. */
+const portsTaken = (spec: JsonObject): boolean =>
+  podsOf({
+    kind: 'Pod',
+    spec: { ...spec, ...editedPorts(spec, 'merge'), hostNetwork: true },
+  }).some((pod) => portsOf(pod).length > 0)
+
+interface Strategy {
+  readonly member: string
+  readonly value: JsonObject
+}
+
+/**
+ * The update strategy under which a rollout of pods with ports can end: no pod is made before an
+ * old one is gone, as each node has the port once. A StatefulSet is rolled out whole.
+ */
+function strategyOf(
+  object: JsonObject,
+  { path, workload }: { readonly path: readonly string[]; readonly workload: string },
+  { intent, oneAtATime }: PatchOptions,
+): Strategy | undefined {
+  const around = objectAt(object, ...path.slice(0, -1))
+  const member = workload === 'Deployment' ? 'strategy' : 'updateStrategy'
+  const type = textAt(around, member, 'type')
+  if (workload === 'StatefulSet') {
+    const partition = Number(valueAt(around, member, 'rollingUpdate', 'partition') ?? 0)
+    return partition > 0 ? { member, value: { rollingUpdate: { partition: 0 } } } : undefined
+  }
+  const rolls = type === '' || type === 'RollingUpdate'
+  if (intent === 'keep-off' || !rolls) return undefined
+  if (!portsTaken(objectAt(object, ...path, 'spec'))) return undefined
+  const given = objectAt(around, member, 'rollingUpdate')
+  if (workload === 'DaemonSet' && isNothing(given['maxSurge'])) return undefined
+  if (workload !== 'Deployment' && workload !== 'DaemonSet') return undefined
+  const replicas = Number(valueAt(around, 'replicas') ?? 1)
+  const before = given['maxUnavailable']
+  const keeps = !oneAtATime && before !== undefined && atLeastOne(before, replicas)
+  const maxUnavailable = keeps ? before : 1
+  return {
+    member,
+    value: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable } },
+  }
+}
+
+const isNothing = (share: Json | undefined): boolean =>
+  share === undefined || share === 0 || share === '0' || share === '0%'
+
+/** Percents of maxUnavailable are rounded down (pkg/controller/deployment/util). */
+function atLeastOne(share: Json, replicas: number): boolean {
+  if (typeof share === 'number') return share >= 1
+  const percent = typeof share === 'string' ? /^(\d+)%$/.exec(share)?.[1] : undefined
+  return Math.floor((Number(percent ?? 0) * replicas) / 100) >= 1
+}
+
+/**
+ * The merge patch that makes `after` of `before` (RFC 7386). A list that differs is there whole.
+ */
+export function mergePatchBetween(before: JsonObject, after: JsonObject): JsonObject {
+  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name))
+  const members = Object.entries(after).flatMap(([name, value]): [string, Json][] => {
+    const was = Object.hasOwn(before, name) ? before[name] : undefined
+    if (JSON.stringify(was) === JSON.stringify(value)) return []
+    if (isObject(was) && isObject(value)) return [[name, mergePatchBetween(was, value)]]
+    return [[name, value]]
+  })
+  return Object.fromEntries([...gone.map((name): [string, Json] => [name, null]), ...members])
+}

@@ -1,0 +1,188 @@
+import type { JsonObject } from '../../api/kube/json.ts'
+import { objectAt, valueAt } from '../../api/kube/json-at.ts'
+import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
+import {
+  affinityAdmits,
+  labelSelectorMatches,
+  type SchedulableNode,
+} from '../../api/kube/scheduling.ts'
+import { findingsIn } from '../../node/lint/rules.ts'
+import { affinityKeptOff } from '../components/placement.ts'
+import { texts } from '../previous-attributes.ts'
+import type { PlanChoices } from './choices.ts'
+import type { ClusterState, PodFacts } from './cluster-state.ts'
+import { printable, type Owner } from './owner.ts'
+import { patchOf, templateIn, type Intent, type PlannedPatch } from './patch.ts'
+import { recreated } from './recreate.ts'
+import { notesOn, notMeant, reasonsToLeave, stuckFor } from './remarks.ts'
+import { Replay, type Forecast } from './replay.ts'
+
+/** What happens to one owner. */
+export interface Step {
+  readonly owner: Owner
+  /**
+   * `patch`: its patch is applied; `wait`: it has been applied, and old pods are left; `recreate`:
+   * deleted and created again; `leave`: nothing, for `reasons`.
+   */
+  readonly action: 'patch' | 'wait' | 'recreate' | 'leave'
+  readonly intent: Intent
+  /** Pods that the filter has on the host's network now. */
+  readonly propagated: number
+  readonly patch?: PlannedPatch
+  /** What takes the place of an object that is created again. */
+  readonly manifest?: JsonObject
+  readonly forecast?: Forecast
+  /** Why it is left, each a sentence with what to do. */
+  readonly reasons: readonly string[]
+  /** What the operator is to know before. */
+  readonly notes: readonly string[]
+}
+
+/** Decides for each owner, in an order that keeps service, and replays the whole. */
+export function planOf(
+  state: ClusterState,
+  owners: readonly Owner[],
+  choices: PlanChoices,
+): readonly Step[] {
+  const replay = new Replay(state)
+  return owners
+    .map((owner) => ({ owner, draft: draftOf(owner, state, choices) }))
+    .toSorted((a, b) => rank(a) - rank(b) || order(a.owner, b.owner))
+    .map(({ owner, draft }) => forecasted(owner, draft, { state, replay }))
+}
+
+type Draft = Omit<Step, 'owner' | 'forecast' | 'propagated'>
+
+/**
+ * What has no pods first, what keeps some pods serving before what has a gap, and last what is
+ * deleted: a fault in the cluster shows where it costs least.
+ */
+function rank({ owner, draft }: { owner: Owner; draft: Draft }): number {
+  if (draft.action === 'wait') return 0
+  if (owner.kind === 'CronJob') return 1
+  if (draft.action === 'recreate') return 5
+  if (draft.action === 'leave') return 6
+  return owner.pods.length > 1 ? 2 : 3
+}
+
+const order = (a: Owner, b: Owner): number => {
+  const [left, right] = [a, b].map(({ namespace, name, kind }) => `${namespace}/${name}/${kind}`)
+  return (left ?? '') < (right ?? '') ? -1 : 1
+}
+
+function draftOf(owner: Owner, state: ClusterState, choices: PlanChoices): Draft {
+  const { object, kind, namespace, name } = owner
+  const leave = (...reasons: string[]): Draft => ({
+    action: 'leave',
+    intent: 'host-network',
+    reasons,
+    notes: [],
+  })
+  if (object === undefined)
+    return leave(
+      `nothing is known of ${printable(`${owner.apiVersion} ${kind}`)}: have it make its pods with hostNetwork: true and their ports, or keep them off`,
+    )
+  const found = templateIn(object)
+  if (kind !== 'Pod' && found === undefined) return leave('it has no pod template that is known')
+  const template = found ? objectAt(object, ...found.path) : object
+  const isHostNetwork = valueAt(template, 'spec', 'hostNetwork') === true
+  const hostNetworkNodes = new Set(state.nodes.filter(isOnHost).map((node) => node.name))
+  const standard = owner.pods.filter(
+    (pod) => !pod.propagated && !pod.hostNetwork && !hostNetworkNodes.has(pod.node),
+  )
+  const keptOff = choices.keepOff.includes(`${namespace}/${name}`)
+  const isMixed = standard.length > 0 && !isHostNetwork
+  const intent: Intent =
+    keptOff || (isMixed && choices.mixed === 'keep-off') ? 'keep-off' : 'host-network'
+  const budgets = state.budgets.filter(
+    (budget) =>
+      budget.namespace === namespace &&
+      owner.pods.some(({ labels }) => labelSelectorMatches(budget.selector, texts(labels))),
+  )
+  const options = {
+    intent,
+    nodeSelector: intent === 'keep-off' ? {} : placeOf(owner, template, state.nodes, standard),
+    oneAtATime: budgets.length > 0,
+  }
+  const isMade = kind === 'Pod' || kind === 'Job'
+  const isDone =
+    isHostNetwork || (intent === 'keep-off' && !isMade && affinityKeptOff(template) === undefined)
+  const patch = isMade || isDone ? undefined : patchOf(object, options)
+  const manifest = isMade && !isDone ? recreated(object, options) : undefined
+  const exhausted = budgets.filter(({ allowed }) => allowed < 1)
+  const notes = notesOn(owner, { template, intent, budgets: exhausted, nodes: state.nodes })
+  const common = { intent, notes, ...(patch && { patch }), ...(manifest && { manifest }) }
+  if (isDone) {
+    const reasons = [
+      ...notMeant(owner, choices),
+      ...(kind === 'CronJob' ? ['its running Jobs end by themselves'] : stuckFor(owner)),
+    ]
+    return { ...common, action: reasons.length > 0 ? 'leave' : 'wait', reasons }
+  }
+  const reasons = reasonsToLeave(owner, { template, intent, isMixed, isMade }, choices)
+  const action = reasons.length > 0 ? 'leave' : isMade ? 'recreate' : 'patch'
+  return { ...common, action, reasons }
+}
+
+/** Where pods stay on the nodes that they are on, if they could go elsewhere. */
+function placeOf(
+  { pods }: Owner,
+  template: JsonObject,
+  nodes: readonly SchedulableNode[],
+  standard: readonly PodFacts[],
+): Readonly<Record<string, string>> {
+  const spec = objectAt(template, 'spec')
+  const strays = nodes.some((node) => !isOnHost(node) && affinityAdmits(spec, node))
+  if (!strays || standard.length > 0) return {}
+  const names = new Set(pods.map(({ node }) => node))
+  const its = nodes.filter(({ name }) => names.has(name))
+  if (its.length > 0 && its.every(isOnHost)) return { [hostNetworkLabel]: 'true' }
+  const pools = new Set(its.map(({ labels }) => labels[nodePoolLabel] ?? ''))
+  const [pool = ''] = pools
+  return pools.size === 1 && pool !== '' ? { [nodePoolLabel]: pool } : {}
+}
+
+const isOnHost = ({ labels }: SchedulableNode): boolean => labels[hostNetworkLabel] === 'true'
+
+/** Blocks what cannot work, by lint's rules on the patched object and by the replay. */
+function forecasted(
+  owner: Owner,
+  draft: Draft,
+  { state, replay }: { readonly state: ClusterState; readonly replay: Replay },
+): Step {
+  const propagated = owner.pods.filter((pod) => pod.propagated).length
+  const after = draft.patch?.after ?? draft.manifest
+  if (after === undefined) return { ...draft, owner, propagated }
+  const { kind, apiVersion } = owner
+  const described = { ...after, kind, apiVersion }
+  const findings = findingsIn(described, state.context).filter(
+    ({ rule, level }) => level !== 'note' && !judgedHere.has(rule),
+  )
+  const refused = findings.filter(({ rule, level }) => refusing.has(rule) && level === 'error')
+  const others = findings.filter((finding) => !refused.includes(finding))
+  const reasons = [...draft.reasons, ...refused.map(({ message }) => printable(message))]
+  const notes = [...draft.notes, ...others.map(({ message }) => printable(message))]
+  const forecast = replay.apply(`${kind} ${owner.namespace}/${owner.name}`, {
+    after: described,
+    intent: draft.intent,
+    pods: owner.pods,
+    happens: reasons.length === 0,
+  })
+  if (forecast.pending > 0)
+    reasons.push(
+      `${forecast.pending} of ${forecast.wanted} pods would stay Pending (${forecast.because.join('; ')})`,
+    )
+  const action = reasons.length > 0 ? 'leave' : draft.action
+  return { ...draft, owner, propagated, action, reasons, notes, forecast }
+}
+
+/** Rules of lint whose subject the replay judges by the pods and nodes that are there. */
+const judgedHere = new Set([
+  'more-pods-than-nodes',
+  'no-pod-network',
+  'host-dns-on-standard-node',
+  'rollout-stalls',
+])
+
+/** The API server would refuse the object, or its pods. */
+const refusing = new Set(['pod-security-level', 'host-port-differs', 'same-port-twice'])

@@ -1,0 +1,85 @@
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { listAt, optionalTextAt, textAt, valueAt } from '../../api/kube/json-at.ts'
+import { portName, portsOnHost } from '../../api/kube/host-network-pod.ts'
+
+const lists = ['containers', 'initContainers'] as const
+
+/**
+ * The container lists of a pod on the host's network, with every port declared: `hostPort` as the
+ * API server would fill it in for a pod (and not for a template), and the ports that probes name by
+ * number. With `merge` the lists are whole; with `strategic` they have what changes alone. A list
+ * without a change is left out.
+ */
+export function editedPorts(spec: JsonObject, type: 'strategic' | 'merge'): JsonObject {
+  const declared = new Set(
+    lists.flatMap((list) =>
+      listAt(spec, list).flatMap((container) => listAt(container, 'ports').map(nameOf)),
+    ),
+  )
+  const edited = lists.map((list) => {
+    const containers = listAt(spec, list).filter(isObject)
+    const changed = containers.map((container) => {
+      const ports = portsOf(container, declared)
+      return ports === undefined ? undefined : { container, ports }
+    })
+    if (changed.every((each) => each === undefined)) return [list, undefined] as const
+    const whole = containers.map((container, at) => ({
+      ...container,
+      ...(changed[at] && { ports: changed[at].ports }),
+    }))
+    const parts = changed.flatMap((each) => (each ? [strategicPart(each)] : []))
+    return [list, type === 'merge' ? whole : parts] as const
+  })
+  return Object.fromEntries(
+    edited.flatMap(([list, value]) => (value === undefined ? [] : [[list, value]])),
+  )
+}
+
+/** The ports of a container as they are to be; `undefined`: as they are. */
+function portsOf(container: JsonObject, declared: Set<string>): readonly Json[] | undefined {
+  const before = listAt(container, 'ports')
+  const own = before.map((port) =>
+    isObject(port) ? { ...port, hostPort: port['containerPort'] ?? 0 } : port,
+  )
+  const probed = portsOnHost({ containers: [container] })
+    .filter((port) => !declared.has(portName(port)))
+    .map(({ port, protocol }) => ({ containerPort: port, hostPort: port, protocol }))
+  for (const { containerPort, protocol } of probed)
+    declared.add(portName({ port: containerPort, protocol }))
+  const after = [...own, ...probed]
+  const isSame =
+    probed.length === 0 &&
+    before.every((port) => valueAt(port, 'hostPort') === valueAt(port, 'containerPort'))
+  return isSame ? undefined : after
+}
+
+/**
+ * Strategic merge patches know a port by its `containerPort` alone: where two protocols share one,
+ * the list is replaced.
+ */
+function strategicPart({
+  container,
+  ports,
+}: {
+  readonly container: JsonObject
+  readonly ports: readonly Json[]
+}): JsonObject {
+  const name = textAt(container, 'name')
+  const numbers = ports.map((port) => valueAt(port, 'containerPort'))
+  if (new Set(numbers).size < numbers.length)
+    return { name, ports: [{ $patch: 'replace' }, ...ports] }
+  const parts = ports.map((port) => {
+    const [containerPort, hostPort] = ['containerPort', 'hostPort'].map((member) =>
+      valueAt(port, member),
+    )
+    const protocol = optionalTextAt(port, 'protocol') ?? 'TCP'
+    return { containerPort: containerPort ?? 0, hostPort: hostPort ?? 0, protocol }
+  })
+  return { name, ports: parts }
+}
+
+const nameOf = (port: Json): string =>
+  portName({
+    port: Number(valueAt(port, 'containerPort') ?? 0),
+    protocol: optionalTextAt(port, 'protocol') ?? 'TCP',
+  })

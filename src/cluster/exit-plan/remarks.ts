@@ -1,0 +1,113 @@
+import type { JsonObject } from '../../api/kube/json.ts'
+import { objectAt, textAt, valueAt } from '../../api/kube/json-at.ts'
+import { obstacleIn } from '../../api/kube/host-network-pod.ts'
+import type { SchedulableNode } from '../../api/kube/scheduling.ts'
+import { obstacleTo } from '../admission/propagation.ts'
+import { beforeAnnotation } from './annotation.ts'
+import { printable, type Owner } from './owner.ts'
+import { templateIn, type Intent } from './patch.ts'
+import type { PlanChoices } from './choices.ts'
+
+/** Why an owner is not patched, or not replaced, each with what to do. */
+export function reasonsToLeave(
+  owner: Owner,
+  {
+    template,
+    intent,
+    isMixed,
+    isMade,
+  }: { template: JsonObject; intent: Intent; isMixed: boolean; isMade: boolean },
+  choices: PlanChoices,
+): readonly string[] {
+  const { mixed, includeManaged, recreate } = choices
+  const { kind, namespace, name, writer } = owner
+  const reasons = [...notMeant(owner, choices)]
+  if (writer !== undefined && !includeManaged)
+    reasons.push(
+      `${printable(writer)} writes it: make the change at its source, or give --include-managed`,
+    )
+  if (isMixed && mixed === 'ask' && intent === 'host-network')
+    reasons.push(
+      'it has pods on standard nodes, too, and one template for all: give --mixed=host-network (on standard nodes they get the host network as well), --mixed=keep-off, or split it',
+    )
+  const obstacle = intent === 'host-network' ? obstacleTo(withoutHostPorts(template)) : undefined
+  if (obstacle !== undefined)
+    reasons.push(
+      `${obstacle}, which excludes the host network: give --keep-off=${namespace}/${name}`,
+    )
+  if (isMade && !recreate)
+    reasons.push(
+      kind === 'Job'
+        ? 'the template of a Job cannot be changed: let it end first, or give --recreate'
+        : 'a pod cannot be changed: create it again, or give --recreate',
+    )
+  return [...reasons, ...stuckFor(owner)]
+}
+
+/** Whether `--only` is for others. */
+export const notMeant = ({ namespace, name }: Owner, { only }: PlanChoices): readonly string[] =>
+  only.length > 0 && !only.includes(`${namespace}/${name}`) ? ['--only names others'] : []
+
+/** Why a change of the template alone would not replace the pods. */
+export function stuckFor({ kind, object }: Owner): readonly string[] {
+  const byHand = 'change its template, then delete its pods one after another'
+  const reasons: string[] = []
+  if (kind === 'ReplicaSet' || kind === 'ReplicationController')
+    reasons.push(`a ${kind} does not replace its pods: ${byHand}`)
+  if (textAt(object, 'spec', 'updateStrategy', 'type') === 'OnDelete')
+    reasons.push(`its pods are replaced as they are deleted (OnDelete): ${byHand}`)
+  if (valueAt(object, 'spec', 'paused') === true)
+    reasons.push('its rollout is paused: resume it first')
+  if (valueAt(object, 'metadata', 'deletionTimestamp') !== undefined)
+    reasons.push('it is being deleted')
+  return reasons
+}
+
+/** The patch makes a hostPort of what is another port: that is no obstacle here. */
+const withoutHostPorts = (pod: JsonObject): JsonObject => ({
+  ...pod,
+  spec: { ...objectAt(pod, 'spec'), containers: [], initContainers: [] },
+})
+
+/** The node controller taints a node whose kubelet is silent. */
+const unreachable = 'node.kubernetes.io/unreachable'
+
+/** What the operator is to know before an owner is changed. */
+export function notesOn(
+  { object, pods, kind }: Owner,
+  {
+    template,
+    intent,
+    budgets,
+    nodes,
+  }: {
+    template: JsonObject
+    intent: Intent
+    budgets: readonly { readonly name: string }[]
+    nodes: readonly SchedulableNode[]
+  },
+): readonly string[] {
+  const notes: string[] = []
+  const obstacle = obstacleIn(valueAt(template, 'spec'))
+  if (obstacle && intent === 'host-network') notes.push(obstacle.message)
+  for (const { name } of budgets)
+    notes.push(
+      `disruption budget ${printable(name)} allows no disruption now: a rollout does not ask it, and replaces one pod at a time`,
+    )
+  const rolls = ['Deployment', 'StatefulSet'].includes(templateIn(object ?? {})?.workload ?? '')
+  const recreates = textAt(object, 'spec', 'strategy', 'type') === 'Recreate'
+  if (rolls && (pods.length < 2 || recreates))
+    notes.push('all its pods are gone before a new one is ready: a gap in its service')
+  if (kind === 'DaemonSet') notes.push('each node is without its pod while that is replaced')
+  const its = new Set(pods.map(({ node }) => node))
+  const away = nodes.filter(
+    ({ name, taints }) => its.has(name) && taints.some(({ key }) => key === unreachable),
+  )
+  if (away.length > 0)
+    notes.push(
+      `${away.length} of its nodes cannot be reached: its rollout does not settle before they are back, or removed`,
+    )
+  if (valueAt(object, 'metadata', 'annotations', beforeAnnotation) !== undefined)
+    notes.push('an exit plan has begun with it before')
+  return notes
+}

@@ -1,0 +1,103 @@
+import { follow } from '../../base/abort.ts'
+import { jitter, sleep } from '../../base/clock.ts'
+import { certificatesIn } from '../../config/bootstrap.ts'
+import { messageOf } from '../../config/settings.ts'
+import { apiCall } from './api-call.ts'
+import { publishedCa } from './cluster-info.ts'
+
+export interface CaRefreshOptions {
+  readonly servers: () => readonly URL[]
+  /** The CA of now, PEM; `undefined`: there is none yet, or it is not the hub's to change. */
+  readonly present: () => string | undefined
+  /** Stores the next one. */
+  readonly store: (ca: string) => Promise<void>
+  /** Called with each reason why the CA cannot be compared, once while it stays the same. */
+  readonly onFailure: (why: string) => void
+  /** The time between two comparisons; each is jittered. */
+  readonly everyMs: number
+}
+
+/** The published CA cannot be believed. */
+class UnusableCa extends Error {
+  readonly code = 'UNUSABLE_CA'
+}
+
+/**
+ * Follows the cluster's CA while it is rotated: compares it with the CA bundle in the ConfigMap
+ * cluster-info, which an API server shows that the present CA has verified, and to anybody. A
+ * bundle is taken over only if it verifies every API server that the present one verifies: a wrong
+ * one, and a new CA alone before all servers have its certificates, would cut the hub off. What no
+ * verified server has said is never believed.
+ */
+export class CaRefresh implements AsyncDisposable {
+  readonly #options: CaRefreshOptions
+  readonly #stopped = new AbortController()
+  readonly #running: Promise<void>
+  #pause = new AbortController()
+  #fault: string | undefined
+
+  constructor(options: CaRefreshOptions) {
+    this.#options = options
+    this.#running = this.#run()
+  }
+
+  /** To be called when the API servers can be reached again: after a failure, compares now. */
+  wake(): void {
+    if (this.#fault !== undefined) this.#pause.abort()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped.abort()
+    this.#pause.abort()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped
+    const { everyMs, onFailure } = this.#options
+    while (!signal.aborted) {
+      const pause = new AbortController()
+      this.#pause = pause
+      using _stopping = follow(signal, pause)
+      try {
+        await this.#refresh(signal)
+        this.#fault = undefined
+      } catch (cause) {
+        if (signal.aborted) return
+        const why = messageOf(cause)
+        if (why !== this.#fault) onFailure(why)
+        this.#fault = why
+      }
+      await sleep(jitter(everyMs / 2, everyMs), pause.signal)
+    }
+  }
+
+  async #refresh(signal: AbortSignal): Promise<void> {
+    const { servers, present, store } = this.#options
+    const ca = present()
+    if (ca === undefined) return
+    const read = (server: URL, by: string): Promise<string> =>
+      publishedCa(apiCall(server, { ca: by, files: [] }, { signal }))
+    const verified: URL[] = []
+    const published = new Set<string>()
+    let failure: unknown = new UnusableCa('there is no API server')
+    for (const server of servers()) {
+      try {
+        published.add(await read(server, ca))
+        verified.push(server)
+      } catch (cause) {
+        failure = cause
+      }
+    }
+    const [next, ...others] = published
+    if (next === undefined) throw failure
+    if (others.length > 0) throw new UnusableCa('API servers publish different CAs')
+    if (isSame(next, ca)) return
+    for (const server of verified) await read(server, next)
+    if (present() === ca && !signal.aborted) await store(next)
+  }
+}
+
+/** Whether two bundles have the same certificates, in whatever order. */
+const isSame = (one: string, other: string): boolean =>
+  certificatesIn(one).toSorted().join() === certificatesIn(other).toSorted().join()

@@ -1,0 +1,35 @@
+/** Why an answer is what it is. Without secrets: it is logged, and shown to root. */
+export interface Explanation {
+  /** Why its source has answered, in words. */
+  readonly reason?: string
+  /** The API server that answered. */
+  readonly upstream?: string
+  /** What filters made of it; absent where none acts. */
+  readonly filtered?: Filtered
+}
+
+/** The filters that act on an answer, and what they have changed so far: a list is read as sent. */
+export interface Filtered {
+  readonly filters: readonly string[]
+  /** Absent for a watch, whose events several clients share. */
+  readonly objects?: { edited: number; withheld: number }
+}
+
+/** An answer, as far as it is explained. */
+interface Explained {
+  readonly explanation?: Explanation
+}
+
+/** The same answer with a reason; one that it has already is the more special one, and follows. */
+export function because<R extends Explained>(reply: R, reason: string): R {
+  const { explanation } = reply
+  const special = explanation?.reason
+  const both = special === undefined ? reason : `${reason}: ${special}`
+  return { ...reply, explanation: { ...explanation, reason: both } }
+}
+
+/** The same answer, with what filters make of it. */
+export const filteredBy = <R extends Explained>(reply: R, filtered: Filtered): R => ({
+  ...reply,
+  explanation: { ...reply.explanation, filtered },
+})

@@ -1,0 +1,50 @@
+import type { Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
+
+/** In a request `1` asks for an explanation, in an answer it is the explanation. */
+const explainHeader = 'X-Nodehub-Explain'
+const lowerCase = explainHeader.toLowerCase()
+
+/** In characters: a reason may repeat what the client has sent. */
+const longestReason = 256
+
+/**
+ * Adds `X-Nodehub-Explain` to the answers to callers who may have it and ask for it: the source,
+ * the reason, the age, the API server and the filters. The field of a request goes no further,
+ * whoever sends it. Exec and the like are not explained: their answer is written elsewhere.
+ */
+export function withExplanation(mayBeExplained: (exchange: Exchange) => Promise<boolean>) {
+  return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
+    async (exchange) => {
+      const wanted = exchange.headers.get(lowerCase)
+      if (wanted === undefined) return next(exchange)
+      const headers = exchange.headers.without((name) => name === lowerCase)
+      const isExplained = wanted === '1' && (await mayBeExplained(exchange))
+      const reply = await next({ ...exchange, headers })
+      if (!isExplained || reply.kind === 'upgrade') return reply
+      const own = reply.headers.without((name) => name === lowerCase)
+      return { ...reply, headers: own.with(explainHeader, explanationOf(reply)) }
+    }
+}
+
+function explanationOf({
+  from,
+  headers,
+  explanation = {},
+}: Exclude<WireReply, { readonly kind: 'upgrade' }>): string {
+  const { reason, upstream, filtered } = explanation
+  const age = headers.get('age')
+  return [
+    `source=${from}`,
+    ...(reason === undefined ? [] : [`reason="${quotable(reason)}"`]),
+    ...(upstream === undefined ? [] : [`upstream=${upstream}`]),
+    ...(from === 'cache' && age !== undefined ? [`age=${age}`] : []),
+    ...(filtered ? [`filters=${filtered.filters.join(',')}`] : []),
+  ].join('; ')
+}
+
+/** Fit for a quoted string (RFC 9110 section 5.6.4), in one line of ASCII. */
+const quotable = (text: string): string =>
+  text
+    .slice(0, longestReason)
+    .replaceAll('"', "'")
+    .replaceAll(/[^\x20-\x7e]|\\/g, '?')

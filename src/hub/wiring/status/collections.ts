@@ -1,0 +1,43 @@
+import { apiVersionOf, qualifiedResource } from '../../../api/kube/gvk.ts'
+import type { Cacher } from '../../cache/cacher/cacher.ts'
+import type { MeasuredCollection, StoreOverview } from '../../store/sqlite/overview.ts'
+import type { CollectionStatus, HubStatus } from './document.ts'
+
+/** The collections of a store, and who reads them from `cacherOf`. */
+export const collectionStatuses = (
+  stored: StoreOverview | undefined,
+  cacherOf: (collection: MeasuredCollection) => Cacher | undefined,
+): HubStatus['collections'] =>
+  stored
+    ? {
+        items: stored.collections.map((each) => statusOf(each, cacherOf(each))),
+        omitted: stored.omitted,
+      }
+    : null
+
+const statusOf = (
+  { key, resourceVersion, confirmedAt, isWhole, objects, bytes }: MeasuredCollection,
+  cacher: Cacher | undefined,
+): CollectionStatus => ({
+  resource: qualifiedResource(key.gvr),
+  apiVersion: apiVersionOf(key.gvr),
+  namespace: key.namespace ?? '',
+  labelSelector: shortened(key.labelSelector),
+  fieldSelector: shortened(key.fieldSelector),
+  identity: key.partition.identity,
+  representation: key.partition.representation,
+  resourceVersion,
+  confirmedAt: new Date(confirmedAt).toISOString(),
+  whole: isWhole,
+  objects,
+  bytes,
+  readers: cacher?.watchers ?? 0,
+  live: cacher?.isLive ?? false,
+})
+
+/** Clients choose selectors, which may be as long as the head of a request. */
+const mostSelector = 200
+
+/** A selector for people. */
+export const shortened = (text: string): string =>
+  text.length <= mostSelector ? text : `${text.slice(0, mostSelector)}…`

@@ -1,0 +1,236 @@
+import { apiVersionOf, qualifiedResource, type GVR } from '../../../api/kube/gvk.ts'
+import { isObject, type Json, type JsonObject } from '../../../api/kube/json.ts'
+import {
+  configMaps,
+  endpointSlices,
+  nodes,
+  pods,
+  secrets,
+  serviceAccounts,
+  services,
+  volumeClaims,
+} from '../../../api/kube/resources.ts'
+import type { Identity } from '../../../api/request/identity.ts'
+import { jsonOfObject } from '../../../api/codec/members.ts'
+import { mergedRecord } from '../../answers/merged-records.ts'
+import { jsonOf } from '../../answers/on-site-reads.ts'
+import type { StatusOverlays } from '../../answers/status-overlays.ts'
+import type { FilterDecision } from '../../filter/decisions.ts'
+import type { OpenWatches } from '../../pipeline/open-watches.ts'
+import type { SqliteStore } from '../../store/sqlite/sqlite-store.ts'
+import type { AnswerCounts } from '../answer-counts.ts'
+import type { EnabledFilters } from '../enabled-filters.ts'
+
+/** A state of the object as one caller was given it. */
+interface StoredState {
+  /** As `CollectionStatus.identity`. */
+  readonly identity: Identity
+  readonly representation: string
+  /** `''`: the object is known to be absent. */
+  readonly resourceVersion: string
+  /** When an API server last confirmed it, in RFC 3339; absent: not known. */
+  readonly confirmedAt?: string
+}
+
+/** The object as one component is shown it. */
+export interface ShownState {
+  readonly component: string
+  /** What each filter makes of it, in order. */
+  readonly decisions: readonly FilterDecision[]
+  /** Inputs without which the component gets a 503. */
+  readonly waitsFor: readonly string[]
+  /** `null`: it is withheld. Absent: as it is stored. */
+  readonly object?: JsonObject | null
+}
+
+/**
+ * An object as it is stored and shown. Of a Secret it has lengths in place of values, of no object
+ * the managed fields.
+ */
+export interface ObjectReport {
+  readonly resource: string
+  readonly namespace: string
+  readonly name: string
+  readonly stored: readonly StoredState[]
+  /** The newest stored state; absent: no whole object is stored. */
+  readonly object?: JsonObject
+  readonly shown: readonly ShownState[]
+}
+
+export interface ObjectReportParts {
+  readonly store: SqliteStore
+  readonly overlays: StatusOverlays
+  readonly filters: Pick<EnabledFilters, 'decisionsOn' | 'statuses'>
+  readonly answers: AnswerCounts
+  readonly watches: OpenWatches
+}
+
+/** The kind in any of kubectl's spellings. */
+interface ObjectQuery {
+  readonly kind: string
+  /** Ignored for cluster-scoped objects. */
+  readonly namespace: string
+  readonly name: string
+}
+
+/** Known without a list of them. */
+const usual: readonly GVR[] = [
+  pods,
+  nodes,
+  services,
+  endpointSlices,
+  configMaps,
+  secrets,
+  serviceAccounts,
+  volumeClaims,
+]
+
+/** More than a node has. */
+const mostCollections = 1_000
+const mostComponents = 64
+
+/** `undefined`: no resource of this kind is stored. */
+export async function objectReport(
+  { kind, namespace, name }: ObjectQuery,
+  parts: ObjectReportParts,
+): Promise<ObjectReport | undefined> {
+  const known = usual.filter((gvr) => isNamed(gvr, kind))
+  const all = known.length > 0 ? known : await storedResources(kind, parts.store)
+  const reports = all.flatMap((gvr) =>
+    [namespace, ''].map((each) => reportOf(gvr, each, name, parts)),
+  )
+  return (
+    reports.find(({ object }) => object) ??
+    reports.find((each) => each.stored.length > 0) ??
+    reports[0]
+  )
+}
+
+/** Measures all collections, and is for kinds that are not usual. */
+async function storedResources(kind: string, store: SqliteStore): Promise<readonly GVR[]> {
+  const overview = await store.overview(mostCollections)
+  const all = overview?.collections.map(({ key }) => key.gvr) ?? []
+  return all.filter((gvr) => isNamed(gvr, kind))
+}
+
+const shortNames: Readonly<Record<string, string>> = {
+  po: 'pods',
+  no: 'nodes',
+  svc: 'services',
+  cm: 'configmaps',
+  sa: 'serviceaccounts',
+  pvc: 'persistentvolumeclaims',
+  pv: 'persistentvolumes',
+  ns: 'namespaces',
+  ep: 'endpoints',
+  deploy: 'deployments',
+  ds: 'daemonsets',
+}
+
+function isNamed(gvr: GVR, kind: string): boolean {
+  // Tokens and reviews are stored under names that no path leads to.
+  if (gvr.resource.includes('/')) return false
+  const [word = '', ...group] = kind.toLowerCase().split('.')
+  if (group.length > 0 && group.join('.') !== gvr.group) return false
+  const plurals = [word, `${word}s`, `${word}es`, word.replace(/y$/, 'ies'), shortNames[word]]
+  return plurals.includes(gvr.resource)
+}
+
+function reportOf(
+  gvr: GVR,
+  namespace: string,
+  name: string,
+  parts: ObjectReportParts,
+): ObjectReport {
+  const { store, overlays, filters } = parts
+  const resource = qualifiedResource(gvr)
+  const stored = storedStates(gvr, namespace, name, store)
+  const head = { resource, namespace, name, stored }
+  const source = { store, overlays, isShown: () => true }
+  const record = mergedRecord({ gvr, namespace, name }, source)
+  const found = typeof record === 'object' ? jsonOf(record, source) : undefined
+  if (!found) return { ...head, shown: [] }
+  const { gvk, object } = found
+  const type = { apiVersion: apiVersionOf(gvk), kind: gvk.kind }
+  const shownAs = (json: JsonObject): JsonObject => forPeople({ ...type, ...json }, gvr)
+  const shown = componentsOf(resource, parts).map((component): ShownState => {
+    const decided = filters.decisionsOn(component, gvr, gvk, 'json', object)
+    const { decisions, waitsFor } = decided
+    const isSame = decided.object === object
+    const as = decided.object ? shownAs(jsonOfObject('json', gvk, decided.object)) : null
+    return { component, decisions, waitsFor, ...(!isSame && { object: as }) }
+  })
+  return { ...head, object: shownAs(found.json), shown }
+}
+
+const storedStates = (
+  gvr: GVR,
+  namespace: string,
+  name: string,
+  store: SqliteStore,
+): readonly StoredState[] =>
+  store.partitions(gvr).flatMap(({ partition }) => {
+    const state = store.get({ partition, gvr, namespace, name })
+    if (state === undefined) return []
+    const { identity, representation } = partition
+    if (state === 'absent') return [{ identity, representation, resourceVersion: '' }]
+    const { object, confirmedAt } = state
+    return [
+      {
+        identity,
+        representation,
+        resourceVersion: object.resourceVersion,
+        ...(confirmedAt !== 0 && { confirmedAt: new Date(confirmedAt).toISOString() }),
+      },
+    ]
+  })
+
+/** The components that have read the resource, and those for which a filter acts on it. */
+function componentsOf(
+  resource: string,
+  { filters, answers, watches }: ObjectReportParts,
+): readonly string[] {
+  const names = new Set([
+    ...filters
+      .statuses()
+      .flatMap(({ rules }) => rules)
+      .filter(({ resources }) => resources.includes(resource))
+      .flatMap(({ components }) => components),
+    ...watches.groups().flatMap((each) => (each.resource === resource ? [each.component] : [])),
+    ...answers.all().flatMap((each) => (each.what === resource ? [each.component] : [])),
+  ])
+  return [...names].slice(0, mostComponents).toSorted()
+}
+
+/** Without what is long and helps no one, and without secrets. */
+function forPeople(object: JsonObject, gvr: GVR): JsonObject {
+  const { apiVersion = '', kind = '', metadata, ...rest } = object
+  const { managedFields: _long, ...kept } = isObject(metadata) ? metadata : {}
+  const isSecret = gvr.group === secrets.group && gvr.resource === secrets.resource
+  if (!isSecret) return { apiVersion, kind, metadata: kept, ...rest }
+  const { data, stringData, ...others } = rest
+  const { annotations, ...named } = kept
+  return {
+    apiVersion,
+    kind,
+    // kubectl apply leaves the whole Secret in an annotation.
+    metadata: { ...named, ...lengths('annotations', annotations, 'utf8') },
+    ...others,
+    ...lengths('data', data, 'base64'),
+    ...lengths('stringData', stringData, 'utf8'),
+  }
+}
+
+/** The keys of a member with the lengths of their values. */
+function lengths(
+  member: string,
+  values: Json | undefined,
+  encoding: 'base64' | 'utf8',
+): JsonObject {
+  if (!isObject(values)) return {}
+  const entries = Object.entries(values).map(([key, value]) => [
+    key,
+    typeof value === 'string' ? `(${Buffer.byteLength(value, encoding)} bytes)` : '(no text)',
+  ])
+  return { [member]: Object.fromEntries(entries) as JsonObject }
+}

@@ -1,0 +1,191 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { basename, join } from 'node:path'
+import { now } from '../../base/clock.ts'
+import { readOwnFile } from '../../base/own-file.ts'
+import { ownVersion } from '../../base/own-version.ts'
+import { nodes } from '../../api/kube/resources.ts'
+import { nodeIdentity } from '../../api/request/identity.ts'
+import { objectRepresentation } from '../../api/request/representation.ts'
+import { readCredentials } from '../../config/credentials.ts'
+import { obtainedFiles } from '../../config/root-dir.ts'
+import { bootVerdict, type BootVerdict } from '../boot/verdict.ts'
+import { AccessReviews } from '../cache/shared/access-reviews.ts'
+import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
+import { VerdictStore } from '../filter/host-network/verdicts.ts'
+import { unknownInputs } from '../filter/inputs.ts'
+import { bytesOnDisk } from '../store/sqlite/open.ts'
+import { openStopped } from '../store/sqlite/open-stopped.ts'
+import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+import { podsAsListed } from './host-network.ts'
+import { StoredInputs } from './kept-inputs.ts'
+import { knownToNode } from './needed.ts'
+import { sealingKeyIn } from './node-key.ts'
+import { certificateStatuses, type CertificateStatus } from './status/certificates.ts'
+import { collectionStatuses } from './status/collections.ts'
+import type { HubStatus } from './status/document.ts'
+import { bootStatus, mostItems } from './status/status.ts'
+
+/** Where the state of a hub is. */
+export interface StateFolders {
+  readonly rootDir: string
+  readonly cachePath: string
+}
+
+/** The status of a hub that is not running: what is on the disk, with the names of `HubStatus`. */
+export interface StoppedStatus extends Pick<
+  HubStatus,
+  'at' | 'node' | 'version' | 'collections' | 'boot' | 'certificates'
+> {
+  readonly stopped: true
+  readonly cache: Pick<HubStatus['cache'], 'bytes'>
+}
+
+/** The networks of pods; the mode of propagation is in no file. */
+export type StoppedNetworks = Omit<HostNetworkReport, 'mode'> & { readonly mode: 'unknown' }
+
+/**
+ * The report of a stopped hub at `/inspect/<path>`, from what is on the disk, which stays as it is.
+ * `undefined` where only a running hub has such a report. Rejects with a message for people, also
+ * where a hub is running.
+ */
+export async function stoppedReport(
+  folders: StateFolders,
+  path: string,
+): Promise<StoppedStatus | BootVerdict | StoppedNetworks | undefined> {
+  const read = Object.hasOwn(reports, path) ? reports[path] : undefined
+  if (!read) return undefined
+  const { rootDir, cachePath } = folders
+  // Without the key other records can be read as well.
+  const key = sealingKeyIn(rootDir)
+  await using stopped = openStopped(cachePath, key ?? Buffer.alloc(32))
+  const { store } = stopped
+  const report = await read({
+    ...folders,
+    store,
+    nodeName: nodeNameIn(folders, store),
+    hasKey: key !== undefined,
+  })
+  stopped.checkStopped()
+  return report
+}
+
+interface StoppedParts extends StateFolders {
+  readonly store: SqliteStore
+  readonly nodeName: string
+  /** Whether sealed records can be judged. */
+  readonly hasKey: boolean
+}
+
+type Report = StoppedStatus | BootVerdict | StoppedNetworks
+
+const reports: Readonly<Record<string, (parts: StoppedParts) => Promise<Report>>> = {
+  status,
+  boot,
+  'host-network': hostNetwork,
+}
+
+async function status(parts: StoppedParts): Promise<StoppedStatus> {
+  const { rootDir, cachePath, store, nodeName, hasKey } = parts
+  return {
+    stopped: true,
+    at: new Date(now()).toISOString(),
+    node: nodeName,
+    version: ownVersion(),
+    cache: { bytes: bytesOnDisk(cachePath) },
+    collections: collectionStatuses(await store.overview(mostItems), () => undefined),
+    boot: hasKey ? bootStatus(await boot(parts)) : null,
+    certificates: certificatesIn(rootDir),
+  }
+}
+
+async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise<BootVerdict> {
+  if (!hasKey) {
+    throw new Error(
+      `the boot cannot be judged: there is no key in ${rootDir} that opens tokens; a key that is handed in (--store-key-credential, --store-key-command) is with the running hub only`,
+    )
+  }
+  const ignored = { onReviewed: () => undefined, onFailure: () => undefined }
+  await using access = new AccessReviews(join(rootDir, 'access.json'), ignored)
+  return await bootVerdict({
+    nodeName,
+    cache: knownToNode(store, nodeName, access),
+    now: now(),
+    lastRefresh: () => undefined,
+    // No API server can be asked.
+    oldBefore: 0,
+  })
+}
+
+/** The mode of propagation, and the ports of the hub, are in no file. */
+async function hostNetwork({ rootDir, store, nodeName }: StoppedParts): Promise<StoppedNetworks> {
+  await using inputs = new StoredInputs(join(rootDir, 'filter-inputs.json'), nodeName)
+  await using verdicts = new VerdictStore(join(rootDir, 'host-network.json'), {
+    shownBefore: () => [],
+    onKept: () => undefined,
+    onRevised: () => undefined,
+    onFailure: () => undefined,
+  })
+  const report = await hostNetworkReport({
+    inputs: { ...unknownInputs, ...inputs.latest, nodeName },
+    pods: podsAsListed(store, nodeName),
+    verdictOf: (uid) => verdicts.of(uid),
+    mayHaveBeenShown: (uid) => verdicts.mayHaveBeenShown(uid),
+    reserved: [],
+  })
+  return { ...report, mode: 'unknown' }
+}
+
+/** The name under which the kubelet has read its node, else that of this host. */
+function nodeNameIn({ rootDir }: StateFolders, store: SqliteStore): string {
+  const selectors = (['protobuf', 'json'] as const).flatMap((encoding) => {
+    const { key: representation } = objectRepresentation(encoding)
+    const all = store.collections({ identity: nodeIdentity, representation }, nodes, undefined)
+    return all.map(({ key }) => key.fieldSelector)
+  })
+  const named = selectors.map((selector) => /^metadata\.name=([^,]+)$/.exec(selector)?.[1])
+  return (
+    named.find((name) => name !== undefined) ?? nodeOfInputs(rootDir) ?? hostname().toLowerCase()
+  )
+}
+
+function nodeOfInputs(rootDir: string): string | undefined {
+  try {
+    const { nodeName } = JSON.parse(String(readOwnFile(join(rootDir, 'filter-inputs.json')))) as {
+      readonly nodeName?: unknown
+    }
+    return typeof nodeName === 'string' ? nodeName : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The certificates that the hub keeps itself. Which files its flags name is not known while it is
+ * stopped.
+ */
+function certificatesIn(rootDir: string): readonly CertificateStatus[] {
+  const { folder, pair, ca } = obtainedFiles(rootDir)
+  const readFile = (file: string): string => readFileSync(file, 'utf8')
+  const own = readCredentials({ kind: 'bootstrap', pair, ca }, readFile)
+  const shown = namesIn(folder).filter(
+    (name) => name.endsWith('-current.pem') && name !== basename(pair),
+  )
+  const at = now()
+  return [
+    ...certificateStatuses(own, { certificate: '', clientCa: own.ca ?? '' }, at),
+    ...shown.flatMap((name) => {
+      const file = join(folder, name)
+      const serving = { certificate: readFile(file), clientCa: '' }
+      return certificateStatuses({}, serving, at).map((one) => ({ ...one, file }))
+    }),
+  ]
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}

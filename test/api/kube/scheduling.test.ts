@@ -1,0 +1,51 @@
+import t from 'tap'
+import {
+  affinityAdmits,
+  labelSelectorMatches,
+  taintsTolerated,
+} from '../../../src/api/kube/scheduling.ts'
+
+const node = { name: 'edge-1', labels: { pool: 'a', cores: '4' }, taints: [] }
+
+const required = (...terms: object[]) =>
+  ({
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms },
+      },
+    },
+  }) as never
+
+void t.test('a pod goes where its node selector and one of its terms allow it', (t) => {
+  t.ok(affinityAdmits({}, node))
+  t.ok(affinityAdmits({ nodeSelector: { pool: 'a' } }, node))
+  t.notOk(affinityAdmits({ nodeSelector: { pool: 'b' } }, node))
+  t.notOk(affinityAdmits({ nodeSelector: { toString: 'a' } }, node), 'no label of that name')
+  const more = { matchExpressions: [{ key: 'cores', operator: 'Gt', values: ['8'] }] }
+  const named = { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['edge-1'] }] }
+  t.notOk(affinityAdmits(required(more), node))
+  t.ok(affinityAdmits(required(more, named), node), 'terms are alternatives')
+  t.notOk(affinityAdmits(required({}), node), 'an empty term matches no node')
+  t.end()
+})
+
+void t.test('a taint keeps off what does not tolerate it', (t) => {
+  const tainted = { ...node, taints: [{ key: 'edge', value: 'x', effect: 'NoSchedule' }] }
+  const soft = { ...node, taints: [{ key: 'edge', effect: 'PreferNoSchedule' }] }
+  t.notOk(taintsTolerated({}, tainted))
+  t.ok(taintsTolerated({}, soft))
+  t.ok(taintsTolerated({ tolerations: [{ operator: 'Exists' }] }, tainted))
+  t.ok(taintsTolerated({ tolerations: [{ key: 'edge', value: 'x' }] }, tainted))
+  t.notOk(taintsTolerated({ tolerations: [{ key: 'edge', value: 'y' }] }, tainted))
+  t.notOk(taintsTolerated({ tolerations: [{ operator: 'Exists', effect: 'NoExecute' }] }, tainted))
+  t.end()
+})
+
+void t.test('a label selector selects what has all its labels', (t) => {
+  t.ok(labelSelectorMatches({}, { app: 'a' }), 'an empty one selects everything')
+  t.notOk(labelSelectorMatches(undefined, { app: 'a' }), 'none selects nothing')
+  t.ok(labelSelectorMatches({ matchLabels: { app: 'a' } }, { app: 'a', tier: 'b' }))
+  const not = { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['a'] }] }
+  t.notOk(labelSelectorMatches(not, { app: 'a' }))
+  t.end()
+})

@@ -1,0 +1,118 @@
+import t from 'tap'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { inspect } from '../../../src/cli/inspect/inspect.ts'
+import type { StoppedStatus } from '../../../src/hub/wiring/stopped.ts'
+import { addCsiNode, kubeletOf, podWith, startUp } from '../../kit/bootable.ts'
+import { pods, secrets } from '../../kit/cloud.ts'
+import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
+import { signal, startHubProcess } from '../../kit/hub-process.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
+
+t.setTimeout(300_000) // a process that starts takes its time on a busy machine
+
+const password = Buffer.from('the-password-of-the-plant').toString('base64')
+
+/** Every file under `folder`, with its content, mode and time of change. */
+const contentOf = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .toSorted()
+    .map((name) => {
+      const file = join(folder, name)
+      const stat = statSync(file)
+      const content = stat.isFile() ? readFileSync(file, 'base64') : ''
+      return `${name} ${stat.mode} ${stat.mtimeMs} ${content}`
+    })
+
+async function run(
+  what: string,
+  ...argv: string[]
+): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', '']
+  const code = await inspect.run([what, ...argv], {
+    out: (text) => (out += text),
+    err: (text) => (err += text),
+  })
+  return { code, out, err }
+}
+
+async function startNode(t: Teardown): Promise<TestHub> {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  cloud.sandbox.create(secrets, {
+    metadata: { name: 'password', namespace: 'default' },
+    data: { password },
+  })
+  cloud.sandbox.create(pods, podWith('press', { secret: { secretName: 'password' } }))
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const kubelet = kubeletOf(hub)
+  await startUp(kubelet)
+  await kubelet.get('/api/v1/namespaces/default/secrets?fieldSelector=metadata.name%3Dpassword')
+  return hub
+}
+
+void t.test('a stopped hub shows what it has stored, and nothing is changed', async (t) => {
+  const hub = await startNode(t)
+  const { rootDir } = hub.config
+  const flag = `--root-dir=${rootDir}`
+  const running = await run('cache', flag)
+  t.equal(running.code, 2)
+  t.match(running.err, /a hub is running on \S+: inspect it at its --serve-port/)
+  await hub.stop()
+
+  const before = contentOf(rootDir)
+  const status = await run('status', flag)
+  t.equal(status.code, 1, 'it is not ready')
+  t.match(status.out, /^The hub on edge-1 is stopped\.$/m)
+  t.match(status.out, /^boot +would come back$/m)
+  const cache = await run('cache', flag)
+  t.equal(cache.code, 0)
+  t.match(cache.out, /^pods +node +spec\.nodeName=edge-1 /m)
+  const boot = await run('boot', flag)
+  t.match(boot, { code: 0, err: '' })
+  t.match(boot.out, 'Node edge-1 and its pods (1) would come back without a link.')
+  const network = await run('host-network', flag)
+  t.equal(network.code, 0)
+  t.match(network.out, /^The hub is stopped; /)
+  t.match(network.out, /^default\/press +pod network/m)
+  t.match((await run('certificates', flag)).out, /^serving +20/m)
+  t.strictSame(contentOf(rootDir), before)
+  t.notMatch(`${status.out}${cache.out}${boot.out}${network.out}`, password)
+
+  const { err, code } = await run('upstreams', flag)
+  t.equal(code, 2)
+  t.match(err, /upstreams is about a running hub; of a stopped one there are status, cache/)
+})
+
+void t.test('what a killed hub has committed is read from the WAL', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startHubProcess(t, { upstreams: [cloud] })
+  await startUp(hub.as('kubelet'))
+  signal(hub.pid, 'SIGKILL')
+  await hub.ended()
+  const state = join(hub.rootDir, 'state')
+  t.ok(statSync(join(state, 'cache', 'objects.db-wal')).size > 0)
+  const before = contentOf(state)
+  const { out } = await run('status', `--root-dir=${state}`, '-o', 'json')
+  const { stopped, collections } = JSON.parse(out) as StoppedStatus
+  t.equal(stopped, true)
+  t.ok(collections?.items.some(({ resource }) => resource === 'pods'))
+  t.strictSame(contentOf(state), before)
+})
+
+void t.test('where nothing can be read the report says why', async (t) => {
+  const none = await run('cache', `--root-dir=${t.testdir()}`)
+  t.equal(none.code, 2)
+  t.match(none.err, /there is no store: \S+objects\.db does not exist/)
+  const damaged = t.testdir({ cache: { 'objects.db': 'no database'.repeat(1000) } })
+  t.match((await run('cache', `--root-dir=${damaged}`)).err, /is damaged, or of a later release/)
+
+  const hub = await startNode(t)
+  const { rootDir } = hub.config
+  await hub.stop()
+  rmSync(join(rootDir, 'seal.key'))
+  const boot = await run('boot', `--root-dir=${rootDir}`)
+  t.equal(boot.code, 2)
+  t.match(boot.err, /the boot cannot be judged: there is no key in /)
+  t.match((await run('status', `--root-dir=${rootDir}`)).out, /^boot +not judged$/m)
+})

@@ -1,0 +1,152 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { onSiteDocuments } from '../../src/hub/boot/on-site-documents.ts'
+import { ApiClient } from '../kit/cluster/api-client.ts'
+import { startHubProcess } from '../kit/cluster/hub-process.ts'
+import {
+  administrator,
+  noControlPlane,
+  nodeSubject,
+  startControlPlane,
+} from '../kit/control-plane.ts'
+import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { until } from '../kit/until.ts'
+import { comparedKubectls } from './kubectl/find.ts'
+import { withoutStaleness } from './kubectl/mask.ts'
+import { type Said, Session } from './kubectl/session.ts'
+import { talker, talkerName } from './kubectl/story.ts'
+import { busyboxPod } from './pod.ts'
+import { nodeReady, objectThat, podRunning } from './seen.ts'
+
+t.setTimeout(600_000)
+
+const kubectls = comparedKubectls()
+const skip =
+  noControlPlane() ?? noKubelet() ?? (kubectls.length === 0 ? 'no kubectl on PATH' : false)
+const nodeName = 'edge-1'
+const crasherName = 'crasher'
+
+/** What a technician asks for, that says the same before and after the cut. */
+const commands = (manifest: string): readonly (readonly string[])[] => [
+  ['get', 'nodes', '-o', 'wide'],
+  ['get', 'pods', talkerName, '-o', 'wide'],
+  ['get', 'pod', talkerName, '-o', 'yaml'],
+  ['get', 'pod', talkerName, '-o', 'jsonpath={.spec.nodeName}'],
+  ['describe', 'pod', talkerName],
+  ['get', '--raw', '/version'],
+  ['get', '--raw', `/api/v1/namespaces/default/pods/${talkerName}`],
+  ['api-resources', '--sort-by=name'],
+  ['api-versions'],
+  ['explain', 'pod.spec.containers'],
+  ['explain', 'deployment.spec', '--recursive'],
+  ['explain', 'role.rules', '--output=plaintext-openapiv2'],
+  ['create', 'configmap', 'example', '--from-literal=a=b', '--dry-run=client', '-o', 'yaml'],
+  ['apply', '--dry-run=client', '-f', manifest, '-o', 'yaml'],
+  ['__complete', 'get', 'po'],
+  ['__complete', 'get', 'pods', ''],
+  ['__complete', 'logs', ''],
+]
+
+/**
+ * Without the events, which before the cut are the cloud's, and the group of resource metrics,
+ * which a cluster without metrics-server has not.
+ */
+const comparable = ({ status, stdout, stderr }: Said): unknown => ({
+  status,
+  stdout: stdout.replace(/^Events:[^]*/m, '').replace(/^.*metrics\.k8s\.io.*\n/gm, ''),
+  stderr: withoutStaleness(stderr),
+})
+
+void t.test(
+  'kubectl that never ran at a node says there without an API server what it said with one',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const plane = await startControlPlane(t, { controllerManager: true })
+    const node = nodeSubject(nodeName)
+    const hub = await startHubProcess(plane.workspace, {
+      servers: [plane.url],
+      kubeconfig: plane.kubeconfig(node),
+      nodeName,
+    })
+    const onSite = plane.kubeconfig(node, hub.secureUrl, hub.authority)
+    await startKubelet(t, {
+      nodeName,
+      kubeconfig: onSite,
+      clientCa: plane.pki.ca.certificate,
+      asksWhoMay: true,
+    })
+    await nodeReady(plane.admin, nodeName)
+    const crasher = busyboxPod(crasherName, {
+      nodeName,
+      command: ['sh', '-c', 'echo last words; exit 1'],
+    })
+    for (const pod of [talker(nodeName), crasher])
+      await plane.admin.post('/api/v1/namespaces/default/pods', pod)
+    await podRunning(plane.admin, talkerName)
+    await objectThat(
+      plane.admin,
+      `/api/v1/namespaces/default/pods/${crasherName}`,
+      ({ status }) => (status?.containerStatuses?.[0]?.restartCount ?? 0) > 0,
+    )
+    const manifest = plane.workspace.file('talker.json')
+    const typed = { apiVersion: 'v1', kind: 'Pod', ...talker(nodeName) }
+    writeFileSync(manifest, JSON.stringify(typed))
+    const session = (path: string, kubeconfig: string, side: string): Session => {
+      const cacheFolder = plane.workspace.file(side)
+      mkdirSync(cacheFolder, { recursive: true })
+      return new Session({ kubectl: path, kubeconfig, namespace: 'default', cacheFolder })
+    }
+    const before = new Map<string, unknown>()
+    for (const { path, version } of kubectls) {
+      const direct = session(path, plane.kubeconfig(administrator), `direct-${version}`)
+      for (const args of commands(manifest))
+        before.set(`${version} ${args.join(' ')}`, comparable(await direct.run(args)))
+    }
+    const ops = new ApiClient(hub.opsUrl)
+    await until('what kubectl reads first to be recorded', async () => {
+      const metrics = (await ops.get('/metrics')).body.toString()
+      const [, count = '0'] = /nodehub_recorded_total\{kind="document"\} (\d+)/.exec(metrics) ?? []
+      return Number(count) >= onSiteDocuments.length
+    })
+    await plane.first.daemon.kill()
+    for (const { path, version } of kubectls) {
+      await t.test(version, async (t) => {
+        const offline = session(path, onSite, `offline-${version}`)
+        await until('the hub to be offline', async () => {
+          const { status } = await offline.run(['logs', talkerName, '--limit-bytes=13'])
+          return status === 0
+        })
+        for (const args of commands(manifest)) {
+          const said = comparable(await offline.run(args))
+          t.strictSame(said, before.get(`${version} ${args.join(' ')}`), args.join(' '))
+        }
+        // The runtime forgets a container when the next one ends.
+        await until('the last words of the container before', async () => {
+          const said = await offline.run(['logs', crasherName, '--previous'])
+          return said.stdout === 'last words\n'
+        })
+        // Its heartbeat goes on, so that it says something else each time.
+        const described = await offline.run(['describe', 'node', nodeName])
+        t.match(described.stdout, /^Name: +edge-1$/m)
+        const attached = await offline.runUntil(
+          ['attach', talkerName],
+          (stdout) => stdout.includes('line '),
+          async () => true,
+        )
+        t.ok(attached.made, 'attach')
+        const top = await until('the usage of the pod', async () => {
+          const said = await offline.run(['top', 'pod', talkerName, '--no-headers'])
+          return said.status === 0 && said
+        })
+        t.match(top.stdout, /^talker +\S+ +\d+Mi/)
+        const events = await until('an event of the outage', async () => {
+          const said = await offline.run(['get', 'events'])
+          return said.stdout.includes('BackOff') && said
+        })
+        t.match(events.stderr, /written here, and not in the cluster/)
+        const crashed = await offline.run(['describe', 'pod', crasherName])
+        t.match(crashed.stdout, /^Events:[^]*BackOff/m)
+      })
+    }
+  },
+)

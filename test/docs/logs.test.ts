@@ -1,0 +1,73 @@
+/** docs/logs.md against the log calls of the hub. */
+import t from 'tap'
+import { globSync, readFileSync } from 'node:fs'
+import { parseSync, Visitor, type Argument } from 'oxc-parser'
+import { rowsUnder } from '../tables.ts'
+
+interface LoggedLine {
+  readonly at: string
+  readonly level: string
+  /** `…` for each part that is known only when it is logged. */
+  readonly message: string
+}
+
+/** The text of a literal or template; `undefined` for other expressions. */
+function textOf(argument: Argument | undefined): string | undefined {
+  if (argument?.type === 'Literal' && typeof argument.value === 'string') return argument.value
+  if (argument?.type !== 'TemplateLiteral') return undefined
+  return argument.quasis.map(({ value }) => value.cooked ?? '').join('…')
+}
+
+/** Each call of a log with a literal level and message. */
+function linesOf(path: string): LoggedLine[] {
+  const lines: LoggedLine[] = []
+  const source = readFileSync(path, 'utf8')
+  new Visitor({
+    CallExpression({ callee, arguments: given }) {
+      if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return
+      const { name: level } = callee.property
+      if (!/(?:^|\.|#)log$/.test(source.slice(callee.object.start, callee.object.end))) return
+      const message = textOf(given[0]) ?? textOf(given[1])
+      if (message !== undefined) lines.push({ at: path, level, message })
+    },
+  }).visit(parseSync(path, source).program)
+  return lines
+}
+
+/** Those of `nodehub start`; `nodehub cluster` has a log of its own. */
+const logged = globSync(['src/hub/**/*.ts', 'src/cli/{start,supervise,log,dump}.ts']).flatMap(
+  linesOf,
+)
+
+const documented = rowsUnder(readFileSync('docs/logs.md', 'utf8'), '## Lines to match on').map(
+  ([level = '', message = '']) => ({
+    level: level.replaceAll('`', ''),
+    message: message.replaceAll('`', ''),
+  }),
+)
+
+const quoted = (text: string): string => text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
+
+/** Whether the line is the one of the row, where `…` of the row stands for any text. */
+const isIn = (row: { readonly level: string; readonly message: string }, line: LoggedLine) =>
+  row.level === line.level &&
+  new RegExp(`^${row.message.split('…').map(quoted).join('.*')}$`).test(line.message)
+
+void t.test('every documented line is logged, at its level', async (t) => {
+  t.ok(documented.length > 30)
+  for (const row of documented)
+    t.ok(
+      logged.some((line) => isIn(row, line)),
+      `${row.level}: ${row.message}`,
+    )
+})
+
+void t.test('every line for which an operator has to act is documented', async (t) => {
+  const acute = logged.filter(({ level }) => level === 'error' || level === 'fatal')
+  t.ok(acute.length > 20)
+  for (const line of acute)
+    t.ok(
+      documented.some((row) => isIn(row, line)),
+      `${line.at}: ${line.level}: ${line.message}`,
+    )
+})

@@ -1,0 +1,46 @@
+import t from 'tap'
+import { maxBytes, maxEvents, OfflineEvents } from '../../../src/hub/answers/offline-events.ts'
+import type { ObjectOfKind } from '../../../src/hub/store/store.ts'
+
+const gvk = { group: '', version: 'v1', kind: 'Event' }
+const gvr = { group: '', version: 'v1', resource: 'events' }
+const all = { gvr, labelSelector: '', fieldSelector: '' }
+
+const event = (name: string, message = ''): ObjectOfKind => ({
+  gvk,
+  object: {
+    namespace: 'default',
+    name,
+    uid: '',
+    resourceVersion: '',
+    bytes: Buffer.from(JSON.stringify({ metadata: { name, namespace: 'default' }, message })),
+  },
+})
+
+const names = (events: OfflineEvents): string[] =>
+  events.select(all).map(({ object }) => object.name)
+
+void t.test('the latest events are kept', async (t) => {
+  const events = new OfflineEvents()
+  for (let at = 0; at <= maxEvents; at++) events.keep(gvr, 'json', event(`e${at}`))
+  t.equal(names(events).length, maxEvents)
+  t.equal(events.get(gvr, 'default', 'e0'), undefined)
+  t.ok(events.get(gvr, 'default', `e${maxEvents}`))
+})
+
+void t.test('large events are fewer', async (t) => {
+  const events = new OfflineEvents()
+  const long = 'm'.repeat(maxBytes / 4)
+  for (const name of ['a', 'b', 'c', 'd']) events.keep(gvr, 'json', event(name, long))
+  t.strictSame(names(events).toSorted(), ['b', 'c', 'd'])
+  events.keep(gvr, 'json', event('e', 'm'.repeat(maxBytes)))
+  t.notOk(names(events).includes('e'), 'what is larger than all is not kept')
+})
+
+void t.test('events of another version, or without a name, are not found', async (t) => {
+  const events = new OfflineEvents()
+  events.keep(gvr, 'json', event(''))
+  events.keep({ group: 'events.k8s.io', version: 'v1', resource: 'events' }, 'json', event('a'))
+  t.strictSame(names(events), [])
+  t.strictSame(events.select({ ...all, fieldSelector: 'unknown=1' }), [])
+})

@@ -1,0 +1,27 @@
+import t from 'tap'
+import { recordedMinor } from '../../../src/hub/answers/recorded-version.ts'
+import type { DocumentKey, StoredDocument } from '../../../src/hub/store/store.ts'
+
+const minorOf = (text: string | undefined): number | undefined =>
+  recordedMinor({
+    document: ({ identity, url, accept }: DocumentKey) =>
+      text === undefined || `${identity} ${url} ${accept}` !== 'node /version application/json'
+        ? undefined
+        : ({ body: Buffer.from(text) } as unknown as StoredDocument),
+  })
+
+void t.test('the version of the API server is what it said last to the node', async (t) => {
+  t.equal(minorOf('{"major":"1","minor":"36"}'), 36)
+  t.equal(minorOf('{"major":"1","minor":"33+"}'), 33)
+})
+
+void t.test('what says no version of Kubernetes 1 is not known', async (t) => {
+  for (const text of [
+    undefined,
+    '',
+    '[]',
+    '{"major":"2","minor":"1"}',
+    '{"major":"1","minor":"x"}',
+  ])
+    t.equal(minorOf(text), undefined, `${text}`)
+})

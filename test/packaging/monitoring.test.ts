@@ -1,0 +1,185 @@
+/**
+ * Alert rules and dashboards: what they name is there, promtool understands it, each alert fires in
+ * a test of the rules and has its section in docs/alerts.md.
+ */
+import t, { type Test } from 'tap'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse, stringify } from 'yaml'
+import { dashboards } from '../../packaging/monitoring/dashboards.ts'
+import { clusterMetricTable } from '../../src/metrics/cluster-table.ts'
+import { createClusterMetrics, createMetrics } from '../../src/metrics/metrics.ts'
+import { metricTable, type MetricRow } from '../../src/metrics/table.ts'
+import { promtool } from '../kit/promtool.ts'
+
+const folder = 'packaging/monitoring'
+const rules = `${folder}/alerts.yaml`
+const ruleTests = `${folder}/alerts.test.yaml`
+const read = (path: string) => readFileSync(path, 'utf8')
+
+interface Alert {
+  readonly alert: string
+  readonly expr: string
+  readonly annotations: Readonly<Record<string, string>>
+}
+
+const alerts = (
+  parse(read(rules)) as { readonly groups: readonly { readonly rules: readonly Alert[] }[] }
+).groups.flatMap((group) => group.rules)
+
+/** Each query of the dashboards, with what Grafana would put in its place. */
+const queries = Object.values(dashboards).flatMap((dashboard) =>
+  (JSON.stringify(dashboard).match(/"expr":"(?:[^"\\]|\\.)*"/g) ?? []).map((member) =>
+    (JSON.parse(`{${member}}`) as { readonly expr: string }).expr.replaceAll(
+      '$__rate_interval',
+      '5m',
+    ),
+  ),
+)
+
+/** The labels of each sample that can be scraped, without those of former names. */
+async function labelsOfSamples(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const rows: readonly MetricRow[] = [metricTable, clusterMetricTable].flatMap((table) =>
+    Object.values<MetricRow>(table),
+  )
+  const samples = new Map<string, ReadonlySet<string>>([['up', new Set()]])
+  for (const metrics of [createMetrics(), createClusterMetrics()]) {
+    const { body } = await metrics.exposition()
+    for (const [, name = '', help = '', type] of body.matchAll(
+      /^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm,
+    )) {
+      if (help.startsWith('Deprecated: ')) continue
+      const labels = rows.find((row) => row.name === name)?.labels ?? []
+      const endings = type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']
+      for (const ending of endings) samples.set(name + ending, new Set([...labels, 'le']))
+    }
+  }
+  return samples
+}
+
+/** Those that Prometheus adds to each sample. */
+const scraped = new Set(['job', 'instance'])
+
+/** Each selector of a query: a metric and the labels that it asks for. */
+const selectorsIn = (expr: string) =>
+  [...expr.matchAll(/\b((?:nodehub|node_yurthub|process|nodejs)_\w+|up)\b(?:\{([^}]*)\})?/g)].map(
+    ([, metric = '', matchers = '']) => ({
+      metric,
+      labels: [...matchers.matchAll(/(\w+)\s*[=!][=~]?\s*"/g)].map(([, label = '']) => label),
+    }),
+  )
+
+void t.test('every metric and label that an alert or a dashboard asks for is there', async (t) => {
+  const samples = await labelsOfSamples()
+  t.ok(alerts.length > 20 && queries.length > 40)
+  for (const expr of [...alerts.map((rule) => rule.expr), ...queries]) {
+    const selectors = selectorsIn(expr)
+    t.ok(selectors.length > 0, expr)
+    for (const { metric, labels } of selectors) {
+      t.ok(samples.has(metric), `${metric} in ${expr}`)
+      for (const label of labels)
+        t.ok(scraped.has(label) || samples.get(metric)?.has(label), `${label} of ${metric}`)
+    }
+  }
+})
+
+/** Of yurthub, and said to be missing here. */
+const notHere =
+  /^node_yurthub_(?:aggregated_in_flight_requests|target_for_multiplexer_requests)_collector$/
+
+void t.test('every metric that a document names is there', async (t) => {
+  const { body } = await createMetrics().exposition()
+  const cluster = await createClusterMetrics().exposition()
+  const present = new Set(
+    [...(body + cluster.body).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name),
+  )
+  const documents = globSync(['*.md', 'docs/**/*.md'], { exclude: ['CHANGELOG.md'] })
+  const named = documents.flatMap((document) =>
+    [...read(document).matchAll(/\b(?:nodehub|node_yurthub)_\w+\w\b/g)].map(([name]) => name),
+  )
+  t.ok(named.length > 100)
+  for (const name of new Set(named)) {
+    const metric = name.replace(/_(?:bucket|sum|count)$/, '')
+    t.ok(notHere.test(name) || present.has(name) || present.has(metric), name)
+  }
+})
+
+void t.test('every alert names its section in docs/alerts.md, and no other is there', async (t) => {
+  const sections = [...read('docs/alerts.md').matchAll(/^### (\S+)\n\n(?=\S)/gm)].map(
+    ([, name]) => name,
+  )
+  t.strictSame(
+    sections,
+    alerts.map(({ alert }) => alert),
+  )
+  for (const { alert, annotations } of alerts)
+    t.equal(annotations['runbook'], `docs/alerts.md#${alert.toLowerCase()}`)
+})
+
+void t.test('every alert fires in a test of the rules', async (t) => {
+  const expected = new Set(
+    [...read(ruleTests).matchAll(/alertname="(\w+)"/g)].map(([, name]) => name),
+  )
+  for (const { alert } of alerts) t.ok(expected.has(alert), alert)
+})
+
+void t.test('the dashboards are those of the code', async (t) => {
+  t.strictSame(
+    globSync('*.json', { cwd: folder }).toSorted((a, b) => a.localeCompare(b)),
+    Object.keys(dashboards).toSorted((a, b) => a.localeCompare(b)),
+  )
+  for (const [file, dashboard] of Object.entries(dashboards)) {
+    t.strictSame(
+      JSON.parse(read(join(folder, file))),
+      dashboard,
+      `${file}: node packaging/monitoring/main.ts writes it`,
+    )
+  }
+})
+
+/** Runs promtool, which has to be content. */
+async function accepts(t: Pick<Test, 'equal'>, ...argv: readonly string[]): Promise<void> {
+  const { code, output } = await promtool.run(argv)
+  t.equal(code, 0, output)
+}
+
+const skip = promtool.missing
+
+void t.test('promtool understands the alert rules', { skip }, (t) =>
+  accepts(t, 'check', 'rules', rules),
+)
+
+void t.test('alerts fire when they should, and only then', { skip }, (t) =>
+  accepts(t, 'test', 'rules', ruleTests),
+)
+
+void t.test('promtool understands every query of a dashboard', { skip }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'nodehub-queries-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'queries.yaml')
+  const recorded = queries.map((expr, i) => ({ record: `query${i}`, expr }))
+  writeFileSync(file, stringify({ groups: [{ name: 'dashboards', rules: recorded }] }))
+  await accepts(t, 'check', 'rules', file)
+})
+
+void t.test('for a thin link docs/scrape-a-fleet.md keeps what most alerts need', async (t) => {
+  const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(read('docs/scrape-a-fleet.md')) ?? []
+  const [rule] = parse(yaml) as readonly { readonly regex: string }[]
+  // Prometheus anchors it.
+  const kept = new RegExp(`^(?:${rule?.regex})$`)
+  const blind = alerts.filter(({ alert, expr }) =>
+    selectorsIn(expr).some(
+      ({ metric }) => metric !== 'up' && !alert.startsWith('NodehubCluster') && !kept.test(metric),
+    ),
+  )
+  t.strictSame(
+    blind.map(({ alert }) => alert),
+    [
+      'NodehubUpstreamSlow',
+      'NodehubRequestsRefused',
+      'NodehubConfigMapRejected',
+      'NodehubFilterFailing',
+    ],
+  )
+})

@@ -1,0 +1,109 @@
+import t, { type Test } from 'tap'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
+import { objectOf, tableAccept, type Answer, type Client } from '../kit/client.ts'
+import { podsOfNode } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+
+const skip = process.getuid?.() === 0 ? false : 'only root is shown the records of components'
+
+const events = '/api/v1/namespaces/default/events'
+
+const event = (name: string, of: string, rest: JsonObject = {}): JsonObject => ({
+  kind: 'Event',
+  apiVersion: 'v1',
+  metadata: { name, namespace: 'default' },
+  involvedObject: { kind: 'Pod', namespace: 'default', name: of, uid: `uid-of-${of}` },
+  reason: 'BackOff',
+  message: 'Back-off restarting failed container',
+  source: { component: 'kubelet', host: 'edge-1' },
+  firstTimestamp: '2026-01-01T00:00:00Z',
+  lastTimestamp: '2026-01-01T00:00:00Z',
+  count: 1,
+  type: 'Warning',
+  ...rest,
+})
+
+async function startCut(t: Test): Promise<{ cloud: CloudServer; hub: TestHub; kubectl: Client }> {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
+  const kubectl = hub.as('kubectl')
+  t.equal((await kubectl.get(events)).status, 200, 'kubectl has read them before')
+  await cloud.unplug()
+  await hub.offline()
+  return { cloud, hub, kubectl }
+}
+
+const write = (client: Client, body: JsonObject, query = ''): Promise<Answer> =>
+  client.send(`${events}${query}`, { method: 'POST', body })
+
+const namesIn = (answer: Answer): string[] =>
+  listAt(objectOf(answer), 'items').map((each) => textAt(each, 'metadata', 'name'))
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `a person is shown what the kubelet has written without the cloud: ${encoding}`,
+    { skip },
+    async (t) => {
+      const { hub, kubectl } = await startCut(t)
+      const kubelet = hub.as('kubelet', { encoding })
+      for (const body of [event('b.1', 'b'), event('a.1', 'a'), event('a.1', 'a', { count: 2 })])
+        t.equal((await write(kubelet, body)).status, 201)
+      const all = await kubectl.get(events)
+      t.strictSame(namesIn(all), ['a.1', 'b.1'])
+      t.match(
+        all.headers['warning'],
+        /recorded for the node; 2 written here, and not in the cluster/,
+      )
+      const [first] = listAt(objectOf(all), 'items')
+      t.equal(valueAt(first, 'count'), 2, 'a repetition takes the place of the first')
+      // As `kubectl describe pod` asks.
+      const ofPod = new URLSearchParams({
+        fieldSelector: 'involvedObject.name=b,involvedObject.uid=uid-of-b',
+        limit: '500',
+      })
+      t.strictSame(namesIn(await kubectl.get(`${events}?${ofPod}`)), ['b.1'])
+      const table = await kubectl.withOptions({ accept: tableAccept }).get('/api/v1/events')
+      t.match(
+        listAt(objectOf(table), 'rows').map((row) => listAt(row, 'cells').slice(1, 4)),
+        [
+          ['Warning', 'BackOff', 'pod/a'],
+          ['Warning', 'BackOff', 'pod/b'],
+        ],
+      )
+      t.match(table.headers['warning'], /the cluster may have more; 2 written here/)
+      const single = await kubectl.get(`${events}/b.1`)
+      t.match(objectOf(single), { kind: 'Event', apiVersion: 'v1', metadata: { name: 'b.1' } })
+      t.match(single.headers['warning'], /1 written here, and not in the cluster/)
+    },
+  )
+}
+
+void t.test('no component is shown an event that was written offline', { skip }, async (t) => {
+  const { hub, kubectl } = await startCut(t)
+  const kubelet = hub.as('kubelet')
+  await write(kubelet, event('a.1', 'a'))
+  t.equal((await kubectl.get(`${events}/a.1`)).status, 200)
+  t.equal((await kubelet.get(`${events}/a.1`)).status, 404, 'by the list that kubectl has read')
+  t.strictSame(namesIn(await kubelet.get(events)), [])
+})
+
+void t.test('what was tried only, or cannot be read, is no event', { skip }, async (t) => {
+  const { hub, kubectl } = await startCut(t)
+  const kubelet = hub.as('kubelet')
+  await write(kubelet, event('tried.1', 'a'), '?dryRun=All')
+  const broken = '{"kind":"Event","apiVersion":"v1","metadata":{"name":"broken"},"count":01}'
+  await kubelet.send(events, { method: 'POST', body: broken })
+  await write(kubelet, event('a.1', 'a'))
+  t.strictSame(namesIn(await kubectl.get(events)), ['a.1'])
+})
+
+void t.test('with the cloud its events are shown, and no others', { skip }, async (t) => {
+  const { cloud, hub, kubectl } = await startCut(t)
+  await write(hub.as('kubelet'), event('a.1', 'a'))
+  await cloud.plug()
+  await hub.online()
+  t.strictSame(namesIn(await kubectl.get(events)), [])
+})

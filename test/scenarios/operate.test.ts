@@ -1,0 +1,83 @@
+/** docs/operate.md, held to what a hub says of itself with each of its faults planted. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import t from 'tap'
+import { inspect } from '../../src/cli/inspect/inspect.ts'
+import { plainNode } from '../kit/cluster/plain-node.ts'
+import { noDisk } from '../kit/disk.ts'
+import { rootFolder, type TestHub } from '../kit/hub.ts'
+import { plant } from './planted-faults.ts'
+
+const page = readFileSync('docs/operate.md', 'utf8')
+
+/** What the page says is seen of each fault: `…` is any text, and runs of spaces are alike. */
+const signs = new Map(
+  [...page.matchAll(/^\| `(?<line>[^`]+)` +\| (?<fault>[^|]*?) +\|/gm)]
+    .map(({ groups: { line = '', fault = '' } = {} }) => [fault, line] as const)
+    .filter(([fault]) => fault !== ''),
+)
+
+const patternOf = (line: string): RegExp =>
+  new RegExp(
+    line
+      .split('…')
+      .map((part) => RegExp.escape(part.trim()).replaceAll(/(?:\\x20)+/g, '\\s+'))
+      .join('.*'),
+  )
+
+async function statusOf(hub: TestHub): Promise<string> {
+  let out = ''
+  const flags = [`--serve-port=${hub.hub.opsPort}`, `--token-file=${hub.inspectTokenFile}`]
+  await inspect.run(['status', ...flags], {
+    out: (text) => (out += text),
+    err: (text) => t.fail(text),
+  })
+  return out
+}
+
+void t.test('each fault that the page names can be planted', async (t) => {
+  t.strictSame(new Set([...Object.keys(plant), 'taken port']), new Set(signs.keys()))
+})
+
+for (const [fault, planted] of Object.entries(plant)) {
+  const skip = fault === 'full disk' && noDisk()
+  void t.test(`inspect status says what the page has of: ${fault}`, { skip }, async (t) => {
+    const hub = await planted(t)
+    const sign = patternOf(signs.get(fault) ?? 'no sign')
+    t.match(await statusOf(hub), sign)
+  })
+}
+
+void t.test('a hub with one fault shows no sign of another', async (t) => {
+  const hub = await plant['not bootable']?.(t)
+  const status = hub ? await statusOf(hub) : ''
+  for (const [fault, line] of signs)
+    if (fault !== 'not bootable') t.notMatch(status, patternOf(line), fault)
+})
+
+void t.test('a hub whose port is taken ends with the line that the page has', async (t) => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
+  const [command, args] = plainNode(
+    'src/main.ts',
+    'start',
+    '--server-addr=https://127.0.0.1:9',
+    '--bootstrap-mode=anonymous',
+    '--enable-dummy-if=false',
+    `--root-dir=${rootFolder(t)}`,
+    `--proxy-port=${port}`,
+    '--serve-port=0',
+    '--proxy-secure-port=0',
+  )
+  const hub = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  t.teardown(() => hub.kill('SIGKILL'))
+  let log = ''
+  hub.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
+  const [code] = (await once(hub, 'close')) as [number]
+  t.equal(code, 1)
+  t.match(log, patternOf(signs.get('taken port') ?? 'no sign'))
+})

@@ -1,0 +1,149 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CertificateAuthority } from '../../src/certificates/authority.ts'
+import { nodes } from '../../src/api/kube/resources.ts'
+import { allServices, nodeName, podsOfNode, service, services } from '../kit/cloud.ts'
+import { smallDisk } from '../kit/disk.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { definePools } from '../kit/node-pools.ts'
+import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+/** Puts the node into a pool, by the label of its Node. */
+function putIntoPool(cloud: CloudServer, pool: string): void {
+  const node = cloud.sandbox.get(nodes, nodeName)
+  if (!node) throw new Error(`there is no node ${nodeName}`)
+  const labels = { 'kubernetes.io/hostname': nodeName, 'apps.openyurt.io/nodepool': pool }
+  cloud.sandbox.update(nodes, { ...node, metadata: { ...node.metadata, labels } })
+}
+
+/** A hub whose kubelet has read its pods. */
+async function readingHub(t: Teardown, cloud: CloudServer, ...flags: string[]): Promise<TestHub> {
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud], flags })
+  await hub.online()
+  await hub.as('kubelet').list(podsOfNode)
+  return hub
+}
+
+/** Faults that an operator meets, each put into a node's hub, which comes back showing it. */
+export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> = {
+  'expired certificate': async (t) => {
+    const hub = await readingHub(t, await startCloud(t, { tls: true }))
+    const elsewhere = await CertificateAuthority.create('elsewhere')
+    const { certificate, key } = await elsewhere.issue({
+      commonName: `system:node:${nodeName}`,
+      organizations: ['system:nodes'],
+      usage: 'client',
+      lifetimeMs: -1_000,
+    })
+    writeFileSync(join(hub.rootDir, 'node.crt'), certificate)
+    writeFileSync(join(hub.rootDir, 'node.key'), key)
+    hub.hub.reconfigure(hub.config)
+    await hub.logged("does not accept the hub's credentials")
+    return hub
+  },
+
+  'wrong CA': async (t) => {
+    const hub = await readingHub(t, await startCloud(t, { tls: true }))
+    const elsewhere = await CertificateAuthority.create('elsewhere')
+    writeFileSync(join(hub.rootDir, 'ca.crt'), elsewhere.certificate)
+    hub.hub.reconfigure(hub.config)
+    await hub.offline()
+    return hub
+  },
+
+  'no link': async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await readingHub(t, cloud)
+    await cloud.unplug()
+    await hub.offline()
+    return hub
+  },
+
+  // The kubelet has read its pods, and nothing else that it needs.
+  'not bootable': async (t) => readingHub(t, await startCloud(t)),
+
+  'full disk': async (t) => {
+    const cloud = await startCloud(t)
+    const disk = smallDisk(t, 16)
+    const rootDir = join(disk.path, 'state')
+    const config = { rootDir, cachePath: join(rootDir, 'cache') }
+    const hub = await startTestHub(t, { upstreams: [cloud], config })
+    await hub.online()
+    disk.fill()
+    for (let n = 0; n < 100; n++) cloud.sandbox.create(services, service(`s${n}`, '10.96.0.1'))
+    await hub.as('kube-proxy').list(allServices)
+    await hub.logged('"cannot record an answer"')
+    return hub
+  },
+
+  'frozen API server': async (t) => {
+    const [frozen, healthy] = [await startCloud(t), await startCloud(t)]
+    const hub = await startTestHub(t, { upstreams: [frozen, healthy] })
+    await hub.online()
+    frozen.sandbox.faults.freeze()
+    await hub.logged('an API server is now unhealthy')
+    return hub
+  },
+
+  'missing RBAC': async (t) => {
+    const cloud = await startCloud(t)
+    definePools(cloud, 'v1beta2')
+    putIntoPool(cloud, 'shops')
+    cloud.sandbox.create(services, {
+      ...service('web', '10.96.0.7'),
+      metadata: {
+        name: 'web',
+        namespace: 'default',
+        annotations: { 'openyurt.io/topologyKeys': 'openyurt.io/nodepool' },
+      },
+    })
+    cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    await hub.as('kube-proxy').list(allServices)
+    await hub.logged('filters cannot read nodepools')
+    return hub
+  },
+
+  'corrupt store': async (t) => {
+    const hub = await readingHub(t, await startCloud(t))
+    await hub.stop()
+    writeFileSync(join(hub.config.cachePath, 'objects.db'), 'no database'.repeat(1000))
+    await hub.start()
+    return hub
+  },
+
+  'clock in 1970': async (t) => {
+    const cloud = await startCloud(t, { tls: true })
+    const hub = await readingHub(t, cloud)
+    await hub.stop()
+    const now = Date.now
+    Date.now = () => 0
+    t.teardown(() => (Date.now = now))
+    await hub.start()
+    return hub
+  },
+
+  'unknown pool': async (t) => {
+    const cloud = await startCloud(t)
+    definePools(cloud, 'v1beta2')
+    putIntoPool(cloud, 'kiosk')
+    const hub = await readingHub(t, cloud, '--host-network-propagation=on')
+    await hub.logged('filters know nothing of NodePool')
+    return hub
+  },
+
+  'filter that throws': async (t) => {
+    const folder = new FilterFolder(t)
+    const module = folder.write('own.mjs', moduleOf('own', '{ throw new Error("no such zone") }'))
+    const cloud = await startCloud(t)
+    cloud.sandbox.create(services, service('web', '10.96.0.7'))
+    const hub = await startTestHub(t, { upstreams: [cloud], flags: [`--filter-module=${module}`] })
+    await hub.online()
+    await hub.as('kube-proxy').list(allServices)
+    await hub.logged('a filter failed')
+    return hub
+  },
+}
