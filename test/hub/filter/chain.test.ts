@@ -179,7 +179,7 @@ void t.test('the same version of an object is judged once, whoever brings its by
     const second = chain.apply(pod, 'json', again)
     t.equal(asked(), 1)
     if (value === 'yes') t.equal(second, again)
-    else t.equal(second, first)
+    else t.strictSame(second, first)
   }
 })
 

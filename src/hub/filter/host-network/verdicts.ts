@@ -226,8 +226,9 @@ export class VerdictStore implements Omit<NetworkVerdicts, 'judge'>, AsyncDispos
   }
 
   #evictOne(): void {
-    const all = [...this.#entries]
-    const [first] = all.find(([, { state }]) => state !== 'stored') ?? all[0] ?? []
+    // Without a copy: a list of more pods than there may be entries evicts one for each pod.
+    const unstored = this.#entries.entries().find(([, { state }]) => state !== 'stored')
+    const [first] = unstored ?? this.#entries.entries().next().value ?? []
     if (first !== undefined) this.#entries.delete(first)
   }
 
