@@ -15,6 +15,7 @@ const metrics: readonly Metric[] = [
   { key: 'times', title: 'first GET : node -e 0', digits: 1, aims: [{ most: 4 }] },
   { key: 'cpu', title: 'cpu ms by then', digits: 0 },
   { key: 'list', title: 'first LIST ms', digits: 0 },
+  { key: 'newest', title: 'first GET of the newest state ms', digits: 0 },
   { key: 'bare', title: 'node -e 0 ms', digits: 0 },
 ]
 
@@ -59,15 +60,21 @@ const starts = (
     const from = performance.now()
     await daemon.start()
     try {
-      await answered(() => load.run('fetchOnce', { target, path: firstOf(count), headers }))
+      const path = firstOf(count)
+      // As a kubelet reads its node first. Without a version the newest state is wanted, which the
+      // cache may not stand for before it is known that no API server answers.
+      const ofAnyAge = `${path}?resourceVersion=0`
+      await answered(() => load.run('fetchOnce', { target, path: ofAnyAge, headers }))
       const get = performance.now() - from
       const cpu = usageOf(daemon.id).cpuSeconds * 1000
       const { items } = await answered(() =>
         load.run('countItems', { target, path: `${servicesOf(count)}resourceVersion=0`, headers }),
       )
-      const listMs = performance.now() - from
+      const list = performance.now() - from
+      await answered(() => load.run('fetchOnce', { target, path, headers }))
+      const newest = performance.now() - from
       return {
-        figures: { get, times: get / bare, cpu, list: listMs, bare },
+        figures: { get, times: get / bare, cpu, list, newest, bare },
         failures: items === count ? {} : { [`a list of ${items}`]: 1 },
         loadShare: 0,
       }
