@@ -266,6 +266,13 @@ export const options = {
     help: 'Whether the hub writes the condition OfflineReady of its Node: would it and its pods come back now without a link?',
     default: false,
   }),
+  'hub-report': option({
+    type: is.boolean,
+    group: 'Node',
+    live: true,
+    help: 'Whether the hub writes the annotation nodehub.io/hub-report of its Node: its version, the schema of its cache, failing readiness checks, and what it refused within the last hour. nodehub cluster upgrade reads it.',
+    default: false,
+  }),
   'enable-dummy-if': option({
     type: is.boolean,
     group: 'Node',

@@ -33,6 +33,7 @@ import { DummyInterface } from './wiring/dummy-interface.ts'
 import { ReachableAddress } from './wiring/hub-address.ts'
 import { gaugesOnRead, logReady, showConfigRead, showListening } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
+import { HubReporter } from './wiring/hub-reporter.ts'
 import { FilterInputs } from './wiring/filter-inputs.ts'
 import { neededBy } from './wiring/needed.ts'
 import { inspectToken } from './wiring/inspect-token.ts'
@@ -331,6 +332,19 @@ export async function startHub(
     new Boot({ nodeName: config.nodeName, live, store, access, cloud, dispatch, metrics, log }),
   )
   unshared.use(committed.listen(() => boot.schedule()))
+  const reporter = unshared.use(
+    new HubReporter({
+      nodeName: config.nodeName,
+      live,
+      cloud,
+      dispatch,
+      failing: () =>
+        checkResults(checks).flatMap(({ name, fault, required }) =>
+          fault !== undefined && required ? [name] : [],
+        ),
+      log,
+    }),
+  )
   const stopping = new AbortController()
   const handler = clientPath({
     config,
@@ -353,6 +367,7 @@ export async function startHub(
       answers.add(line)
       counts.add(line, now())
       requests.note(line, detail, now())
+      reporter.note(line)
       onAnswer(line)
     },
   })
@@ -455,6 +470,7 @@ export async function startHub(
   const showSockets = (): void => showListening(sockets(), { metrics, health, log })
   showSockets()
   logReady(checkResults(checks), log)
+  reporter.begin()
   dummy?.open(async (address) => {
     const { length } = sockets()
     await proxies.listenAt(address)

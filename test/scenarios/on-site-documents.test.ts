@@ -18,7 +18,7 @@ void t.test('kubectl finds discovery and schemas at a node where it never ran', 
   }
   const hub = await startTestHub(t, {
     upstreams: [cloud],
-    config: { boot: { refreshMs: 60_000, condition: false } },
+    config: { boot: { refreshMs: 60_000, condition: false, report: false } },
   })
   await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
   await until('the documents to be recorded', async () => {

@@ -11,6 +11,10 @@ const mostKinds = 16
 /** How the hub itself refuses: unknown caller, not allowed, a foreign Host or Origin, overload. */
 const refusals = new Set([401, 403, 421, 429])
 
+/** Whether the hub itself refused the request that was answered so. */
+export const isRefusal = ({ code, source }: Pick<AnswerLine, 'code' | 'source'>): boolean =>
+  source === 'hub' && refusals.has(code)
+
 /**
  * Logs each answer at debug. At other levels it logs the requests that the hub refused, as
  * warnings, and at info the answers of 500 and above: the first of each code, source and component
@@ -33,7 +37,7 @@ export class AnswerLog implements Disposable {
   add(line: AnswerLine): void {
     const { code, source, component } = line
     if (this.#log.isLevelEnabled('debug')) this.#log.debug(rounded(line), 'answered')
-    else if (code >= 500 || (source === 'hub' && refusals.has(code))) {
+    else if (code >= 500 || isRefusal(line)) {
       const key = `${code} ${source} ${component}`
       const isFull = !this.#limited.has(key) && this.#limited.size >= mostKinds
       this.#limited.add(isFull ? `${code} ${source}` : key, line)

@@ -158,6 +158,9 @@ const migrations = [
   `,
 ]
 
+/** The schema version that `migrate` leads to. */
+export const newestSchema = migrations.length
+
 /** The file is no database of a hub. */
 export class UnknownSchema extends Error {
   readonly code = 'UNKNOWN_SCHEMA'
