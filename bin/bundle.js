@@ -30,6 +30,9 @@ const loadedLate = {
       onResolve({ filter: new RegExp(`^${imported}$`) }, ({ kind }) =>
         kind === 'dynamic-import' ? { path: `./${name}.js`, external: true } : undefined,
       )
+    onResolve({ filter: /\/tracing\/opentelemetry\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './opentelemetry.js', external: true } : undefined,
+    )
   },
 }
 
@@ -69,6 +72,8 @@ await build({
     'socket-table-reader': join(sources, 'hub', 'identity', 'socket-table-reader.ts'),
     duplicating: join(sources, 'http', 'server', 'duplicating.ts'),
     killer: join(sources, 'cli', 'killer.ts'),
+    // With its packages, which only a hub with tracing loads.
+    opentelemetry: join(sources, 'tracing', 'opentelemetry.ts'),
   },
   outdir: beside,
   plugins: [loadedLate],

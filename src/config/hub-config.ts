@@ -61,6 +61,15 @@ export interface StartConfig {
   readonly minRequestTimeoutMs: number
   /** What answers access reviews offline, and what authorizes answers from the cache. */
   readonly offlineAuthorization: Values['offline-authorization']
+  /** Where traces are exported; `undefined`: no request is traced. */
+  readonly tracing: TracingConfig | undefined
+}
+
+interface TracingConfig {
+  /** The base address of the collector. */
+  readonly endpoint: URL
+  /** Of requests that continue no trace. */
+  readonly samplingRatePerMillion: number
 }
 
 /**
@@ -170,6 +179,7 @@ export function startConfigOf(
     memoryLimitBytes: bytesOf(values['memory-limit']),
     minRequestTimeoutMs: values['min-request-timeout'],
     offlineAuthorization: values['offline-authorization'],
+    tracing: tracingOf(values),
   })
 }
 
@@ -244,6 +254,11 @@ export function bootstrapOf(values: LiveValues): BootstrapConfig {
 function nodePoolsOf(values: LiveValues): LiveConfig['nodePools'] {
   if (values['enable-pool-service-topology']) return 'buckets'
   return values['enable-node-pool'] ? 'status' : 'off'
+}
+
+function tracingOf(values: StartValues): TracingConfig | undefined {
+  const { 'tracing-endpoint': endpoint, 'tracing-sampling-rate-per-million': rate } = values
+  return endpoint && { endpoint, samplingRatePerMillion: rate }
 }
 
 function configMapOf(values: StartValues): StartConfig['configMap'] {

@@ -452,6 +452,18 @@ export const options = {
     help: 'klog verbosity: below 4 is --log-level=info, below 6 debug, from there trace.',
     default: undefined,
   }),
+  'tracing-endpoint': option({
+    type: is.orEmpty(is.httpAddress),
+    group: 'Operation',
+    help: 'Where traces of requests are exported: the base address of an OpenTelemetry collector, to which the hub posts OTLP over HTTP at v1/traces (docs/tracing.md). Without it there is no tracing.',
+    default: undefined,
+  }),
+  'tracing-sampling-rate-per-million': option({
+    type: is.count(0, 1_000_000),
+    group: 'Operation',
+    help: 'How many of a million requests that continue no trace are traced. Requests that continue a sampled trace are always traced.',
+    default: 0,
+  }),
   'shutdown-grace-period': option({
     type: is.duration,
     group: 'Operation',

@@ -55,6 +55,7 @@ import { contentReports } from './wiring/status/content-reports.ts'
 import { pageFiles } from './wiring/status/page-files.ts'
 import { statusReport } from './wiring/status/status.ts'
 import { storeOf } from './wiring/store.ts'
+import { tracerOf } from './wiring/tracing.ts'
 import { logFailure } from './wiring/log-failure.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
 import { isRoot } from './identity/caller.ts'
@@ -147,6 +148,7 @@ export async function startHub(
   const counts = new AnswerCounts()
   const requests = new RecentRequests()
   const watches = new OpenWatches()
+  const tracer = parts.use(await tracerOf(config, metrics, log))
   inRootDir(config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
 
   const keys = await nodeKeys(config)
@@ -361,6 +363,7 @@ export async function startHub(
     shown,
     stopping: stopping.signal,
     watches,
+    tracer,
     metrics,
     log,
     onAnswer: (line, detail) => {

@@ -334,6 +334,13 @@ export const metricTable = {
       },
     ],
   },
+  tracingSpans: {
+    name: 'nodehub_tracing_spans_total',
+    type: 'counter',
+    help: 'Spans of recorded traces (--tracing-endpoint), by result: exported, the collector has taken them; full, too many were pending; failed, the collector did not take them.',
+    labels: ['result'],
+    initialValues: { result: ['exported', 'full', 'failed'] },
+  },
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',

@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { podsOfNode } from '../kit/cloud.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
+import { otlpReceiver } from '../kit/otlp-receiver.ts'
 import { rootFolder, startCloud } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { HubProcess, signal } from '../kit/hub-process.ts'
@@ -47,12 +48,36 @@ void t.test('the built hub answers offline what it has recorded before', async (
   signal(online.pid, 'SIGTERM')
   t.equal(await online.ended(), 0)
   await cloud.unplug()
-  // A start that finds its certificates stored does without what makes them.
+  // A start that finds its certificates stored does without what makes them, and one without
+  // tracing without OpenTelemetry.
   rmSync(join(dirname(program), 'cli', 'x509.js'))
+  rmSync(join(dirname(program), 'cli', 'opentelemetry.js'))
 
   const offline = start()
   await offline.says(/^listening/)
   t.strictSame((await offline.as('kubelet').list(podsOfNode)).names, ['default/a', 'default/b'])
   // Threads and a child are files of their own: a missing one is logged.
   t.notOk(offline.lines.some(({ msg }) => /accepts one connection a turn|writer/.test(msg)))
+})
+
+void t.test('the built hub exports traces', async (t) => {
+  const [program, cloud, receiver] = await Promise.all([bundle(t), startCloud(t), otlpReceiver(t)])
+  const rootDir = rootFolder(t)
+  const ports = [await freePort(), await freePort(), await freePort()] as const
+  const flags = [
+    `--tracing-endpoint=${receiver.url}`,
+    '--tracing-sampling-rate-per-million=1000000',
+  ]
+  const hub = new HubProcess(
+    rootDir,
+    ports,
+    hubFlags(rootDir, { upstreams: [cloud], flags }),
+    program,
+  )
+  t.teardown(() => hub.kill())
+  await hub.says(/^listening/)
+  await hub.as('kubelet').list(podsOfNode)
+  signal(hub.pid, 'SIGTERM')
+  t.equal(await hub.ended(), 0)
+  t.match(receiver.spans.at(-1), { name: 'GET /api/v1/pods' })
 })

@@ -71,6 +71,7 @@ import * as quotas from '../../src/hub/store/sqlite/quotas.ts'
 import * as rings from '../../src/hub/store/sqlite/event-logs.ts'
 import { batchBytes } from '../../src/hub/store/sqlite/batch-reader.ts'
 import { groupBytes, highWater } from '../../src/hub/store/sqlite/write-queue.ts'
+import * as tracing from '../../src/tracing/opentelemetry.ts'
 import { isThere, testsIn } from '../named-tests.ts'
 import { maxLogBytes } from '../hub/store/sqlite/opened.ts'
 import { rowsUnder } from '../tables.ts'
@@ -287,6 +288,12 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
     'Pods whose network is kept': [counted(mostVerdicts)],
     'Pods in the ledger of host ports (mode `guarded`)': [counted(mostPods)],
+  },
+  '## Tracing': {
+    'Spans that are not exported yet': [counted(tracing.mostPendingSpans)],
+    'A request to the collector': [`${tracing.batchSpans} spans`, time(tracing.exportMs)],
+    'The wait of a stop for the last spans': [time(tracing.flushMs)],
+    'The value of an attribute': [`${counted(tracing.longestValue)} characters`],
   },
   '## Filters of your own': {
     'A file of `--filter-module`': [

@@ -226,6 +226,7 @@ export async function startHubParts(
     onUnexpected: () => undefined,
     onAnswer: () => undefined,
     watches: new OpenWatches(),
+    tracer: undefined,
   })
   const listener = await listen({
     at: [{ host: '127.0.0.1', port: 0 }],

@@ -8,6 +8,7 @@ import type { Component } from '../../api/request/component.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 import type { RequestInfo } from '../../api/request/request-info.ts'
+import type { Span } from '../../tracing/span.ts'
 import type { Explanation } from './explanation.ts'
 import type { HeaderList } from './headers.ts'
 
@@ -136,6 +137,8 @@ export interface Exchange extends Incoming {
   readonly comparesEvents?: () => boolean
   /** Called when an upstream may have received the first bytes of the request. */
   readonly onSent?: () => void
+  /** The span of the request, where its trace is recorded. */
+  readonly span?: Span
 }
 
 /** The origin of an answer, for traces and metrics. */

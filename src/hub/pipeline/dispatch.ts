@@ -129,7 +129,14 @@ const isRefused = (exchange: Exchange, { refusal }: Cloud): boolean =>
 
 async function fromCache(exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> {
   local.authorize(exchange)
-  return shared?.offline(exchange) ?? answerLocally(exchange, local)
+  const reply = shared?.offline(exchange)
+  if (reply) return reply
+  const span = exchange.span?.child('read the store', 'internal', {})
+  try {
+    return await answerLocally(exchange, local)
+  } finally {
+    span?.end()
+  }
 }
 
 /**

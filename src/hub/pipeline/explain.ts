@@ -1,4 +1,4 @@
-import type { Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
+import type { Exchange, Handler, ReplySource, WireReply } from '../../http/exchange/exchange.ts'
 
 /** In a request `1` asks for an explanation, in an answer it is the explanation. */
 const explainHeader = 'X-Nodehub-Explain'
@@ -26,19 +26,36 @@ export function withExplanation(mayBeExplained: (exchange: Exchange) => Promise<
     }
 }
 
-function explanationOf({
-  from,
-  headers,
-  explanation = {},
-}: Exclude<WireReply, { readonly kind: 'upgrade' }>): string {
-  const { reason, upstream, filtered } = explanation
-  const age = headers.get('age')
+/** Why an answer is what it is, in the words of the header. */
+interface ExplainedReply {
+  readonly source: ReplySource
+  readonly reason: string | undefined
+  readonly upstream: string | undefined
+  /** In seconds, of an answer of the cache. */
+  readonly age: string | undefined
+  readonly filters: readonly string[] | undefined
+}
+
+/** What the header says of an answer; other ways of explaining it use the same words. */
+export function explained(reply: WireReply): ExplainedReply {
+  const { from, explanation: { reason, upstream, filtered } = {} } = reply
+  return {
+    source: from,
+    reason: reason === undefined ? undefined : quotable(reason),
+    upstream,
+    age: from === 'cache' && reply.kind !== 'upgrade' ? reply.headers.get('age') : undefined,
+    filters: filtered?.filters,
+  }
+}
+
+function explanationOf(reply: WireReply): string {
+  const { source, reason, upstream, age, filters } = explained(reply)
   return [
-    `source=${from}`,
-    ...(reason === undefined ? [] : [`reason="${quotable(reason)}"`]),
+    `source=${source}`,
+    ...(reason === undefined ? [] : [`reason="${reason}"`]),
     ...(upstream === undefined ? [] : [`upstream=${upstream}`]),
-    ...(from === 'cache' && age !== undefined ? [`age=${age}`] : []),
-    ...(filtered ? [`filters=${filtered.filters.join(',')}`] : []),
+    ...(age === undefined ? [] : [`age=${age}`]),
+    ...(filters ? [`filters=${filters.join(',')}`] : []),
   ].join('; ')
 }
 

@@ -3,6 +3,7 @@ import { stack } from '../../http/exchange/stack.ts'
 import { authenticate, type AuthenticationRules } from '../identity/caller.ts'
 import { mayBeExplained } from '../identity/inspectors.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Tracer } from '../../tracing/span.ts'
 import type { ClientForward } from './client-forward.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withConfirmedAccount } from './confirmed-account.ts'
@@ -17,6 +18,7 @@ import { SlowWatches } from './slow-watches.ts'
 import { priorityLevels, PriorityShares } from './priority-levels.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
 import type { OpenWatches } from './open-watches.ts'
+import { withSpan } from './request-span.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
 import {
@@ -50,6 +52,8 @@ interface PipelineParts {
   readonly onUnexpected: OnUnexpected
   readonly onAnswer: OnAnswer
   readonly watches: OpenWatches
+  /** Absent: no traces are recorded. */
+  readonly tracer: Tracer | undefined
 }
 
 /** The whole data path, in the order in which a request travels. */
@@ -74,6 +78,8 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withIdentity(parts.callers))
       // reports the proven caller to the listener, before any of the answer exists
       .through(withProvenCaller)
+      // begins the span of the trace, which all below may extend
+      .through(withSpan(parts.tracer))
       // counts every answer, whichever layer below gives it
       .through(withTrace(parts))
       // explains an answer to root, and keeps the wish for it from all below

@@ -7,6 +7,7 @@ import { attempt, NoAnswer, type UpstreamReply } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
 import { isRelayed } from '../../api/request/request-info.ts'
 import { isDraining } from './draining.ts'
+import { attemptSpan, endAttempt, failAttempt } from './attempt-span.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -219,18 +220,26 @@ async function attemptWhileResponsive(
   using _probes = whileUnanswered(upstream.unresponsive ? 0 : unansweredMs, () =>
     upstream.answersWithin(probeTimeoutMs),
   )
-  return await attempt(
-    {
-      exchange,
-      credential: exchange.credential,
-      url: exchange.url,
-      headers: outgoingHeaders(exchange, upstream.host, connections),
-      repeatable,
-    },
-    upstream,
-    connections,
-    giveUp.signal,
-  )
+  const span = attemptSpan(exchange, upstream.origin)
+  try {
+    const reply = await attempt(
+      {
+        exchange,
+        credential: exchange.credential,
+        url: exchange.url,
+        headers: outgoingHeaders(exchange, upstream.host, connections, span),
+        repeatable,
+      },
+      upstream,
+      connections,
+      giveUp.signal,
+    )
+    endAttempt(span, reply.status)
+    return reply
+  } catch (cause) {
+    failAttempt(span, cause)
+    throw cause
+  }
 }
 
 /**

@@ -13,6 +13,7 @@ import { closingHead } from '../../http/exchange/closing-head.ts'
 import type { Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
+import { attemptSpan, endAttempt } from './attempt-span.ts'
 import { Unreachable } from './forward.ts'
 import { outgoingHeaders } from './outgoing-headers.ts'
 import type { Upstream } from './upstream.ts'
@@ -46,6 +47,8 @@ export interface UpgradeTarget {
   readonly gone?: AbortSignalLike
   /** Called for all that is received. */
   readonly received?: () => void
+  /** Called with the status of the answer, 0 where the connection ended before. */
+  readonly answered?: (status: number) => void
 }
 
 /**
@@ -60,11 +63,13 @@ export const upgrader = (
 ): Upgrade =>
   upgraderTo(async (exchange) => {
     const { socket, upstream } = await connect(exchange, cloud, connections)
+    const span = attemptSpan(exchange, upstream.origin)
     return {
       socket,
       origin: upstream.origin,
       url: exchange.url,
-      headers: outgoingHeaders(exchange, upstream.host, connections),
+      headers: outgoingHeaders(exchange, upstream.host, connections, span),
+      answered: (status) => endAttempt(span, status),
       from: 'cloud',
       gone: upstream.gone,
       received: () => upstream.received(),
@@ -85,6 +90,7 @@ export function upgraderTo(
     const { socket: upstreamSocket, origin, gone: over, received } = target
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
     const { promise: answered, resolve: tell } = Promise.withResolvers<number>()
+    void answered.then(target.answered)
     return {
       kind: 'upgrade',
       from: target.from,

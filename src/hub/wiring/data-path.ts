@@ -16,6 +16,7 @@ import { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { OfflineEvents } from '../answers/offline-events.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Tracer } from '../../tracing/span.ts'
 import { countingShed, pipeline, type EnsureInputs } from '../pipeline/pipeline.ts'
 import { clientForward, type ClientForward } from '../pipeline/client-forward.ts'
 import { dispatcher, upstreamHandlers, type DispatchParts } from '../pipeline/dispatch.ts'
@@ -225,6 +226,7 @@ interface ClientPathParts {
   readonly log: Logger
   readonly onAnswer: OnAnswer
   readonly watches: OpenWatches
+  readonly tracer: Tracer | undefined
 }
 
 /** Builds the upper half of the data path: from a client's request to the filters. */
@@ -257,6 +259,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     onUnexpected: logUnexpected(log),
     onAnswer: parts.onAnswer,
     watches: parts.watches,
+    tracer: parts.tracer,
   })
 }
 
