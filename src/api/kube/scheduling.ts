@@ -25,16 +25,20 @@ function termMatches(term: Json, { name, labels }: SelectableNode): boolean {
   const fields = listAt(term, 'matchFields')
   if (expressions.length + fields.length === 0) return false
   return (
-    expressions.every((each) => requirementMet(each, labels)) &&
-    fields.every((each) => requirementMet(each, { 'metadata.name': name }))
+    expressions.every((each) => labelsMeet(each, labels)) &&
+    fields.every((each) => labelsMeet(each, { 'metadata.name': name }))
   )
 }
 
-function requirementMet(requirement: Json, labels: Readonly<Record<string, string>>): boolean {
+function labelsMeet(requirement: Json, labels: Readonly<Record<string, string>>): boolean {
   const key = textAt(requirement, 'key')
-  const value = Object.hasOwn(labels, key) ? labels[key] : undefined
+  return requirementMet(requirement, Object.hasOwn(labels, key) ? labels[key] : undefined)
+}
+
+/** Whether the value of the key that a selector's requirement names meets it; `undefined`: none. */
+export function requirementMet(requirement: Json, value: string | undefined): boolean {
   const values = listAt(requirement, 'values')
-  switch (textAt(requirement, 'operator')) {
+  switch (optionalTextAt(requirement, 'operator')) {
     case 'In':
       return value !== undefined && values.includes(value)
     case 'NotIn':
@@ -61,7 +65,7 @@ export const labelSelectorMatches = (
   Object.entries(objectAt(selector, 'matchLabels')).every(
     ([key, value]) => Object.hasOwn(labels, key) && labels[key] === value,
   ) &&
-  listAt(selector, 'matchExpressions').every((each) => requirementMet(each, labels))
+  listAt(selector, 'matchExpressions').every((each) => labelsMeet(each, labels))
 
 /** The scheduler's filter NodeAffinity: node selector and required node affinity of a pod. */
 export function affinityAdmits(spec: JsonObject, node: SelectableNode): boolean {

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { optionalObjectAt, optionalTextAt, listAt, objectAt } from '../../api/kube/json-at.ts'
 import { isEmptyTerm, requiredNodeAffinity } from '../../api/kube/node-affinity.ts'
-import { isTolerated } from '../../api/kube/scheduling.ts'
+import { isTolerated, requirementMet } from '../../api/kube/scheduling.ts'
 import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import type { Context, PoolFacts } from './context.ts'
 import type { PodSubject } from './pod.ts'
@@ -105,20 +105,7 @@ function termMay(term: Json, node: NodeModel): boolean {
 function expressionMay(expression: Json, { labels }: NodeModel): boolean {
   const key = optionalTextAt(expression, 'key')
   if (key === undefined || !labels.has(key)) return true
-  const value = labels.get(key)
-  const values = listAt(expression, 'values')
-  switch (optionalTextAt(expression, 'operator')) {
-    case 'In':
-      return value !== undefined && values.includes(value)
-    case 'NotIn':
-      return value === undefined || !values.includes(value)
-    case 'Exists':
-      return value !== undefined
-    case 'DoesNotExist':
-      return value === undefined
-    default:
-      return true
-  }
+  return requirementMet(expression, labels.get(key))
 }
 
 const keepsOff = (taint: JsonObject): boolean => taint['effect'] !== 'PreferNoSchedule'
