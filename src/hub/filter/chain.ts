@@ -39,6 +39,20 @@ export interface FilterChain {
   prepare(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined
 }
 
+/** The same chain, where it decides or prepares otherwise. */
+export const chainWith = (
+  chain: FilterChain,
+  otherwise: Partial<Pick<FilterChain, 'apply' | 'prepare'>>,
+): FilterChain => ({
+  filters: chain.filters,
+  state: chain.state,
+  missingInputs: chain.missingInputs,
+  needsPreparing: chain.needsPreparing,
+  apply: (...object) => chain.apply(...object),
+  prepare: (...objects) => chain.prepare(...objects),
+  ...otherwise,
+})
+
 /** What narrows a request to some objects of its resource. Absent: the request is about all. */
 export type RequestScope = Pick<ResourceRequest, 'namespace' | 'name' | 'query'>
 

@@ -9,7 +9,7 @@ import type {
   Reply,
 } from '../../http/exchange/exchange.ts'
 import { filteredBy, type Filtered } from '../../http/exchange/explanation.ts'
-import type { FilterChain, FilterChains } from '../filter/chain.ts'
+import { chainWith, type FilterChain, type FilterChains } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
 import { filteredList, notedList } from './filtered-list.ts'
@@ -113,22 +113,15 @@ async function filtered(
 }
 
 /** The same chain; it counts the objects of one answer that it changes. */
-function counted(chain: FilterChain, objects: NonNullable<Filtered['objects']>): FilterChain {
-  const { filters, state, missingInputs, needsPreparing } = chain
-  return {
-    filters,
-    state,
-    missingInputs,
-    needsPreparing,
+const counted = (chain: FilterChain, objects: NonNullable<Filtered['objects']>): FilterChain =>
+  chainWith(chain, {
     apply: (gvk, encoding, object) => {
       const shown = chain.apply(gvk, encoding, object)
       if (shown === undefined) objects.withheld += 1
       else if (shown !== object) objects.edited += 1
       return shown
     },
-    prepare: (gvk, encoding, all) => chain.prepare(gvk, encoding, all),
-  }
-}
+  })
 
 /** Records the state of the chain before the list is shown under it. */
 async function shownList(

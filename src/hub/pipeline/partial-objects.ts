@@ -1,6 +1,6 @@
 import { isPartial } from '../../api/codec/partial.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
-import type { FilterChain } from '../filter/chain.ts'
+import { chainWith, type FilterChain } from '../filter/chain.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
@@ -21,19 +21,14 @@ export function chainForPartial(
   exchange: Exchange,
   info: ResourceRequest,
 ): FilterChain {
-  const { filters, state, missingInputs, needsPreparing } = chain
-  return {
-    filters,
-    state,
-    missingInputs,
-    needsPreparing,
+  return chainWith(chain, {
     apply: (gvk, encoding, object) => {
       if (!isPartial(gvk)) return chain.apply(gvk, encoding, object)
       return passes(object, chain, store, exchange, info) ? object : undefined
     },
     prepare: (gvk, encoding, objects) =>
       isPartial(gvk) ? undefined : chain.prepare(gvk, encoding, objects),
-  }
+  })
 }
 
 function passes(
