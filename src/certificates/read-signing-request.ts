@@ -25,15 +25,17 @@ export async function readSigningRequest(text: string): Promise<RequestedSubject
   const [, block] = text.length > longest ? [] : (oneBlock.exec(text) ?? [])
   if (block === undefined) throw new MalformedRequest('is no request in PEM, of a usual length')
   const bytes = Buffer.from(block, 'base64')
-  const { subject, publicKey, isSigned } = await parsed(bytes)
+  const { subject, publicKey, signature, isSigned } = await parsed(bytes)
   const model = generateKeyPairSync('ec', curve)
   const expected = blockOf(await modelOf(model.privateKey, subject))
   const modelKey = model.publicKey.export({ type: 'spki', format: 'der' })
-  const at = expected.indexOf(modelKey)
-  publicKey.copy(expected, at)
-  // The signatures differ, and with them the lengths in the first bytes.
-  const [given, wanted] = [withoutSignature(bytes), withoutSignature(expected)]
-  if (publicKey.length !== modelKey.length || !isOnCurve(publicKey) || !given.equals(wanted))
+  const isOfLength = publicKey.length === modelKey.length
+  if (isOfLength) publicKey.copy(expected, expected.indexOf(modelKey))
+  if (
+    !isOfLength ||
+    !isOnCurve(publicKey) ||
+    !bytes.equals(await withSignature(expected, signature))
+  )
     throw new MalformedRequest('is not as a hub makes it')
   if (!isSigned) throw new MalformedRequest('is not signed with its own key')
   return subject
@@ -56,6 +58,7 @@ async function parsed(bytes: Buffer) {
         ipAddresses: ofType('ip'),
       },
       publicKey: Buffer.from(request.publicKey.rawData),
+      signature: request.signature,
       isSigned: await request.verify(),
     }
   } catch (cause) {
@@ -81,23 +84,15 @@ async function modelOf(...[key, subject]: Parameters<typeof signingRequest>): Pr
 
 const blockOf = (pem: string): Buffer => Buffer.from(oneBlock.exec(pem)?.[1] ?? '', 'base64')
 
-/**
- * The first member of a request, which is what is signed, in DER; empty where it is none. A length
- * of over 127 bytes takes further bytes.
- */
-function withoutSignature(request: Buffer): Buffer {
-  const [from] = contentOf(request)
-  const inner = request.subarray(from)
-  const [start, length] = contentOf(inner)
-  return inner.subarray(0, start + length)
-}
-
-/** Where the content of the first value begins, and how long it is. */
-function contentOf(der: Buffer): readonly [number, number] {
-  const first = der[1] ?? 0
-  const more = first < 0x80 ? 0 : Math.min(first & 0x7f, 6)
-  const length = more === 0 ? first : der.length < 2 + more ? 0 : der.readUIntBE(2, more)
-  return [2 + more, length]
+/** The request in DER with this signature, whose length is not always the same. */
+async function withSignature(request: Buffer, signature: ArrayBuffer): Promise<Buffer> {
+  const [{ AsnConvert }, { CertificationRequest }] = await Promise.all([
+    import('@peculiar/asn1-schema'),
+    import('@peculiar/asn1-csr'),
+  ])
+  const parts = AsnConvert.parse(request, CertificationRequest)
+  parts.signature = signature
+  return Buffer.from(AsnConvert.serialize(parts))
 }
 
 /** Whether a key of the right length is one of the hub's kind. */
