@@ -6,6 +6,7 @@ import { stringify } from 'yaml'
 import { ownVersion } from '../../src/base/own-version.ts'
 import type { Installation } from '../../src/cluster/install/installation.ts'
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
+import { nodeInstallers } from '../../src/cluster/install/nodes.ts'
 
 /** Stand for values while the objects are made. */
 const placeholder = {
@@ -14,6 +15,7 @@ const placeholder = {
   apiServer: '192.0.2.1/32',
   ops: '192.0.2.2/32',
   clientCa: 'placeholder-client-ca',
+  server: 'https://placeholder-server',
 }
 
 const usual: Installation = {
@@ -55,12 +57,21 @@ export const clusterPackages = (): Readonly<Record<string, string>> => ({
   'chart/values.yaml': values,
   'chart/values.schema.json': `${JSON.stringify(schema, undefined, 2)}\n`,
   'chart/templates/cluster.yaml': template(),
+  'chart/templates/nodes.yaml': nodesTemplate(),
   'kustomize/kustomization.yaml': yaml({
     apiVersion: 'kustomize.config.k8s.io/v1beta1',
     kind: 'Kustomization',
     resources: ['cluster.yaml'],
   }),
   'kustomize/cluster.yaml': clusterManifests(usual).map(yaml).join('---\n'),
+  'kustomize/nodes/kustomization.yaml': yaml({
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: ['nodes.yaml'],
+  }),
+  'kustomize/nodes/nodes.yaml': nodeInstallers({ namespace: 'kube-system', image: usual.image })
+    .map(yaml)
+    .join('---\n'),
 })
 
 const values = `# Each is the flag of the same meaning of nodehub manifests --part cluster.
@@ -75,6 +86,13 @@ apiServerCidrs: []
 opsCidrs: []
 # A ConfigMap whose ca.crt vouches for the client certificates of API servers; none: they need none.
 clientCaConfigMap: ""
+# The DaemonSets of nodehub manifests --part nodes: hubs on nodes with the label nodehub.io/hub.
+nodes:
+  enabled: false
+  # One whose Pod Security admits pods on the host's network with the root of the host.
+  namespace: kube-system
+  # API servers of the hubs, with commas between; none: that of each kubelet.
+  serverAddr: ""
 `
 
 const cidrs = { type: 'array', items: { type: 'string', pattern: '^[0-9a-fA-F.:]+/[0-9]+$' } }
@@ -92,6 +110,15 @@ const schema = {
     apiServerCidrs: cidrs,
     opsCidrs: cidrs,
     clientCaConfigMap: { type: 'string', pattern: '^[a-z0-9.-]*$' },
+    nodes: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        enabled: { type: 'boolean' },
+        namespace: { type: 'string', minLength: 1 },
+        serverAddr: { type: 'string', pattern: '^(https?://[^ ,]+(,https?://[^ ,]+)*)?$' },
+      },
+    },
   },
 }
 
@@ -172,6 +199,27 @@ function template(): string {
     return `{{- if ${condition} }}\n${joined(texts)}{{- end }}\n`
   })
   return `${comment}${joined(common)}${own.join('')}`
+}
+
+/** The installers, as templates. */
+function nodesTemplate(): string {
+  const documents = nodeInstallers({
+    namespace: placeholder.namespace,
+    image: placeholder.image,
+    serverAddresses: placeholder.server,
+  }).map((document) =>
+    yaml(document)
+      .replaceAll(placeholder.namespace, '{{ .Values.nodes.namespace }}')
+      .replace(
+        / +- --server-addr=.*\n/,
+        (line) =>
+          `{{- with .Values.nodes.serverAddr }}\n${line.replace(placeholder.server, '{{ . }}')}{{- end }}\n`,
+      )
+      .replaceAll(`image: ${placeholder.image}`, 'image: {{ .Values.image | quote }}')
+      .replaceAll(placeholder.image, '{{ .Values.image }}'),
+  )
+  const all = documents.map((text) => `---\n${text}`).join('')
+  return `${comment}{{- if .Values.nodes.enabled }}\n${all}{{- end }}\n`
 }
 
 const comment =

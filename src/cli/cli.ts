@@ -37,6 +37,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: 'show what the hub of this node does, has recorded and would come back with',
     load: async (argv) => (await import('./inspect/inspect.ts')).inspectOf(argv),
   },
+  install: {
+    summary: 'join or leave for the host of its container, as the installer DaemonSets run it',
+    load: async () => (await import('./install-command.ts')).install,
+  },
   join: {
     summary: "write a node's files, so that its kubelet goes through the hub and it is in its pool",
     load: async () => (await import('./join-command.ts')).join,

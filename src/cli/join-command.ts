@@ -196,6 +196,11 @@ export const joinFlags = {
     default: false,
     help: 'Write anew what was changed since the last join.',
   }),
+  report: commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Whether the hub reports on its Node, with --offline-ready-condition and --hub-report.',
+  }),
   ...nodePathFlags,
 }
 
@@ -512,6 +517,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
       namespace: values.namespace,
       kubeconfig: values.kubeconfig,
       ports: portsOf(values),
+      reports: values.report,
       runtime: runtimeIn(files),
     },
     kubelet: {

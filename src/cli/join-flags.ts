@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { defaultRootDir } from '../config/root-dir.ts'
 import { boolean, objectName, optional, text, type ValueType } from '../config/value.ts'
+import { systemdSocket } from '../node/join/unit-restart.ts'
 import { commandFlag, type FlagValues } from './command-flags.ts'
 
 /** An absolute path on the node. */
@@ -46,6 +49,12 @@ export const nodeNameFlag = commandFlag({
   help: 'The name of the node.',
 })
 
+/** Whether systemd runs there: on this node, or on the host whose root is mounted at `root`. */
+export const canRestart = (root: string): boolean =>
+  root === '/' || existsSync(join(root, systemdSocket))
+
 /** Mistakes in the combination of flags. */
 export const conflictingFlags = ({ restart, root }: FlagValues<typeof nodePathFlags>): string[] =>
-  restart && root !== '/' ? ['--restart is for this node, and --root is not'] : []
+  restart && !canRestart(root)
+    ? ['--restart is for this node or a host that runs systemd, and --root is neither']
+    : []

@@ -85,9 +85,9 @@ const purgeMistakes = ({ purge, restart, root, 'dry-run': dryRun }: Values): str
 const endingMs = 90_000
 
 async function purged(values: Values, terminal: Terminal): Promise<ExitCode> {
-  const { root, 'root-dir': rootDir } = values
+  const { root, restart, 'root-dir': rootDir } = values
   try {
-    const kept = await purgeState(root, rootDir, root === '/' ? endingMs : 0)
+    const kept = await purgeState(root, rootDir, root === '/' || restart ? endingMs : 0)
     for (const path of kept) terminal.err(`note: ${path} has copies of your files, and stays\n`)
     terminal.out(`removed the hub's state in ${rootDir}\n`)
     return 0
@@ -110,6 +110,9 @@ async function left(
   const rootDir = values['root-dir']
   const files = new NodeFiles(values.root)
   const record = new JoinArchive(files, rootDir).read()
+  const bySystemd = record !== undefined && 'systemd' in record
+  if (bySystemd && values.restart && values.root !== '/')
+    throw new Error('systemd runs the hub of this host: leave there, and not from a container')
   const networkFolder = values['cni-conf-dir'] ?? runtimeNetwork(files).folder
   const plan = planLeave(files, rootDir, networkFolder, record)
   for (const note of plan.notes) terminal.err(`note: ${note}\n`)
@@ -127,13 +130,12 @@ async function left(
   applyChanges(files, plan.copies)
   applyChanges(files, plan.first)
   if (values.restart) {
-    const failed = await restartKubelet()
+    const failed = await restartKubelet(values.root)
     if (failed !== undefined) {
       terminal.err(`nodehub leave: the kubelet was not restarted: ${failed}; leave again\n`)
       return 1
     }
   }
-  const bySystemd = record !== undefined && 'systemd' in record
   if (values.restart && bySystemd) {
     const failed = await stopHub()
     if (failed !== undefined) {

@@ -4,6 +4,7 @@ import { stringify } from 'yaml'
 import { ownVersion } from '../base/own-version.ts'
 import { policyKinds } from '../cluster/admission/policy-support.ts'
 import { clusterManifests } from '../cluster/install/manifests.ts'
+import { nodeInstallers } from '../cluster/install/nodes.ts'
 import { options } from '../config/options.ts'
 import { didYouMean } from '../config/suggestion.ts'
 import {
@@ -26,7 +27,15 @@ import type { GVR } from '../api/kube/gvk.ts'
 import { alwaysShared, nodeBuckets, nodePools } from '../api/kube/node-pool.ts'
 import { refuse, type Command } from './command.ts'
 
-const parts = ['static-pod', 'systemd', 'kubeconfig', 'rbac', 'configmap', 'cluster'] as const
+const parts = [
+  'static-pod',
+  'systemd',
+  'kubeconfig',
+  'rbac',
+  'configmap',
+  'cluster',
+  'nodes',
+] as const
 
 const admissions = ['webhooks', 'policies'] as const
 
@@ -73,7 +82,8 @@ const valuesOf: Readonly<Record<string, string>> = {
 
 /** Prints YAML for `kubectl apply`, or for a kubelet's manifest folder. */
 export const manifests: Command = {
-  help: () => `Usage: nodehub manifests --part static-pod|systemd|kubeconfig|rbac|configmap|cluster [FLAG...]
+  help: () => `Usage: nodehub manifests --part static-pod|systemd|kubeconfig|rbac|configmap|cluster|nodes
+       [FLAG...]
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
   systemd      the hub on a node as units of systemd, which holds its listening sockets while it is
@@ -86,9 +96,11 @@ export const manifests: Command = {
                whose answers are recorded; hubs follow it
   cluster      NodePools: their definition, admission of pools, nodes and pods, and nodehub cluster,
                which serves it and looks after nodes: once per cluster
+  nodes        DaemonSets that install the hub as a static pod on nodes with the label
+               nodehub.io/hub=install, and take it from those with nodehub.io/hub=remove
 
   --server-addr https://HOST:PORT,...
-        API servers; required for static-pod and systemd.
+        API servers; required for static-pod and systemd. For nodes by default the kubelet's.
   --image IMAGE
         The hub's image. Default: nodehub:${ownVersion()}.
   --node-name NAME
@@ -98,8 +110,8 @@ export const manifests: Command = {
   --root-dir FOLDER
         The hub's state on the node. Default: /var/lib/nodehub.
   --namespace NAME
-        Of the static pod and the ConfigMap, for rbac too. Default: kube-system. Of the cluster's
-        side: nodehub-system.
+        Of the static pod, the ConfigMap and the installers, for rbac too. Default: kube-system.
+        Of the cluster's side: nodehub-system.
   --proxy-port PORT, --proxy-secure-port PORT, --serve-port PORT
         Of the hub. Defaults: 10261, 10268, 10267.
   --unit nodehub.socket|nodehub-ipv6.socket|nodehub.service
@@ -279,6 +291,15 @@ function manifest(part: Part, values: FlagValues): string {
         ...(values['client-ca-config-map'] !== undefined && {
           clientCa: values['client-ca-config-map'],
         }),
+      })
+        .map(yaml)
+        .join('---\n')
+    case 'nodes':
+      return nodeInstallers({
+        namespace,
+        image: values.image ?? `nodehub:${ownVersion()}`,
+        ...(values['server-addr'] !== undefined && { serverAddresses: values['server-addr'] }),
+        ...(values['root-dir'] !== defaultRootDir && { rootDir: values['root-dir'] ?? '' }),
       })
         .map(yaml)
         .join('---\n')

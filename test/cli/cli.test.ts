@@ -40,6 +40,7 @@ void t.test('every command has help that names its flags', async (t) => {
     'cluster',
     'completion',
     'inspect',
+    'install',
     'join',
     'leave',
     'lint',

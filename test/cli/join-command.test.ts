@@ -1,6 +1,5 @@
 import t from 'tap'
 import fs from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
 import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -12,6 +11,7 @@ import { join } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
 import { manifests } from '../../src/cli/manifests.ts'
 import { lockDirectory } from '../../src/hub/store/sqlite/copy.ts'
+import { killedAt } from '../node/join/killed.ts'
 import { nodeRoot, treeOf } from '../node/join/node-root.ts'
 
 interface Said {
@@ -285,45 +285,6 @@ function copyOf(t: { testdirName: string }, root: string): string {
   const copy = joinPath(t.testdirName, `copy-${++copies}`)
   fs.cpSync(root, copy, { recursive: true, verbatimSymlinks: true })
   return copy
-}
-
-/** What changes what others find after a kill. */
-const writing = [
-  'openSync',
-  'writeSync',
-  'renameSync',
-  'rmSync',
-  'rmdirSync',
-  'mkdirSync',
-  'fchmodSync',
-  'fchownSync',
-] as const
-
-/** To open a file that is there changes nothing. */
-const isRead = (name: string, flags: unknown): boolean =>
-  name === 'openSync' && typeof flags === 'number' && (flags & fs.constants.O_CREAT) === 0
-
-/** Runs with every such call failing from the one of this number on. Whether there were fewer. */
-async function killedAt(number: number, act: () => Promise<Said>): Promise<boolean> {
-  let calls = 0
-  const real = fs as unknown as Record<string, (...args: unknown[]) => unknown>
-  const kept = writing.map((name) => [name, real[name]!] as const)
-  for (const [name, call] of kept) {
-    real[name] = (...args) => {
-      if (isRead(name, args[1])) return call(...args)
-      calls += 1
-      if (calls >= number) throw new Error('killed')
-      return call(...args)
-    }
-  }
-  syncBuiltinESMExports()
-  try {
-    await act()
-  } finally {
-    for (const [name, call] of kept) real[name] = call
-    syncBuiltinESMExports()
-  }
-  return calls < number
 }
 
 void t.test('what others have changed since is kept', async (t) => {

@@ -27,6 +27,9 @@ void t.test(
     const base = 'packaging/cluster/kustomize'
     t.match(await run(kubectl, 'apply', '--dry-run=server', '-k', base), 'created (server dry run)')
 
+    const nodes = `${base}/nodes`
+    t.match(await run(kubectl, 'apply', '--dry-run=server', '-k', nodes), 'nodehub-install created')
+
     const release = ['nodehub', 'packaging/cluster/chart', '--namespace', 'nodehub-system']
     await run(helm, 'install', ...release)
     const args = [

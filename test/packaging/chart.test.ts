@@ -7,6 +7,7 @@ import { clusterPackages } from '../../packaging/cluster/chart.ts'
 import { ownVersion } from '../../src/base/own-version.ts'
 import type { Installation } from '../../src/cluster/install/installation.ts'
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
+import { nodeInstallers } from '../../src/cluster/install/nodes.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 
 t.setTimeout(120_000)
@@ -111,6 +112,22 @@ void t.test(
       const rendered = run('helm', 'template', 'nodehub', chart, ...forKubernetes, ...args)
       t.strictSame(objects(parsed(rendered)), byHelm(installation), set.join(' '))
     }
+    const nodes = { namespace: 'kube-system', image: usual.image }
+    for (const [set, installation] of [
+      [[], nodes],
+      [
+        ['nodes.namespace=edge', 'nodes.serverAddr=https://10.0.0.1:6443'],
+        { ...nodes, namespace: 'edge', serverAddresses: 'https://10.0.0.1:6443' },
+      ],
+    ] as const) {
+      const flags = ['nodes.enabled=true', ...set].flatMap((each) => ['--set', each])
+      const args = ['--namespace', usual.namespace, ...flags]
+      const rendered = run('helm', 'template', 'nodehub', chart, ...forKubernetes, ...args)
+      t.strictSame(objects(parsed(rendered)), {
+        ...byHelm(usual),
+        ...objects(nodeInstallers(installation)),
+      })
+    }
     t.match(run('helm', 'lint', '--strict', chart, ...forKubernetes), '0 chart(s) failed')
     for (const wrong of ['admission=webhook', 'imagee=x', 'apiServerCidrs={10.0.0.1}'])
       t.throws(
@@ -126,5 +143,10 @@ void t.test(
   async (t) => {
     const built = run('kubectl', 'kustomize', join(folder, 'kustomize'))
     t.strictSame(objects(parsed(built)), objects(clusterManifests(usual)))
+    const nodes = run('kubectl', 'kustomize', join(folder, 'kustomize/nodes'))
+    t.strictSame(
+      objects(parsed(nodes)),
+      objects(nodeInstallers({ namespace: 'kube-system', image: usual.image })),
+    )
   },
 )

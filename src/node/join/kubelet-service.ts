@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
 import { get } from 'node:http'
+import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { elapsed, pause, afterUnlessClosed } from '../../base/clock.ts'
 import type { HubPorts } from './static-pod.ts'
+import { restartUnit, systemdSocket } from './unit-restart.ts'
 
 /** Resolves to the reason why systemctl failed; `undefined` on success. */
 export const systemctl = (...words: readonly string[]): Promise<string | undefined> =>
@@ -20,8 +22,14 @@ export function runCommand(
   return promise
 }
 
-/** Resolves to why systemd did not restart the kubelet; `undefined` when it did. */
-export const restartKubelet = (): Promise<string | undefined> => systemctl('restart', 'kubelet')
+/**
+ * Resolves to why systemd did not restart the kubelet of this node, or of the host whose root is
+ * mounted at `root`; `undefined` when it did.
+ */
+export const restartKubelet = (root = '/'): Promise<string | undefined> =>
+  root === '/'
+    ? systemctl('restart', 'kubelet')
+    : restartUnit(join(root, systemdSocket), 'kubelet.service')
 
 /** The hub as a kubelet finds it. */
 interface ExpectedHub {

@@ -28,6 +28,8 @@ export interface HubStart {
    */
   readonly hostNetwork?: boolean
   readonly ports: HubPorts
+  /** Whether the hub writes a condition and a report to its Node. */
+  readonly reports?: boolean
 }
 
 /** The settings of the hub's static pod. */
@@ -117,6 +119,7 @@ export function hubArgs(start: HubStart): string[] {
     nodePool,
     hostNetwork = false,
     ports,
+    reports = false,
   } = start
   return [
     'start',
@@ -126,6 +129,7 @@ export function hubArgs(start: HubStart): string[] {
     kubeconfig === undefined ? '--bootstrap-mode=kubeletcertificate' : `--kubeconfig=${kubeconfig}`,
     ...(nodePool === undefined ? [] : [`--nodepool-name=${nodePool}`]),
     ...(hostNetwork ? ['--host-network-node', '--plain-proxy=false'] : []),
+    ...(reports ? ['--offline-ready-condition', '--hub-report'] : []),
     ...(ports.proxy === usualPorts.proxy ? [] : [`--proxy-port=${ports.proxy}`]),
     ...(ports.secure === usualPorts.secure ? [] : [`--proxy-secure-port=${ports.secure}`]),
     ...(ports.ops === usualPorts.ops ? [] : [`--serve-port=${ports.ops}`]),

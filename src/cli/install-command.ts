@@ -1,0 +1,329 @@
+import { get } from 'node:http'
+import { join as joinPath } from 'node:path'
+import { afterUnlessClosed, elapsed, keepProcessAlive, pause } from '../base/clock.ts'
+import { ownVersion } from '../base/own-version.ts'
+import { installReportIn, installReportPatch, type InstallReport } from '../api/kube/hub-report.ts'
+import { isObject, type JsonObject } from '../api/kube/json.ts'
+import { textAt } from '../api/kube/json-at.ts'
+import { nodePoolLabel } from '../api/kube/node-pool.ts'
+import { messageOf } from '../config/settings.ts'
+import { atLeastOne, boolean, listOf, optional, serverAddress, text } from '../config/value.ts'
+import { whyLater } from '../hub/store/sqlite/copy.ts'
+import { ApiServer } from '../node/join/api-server.ts'
+import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
+import { NodeFiles } from '../node/join/node-files.ts'
+import { JoinArchive, sha256 } from '../node/join/record.ts'
+import { yurthubOf } from '../node/join/yurthub.ts'
+import {
+  commandFlag,
+  helpOfFlags,
+  readFlags,
+  strayWords,
+  type FlagValues,
+} from './command-flags.ts'
+import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { join, joinFlags } from './join-command.ts'
+import { canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
+import { leave } from './leave-command.ts'
+
+/** The flags of `nodehub install`. */
+export const installFlags = {
+  uninstall: commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Take back what an installation has written, and remove the state of the hub.',
+  }),
+  hold: commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Do nothing until SIGTERM: the container that runs after the one that installs.',
+  }),
+  image: commandFlag({
+    type: text('IMAGE'),
+    default: `nodehub:${ownVersion()}`,
+    help: "The hub's image: the one that this runs from.",
+  }),
+  'server-addr': commandFlag({
+    type: optional(atLeastOne(listOf(serverAddress))),
+    default: undefined,
+    defaultShown: "that of the kubelet's kubeconfig",
+    help: 'API servers of the hub.',
+  }),
+  namespace: joinFlags.namespace,
+  'node-name': nodeNameFlag,
+  root: commandFlag({
+    type: text('FOLDER'),
+    default: '/host',
+    help: 'Where the root of the host is mounted.',
+  }),
+  'root-dir': nodePathFlags['root-dir'],
+  'kubelet-kubeconfig': joinFlags['kubelet-kubeconfig'],
+  'manifest-dir': joinFlags['manifest-dir'],
+  'kubelet-flags': joinFlags['kubelet-flags'],
+  'proxy-port': joinFlags['proxy-port'],
+  'proxy-secure-port': joinFlags['proxy-secure-port'],
+  'serve-port': joinFlags['serve-port'],
+}
+
+type Values = FlagValues<typeof installFlags>
+
+/** Joins or leaves for the host of its container, and reports on the Node how that went. */
+export const install: Command = {
+  help: () => `Usage: nodehub install [--uninstall|--hold] [FLAG...]
+
+For the DaemonSets that nodehub manifests --part nodes prints: joins the host of its container, as
+nodehub join does there, waits until the hub of this version is ready, and restarts the kubelet once
+to lead it through the hub. The pool is that of the Node's label. With --uninstall it leaves, and
+every file of the host is as it was. Either can be repeated, and goes on where it was broken off.
+How it went is in the annotation nodehub.io/install of the Node.
+
+Exit codes: 0, done; 1, it was refused or failed, and says why; 2, not understood.
+
+${helpOfFlags(installFlags)}`,
+  completions: () => ({ flags: installFlags }),
+  async run(argv, terminal) {
+    const { values, words, mistakes } = readFlags(installFlags, argv)
+    const wrong = [
+      ...mistakes,
+      ...strayWords(words),
+      ...(values.uninstall && values.hold ? ['--uninstall and --hold: give one of them'] : []),
+    ]
+    if (wrong.length > 0) return refuse(terminal, 'install', wrong)
+    if (values.hold) return held()
+    using _waiting = keepProcessAlive()
+    return values.uninstall ? removed(values, terminal) : installed(values, terminal)
+  },
+}
+
+async function held(): Promise<ExitCode> {
+  using _waiting = keepProcessAlive()
+  const stop = Promise.withResolvers<void>()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve())
+  await stop.promise
+  return 0
+}
+
+/** The host must stay as it is: a person has to decide. */
+class Refused extends Error {
+  readonly code = 'REFUSED'
+}
+
+async function installed(values: Values, terminal: Terminal): Promise<ExitCode> {
+  const files = new NodeFiles(values.root)
+  return reported(values, files, terminal, async (node) => {
+    checkHost(values, files)
+    const nodePool = poolOf(node.object, files, values)
+    const said = await quoted(join, [
+      `--root=${values.root}`,
+      `--root-dir=${values['root-dir']}`,
+      '--systemd=false',
+      '--report',
+      `--nodepool-name=${nodePool}`,
+      `--image=${values.image}`,
+      `--namespace=${values.namespace}`,
+      `--kubelet-kubeconfig=${values['kubelet-kubeconfig']}`,
+      `--kubelet-flags=${values['kubelet-flags']}`,
+      `--manifest-dir=${values['manifest-dir']}`,
+      `--proxy-port=${values['proxy-port']}`,
+      `--proxy-secure-port=${values['proxy-secure-port']}`,
+      `--serve-port=${values['serve-port']}`,
+      ...serversOf(values),
+      ...knownKind(node.object, files, values),
+    ])
+    terminal.err(said)
+    await awaitHub(values, files)
+    const flags = sha256(files.read(values['kubelet-flags'])?.content ?? Buffer.alloc(0))
+    const restarted = installReportIn(node.object ?? {})?.kubelet
+    if (node.object === undefined || restarted === flags)
+      return { state: 'Installed', kubelet: flags }
+    if (!canRestart(values.root)) {
+      return {
+        state: 'Installed',
+        message: 'the kubelet goes through the hub once it is restarted: no systemd was found',
+      }
+    }
+    const failed = await restartKubelet(values.root)
+    if (failed !== undefined) throw new Error(`the kubelet was not restarted: ${failed}`)
+    return { state: 'Installed', kubelet: flags }
+  })
+}
+
+const serversOf = (values: Values): string[] => {
+  const servers = values['server-addr']?.map(({ origin }) => origin) ?? []
+  return servers.length === 0 ? [] : [`--server-addr=${servers.join(',')}`]
+}
+
+/** Throws `Refused` where a hub of this release is not to be put here. */
+function checkHost(values: Values, files: NodeFiles): void {
+  const yurthub = yurthubOf(files, values['manifest-dir'])
+  if (yurthub) {
+    throw new Refused(
+      `this node runs yurthub (${yurthub.path}): take it over with nodehub adopt, or ${yurthub.advice}`,
+    )
+  }
+  const later = whyLater(joinPath(values.root, values['root-dir'], 'cache'))
+  if (later !== undefined) {
+    throw new Refused(
+      `${later}: the hub stays as it is; to go back, restore a backup of the earlier release (docs/backup.md)`,
+    )
+  }
+}
+
+/** The pool of the Node; without an API server that of the join before. */
+function poolOf(node: JsonObject | undefined, files: NodeFiles, values: Values): string {
+  const pool = textAt(node, 'metadata', 'labels', nodePoolLabel)
+  if (pool !== '') return pool
+  const before = new JoinArchive(files, values['root-dir']).read()
+  if (node === undefined && before !== undefined) return before.nodePool
+  if (node === undefined) throw new Error('no API server was reached: the pool is not known')
+  throw new Refused(`the Node is in no pool: kubectl label node NAME ${nodePoolLabel}=POOL`)
+}
+
+/** A node that has joined stays of its kind: without an API server that is not looked up. */
+function knownKind(node: JsonObject | undefined, files: NodeFiles, values: Values): string[] {
+  if (node !== undefined) return []
+  const before = new JoinArchive(files, values['root-dir']).read()
+  return before === undefined ? [] : [`--host-network-pool=${before.hostNetwork}`]
+}
+
+/** Long enough to pull an image over a slow link. */
+const patienceMs = 300_000
+
+/** Rejects unless the hub of this release becomes ready. */
+async function awaitHub(values: Values, files: NodeFiles): Promise<void> {
+  const begun = elapsed()
+  const ports = {
+    proxy: values['proxy-port'],
+    secure: values['proxy-secure-port'],
+    ops: values['serve-port'],
+  }
+  const ca = files.text(`${values['root-dir']}/pki/ca.crt`)
+  for (;;) {
+    const version = await hubVersion(ports.ops)
+    const isReady = version === ownVersion() && (await hubIsReady({ ports, ca }, 0))
+    if (isReady) return
+    if (elapsed() - begun > patienceMs) {
+      throw new Error(
+        version === undefined || version === ownVersion()
+          ? 'the hub is not ready: crictl ps -a; crictl logs'
+          : `the hub is still ${version}: the kubelet has not started ${values.image}`,
+      )
+    }
+    await pause(1_000)
+  }
+}
+
+/** The version of the hub at this port; `undefined`: there is none. */
+function hubVersion(port: number): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+  const asking = get({ host: '127.0.0.1', port, path: '/metrics', agent: false }, (answer) => {
+    void answer.toArray().then(
+      (chunks: Buffer[]) => {
+        const body = Buffer.concat(chunks).toString()
+        resolve(/^nodehub_build_info\{[^}]*\bversion="([^"]+)"/m.exec(body)?.[1])
+      },
+      () => resolve(undefined),
+    )
+  })
+  asking.on('error', () => resolve(undefined))
+  afterUnlessClosed(asking, 5_000, () => asking.destroy())
+  return promise
+}
+
+async function removed(values: Values, terminal: Terminal): Promise<ExitCode> {
+  const files = new NodeFiles(values.root)
+  return reported(values, files, terminal, async () => {
+    const before = new JoinArchive(files, values['root-dir']).read()
+    if (before !== undefined && 'systemd' in before)
+      throw new Refused('the hub is a systemd service: nodehub leave --restart on the node')
+    if (before !== undefined && !canRestart(values.root)) {
+      throw new Refused(
+        'the kubelet goes through the hub and cannot be restarted here, as no systemd was found: nodehub leave on the node',
+      )
+    }
+    const said = await quoted(leave, [
+      `--root=${values.root}`,
+      `--root-dir=${values['root-dir']}`,
+      '--purge',
+      ...(before === undefined ? [] : ['--restart']),
+    ])
+    terminal.err(said)
+    return { state: 'Removed' }
+  })
+}
+
+interface FoundNode {
+  readonly name: string | undefined
+  /** `undefined`: no API server has answered, or there is no such Node. */
+  readonly object: JsonObject | undefined
+}
+
+/** Acts, and writes the outcome to the Node, where an API server is reached. */
+async function reported(
+  values: Values,
+  files: NodeFiles,
+  terminal: Terminal,
+  act: (node: FoundNode) => Promise<Pick<InstallReport, 'state'> & Partial<InstallReport>>,
+): Promise<ExitCode> {
+  const { image } = values
+  let api: ApiServer | undefined
+  let node: FoundNode = { name: values['node-name'], object: undefined }
+  let report: InstallReport
+  try {
+    api = new ApiServer(files, values['kubelet-kubeconfig'])
+    node = await nodeAt(api, values['node-name'] ?? api.nodeName)
+    report = { image, version: ownVersion(), ...(await act(node)) }
+  } catch (cause) {
+    const state = cause instanceof Refused ? 'Refused' : 'Failed'
+    const kubelet = installReportIn(node.object ?? {})?.kubelet
+    report = {
+      state,
+      image,
+      version: ownVersion(),
+      message: messageOf(cause),
+      ...(kubelet !== undefined && { kubelet }),
+    }
+  }
+  const unsaid = api && node.object ? await written(api, node, report) : 'no API server was reached'
+  const { state, message = 'as it should be' } = report
+  terminal.err(`nodehub install: ${state}: ${message}\n`)
+  if (unsaid !== undefined) terminal.err(`note: the Node does not say so: ${unsaid}\n`)
+  return state === 'Installed' || state === 'Removed' ? 0 : 1
+}
+
+async function nodeAt(api: ApiServer, name: string | undefined): Promise<FoundNode> {
+  if (name === undefined) return { name, object: undefined }
+  try {
+    const { status, body } = await api.ask('GET', `/api/v1/nodes/${name}`)
+    return { name, object: status === 200 && isObject(body) ? body : undefined }
+  } catch {
+    return { name, object: undefined }
+  }
+}
+
+/** Resolves to why the report was not written; `undefined` on success. */
+async function written(
+  api: ApiServer,
+  { name, object }: FoundNode,
+  report: InstallReport,
+): Promise<string | undefined> {
+  const patch = installReportPatch(report)
+  if (JSON.stringify(installReportIn(object ?? {})) === JSON.stringify(report)) return undefined
+  try {
+    const { status } = await api.ask('PATCH', `/api/v1/nodes/${name}`, patch)
+    return status === 200 ? undefined : `${api.address} answered ${status}`
+  } catch (cause) {
+    return messageOf(cause)
+  }
+}
+
+/** Runs a command that has to succeed; resolves to what it said. */
+async function quoted(command: Command, argv: readonly string[]): Promise<string> {
+  let [out, err] = ['', '']
+  const code = await command.run(argv, {
+    out: (said) => void (out += said),
+    err: (said) => void (err += said),
+  })
+  if (code !== 0) throw new Error(err.trim())
+  return `${err}${out}`
+}

@@ -1,0 +1,249 @@
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import { DatabaseSync } from 'node:sqlite'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { storedAuthority } from '../../src/certificates/stored-authority.ts'
+import { ownVersion } from '../../src/base/own-version.ts'
+import { installReportIn, type InstallReport } from '../../src/api/kube/hub-report.ts'
+import { nodePools } from '../../src/api/kube/node-pool.ts'
+import { install } from '../../src/cli/install-command.ts'
+import { newestSchema } from '../../src/hub/store/sqlite/schema.ts'
+import { nodes } from '../kit/cloud.ts'
+import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
+import { freePort } from '../kit/free-port.ts'
+import { startSystemdSocket, type SystemdSocket } from '../kit/systemd-socket.ts'
+import { until } from '../kit/until.ts'
+import { killedAt } from '../node/join/killed.ts'
+import { nodeRoot, treeOf } from '../node/join/node-root.ts'
+
+t.setTimeout(120_000)
+
+interface Said {
+  readonly code: number
+  readonly err: string
+}
+
+interface Host extends TestCluster {
+  readonly root: string
+  readonly systemd: SystemdSocket
+  run(...flags: string[]): Promise<Said>
+  /** Runs it for a copy of the host. */
+  runAt(root: string, ...flags: string[]): Promise<Said>
+  report(): InstallReport | undefined
+}
+
+const state = '/var/lib/nodehub'
+const manifest = '/etc/kubernetes/manifests/nodehub.yaml'
+
+/** Without the socket of systemd, and what the installer reports by. */
+const filesOf = (root: string, ...but: string[]) => treeOf(root, '/run', ...but)
+
+/** A host with an API server that has its Node, and, once it has a manifest, a hub. */
+async function startHost(
+  t: Test,
+  { files = {}, labels = { 'apps.openyurt.io/nodepool': 'hn' }, version = ownVersion() } = {},
+): Promise<Host> {
+  const cluster = await startTestCluster(t)
+  cluster.sandbox.create(nodePools, {
+    metadata: { name: 'hn' },
+    spec: { type: 'Edge', hostNetwork: true },
+  })
+  cluster.sandbox.create(nodes, { metadata: { name: 'edge-1', labels } })
+  // The path of a socket is short.
+  const root = mkdtempSync('/tmp/nodehub-')
+  t.teardown(() => rmSync(root, { recursive: true, force: true }))
+  nodeRoot(root, { server: cluster.sandbox.url, files })
+  const systemd = await startSystemdSocket(t, root)
+  const ports = { secure: await freePort(), ops: await freePort() }
+  const ended = new AbortController()
+  t.teardown(() => ended.abort())
+  void startHub(t, root, ports, version, ended.signal)
+  const runAt = async (at: string, ...flags: string[]): Promise<Said> => {
+    let err = ''
+    const argv = [
+      `--root=${at}`,
+      '--image=hub:1',
+      `--proxy-secure-port=${ports.secure}`,
+      `--serve-port=${ports.ops}`,
+      ...flags,
+    ]
+    const terminal = { out: () => undefined, err: (said: string) => void (err += said) }
+    return { code: await install.run(argv, terminal), err }
+  }
+  return {
+    ...cluster,
+    root,
+    systemd,
+    run: (...flags) => runAt(root, ...flags),
+    runAt,
+    report: () => installReportIn(cluster.sandbox.get(nodes, 'edge-1') ?? {}),
+  }
+}
+
+/** What a kubelet would start: ready, with a certificate of the authority that was made. */
+async function startHub(
+  t: Test,
+  root: string,
+  ports: { secure: number; ops: number },
+  version: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await until('a manifest', () => signal.aborted || existsSync(join(root, manifest)))
+  if (signal.aborted) return
+  const authority = await storedAuthority(join(root, state, 'pki'), () => undefined)
+  const { certificate, key } = await authority.issue({
+    commonName: 'hub',
+    usage: 'server',
+    ipAddresses: ['127.0.0.1'],
+  })
+  const secure = createTlsServer({ cert: certificate, key })
+  const ops = createServer((_request, response) =>
+    response.end(`nodehub_build_info{version="${version}"} 1\n`),
+  )
+  for (const [server, port] of [
+    [secure, ports.secure],
+    [ops, ports.ops],
+  ] as const) {
+    server.listen(port, '127.0.0.1')
+    t.teardown(() => server.close())
+    await once(server, 'listening')
+  }
+}
+
+void t.test(
+  'the installer joins the host, restarts its kubelet once, and removal restores every byte',
+  async (t) => {
+    const host = await startHost(t)
+    const before = filesOf(host.root)
+    t.match(await host.run(), { code: 0, err: /Installed: as it should be/ })
+    t.match(host.report(), { state: 'Installed', image: 'hub:1', version: ownVersion() })
+    t.strictSame(host.systemd.restarted, ['kubelet.service'])
+    const pod = readFileSync(join(host.root, manifest), 'utf8')
+    for (const arg of ['image: hub:1', '--nodepool-name=hn', '--hub-report', '--host-network-node'])
+      t.match(pod, arg)
+
+    const installed = filesOf(host.root)
+    t.equal((await host.run()).code, 0)
+    t.strictSame(filesOf(host.root), installed, 'a second time changes nothing')
+    t.equal((await host.run('--image=hub:2')).code, 0)
+    t.match(host.report(), { image: 'hub:2' })
+    t.equal(host.systemd.restarted.length, 1, 'another image is no reason to restart the kubelet')
+
+    t.match(await host.run('--uninstall'), { code: 0, err: /Removed/ })
+    t.strictSame(filesOf(host.root), before)
+    t.equal(host.systemd.restarted.length, 2)
+    t.match(host.report(), { state: 'Removed' })
+    t.equal((await host.run('--uninstall')).code, 0)
+    t.equal(host.systemd.restarted.length, 2)
+  },
+)
+
+void t.test('a host that must stay as it is does, and its Node says why', async (t) => {
+  const refusing = async (
+    why: RegExp,
+    options: Parameters<typeof startHost>[1],
+    prepare: (root: string) => void = () => undefined,
+  ): Promise<void> => {
+    const host = await startHost(t, options)
+    prepare(host.root)
+    const before = filesOf(host.root)
+    t.match(await host.run(), { code: 1, err: why })
+    t.match(host.report(), { state: 'Refused', message: why })
+    t.strictSame(filesOf(host.root), before)
+    t.strictSame(host.systemd.restarted, [])
+  }
+  await refusing(/in no pool: kubectl label node NAME apps.openyurt.io.nodepool/, {
+    labels: {} as never,
+  })
+  await refusing(/runs yurthub \(\/etc\/kubernetes\/manifests\/yurt-hub.yaml\).*nodehub adopt/, {
+    files: { '/etc/kubernetes/manifests/yurt-hub.yaml': 'kind: Pod\n' },
+  })
+  await refusing(/schema version .* stays as it is/, {}, (root) => {
+    mkdirSync(join(root, state, 'cache'), { recursive: true })
+    using db = new DatabaseSync(join(root, state, 'cache/objects.db'))
+    db.exec(`PRAGMA user_version = ${newestSchema + 1}`)
+  })
+})
+
+void t.test(
+  'a kubelet that is not restarted is a failure, and the next run restarts it',
+  async (t) => {
+    const host = await startHost(t)
+    host.systemd.result = 'failed'
+    t.match(await host.run(), {
+      code: 1,
+      err: /Failed: the kubelet was not restarted: the job ended/,
+    })
+    t.match(host.report(), { state: 'Failed' })
+    host.systemd.result = 'done'
+    t.equal((await host.run()).code, 0)
+    t.equal(host.systemd.restarted.length, 2)
+  },
+)
+
+void t.test('without an API server an installed host stays installed', async (t) => {
+  const host = await startHost(t)
+  await host.run()
+  const installed = filesOf(host.root)
+  await host.sandbox[Symbol.asyncDispose]()
+  t.match(await host.run(), { code: 0, err: /the Node does not say so: no API server was reached/ })
+  t.strictSame(filesOf(host.root), installed)
+  t.equal(host.systemd.restarted.length, 1)
+})
+
+void t.test('wherever the installer is killed, installing or removing can finish', async (t) => {
+  const host = await startHost(t)
+  const left = mkdtempSync('/tmp/nodehub-left-')
+  t.teardown(() => rmSync(left, { recursive: true, force: true }))
+  const before = filesOf(host.root, state)
+  await host.run()
+  const installed = filesOf(host.root, `${state}/pki`)
+  const copies = mkdtempSync('/tmp/nodehub-')
+  t.teardown(() => rmSync(copies, { recursive: true, force: true }))
+  let count = 0
+  const copyOf = async (root: string): Promise<string> => {
+    const copy = join(copies, String(++count))
+    const filter = (path: string): boolean => !path.startsWith(join(root, 'run'))
+    cpSync(root, copy, { recursive: true, verbatimSymlinks: true, filter })
+    await startSystemdSocket(t, copy)
+    return copy
+  }
+  // Its authority stays, as the hub of the test has a certificate of it.
+  cpSync(join(host.root, state, 'pki'), join(left, 'pki'), { recursive: true })
+  const withAuthority = (root: string): void => {
+    mkdirSync(join(root, state), { recursive: true, mode: 0o700 })
+    cpSync(join(left, 'pki'), join(root, state, 'pki'), { recursive: true })
+  }
+  const removed = await copyOf(host.root)
+  t.equal((await host.runAt(removed, '--uninstall')).code, 0)
+  withAuthority(removed)
+  let points = 0
+  for (const [flags, from] of [
+    [[], removed],
+    [['--uninstall'], host.root],
+  ] as const) {
+    for (let at = 1; ; at += 3) {
+      const root = await copyOf(from)
+      if (await killedAt(at, () => host.runAt(root, ...flags))) break
+      points += 1
+      const where = `${flags.join('')}, killed at its step ${at}`
+      const other = await copyOf(root)
+      withAuthority(other)
+      t.equal((await host.runAt(other)).code, 0, where)
+      t.strictSame(filesOf(other, `${state}/pki`), installed, `${where}: installed`)
+      t.equal((await host.runAt(root, '--uninstall')).code, 0, where)
+      t.strictSame(filesOf(root, state), before, `${where}: removed`)
+    }
+  }
+  t.ok(points > 15, `${points} steps`)
+})
+
+void t.test('the container that holds ends at SIGTERM', async (t) => {
+  const holding = install.run(['--hold'], { out: () => undefined, err: () => undefined })
+  process.emit('SIGTERM')
+  t.equal(await holding, 0)
+})

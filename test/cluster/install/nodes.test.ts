@@ -1,0 +1,44 @@
+import t from 'tap'
+import { nodeInstallers } from '../../../src/cluster/install/nodes.ts'
+import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
+import { listAt, objectAt, textAt, valueAt } from '../../../src/api/kube/json-at.ts'
+
+const printed = JSON.parse(
+  JSON.stringify(nodeInstallers({ namespace: 'kube-system', image: 'hub:1' })),
+) as JsonObject[]
+
+const specOf = (set: JsonObject): JsonObject => objectAt(set, 'spec', 'template', 'spec')
+const containersOf = (set: JsonObject): readonly Json[] => [
+  ...listAt(specOf(set), 'initContainers'),
+  ...listAt(specOf(set), 'containers'),
+]
+
+void t.test('a node without the label has no installer, and one is installed or removed', (t) => {
+  t.strictSame(
+    printed.map((set) => [textAt(set, 'metadata', 'name'), specOf(set)['nodeSelector']]),
+    [
+      ['nodehub-install', { 'nodehub.io/hub': 'install' }],
+      ['nodehub-remove', { 'nodehub.io/hub': 'remove' }],
+    ],
+  )
+  t.equal(textAt(printed[0] ?? null, 'spec', 'updateStrategy', 'type'), 'OnDelete')
+  t.end()
+})
+
+void t.test('installers have no token, and of root’s rights those over files alone', (t) => {
+  for (const set of printed) {
+    t.equal(specOf(set)['automountServiceAccountToken'], false)
+    t.equal(specOf(set)['hostPID'], undefined)
+    for (const container of containersOf(set)) {
+      t.match(valueAt(container, 'securityContext'), {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      })
+      const added = listAt(container, 'securityContext', 'capabilities', 'add')
+      const mayWriteHost = listAt(container, 'volumeMounts').length > 0
+      t.strictSame(added, mayWriteHost ? ['CHOWN', 'DAC_OVERRIDE', 'FOWNER'] : [])
+    }
+  }
+  t.end()
+})
