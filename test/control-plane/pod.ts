@@ -3,10 +3,12 @@ import { busyboxImage } from '../kit/cluster/oci-image.ts'
 export interface PodOptions {
   readonly command?: readonly string[]
   readonly nodeName?: string
+  /** Where in its containers a folder is that outlives each of them. */
+  readonly kept?: string
 }
 
 /** A pod of busybox that goes wherever it is put and ends at once when told to. */
-export const busyboxPod = (name: string, { command, nodeName }: PodOptions = {}): object => ({
+export const busyboxPod = (name: string, { command, nodeName, kept }: PodOptions = {}): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name, labels: { app: name } },
@@ -21,7 +23,9 @@ export const busyboxPod = (name: string, { command, nodeName }: PodOptions = {})
         image: busyboxImage,
         imagePullPolicy: 'Never',
         ...(command && { command }),
+        ...(kept !== undefined && { volumeMounts: [{ name: 'kept', mountPath: kept }] }),
       },
     ],
+    ...(kept !== undefined && { volumes: [{ name: 'kept', emptyDir: {} }] }),
   },
 })
