@@ -17,6 +17,7 @@ import {
 } from '../src/config/cluster-config.ts'
 import { readConfig } from '../src/config/config.ts'
 import { readNodeFile } from './kit/node-files.ts'
+import { documentedCommands } from './documented-commands.ts'
 import { rowsUnder, tables } from './tables.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
@@ -63,21 +64,8 @@ void t.test('ARCHITECTURE.md names no file or folder that is not there', async (
   for (const [, path = ''] of named) t.ok(existsSync(path), path)
 })
 
-/**
- * Commands in the code blocks of a document, one a line, without what a shell does with their
- * output.
- */
-const commandsIn = (document: string): string[] =>
-  [...read(document).matchAll(/^```\n([\s\S]*?)^```/gm)].flatMap(([, block = '']) =>
-    block
-      .replaceAll(/\\\n\s*/g, '')
-      .split('\n')
-      .filter((line) => line.startsWith('nodehub '))
-      .map((line) => line.replace(/\s*[|>].*/, '')),
-  )
-
 void t.test('every command that a document shows is understood', async (t) => {
-  const commands = globSync(['*.md', 'docs/**/*.md']).flatMap(commandsIn)
+  const commands = documentedCommands()
   t.ok(commands.length >= 6)
   const printed = { out: () => undefined, err: (text: string) => t.fail(text) }
   for (const line of commands) {

@@ -1,0 +1,167 @@
+/**
+ * Runs the commands that documents show: against a hub with an API server in memory, a stopped
+ * hub's state, or the root of a node in a folder. Those that are not run have a reason.
+ */
+import t, { type Test } from 'tap'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runCli } from '../../src/cli/cli.ts'
+import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
+import { startHubProcess } from '../kit/hub-process.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+import { rootFolder } from '../kit/root-folder.ts'
+import { documentedCommands } from '../documented-commands.ts'
+import { makeState } from '../node/backup/state.ts'
+import { nodeRoot } from '../node/join/node-root.ts'
+
+t.setTimeout(200_000)
+
+/** Where a command is run, or why it is not. */
+type Way =
+  | 'as it is'
+  /** At a running hub. */
+  | 'hub'
+  /** With the state of a hub that is stopped. */
+  | 'stopped hub'
+  /** With a node's files in a folder. */
+  | 'node'
+  | { readonly notRun: string }
+
+const ofCluster = { notRun: 'needs a whole cluster: test/control-plane/ runs it' } as const
+
+/** The first row that fits a command counts, and each fits one that no row before does. */
+const ways: readonly (readonly [RegExp, Way])[] = [
+  [/^manifests /, 'as it is'],
+  [/^lint /, 'as it is'],
+  [/^check-config /, { notRun: "reads the kubelet's certificate; parsed in documents.test.ts" }],
+  [/^join .*--restart/, { notRun: 'restarts the kubelet of the node' }],
+  [/^join .*\.\.\.$/, { notRun: 'is a part of a command' }],
+  [/^join .*--join-token/, { notRun: 'obtains a certificate: kubelet-bootstrap.test.ts runs it' }],
+  [/^join /, 'node'],
+  [/^leave .*--restart/, { notRun: 'restarts the kubelet of the node' }],
+  [/^cluster /, ofCluster],
+  [/^inspect \S+ --watch/, { notRun: 'has no end; test/cli/inspect/ watches' }],
+  [/^inspect \S+ --root-dir=/, 'stopped hub'],
+  [
+    /^inspect profile heap-snapshot/,
+    { notRun: 'the hub stands still meanwhile: test/http/server/profiles.test.ts makes one' },
+  ],
+  [/^inspect /, 'hub'],
+  [/^backup /, 'stopped hub'],
+  [/^restore /, 'node'],
+]
+
+const ofNodehub = (line: string): string => line.replace(/^nodehub /, '')
+
+const wayOf = (line: string): number => ways.findIndex(([pattern]) => pattern.test(ofNodehub(line)))
+
+const commands = [...new Set(documentedCommands())]
+
+void t.test('each command has a way, and each way a command', async (t) => {
+  t.ok(commands.length > 20)
+  for (const line of commands) t.ok(wayOf(line) >= 0, line)
+  for (const [i, [pattern]] of ways.entries())
+    t.ok(
+      commands.some((line) => wayOf(line) === i),
+      `${pattern}`,
+    )
+})
+
+/** Exit codes of reports that find something: not ready, a port that is taken. */
+const findings = /^(?:inspect (?:boot|status|upstreams|pod|host-network|certificates)|lint) ?/
+
+async function succeeds(t: Test, line: string, argv: readonly string[]): Promise<void> {
+  let [out, err] = ['', '']
+  const code = await runCli(argv, {
+    out: (text) => (out += text),
+    err: (text) => (err += text),
+  })
+  const allowed = findings.test(ofNodehub(line)) ? [0, 1] : [0]
+  t.ok(allowed.includes(code), line, { code, out: out.slice(-500), err })
+  t.not(out, '', `${line} prints`)
+}
+
+/** Files of a page's reader, by files here. */
+function filesOfReader(folder: string): (line: string) => string[] {
+  const at = (name: string): string => join(folder, name)
+  mkdirSync(at('tmp'))
+  writeFileSync(
+    at('config.yaml'),
+    'server-addr: https://10.0.0.1:6443\nbootstrap-mode: anonymous\n',
+  )
+  writeFileSync(at('shop.yaml'), 'apiVersion: v1\nkind: Pod\nmetadata: { name: shop }\nspec: {}\n')
+  return (line) =>
+    ofNodehub(line)
+      .replaceAll(/(^|[ =])\/(?:tmp|root)\//g, `$1${at('tmp')}/`)
+      .replaceAll(/(^|[ =])shop\.yaml/g, `$1${at('shop.yaml')}`)
+      .replaceAll('/etc/nodehub/config.yaml', at('config.yaml'))
+      // A profile of one second shows as well that the command is right.
+      .replaceAll(/--seconds \d+/g, '--seconds 1')
+      .split(' ')
+}
+
+const linesOf = (way: Way): string[] => commands.filter((line) => ways[wayOf(line)]?.[1] === way)
+
+/** Puts flags before the words that end with `--`. */
+const withFlags = (argv: readonly string[], ...flags: readonly string[]): string[] => {
+  const end = argv.indexOf('--')
+  return end < 0 ? [...argv, ...flags] : [...argv.slice(0, end), ...flags, ...argv.slice(end)]
+}
+
+void t.test('commands that need nothing run as they are shown', async (t) => {
+  const words = filesOfReader(rootFolder(t))
+  for (const line of linesOf('as it is')) await succeeds(t, line, words(line))
+})
+
+void t.test('commands at a running hub run as they are shown', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(
+    { group: '', version: 'v1', resource: 'namespaces' },
+    { metadata: { name: 'shop' } },
+  )
+  cloud.sandbox.create(
+    pods,
+    pod('web-0', { metadata: { name: 'web-0', namespace: 'shop', labels: {} } }),
+  )
+  const hub = await startHubProcess(t, { upstreams: [cloud] })
+  await hub.as('kubelet').list(podsOfNode)
+  const words = filesOfReader(rootFolder(t))
+  const tokenFile = join(hub.rootDir, 'state', 'inspect.token')
+  const flags = [`--serve-port=${hub.opsPort}`, `--token-file=${tokenFile}`]
+  for (const line of linesOf('hub')) await succeeds(t, line, withFlags(words(line), ...flags))
+})
+
+void t.test('commands with the state of a stopped hub run as they are shown', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  await hub.as('kubelet').list(podsOfNode)
+  const { rootDir } = hub.config
+  await hub.stop()
+  const words = filesOfReader(rootFolder(t))
+  for (const line of linesOf('stopped hub')) {
+    const argv = words(line).filter((word) => !word.startsWith('--root-dir='))
+    await succeeds(t, line, [...argv, `--root-dir=${rootDir}`])
+  }
+})
+
+void t.test('commands that write files of a node run as they are shown', async (t) => {
+  const folder = rootFolder(t)
+  const words = filesOfReader(folder)
+  for (const [i, line] of linesOf('node').entries()) {
+    const argv = words(line)
+    const root = join(folder, `node-${i}`)
+    mkdirSync(root)
+    if (argv[0] === 'join') {
+      // The pool would be read from the API server of the node's kubelet.
+      const flags = ['--host-network-pool=false', `--root=${nodeRoot(root)}`]
+      await succeeds(t, line, [...argv, ...flags])
+      continue
+    }
+    const [, file = ''] = argv
+    const named = `--node-name=${nodeName}`
+    const source = `--root-dir=${makeState(join(root, 'source'), 'a')}`
+    await succeeds(t, line, ['backup', file, named, source])
+    await succeeds(t, line, [...argv, named, `--root-dir=${join(root, 'state')}`])
+  }
+})
