@@ -57,10 +57,15 @@ export const hostnetworkpropagation = (
     const later = new Set(inputs.propagatedLater)
     const isShown = (uid: string): boolean => !verdicts.isPropagatedLater(uid) || later.has(uid)
     if (inputs.propagation === 'off' && !verdicts.areKept) return undefined
+    const isUndecided = (pod: Cursor, uid: string): boolean =>
+      verdicts.of(uid) === undefined &&
+      unlessUnreadable(() => mayBePropagated(pod, nodeName)) === true
     const before = (pods: readonly ShownObject[]): Promise<void> | undefined => {
       const judged: PodVerdict[] = []
       const decided = inputs.propagation === 'guarded' && verdicts.judge(pods)
       for (const { cursor, uid } of pods) {
+        if (decided === 'needs list' && isUndecided(cursor, uid))
+          throw new StatusError(serviceUnavailable(podsUnknown))
         const known = verdicts.of(uid) ?? unlessUnreadable(() => verdictOn(cursor, uid))
         const verdict = known === 'unknown' && decided ? 'unchanged' : known
         if (verdict === 'unknown') throw new StatusError(serviceUnavailable(kindUnknown))
@@ -84,6 +89,9 @@ const uidOf = (pod: Cursor): string => String(pod.value(['metadata', 'uid']) ?? 
 
 const kindUnknown =
   'hostnetworkpropagation: whether the pool of this node is a host-network pool is not known yet'
+
+const podsUnknown =
+  'hostnetworkpropagation: which pods of this node hold ports is not known before they are listed'
 
 /** The filter fails at an object that cannot be read, and counts it. */
 function unlessUnreadable<T>(read: () => T): T | undefined {

@@ -48,6 +48,7 @@ import { inRootDir } from './wiring/root-dir.ts'
 import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
+import { NodePods } from './wiring/node-pods.ts'
 import { noteWrite, podWrites, portLedgerOf } from './wiring/port-ledger.ts'
 import { PropagationReports } from './wiring/propagation-reports.ts'
 import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
@@ -312,10 +313,7 @@ export async function startHub(
   metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
   const { own: dispatch, sharing } = path
   const asking = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
-  const inputs = unshared.use(new FilterInputs(asking))
-  const configMap = unshared.use(new HubConfigMap(asking))
-  // The kubelet's watch may exist already, and no other request would need this input before a pod
-  // is filtered.
+  // Before the stored inputs are known, by which the ledger judges what is stored.
   unshared.use(
     new PropagationReports(podsJudged, {
       nodeName: config.nodeName,
@@ -325,7 +323,12 @@ export async function startHub(
       log,
     }),
   )
+  const inputs = unshared.use(new FilterInputs(asking))
+  const configMap = unshared.use(new HubConfigMap(asking))
+  const nodePods = unshared.use(new NodePods({ nodeName: config.nodeName, ledger, dispatch, log }))
   ledger.follow(filters.inputs)
+  // The kubelet's watch may exist already, and no other request would need this input before a pod
+  // is filtered.
   const learnPool = (): void => {
     if (filters.inputs.propagation !== 'off') void inputs.ensure(new Set(['pool']))
   }
@@ -359,7 +362,7 @@ export async function startHub(
     owners,
     filters,
     detectPropagation: propagationDetector(config, verdicts),
-    ensureInputs: ensureInputsOf({ filters, inputs, hubAddress }),
+    ensureInputs: ensureInputsOf({ filters, inputs, hubAddress, nodePods }),
     shown,
     stopping: stopping.signal,
     watches,

@@ -150,6 +150,48 @@ for (const encoding of ['json', 'protobuf'] as const) {
     },
   )
 
+  void t.test(`a port is not given twice after the cache is lost: ${encoding}`, async (t) => {
+    const node = await guardedNode(t, encoding)
+    // By name and age the other way round than they are to be judged.
+    node.create('z-holds')
+    t.strictSame(await node.shown(), ['z-holds'])
+    const running = { phase: 'Running', hostIP: '10.0.0.1', podIP: '10.0.0.1' }
+    const holds = node.cloud.sandbox.get(pods, 'z-holds', 'default')
+    node.cloud.sandbox.update(pods, { ...holds, status: running } as JsonObject, 'status')
+    const list = objectOf(await node.kubelet().get(podsOfNode))
+    await node.restart('cache', 'host-network.json')
+    const watch = await node.kubelet().watch(podsOfNode, {
+      resourceVersion: textAt(list, 'metadata', 'resourceVersion'),
+    })
+    t.teardown(() => watch.hangUp())
+    node.create('a-new')
+    for (;;) {
+      const event = await watch.next()
+      if (!event) throw new Error('the watch has ended')
+      if (textAt(event.object, 'metadata', 'name') !== 'a-new') continue
+      t.equal(at(event.object, 'spec', 'hostNetwork') ?? false, false)
+      break
+    }
+    await until('the verdict', async () => node.condition('a-new') !== undefined)
+    t.match(node.condition('a-new'), {
+      reason: 'PortHeld',
+      message: /is held by pod default\/z-holds\./,
+    })
+  })
+
+  void t.test(`a refused pod is not forgotten with the verdicts: ${encoding}`, async (t) => {
+    const node = await guardedNode(t, encoding)
+    node.create('holds', { hostNetwork: true })
+    node.create('waits')
+    t.strictSame(await node.shown(), ['holds'])
+    await until('the verdict', async () => node.condition('waits') !== undefined)
+    await node.shown()
+    await node.restart('host-network.json')
+    t.strictSame(await node.shown(), ['holds'])
+    await node.remove('holds')
+    await until('the pod to be propagated', async () => (await node.shown())[0] === 'waits')
+  })
+
   void t.test(`a pod that would harm the node is never propagated: ${encoding}`, async (t) => {
     const node = await guardedNode(t, encoding)
     const main = { name: 'main', image: 'main' }
@@ -178,3 +220,29 @@ for (const encoding of ['json', 'protobuf'] as const) {
     }
   })
 }
+
+void t.test('a verdict made offline is reported once there is a link', async (t) => {
+  const node = await guardedNode(t, 'json')
+  node.create('holds', { hostNetwork: true })
+  for (const name of ['waits', 'waits-too']) node.create(name)
+  t.strictSame(await node.shown(), ['holds'])
+  await until('the verdict', async () => node.condition('waits-too') !== undefined)
+  await node.shown()
+  await node.hub.stop()
+  await node.cloud.unplug()
+  await node.hub.start()
+  t.strictSame(await node.shown(), ['holds'])
+  // By these changes each is judged again, and as before.
+  for (const name of ['waits', 'waits-too', 'holds']) {
+    const now = node.cloud.sandbox.get(pods, name, 'default')
+    const status = { phase: 'Pending', conditions: [] }
+    node.cloud.sandbox.update(pods, { ...now, status } as JsonObject, 'status')
+  }
+  await node.cloud.plug()
+  await node.hub.online()
+  t.strictSame(await node.shown(), ['holds'])
+  await until('both conditions', async () =>
+    ['waits', 'waits-too'].every((name) => node.condition(name) !== undefined),
+  )
+  t.match(node.condition('waits-too'), { status: 'False', reason: 'PortHeld' })
+})

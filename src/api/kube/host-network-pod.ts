@@ -4,6 +4,13 @@ import { listAt, objectAt, optionalTextAt, printed, textAt, valueAt } from './js
 /** The condition of a pod that shows the hub's verdict under `guarded` propagation. */
 export const propagationCondition = 'HostNetworkPropagated'
 
+/** The status of that condition: 'True', 'False', or '' where no hub has written it. */
+export const propagationStatus = (status: Json | undefined): string =>
+  textAt(
+    listAt(status, 'conditions').find((each) => textAt(each, 'type') === propagationCondition),
+    'status',
+  )
+
 export interface HostPort {
   readonly port: number
   readonly protocol: string

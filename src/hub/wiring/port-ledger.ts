@@ -11,7 +11,7 @@ import { nodeIdentity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
+import { kubeletCache, podsOf, type CachedCollection } from '../boot/kubelet-cache.ts'
 import type { Judgement } from '../filter/host-network/judgement.ts'
 import { PortLedger, type RecordedPod } from '../filter/host-network/ledger.ts'
 import type { PodFacts } from '../filter/host-network/pod-facts.ts'
@@ -100,8 +100,12 @@ const recorded = (encoding: Encoding, kind: GVK, object: ApiObject): RecordedPod
   resourceVersion: object.resourceVersion,
 })
 
-function* storedPods(store: ObjectStore, nodeName: string): Generator<RecordedPod> {
-  using known = kubeletCache(store, nodeName, () => false).collection(podsOf(nodeName))
-  if (!known) return
+function storedPods(store: ObjectStore, nodeName: string): Iterable<RecordedPod> | undefined {
+  const known = kubeletCache(store, nodeName, () => false).collection(podsOf(nodeName))
+  return known && readFrom(known)
+}
+
+function* readFrom(collection: CachedCollection): Generator<RecordedPod> {
+  using known = collection
   for (const object of known.objects) yield recorded(known.encoding, known.gvk, object)
 }

@@ -47,6 +47,7 @@ void t.test('who is shown the address of the hub waits for it, and nobody else',
         },
       },
       hubAddress: { firstProbe: judged.promise },
+      nodePods: { ensure: () => undefined },
     }),
   })
   const led = hub.as('kubelet').get(allServices)

@@ -20,8 +20,8 @@ export interface LedgerOptions {
   /** The ports of the hub. */
   readonly reserved: readonly ReservedPort[]
   readonly listeners: () => ReadonlySet<string> | undefined
-  /** All stored pods of the node; read when the ledger is opened. */
-  readonly stored: () => Iterable<RecordedPod>
+  /** All pods of the node; read when the ledger is opened. `undefined`: no list is stored. */
+  readonly stored: () => Iterable<RecordedPod> | undefined
   /** Called with each new verdict of mode guarded, and with a refusal for another reason. */
   readonly onJudged: (pod: PodFacts, judgement: Judgement) => void
   readonly onFailure: (cause: unknown) => void
@@ -52,6 +52,8 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   readonly #judgements = new Map<string, Judgement>()
   #inputs: Pick<Inputs, 'propagation' | 'pool'> = { propagation: 'off', pool: undefined }
   #recheck: Disposable | undefined
+  /** Whether all pods of the node are known: without a list of them, any port may have a holder. */
+  #isComplete = false
   #closed = false
 
   constructor(options: LedgerOptions) {
@@ -82,7 +84,13 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     return this.#options.verdicts.settle(judged)
   }
 
-  judge(pods: readonly ShownObject[]): boolean {
+  /** Whether the node's pods have to be listed before it can decide. */
+  get needsList(): boolean {
+    return this.#isOpen && !this.#isComplete
+  }
+
+  judge(pods: readonly ShownObject[]): boolean | 'needs list' {
+    if (this.needsList) return 'needs list'
     const decides = this.#isOpen && this.#inputs.pool?.hostNetwork === true
     const unknown = pods.filter(({ uid }) => uid !== '' && this.of(uid) === undefined)
     if (unknown.length === 0) return decides
@@ -104,6 +112,7 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     const before = this.#inputs
     this.#inputs = { propagation, pool }
     if (propagation !== 'guarded') {
+      this.#isComplete = false
       this.#pods.clear()
       this.#judgements.clear()
       this.#recheck?.[Symbol.dispose]()
@@ -127,6 +136,7 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   /** A whole list of the node's pods was accepted: pods that it lacks are gone. */
   listed(pods: readonly RecordedPod[], version: string): void {
     if (!this.#isOpen) return
+    this.#isComplete = true
     const present = new Set(pods.map(({ uid }) => uid))
     const listVersion = resourceVersion(version)
     for (const [uid, { resourceVersion: own }] of this.#pods) {
@@ -141,7 +151,11 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   reconcile(): void {
     if (!this.#isOpen) return
     try {
-      const stored = [...this.#options.stored()]
+      const pods = this.#options.stored()
+      // A collection that missed a write: what it held is known from before.
+      if (pods === undefined) return
+      const stored = [...pods]
+      this.#isComplete = true
       const present = new Set(stored.map(({ uid }) => uid))
       for (const uid of this.#pods.keys()) if (!present.has(uid)) this.#remove(uid)
       for (const pod of stored) this.#note(pod)
@@ -202,7 +216,7 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   #judgeAll(): void {
     this.#recheck?.[Symbol.dispose]()
     this.#recheck = undefined
-    if (!this.#isOpen) return
+    if (!this.#isOpen || !this.#isComplete) return
     for (const pod of this.#pods.values()) this.#settleByEvidence(pod)
     if (this.#inputs.pool?.hostNetwork === true) this.#judgeWaiting()
     const mustRetry = this.#options.verdicts.isBehind
@@ -225,12 +239,18 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     if (evidence === 'propagated') {
       this.#settle([[uid, 'propagated']])
       this.#show(pod, runsOnHost(pod))
-    } else if (this.mayHaveBeenShown(uid) || (evidence === 'unchanged' && hasRun)) {
+    } else if (this.#mayRunUnchanged(pod)) {
       this.#settle([[uid, 'unchanged']])
     }
     const { pool } = this.#inputs
     const isOther = pool === null || pool?.hostNetwork === false
     if (isOther || pod.hasEnded) this.#settle([[uid, 'unchanged']])
+  }
+
+  /** A pod of which an earlier hub reported that it refused it has to run before it is settled. */
+  #mayRunUnchanged({ uid, evidence, hasRun, wasRefused }: PodFacts): boolean {
+    if (hasRun) return evidence === 'unchanged' || this.mayHaveBeenShown(uid)
+    return this.mayHaveBeenShown(uid) && !wasRefused
   }
 
   /** Judges the pods without a final verdict, oldest first. */
@@ -249,7 +269,8 @@ export class PortLedger implements NetworkVerdicts, Disposable {
       const judgement = judge(pod, users)
       const { uid } = pod
       // The kubelet has it already: by an earlier verdict, or by one that is lost.
-      const isKnown = this.of(uid) === 'refused' || pod.evidence === 'unchanged'
+      const isKnown =
+        this.of(uid) === 'refused' || pod.evidence === 'unchanged' || this.mayHaveBeenShown(uid)
       if (judgement.verdict === 'refused') this.#settle([[uid, 'refused']])
       else if (isKnown) verdicts.revise(uid, 'propagated')
       else this.#settle([[uid, 'propagated']])
@@ -278,11 +299,13 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     return holders
   }
 
+  /** A judgement that says the same again is not another one: its report may be under way. */
   #show(pod: PodFacts, judgement: Judgement): void {
     const before = this.#judgements.get(pod.uid)
-    this.#judgements.set(pod.uid, judgement)
     const isSame = before?.reason === judgement.reason && before.message === judgement.message
-    if (!isSame) this.#options.onJudged(pod, judgement)
+    if (isSame) return
+    this.#judgements.set(pod.uid, judgement)
+    this.#options.onJudged(pod, judgement)
   }
 }
 

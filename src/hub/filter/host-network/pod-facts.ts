@@ -5,6 +5,7 @@ import {
   hostPortsOf,
   obstacleIn,
   portsOnHost,
+  propagationStatus,
   type HostPort,
   type Obstacle,
 } from '../../../api/kube/host-network-pod.ts'
@@ -28,6 +29,8 @@ export interface PodFacts {
   readonly evidence: FinalVerdict | undefined
   /** It has, or had, a network or a container: another network would make it anew. */
   readonly hasRun: boolean
+  /** A hub reported that it refused the pod. */
+  readonly wasRefused: boolean
   /** Its ports on the host's network. */
   readonly ports: readonly HostPort[]
   /** The ports of the host that it takes on the pod network. */
@@ -55,6 +58,7 @@ export function podFacts(
     hasEnded: phase === 'Succeeded' || phase === 'Failed',
     isDeleting: textAt(metadata, 'deletionTimestamp') !== '',
     evidence: verdictFromStatus(pod),
+    wasRefused: propagationStatus(status) === 'False',
     hasRun: textAt(status, 'podIP') !== '' || hasHadContainer(status),
     ports: portsOnHost(spec),
     hostPorts: hostPortsOf(spec),

@@ -32,9 +32,10 @@ export interface NetworkVerdicts {
   /**
    * To be called in mode guarded with pods that may have no verdict, before `settle`: those that no
    * commit has brought are judged as if they had just come. Returns whether it decides at all: then
-   * a pod that still has no verdict is one too many, and stays as the API has it.
+   * a pod that still has no verdict is one too many, and stays as the API has it. 'needs list':
+   * nothing can be decided before the node's pods are listed.
    */
-  judge(pods: readonly ShownObject[]): boolean
+  judge(pods: readonly ShownObject[]): boolean | 'needs list'
   /**
    * Sets the verdicts of pods that have none; existing verdicts stay. Returns a promise where one
    * of them has to be on the disk and is not yet: it resolves when it is, and rejects where the

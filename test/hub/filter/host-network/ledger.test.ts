@@ -14,6 +14,8 @@ interface ModelPod {
   /** The network on which its kubelet has started it. */
   runs?: 'host' | 'pod'
   ended: boolean
+  /** Its condition HostNetworkPropagated. */
+  refused: boolean
 }
 
 /** Numbers from 0 up to `below`, the same for the same seed (mulberry32). */
@@ -37,6 +39,7 @@ function recorded(pod: ModelPod): RecordedPod {
       phase: pod.ended ? 'Succeeded' : pod.runs ? 'Running' : 'Pending',
       ...(pod.runs === 'host' ? statuses.onHost : {}),
       ...(pod.runs === 'pod' ? statuses.onPodNetwork : {}),
+      conditions: pod.refused ? [{ type: 'HostNetworkPropagated', status: 'False' }] : [],
     },
   })
   return { cursor: podCursor('json', object), uid: pod.name, resourceVersion: String(pod.version) }
@@ -52,7 +55,7 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
       const pods = new Map<string, ModelPod>()
       const open = () => {
         const verdicts = new VerdictStore(file, {
-          shownBefore: () => [],
+          shownBefore: () => pods.keys(),
           onKept: () => undefined,
           onRevised: () => undefined,
           onFailure: (cause) => failures.push(cause),
@@ -64,7 +67,10 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
           reserved: [],
           listeners: () => new Set(),
           stored: () => [...pods.values()].map(recorded),
-          onJudged: () => undefined,
+          onJudged: ({ uid }, { verdict }) => {
+            const pod = pods.get(uid)
+            if (pod) pod.refused = verdict === 'refused'
+          },
           onFailure: (cause) => failures.push(cause),
         })
         ledger.follow({ propagation: 'guarded', pool })
@@ -88,7 +94,8 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
         const act = next(8)
         if (act < 3 || !some) {
           const createdAt = new Date(1_700_000_000_000 + next(1000) * 1000).toISOString()
-          const pod = { name: `p${step}`, port: 8000 + next(3), createdAt, version, ended: false }
+          const port = 8000 + next(3)
+          const pod = { name: `p${step}`, port, createdAt, version, ended: false, refused: false }
           pods.set(pod.name, pod)
           change(pod)
         } else if (act === 3) {
