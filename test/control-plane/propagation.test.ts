@@ -1,24 +1,17 @@
 import { readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { ApiClient } from '../kit/cluster/api-client.ts'
-import { versionBefore } from '../kit/cluster/releases.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
-import {
-  administrator,
-  noControlPlane,
-  nodeSubject,
-  startControlPlane,
-} from '../kit/control-plane.ts'
+import { noControlPlane, nodeSubject, startControlPlane } from '../kit/control-plane.ts'
 import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { ObservedChanges } from './observed-changes.ts'
 import { busyboxPod } from './pod.ts'
-import { nodeReady, objectThat, podRunning } from './seen.ts'
+import { nodeReady, podRunning } from './seen.ts'
 
 t.setTimeout(600_000)
 
 const skip = noControlPlane() ?? noKubelet() ?? false
-/** Pods' statuses say since 1.34 which generation the kubelet has acted upon. */
-const tellsGeneration = versionBefore('1.34') === undefined
 const pods = '/api/v1/namespaces/default/pods'
 const nodeName = 'edge-1'
 
@@ -149,27 +142,7 @@ async function hostNetworkNode(t: Test) {
     (await kubelet.runtime.running()).filter(({ pod }) => pod === name)
   const containersOf = async (name: string): Promise<readonly string[]> =>
     (await running(name)).map(({ id }) => id).toSorted()
-  let deadline = 100_000
-  /** A change that a kubelet only confirms: it may be nothing but lowered. */
-  const touch = async (name: string): Promise<number> => {
-    const content = { spec: { activeDeadlineSeconds: --deadline } }
-    return (await patch(`${pods}/${name}`, content)).status
-  }
-  /** Resolves when the kubelet has acted upon the last change of a pod. */
-  const lookedAt = async (name: string): Promise<void> => {
-    if (tellsGeneration) {
-      await objectThat(admin, `${pods}/${name}`, (pod) => {
-        return pod.status?.observedGeneration === pod.metadata.generation
-      })
-      return
-    }
-    const changed = (await admin.get(`${pods}/${name}`)).json().spec?.activeDeadlineSeconds
-    await until(`the kubelet to know of the change of ${name}`, async () => {
-      const { items = [] } = await kubelet.pods(plane.credentials(administrator))
-      const own = items.find(({ metadata }) => metadata.name === name)
-      return own?.spec?.activeDeadlineSeconds === changed
-    })
-  }
+  const changes = new ObservedChanges(plane, kubelet)
   return {
     hub,
     kubelet,
@@ -209,9 +182,8 @@ async function hostNetworkNode(t: Test) {
      * containers run.
      */
     async nothingIsNew(test: Test) {
-      for (const name of names) test.equal(await touch(name), 200)
+      await changes.make(names)
       for (const name of names) {
-        await lookedAt(name)
         const { status } = (await admin.get(`${pods}/${name}`)).json()
         test.strictSame(await containersOf(name), first.get(name), `${name}: the same containers`)
         test.equal(status?.containerStatuses?.[0]?.restartCount, 0, `${name}: never restarted`)
