@@ -25,9 +25,14 @@ export interface Peer {
   readonly inode?: string
   /**
    * Absent where the connection has no TLS. The certificate is absent where the client sent none
-   * that the listener's authorities had signed when the connection was made.
+   * that the listener's authorities had signed when the connection was made. `outOfDate` instead of
+   * it: one that they had signed, of which a date alone was wrong then, on a connection within this
+   * host.
    */
-  readonly tls?: { readonly certificate?: ClientCertificate }
+  readonly tls?: {
+    readonly certificate?: ClientCertificate
+    readonly outOfDate?: ClientCertificate
+  }
 }
 
 /**
@@ -120,6 +125,11 @@ export interface Exchange extends Incoming {
   readonly credential: Credential
   /** Absent where the connection itself has proved the identity. */
   readonly claim?: Claim
+  /**
+   * The caller is known only while the hub is offline, until this aborts: the cache answers it, and
+   * nothing is sent upstream for it. Absent: it is known at any time.
+   */
+  readonly knownUntil?: AbortSignal
   /**
    * The representations that the client accepts, most preferred first; empty where the hub can
    * decode none.

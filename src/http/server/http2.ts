@@ -57,7 +57,7 @@ export class Http2Connections implements Drainable {
   serve(socket: TLSSocket): void {
     const peer = peerOf(socket)
     const { connections, onCut, parts: budget } = this.#parts
-    const showsCertificate = peer.tls?.certificate !== undefined
+    const showsCertificate = (peer.tls?.certificate ?? peer.tls?.outOfDate) !== undefined
     const mostStreams = showsCertificate ? limits.streams : limits.unprovenStreams
     const session = performServerHandshake(socket, {
       settings: {

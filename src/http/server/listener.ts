@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import { constants } from 'node:crypto'
+import { constants, X509Certificate } from 'node:crypto'
 import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import { after } from '../../base/clock.ts'
 import { createServer } from '../../base/node-http.ts'
@@ -14,6 +14,7 @@ import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
 import { bindServer, type BoundServer, type ListenTarget } from './listening.ts'
 import { PartBudget } from './part-budget.ts'
+import { securePeerOf } from './peer.ts'
 import { RecordBudget } from './record-budget.ts'
 import { StalledAnswers } from './stalled-answers.ts'
 
@@ -99,7 +100,8 @@ export async function listenSecurely(
   server.once('close', () => records[Symbol.dispose]())
   server.on('secureConnection', (socket) => {
     records.watch(socket)
-    if (socket.authorized) {
+    const { tls } = securePeerOf(socket, () => authorities)
+    if (tls?.certificate ?? tls?.outOfDate) {
       vouchedFor.add(socket)
       socket.once('close', () => vouchedFor.delete(socket))
     }
@@ -110,6 +112,7 @@ export async function listenSecurely(
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   let { clientCa } = options.credentials
+  let authorities = parsed(clientCa)
   return {
     ...(await listener(server, parts.connections, [http1, http2], options)),
     replaceCredentials: (credentials) => {
@@ -122,9 +125,13 @@ export async function listenSecurely(
         after(limits.withdrawnMs, () => before.forEach((socket) => socket.destroy()))
       }
       clientCa = credentials.clientCa
+      authorities = parsed(clientCa)
     },
   }
 }
+
+const parsed = (bundle = ''): readonly X509Certificate[] =>
+  certificatesIn(bundle).map((each) => new X509Certificate(each))
 
 /** Whether a bundle has all of the former one, which has nothing but certificates. */
 function holdsAllOf(bundle = '', former = ''): boolean {

@@ -1,6 +1,9 @@
+import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
+import { isLoopback } from '../../api/request/host-check.ts'
 import { inodeOfSocket } from '../../base/socket-table.ts'
+import { validityOfChain } from '../../certificates/chain-validity.ts'
 import type { ClientCertificate, Peer } from '../exchange/exchange.ts'
 
 const peers = new WeakMap<Socket, Peer>()
@@ -10,15 +13,38 @@ export function peerOf(socket: Socket): Peer {
   const known = peers.get(socket)
   if (known) return known
   const peer: Peer = {
-    address: socket.remoteAddress ?? '',
-    port: socket.remotePort ?? 0,
-    localAddress: socket.localAddress ?? '',
-    localPort: socket.localPort ?? 0,
+    ...endsOf(socket),
     ...(socket instanceof TLSSocket ? { tls: certificateOn(socket) } : inodeOn(socket)),
   }
   peers.set(socket, peer)
   return peer
 }
+
+/**
+ * The same of a TLS connection whose handshake has just ended: on loopback its client may also show
+ * a certificate of these authorities that is out of its dates.
+ */
+export function securePeerOf(
+  socket: TLSSocket,
+  authorities: () => readonly X509Certificate[],
+): Peer {
+  const ends = endsOf(socket)
+  const isWithinHost = isLoopback(ends.localAddress) && isLoopback(ends.address)
+  const outOfDate = isWithinHost ? outOfDateOn(socket, authorities) : undefined
+  const peer: Peer = {
+    ...ends,
+    tls: outOfDate ? { outOfDate } : certificateOn(socket),
+  }
+  peers.set(socket, peer)
+  return peer
+}
+
+const endsOf = (socket: Socket) => ({
+  address: socket.remoteAddress ?? '',
+  port: socket.remotePort ?? 0,
+  localAddress: socket.localAddress ?? '',
+  localPort: socket.localPort ?? 0,
+})
 
 /** Must be called while the connection receives a request. */
 function inodeOn(socket: Socket): { readonly inode?: string } {
@@ -32,15 +58,31 @@ function inodeOn(socket: Socket): { readonly inode?: string } {
  */
 function certificateOn(socket: TLSSocket): { readonly certificate?: ClientCertificate } {
   if (!socket.authorized) return {}
-  const { subject, valid_from, valid_to } = socket.getPeerCertificate()
-  return {
-    certificate: {
-      commonName: lastOf(subject?.CN),
-      organizations: [subject?.O ?? []].flat(),
-      validFrom: Date.parse(valid_from),
-      validTo: Date.parse(valid_to),
-    },
-  }
+  const { valid_from: from, valid_to: to } = socket.getPeerCertificate()
+  const validity = { validFrom: Date.parse(from), validTo: Date.parse(to) }
+  return { certificate: { ...subjectOn(socket), ...validity } }
+}
+
+const dateFaults = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
+
+/**
+ * A certificate of which a date alone is wrong, or one in its chain. The handshake has proved its
+ * key; a reader has to decide whether its dates matter.
+ */
+function outOfDateOn(
+  socket: TLSSocket,
+  authorities: () => readonly X509Certificate[],
+): ClientCertificate | undefined {
+  // Node declares an Error, and sets its code.
+  if (socket.authorized || !dateFaults.has(String(socket.authorizationError))) return undefined
+  const leaf = socket.getPeerX509Certificate()
+  const validity = leaf && validityOfChain(leaf, authorities())
+  return validity && { ...subjectOn(socket), validFrom: validity.from, validTo: validity.to }
+}
+
+function subjectOn(socket: TLSSocket): Pick<ClientCertificate, 'commonName' | 'organizations'> {
+  const { subject } = socket.getPeerCertificate()
+  return { commonName: lastOf(subject?.CN), organizations: [subject?.O ?? []].flat() }
 }
 
 const lastOf = (names: string | readonly string[] | undefined): string =>

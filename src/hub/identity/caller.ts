@@ -1,4 +1,11 @@
-import type { Claim, Credential, Exchange, Incoming, Peer } from '../../http/exchange/exchange.ts'
+import type {
+  Claim,
+  ClientCertificate,
+  Credential,
+  Exchange,
+  Incoming,
+  Peer,
+} from '../../http/exchange/exchange.ts'
 import { impersonates } from '../../http/exchange/headers.ts'
 import { forbidden, StatusError, unauthorized } from '../../api/kube/status.ts'
 import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
@@ -6,7 +13,7 @@ import { isLoopback } from '../../api/request/host-check.ts'
 import type { Reach } from '../answers/on-site-reads.ts'
 import { presentedCredential } from './bearer-token.ts'
 import type { Claims } from './claims.ts'
-import { namesNode, isValidNow } from './certificate.ts'
+import { isValidNow, namesNode, wasValidAt } from './certificate.ts'
 import type { SocketOwners } from './socket-owner.ts'
 
 /**
@@ -20,6 +27,8 @@ export interface Caller {
   readonly credential: Credential
   /** Absent where the connection itself has proved the identity. */
   readonly claim?: Claim
+  /** See `Exchange`. */
+  readonly knownUntil?: AbortSignal
 }
 
 export interface AuthenticationRules {
@@ -29,27 +38,45 @@ export interface AuthenticationRules {
   readonly anonymousLoopback: AnonymousLoopback
   readonly claims: Claims
   readonly owners: SocketOwners
+  readonly outage: Outage
+}
+
+/** What is known of the API servers, for callers that count only while none answers the hub. */
+export interface Outage {
+  /**
+   * Resolves with a signal that aborts when the hub ceases to answer the node's requests from the
+   * cache; `undefined` where it does not.
+   */
+  readonly offline: () => Promise<AbortSignal | undefined>
+  /**
+   * When an API server last confirmed anything that is recorded, in milliseconds since the epoch,
+   * by the clock that the node had then.
+   */
+  readonly lastContact: () => number | undefined
+  /** Called for each request of a caller that is the node for this outage only. */
+  readonly onOfflineNode: (outage: AbortSignal, certificate: ClientCertificate) => void
 }
 
 /**
  * Authenticates a request. Throws 401 where the caller cannot be identified, 403 where the caller
  * cannot be the identity it presents. As in the API server, a certificate takes precedence over a
- * token, and an invalid certificate is ignored.
+ * token, and an invalid certificate is ignored, unless the hub is offline.
  */
 export async function authenticate(
   incoming: Incoming,
   rules: AuthenticationRules,
 ): Promise<Caller> {
   const { tls } = incoming.peer
-  if (tls?.certificate && isValidNow(tls.certificate)) {
-    if (namesNode(tls.certificate, rules.nodeName)) return nodeCaller(incoming)
+  const certificate = tls?.certificate ?? tls?.outOfDate
+  if (certificate && isValidNow(certificate)) {
+    if (namesNode(certificate, rules.nodeName)) return nodeCaller(incoming)
     throw new StatusError(forbidden(cannotBePassedOn))
   }
   if (!tls && !rules.plainServed) throw new StatusError(unauthorized(), { reason: notServed })
   const presented = presentedCredential(incoming)
   if (presented) return { ...rules.claims.of(presented), credential: 'caller' }
-  if (tls || !(await isNode(incoming, rules)))
-    throw new StatusError(unauthorized(), { reason: unknown })
+  if (tls) return offlineNodeCaller(incoming, certificate, rules)
+  if (!(await isNode(incoming, rules))) throw new StatusError(unauthorized(), { reason: unknown })
   return nodeCaller(incoming)
 }
 
@@ -65,6 +92,29 @@ const unknown =
 function nodeCaller({ headers }: Incoming): Caller {
   if (impersonates(headers)) throw new StatusError(forbidden(cannotImpersonate))
   return { identity: nodeIdentity, credential: 'node' }
+}
+
+/**
+ * The node by a certificate out of its dates, which counts on loopback and offline only. A kubelet
+ * that cannot renew its certificate shows it after its end, or before its beginning by a clock that
+ * starts in 1970; at 401 it would take the API server for healthy, and end itself.
+ */
+async function offlineNodeCaller(
+  incoming: Incoming,
+  certificate: ClientCertificate | undefined,
+  { nodeName, outage }: AuthenticationRules,
+): Promise<Caller> {
+  const { localAddress, address } = incoming.peer
+  const isTheNode =
+    certificate !== undefined &&
+    isLoopback(localAddress) &&
+    isLoopback(address) &&
+    namesNode(certificate, nodeName) &&
+    wasValidAt(certificate, outage.lastContact())
+  const knownUntil = isTheNode ? await outage.offline() : undefined
+  if (!isTheNode || !knownUntil) throw new StatusError(unauthorized(), { reason: unknown })
+  outage.onOfflineNode(knownUntil, certificate)
+  return { ...nodeCaller(incoming), knownUntil }
 }
 
 const cannotImpersonate =
@@ -100,9 +150,10 @@ export const isRoot = async (peer: Peer, owners: SocketOwners): Promise<boolean>
 
 /**
  * Whose records a person at the node is shown offline. Everyone's, who has the kubelet's
- * certificate, whose key only root can read. The node's, who is root by a socket: so is a container
- * on the host's network whose user is 0, and which cannot read the hub's files. Loopback excludes a
- * machine that has the certificate, and no right at this node.
+ * certificate, whose key only root can read, also after its end (see `offlineNodeCaller`). The
+ * node's, who is root by a socket: so is a container on the host's network whose user is 0, and
+ * which cannot read the hub's files. Loopback excludes a machine that has the certificate, and no
+ * right at this node.
  */
 export async function reachAtNode(
   { peer, identity, credential }: Pick<Exchange, 'peer' | 'identity' | 'credential'>,
@@ -110,6 +161,6 @@ export async function reachAtNode(
 ): Promise<Reach> {
   if (identity !== nodeIdentity || credential !== 'node') return 'own'
   if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return 'own'
-  if (peer.tls) return peer.tls.certificate ? 'everyone' : 'own'
+  if (peer.tls) return (peer.tls.certificate ?? peer.tls.outOfDate) ? 'everyone' : 'own'
   return (await isRoot(peer, owners)) ? 'node' : 'own'
 }

@@ -39,6 +39,6 @@ export async function mayBeExplained(
   owners: SocketOwners,
 ): Promise<boolean> {
   if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return false
-  if (peer.tls?.certificate && credential === 'node') return true
+  if ((peer.tls?.certificate ?? peer.tls?.outOfDate) && credential === 'node') return true
   return isRoot(peer, owners)
 }

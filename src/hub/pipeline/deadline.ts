@@ -1,7 +1,7 @@
 import { onAbort, follow } from '../../base/abort.ts'
 import { after } from '../../base/clock.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
-import { serviceUnavailable, StatusError, timeout } from '../../api/kube/status.ts'
+import { serviceUnavailable, StatusError, timeout, unauthorized } from '../../api/kube/status.ts'
 import { isWatch } from '../../api/request/request-info.ts'
 
 /** A watch that its server does not end in time is ended so much later. */
@@ -10,22 +10,26 @@ const graceMs = 15_000
 /** The reasons for which the hub ends a watch. */
 const overTime = new Error('a watch was over its time')
 const stopped = new Error('the hub is stopping')
+const unknown = new Error('the caller was known only offline')
 
 /**
  * Ends a watch fifteen seconds after the timeout that it requested, unless that is more than a day,
  * or when `stopping` aborts: a watch outlasts any grace period, and its client continues from its
- * version with the next hub. A watch that has not begun by then is answered 504 after its timeout,
- * 503 when the hub stops. Only watches have a deadline here.
+ * version with the next hub. It also ends when its caller is no longer known, so that nothing which
+ * comes from an API server then is given to that caller. A watch that has not begun by then is
+ * answered 504 after its timeout, 503 when the hub stops, 401 where its caller is unknown. Only
+ * watches have a deadline here.
  */
 export function withDeadline(stopping: AbortSignal) {
   return (next: Handler<Exchange>): Handler<Exchange> => {
     const untilDeadline: Handler<Exchange> = async (exchange) => {
-      const { info } = exchange
+      const { info, knownUntil } = exchange
       const seconds = Number(info.query.get('timeoutSeconds'))
       const ending = new AbortController()
       const links = [
         follow(exchange.signal, ending),
         onAbort(stopping, () => ending.abort(stopped)),
+        ...(knownUntil ? [onAbort(knownUntil, () => ending.abort(unknown))] : []),
         ...(seconds > 0 && seconds <= 86_400
           ? [after(seconds * 1000 + graceMs, () => ending.abort(overTime))]
           : []),
@@ -39,6 +43,7 @@ export function withDeadline(stopping: AbortSignal) {
           throw new StatusError(timeout('the watch did not begin within its timeout'))
         }
         if (reason === stopped) throw new StatusError(serviceUnavailable('the hub is stopping', 1))
+        if (reason === unknown) throw new StatusError(unauthorized())
         throw error
       }
     }

@@ -12,7 +12,7 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
-import { StatusError } from '../../api/kube/status.ts'
+import { StatusError, unauthorized } from '../../api/kube/status.ts'
 import { objectKey } from '../answers/keys.ts'
 import { answerLocally, type OfflineParts } from '../answers/offline.ts'
 import { coveringCollection, newestCoveringVersion } from '../answers/covering-collection.ts'
@@ -70,6 +70,8 @@ export interface DispatchParts extends UpstreamPathParts {
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const { cloud, cachers, shared } = parts
   return async (exchange) => {
+    if (exchange.knownUntil?.aborted) throw new StatusError(unauthorized())
+    if (exchange.knownUntil) return because(await fromCache(exchange, parts), onlyOfflineReason)
     if (cloud.online === undefined) {
       const early = await answerAtStartup(exchange, cloud, () =>
         fromCacheIfCurrent(exchange, parts),
@@ -86,6 +88,9 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
     return reply.from === 'cloud' ? because(reply, onlineReason(exchange)) : reply
   }
 }
+
+const onlyOfflineReason =
+  'no API server answers the hub, and without a valid certificate the caller is the node only then'
 
 const offlineReason = 'no API server is healthy'
 

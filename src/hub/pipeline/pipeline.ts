@@ -102,7 +102,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withConfirmedAccount(authentication, parts.dispatch))
       // reads the bodies that are part of a record's key; below the limits on bodies
       .through(withContent)
-      // ends a watch at its deadline or when the hub stops, whatever answers it
+      // ends a watch at its deadline, when the hub stops or its caller is no longer known
       .through(withDeadline(parts.stopping))
       // requests the inputs of filters before these act
       .through(withFilterInputs(parts.ensureInputs))

@@ -28,9 +28,11 @@ import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
 import { reportingUpgrades } from '../pipeline/authentication-outcome.ts'
 import { upgrader } from '../upstream/upgrade.ts'
+import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { filterChangeHooks, type EnabledFilters } from './enabled-filters.ts'
 import { memoryLimit } from './memory.ts'
+import { outageOf } from './outage.ts'
 import { ownKubeletOf } from './own-kubelet.ts'
 import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
@@ -210,7 +212,7 @@ interface ClientPathParts {
   /** Read anew for each request. */
   readonly live: () => LiveConfig
   readonly path: Pick<CloudPath, 'dispatch' | 'clients'>
-  readonly store: ObjectStore
+  readonly store: SqliteStore
   readonly proofs: TokenVerdicts
   readonly clusterKeys: ClusterKeys
   readonly keys: NodeKeys
@@ -243,6 +245,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       },
       claims: new Claims(parts.keys.tokens.reveal(), parts.proofs, parts.clusterKeys),
       owners: parts.owners,
+      outage: outageOf({ cloud: path.dispatch.cloud, store, log }),
     },
     metrics,
     ensureInputs: parts.ensureInputs,

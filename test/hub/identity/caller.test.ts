@@ -11,6 +11,7 @@ import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
 import { TokenVerdicts } from '../../../src/hub/identity/token-verdicts.ts'
 import { StatusError } from '../../../src/api/kube/status.ts'
 import { SocketOwners } from '../../../src/hub/identity/socket-owner.ts'
+import { noOutage } from '../../kit/no-outage.ts'
 
 const peer = {
   address: '127.0.0.1',
@@ -49,6 +50,7 @@ const rules = (anonymousLoopback: AnonymousLoopback, uid?: number): Authenticati
   anonymousLoopback,
   claims: claims(),
   owners: ownedBy(uid),
+  outage: noOutage,
 })
 
 /** The code of the Status that refuses a caller; 0 where it is let in. */

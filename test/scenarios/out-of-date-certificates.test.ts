@@ -1,0 +1,200 @@
+/**
+ * A kubelet at the TLS port whose certificate has expired during an outage, or is yet to begin by a
+ * clock that runs behind; and who else is not taken for it.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { mock } from 'node:test'
+import t from 'tap'
+import { CertificateAuthority, type IssuedCertificate } from '../../src/certificates/authority.ts'
+import { describedCertificate, validityOf } from '../kit/certificates.ts'
+import type { Client } from '../kit/client.ts'
+import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
+import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { until } from '../kit/until.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
+
+const cluster = await CertificateAuthority.create('cluster')
+const elsewhere = await CertificateAuthority.create('cluster')
+
+const kubelet = { commonName: `system:node:${nodeName}`, organizations: ['system:nodes'] }
+const request = { ...kubelet, usage: 'client' } as const
+
+/** Expired already, and long ago. */
+const old = await cluster.issue({ ...request, lifetimeMs: -1_000 })
+const future = await describedCertificate({
+  ...kubelet,
+  signedBy: cluster,
+  purposes: ['clientAuth'],
+  hours: [24, 72],
+})
+
+interface Tap extends Teardown {
+  testdir(): string
+}
+
+interface Node {
+  readonly cloud: CloudServer
+  readonly hub: TestHub
+  /** A program at the TLS port. */
+  readonly showing: (shown?: IssuedCertificate, component?: string) => Client
+}
+
+/** A node whose kubelet, and a service account, have read its pod. */
+async function startNode(t: Tap, ...flags: string[]): Promise<Node> {
+  const cloud = await startCloud(t, { tls: true })
+  cloud.addPods('a')
+  const clientCa = join(t.testdir(), 'client-ca.crt')
+  writeFileSync(clientCa, cluster.certificate)
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--anonymous-loopback=root', `--client-ca=${clientCa}`, ...flags],
+  })
+  await hub.online()
+  const showing: Node['showing'] = (shown, component = 'kubelet') =>
+    hub.securelyAs(component, shown)
+  const valid = await cluster.issue(request)
+  t.teardown(() => mock.restoreAll())
+  const { answer } = await showing(valid).list(podsOfNode)
+  if (answer.status !== 200) throw new Error(`the list was answered ${answer.status}`)
+  return { cloud, hub, showing }
+}
+
+/** A node whose link is cut while this certificate is valid, which has expired since. */
+async function cutNode(t: Tap, ...flags: string[]): Promise<Node & { own: IssuedCertificate }> {
+  const node = await startNode(t, ...flags)
+  const own = await cluster.issue({ ...request, lifetimeMs: 3_000 })
+  await node.showing(own).list(`${podsOfNode}&limit=500`)
+  await node.cloud.unplug()
+  await node.hub.offline()
+  await expired(own)
+  return { ...node, own }
+}
+
+const expired = (own: IssuedCertificate): Promise<unknown> =>
+  until('its end', () => Date.now() > validityOf(own).validTo)
+
+const statusOf = async (client: Client, path = podsOfNode): Promise<number> =>
+  (await client.get(path)).status
+
+const lease = {
+  kind: 'Lease',
+  apiVersion: 'coordination.k8s.io/v1',
+  metadata: { name: nodeName, namespace: 'kube-node-lease' },
+  spec: { holderIdentity: nodeName },
+}
+const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
+const signing = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+
+void t.test('a kubelet whose certificate expires offline goes on from the cache', async (t) => {
+  const { cloud, hub, showing, own } = await cutNode(t)
+  const client = showing(own)
+
+  await t.test('with its pods, and what a node writes', async (t) => {
+    const { answer, names } = await client.list(podsOfNode)
+    t.equal(answer.status, 200)
+    t.strictSame(names, ['default/a'])
+    t.equal((await client.send(leases, { method: 'POST', body: lease })).status, 201)
+    await hub.logged("the kubelet's certificate expired")
+  })
+  await t.test('and is not told 401, for which it would end itself', async (t) => {
+    const body = { kind: 'CertificateSigningRequest', apiVersion: 'certificates.k8s.io/v1' }
+    t.equal((await client.send(signing, { method: 'POST', body })).status, 503)
+  })
+  await t.test('also at a hub that has started since', async (t) => {
+    await hub.restart()
+    await hub.offline()
+    t.strictSame((await showing(own).list(podsOfNode)).names, ['default/a'])
+  })
+  await t.test('until an API server answers the hub, which gets nothing for it', async (t) => {
+    const again = showing(own)
+    const { resourceVersion } = await again.list(podsOfNode)
+    const watch = await again.watch(podsOfNode, { resourceVersion })
+    t.equal(watch.status, 200)
+    const before = cloud.sandbox.requests.length
+    cloud.touch(pods, 'a', 'default')
+    await cloud.plug()
+    t.equal(await watch.next(), undefined, 'its watch ends, without what is new')
+    await hub.online()
+    t.equal(await statusOf(again), 401)
+    const sent = cloud.sandbox.requests.slice(before)
+    t.strictSame(
+      sent.filter(({ url, method }) => method !== 'GET' && !/selfsubject/.test(url)),
+      [],
+    )
+  })
+})
+
+void t.test('the dates that count are those of the last contact', async (t) => {
+  const { cloud, hub, showing } = await startNode(t)
+  await cloud.unplug()
+  await hub.offline()
+  t.equal(await statusOf(showing(old)), 401, 'it had expired before the outage')
+  t.equal(await statusOf(showing(future)), 401, 'by no record the clock runs behind')
+})
+
+void t.test('a node whose clock has fallen behind does not lock itself out', async (t) => {
+  const { cloud, hub, showing } = await startNode(t)
+  const present = Date.now.bind(Date)
+  const setAhead = () => mock.method(Date, 'now', () => present() + 48 * 3_600_000)
+  setAhead()
+  await showing(await cluster.issue(request)).list(`${podsOfNode}&limit=500`)
+  await cloud.unplug()
+  await hub.offline()
+  mock.restoreAll()
+  t.strictSame((await showing(future).list(podsOfNode)).names, ['default/a'])
+  await hub.logged('the clock runs behind the records')
+  setAhead()
+  await cloud.plug()
+  await hub.online()
+  const kept = showing(future)
+  t.equal(await statusOf(kept), 200, 'with the clock set it is as valid as it ever was')
+})
+
+void t.test('nobody else is the node by a certificate that is out of date', async (t) => {
+  const { hub, showing } = await cutNode(t)
+  const lifetimeMs = 2_000
+  const others = await Promise.all([
+    elsewhere.issue({ ...request, lifetimeMs }),
+    cluster.issue({ ...request, lifetimeMs, commonName: 'system:node:edge-2' }),
+    cluster.issue({ ...request, lifetimeMs, organizations: [] }),
+    cluster.issue({ ...request, lifetimeMs, usage: 'server' }),
+    cluster.issue({
+      ...request,
+      commonName: 'admin',
+      organizations: ['system:masters'],
+      lifetimeMs,
+    }),
+  ])
+  for (const each of others) {
+    await expired(each)
+    t.equal(await statusOf(hub.securelyAs('kubelet', each)), 401)
+  }
+  t.equal(await statusOf(showing(await cluster.issue(request))), 200)
+})
+
+void t.test('a person at the node has its records with the expired certificate', async (t) => {
+  const { hub, own } = await cutNode(t)
+  const pod = '/api/v1/namespaces/default/pods/a'
+  const listed = await hub.securelyAs('kubectl', own).get('/api/v1/namespaces/default/pods')
+  t.match(listed, { status: 200, headers: { warning: /kubelet|component|read/ } })
+  const logs = await hub.securelyAs('kubectl', own).get(`${pod}/log`)
+  t.match(logs.body.toString(), /kubelet/, 'the kubelet is asked for logs')
+  t.notMatch(logs.body.toString(), /asked only/)
+  t.equal((await hub.securelyAs('kubectl').get(`${pod}/log`)).status, 401, 'not without it')
+})
+
+void t.test('it counts, too, while API servers refuse the hub, and is sent nowhere', async (t) => {
+  const { cloud, hub, showing, own } = await cutNode(t)
+  const refused = await elsewhere.issue(request)
+  writeFileSync(join(hub.rootDir, 'node.crt'), refused.certificate)
+  writeFileSync(join(hub.rootDir, 'node.key'), refused.key)
+  hub.hub.reconfigure(hub.config)
+  await cloud.plug()
+  await hub.online()
+  await hub.logged("an API server does not accept the hub's credentials")
+  const before = cloud.sandbox.requests.length
+  t.strictSame((await showing(own).list(podsOfNode)).names, ['default/a'])
+  const sent = cloud.sandbox.requests.slice(before)
+  t.notOk(sent.some(({ url }) => url.includes('/pods')))
+})
