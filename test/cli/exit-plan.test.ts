@@ -214,6 +214,23 @@ void t.test('the plan names each owner with a patch that its pods can live on', 
   t.match(text, 'kubectl patch -n shop deployments.apps/web --type=strategic -p \'{"spec"')
 })
 
+void t.test('of a pod without an address the condition of its hub decides', async (t) => {
+  const cluster = await edgeCluster(t)
+  for (const [name, status] of [
+    ['web', 'True'],
+    ['own', 'False'],
+  ] as const) {
+    const made = pod(cluster, `${name}-1`, { owner: deployment(cluster, name) })
+    const condition = { type: 'HostNetworkPropagated', status, reason: 'Tested' }
+    const pending = { phase: 'Pending', hostIP: '192.0.2.1', conditions: [condition] }
+    cluster.sandbox.update(pods, { ...made, status: pending }, 'status')
+  }
+  const { out } = await plan(cluster, { output: 'json' })
+  const { owners } = JSON.parse(out) as { owners: JsonObject[] }
+  t.match(owners, [{ name: 'web', propagated: 1 }])
+  t.equal(owners.length, 1, 'a refused pod is not on the host network')
+})
+
 void t.test('--apply patches an owner, waits for its pods, and ends with none left', async (t) => {
   const cluster = await edgeCluster(t)
   const web = deployment(cluster, 'web')
