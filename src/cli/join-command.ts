@@ -1,5 +1,4 @@
 import { hostname } from 'node:os'
-import { basename, dirname } from 'node:path'
 import { ownVersion } from '../base/own-version.ts'
 import { bootstrapToken, parseBootstrapToken, publicKeyHash } from '../config/bootstrap.ts'
 import { tokenInTheClear } from '../config/checks.ts'
@@ -15,7 +14,6 @@ import {
   port,
   serverAddress,
   text,
-  type ValueType,
 } from '../config/value.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { kindOfPool, labelNode, membershipOf } from '../node/join/pool-membership.ts'
@@ -39,7 +37,7 @@ import { UnreadableFlags } from '../node/join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import { JoinArchive } from '../node/join/record.ts'
-import { program, runtimeWhere, whyNotRunnable } from '../node/join/runnable.ts'
+import { canRunBySystemd, runtimeIn, whyNoService } from '../node/join/runnable.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
 import { isHubOfNode, yurthubOf, type Yurthub } from '../node/join/yurthub.ts'
 import { usualPorts, type HubPorts } from '../node/join/static-pod.ts'
@@ -53,18 +51,15 @@ import {
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { tokenVariable } from './hidden-token.ts'
-import { absolutePath, nodeNameFlag, nodePathFlags, conflictingFlags } from './join-flags.ts'
+import {
+  absolutePath,
+  mountedPath,
+  nodeNameFlag,
+  nodePathFlags,
+  conflictingFlags,
+} from './join-flags.ts'
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
-
-/** A path that the static pod mounts. */
-const mounted: ValueType<string> = {
-  placeholder: 'PATH',
-  parse: (path) =>
-    path.startsWith('/etc/kubernetes/')
-      ? { value: path }
-      : { wrong: 'is not under /etc/kubernetes, which the pod mounts' },
-}
 
 /** The flags of `nodehub join`. */
 export const joinFlags = {
@@ -128,7 +123,7 @@ export const joinFlags = {
   }),
   'node-name': nodeNameFlag,
   kubeconfig: commandFlag({
-    type: optional(mounted),
+    type: optional(mountedPath),
     default: undefined,
     defaultShown: "the kubelet's own certificate",
     help: "The hub's credentials, under /etc/kubernetes.",
@@ -390,24 +385,6 @@ async function bootstrapped(values: Values, files: NodeFiles, terminal: Terminal
 
 const manifestOf = (values: Values): string => `${values['manifest-dir']}/nodehub.yaml`
 
-const isThere = (files: NodeFiles, path: string): boolean =>
-  files.names(dirname(path)).includes(basename(path))
-
-const runtimeIn = (files: NodeFiles): string => runtimeWhere((path) => isThere(files, path))
-
-/**
- * Whether systemd runs here, or is installed in an image, together with the files that the units
- * start.
- */
-function canRunBySystemd(files: NodeFiles, root: string): boolean {
-  const signs =
-    root === '/' ? ['/run/systemd/system'] : ['/usr/lib/systemd/systemd', '/lib/systemd/systemd']
-  return (
-    signs.some((path) => isThere(files, path)) &&
-    [program, runtimeIn(files)].every((path) => isThere(files, path))
-  )
-}
-
 /** A note that other programs can take a static pod's ports, and the remedy. */
 function notesOnPorts(files: NodeFiles, values: Values): readonly string[] {
   const ports = portsOf(values)
@@ -432,16 +409,7 @@ async function checkRunnable(files: NodeFiles, values: Values): Promise<void> {
     )
   }
   if (!values.systemd) return
-  if (files.read(program) === undefined) {
-    throw new CannotJoin(
-      `${program} is not there, which the units start: the packages of docs/install.md install it, bin/assemble.js of a checkout makes /opt/nodehub, and the image has the same in /app`,
-    )
-  }
-  const node = runtimeIn(files)
-  if (!isThere(files, node)) {
-    throw new CannotJoin(`${node} is not there, with which the units start the hub`)
-  }
-  const why = await whyNotRunnable(values.root, { node })
+  const why = await whyNoService(files, values.root)
   if (why !== undefined) throw new CannotJoin(why)
 }
 

@@ -11,6 +11,15 @@ export const absolutePath: ValueType<string> = {
   parse: (path) => (path.startsWith('/') ? { value: path } : { wrong: 'is no absolute path' }),
 }
 
+/** A path that the static pod mounts. */
+export const mountedPath: ValueType<string> = {
+  placeholder: 'PATH',
+  parse: (path) =>
+    path.startsWith('/etc/kubernetes/')
+      ? { value: path }
+      : { wrong: 'is not under /etc/kubernetes, which the pod mounts' },
+}
+
 /** Where the files of a node are, for join and leave. */
 export const nodePathFlags = {
   'root-dir': commandFlag({

@@ -19,32 +19,55 @@ export interface RawSettings {
   readonly notes: readonly string[]
 }
 
+/** A flag of a command line, or a word that is none. */
+export interface FlagWord {
+  /** As it is given. */
+  readonly word: string
+  /** Its name with dashes; absent: the word is no flag. */
+  readonly called?: string
+  /** The name under which the table has it; absent: it has none. */
+  readonly name?: string
+  /** Absent where a value is missing. */
+  readonly text?: string
+}
+
 /**
- * Parses flags as pflag does: `--name value`, `--name=value`, a boolean alone, `-o value` for names
- * of a letter, and `-v2` for klog's verbosity; underscores count as dashes. Repeated lists are
- * joined; of other flags the last one counts.
+ * Reads a command line as pflag does: `--name value`, `--name=value`, a boolean alone, `-o value`
+ * for names of a letter, and `-v2` for klog's verbosity; underscores count as dashes. A flag that
+ * the table does not have takes no value from the next word.
  */
-export function settingsFromFlags(argv: readonly string[], options: OptionTable): RawSettings {
-  const settings = new Map<string, RawSetting>()
-  const mistakes: string[] = []
+export function* flagsIn(argv: readonly string[], options: OptionTable): Generator<FlagWord> {
   const words = argv.values()
   for (const word of words) {
     const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(word.replace(/^-v(?=\d)/, '--v='))
     const called = match?.[1]?.replaceAll('_', '-')
     if (called === undefined || (!word.startsWith('--') && called.length > 1)) {
-      mistakes.push(`${JSON.stringify(word)} is not a flag`)
+      yield { word }
       continue
     }
     const name = nameIn(options, called)
     const option = name === undefined ? undefined : options[name]
-    if (name === undefined || option === undefined) {
-      mistakes.push(`--${called} is not known${didYouMean(called, Object.keys(options), '--')}`)
-      continue
+    const text = match?.[2] ?? (option && (option.type.bare ?? words.next().value))
+    yield {
+      word,
+      called,
+      ...(name !== undefined && { name }),
+      ...(text !== undefined && { text }),
     }
-    const text = match?.[2] ?? option.type.bare ?? words.next().value
-    if (text === undefined) mistakes.push(`--${called} needs a value`)
+  }
+}
+
+/** The settings of a command line. Repeated lists are joined; else the last flag counts. */
+export function settingsFromFlags(argv: readonly string[], options: OptionTable): RawSettings {
+  const settings = new Map<string, RawSetting>()
+  const mistakes: string[] = []
+  for (const { word, called, name, text } of flagsIn(argv, options)) {
+    if (called === undefined) mistakes.push(`${JSON.stringify(word)} is not a flag`)
+    else if (name === undefined)
+      mistakes.push(`--${called} is not known${didYouMean(called, Object.keys(options), '--')}`)
+    else if (text === undefined) mistakes.push(`--${called} needs a value`)
     else {
-      const before = option.type.adds ? settings.get(name)?.text : undefined
+      const before = options[name]?.type.adds ? settings.get(name)?.text : undefined
       settings.set(name, {
         text: before === undefined ? text : `${before},${text}`,
         source: 'flag',

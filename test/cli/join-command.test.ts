@@ -523,11 +523,11 @@ void t.test(
       [changed((record) => record.files.push(another)), 'join does not write "/etc/shop.conf"'],
       [
         changed((record) => (record.files[0]!['path'] = '../etc/shop.conf')),
-        'files[0].path is not as join writes it',
+        'files[0].path is not as nodehub writes it',
       ],
       [
         changed((record) => (record.files[0]!['original'] = sum)),
-        'files[0].original.sha256 is not as join writes it',
+        'files[0].original.sha256 is not as nodehub writes it',
       ],
       [changed((record) => (record.files[0]!['original'] = 1)), 'files[0].original is no object'],
       [changed((record) => delete record.files[0]!['written']), 'files[0].written is no list'],
@@ -535,9 +535,9 @@ void t.test(
       [changed((record) => delete record['taken']), 'taken is no object'],
       [
         changed((record) => (record['taken'] = { ended: [], replaced: ['--v=1" EVIL="1'] })),
-        'taken is not as join writes it',
+        'taken is not as nodehub writes it',
       ],
-      [changed((record) => (record['staticPod'] = 7)), 'staticPod is not as join writes it'],
+      [changed((record) => (record['staticPod'] = 7)), 'staticPod is not as nodehub writes it'],
       [changed((record) => (record['systemd'] = 1)), 'systemd is not true'],
       [changed((record) => (record['systemd'] = true)), 'join does not write "/etc/kubernetes/'],
     ] as const) {

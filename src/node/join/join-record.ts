@@ -1,10 +1,20 @@
 import { posix } from 'node:path'
-import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { hubPaths, type HubRunner } from './hub-files.ts'
 import { keptPortsFile } from './kept-ports.ts'
 import { loopbackName } from './loopback.ts'
 import type { RemovedFlags } from './kubelet-flags.ts'
 import type { Rights } from './node-files.ts'
+import {
+  checksum,
+  listOf,
+  MalformedRecord,
+  numberOf,
+  objectOf,
+  parsedRecord,
+  pathOf,
+  textOf,
+} from './record-fields.ts'
 
 /** The original of a file that `join` has written. */
 export interface RecordedFile {
@@ -33,17 +43,12 @@ export interface JoinedNode {
   readonly kubeletKubeconfig: string
 }
 
-/** The record of a join is malformed: the message says how, as part of a sentence. */
-export class MalformedRecord extends Error {
-  readonly code = 'NOT_UNDERSTOOD'
-}
-
 /**
  * The record of a join in its text. Throws `MalformedRecord` where anything in it is not as `join`
  * writes it: by it files of the node are replaced and removed, and half of it is as good as none.
  */
 export function parseJoinRecord(text: string): JoinRecord {
-  const record = objectOf(parsed(text), 'the whole')
+  const record = objectOf(parsedRecord(text), 'the whole')
   if (record['version'] !== 1) throw new MalformedRecord('it is of another release of nodehub')
   const { hostNetwork } = record
   if (typeof hostNetwork !== 'boolean')
@@ -76,17 +81,6 @@ function runByOf({ systemd, staticPod }: JsonObject): HubRunner {
   if (systemd === undefined) return { staticPod: pathOf(staticPod, 'staticPod') }
   if (systemd !== true) throw new MalformedRecord('systemd is not true')
   return { systemd }
-}
-
-function parsed(text: string): Json {
-  if (text.trim() === '') throw new MalformedRecord('it is empty')
-  try {
-    return JSON.parse(text) as Json
-  } catch (cause) {
-    // The parser's other messages contain the text itself.
-    const where = /\(line \d+ column \d+\)/.exec(String(cause))?.[0]
-    throw new MalformedRecord(`it is no JSON${where ? ` ${where}` : ''}`)
-  }
 }
 
 /** A join writes these files and no others. */
@@ -122,37 +116,6 @@ function originalOf(value: Json | undefined, name: string): RecordedFile['origin
     gid: numberOf(original['gid'], `${name}.gid`, 0xffff_ffff),
   }
 }
-
-const checksum = /^[0-9a-f]{64}$/
-
-function objectOf(value: Json | undefined, name: string): JsonObject {
-  if (!isObject(value)) throw new MalformedRecord(`${name} is no object`)
-  return value
-}
-
-function listOf(value: Json | undefined, name: string): readonly Json[] {
-  if (!isList(value)) throw new MalformedRecord(`${name} is no list`)
-  return value
-}
-
-function textOf(value: Json | undefined, name: string, form: RegExp): string {
-  if (typeof value !== 'string' || !form.test(value)) {
-    throw new MalformedRecord(`${name} is not as join writes it`)
-  }
-  return value
-}
-
-function numberOf(value: Json | undefined, name: string, most: number): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > most) {
-    throw new MalformedRecord(`${name} is not as join writes it`)
-  }
-  return value
-}
-
-/** Absolute; a zero byte is in none. */
-const pathOf = (value: Json | undefined, name: string): string =>
-  // oxlint-disable-next-line no-control-regex
-  textOf(value, name, /^\/[^\0]*$/)
 
 /** A folder that join made is above one of its files. */
 function folderOf(value: Json, files: readonly RecordedFile[]): string {

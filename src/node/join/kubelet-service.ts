@@ -44,15 +44,17 @@ interface ExpectedHub {
  */
 export async function hubIsReady({ ports, ca }: ExpectedHub, ms: number): Promise<boolean> {
   for (const begun = elapsed(); ;) {
-    if ((await isReady(ports.ops)) && (await isTrusted(ports.secure, ca))) return true
+    if ((await answersWell(ports.ops, '/readyz')) && (await isTrusted(ports.secure, ca)))
+      return true
     if (elapsed() - begun > ms) return false
     await pause(1000)
   }
 }
 
-function isReady(port: number): Promise<boolean> {
+/** Whether a request to this port of loopback is answered 200. */
+export function answersWell(port: number, path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
-  const asking = get({ host: '127.0.0.1', port, path: '/readyz', agent: false }, (answer) => {
+  const asking = get({ host: '127.0.0.1', port, path, agent: false }, (answer) => {
     answer.resume()
     resolve(answer.statusCode === 200)
   })

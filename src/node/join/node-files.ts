@@ -14,10 +14,11 @@ import {
   readlinkSync,
   renameSync,
   rmdirSync,
+  symlinkSync,
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { regularFile } from '../../base/regular-file.ts'
 
 /** The owner and permissions of a file. */
@@ -88,6 +89,42 @@ export class NodeFiles {
     const file = this.read(path)
     if (file === undefined) throw new Error(`${path} is not there`)
     return file.content.toString()
+  }
+
+  /** Whether anything has this name, a link included that leads nowhere. */
+  isThere(path: string): boolean {
+    const name = basename(path)
+    return this.names(dirname(path)).includes(name)
+  }
+
+  /**
+   * Renames what has this name within its folder, durably; a link itself, not what it leads to. All
+   * of it stays as it is: content, owner, mode, times. Replaces what has the new name.
+   */
+  rename(path: string, name: string): void {
+    using place = this.#find(dirname(path))
+    if (!place?.enter()) throw new Error(`${path} is not there`)
+    renameSync(place.at(basename(path)), place.at(name))
+    place.sync()
+  }
+
+  /** Removes what has this name: a link itself, not what it leads to. Not being there is fine. */
+  unlink(path: string): void {
+    using place = this.#find(dirname(path))
+    if (!place?.enter()) return
+    removeFile(place.at(basename(path)))
+    place.sync()
+  }
+
+  /** Makes a link with this target, or has an existing one lead there, durably. */
+  link(path: string, target: string): void {
+    using place = this.#find(dirname(path), newFolder)
+    if (!place?.enter(newFolder)) throw new Error(`${dirname(path)} is no folder`)
+    const beside = place.at(`.${basename(path)}.nodehub`)
+    removeFile(beside)
+    symlinkSync(target, beside)
+    renameSync(beside, place.at(basename(path)))
+    place.sync()
   }
 
   /** The names in a folder; none where there is no folder. */

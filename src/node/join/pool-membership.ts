@@ -5,6 +5,9 @@ import { messageOf } from '../../config/settings.ts'
 import type { ApiResponse } from '../../http/client/api-call.ts'
 import type { ApiServer } from './api-server.ts'
 
+/** An API server that is asked. */
+export type ApiClient = Pick<ApiServer, 'address' | 'ask'>
+
 /** Why a request failed or was refused, as a sentence for operators. */
 export interface LookupFailure {
   readonly failure: string
@@ -12,7 +15,7 @@ export interface LookupFailure {
 
 /** Whether a NodePool is a host-network pool, according to the cluster. */
 export async function kindOfPool(
-  api: ApiServer,
+  api: ApiClient,
   name: string,
 ): Promise<{ readonly hostNetwork: boolean } | LookupFailure> {
   // The versions that have the field; OpenYurt before 1.6 has the second alone.
@@ -43,7 +46,7 @@ export interface NodeMembership {
 }
 
 export async function membershipOf(
-  api: ApiServer,
+  api: ApiClient,
   node: string,
 ): Promise<NodeMembership | LookupFailure> {
   const answered = await asked(api, 'GET', `/api/v1/nodes/${node}`)
@@ -68,7 +71,7 @@ export async function membershipOf(
  * admission, or by the controller once no pod on a pod network runs there.
  */
 export async function labelNode(
-  api: ApiServer,
+  api: ApiClient,
   node: string,
   nodePool: string,
 ): Promise<LookupFailure | undefined> {
@@ -84,7 +87,7 @@ export async function labelNode(
  * sandboxes again.
  */
 export async function propagatedPods(
-  api: ApiServer,
+  api: ApiClient,
   node: string,
 ): Promise<readonly string[] | LookupFailure> {
   const answered = await asked(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
@@ -112,7 +115,7 @@ function isPropagated(pod: Json): boolean {
 }
 
 async function asked(
-  api: ApiServer,
+  api: ApiClient,
   method: string,
   path: string,
   patch?: object,
@@ -124,7 +127,7 @@ async function asked(
   }
 }
 
-function refusalOf(api: ApiServer, { status, body }: ApiResponse): string {
+function refusalOf(api: ApiClient, { status, body }: ApiResponse): string {
   if (status === 200) return `${api.address} answered with something else`
   const message = optionalTextAt(body, 'message')
   return `${api.address} answered ${status}${message === undefined ? '' : `: ${message}`}`

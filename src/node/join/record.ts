@@ -1,11 +1,7 @@
 import { hash } from 'node:crypto'
-import {
-  MalformedRecord,
-  parseJoinRecord,
-  type JoinRecord,
-  type RecordedFile,
-} from './join-record.ts'
+import { parseJoinRecord, type JoinRecord, type RecordedFile } from './join-record.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles } from './node-files.ts'
+import { RecordFile } from './record-file.ts'
 
 export const sha256 = (content: Uint8Array): string => hash('sha256', content)
 
@@ -13,14 +9,17 @@ export const sha256 = (content: Uint8Array): string => hash('sha256', content)
 export class JoinArchive {
   readonly #files: NodeFiles
   readonly #folder: string
+  readonly #record: RecordFile<JoinRecord>
 
   constructor(files: NodeFiles, rootDir: string) {
     this.#files = files
     this.#folder = `${rootDir}/joined`
-  }
-
-  get #record(): string {
-    return `${this.#folder}/record.json`
+    this.#record = new RecordFile(files, `${this.#folder}/record.json`, {
+      parse: parseJoinRecord,
+      advice:
+        'restore it from a backup, or put back by hand what join changed ' +
+        `(docs/run-on-a-node.md; what stood there before is in ${this.#folder}/originals) and remove ${this.#folder}`,
+    })
   }
 
   #originalOf(sha256: string): string {
@@ -32,18 +31,7 @@ export class JoinArchive {
    * what to do: it is never taken for none.
    */
   read(): JoinRecord | undefined {
-    const file = this.#files.read(this.#record)
-    if (file === undefined) return undefined
-    try {
-      return parseJoinRecord(file.content.toString())
-    } catch (cause) {
-      if (!(cause instanceof MalformedRecord)) throw cause
-      throw new Error(
-        `${this.#record} cannot be used: ${cause.message}; restore it from a backup, or put back by hand what join changed ` +
-          `(docs/run-on-a-node.md; what stood there before is in ${this.#folder}/originals) and remove ${this.#folder}`,
-        { cause },
-      )
-    }
+    return this.#record.read()
   }
 
   /** Makes the folders of the record, or takes those that are there, closed to others. */
@@ -77,13 +65,12 @@ export class JoinArchive {
   }
 
   write(record: JoinRecord): void {
-    const content = Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`)
-    this.#files.write(this.#record, { content, ...ownRights(0o600) })
+    this.#record.write(record)
   }
 
   /** Forgets the join: the record goes first, since the originals have no meaning without it. */
   forget(): void {
-    this.#files.remove(this.#record)
+    this.#record.remove()
     for (const name of this.#files.names(`${this.#folder}/originals`))
       this.#files.remove(`${this.#folder}/originals/${name}`)
     this.#files.removeFolder(`${this.#folder}/originals`)

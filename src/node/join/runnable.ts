@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { oldestNode } from '../../base/own-version.ts'
+import type { NodeFiles } from './node-files.ts'
 import { whyTreeUntrusted, whyUntrusted } from '../../base/ownership.ts'
 
 /** Where the hub's files are for systemd, and what of them it starts. */
@@ -12,11 +13,37 @@ export const packagedRuntime = `${programFolder}/bin/node`
 const installedRuntime = '/usr/local/bin/node'
 
 /** The Node that starts the hub where `isThere` says which files are there. */
-export const runtimeWhere = (isThere: (path: string) => boolean): string =>
+const runtimeWhere = (isThere: (path: string) => boolean): string =>
   isThere(packagedRuntime) ? packagedRuntime : installedRuntime
 
 /** The Node for units that this program prints: its own if a package has installed both. */
 export const printedRuntime = (): string => runtimeWhere((path) => process.execPath === path)
+
+/** The Node with which units on this node start the hub. */
+export const runtimeIn = (files: NodeFiles): string => runtimeWhere((path) => files.isThere(path))
+
+/**
+ * Whether systemd runs here, or is installed in an image, together with the files that the units
+ * start.
+ */
+export function canRunBySystemd(files: NodeFiles, root: string): boolean {
+  const signs =
+    root === '/' ? ['/run/systemd/system'] : ['/usr/lib/systemd/systemd', '/lib/systemd/systemd']
+  return (
+    signs.some((path) => files.isThere(path)) &&
+    [program, runtimeIn(files)].every((path) => files.isThere(path))
+  )
+}
+
+/** Why systemd cannot start the hub on this node, with what to do; `undefined`: it can. */
+export async function whyNoService(files: NodeFiles, root: string): Promise<string | undefined> {
+  if (files.read(program) === undefined) {
+    return `${program} is not there, which the units start: the packages of docs/install.md install it, bin/assemble.js of a checkout makes /opt/nodehub, and the image has the same in /app`
+  }
+  const node = runtimeIn(files)
+  if (!files.isThere(node)) return `${node} is not there, with which the units start the hub`
+  return whyNotRunnable(root, { node })
+}
 
 /** A version is printed at once. */
 const patienceMs = 10_000

@@ -20,6 +20,8 @@ export interface HubStart {
   readonly rootDir: string
   /** A kubeconfig under /etc/kubernetes; absent: the kubelet's own certificate. */
   readonly kubeconfig: string | undefined
+  /** Whether the hub has a certificate of its own in its folder, which it renews itself. */
+  readonly ownCertificate?: boolean
   /** The NodePool of the node; absent: from the node's label. */
   readonly nodePool?: string
   /**
@@ -30,6 +32,8 @@ export interface HubStart {
   readonly ports: HubPorts
   /** Whether the hub writes a condition and a report to its Node. */
   readonly reports?: boolean
+  /** Other flags, as they are given. */
+  readonly more?: readonly string[]
 }
 
 /** The settings of the hub's static pod. */
@@ -120,21 +124,26 @@ export function hubArgs(start: HubStart): string[] {
     hostNetwork = false,
     ports,
     reports = false,
+    more = [],
   } = start
   return [
     'start',
     `--server-addr=${serverAddresses}`,
     `--root-dir=${rootDir}`,
     ...(namespace === 'kube-system' ? [] : [`--namespace=${namespace}`]),
-    kubeconfig === undefined ? '--bootstrap-mode=kubeletcertificate' : `--kubeconfig=${kubeconfig}`,
+    ...(start.ownCertificate ? [] : [credentialsFlag(kubeconfig)]),
     ...(nodePool === undefined ? [] : [`--nodepool-name=${nodePool}`]),
     ...(hostNetwork ? ['--host-network-node', '--plain-proxy=false'] : []),
     ...(reports ? ['--offline-ready-condition', '--hub-report'] : []),
     ...(ports.proxy === usualPorts.proxy ? [] : [`--proxy-port=${ports.proxy}`]),
     ...(ports.secure === usualPorts.secure ? [] : [`--proxy-secure-port=${ports.secure}`]),
     ...(ports.ops === usualPorts.ops ? [] : [`--serve-port=${ports.ops}`]),
+    ...more,
   ]
 }
+
+const credentialsFlag = (kubeconfig: string | undefined): string =>
+  kubeconfig === undefined ? '--bootstrap-mode=kubeletcertificate' : `--kubeconfig=${kubeconfig}`
 
 const nodeNameVariable = (nodeName: string | undefined): object =>
   nodeName === undefined
