@@ -27,7 +27,7 @@ export const floors: readonly (readonly string[])[] = [
     'node/lint',
   ],
   ['hub/pipeline', 'hub/authorization', 'cluster', 'node/join', 'node/backup'],
-  ['hub/wiring', 'sandbox'],
+  ['hub/wiring', 'sandbox', 'node/adopt'],
   ['hub/hub.ts'],
   ['cli'],
   ['main.ts'],

@@ -13,6 +13,10 @@ const commands: Readonly<Record<string, CommandEntry>> = {
       return (await import('./start.ts')).start
     },
   },
+  adopt: {
+    summary: "put the hub in the place of a node's yurthub, and yurthub back",
+    load: async () => (await import('./adopt-command.ts')).adopt,
+  },
   demo: {
     summary: 'a hub with an API server in memory and simulated clients, to try on a laptop',
     load: async () => (await import('./demo-command.ts')).demo,

@@ -1,5 +1,6 @@
 import { messageOf } from '../config/settings.ts'
 import { boolean } from '../config/value.ts'
+import { Adoption } from '../node/adopt/adoption-record.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { propagatedPods } from '../node/join/pool-membership.ts'
 import { dropInFolder, flagsPath } from '../node/join/hub-files.ts'
@@ -126,6 +127,10 @@ async function left(
     if (found.obstacle !== undefined) throw new Error(found.obstacle)
   }
   if (!record && !values.force) checkNeverJoined(files, rootDir)
+  if (new Adoption(files, rootDir).read() !== undefined && record === undefined)
+    throw new Error(
+      `the hub has yurthub's place on this node: nodehub adopt --rollback gives it back`,
+    )
   progress.begun = true
   applyChanges(files, plan.copies)
   applyChanges(files, plan.first)

@@ -34,6 +34,7 @@ void t.test('every command has help that names its flags', async (t) => {
   const commands = [...overview.out.matchAll(/^ {2}([a-z-]+) {2,}/gm)].map(([, name = '']) => name)
   t.strictSame(commands, [
     'start',
+    'adopt',
     'demo',
     'backup',
     'check-config',

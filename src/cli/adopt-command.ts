@@ -1,0 +1,295 @@
+import { hostname } from 'node:os'
+import { ownVersion } from '../base/own-version.ts'
+import { messageOf } from '../config/settings.ts'
+import { boolean, duration, listOf, optional, signerName, text } from '../config/value.ts'
+import { Adoption, asideOf, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
+import { ClusterView } from '../node/adopt/cluster-view.ts'
+import type { MappedFlag } from '../node/adopt/mapped-flags.ts'
+import { controlOf } from '../node/adopt/node-control.ts'
+import {
+  CannotAdopt,
+  planAdoption,
+  type AdoptionPlan,
+  type AdoptionSettings,
+} from '../node/adopt/plan.ts'
+import { rollBack, swapIn } from '../node/adopt/swap.ts'
+import { NodeFiles } from '../node/join/node-files.ts'
+import { membershipOf, propagatedPods } from '../node/join/pool-membership.ts'
+import { JoinArchive } from '../node/join/record.ts'
+import { whyNoService } from '../node/join/runnable.ts'
+import {
+  commandFlag,
+  helpOfFlags,
+  readFlags,
+  strayWords,
+  type FlagValues,
+} from './command-flags.ts'
+import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { absolutePath, mountedPath, nodePathFlags } from './join-flags.ts'
+import { printChanges } from './printed-changes.ts'
+
+/** The flags of `nodehub adopt`. */
+export const adoptFlags = {
+  apply: commandFlag({
+    type: boolean,
+    default: false,
+    help: "Put the hub in yurthub's place. Without it, and without --rollback, the plan is printed and nothing changes.",
+  }),
+  rollback: commandFlag({
+    type: boolean,
+    default: false,
+    help: "Put yurthub back in the hub's place, with its former files: on an adopted node, and where --apply was interrupted.",
+  }),
+  timeout: commandFlag({
+    type: duration,
+    default: 300_000,
+    defaultShown: '5m',
+    help: 'How long the hub and the Node may take to be ready. After that --apply puts yurthub back.',
+  }),
+  'drop-flags': commandFlag({
+    type: listOf(text('NAME')),
+    default: [],
+    help: 'Names of flags of yurthub that are left out: without it adopt refuses those that the hub does not know.',
+  }),
+  image: commandFlag({
+    type: text('IMAGE'),
+    default: `nodehub:${ownVersion()}`,
+    help: "The image of the hub's static pod.",
+  }),
+  systemd: commandFlag({
+    type: optional(boolean),
+    default: undefined,
+    defaultShown: 'as yurthub is run',
+    help: 'Whether systemd runs the hub, in place of a static pod.',
+  }),
+  kubeconfig: commandFlag({
+    type: optional(mountedPath),
+    default: undefined,
+    defaultShown: "the kubelet's own certificate, else yurthub's",
+    help: "The hub's credentials, under /etc/kubernetes.",
+  }),
+  'hub-cert-signer': commandFlag({
+    type: optional(signerName),
+    default: undefined,
+    defaultShown: 'none',
+    help: 'The signer of the certificate that pods trust, such as kubernetes.io/kubelet-serving (docs/pods-reach-the-hub.md).',
+  }),
+  'manifest-dir': commandFlag({
+    type: absolutePath,
+    default: '/etc/kubernetes/manifests',
+    help: 'Where the kubelet looks for static pods.',
+  }),
+  'root-dir': nodePathFlags['root-dir'],
+  root: commandFlag({
+    type: text('FOLDER'),
+    default: '/',
+    help: "Where the node's root is, in a container on the network of the node. Not for systemd.",
+  }),
+}
+
+type Values = FlagValues<typeof adoptFlags>
+
+/** Puts the hub in the place of a node's yurthub, and yurthub back. */
+export const adopt: Command = {
+  help: () => `Usage: nodehub adopt [--apply | --rollback] [FLAG...]
+
+Reads how this node starts its yurthub, and prints what the hub would be given in place of each flag
+and which files would change. With --apply the hub takes yurthub's place at the same ports. The
+kubelet goes on as it is, with its kubeconfig and its pods. If the hub is not ready in time, or the
+Node not Ready, yurthub is put back with its former files. docs/migrate-from-yurthub.md goes through
+it.
+
+After an interruption at any point --apply goes on, and --rollback goes back.
+
+Exit codes: 0, planned or done; 1, it could not, and says why; 2, not understood.
+
+${helpOfFlags(adoptFlags)}`,
+  completions: () => ({ flags: adoptFlags }),
+  async run(argv, terminal) {
+    const { values, words, mistakes } = readFlags(adoptFlags, argv)
+    const wrong = [
+      ...mistakes,
+      ...strayWords(words),
+      ...(values.apply && values.rollback ? ['--apply and --rollback: give one of them'] : []),
+    ]
+    if (wrong.length > 0) return refuse(terminal, 'adopt', wrong)
+    const files = new NodeFiles(values.root)
+    try {
+      if (values.rollback) return await rolledBack(files, values, terminal)
+      return await adopted(files, values, terminal)
+    } catch (cause) {
+      const reasons = cause instanceof CannotAdopt ? cause.reasons : [messageOf(cause)]
+      for (const reason of reasons) terminal.err(`nodehub adopt: ${reason}\n`)
+      terminal.err('Nothing was changed.\n')
+      return 1
+    }
+  },
+}
+
+async function adopted(files: NodeFiles, values: Values, terminal: Terminal): Promise<ExitCode> {
+  const settings: AdoptionSettings = {
+    rootDir: values['root-dir'],
+    manifestFolder: values['manifest-dir'],
+    image: values.image,
+    systemd: values.systemd,
+    kubeconfig: values.kubeconfig,
+    hubCertSigner: values['hub-cert-signer'],
+    dropped: values['drop-flags'].map((name) => name.replace(/^--/, '').replaceAll('_', '-')),
+    hostname: hostname(),
+    more: [],
+  }
+  const first = planAdoption(files, settings)
+  const cluster = new ClusterView(first.flags.serverAddresses, first.credentials)
+  const found = await lookUp(cluster, first)
+  const plan =
+    found.more.length > 0 ? planAdoption(files, { ...settings, more: found.more }) : first
+  const obstacles = [...found.obstacles, ...(await supervisorObstacles(files, values, plan))]
+  printPlan(terminal, plan)
+  for (const note of [...plan.notes, ...found.notes]) terminal.err(`note: ${note}\n`)
+  if (!values.apply) {
+    for (const obstacle of obstacles) terminal.err(`note: --apply would refuse: ${obstacle}\n`)
+    terminal.out('Nothing was changed: --apply does this.\n')
+    return 0
+  }
+  if (obstacles.length > 0) throw new CannotAdopt(obstacles)
+  const { rootDir } = settings
+  const control = controlOf({
+    files,
+    rootDir,
+    runBy: plan.record.runBy,
+    isUnit: plan.isUnit,
+    ports: plan.record.ports,
+    nodeName: plan.nodeName,
+    cluster,
+    timeoutMs: values.timeout,
+  })
+  try {
+    await swapIn(files, rootDir, plan, control)
+    terminal.out(
+      `The hub has taken yurthub's place, and Node ${plan.nodeName} is Ready. The way back: nodehub adopt --rollback\n`,
+    )
+    return 0
+  } catch (cause) {
+    terminal.err(`nodehub adopt: ${messageOf(cause)}\n`)
+    terminal.err('yurthub is put back.\n')
+    await putBack(files, rootDir, plan.record, control, terminal)
+    return 1
+  }
+}
+
+async function rolledBack(files: NodeFiles, values: Values, terminal: Terminal): Promise<ExitCode> {
+  const rootDir = values['root-dir']
+  const record = new Adoption(files, rootDir).read()
+  if (record === undefined) {
+    terminal.out('The node is not adopted: there is nothing to roll back.\n')
+    return 0
+  }
+  if (new JoinArchive(files, rootDir).read() !== undefined)
+    throw new CannotAdopt(['the node has joined since: nodehub leave first'])
+  const isUnit = record.yurthub.endsWith('.service')
+  if (values.root !== '/' && (isUnit || 'systemd' in record.runBy))
+    throw new CannotAdopt([systemdElsewhere])
+  const control = controlOf({
+    files,
+    rootDir,
+    runBy: record.runBy,
+    isUnit,
+    ports: record.ports,
+    nodeName: '',
+    timeoutMs: values.timeout,
+  })
+  return (await putBack(files, rootDir, record, control, terminal)) ? 0 : 1
+}
+
+/** Whether yurthub has been put back; if not, how to go on. */
+async function putBack(
+  files: NodeFiles,
+  rootDir: string,
+  record: AdoptionRecord,
+  control: ReturnType<typeof controlOf>,
+  terminal: Terminal,
+): Promise<boolean> {
+  try {
+    const notes = await rollBack(files, rootDir, record, control)
+    for (const note of notes) terminal.err(`note: ${note}\n`)
+    terminal.out(`yurthub is back, with its former files. The hub's state stays in ${rootDir}.\n`)
+    return true
+  } catch (cause) {
+    terminal.err(
+      `nodehub adopt: yurthub is not back yet: ${messageOf(cause)}; nodehub adopt --rollback goes on from there\n`,
+    )
+    return false
+  }
+}
+
+interface ClusterFacts {
+  readonly obstacles: readonly string[]
+  readonly notes: readonly string[]
+  /** Flags that the hub needs for the pods which run. */
+  readonly more: readonly string[]
+}
+
+/** What the cluster says about this node: an adoption is for one that is online and Ready. */
+async function lookUp(cluster: ClusterView, plan: AdoptionPlan): Promise<ClusterFacts> {
+  const { nodeName, flags, isBegun } = plan
+  const obstacles: string[] = []
+  try {
+    // After an interruption the Node may be without a hub.
+    if (!(await cluster.isReady(nodeName)) && !isBegun)
+      obstacles.push(`Node ${nodeName} is not Ready now, before anything is changed`)
+  } catch (cause) {
+    return {
+      obstacles: [`whether Node ${nodeName} is Ready is not known: ${messageOf(cause)}`],
+      notes: [],
+      more: [],
+    }
+  }
+  const membership = await membershipOf(cluster, nodeName)
+  const mayPropagate =
+    'hostNetwork' in membership &&
+    membership.hostNetwork &&
+    !flags.disabledFilters.some((name) => ['*', 'hostnetworkpropagation'].includes(name))
+  if (!mayPropagate) return { obstacles, notes: [], more: [] }
+  const pods = await propagatedPods(cluster, nodeName)
+  if ('failure' in pods) return { obstacles: [...obstacles, pods.failure], notes: [], more: [] }
+  if (pods.length === 0) return { obstacles, notes: [], more: [] }
+  return {
+    obstacles,
+    notes: [
+      `pods run on the host network that only yurthub's filter put there: the hub goes on with it, or they would be torn down (docs/leave-propagation.md): ${pods.join(', ')}`,
+    ],
+    more: ['--host-network-propagation=on', '--plain-proxy=true'],
+  }
+}
+
+const systemdElsewhere = 'systemd of the node has to be called: run this without --root'
+
+async function supervisorObstacles(
+  files: NodeFiles,
+  { root }: Values,
+  { record, isUnit }: AdoptionPlan,
+): Promise<readonly string[]> {
+  const bySystemd = 'systemd' in record.runBy
+  if (root !== '/' && (isUnit || bySystemd)) return [systemdElsewhere]
+  const why = bySystemd ? await whyNoService(files, root) : undefined
+  return why === undefined ? [] : [`${why}; or --systemd=false for a static pod`]
+}
+
+function printPlan(terminal: Terminal, plan: AdoptionPlan): void {
+  const { flags, sources, record, links, before, after, left, credentialsFrom } = plan
+  terminal.out(`yurthub: ${sources.join(', ')}\nflags:\n`)
+  for (const flag of flags.flags) terminal.out(`  ${lineOf(flag)}\n`)
+  terminal.out(`credentials: ${credentialsFrom}\nfiles:\n`)
+  for (const path of record.aside) terminal.out(`  rename  ${path} -> ${asideOf(path)}\n`)
+  for (const { path } of [...before, ...after]) terminal.out(`  write   ${path}\n`)
+  for (const { path } of links) terminal.out(`  link    ${path}\n`)
+  for (const path of left) terminal.out(`  leave   ${path}\n`)
+  // Not those with keys.
+  const shown = [...before, ...after].filter(({ path }) => !path.includes('/pki/'))
+  printChanges(terminal, shown)
+}
+
+function lineOf({ given, fate, to, reason }: MappedFlag): string {
+  const target = to === undefined ? '' : ` -> ${to}`
+  return `${fate.padEnd(7)} ${given}${target}${reason === undefined ? '' : `: ${reason}`}`
+}

@@ -1,0 +1,390 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { dirname, join } from 'node:path'
+import { pemOfKey } from '../../certificates/keys.ts'
+import { now } from '../../base/clock.ts'
+import { readConfig } from '../../config/config.ts'
+import { certificateFault } from '../../config/credential-faults.ts'
+import {
+  kubeletCredentials,
+  readCredentials,
+  type CredentialFiles,
+  type Credentials,
+} from '../../config/credentials.ts'
+import { obtainedFiles } from '../../config/root-dir.ts'
+import { messageOf } from '../../config/settings.ts'
+import { flagsPath, hubFiles, hubPaths, type HubRunner } from '../join/hub-files.ts'
+import type { FileChange } from '../join/join.ts'
+import { isSameFile, ownRights, type NodeFile, type NodeFiles } from '../join/node-files.ts'
+import { JoinArchive, sha256 } from '../join/record.ts'
+import { runtimeIn } from '../join/runnable.ts'
+import { hubArgs } from '../join/static-pod.ts'
+import { isHubOfNode, yurthubOf } from '../join/yurthub.ts'
+import { Adoption, asideOf, type AdoptionRecord } from './adoption-record.ts'
+import { mapFlags, type MappedFlags } from './mapped-flags.ts'
+import type { Swap } from './swap.ts'
+import { startOfPod, startOfUnit, UnreadableStart, type YurthubStart } from './yurthub-start.ts'
+
+export interface AdoptionSettings {
+  readonly rootDir: string
+  readonly manifestFolder: string
+  readonly image: string
+  /** Whether systemd runs the hub; absent: as it runs yurthub. */
+  readonly systemd: boolean | undefined
+  /** The hub's credentials; absent: those of the kubelet, else yurthub's own. */
+  readonly kubeconfig: string | undefined
+  readonly hubCertSigner: string | undefined
+  /** Names of yurthub's flags to leave out. */
+  readonly dropped: readonly string[]
+  readonly hostname: string
+  /** Flags of the hub besides. */
+  readonly more: readonly string[]
+}
+
+export interface AdoptionPlan extends Swap {
+  readonly flags: MappedFlags
+  readonly nodeName: string
+  /** Whether systemd runs yurthub. */
+  readonly isUnit: boolean
+  /** Where yurthub's flags were read. */
+  readonly sources: readonly string[]
+  /** The identity of the hub. */
+  readonly credentials: Credentials
+  readonly credentialsFrom: string
+  /** Files and folders that stay as they are. */
+  readonly left: readonly string[]
+  readonly notes: readonly string[]
+  /** Whether an adoption was interrupted, which this one continues. */
+  readonly isBegun: boolean
+}
+
+/** The node cannot be adopted; nothing has been changed. */
+export class CannotAdopt extends Error {
+  readonly code = 'CANNOT_ADOPT'
+  /** One sentence each. */
+  readonly reasons: readonly string[]
+
+  constructor(reasons: readonly string[]) {
+    super(reasons.join('; '))
+    this.reasons = reasons
+  }
+}
+
+/** Plans an adoption without changing anything. Throws `CannotAdopt`. */
+export function planAdoption(files: NodeFiles, settings: AdoptionSettings): AdoptionPlan {
+  const { rootDir, manifestFolder, dropped, hubCertSigner } = settings
+  const existing = new Adoption(files, rootDir).read()
+  if (existing?.phase === 'adopted') {
+    throw new CannotAdopt([
+      'the node is adopted already: nodehub adopt --rollback puts yurthub back',
+    ])
+  }
+  const former = formerFiles(files, existing)
+  const found = existing?.yurthub ?? yurthubOf(files, manifestFolder)?.path
+  if (found === undefined) {
+    throw new CannotAdopt([
+      `no yurthub starts with this node: there is no yurt-hub.yaml or yurthub.yaml in ${manifestFolder} (--manifest-dir) and no unit yurthub.service`,
+    ])
+  }
+  const isUnit = found.endsWith('.service')
+  const runBy: HubRunner =
+    (settings.systemd ?? isUnit)
+      ? { systemd: true }
+      : { staticPod: `${manifestFolder}/nodehub.yaml` }
+  refuseOtherHubs(files, rootDir, existing, runBy)
+  const identity = identityOf(files, settings)
+  const nodeName = identity.nodeName ?? settings.hostname.toLowerCase()
+  const sources = isUnit ? unitFiles(files, found) : [found]
+  const start = startOf(former, { found, sources, isUnit, nodeName })
+  const flags = mapFlags(start.flags, {
+    dropped,
+    rootDir,
+    credentials: identity.reason,
+    hubCertSigner,
+  })
+  const yurthubRoot = valueOf(start.flags, 'root-dir') ?? '/var/lib/yurthub'
+  const credentials = identity.usable ?? ownOfYurthub(files, yurthubRoot, rootDir, identity.faults)
+  const { ports } = flags
+  const mistakes = [
+    ...flags.mistakes,
+    ...flags.serverAddresses
+      .filter((server) => isHubOfNode(server, ports))
+      .map((server) => `--server-addr=${server.origin} is a hub of this node itself`),
+  ]
+  const name = flags.nodeName ?? nodeName
+  const hub = {
+    serverAddresses: flags.serverAddresses.map(({ origin }) => origin).join(','),
+    namespace: flags.namespace,
+    rootDir,
+    kubeconfig: settings.kubeconfig,
+    ownCertificate: credentials.seed !== undefined,
+    ...(flags.nodePool !== undefined && { nodePool: flags.nodePool }),
+    ports,
+    more: [
+      ...flags.more,
+      ...(hubCertSigner === undefined ? [] : [`--hub-cert-signer=${hubCertSigner}`]),
+      ...settings.more,
+    ],
+    image: settings.image,
+    nodeName: flags.nodeName ?? ('systemd' in runBy ? name : undefined),
+    runtime: runtimeIn(files),
+  }
+  const seeded = new Map(credentials.seed?.map(({ path, content }) => [path, content]))
+  for (const { path, target } of credentials.links ?? [])
+    seeded.set(path, seeded.get(join(dirname(path), target)) ?? '')
+  const read = readConfig({
+    argv: hubArgs(hub).slice(1),
+    env: { NODE_NAME: name },
+    hostname: name,
+    readFile: (path) => seeded.get(path) ?? files.text(path),
+  })
+  if ('mistakes' in read && mistakes.length === 0) mistakes.push(...read.mistakes)
+  const aside = isUnit ? (existing?.aside ?? startLinks(files)) : [found]
+  for (const path of aside) {
+    if (existing || !files.isThere(asideOf(path))) continue
+    mistakes.push(
+      `${asideOf(path)} is there, and no adoption is recorded in ${rootDir} (--root-dir): is it of another one?`,
+    )
+  }
+  if (mistakes.length > 0) throw new CannotAdopt(mistakes)
+  const own = (path: string, mode: number, content: string): FileChange => ({
+    path,
+    before: files.read(path),
+    after: { content: Buffer.from(content), ...ownRights(mode) },
+  })
+  const ofHub = hubFiles(runBy, hub).map(({ path, mode, content }) => own(path, mode, content))
+  const seed = (credentials.seed ?? []).map(({ path, content }) => own(path, 0o600, content))
+  const writes = [...seed, ...ofHub]
+  const links = credentials.links ?? []
+  const changed = ({ before, after }: FileChange): boolean => !isSameFile(before, after)
+  const early = 'systemd' in runBy ? writes : seed
+  return {
+    flags,
+    nodeName: name,
+    isUnit,
+    sources,
+    credentials: credentials.value,
+    credentialsFrom: credentials.from,
+    links,
+    before: early.filter(changed),
+    after: writes.filter((each) => !early.includes(each)).filter(changed),
+    isBegun: existing !== undefined,
+    left: leftAlone(files, start, yurthubRoot),
+    notes: [
+      ...('notes' in read ? read.notes.filter((note) => !isShown(note, flags)) : []),
+      ...notesOn(start, flags, settings),
+    ],
+    record: {
+      version: 1,
+      phase: existing?.phase === 'starting' ? 'starting' : 'adopting',
+      yurthub: found,
+      runBy,
+      aside,
+      written: [
+        ...writes.map(({ path, after }) => ({ path, sha256: sumOf(after) })),
+        ...links.map(({ path }) => ({ path, sha256: null })),
+      ],
+      folders: [
+        ...new Set([
+          ...(existing?.folders ?? []),
+          ...ofHub.flatMap(({ path }) => files.missingAbove(path)),
+        ]),
+      ],
+      ports,
+    },
+  }
+}
+
+const sumOf = (file: NodeFile | undefined): string => sha256(file?.content ?? Buffer.alloc(0))
+
+/** Reads files of yurthub where they are, or where an interrupted adoption has put them. */
+const formerFiles =
+  (files: NodeFiles, existing: AdoptionRecord | undefined) =>
+  (path: string): string | undefined => {
+    const wherever = existing?.aside.includes(path) && !files.isThere(path) ? asideOf(path) : path
+    return files.read(wherever)?.content.toString()
+  }
+
+function startOf(
+  former: (path: string) => string | undefined,
+  yurthub: {
+    readonly found: string
+    readonly sources: readonly string[]
+    readonly isUnit: boolean
+    readonly nodeName: string
+  },
+): YurthubStart {
+  const { found, sources, isUnit, nodeName } = yurthub
+  try {
+    const texts = sources.map((path) => former(path) ?? '')
+    return isUnit ? startOfUnit(texts, former) : startOfPod(texts[0] ?? '', nodeName)
+  } catch (cause) {
+    if (!(cause instanceof UnreadableStart)) throw cause
+    throw new CannotAdopt([`${found}: ${cause.message}`])
+  }
+}
+
+/** The unit and its drop-ins, as systemd reads them. */
+const unitFiles = (files: NodeFiles, unit: string): readonly string[] => [
+  unit,
+  ...files
+    .names(`${unit}.d`)
+    .filter((name) => /^[^.].*\.conf$/.test(name))
+    .map((name) => `${unit}.d/${name}`),
+]
+
+const unitFolder = '/etc/systemd/system'
+
+/** By these systemd starts yurthub at boot. */
+const startLinks = (files: NodeFiles): readonly string[] =>
+  files
+    .names(unitFolder)
+    .filter((name) => /\.(?:wants|requires)$/.test(name))
+    .map((folder) => `${unitFolder}/${folder}/yurthub.service`)
+    .filter((path) => files.isThere(path))
+
+function refuseOtherHubs(
+  files: NodeFiles,
+  rootDir: string,
+  existing: AdoptionRecord | undefined,
+  runBy: HubRunner,
+): void {
+  if (new JoinArchive(files, rootDir).read() !== undefined)
+    throw new CannotAdopt(['the node has joined with nodehub join: nodehub leave first'])
+  if (existing && 'systemd' in existing.runBy !== 'systemd' in runBy) {
+    throw new CannotAdopt([
+      'an adoption with another kind of hub was interrupted: nodehub adopt --rollback first',
+    ])
+  }
+  const own = new Set(existing?.written.map(({ path }) => path))
+  const other: readonly HubRunner[] = [
+    { systemd: true },
+    {
+      staticPod: 'staticPod' in runBy ? runBy.staticPod : '/etc/kubernetes/manifests/nodehub.yaml',
+    },
+  ]
+  const found = [...other.map(flagsPath), ...hubPaths(runBy)].find(
+    (path) => !own.has(path) && files.isThere(path),
+  )
+  if (found !== undefined) {
+    throw new CannotAdopt([
+      `${found} starts a hub of its own, and only one can have the ports: take it away first`,
+    ])
+  }
+}
+
+interface Identity {
+  /** `undefined`: yurthub's own may serve. */
+  readonly usable: UsedCredentials | undefined
+  readonly faults: readonly string[]
+  readonly nodeName: string | undefined
+  /** Why yurthub's flags for credentials are dropped. */
+  readonly reason: string
+}
+
+interface UsedCredentials {
+  readonly value: Credentials
+  readonly from: string
+  /** Files that give the hub a certificate of its own. */
+  readonly seed?: readonly { readonly path: string; readonly content: string }[]
+  readonly links?: readonly { readonly path: string; readonly target: string }[]
+}
+
+/** The credentials that the hub shares with the kubelet, or is given. */
+function identityOf(files: NodeFiles, { kubeconfig }: AdoptionSettings): Identity {
+  const given: CredentialFiles =
+    kubeconfig === undefined ? kubeletCredentials : { kind: 'kubeconfig', file: kubeconfig }
+  const from = kubeconfig ?? kubeletCredentials.certificate
+  const value = valid(files, given)
+  if ('fault' in value) {
+    if (kubeconfig !== undefined) throw new CannotAdopt([`--kubeconfig: ${value.fault}`])
+    const reason = "the hub takes over yurthub's own certificate, and renews it"
+    return { usable: undefined, faults: [value.fault], nodeName: undefined, reason }
+  }
+  const reason =
+    kubeconfig === undefined
+      ? "the hub has the kubelet's certificate (--bootstrap-mode=kubeletcertificate)"
+      : `the hub has the credentials in ${kubeconfig}`
+  return { usable: { value, from }, faults: [], nodeName: nodeOf(value), reason }
+}
+
+/** Credentials with a certificate that is valid now; else why they cannot be used. */
+function valid(files: NodeFiles, where: CredentialFiles): Credentials | { readonly fault: string } {
+  try {
+    const credentials = readCredentials(where, (path) => files.text(path))
+    const fault = certificateFault(credentials, now())
+    return fault === undefined ? credentials : { fault }
+  } catch (cause) {
+    return { fault: messageOf(cause) }
+  }
+}
+
+const nodeOf = ({ certificate }: Credentials): string | undefined =>
+  certificate && /^CN=system:node:(.+)$/m.exec(new X509Certificate(certificate.chain).subject)?.[1]
+
+/** yurthub's own pair, as the hub stores its own. Throws `CannotAdopt` where that cannot serve. */
+function ownOfYurthub(
+  files: NodeFiles,
+  yurthubRoot: string,
+  rootDir: string,
+  faults: readonly string[],
+): UsedCredentials {
+  const pair = `${yurthubRoot}/pki/yurthub-current.pem`
+  const ca = `${yurthubRoot}/pki/ca.crt`
+  const value = valid(files, { kind: 'files', certificate: pair, key: pair, ca })
+  if ('fault' in value || value.certificate === undefined) {
+    const fault = 'fault' in value ? value.fault : 'it has no certificate'
+    throw new CannotAdopt([
+      `the hub needs a certificate of the node: the kubelet's cannot be used (${faults.join('; ')}), nor yurthub's own (${fault}); give the hub others with --kubeconfig`,
+    ])
+  }
+  const { certificate } = value
+  const obtained = obtainedFiles(rootDir)
+  const target = `${obtained.name}-0.pem`
+  const key = pemOfKey(createPrivateKey(certificate.key.reveal()))
+  const chain = certificate.chain.match(
+    /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
+  )
+  const content = `${chain?.join('\n')}\n${key}`
+  return {
+    value,
+    from: pair,
+    seed: [
+      { path: obtained.ca, content: files.text(ca) },
+      { path: `${obtained.folder}/${target}`, content },
+    ],
+    links: [{ path: obtained.pair, target }],
+  }
+}
+
+/** The last value of a flag that is written in one word. */
+const valueOf = (flags: readonly string[], name: string): string | undefined =>
+  flags.findLast((flag) => flag.startsWith(`--${name}=`))?.slice(name.length + 3)
+
+function leftAlone(files: NodeFiles, start: YurthubStart, yurthubRoot: string): readonly string[] {
+  const cache = valueOf(start.flags, 'disk-cache-path') ?? '/etc/kubernetes/cache'
+  const bootstrap = valueOf(start.flags, 'bootstrap-file') ?? ''
+  return [yurthubRoot, cache, bootstrap, '/var/lib/openyurt/kubelet.conf']
+    .map((path) => path.replace(/\/$/, ''))
+    .filter((path) => path !== '' && files.isThere(path))
+}
+
+/** Notes of the configuration that repeat the reason of a flag. */
+const isShown = (note: string, { flags }: MappedFlags): boolean =>
+  flags.some(({ reason }) => reason !== undefined && note.endsWith(reason))
+
+function notesOn(
+  { variables }: YurthubStart,
+  flags: MappedFlags,
+  { hubCertSigner }: AdoptionSettings,
+): readonly string[] {
+  return [
+    ...(variables.length > 0
+      ? [`variables of yurthub's environment are not taken over: ${variables.join(', ')}`]
+      : []),
+    ...(flags.dummyInterface
+      ? [
+          `pods that were led to yurthub (169.254.2.1) reach the hub there once the node has the interface${hubCertSigner === undefined ? ', and trust it with --hub-cert-signer=kubernetes.io/kubelet-serving' : ''} (docs/pods-reach-the-hub.md)`,
+        ]
+      : []),
+  ]
+}

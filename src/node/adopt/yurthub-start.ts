@@ -1,0 +1,121 @@
+import { posix } from 'node:path'
+import { parse } from 'yaml'
+import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { listAt, objectAt, optionalTextAt, textAt } from '../../api/kube/json-at.ts'
+import { messageOf } from '../../config/settings.ts'
+import { UnreadableUnit, unitStart } from './unit-words.ts'
+
+/** How a node starts its yurthub. */
+export interface YurthubStart {
+  /** Its flags, with variables replaced. */
+  readonly flags: readonly string[]
+  /** Variables of its environment, but for those that only name the node. */
+  readonly variables: readonly string[]
+}
+
+/** What starts yurthub is not understood; nothing has been changed. */
+export class UnreadableStart extends Error {
+  readonly code = 'NOT_UNDERSTOOD'
+}
+
+const program = 'yurthub'
+
+/**
+ * What the manifest of a static pod starts. `nodeName` takes the place of the name that the kubelet
+ * fills in. Throws `UnreadableStart`.
+ */
+export function startOfPod(text: string, nodeName: string): YurthubStart {
+  const pod = podIn(text)
+  const all = listAt(pod, 'spec', 'containers').filter((each) => isObject(each))
+  const container = all.find((each) =>
+    [...textsAt(each, 'command'), ...textsAt(each, 'args')].some(isProgram),
+  )
+  const own = container ?? all.find((each) => textAt(each, 'image').includes(program))
+  if (own === undefined) throw new UnreadableStart('none of its containers starts yurthub')
+  const others = all.filter((each) => each !== own).map((each) => textAt(each, 'name'))
+  if (others.length > 0) {
+    throw new UnreadableStart(
+      `it has other containers, which would end with it: ${others.join(', ')}: give them a pod of their own first`,
+    )
+  }
+  const environment = environmentOf(own, nodeName)
+  const words = [...textsAt(own, 'command'), ...textsAt(own, 'args')]
+  return {
+    flags: flagsAmong(words).map((word) => expanded(word, environment)),
+    variables: [...environment.keys()].filter((name) => name !== 'NODE_NAME'),
+  }
+}
+
+/** What a unit of systemd with its drop-ins starts. Throws `UnreadableStart`. */
+export function startOfUnit(
+  texts: readonly string[],
+  environmentFile: (path: string) => string | undefined,
+): YurthubStart {
+  try {
+    const { words, environment } = unitStart(texts, environmentFile)
+    // The others are the flags that stand in ExecStart.
+    const named = [...environment.keys()].filter((name) => proxies.test(name))
+    return { flags: flagsAmong(words), variables: named }
+  } catch (cause) {
+    if (cause instanceof UnreadableUnit) throw new UnreadableStart(cause.message, { cause })
+    throw cause
+  }
+}
+
+/** Variables that change what a Go program does, whatever its flags are. */
+const proxies = /^(?:(?:https?|no)_proxy|GO[A-Z]+)$/i
+
+function podIn(text: string): JsonObject {
+  let document: unknown
+  try {
+    document = parse(text, { maxAliasCount: 0 })
+  } catch (cause) {
+    throw new UnreadableStart(`it is no YAML: ${messageOf(cause).split('\n')[0]}`, { cause })
+  }
+  const pod = document as Json
+  if (isObject(pod) && pod['kind'] === 'Pod') return pod
+  throw new UnreadableStart('it is no Pod')
+}
+
+const isProgram = (word: string): boolean => posix.basename(word) === program
+
+/** The words behind the program; all of them where the image names that. */
+function flagsAmong(words: readonly string[]): readonly string[] {
+  const at = words.findIndex(isProgram)
+  const before = at < 0 ? [] : words.slice(0, at)
+  if (before.length > 0 || (at < 0 && words[0]?.startsWith('-') === false)) {
+    throw new UnreadableStart(`yurthub is started by another program, ${words[0]}`)
+  }
+  return words.slice(at + 1)
+}
+
+const textsAt = (value: Json, member: string): readonly string[] =>
+  listAt(value, member).filter((each) => typeof each === 'string')
+
+/** `undefined`: what only the kubelet knows. */
+type Environment = ReadonlyMap<string, string | undefined>
+
+const environmentOf = (container: Json, nodeName: string): Environment =>
+  new Map(
+    listAt(container, 'env').map((each) => {
+      const field = textAt(objectAt(each, 'valueFrom'), 'fieldRef', 'fieldPath')
+      const value = isObject(objectAt(each)['valueFrom'] ?? null)
+        ? undefined
+        : (optionalTextAt(each, 'value') ?? '')
+      return [textAt(each, 'name'), field === 'spec.nodeName' ? nodeName : value]
+    }),
+  )
+
+/** As the kubelet expands it: what is not defined stays as it is written. */
+const expanded = (word: string, environment: Environment): string =>
+  word.replace(/\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)/g, (written, name: string | undefined) => {
+    if (name === undefined) return '$'
+    if (!environment.has(name)) return written
+    const value = environment.get(name)
+    if (value === undefined) {
+      throw new UnreadableStart(
+        `${word} has the value of $(${name}), which only the kubelet knows: write it into the manifest`,
+      )
+    }
+    return value
+  })

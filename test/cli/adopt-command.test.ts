@@ -1,0 +1,171 @@
+import t, { type Test } from 'tap'
+import fs from 'node:fs'
+import { join } from 'node:path'
+import { adopt } from '../../src/cli/adopt-command.ts'
+import { join as joinCommand } from '../../src/cli/join-command.ts'
+import { leave } from '../../src/cli/leave-command.ts'
+import { nodes, startCloud, nodeName, type CloudServer } from '../kit/cloud.ts'
+import { freePort } from '../kit/free-port.ts'
+import { rootFolder } from '../kit/root-folder.ts'
+import { StaticPodNode } from '../kit/static-pod-node.ts'
+import { until } from '../kit/until.ts'
+import { identityOf, manifest, yurthubPod, yurthubRoot } from '../node/adopt/yurthub-root.ts'
+import { treeOf } from '../node/join/node-root.ts'
+
+t.setTimeout(240_000)
+
+interface Said {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+async function run(command: typeof adopt, argv: readonly string[]): Promise<Said> {
+  const said = { out: '', err: '' }
+  const code = await command.run(argv, {
+    out: (text) => (said.out += text),
+    err: (text) => (said.err += text),
+  })
+  return { code, ...said }
+}
+
+const state = '/var/lib/nodehub'
+const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
+
+interface Adoptable {
+  readonly root: string
+  readonly cloud: CloudServer
+  readonly node: StaticPodNode
+  readonly adopting: (...flags: string[]) => Promise<Said>
+  readonly markReady: (status: 'True' | 'False') => void
+}
+
+/** A node whose kubelet runs a yurthub, in a cluster that has it Ready. */
+async function adoptable(t: Test, ...flags: readonly string[]): Promise<Adoptable> {
+  const cloud = await startCloud(t, { tls: true })
+  const markReady = (status: 'True' | 'False'): void => {
+    const found = cloud.sandbox.get(nodes, nodeName)
+    if (found === undefined) throw new Error('the Node is gone')
+    const conditions = [{ type: 'Ready', status }]
+    cloud.sandbox.update(nodes, { ...found, status: { conditions } }, 'status')
+  }
+  markReady('True')
+  cloud.sandbox.create(leases, {
+    metadata: { name: nodeName, namespace: 'kube-node-lease' },
+    spec: { holderIdentity: nodeName },
+  })
+  const ports = { proxy: await freePort(), secure: await freePort(), ops: await freePort() }
+  const root = yurthubRoot(rootFolder(t), {
+    pod: yurthubPod([
+      `--server-addr=${cloud.url}`,
+      `--proxy-port=${ports.proxy}`,
+      `--proxy-secure-port=${ports.secure}`,
+      `--serve-port=${ports.ops}`,
+      '--node-name=$(NODE_NAME)',
+      '--enable-dummy-if=false',
+      ...flags,
+    ]),
+    files: {
+      '/etc/kubernetes/pki/ca.crt': cloud.sandbox.caCertificate ?? '',
+      '/var/lib/kubelet/pki/kubelet-client-current.pem': cloud.node.certificate + cloud.node.key,
+    },
+  })
+  const node = new StaticPodNode(t, root, { ports, nodeName, manifest: 'yurt-hub.yaml' })
+  const adopting = (...more: string[]): Promise<Said> => run(adopt, [`--root=${root}`, ...more])
+  return { root, cloud, node, adopting, markReady }
+}
+
+void t.test('without --apply the plan is printed, and nothing changes', async (t) => {
+  const { root, adopting } = await adoptable(t, '--lb-mode=rr', '--enable-iptables=true')
+  const before = treeOf(root)
+  const { code, out, err } = await adopting('--image=hub:7')
+  t.equal(code, 0)
+  t.match(out, `yurthub: ${manifest}\nflags:\n  kept    --server-addr=https://`)
+  t.match(out, '  changed --lb-mode=rr -> --lb-mode=round-robin\n')
+  t.match(
+    out,
+    /\n {2}dropped --enable-iptables=true: has no effect here: the hub writes no such rules\n/,
+  )
+  t.match(
+    out,
+    `  rename  ${manifest} -> /etc/kubernetes/manifests/.yurt-hub.yaml.nodehub-adopted\n`,
+  )
+  t.match(out, '  write   /etc/kubernetes/manifests/nodehub.yaml\n')
+  t.match(out, '  leave   /var/lib/yurthub\n')
+  t.match(out, '+++ /etc/kubernetes/manifests/nodehub.yaml\n+apiVersion: v1\n')
+  t.match(out, '+      image: hub:7\n')
+  t.match(out, 'Nothing was changed: --apply does this.\n')
+  t.notMatch(err, 'would refuse')
+  t.strictSame(treeOf(root), before)
+})
+
+void t.test('the hub takes yurthub’s place, and gives it back', async (t) => {
+  const { root, node, adopting } = await adoptable(t)
+  const before = treeOf(root, state)
+  const identity = identityOf(root)
+  t.match(await adopting('--apply'), { code: 0, out: /place, and Node edge-1 is Ready/ })
+  t.ok(node.runsHub)
+  t.notOk(node.runsYurthub)
+  t.equal(node.started, 1, 'the hub is started once, when the ports are free')
+  t.match(await adopting('--apply'), { code: 1, err: /adopted already/ })
+  t.match(await run(leave, [`--root=${root}`]), { code: 1, err: /nodehub adopt --rollback/ })
+  t.match(await adopting('--rollback'), { code: 0, out: /^yurthub is back/ })
+  t.strictSame(treeOf(root, state), before)
+  t.strictSame(identityOf(root), identity)
+  t.ok(node.runsYurthub)
+  t.match(await adopting('--rollback'), { code: 0, out: /nothing to roll back/ })
+})
+
+void t.test('yurthub is put back by itself', async (t) => {
+  await t.test('where the Node is not Ready', async (t) => {
+    const { root, node, adopting, markReady } = await adoptable(t)
+    const before = treeOf(root, state)
+    const running = adopting('--apply', '--timeout=6s')
+    await until('the hub', () => node.runsHub)
+    markReady('False')
+    const { code, err, out } = await running
+    t.match({ code, out }, { code: 1, out: /yurthub is back, with its former files/ })
+    t.match(err, 'not ready with the hub: Node edge-1 is not Ready after 6 s')
+    t.strictSame(treeOf(root, state), before)
+    t.ok(node.runsYurthub)
+  })
+
+  await t.test('where the kubelet does not reach the hub', async (t) => {
+    const { root, node, adopting } = await adoptable(t)
+    const before = treeOf(root, state)
+    node.renews = false
+    const { code, err } = await adopting('--apply', '--timeout=6s')
+    t.equal(code, 1)
+    t.match(err, 'the kubelet does not renew the lease of edge-1 through the hub')
+    t.strictSame(treeOf(root, state), before)
+  })
+})
+
+void t.test('a node that is offline or not Ready is not adopted', async (t) => {
+  const { root, cloud, adopting, markReady } = await adoptable(t)
+  const before = treeOf(root)
+  markReady('False')
+  t.match(await adopting('--apply'), { code: 1, err: /not Ready now, .*\nNothing was changed/ })
+  await cloud.unplug()
+  t.match(await adopting('--apply'), { code: 1, err: /whether Node edge-1 is Ready is not known/ })
+  t.match(await adopting(), { code: 0, err: /note: --apply would refuse: whether Node/ })
+  t.strictSame(treeOf(root), before)
+})
+
+void t.test('units are for systemd of this node', async (t) => {
+  const { root, adopting } = await adoptable(t)
+  t.match(await adopting('--apply', '--systemd'), { code: 1, err: /run this without --root/ })
+  t.match(await run(adopt, ['--apply', '--rollback', 'x', '--kubeconfig=/srv/k']), {
+    code: 2,
+    err: /--kubeconfig: .*\n.*"x" is not a flag\n.*--apply and --rollback: give one/,
+  })
+  t.ok(fs.existsSync(join(root, manifest)))
+})
+
+void t.test('a node that has joined is left before it is adopted or given back', async (t) => {
+  const { root, cloud, adopting } = await adoptable(t)
+  const joining = ['--nodepool-name=p', '--host-network-pool=false', `--server-addr=${cloud.url}`]
+  t.equal((await run(joinCommand, [`--root=${root}`, ...joining, '--dry-run'])).code, 0)
+  t.equal((await run(joinCommand, [`--root=${root}`, ...joining])).code, 0)
+  t.match(await adopting(), { code: 1, err: /has joined with nodehub join: nodehub leave first/ })
+})
