@@ -39,6 +39,7 @@ const ways: readonly (readonly [RegExp, Way])[] = [
   [/^join .*--join-token/, { notRun: 'obtains a certificate: kubelet-bootstrap.test.ts runs it' }],
   [/^join /, 'node'],
   [/^leave .*--restart/, { notRun: 'restarts the kubelet of the node' }],
+  [/^adopt /, { notRun: 'needs a node with a yurthub: adopt-command.test.ts runs it' }],
   [/^cluster /, ofCluster],
   [/^inspect \S+ --watch/, { notRun: 'has no end; test/cli/inspect/ watches' }],
   [/^inspect \S+ --root-dir=/, 'stopped hub'],
