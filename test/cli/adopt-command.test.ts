@@ -120,12 +120,12 @@ void t.test('yurthub is put back by itself', async (t) => {
   await t.test('where the Node is not Ready', async (t) => {
     const { root, node, adopting, markReady } = await adoptable(t)
     const before = treeOf(root, state)
-    const running = adopting('--apply', '--timeout=6s')
+    const running = adopting('--apply', '--timeout=15s')
     await until('the hub', () => node.runsHub)
     markReady('False')
     const { code, err, out } = await running
     t.match({ code, out }, { code: 1, out: /yurthub is back, with its former files/ })
-    t.match(err, 'not ready with the hub: Node edge-1 is not Ready after 6 s')
+    t.match(err, 'not ready with the hub: Node edge-1 is not Ready after 15 s')
     t.strictSame(treeOf(root, state), before)
     t.ok(node.runsYurthub)
   })
@@ -134,7 +134,7 @@ void t.test('yurthub is put back by itself', async (t) => {
     const { root, node, adopting } = await adoptable(t)
     const before = treeOf(root, state)
     node.renews = false
-    const { code, err } = await adopting('--apply', '--timeout=6s')
+    const { code, err } = await adopting('--apply', '--timeout=15s')
     t.equal(code, 1)
     t.match(err, 'the kubelet does not renew the lease of edge-1 through the hub')
     t.strictSame(treeOf(root, state), before)
