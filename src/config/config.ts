@@ -1,5 +1,6 @@
 import {
   contentOf,
+  isCertificateOf,
   kubeletCredentials,
   readCredentials,
   type CredentialFiles,
@@ -84,7 +85,9 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
   notes.push(...assigned.notes, ...warnings(settings), ...observations(values, credentials))
   const { sockets } = assigned
-  const start = startConfigOf(values, { nodeName, sockets, storeKey })
+  const isNode = isSecure(values) && isNodeItself(nodeName, credentials, readFile)
+  const isSignerGiven = given('hub-cert-signer')
+  const start = startConfigOf(values, { nodeName, sockets, storeKey, isNode, isSignerGiven })
   const liveUnder = (one: StartConfig): LiveConfig =>
     liveConfigOf(values, credentialsUnder(one.rootDir), one)
   const config = Object.freeze({ ...start, ...liveUnder(start) })
@@ -156,6 +159,13 @@ function isBootstrapped(values: LiveValues, rootDir: string, readFile: ReadFile)
   if (!isSecure(values)) return false
   const { pair, token } = obtainedFiles(rootDir)
   return [pair, token].some((file) => isReadable(file, readFile))
+}
+
+/** Whether the hub has a client certificate of this node, or obtains one. */
+function isNodeItself(nodeName: string, files: CredentialFiles, readFile: ReadFile): boolean {
+  if (files.kind === 'bootstrap') return true
+  const { certificate } = readCredentials(files, readFile)
+  return certificate !== undefined && isCertificateOf(nodeName, certificate.chain)
 }
 
 /** API servers over plain HTTP, which are for tests, know nobody by a certificate. */

@@ -199,3 +199,7 @@ function keyIn(pem: Secret<string>, name: string): ReturnType<typeof createPriva
     throw new UnusableCredentials(`the key of ${name} is not a private key in PEM`)
   }
 }
+
+/** Whether a client certificate, PEM, is that of the node with this name. */
+export const isCertificateOf = (nodeName: string, chain: string): boolean =>
+  new X509Certificate(chain).subject.split('\n').includes(`CN=system:node:${nodeName}`)

@@ -53,6 +53,11 @@ export interface StartConfig {
     readonly serving: { readonly certificate: string; readonly key: string } | undefined
     /** From whom the hub requests its serving certificate; `undefined`: it does not. */
     readonly signer: string | undefined
+    /**
+     * The one address where that certificate is shown, to pods, and for which it is requested;
+     * `undefined`: it is for every address of the hub.
+     */
+    readonly signedFor: string | undefined
     /** Organizations in that certificate besides `system:nodes`. */
     readonly organizations: readonly string[]
   }
@@ -135,16 +140,23 @@ export interface HostFacts {
   readonly nodeName: string
   readonly sockets: SocketsByListener
   readonly storeKey: StoreKeySource
+  /** Whether the hub has a client certificate of this node, or obtains one. */
+  readonly isNode: boolean
+  /** Whether `--hub-cert-signer` was given, which may be empty. */
+  readonly isSignerGiven: boolean
 }
 
 /** The start configuration, from validated settings. */
 export function startConfigOf(
   values: StartValues,
-  { nodeName, sockets, storeKey }: HostFacts,
+  { nodeName, sockets, storeKey, isNode, isSignerGiven }: HostFacts,
 ): StartConfig {
   const hub = values['hub-address']
   const { 'serving-cert': servingCert, 'serving-key': servingKey } = values
   const securePort = values['proxy-secure-port']
+  const dummy = dummyInterfaceOf(values)
+  const isSignedByDefault =
+    !isSignerGiven && isNode && dummy !== undefined && mayBeSignedByDefault(values)
   return frozen({
     nodeName,
     nodepoolName: values['nodepool-name'],
@@ -163,7 +175,7 @@ export function startConfigOf(
     storeKey,
     workingMode: values['working-mode'],
     pods: {
-      dummy: dummyInterfaceOf(values),
+      dummy,
       hubAddress: hub && { host: hub.host, port: hub.port ?? securePort },
       hostNetworkNode: values['host-network-node'],
     },
@@ -173,7 +185,8 @@ export function startConfigOf(
         servingCert === undefined || servingKey === undefined
           ? undefined
           : { certificate: servingCert, key: servingKey },
-      signer: values['hub-cert-signer'],
+      signer: isSignedByDefault ? kubeletServing : values['hub-cert-signer'],
+      signedFor: isSignedByDefault ? dummy.address : undefined,
       organizations: values['hub-cert-organizations'],
     },
     memoryLimitBytes: bytesOf(values['memory-limit']),
@@ -182,6 +195,15 @@ export function startConfigOf(
     tracing: tracingOf(values),
   })
 }
+
+/** The signer that yurthub uses, too; it signs for nodes, with no other organization. */
+const kubeletServing = 'kubernetes.io/kubelet-serving'
+
+/** Whether no other setting says which certificate pods are shown, or where they are led. */
+const mayBeSignedByDefault = (values: StartValues): boolean =>
+  values['serving-cert'] === undefined &&
+  values['hub-address'] === undefined &&
+  values['hub-cert-organizations'].length === 0
 
 /**
  * The live configuration of a hub that was started with `start`; the two may come from different

@@ -148,9 +148,10 @@ export const options = {
   'hub-cert-signer': option({
     type: is.orEmpty(is.signerName),
     group: 'Credentials',
-    help: 'The signer from which the hub requests its serving certificate, such as kubernetes.io/kubelet-serving, so that pods trust it (docs/pods-reach-the-hub.md). Until it has one, and while it has no valid one, it shows one of its own authority. <root-dir>/pki/ca.crt has both authorities then.',
+    help: 'The signer from which the hub requests its serving certificate, so that pods trust it (docs/pods-reach-the-hub.md). By default the certificate is shown at the dummy interface alone; with the flag at every address. Until the hub has one, and while it has no valid one, it shows one of its own authority. <root-dir>/pki/ca.crt has both authorities then. Empty: none is requested.',
     default: undefined,
-    defaultShown: 'none: its own authority',
+    defaultShown:
+      "kubernetes.io/kubelet-serving at the dummy interface, if the hub's credentials are a certificate of the node",
   }),
   'hub-cert-organizations': option({
     type: is.listOf(is.organization),

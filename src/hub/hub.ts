@@ -261,7 +261,7 @@ export async function startHub(
   const hubAddress = unshared.use(
     new ReachableAddress({
       pods: config.pods,
-      certificate: () => serving.current.certificate,
+      certificate: () => (serving.current.elsewhere ?? serving.current).certificate,
       ca: () => connections.credentials.ca,
       publish: (found) => filters.inform({ hubAddress: found }),
       metrics,
@@ -400,6 +400,7 @@ export async function startHub(
     cloud,
     connections,
     serving,
+    renewalFaults: () => ({ client: obtained.fault, serving: requested?.fault }),
     store,
     cachers: () => [...cachers.all, ...shared.all],
     answers: counts,
@@ -459,7 +460,10 @@ export async function startHub(
     parts.use(
       new DummyInterface(config.pods.dummy, {
         rootDir: config.rootDir,
-        settled: (why) => hubAddress.dummySettled(why),
+        settled: (why) => {
+          hubAddress.dummySettled(why)
+          if (config.tls.signedFor !== undefined) requested?.need(why === undefined)
+        },
         log,
       }),
     )

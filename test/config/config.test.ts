@@ -319,6 +319,32 @@ void t.test('a serving certificate is given, or requested', async (t) => {
   t.match(wrong(['--hub-cert-organizations=system:masters']), [/is a group of Kubernetes itself/])
 })
 
+void t.test('a hub that is the node requests one for pods by default', (t) => {
+  const bootstrap = [
+    '--join-token=abcdef.0123456789abcdef',
+    `--discovery-token-ca-cert-hash=sha256:${'0'.repeat(64)}`,
+  ]
+  const tls = (...argv: readonly string[]) =>
+    right(['--bootstrap-mode=token', ...bootstrap, ...argv]).config.tls
+  const signed = { signer: 'kubernetes.io/kubelet-serving', signedFor: '169.254.2.1' }
+  t.match(tls(), signed)
+  t.match(tls('--dummy-if-ip=169.254.2.9'), { ...signed, signedFor: '169.254.2.9' })
+  const none = { signer: undefined, signedFor: undefined }
+  for (const flag of [
+    'hub-cert-signer=',
+    'enable-dummy-if=false',
+    'hub-address=10.0.0.7',
+    'hub-cert-organizations=a',
+  ])
+    t.match(tls(`--${flag}`), none, flag)
+  t.match(right([]).config.tls, none, 'a hub without credentials of its own')
+  t.match(tls('--hub-cert-signer=kubernetes.io/kubelet-serving'), {
+    ...signed,
+    signedFor: undefined,
+  })
+  t.end()
+})
+
 void t.test('a setting may be called by its other name', async (t) => {
   const expected = { config: { pods: { dummy: { name: 'pods0' } } } }
   t.match(read(['--server-addr=https://a', '--hub-agent-dummy-if-name=pods0']), expected)

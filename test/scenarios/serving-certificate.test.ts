@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
 import t from 'tap'
+import type { HubStatus } from '../../src/hub/wiring/status/document.ts'
 import { Client } from '../kit/client.ts'
 import { pod, pods } from '../kit/cloud.ts'
 import { startTestHub } from '../kit/hub.ts'
@@ -72,6 +73,13 @@ void t.test('what keeps it from a certificate is said', async (t) => {
   t.equal(status, 200)
   t.match(
     String(body),
-    /\[ \]serving-certificate of the hub's own authority, .* was denied: ByTest/,
+    /\[ \]serving-certificate of the hub's own authority, .* was denied: ByTest.*; the next request is made at 20/,
+  )
+  const { certificates } = JSON.parse(
+    String((await hub.ops.get('/inspect/status')).body),
+  ) as HubStatus
+  t.match(
+    certificates.filter(({ use }) => use === 'serving'),
+    [{ renewalFault: /was denied: ByTest/ }],
   )
 })

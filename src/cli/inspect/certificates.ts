@@ -10,12 +10,14 @@ export const certificates = inspection<HubStatus['certificates']>({
   table: (all) =>
     aligned(
       ['USE', 'VALID UNTIL', 'FILE', 'NAMES', 'FAULT'],
-      all.map(({ use, notAfter, file, names, fault }) => [
+      all.map(({ use, notAfter, file, names, fault, renewalFault }) => [
         use,
         notAfter,
         file ?? '-',
         names,
-        fault ?? '',
+        [fault, renewalFault && `no new one is obtained: ${renewalFault}`]
+          .filter((each) => each !== undefined)
+          .join('; '),
       ]),
     ),
   code: (all) => (all.some(({ fault }) => fault !== undefined) ? 1 : 0),

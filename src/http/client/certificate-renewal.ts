@@ -1,8 +1,9 @@
 import { X509Certificate } from 'node:crypto'
 import { follow } from '../../base/abort.ts'
-import { jitter, now, sleep } from '../../base/clock.ts'
+import { elapsed, jitter, now, sleep } from '../../base/clock.ts'
+import { timeText } from '../../certificates/validity.ts'
 import { messageOf } from '../../config/settings.ts'
-import { RequestDenied } from './signed-certificate.ts'
+import { RequestDenied, RequestPending } from './signed-certificate.ts'
 
 /** Times, in milliseconds. */
 export interface RenewalPace {
@@ -11,14 +12,21 @@ export interface RenewalPace {
   readonly longestRetryMs: number
   /** How long one attempt waits for approval. */
   readonly approvalMs: number
+  /** At most between two looks at a request that was not approved in that time. */
+  readonly longestPendingMs: number
+  /** At most between a denial and the next request; at first it is `longestRetryMs`. */
+  readonly longestDeniedMs: number
   /** The longest time between two looks at the clock, which may be set. */
   readonly lookMs: number
 }
 
+/** Many nodes share a cluster, which keeps a denied request for an hour, and others for a day. */
 export const usualRenewalPace: RenewalPace = {
   firstRetryMs: 2_000,
   longestRetryMs: 60_000,
   approvalMs: 60_000,
+  longestPendingMs: 5 * 60_000,
+  longestDeniedMs: 6 * 3_600_000,
   lookMs: 60_000,
 }
 
@@ -26,28 +34,48 @@ export const usualRenewalPace: RenewalPace = {
 const earliestShare = 0.7
 const latestShare = 0.9
 
+/** One attempt to obtain a certificate. */
+export interface RenewalAttempt {
+  readonly signal: AbortSignal
+  /** How long it may wait for approval; 0: the request waits already, and is looked at once. */
+  readonly patienceMs: number
+  /** Whether the last request was denied, so that another one needs another key. */
+  readonly wasDenied: boolean
+}
+
 export interface CertificateRenewalOptions {
   /** The time until a certificate is to be obtained, looked at again and again; 0: now. */
   readonly dueMs: () => number
   /** Obtains one, and stores it. */
-  readonly obtain: (signal: AbortSignal) => Promise<void>
+  readonly obtain: (attempt: RenewalAttempt) => Promise<void>
   /** Called with each reason why there is no new certificate yet, once while it stays the same. */
   readonly onFailure: (why: string) => void
   readonly pace: RenewalPace
 }
 
-/** Obtains a certificate whenever one is due, and tries again for as long as it takes. */
+/**
+ * Obtains a certificate whenever one is due, and tries again for as long as it takes. A request
+ * that waits is looked at ever more rarely, and made once; after a denial the next one is made
+ * later each time, whatever happens meanwhile: an approver that denies one will deny another.
+ */
 export class CertificateRenewal implements AsyncDisposable {
   readonly #options: CertificateRenewalOptions
   readonly #stopped = new AbortController()
   readonly #running: Promise<void>
   #pause = new AbortController()
   #retryMs: number
+  #deniedMs: number
+  /** By the clock that is never set. */
+  #deniedUntil = 0
+  #wasDenied = false
+  #isPending = false
+  #why: string | undefined
   #fault: string | undefined
 
   constructor(options: CertificateRenewalOptions) {
     this.#options = options
     this.#retryMs = options.pace.firstRetryMs
+    this.#deniedMs = options.pace.longestRetryMs
     this.#running = this.#run()
   }
 
@@ -56,10 +84,19 @@ export class CertificateRenewal implements AsyncDisposable {
     return this.#fault
   }
 
-  /** To be called when an attempt may succeed that failed before: it is made now. */
+  /**
+   * To be called when an attempt may succeed that failed before: it is made now, but not before its
+   * time after a denial.
+   */
   wake(): void {
     this.#retryMs = this.#options.pace.firstRetryMs
     this.#pause.abort()
+  }
+
+  /** Makes an attempt now, also after a denial: for what an operator has changed. */
+  retry(): void {
+    this.#deniedUntil = 0
+    this.wake()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -70,20 +107,18 @@ export class CertificateRenewal implements AsyncDisposable {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopped
-    const { dueMs, obtain, pace } = this.#options
+    const { dueMs, pace } = this.#options
     while (!signal.aborted) {
       const pause = new AbortController()
       this.#pause = pause
       using _stopping = follow(signal, pause)
-      const due = dueMs()
+      const due = Math.max(dueMs(), this.#deniedUntil - elapsed())
       if (due > 0) {
         await sleep(Math.min(due, pace.lookMs), pause.signal)
         continue
       }
       try {
-        await obtain(signal)
-        this.#fault = undefined
-        this.#retryMs = pace.firstRetryMs
+        await this.#attempt(signal)
         // By a wrong clock the new one may be due at once.
         await sleep(pace.lookMs, pause.signal)
       } catch (cause) {
@@ -94,15 +129,42 @@ export class CertificateRenewal implements AsyncDisposable {
     }
   }
 
-  /** Returns the time until the next attempt. */
+  async #attempt(signal: AbortSignal): Promise<void> {
+    const { obtain, pace } = this.#options
+    const patienceMs = this.#isPending ? 0 : pace.approvalMs
+    const wasDenied = this.#wasDenied
+    this.#wasDenied = false
+    await obtain({ signal, patienceMs, wasDenied })
+    this.#why = this.#fault = undefined
+    this.#isPending = false
+    this.#retryMs = pace.firstRetryMs
+    this.#deniedMs = pace.longestRetryMs
+  }
+
+  /** Returns the time until the next attempt, if the last request was not denied. */
   #failed(cause: unknown): number {
+    const { onFailure, pace } = this.#options
     const why = messageOf(cause)
-    if (why !== this.#fault) this.#options.onFailure(why)
-    this.#fault = why
-    const { longestRetryMs } = this.#options.pace
-    const retryMs = cause instanceof RequestDenied ? longestRetryMs : this.#retryMs
-    this.#retryMs = Math.min(2 * retryMs, longestRetryMs)
-    return retryMs
+    this.#isPending = cause instanceof RequestPending
+    this.#wasDenied = cause instanceof RequestDenied
+    const next = this.#wasDenied ? `; the next request is made at ${this.#denied()}` : ''
+    this.#fault = `${why}${next}`
+    if (why !== this.#why) onFailure(this.#fault)
+    this.#why = why
+    const retryMs = this.#retryMs
+    this.#retryMs = Math.min(
+      2 * retryMs,
+      this.#isPending ? pace.longestPendingMs : pace.longestRetryMs,
+    )
+    return this.#wasDenied ? 0 : retryMs
+  }
+
+  /** Puts the next request off, and returns its time, RFC 3339. */
+  #denied(): string {
+    const waitMs = jitter(this.#deniedMs / 2, this.#deniedMs)
+    this.#deniedMs = Math.min(2 * this.#deniedMs, this.#options.pace.longestDeniedMs)
+    this.#deniedUntil = elapsed() + waitMs
+    return timeText(now() + waitMs)
   }
 }
 

@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { elapsed } from '../../base/clock.ts'
 import { writeDurably } from '../../base/durable-file.ts'
@@ -14,6 +13,7 @@ import {
   type BootstrapToken,
 } from '../../config/bootstrap.ts'
 import {
+  isCertificateOf,
   readCredentials,
   type CredentialFiles,
   type Credentials,
@@ -26,11 +26,18 @@ import {
   CertificateRenewal,
   RotationTime,
   usualRenewalPace,
+  type RenewalAttempt,
   type RenewalPace,
 } from './certificate-renewal.ts'
 import { findCa } from './cluster-info.ts'
 import { HandedOverTokens } from './handed-over-tokens.ts'
-import { nodeClient, RequestDenied, signedCertificate } from './signed-certificate.ts'
+import {
+  nodeClient,
+  RequestDenied,
+  RequestPending,
+  signedCertificate,
+  type SigningPatience,
+} from './signed-certificate.ts'
 
 export interface NodeCertificateOptions {
   readonly nodeName: string
@@ -108,7 +115,7 @@ export class NodeCertificate implements AsyncDisposable {
     this.#handedOver = new HandedOverTokens(token)
     this.#renewal = new CertificateRenewal({
       dueMs: () => this.#dueMs(),
-      obtain: (signal) => this.#obtain(signal),
+      obtain: (attempt) => this.#obtain(attempt),
       onFailure: options.onFailure,
       pace: this.#pace,
     })
@@ -135,7 +142,8 @@ export class NodeCertificate implements AsyncDisposable {
   /** Uses this token from now on, also after a restart, before the configured one. */
   async replaceToken(token: BootstrapToken): Promise<void> {
     await this.#handedOver.add(token)
-    this.wake()
+    this.#renewal.retry()
+    this.#caRefresh.wake()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -158,42 +166,41 @@ export class NodeCertificate implements AsyncDisposable {
     return elapsed() - this.#refusedSince >= this.#pace.refusedMs
   }
 
-  async #obtain(signal: AbortSignal): Promise<void> {
+  async #obtain({ wasDenied, ...patience }: RenewalAttempt): Promise<void> {
+    const { signal } = patience
     const failures: string[] = []
+    if (wasDenied) await this.#stored.forgetKey()
     for (const { name, credentials, onObtained } of this.#requesters()) {
       try {
         const shown = await credentials(signal)
         // Callers with tokens wait for it. One of a file may be older than the present one.
         if (shown.ca !== undefined && this.#ca() === undefined) await this.#storeCa(shown.ca)
-        await this.#obtainAs(shown, signal)
+        await this.#obtainAs(shown, patience)
         return await onObtained?.().catch(() => undefined)
       } catch (cause) {
         // Another requester would be denied the same.
         if (cause instanceof RequestDenied) throw cause
         failures.push(`with ${name}: ${messageOf(cause)}`)
+        // Another requester would find the same request.
+        if (cause instanceof RequestPending) throw new RequestPending(failures.join('; '))
       }
       if (signal.aborted) return
     }
     throw new NoCertificate(failures.join('; ') || nothingToBeginWith)
   }
 
-  async #obtainAs(credentials: Credentials, signal: AbortSignal): Promise<void> {
+  async #obtainAs(credentials: Credentials, patience: SigningPatience): Promise<void> {
     const { servers, nodeName, onStored, onObtained } = this.#options
     const key = await this.#stored.nextKey()
-    try {
-      const certificate = await signedCertificate(
-        anyApiCall(servers(), credentials, { signal }),
-        key,
-        nodeClient(nodeName),
-        { patienceMs: this.#pace.approvalMs, signal },
-      )
-      await this.#stored.replace({ certificate, key: pemOfKey(key) })
-      if (credentials.ca !== undefined) await this.#storeCa(credentials.ca)
-      onObtained(certificate)
-    } catch (cause) {
-      if (cause instanceof RequestDenied) await this.#stored.forgetKey()
-      throw cause
-    }
+    const certificate = await signedCertificate(
+      anyApiCall(servers(), credentials, { signal: patience.signal }),
+      key,
+      nodeClient(nodeName),
+      patience,
+    )
+    await this.#stored.replace({ certificate, key: pemOfKey(key) })
+    if (credentials.ca !== undefined) await this.#storeCa(credentials.ca)
+    onObtained(certificate)
     this.#refusedSince = undefined
     onStored()
   }
@@ -281,8 +288,7 @@ const nothingToBeginWith =
 function credentialsOfNode(files: CredentialFiles, nodeName: string): Credentials | undefined {
   try {
     const credentials = readCredentials(files, readText)
-    const { subject } = new X509Certificate(credentials.certificate?.chain ?? '')
-    return subject.split('\n').includes(`CN=system:node:${nodeName}`) ? credentials : undefined
+    return isCertificateOf(nodeName, credentials.certificate?.chain ?? '') ? credentials : undefined
   } catch {
     return undefined
   }

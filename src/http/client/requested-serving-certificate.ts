@@ -12,6 +12,7 @@ import {
   CertificateRenewal,
   RotationTime,
   usualRenewalPace,
+  type RenewalAttempt,
   type RenewalPace,
 } from './certificate-renewal.ts'
 import { RequestDenied, signedCertificate, type CertificateSpec } from './signed-certificate.ts'
@@ -24,6 +25,8 @@ export interface RequestedServingOptions {
   /** DNS names and addresses. */
   readonly names: readonly string[]
   readonly stored: StoredPair
+  /** Whether one is requested from the start; absent: it is. */
+  readonly isNeeded?: boolean
   /** Makes requests as the node, which `signal` gives up; read for each attempt. */
   readonly call: (signal: AbortSignal) => ApiCall
   /** Called with the pair that is to be shown from now on; `undefined`: there is none valid now. */
@@ -45,11 +48,13 @@ export class RequestedServingCertificate implements AsyncDisposable {
   readonly #spec: CertificateSpec
   readonly #rotation = new RotationTime()
   readonly #renewal: CertificateRenewal
+  #isNeeded: boolean
   #shown: string | undefined
 
   constructor(options: RequestedServingOptions) {
     const { nodeName, organizations, signer, names, pace = usualRenewalPace } = options
     this.#options = options
+    this.#isNeeded = options.isNeeded ?? true
     this.#spec = {
       signerName: signer,
       usages: ['digital signature', 'server auth'],
@@ -60,7 +65,7 @@ export class RequestedServingCertificate implements AsyncDisposable {
     }
     this.#renewal = new CertificateRenewal({
       dueMs: () => this.#dueMs(),
-      obtain: (signal) => this.#obtain(signal, pace.approvalMs),
+      obtain: (attempt) => this.#obtain(attempt),
       onFailure: options.onFailure,
       pace,
     })
@@ -76,6 +81,12 @@ export class RequestedServingCertificate implements AsyncDisposable {
     return this.#renewal.fault
   }
 
+  /** Whether a certificate is requested from now on; one that is stored is shown in any case. */
+  need(isNeeded: boolean): void {
+    this.#isNeeded = isNeeded
+    if (isNeeded) this.wake()
+  }
+
   /** To be called when an attempt may succeed that failed before: it is made now. */
   wake(): void {
     this.#renewal.wake()
@@ -88,28 +99,25 @@ export class RequestedServingCertificate implements AsyncDisposable {
   #dueMs(): number {
     const pair = this.#options.stored.read()
     this.#show(pair)
+    if (!this.#isNeeded) return Infinity
     if (pair === undefined || !isForNames(pair.certificate, this.#options.names)) return 0
     return this.#rotation.untilDue(pair.certificate)
   }
 
-  async #obtain(signal: AbortSignal, patienceMs: number): Promise<void> {
+  async #obtain({ signal, patienceMs, wasDenied }: RenewalAttempt): Promise<void> {
     const { stored, call, names, onObtained } = this.#options
+    if (wasDenied) await stored.forgetKey()
     const key = await stored.nextKey()
-    try {
-      const certificate = await signedCertificate(call(signal), key, this.#spec, {
-        patienceMs,
-        signal,
-      })
-      if (!isForNames(certificate, names))
-        throw new RequestDenied('what was signed is for other names than were asked for')
-      const pair = { certificate, key: pemOfKey(key) }
-      await stored.replace(pair)
-      this.#show(pair)
-      onObtained(certificate)
-    } catch (cause) {
-      if (cause instanceof RequestDenied) await stored.forgetKey()
-      throw cause
-    }
+    const certificate = await signedCertificate(call(signal), key, this.#spec, {
+      patienceMs,
+      signal,
+    })
+    if (!isForNames(certificate, names))
+      throw new RequestDenied('what was signed is for other names than were asked for')
+    const pair = { certificate, key: pemOfKey(key) }
+    await stored.replace(pair)
+    this.#show(pair)
+    onObtained(certificate)
   }
 
   #show(pair: IssuedCertificate | undefined): void {

@@ -22,7 +22,10 @@ export const nodeClient = (nodeName: string): CertificateSpec => ({
 })
 
 export interface SigningPatience {
-  /** How long a request may wait for its certificate; the same request is looked at again later. */
+  /**
+   * How long a request may wait for its certificate; the same request is looked at again later. 0:
+   * the request was probably made before, and is looked at once.
+   */
   readonly patienceMs: number
   readonly signal: AbortSignal
 }
@@ -32,8 +35,8 @@ export class RequestDenied extends Error {
   readonly code = 'REQUEST_DENIED'
 }
 
-/** Nobody has approved or signed the request yet. */
-class RequestPending extends Error {
+/** The request waits for approval, or for its signer. */
+export class RequestPending extends Error {
   readonly code = 'REQUEST_PENDING'
 }
 
@@ -60,11 +63,13 @@ export async function signedCertificate(
   const digest = hash('sha256', Buffer.concat([publicKey, Buffer.from(content)]))
   const name = `nodehub-${digest.slice(0, 40)}`
   const began = elapsed()
-  let object = await made(call, name, {
-    request: Buffer.from(await signingRequest(key, subject)).toString('base64'),
-    signerName,
-    usages,
-  })
+  const make = async (): Promise<Json> =>
+    made(call, name, {
+      request: Buffer.from(await signingRequest(key, subject)).toString('base64'),
+      signerName,
+      usages,
+    })
+  let object = (patienceMs === 0 ? await present(call, name) : undefined) ?? (await make())
   for (let wait = firstLookMs; ; wait = Math.min(2 * wait, longestLookMs)) {
     const certificate = certificateOf(object, name)
     if (certificate !== undefined) return checked(certificate, key, subject.commonName)
@@ -97,8 +102,16 @@ async function made(call: ApiCall, name: string, spec: object): Promise<Json> {
 }
 
 async function found(call: ApiCall, name: string): Promise<Json> {
+  const object = await present(call, name)
+  if (object === undefined) throw new Error(`the CertificateSigningRequest ${name} was deleted`)
+  return object
+}
+
+/** `undefined` where there is none: the cluster deletes old ones. */
+async function present(call: ApiCall, name: string): Promise<Json | undefined> {
   const request = { method: 'GET', path: `${collection}/${name}` }
   const answer = await call(request)
+  if (answer.status === 404) return undefined
   if (answer.status !== 200 || !isObject(answer.body))
     throw new ApiRefusal('the API server', request, answer)
   return answer.body

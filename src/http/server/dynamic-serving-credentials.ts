@@ -27,6 +27,8 @@ export interface DynamicServingOptions {
    * are given its authorities together with the hub's own.
    */
   readonly awaitsSigned?: boolean
+  /** The one address where it is shown; `undefined`: everywhere. */
+  readonly signedFor?: string | undefined
   readonly onAuthorityMade: () => void
   /** Called when given files have changed and are unusable: the last good ones stay in force. */
   readonly onUnusable: (cause: unknown) => void
@@ -49,6 +51,7 @@ export class DynamicServingCredentials implements Disposable {
   #publish: () => void = () => undefined
   #files: Credentials
   #upstreamCa: string | undefined
+  readonly #signedFor: string | undefined
   readonly #onFailure: (cause: unknown) => void
   readonly #replaced = new Broadcast<[ServingCredentials]>()
 
@@ -64,6 +67,7 @@ export class DynamicServingCredentials implements Disposable {
   private constructor(options: DynamicServingOptions) {
     this.#upstreamCa = options.upstreamCa
     this.#onFailure = options.onFailure
+    this.#signedFor = options.signedFor
     const { given, clientCa } = options
     const where: CredentialFiles = {
       kind: 'files',
@@ -103,12 +107,16 @@ export class DynamicServingCredentials implements Disposable {
 
   get current(): ServingCredentials {
     const { certificate, ca = this.#upstreamCa } = this.#files
-    const pair = this.#signed ??
-      this.#own?.pair ?? {
-        certificate: certificate?.chain ?? '',
-        key: certificate?.key.reveal() ?? '',
-      }
-    return { ...pair, ...(ca !== undefined && { clientCa: ca }) }
+    const own = this.#own?.pair ?? {
+      certificate: certificate?.chain ?? '',
+      key: certificate?.key.reveal() ?? '',
+    }
+    const [signed, address] = [this.#signed, this.#signedFor]
+    return {
+      ...(address === undefined ? (signed ?? own) : own),
+      ...(signed && address !== undefined && { elsewhere: { address, ...signed } }),
+      ...(ca !== undefined && { clientCa: ca }),
+    }
   }
 
   /** Applies every later change to `listener`, in order. */

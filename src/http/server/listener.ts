@@ -1,8 +1,16 @@
 import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import { createServer as createSecureServer } from 'node:https'
 import { constants, X509Certificate } from 'node:crypto'
-import type { SecureContextOptions, TLSSocket } from 'node:tls'
+import {
+  createServer as createTlsServer,
+  type SecureContextOptions,
+  type Server as TlsServer,
+  type TlsOptions,
+  type TLSSocket,
+} from 'node:tls'
 import { after } from '../../base/clock.ts'
+import { canonical } from '../../base/listening-sockets.ts'
 import { createServer } from '../../base/node-http.ts'
 import { certificatesIn } from '../../config/bootstrap.ts'
 import type { ListenerParts, RequestHandling } from './answer.ts'
@@ -54,11 +62,16 @@ export async function listen(options: ListenerOptions): Promise<ProxyListener> {
   return listener(server, parts.connections, [serveHttp1(server, parts)], options)
 }
 
-/** The certificate of a TLS listener, and the authorities for clients' certificates. */
-export interface ServingCredentials {
-  /** PEM: the certificate with its chain, and its key. */
+/** PEM: a certificate with its chain, and its key. */
+interface ServingPair {
   readonly certificate: string
   readonly key: string
+}
+
+/** The certificate of a TLS listener, and the authorities for clients' certificates. */
+export interface ServingCredentials extends ServingPair {
+  /** Another certificate, which is shown at this address of the listener alone. */
+  readonly elsewhere?: ServingPair & { readonly address: string }
   /** PEM; absent: no client certificate is accepted. */
   readonly clientCa?: string
 }
@@ -81,14 +94,19 @@ export interface SecureListener extends ProxyListener {
 export async function listenSecurely(
   options: ListenerOptions & { readonly credentials: ServingCredentials },
 ): Promise<SecureListener> {
-  const server = createSecureServer({
-    ...http1Options(),
-    ...contextOf(options.credentials),
+  const tls = {
     ALPNProtocols: ['h2', 'http/1.1'],
     handshakeTimeout: limits.handshakeMs,
     requestCert: true,
     rejectUnauthorized: false,
+  }
+  const server = createSecureServer({
+    ...http1Options(),
+    ...contextOf(options.credentials),
+    ...tls,
   })
+  const elsewhere = handshakesElsewhere(server, tls)
+  elsewhere.use(options.credentials)
   const parts = listenerParts(server, options)
   const http1 = serveHttp1(server, parts)
   const http2 = new Http2Connections(parts)
@@ -117,6 +135,7 @@ export async function listenSecurely(
     ...(await listener(server, parts.connections, [http1, http2], options)),
     replaceCredentials: (credentials) => {
       server.setSecureContext(contextOf(credentials))
+      elsewhere.use(credentials)
       if (!holdsAllOf(credentials.clientCa, clientCa)) {
         for (const each of [http1, http2]) each.retire()
         // A handshake in progress continues with the former authorities.
@@ -132,6 +151,30 @@ export async function listenSecurely(
 
 const parsed = (bundle = ''): readonly X509Certificate[] =>
   certificatesIn(bundle).map((each) => new X509Certificate(each))
+
+/**
+ * Makes the handshakes of connections to one address with another certificate. A TLS server of Node
+ * has one for all of its addresses, and clients that call an address send no server name.
+ */
+function handshakesElsewhere(server: TlsServer, options: TlsOptions) {
+  const other = createTlsServer(options)
+  let at: string | undefined
+  other.on('secureConnection', (socket) => server.emit('secureConnection', socket))
+  other.on('tlsClientError', (_error, socket) => socket.destroy())
+  const own = server.listeners('connection') as ((socket: Socket) => void)[]
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) => {
+    if (at !== undefined && canonical(socket.localAddress ?? '') === at)
+      other.emit('connection', socket)
+    else for (const take of own) take.call(server, socket)
+  })
+  return {
+    use: ({ elsewhere, ...credentials }: ServingCredentials): void => {
+      at = elsewhere && canonical(elsewhere.address)
+      if (elsewhere) other.setSecureContext(contextOf({ ...credentials, ...elsewhere }))
+    },
+  }
+}
 
 /** Whether a bundle has all of the former one, which has nothing but certificates. */
 function holdsAllOf(bundle = '', former = ''): boolean {

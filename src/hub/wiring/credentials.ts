@@ -28,6 +28,7 @@ export const servingOf = (config: StartConfig, upstreamCa: string | undefined, l
     names: servingNames(config),
     given: config.tls.serving,
     awaitsSigned: config.tls.signer !== undefined,
+    signedFor: config.tls.signedFor,
     clientCa: config.tls.clientCa,
     upstreamCa,
     onAuthorityMade: () =>

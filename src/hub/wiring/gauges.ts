@@ -34,7 +34,7 @@ export function gaugesOnRead(metrics: HubMetrics, measured: GaugeSources): void 
   metrics.onRead(() => {
     showUpstreams(metrics, measured)
     showExpiry(metrics, 'client', connections.credentials.certificate?.chain)
-    showExpiry(metrics, 'serving', serving.current.certificate)
+    showExpiry(metrics, 'serving', (serving.current.elsewhere ?? serving.current).certificate)
     reportDiskWork()
     showAges(metrics, measured)
     metrics.storeBytes.set(bytesOnDisk(config.cachePath))

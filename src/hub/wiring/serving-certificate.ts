@@ -23,7 +23,7 @@ export function requestedServingOf(
   config: StartConfig,
   { live, connections, serving, log }: Dependencies,
 ): RequestedServingCertificate | undefined {
-  const { signer, organizations } = config.tls
+  const { signer, organizations, signedFor } = config.tls
   if (signer === undefined) return undefined
   // That of another signer is none of this one.
   const digest = hash('sha256', JSON.stringify([signer, organizations])).slice(0, 8)
@@ -31,7 +31,13 @@ export function requestedServingOf(
     nodeName: config.nodeName,
     signer,
     organizations,
-    names: [...new Set([...requestedNames(config), ...kubernetesNames])],
+    names: [
+      ...new Set([
+        ...(signedFor === undefined ? requestedNames(config) : [signedFor]),
+        ...kubernetesNames,
+      ]),
+    ],
+    isNeeded: signedFor === undefined,
     stored: new StoredPair(join(config.rootDir, 'pki'), `nodehub-signed-${digest}`),
     call: (signal) => anyApiCall(live().serverAddresses, connections.credentials, { signal }),
     onChange: (pair) => serving.useSigned(pair),

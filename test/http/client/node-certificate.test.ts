@@ -26,6 +26,8 @@ const pace = {
   firstRetryMs: 20,
   longestRetryMs: 40,
   approvalMs: 2_000,
+  longestPendingMs: 40,
+  longestDeniedMs: 80,
   lookMs: 20,
   refusedMs: 20,
   caMs: 20,

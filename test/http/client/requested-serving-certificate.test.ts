@@ -17,7 +17,19 @@ import { Condition } from '../../kit/condition.ts'
 import { startJoinable, type JoinableCloud } from '../../kit/joinable.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
 
-const pace = { firstRetryMs: 20, longestRetryMs: 40, approvalMs: 2_000, lookMs: 20 }
+const pace = {
+  firstRetryMs: 20,
+  longestRetryMs: 40,
+  approvalMs: 2_000,
+  longestPendingMs: 40,
+  longestDeniedMs: 80,
+  lookMs: 20,
+}
+const signingRequests = {
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  resource: 'certificatesigningrequests',
+}
 const names = ['169.254.2.1', 'fd00::2:1', 'kubernetes', 'kubernetes.default.svc']
 
 /** A hub's requested certificate, and what it tells. */
@@ -218,6 +230,49 @@ void t.test('after a denial it is tried again with another key', async (t) => {
     readdirSync(hub.folder).filter((name) => name.endsWith('.tmp')),
     [],
   )
+})
+
+void t.test('after a denial nothing makes another request before its time', async (t) => {
+  const joinable = await startJoinable(t)
+  joinable.verdict = 'deny'
+  const hub = new Requesting(t, joinable)
+  const hours = { ...pace, longestRetryMs: 3_600_000, longestDeniedMs: 3_600_000 }
+  await hub.start({ pace: hours })
+  await hub.fails(/was denied: ByTest: as it was to be; the next request is made at 20\d\d-/)
+  joinable.verdict = 'sign'
+
+  await hub.stop()
+  const again = Promise.withResolvers<void>()
+  await hub.start({ pace: hours, onFailure: () => again.resolve() })
+  await again.promise
+  t.match(hub.current.fault, /was denied/, 'nor does a restart')
+
+  hub.current.wake()
+  const { certificate } = await hub.leave(3_600_000_000)
+  await hub.shows(() => hub.shown.includes(certificate))
+  t.match(hub.current.fault, /was denied/)
+  t.equal(joinable.requests.length, 1)
+})
+
+void t.test('a request that waits is made once, until the cluster deletes it', async (t) => {
+  const joinable = await startJoinable(t)
+  joinable.verdict = 'wait'
+  const { sandbox } = joinable.cloud
+  const look = () =>
+    sandbox.nextRequest(
+      ({ method, path }) => method === 'GET' && /signingrequests\/nodehub-/.test(path),
+    )
+  const hub = await new Requesting(t, joinable).start({ pace: { ...pace, approvalMs: 0 } })
+  for (let i = 0; i < 5; i++) await look()
+  t.equal(joinable.requesters.length, 1)
+  const nameOf = (): string => textAt(joinable.requests[0], 'metadata', 'name')
+  const name = nameOf()
+  sandbox.delete(signingRequests, name)
+  await sandbox.nextRequest(({ method }) => method === 'POST')
+  joinable.verdict = 'sign'
+  await hub.obtains()
+  t.equal(joinable.requesters.length, 2)
+  t.equal(nameOf(), name)
 })
 
 void t.test('a certificate for less than was asked for is refused', async (t) => {

@@ -120,6 +120,46 @@ void t.test('clients choose between HTTP/2 and HTTP/1.1', async (t) => {
   )
 })
 
+void t.test(
+  'one of its addresses may show another certificate, with either protocol',
+  async (t) => {
+    const cluster = await CertificateAuthority.create('cluster')
+    const issued = () =>
+      cluster.issue({
+        commonName: 'hub',
+        usage: 'server',
+        ipAddresses: ['127.0.0.2'],
+        lifetimeMs: 3_600_000,
+      })
+    const [own, first, second] = [await serving(), await issued(), await issued()]
+    const { listener, http1 } = await listening(t, async ({ url }) => wholeReply(url), {
+      at: ['127.0.0.1', '127.0.0.2'].map((host) => ({ host, port: 0 })),
+    })
+    const { port } = listener
+    const shownAt = async (host: string, ca: string, protocol = 'http/1.1'): Promise<string> => {
+      const socket = connectTls({ host, port, ca, ALPNProtocols: [protocol] })
+      t.teardown(() => socket.destroy())
+      await once(socket, 'secureConnect')
+      if (protocol === 'http/1.1')
+        t.equal((await new Wire(socket).write(get('/there')).answer()).body, '/there')
+      else {
+        const session = connectHttp2(`https://${host}:${port}`, { createConnection: () => socket })
+        t.equal((await openStream(session, { ':path': '/there' }).whole()).body, '/there')
+      }
+      return socket.getPeerX509Certificate()?.toString() ?? ''
+    }
+    await t.rejects(shownAt('127.0.0.2', cluster.certificate), 'until it has one')
+    for (const { certificate, key } of [first, second]) {
+      listener.replaceCredentials({ ...own, elsewhere: { address: '127.0.0.2', certificate, key } })
+      for (const protocol of ['http/1.1', 'h2'])
+        t.equal(await shownAt('127.0.0.2', cluster.certificate, protocol), certificate)
+      t.equal((await (await http1()).write(get('/one')).answer()).body, '/one', 'at the other one')
+    }
+    listener.replaceCredentials(own)
+    await t.rejects(shownAt('127.0.0.2', cluster.certificate), 'when it is taken back')
+  },
+)
+
 void t.test('a request over HTTP/2 is told as one over HTTP/1.1 would be', async (t) => {
   const { http2, seen, listener } = await listening(t, async (incoming) =>
     wholeReply(await textOf(incoming)),

@@ -19,7 +19,12 @@ export interface CertificateStatus {
   readonly file?: string
   /** Why it is not valid now. */
   readonly fault?: string
+  /** Why no new one is obtained from the cluster although one is due. */
+  readonly renewalFault?: string
 }
+
+/** Why no new certificate is obtained from the cluster, by its use. */
+export type RenewalFaults = Partial<Record<'client' | 'serving', string | undefined>>
 
 /** More authorities than a cluster has while it replaces them. */
 const mostOfOneUse = 8
@@ -29,8 +34,9 @@ const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 /** The certificates of the hub. `at`: in milliseconds since the epoch. */
 export function certificateStatuses(
   { certificate, ca, from }: Pick<Credentials, 'certificate' | 'ca' | 'from'>,
-  serving: Pick<ServingCredentials, 'certificate' | 'clientCa'>,
+  serving: Pick<ServingCredentials, 'certificate' | 'clientCa' | 'elsewhere'>,
   at: number,
+  renewalFaults: RenewalFaults = {},
 ): readonly CertificateStatus[] {
   const leaf = (chain: string | undefined): string | undefined => chain?.match(pemBlock)?.[0]
   const of = (
@@ -42,9 +48,17 @@ export function certificateStatuses(
       const one = statusOf(block, at)
       return one ? [{ use, ...one, ...(file !== undefined && { file }) }] : []
     })
+  const obtained = (use: keyof RenewalFaults, one: CertificateStatus): CertificateStatus => {
+    const renewalFault = renewalFaults[use]
+    return renewalFault === undefined ? one : { ...one, renewalFault }
+  }
   return [
-    ...of('client', leaf(certificate?.chain), from?.certificate),
-    ...of('serving', leaf(serving.certificate)),
+    ...of('client', leaf(certificate?.chain), from?.certificate).map((one) =>
+      obtained('client', one),
+    ),
+    ...[serving.elsewhere?.certificate, serving.certificate]
+      .flatMap((each) => of('serving', leaf(each)))
+      .map((one, i) => (i === 0 ? obtained('serving', one) : one)),
     ...of('upstream-ca', ca, from?.ca),
     ...of('client-ca', serving.clientCa === ca ? undefined : serving.clientCa),
   ]

@@ -18,7 +18,7 @@ import type { Cloud } from '../../upstream/cloud.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
-import { certificateStatuses } from './certificates.ts'
+import { certificateStatuses, type RenewalFaults } from './certificates.ts'
 import { collectionStatuses, shortened } from './collections.ts'
 import type {
   HubStatus,
@@ -34,6 +34,7 @@ interface StatusParts {
   readonly cloud: Cloud
   readonly connections: Connections
   readonly serving: Pick<DynamicServingCredentials, 'current'>
+  readonly renewalFaults: () => RenewalFaults
   readonly store: SqliteStore
   /** All cachers, shared ones as well. */
   readonly cachers: () => readonly Cacher[]
@@ -96,7 +97,12 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
             )
           : null,
       },
-      certificates: certificateStatuses(connections.credentials, serving.current, now()),
+      certificates: certificateStatuses(
+        connections.credentials,
+        serving.current,
+        now(),
+        parts.renewalFaults(),
+      ),
       log: (parts.log?.lines ?? []).map(logLine),
     }
   }

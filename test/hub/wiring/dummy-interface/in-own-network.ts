@@ -255,6 +255,60 @@ void t.test('with one that the cluster has signed they are, and trust it', async
   t.match(await inPod.get(asked), { status: 200 })
 })
 
+void t.test('a hub of a node requests that certificate by default, for pods alone', async (t) => {
+  const joinable = await startJoinable(t)
+  const { cloud, authority } = joinable
+  joinable.verdict = 'wait'
+  cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
+  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--enable-dummy-if'] })
+  const servedIp = async () =>
+    at(objectOf(await hub.as('kubelet').get(allServices)), 'items', 0, 'spec', 'clusterIP')
+  await hub.logs(() => joinable.requests.length > 0)
+  t.equal(await servedIp(), '10.96.0.1', 'until it is signed, pods are not led to the hub')
+  t.match(
+    String((await hub.ops.get('/readyz?verbose')).body),
+    /pods are not led to the hub: the certificate at 169\.254\.2\.1:\d+ is not one that pods trust/,
+  )
+  joinable.verdict = 'sign'
+  await hub.logged('pods are led to the hub')
+  t.equal(await servedIp(), address)
+  const inPod = await startPod(t)
+  const asked = {
+    url: `https://${address}:${hub.hub.proxySecurePort}${allServices}`,
+    ca: authority.certificate,
+    headers: { Authorization: `Bearer ${cloud.sandbox.token('operator')}` },
+  }
+  t.match(await inPod.get(asked), { status: 200 })
+  const [own = ''] = hub.ca.match(/^[^]*?-----END CERTIFICATE-----\n/) ?? []
+  const onLoopback = new Client({ url: hub.secureUrl, component: 'kubelet', tls: { ca: own } })
+  t.equal(
+    (await onLoopback.get('/api/v1/pods')).status,
+    401,
+    'a kubelet sees the hub’s own, as before',
+  )
+  await cloud.unplug()
+  await hub.restart()
+  await hub.logged('pods are led to the hub')
+  t.equal(await servedIp(), address, 'after a reboot offline, too')
+})
+
+void t.test('without the interface, or with an empty flag, it requests none', async (t) => {
+  const joinable = await startJoinable(t)
+  const { cloud } = joinable
+  const off = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--enable-dummy-if', '--hub-cert-signer='],
+  })
+  await off.logged('not one that pods trust')
+  t.notMatch(String((await off.ops.get('/readyz?verbose')).body), 'serving-certificate')
+  await off.stop()
+  withPath(t, t.testdir())
+  const without = await startTestHub(t, { upstreams: [cloud], flags: ['--enable-dummy-if'] })
+  await without.logged('the hub serves without')
+  await without.online()
+  t.strictSame(joinable.requests, [])
+})
+
 void t.test('a hub that cannot have it serves without', async (t) => {
   withPath(t, t.testdir())
   const cloud = await startCloud(t)
