@@ -133,8 +133,8 @@ void t.test('nothing is answered from what may hold less, or cannot be told', as
     '/api/v1/namespaces/default/pods',
     '/api/v1/pods?labelSelector=app%3Da',
     '/api/v1/pods?fieldSelector=metadata.namespace%3Dplant',
-    `${allServices}?fieldSelector=spec.nothing%3D1`,
-    `${allServices}?watch=true&fieldSelector=spec.nothing%3D1`,
+    '/apis/plant.example/v1/pumps?fieldSelector=spec.nothing%3D1',
+    '/apis/plant.example/v1/pumps?watch=true&fieldSelector=spec.nothing%3D1',
   ]
   t.strictSame(
     await statuses(kubelet, never),

@@ -290,10 +290,12 @@ void t.test('a selector that nobody can read is refused offline as it is online'
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')
-  const unreadable = ['labelSelector=a%20b', 'fieldSelector=spec.nodeName'].flatMap((selector) => [
-    `/api/v1/pods?${selector}`,
-    `/api/v1/pods?watch=true&${selector}`,
-  ])
+  const unreadable = [
+    'labelSelector=a%20b',
+    'fieldSelector=spec.nodeName',
+    'fieldSelector=spec.nothing%3D1',
+    'fieldSelector=metadata.name%3Da,spec.nothing%3D1',
+  ].flatMap((selector) => [`/api/v1/pods?${selector}`, `/api/v1/pods?watch=true&${selector}`])
   const online = await Promise.all(unreadable.map((path) => kubelet.get(path)))
   await goOffline(cloud, hub)
   for (const [i, path] of unreadable.entries()) {

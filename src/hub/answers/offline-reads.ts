@@ -1,8 +1,9 @@
+import { isSelectable, selectableKind } from '../../api/kube/selectable-fields.ts'
 import { tableOfRow } from '../../api/codec/object.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
-import { covers, selectorOfName } from '../../api/kube/selectors.ts'
-import { notFound, serviceUnavailable, StatusError } from '../../api/kube/status.ts'
+import { covers, parseFieldSelector, selectorOfName } from '../../api/kube/selectors.ts'
+import { badRequest, notFound, serviceUnavailable, StatusError } from '../../api/kube/status.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { answerHeaders, objectReply } from './replies.ts'
@@ -22,6 +23,20 @@ export const neverCached = (): StatusError =>
   new StatusError(
     serviceUnavailable('the cloud cannot be reached, and the answer is not in the cache'),
   )
+
+/**
+ * The refusal of a list or watch that no stored collection answers: the API server's 400 for a
+ * field that its kind cannot be selected by, else `neverCached`. A newer API server may know more
+ * fields: what it has answered before is answered here, too.
+ */
+export function unansweredCollection(info: ResourceRequest): StatusError {
+  const kind = selectableKind(info.gvr)
+  const selector = parseFieldSelector(info.query.get('fieldSelector') ?? '')
+  const unknown = kind && selector.find(({ field }) => !isSelectable(kind, field))
+  return unknown
+    ? new StatusError(badRequest(`field label not supported: ${unknown.field}`))
+    : neverCached()
+}
 
 /** The 503 for what only an API server can do: writes, exec, logs. */
 export const needsTheCloud = (): StatusError =>
@@ -134,7 +149,7 @@ export function localList(
   const reply = offlineList(exchange, info, collection, store, (stored, { kind, representation }) =>
     overlays.showAll(of, representation, kind, stored),
   )
-  if (!reply) throw neverCached()
+  if (!reply) throw unansweredCollection(info)
   return reply
 }
 

@@ -137,12 +137,19 @@ function confirmed(answer: Answer): Answer {
   }
 }
 
+/** As apiserver pkg/registry/rest/meta.go words it. */
+const otherNamespace =
+  'the namespace of the provided object does not match the namespace sent on the request'
+
 async function acceptedEvent(
   exchange: Exchange,
-  { gvr, query }: ResourceRequest,
+  { gvr, namespace, query }: ResourceRequest,
   { events }: OfflineWriteParts,
 ): Promise<Reply> {
   const event = await requestObject(exchange)
+  if (event.object.namespace !== '' && event.object.namespace !== namespace) {
+    throw new StatusError(badRequest(otherNamespace))
+  }
   const reply = echoed(exchange, event, 201)
   if (!query.has('dryRun')) events.keep(gvr, event.encoding, event)
   return reply

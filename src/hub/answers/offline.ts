@@ -16,6 +16,7 @@ import {
   localObject,
   needsTheCloud,
   neverCached,
+  unansweredCollection,
 } from './offline-reads.ts'
 import { relayedToKubelet, type AtKubeletParts } from './at-kubelet.ts'
 import { resourcesFromAggregated } from './derived-discovery.ts'
@@ -76,7 +77,7 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
         parts.overlays.resetShown({ identity: exchange.identity, gvr: info.gvr })
       }
       const reply = parts.watch(exchange, info)
-      if (!reply) throw neverCached()
+      if (!reply) throw unansweredCollection(info)
       return reply
     }
   }
