@@ -2,7 +2,12 @@
 import { readRun } from '../bench/host-network/record.ts'
 import { cellsOf, detailsOf } from '../bench/host-network/table.ts'
 import { liveMark, notYet } from '../src/cli/flag-help.ts'
-import { checkOptions, clusterOptions, exitPlanOptions } from '../src/config/cluster-options.ts'
+import {
+  checkOptions,
+  clusterOptions,
+  exitPlanOptions,
+  upgradeOptions,
+} from '../src/config/cluster-options.ts'
 import { defaultOf, type OptionTable } from '../src/config/option.ts'
 import { options } from '../src/config/options.ts'
 import { clusterMetricTable } from '../src/metrics/cluster-table.ts'
@@ -36,6 +41,11 @@ export const tables: readonly DocumentTable[] = [
     file: 'docs/cluster-reference.md',
     heading: '## Flags of nodehub cluster check',
     rows: () => flagRows(false, checkOptions),
+  },
+  {
+    file: 'docs/upgrade-a-fleet.md',
+    heading: '## Flags',
+    rows: () => flagRows(false, upgradeOptions),
   },
   {
     file: 'docs/leave-propagation.md',

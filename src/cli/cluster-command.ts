@@ -5,6 +5,7 @@ import {
   readClusterConfig,
   readExitPlanConfig,
   readGiveBackConfig,
+  readUpgradeConfig,
   type ClusterClientConfig,
   type ClusterConfig,
 } from '../config/cluster-config.ts'
@@ -13,6 +14,7 @@ import {
   clusterOptions,
   exitPlanOptions,
   giveBackOptions,
+  upgradeOptions,
 } from '../config/cluster-options.ts'
 import type { OptionTable } from '../config/option.ts'
 import { processSources } from '../config/process.ts'
@@ -27,6 +29,7 @@ import { widenAccepting } from './widen-accepting.ts'
 const usage = `Usage: nodehub cluster [FLAG...]
        nodehub cluster check [--apply|--revert] [--evict] [FLAG...]
        nodehub cluster exit-plan [--apply] [-o table|yaml|json] [FLAG...]
+       nodehub cluster upgrade --image=IMAGE [--dry-run] [FLAG...]
        nodehub cluster give-back [FLAG...]
 
 The cluster's side of NodePools: admission in every replica, the controller in the one that leads.
@@ -45,6 +48,11 @@ patch with which they live on without the filter, in an order that keeps service
 scheduler and kubelets would make of it. With --apply it patches one owner after another. Exit code
 1 where pods are left that need the filter.
 
+upgrade takes the hubs of a fleet to an image in waves, by the installers of nodehub manifests
+--part nodes. The next wave begins once all nodes of the last one pass the gate: the new hub runs,
+is ready, would come back offline as before, and refuses nothing new. The first wave that fails is
+taken back, and the upgrade stops. Run again, it goes on. Exit code 1 where nodes are left.
+
 `
 
 export const cluster: Command = {
@@ -53,19 +61,22 @@ For check:
 ${flagHelp(ownOf(checkOptions))}
 For exit-plan:
 ${flagHelp(ownOf(exitPlanOptions))}
-For check, exit-plan and give-back, as above:
+For upgrade:
+${flagHelp(ownOf(upgradeOptions))}
+For check, exit-plan, upgrade and give-back, as above:
 ${Object.keys(giveBackOptions)
   .map((name) => `  --${name}\n`)
   .join('')}
 Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
 `,
   completions: () => ({
-    flags: { ...clusterOptions, ...checkOptions, ...giveBackOptions },
-    words: ['check', 'give-back'],
+    flags: { ...clusterOptions, ...checkOptions, ...upgradeOptions, ...giveBackOptions },
+    words: ['check', 'give-back', 'upgrade'],
   }),
   async run([word, ...rest], terminal) {
     if (word === 'check') return runCheck(rest, terminal)
     if (word === 'exit-plan') return runExitPlan(rest, terminal)
+    if (word === 'upgrade') return runUpgrade(rest, terminal)
     if (word === 'give-back') return runGiveBack(rest, terminal)
     return runCluster(word === undefined ? [] : [word, ...rest], terminal)
   },
@@ -155,6 +166,15 @@ async function runExitPlan(argv: readonly string[], terminal: Terminal): Promise
   return withApi(result.config, terminal, 'exit-plan', async (api) => {
     const { exitPlan } = await import('./exit-plan.ts')
     return exitPlan(api, result.config, terminal)
+  })
+}
+
+async function runUpgrade(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const result = readUpgradeConfig(processSources(argv))
+  if ('mistakes' in result) return refuse(terminal, 'cluster upgrade', result.mistakes)
+  return withApi(result.config, terminal, 'upgrade', async (api) => {
+    const { upgradeFleet } = await import('./cluster-upgrade.ts')
+    return upgradeFleet(api, result.config, terminal)
   })
 }
 

@@ -6,9 +6,11 @@ import {
   clusterOptions,
   exitPlanOptions,
   giveBackOptions,
+  upgradeOptions,
 } from './cluster-options.ts'
 import { attempt, readSettings, unreadableFiles, type SettingSources } from './settings.ts'
 import type { OptionTable, ValuesOf } from './option.ts'
+import type { Quantity } from './value.ts'
 
 /** The API server and its credentials. */
 export type ClusterAccess =
@@ -97,6 +99,24 @@ export interface ExitPlanConfig extends ClusterClientConfig {
   readonly recreate: boolean
   readonly settleMs: number
   readonly output: ValuesOf<typeof exitPlanOptions>['output']
+}
+
+/** The configuration of `nodehub cluster upgrade`. */
+export interface UpgradeConfig extends ClusterClientConfig {
+  readonly image: string
+  /** The release of the image. */
+  readonly version: string
+  /** `namespace/name`. */
+  readonly daemonSet: string
+  readonly waves: readonly Quantity[]
+  readonly waveLabel: string | undefined
+  readonly nodes: readonly string[]
+  readonly maxUnavailable: Quantity
+  readonly gateMs: number
+  readonly soakMs: number
+  readonly rollback: boolean
+  readonly replace: boolean
+  readonly dryRun: boolean
 }
 
 export type ClusterResult<Config> =
@@ -197,6 +217,34 @@ export const readExitPlanConfig = (sources: SettingSources): ClusterResult<ExitP
     settleMs: values['settle-timeout'],
     output: values.output,
   }))
+
+/** The same for `nodehub cluster upgrade`. */
+export const readUpgradeConfig = (sources: SettingSources): ClusterResult<UpgradeConfig> =>
+  read(sources, upgradeOptions, (values, client, mistakes) => {
+    const { image } = values
+    const tag = /:v?(\d+\.\d+\.\d+[\w.-]*)$/.exec(image)?.[1]
+    const version = values['to-version'] ?? tag ?? ''
+    if (image === '') mistakes.push('--image is required')
+    else if (version === '')
+      mistakes.push('--to-version is required, as the tag of --image is not that of a release')
+    if (!/^[^/]+\/[^/]+$/.test(values['daemon-set']))
+      mistakes.push('--daemon-set must be NAMESPACE/NAME')
+    return {
+      ...client,
+      image,
+      version,
+      daemonSet: values['daemon-set'],
+      waves: values.waves,
+      waveLabel: values['wave-label'],
+      nodes: values.nodes,
+      maxUnavailable: values['max-unavailable'],
+      gateMs: values['gate-timeout'],
+      soakMs: values.soak,
+      rollback: values.rollback,
+      replace: values.replace,
+      dryRun: values['dry-run'],
+    }
+  })
 
 /** The same for `nodehub cluster give-back`. */
 export const readGiveBackConfig = (sources: SettingSources): ClusterResult<ClusterClientConfig> =>

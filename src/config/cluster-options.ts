@@ -280,5 +280,87 @@ export const exitPlanOptions = {
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 
+/** Every setting of `nodehub cluster upgrade`. */
+export const upgradeOptions = {
+  ...access,
+  image: option({
+    type: is.text('IMAGE'),
+    group: 'Fleet',
+    help: 'The image that nodes are to have, of installers and hubs.',
+    default: '',
+    defaultShown: 'required',
+  }),
+  'to-version': option({
+    type: is.optional(is.text('VERSION')),
+    group: 'Fleet',
+    help: 'Its release, which hubs have to report. Default: the tag of --image.',
+    default: undefined,
+  }),
+  'daemon-set': option({
+    type: is.text('NAMESPACE/NAME'),
+    group: 'Fleet',
+    help: 'The DaemonSet of the installers.',
+    default: 'kube-system/nodehub-install',
+  }),
+  waves: option({
+    type: is.listOf(is.quantity),
+    group: 'Fleet',
+    help: 'How many nodes are done after each wave, as numbers or shares of all; the last wave has the rest.',
+    default: [{ nodes: 1 }, { percent: 10 }],
+    defaultShown: '1,10%',
+  }),
+  'wave-label': option({
+    type: is.optional(is.text('LABEL')),
+    group: 'Fleet',
+    help: 'A label of Nodes: the nodes of each of its values are a wave, in the order of the values. Then --waves does not count.',
+    default: undefined,
+  }),
+  nodes: option({
+    type: is.listOf(is.objectName),
+    group: 'Fleet',
+    help: 'Only these nodes. Default: all that have an installer.',
+    default: [],
+  }),
+  'max-unavailable': option({
+    type: is.quantity,
+    group: 'Fleet',
+    help: 'How many nodes of a wave are changed at a time, until they pass the gate.',
+    default: { percent: 10 },
+    defaultShown: '10%',
+  }),
+  'gate-timeout': option({
+    type: is.duration,
+    group: 'Fleet',
+    help: 'How long a node may take to pass the gate.',
+    default: 600_000,
+    defaultShown: '10m',
+  }),
+  soak: option({
+    type: is.duration,
+    group: 'Fleet',
+    help: 'How long each node of a wave has to pass without a break before the next wave.',
+    default: 300_000,
+    defaultShown: '5m',
+  }),
+  rollback: option({
+    type: is.boolean,
+    group: 'Fleet',
+    help: 'Whether the first wave that fails is taken back. The upgrade stops there in any case.',
+    default: true,
+  }),
+  replace: option({
+    type: is.boolean,
+    group: 'Fleet',
+    help: 'Whether to begin while an upgrade to another image is under way.',
+    default: false,
+  }),
+  'dry-run': option({
+    type: is.boolean,
+    group: 'Fleet',
+    help: 'Whether only the plan is printed.',
+    default: false,
+  }),
+} as const satisfies Readonly<Record<string, Option<unknown>>>
+
 /** Every setting of `nodehub cluster give-back`. */
 export const giveBackOptions = access

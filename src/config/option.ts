@@ -8,6 +8,7 @@ export const groups = [
   'Webhooks',
   'Leader election',
   'Pools',
+  'Fleet',
   'Certificates of hubs',
   'Node',
   'Cache',
