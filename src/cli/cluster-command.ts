@@ -70,8 +70,14 @@ ${Object.keys(giveBackOptions)
 Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
 `,
   completions: () => ({
-    flags: { ...clusterOptions, ...checkOptions, ...upgradeOptions, ...giveBackOptions },
-    words: ['check', 'give-back', 'upgrade'],
+    flags: {
+      ...clusterOptions,
+      ...checkOptions,
+      ...exitPlanOptions,
+      ...upgradeOptions,
+      ...giveBackOptions,
+    },
+    words: ['check', 'exit-plan', 'give-back', 'upgrade'],
   }),
   async run([word, ...rest], terminal) {
     if (word === 'check') return runCheck(rest, terminal)
