@@ -222,7 +222,8 @@ export const readExitPlanConfig = (sources: SettingSources): ClusterResult<ExitP
 export const readUpgradeConfig = (sources: SettingSources): ClusterResult<UpgradeConfig> =>
   read(sources, upgradeOptions, (values, client, mistakes) => {
     const { image } = values
-    const tag = /:v?(\d+\.\d+\.\d+[\w.-]*)$/.exec(image)?.[1]
+    const [, tag] =
+      /^v?(\d{1,9}\.\d{1,9}\.\d{1,9}[\w.-]*)$/.exec(image.slice(image.lastIndexOf(':') + 1)) ?? []
     const version = values['to-version'] ?? tag ?? ''
     if (image === '') mistakes.push('--image is required')
     else if (version === '')
