@@ -94,7 +94,8 @@ ${confinement(rootDir)}
 # Outside the confinement, which takes a folder that is there.
 ExecStartPre=+/bin/mkdir -p -m 0700 ${word(rootDir)}
 ExecStart=${runtime} --disable-sigusr1 --max-semi-space-size=4 ${program} ${args.map(word).join(' ')}
-ExecReload=/bin/kill -HUP $MAINPID
+# The shell's kill: a minimal Debian has no other.
+ExecReload=/bin/sh -c "kill -HUP \${MAINPID}"
 Restart=always
 RestartSec=1
 TimeoutStopSec=20
