@@ -89,10 +89,7 @@ void t.test(
       '--image=nodehub:test',
     )
     t.equal(code, 0, err)
-    const hub = await node.startHub(
-      '--hub-cert-signer=kubernetes.io/kubelet-serving',
-      '--cache-components=kubelet,in-cluster',
-    )
+    const hub = await node.startHub('--cache-components=kubelet,in-cluster')
     const kubelet = await node.startKubelet()
     await nodeReady(admin, nodeName)
     const ready = async (): Promise<string> =>
