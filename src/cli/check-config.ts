@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { now } from '../base/clock.ts'
+import type { BootstrapConfig } from '../config/bootstrap.ts'
 import { certificateFault } from '../config/credential-faults.ts'
 import { readCredentials, type Credentials } from '../config/credentials.ts'
 import type { HubConfig, Setting } from '../config/config.ts'
@@ -7,6 +8,7 @@ import { listenerNames } from '../config/passed-sockets.ts'
 import { options } from '../config/options.ts'
 import { processSources } from '../config/process.ts'
 import { settingsInForce } from '../config/settings-in-force.ts'
+import { bootstrapFault } from '../http/client/bootstrap-trial.ts'
 import { whyLater } from '../hub/store/sqlite/copy.ts'
 import { listenAddresses } from '../hub/wiring/listen-addresses.ts'
 import { CannotListen, isMissingAddress, bindServer } from '../http/server/listening.ts'
@@ -21,7 +23,8 @@ export const checkConfig: Command = {
   help: () => `Usage: nodehub check-config [FLAG...]
 
 Reads flags, environment and files as nodehub start does, without starting anything; loads the
-modules of --filter-module, which runs them. Says all that is wrong, with exit code 2, a client
+modules of --filter-module, which runs them; tries whether API servers take a bootstrap token, if
+the hub has no certificate yet. Says all that is wrong, with exit code 2, a client
 certificate that is not valid now included, with which start would serve the cache, and a cache that
 a later release has written; or prints what is in force, in the form of a file for --config.
 
@@ -47,7 +50,9 @@ ${otherSources}`,
     const state = bootstrap && bootstrapState(own, fault)
     const notes = [
       ...result.notes,
-      ...(state === undefined ? [] : [state]),
+      ...(bootstrap === undefined || state === undefined
+        ? []
+        : [state, ...(await bootstrapNotes(result.config.serverAddresses, bootstrap))]),
       ...(await takenPlaces(result.config)),
     ]
     for (const note of notes) terminal.err(`note: ${note}\n`)
@@ -60,6 +65,18 @@ ${otherSources}`,
 function bootstrapState(own: Credentials, fault: string | undefined): string | undefined {
   if (own.awaited) return 'there is no client certificate yet: start requests one'
   return fault === undefined ? undefined : `${fault}: start requests another`
+}
+
+/** How long bootstrapping is tried. */
+const bootstrapMs = 10_000
+
+/** Why it would fail now. A note, not a mistake: start tries again for as long as it takes. */
+async function bootstrapNotes(
+  servers: readonly URL[],
+  bootstrap: BootstrapConfig,
+): Promise<readonly string[]> {
+  const why = await bootstrapFault(servers, bootstrap, bootstrapMs)
+  return why === undefined ? [] : [`no certificate would be obtained now: ${why}`]
 }
 
 /** The addresses that are in use. Notes, not mistakes: usually the running hub uses them. */

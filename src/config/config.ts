@@ -80,7 +80,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
     ...assigned.mistakes,
     ...contradictions(values, given, addresses),
     ...bootstrapInTheClear(values, given, credentials),
-    ...unreadable(values, settings, credentials, readFile),
+    ...unreadable(values, settings, credentials, readFile, malformedBootstrap(settings, given)),
   )
   if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
   notes.push(...assigned.notes, ...warnings(settings), ...observations(values, credentials))
@@ -181,12 +181,23 @@ function isReadable(file: string, readFile: ReadFile): boolean {
   }
 }
 
+/** Whether there is a mistake already for what the hub was to obtain its credentials with. */
+const malformedBootstrap = (
+  settings: readonly Setting[],
+  given: (name: OptionName) => boolean,
+): boolean =>
+  settings.some(
+    ({ name, origin }) =>
+      (name === 'join-token' || name === 'bootstrap-file') && given(name) && origin === undefined,
+  )
+
 /** Mistakes in the files of settings. */
 function unreadable(
   values: Values,
   settings: readonly Setting[],
   credentials: CredentialFiles,
   readFile: ReadFile,
+  isBootstrapMalformed: boolean,
 ): string[] {
   const mistakes = unreadableFiles(settings, readFile)
   // Only if every file is readable: otherwise the same mistake would appear twice.
@@ -198,7 +209,7 @@ function unreadable(
     const own = readCredentials(credentials, readFile)
     if (credentials.kind === 'bootstrap')
       mistakes.push(...bootstrapMistakes(bootstrapOf(values), own, readFile))
-    else if (own.certificate === undefined && own.token === undefined)
+    else if (own.certificate === undefined && own.token === undefined && !isBootstrapMalformed)
       mistakes.push(...withoutCredentials(values))
   })
   if (ca !== undefined) attemptCredentials({ kind: 'files', ca }, '--client-ca')

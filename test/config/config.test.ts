@@ -129,9 +129,11 @@ void t.test('a hub that is to obtain its credentials needs all that this takes',
     'ABCDEF.0123456789abcdef',
     'abcdef.0123456789abcdef.',
   ])
-    t.match(mistakes(`--join-token=${text}`, hash), [
-      /^--join-token: the value is no bootstrap token/,
-    ])
+    t.strictSame(
+      mistakes(`--join-token=${text}`, hash).map((mistake) => mistake.slice(0, 46)),
+      ['--join-token: the value is no bootstrap token,'],
+      'and nothing of missing credentials',
+    )
   for (const text of ['sha256:0a', 'md5:00', `sha512:${'0a'.repeat(32)}`])
     t.match(mistakes(token, `--discovery-token-ca-cert-hash=${text}`), [
       /is no hash of a public key/,

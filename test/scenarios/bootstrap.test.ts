@@ -164,6 +164,14 @@ void t.test('a token that root hands over is used at once', { skip: asRoot }, as
     const { status } = await fetch(url, { method, body })
     return status
   }
+  const refused = await fetch(url, {
+    method: 'POST',
+    body: JSON.stringify({ jointoken: 'bbbbbb.bbbbbbbbbbbbbbbb' }),
+  })
+  t.equal(refused.status, 200)
+  t.match(await refused.text(), /^stored: .* if the cluster refuses it, \/readyz\?verbose says so/)
+  await hub.logged('with the bootstrap token bbbbbb: ')
+  t.match((await readyz(hub)).text, /\[-\]certificate failed: .* token bbbbbb: .* not signed with/)
   const next = 'ghijkl.abcdefabcdefabcd'
   for (const wrong of ['', '{', '[]', 'null', '{"jointoken":1}', `{"jointoken":"${next}."}`])
     t.equal(await post(wrong), 400, wrong)

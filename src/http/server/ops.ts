@@ -168,7 +168,7 @@ async function takeToken(
   if (token === undefined) return opsReply(400, wrongToken)
   try {
     return (await intake?.replace(token)) === true
-      ? opsReply(200, '')
+      ? opsReply(200, takenToken)
       : opsReply(
           200,
           'without effect: the hub has credentials by file, or API servers without TLS, and uses no bootstrap token\n',
@@ -177,6 +177,10 @@ async function takeToken(
     return opsReply(500, 'the bootstrap token cannot be stored: is the disk full?\n')
   }
 }
+
+/** Whether the cluster takes the token is known later. */
+const takenToken =
+  'stored: the hub requests its next certificate with it, at once if one is due; if the cluster refuses it, /readyz?verbose says so\n'
 
 const wrongToken =
   'a bootstrap token is expected, as {"jointoken":"<6 characters>.<16 characters>"} of a-z and 0-9\n'
