@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  realpathSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -40,10 +41,17 @@ async function debianPackage(t: Test): Promise<string> {
 /** What a packager keeps of all packages, and so may differ. */
 const ofPackager = /^(?:proc|var\/(?:lib\/(?:dpkg|apt|systemd)|cache|log))\/|^etc\/ld\.so\.cache$/
 
+/** Those of the root itself: what a link out of it leads to, as /var/run, is this machine's. */
 const filesIn = (root: string): readonly string[] =>
   readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((path) => !ofPackager.test(path))
-    .filter((path) => statSync(join(root, path), { throwIfNoEntry: false })?.isFile())
+    .filter((path) => {
+      const file = join(root, path)
+      return (
+        statSync(file, { throwIfNoEntry: false })?.isFile() &&
+        realpathSync(file).startsWith(`${root}/`)
+      )
+    })
     .toSorted()
 
 const folder = join(rootFolder(t), 'root')
