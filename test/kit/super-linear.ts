@@ -21,8 +21,9 @@ export async function isSuperLinear<Input>(
   large: Input,
 ): Promise<boolean> {
   let [little, much] = [Infinity, Infinity]
-  // A fast action returns in the first round; a slow one may have been unlucky.
-  for (let turn = 0; turn < 5; turn++) {
+  // A fast action returns in the first round; a slow one may have been unlucky, on a machine whose
+  // cores are shared several times in a row.
+  for (let turn = 0; turn < 15; turn++) {
     little = Math.min(little, await work(act, small))
     much = Math.min(much, await work(act, large))
     if (much < leastMicroseconds || much < mostGrowth * little) return false
