@@ -109,10 +109,11 @@ async function offlineNodeCaller(
     certificate !== undefined &&
     isLoopback(localAddress) &&
     isLoopback(address) &&
-    namesNode(certificate, nodeName) &&
-    wasValidAt(certificate, outage.lastContact())
+    namesNode(certificate, nodeName)
   const knownUntil = isTheNode ? await outage.offline() : undefined
-  if (!isTheNode || !knownUntil) throw new StatusError(unauthorized(), { reason: unknown })
+  // The last contact is read from the store, and only where it decides.
+  if (!isTheNode || !knownUntil || !wasValidAt(certificate, outage.lastContact()))
+    throw new StatusError(unauthorized(), { reason: unknown })
   outage.onOfflineNode(knownUntil, certificate)
   return { ...nodeCaller(incoming), knownUntil }
 }
