@@ -27,6 +27,8 @@ export interface CachedCollection extends Disposable {
   readonly gvk: GVK
   /** When an API server last confirmed it, in milliseconds since the epoch. */
   readonly confirmedAt: number
+  /** The newest of the versions of the list and of later events and bookmarks. */
+  readonly resourceVersion: string
   /** Iterated once. Throws a `StoreFailure` where it cannot be read. */
   readonly objects: Iterable<ApiObject>
 }
@@ -155,6 +157,7 @@ function collectionOf(
     encoding,
     gvk,
     confirmedAt: stored.confirmedAt,
+    resourceVersion: stored.resourceVersion,
     objects: Iterator.from(stored.batches).flatMap((batch) => batch.filter(isSelected)),
     [Symbol.dispose]: () => stored[Symbol.dispose](),
   }

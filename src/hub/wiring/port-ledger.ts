@@ -13,7 +13,7 @@ import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { kubeletCache, podsOf, type CachedCollection } from '../boot/kubelet-cache.ts'
 import type { Judgement } from '../filter/host-network/judgement.ts'
-import { PortLedger, type RecordedPod } from '../filter/host-network/ledger.ts'
+import { PortLedger, type RecordedPod, type StoredPods } from '../filter/host-network/ledger.ts'
 import type { PodFacts } from '../filter/host-network/pod-facts.ts'
 import type { VerdictStore } from '../filter/host-network/verdicts.ts'
 import type { AcceptedWrite, CollectionKey, ObjectStore, WriteObserver } from '../store/store.ts'
@@ -100,9 +100,9 @@ const recorded = (encoding: Encoding, kind: GVK, object: ApiObject): RecordedPod
   resourceVersion: object.resourceVersion,
 })
 
-function storedPods(store: ObjectStore, nodeName: string): Iterable<RecordedPod> | undefined {
+function storedPods(store: ObjectStore, nodeName: string): StoredPods | undefined {
   const known = kubeletCache(store, nodeName, () => false).collection(podsOf(nodeName))
-  return known && readFrom(known)
+  return known && { pods: readFrom(known), version: known.resourceVersion }
 }
 
 function* readFrom(collection: CachedCollection): Generator<RecordedPod> {

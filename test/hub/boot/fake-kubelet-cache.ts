@@ -80,7 +80,12 @@ export class FakeKubeletCache implements KubeletCache {
       if (objects instanceof Error) throw objects
       yield* objects
     }
-    const whole = { encoding: this.#encoding, ...found, objects: read() }
+    const whole = {
+      encoding: this.#encoding,
+      resourceVersion: '1',
+      ...found,
+      objects: read(),
+    }
     return { ...whole, [Symbol.dispose]: () => undefined }
   }
 

@@ -2,7 +2,7 @@ import { after } from '../../../base/clock.ts'
 import type { Cursor } from '../../../api/codec/cursor.ts'
 import { portName } from '../../../api/kube/host-network-pod.ts'
 import type { ReservedPort } from '../../../api/kube/node-ports.ts'
-import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
 import type { ShownObject } from '../filter.ts'
 import type { Inputs } from '../inputs.ts'
 import { judge, runsOnHost, type Judgement, type PortUsers } from './judgement.ts'
@@ -14,14 +14,23 @@ export interface RecordedPod extends ShownObject {
   readonly resourceVersion: string
 }
 
+/** The pods of a committed list, and its version. */
+export interface StoredPods {
+  readonly pods: Iterable<RecordedPod>
+  readonly version: string
+}
+
 export interface LedgerOptions {
   readonly nodeName: string
   readonly verdicts: VerdictStore
   /** The ports of the hub. */
   readonly reserved: readonly ReservedPort[]
   readonly listeners: () => ReadonlySet<string> | undefined
-  /** All pods of the node; read when the ledger is opened. `undefined`: no list is stored. */
-  readonly stored: () => Iterable<RecordedPod> | undefined
+  /**
+   * All pods of the node as last committed; read when the ledger is opened. `undefined`: no list is
+   * stored.
+   */
+  readonly stored: () => StoredPods | undefined
   /** Called with each new verdict of mode guarded, and with a refusal for another reason. */
   readonly onJudged: (pod: PodFacts, judgement: Judgement) => void
   readonly onFailure: (cause: unknown) => void
@@ -50,6 +59,13 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   readonly #options: LedgerOptions
   readonly #pods = new Map<string, PodFacts>()
   readonly #judgements = new Map<string, Judgement>()
+  /**
+   * Pods with a verdict that came when the stored list was known, and lacked them: the verdict of a
+   * commit that a crash has prevented, so that no kubelet was told.
+   */
+  readonly #unrecorded = new Set<string>()
+  /** The version of the last accepted write. */
+  #accepted = ''
   #inputs: Pick<Inputs, 'propagation' | 'pool'> = { propagation: 'off', pool: undefined }
   #recheck: Disposable | undefined
   /** Whether all pods of the node are known: without a list of them, any port may have a holder. */
@@ -115,6 +131,8 @@ export class PortLedger implements NetworkVerdicts, Disposable {
       this.#isComplete = false
       this.#pods.clear()
       this.#judgements.clear()
+      this.#unrecorded.clear()
+      this.#accepted = ''
       this.#recheck?.[Symbol.dispose]()
       this.#recheck = undefined
       return
@@ -127,6 +145,7 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   changed(events: readonly { readonly pod: RecordedPod; readonly isGone: boolean }[]): void {
     if (!this.#isOpen) return
     for (const { pod, isGone } of events) {
+      this.#accepted = pod.resourceVersion
       if (isGone) this.#remove(pod.uid)
       else this.#note(pod)
     }
@@ -136,29 +155,23 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   /** A whole list of the node's pods was accepted: pods that it lacks are gone. */
   listed(pods: readonly RecordedPod[], version: string): void {
     if (!this.#isOpen) return
-    this.#isComplete = true
-    const present = new Set(pods.map(({ uid }) => uid))
-    const listVersion = resourceVersion(version)
-    for (const [uid, { resourceVersion: own }] of this.#pods) {
-      const isLater = listVersion !== undefined && isNewer(own, listVersion)
-      if (!present.has(uid) && !isLater) this.#remove(uid)
-    }
-    for (const pod of pods) this.#note(pod)
+    this.#accepted = version
+    this.#replace(pods, (own) => isNewer(own, version))
     this.#judgeAll()
   }
 
-  /** Compares the ledger with what is stored. */
+  /**
+   * Compares the ledger with what is committed. Nothing happens while an accepted write is not: the
+   * reconciliation after its commit does it.
+   */
   reconcile(): void {
     if (!this.#isOpen) return
     try {
-      const pods = this.#options.stored()
+      const stored = this.#options.stored()
       // A collection that missed a write: what it held is known from before.
-      if (pods === undefined) return
-      const stored = [...pods]
-      this.#isComplete = true
-      const present = new Set(stored.map(({ uid }) => uid))
-      for (const uid of this.#pods.keys()) if (!present.has(uid)) this.#remove(uid)
-      for (const pod of stored) this.#note(pod)
+      if (stored === undefined) return
+      const pods = [...stored.pods]
+      if (!isNewer(this.#accepted, stored.version)) this.#replace(pods, () => false)
     } catch (cause) {
       this.#options.onFailure(cause)
     }
@@ -174,6 +187,15 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     return !this.#closed && this.#inputs.propagation === 'guarded'
   }
 
+  /** Pods that are not among `pods` are gone, but for those of a later version than these. */
+  #replace(pods: readonly RecordedPod[], isLater: (version: string) => boolean): void {
+    const present = new Set(pods.map(({ uid }) => uid))
+    for (const [uid, { resourceVersion: own }] of this.#pods)
+      if (!present.has(uid) && !isLater(own)) this.#remove(uid)
+    for (const pod of pods) this.#note(pod)
+    this.#isComplete = true
+  }
+
   /** An older state than the known one changes nothing. */
   #note({ cursor, uid, resourceVersion: version }: RecordedPod): void {
     const known = this.#pods.get(uid)
@@ -181,7 +203,9 @@ export class PortLedger implements NetworkVerdicts, Disposable {
       return
     const facts = this.#read(cursor, uid, version)
     if (!facts) return
-    if (known || this.#hasRoom()) this.#pods.set(uid, facts)
+    if (!known && !this.#hasRoom()) return
+    this.#pods.set(uid, facts)
+    if (!known && this.#isComplete && this.of(uid) === 'propagated') this.#unrecorded.add(uid)
   }
 
   /** Pods that have ended hold nothing, and make room. */
@@ -206,6 +230,7 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   #remove(uid: string): void {
     this.#pods.delete(uid)
     this.#judgements.delete(uid)
+    this.#unrecorded.delete(uid)
   }
 
   #settle(judged: readonly PodVerdict[]): void {
@@ -217,6 +242,7 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     this.#recheck?.[Symbol.dispose]()
     this.#recheck = undefined
     if (!this.#isOpen || !this.#isComplete) return
+    this.#withdrawUnrecorded()
     for (const pod of this.#pods.values()) this.#settleByEvidence(pod)
     if (this.#inputs.pool?.hostNetwork === true) this.#judgeWaiting()
     const mustRetry = this.#options.verdicts.isBehind
@@ -227,6 +253,18 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   #judgeAgain(): void {
     if (this.#options.verdicts.isBehind) this.#options.verdicts.retry()
     this.#judgeAll()
+  }
+
+  /** A verdict that no kubelet was told of gives way to a pod that has its port by now. */
+  #withdrawUnrecorded(): void {
+    for (const uid of this.#unrecorded) {
+      const pod = this.#pods.get(uid)
+      if (!pod || pod.hasRun) continue
+      const holders = this.#holders(uid)
+      if (pod.ports.some((port) => holders.has(portName(port))))
+        this.#options.verdicts.revise(uid, 'refused')
+    }
+    this.#unrecorded.clear()
   }
 
   /** Verdicts that need no port: these come before all others. */
@@ -286,10 +324,11 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     return verdict === undefined || (verdict === 'refused' && !isDeleting && !hasRun)
   }
 
-  #holders(): Map<string, PodFacts> {
+  /** The pods that hold ports of the host, by `portName`; those of pod `except` are left out. */
+  #holders(except?: string): Map<string, PodFacts> {
     const holders = new Map<string, PodFacts>()
     for (const pod of this.#pods.values()) {
-      if (pod.hasEnded) continue
+      if (pod.hasEnded || pod.uid === except) continue
       const verdict = this.of(pod.uid)
       const isOnHost = pod.requestsHost || (pod.mayBePropagated && verdict === 'propagated')
       const isWaiting = pod.mayBePropagated && (verdict === undefined || verdict === 'refused')

@@ -139,12 +139,13 @@ export class VerdictStore implements Omit<NetworkVerdicts, 'judge'>, AsyncDispos
   }
 
   /**
-   * Replaces 'refused' by a final verdict. Clients get the pod propagated once that is on the disk:
-   * see `onRevised`.
+   * Replaces 'refused' by a final verdict, or one that no client was told of by 'refused'. Clients
+   * get the pod propagated once that is on the disk: see `onRevised`.
    */
-  revise(uid: string, verdict: FinalVerdict): void {
-    const { state = 'sent' } = this.#entries.get(uid) ?? {}
+  revise(uid: string, verdict: NetworkVerdict): void {
+    const { state = 'sent', later } = this.#entries.get(uid) ?? {}
     this.#add(uid, verdict, state, verdict === 'propagated' ? { later: true } : {})
+    if (later && verdict !== 'propagated') this.#options.onRevised()
     this.retry()
   }
 

@@ -30,7 +30,7 @@ function ledgerIn(t: Test): PortLedger {
     verdicts,
     reserved: [],
     listeners: () => new Set(),
-    stored: () => [],
+    stored: () => ({ pods: [], version: '1' }),
     onJudged: () => undefined,
     onFailure: failed,
   })

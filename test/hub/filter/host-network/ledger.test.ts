@@ -8,7 +8,7 @@ import { podCursor, podObject, statuses } from '../../../kit/pods.ts'
 /** A pod of the model, as the cloud has it. */
 interface ModelPod {
   readonly name: string
-  readonly port: number
+  readonly ports: readonly number[]
   readonly createdAt: string
   version: number
   /** The network on which its kubelet has started it. */
@@ -34,7 +34,11 @@ const pool = { name: 'edge', type: 'Edge', hostNetwork: true, labels: {}, annota
 function recorded(pod: ModelPod): RecordedPod {
   const object = podObject('json', pod.name, {
     metadata: { creationTimestamp: pod.createdAt, resourceVersion: String(pod.version) },
-    spec: { containers: [{ name: 'main', image: 'main', ports: [{ containerPort: pod.port }] }] },
+    spec: {
+      containers: [
+        { name: 'main', image: 'main', ports: pod.ports.map((port) => ({ containerPort: port })) },
+      ],
+    },
     status: {
       phase: pod.ended ? 'Succeeded' : pod.runs ? 'Running' : 'Pending',
       ...(pod.runs === 'host' ? statuses.onHost : {}),
@@ -45,17 +49,24 @@ function recorded(pod: ModelPod): RecordedPod {
   return { cursor: podCursor('json', object), uid: pod.name, resourceVersion: String(pod.version) }
 }
 
-for (const seed of [1, 2, 3, 4, 5, 6]) {
+for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) {
   void t.test(
     `no port has two holders, whatever comes, goes and is lost: seed ${seed}`,
     async (t) => {
       const next = numbers(seed)
       const file = join(t.testdir(), 'host-network.json')
       const failures: unknown[] = []
+      /** As the cloud has them. */
       const pods = new Map<string, ModelPod>()
+      /** As the store has them: what was accepted later is lost with the process. */
+      const committed = new Map<string, RecordedPod>()
+      let committedVersion = 10
+      let pending: { readonly pod: RecordedPod; readonly isGone: boolean }[] = []
+      /** Ports with a program of the host. */
+      let inUse: ReadonlySet<string> = new Set()
       const open = () => {
         const verdicts = new VerdictStore(file, {
-          shownBefore: () => pods.keys(),
+          shownBefore: () => committed.keys(),
           onKept: () => undefined,
           onRevised: () => undefined,
           onFailure: (cause) => failures.push(cause),
@@ -65,8 +76,8 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
           nodeName: 'node-1',
           verdicts,
           reserved: [],
-          listeners: () => new Set(),
-          stored: () => [...pods.values()].map(recorded),
+          listeners: () => inUse,
+          stored: () => ({ pods: committed.values(), version: String(committedVersion) }),
           onJudged: ({ uid }, { verdict }) => {
             const pod = pods.get(uid)
             if (pod) pod.refused = verdict === 'refused'
@@ -81,26 +92,41 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
         ledger[Symbol.dispose]()
         await verdicts[Symbol.asyncDispose]()
       }
-      let version = 10
+      const commit = (): void => {
+        for (const { pod, isGone } of pending) {
+          if (isGone) committed.delete(pod.uid)
+          else committed.set(pod.uid, pod)
+          committedVersion = Number(pod.resourceVersion)
+        }
+        pending = []
+      }
+      let version = committedVersion
       const change = (pod: ModelPod, isGone = false): void => {
         pod.version = ++version
         if (isGone) pods.delete(pod.name)
-        ledger.changed([{ pod: recorded(pod), isGone }])
+        const event = { pod: recorded(pod), isGone }
+        pending.push(event)
+        ledger.changed([event])
       }
       const onHost = (pod: ModelPod): boolean => verdicts.of(pod.name) === 'propagated'
-      for (let step = 0; step < 120; step++) {
+      const isShown = (pod: ModelPod): boolean => committed.has(pod.name)
+      for (let step = 0; step < 200; step++) {
         const all = [...pods.values()]
         const some = all[next(Math.max(all.length, 1))]
-        const act = next(8)
+        const act = next(10)
         if (act < 3 || !some) {
           const createdAt = new Date(1_700_000_000_000 + next(1000) * 1000).toISOString()
-          const port = 8000 + next(3)
-          const pod = { name: `p${step}`, port, createdAt, version, ended: false, refused: false }
+          const first = next(3)
+          const ports = [8000 + first, ...(next(3) === 0 ? [8000 + ((first + 1) % 3)] : [])]
+          const pod = { name: `p${step}`, ports, createdAt, version, ended: false, refused: false }
           pods.set(pod.name, pod)
           change(pod)
         } else if (act === 3) {
-          if (onHost(some)) some.runs ??= 'host'
-          else if (next(4) === 0) some.runs ??= 'pod'
+          // A kubelet starts what it was shown.
+          if (isShown(some)) {
+            if (onHost(some)) some.runs ??= 'host'
+            else if (next(4) === 0) some.runs ??= 'pod'
+          }
           change(some)
         } else if (act === 4) {
           some.ended = true
@@ -108,27 +134,40 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
         } else if (act === 5) change(some, true)
         else if (act === 6) {
           await close()
-          // What is lost with the file is made good by what the kubelet has said.
+          let lost = pending
           if (next(2) === 0) {
-            for (const pod of pods.values()) if (onHost(pod)) pod.runs = 'host'
+            // What is lost with the file is made good by what the kubelet and the hub reported.
+            commit()
+            for (const pod of pods.values()) {
+              if (onHost(pod)) pod.runs = 'host'
+              committed.set(pod.name, recorded(pod))
+            }
+            lost = []
             rmSync(file, { force: true })
           }
+          inUse = next(2) === 0 ? new Set() : new Set([`${8000 + next(3)}/TCP`])
           ;({ verdicts, ledger } = open())
-        } else {
+          // Sent again by the watch, which goes on from the last commit.
+          pending = lost
+          for (const event of lost) ledger.changed([event])
+        } else if (act === 7) {
           ledger.follow({ propagation: 'off', pool })
+          // Mode guarded begins with what is committed.
+          commit()
           ledger.follow({ propagation: 'guarded', pool })
-        }
+        } else if (act === 8) commit()
+        else ledger.reconcile()
         const living = [...pods.values()].filter(({ ended }) => !ended)
+        const isTaken = (port: number): boolean =>
+          inUse.has(`${port}/TCP`) || living.some((pod) => pod.ports.includes(port) && onHost(pod))
         for (const port of [8000, 8001, 8002]) {
-          const here = living.filter((pod) => pod.port === port)
-          const holders = here.filter(onHost)
+          const holders = living.filter((pod) => pod.ports.includes(port) && onHost(pod))
           if (holders.length > 1)
             t.fail(`step ${step}: ${holders.map(({ name }) => name).join(' ')}`)
-          const waiting = here.filter((pod) => !onHost(pod) && !pod.runs)
-          if (holders.length === 0 && waiting.length > 0)
-            t.fail(`step ${step}: ${port} is forgotten`)
         }
         for (const pod of living) {
+          if (!onHost(pod) && !pod.runs && !pod.ports.some(isTaken))
+            t.fail(`step ${step}: ${pod.name} is forgotten`)
           if (pod.runs && onHost(pod) !== (pod.runs === 'host')) t.fail(`step ${step}: ${pod.name}`)
         }
       }
@@ -137,3 +176,50 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
     },
   )
 }
+
+void t.test(
+  'a verdict of a commit that a crash prevented gives way to a later holder',
+  async (t) => {
+    const file = join(t.testdir(), 'host-network.json')
+    let inUse: ReadonlySet<string> = new Set(['8001/TCP'])
+    const made = { version: 10, ended: false, refused: false }
+    const both = { ...made, name: 'both', ports: [8000, 8001], createdAt: '2026-01-01T00:00:00Z' }
+    const lost = { ...made, name: 'lost', ports: [8000], createdAt: '2026-01-02T00:00:00Z' }
+    const open = () => {
+      const verdicts = new VerdictStore(file, {
+        shownBefore: () => [],
+        onKept: () => undefined,
+        onRevised: () => undefined,
+        onFailure: (cause) => t.fail(String(cause)),
+      })
+      verdicts.keep()
+      const ledger = new PortLedger({
+        nodeName: 'node-1',
+        verdicts,
+        reserved: [],
+        listeners: () => inUse,
+        stored: () => ({ pods: [recorded(both)], version: '10' }),
+        onJudged: () => undefined,
+        onFailure: (cause) => t.fail(String(cause)),
+      })
+      ledger.follow({ propagation: 'guarded', pool })
+      return { verdicts, ledger }
+    }
+    const networks = ({ verdicts }: ReturnType<typeof open>) =>
+      ['both', 'lost'].map((uid) => verdicts.of(uid))
+    const close = async ({ ledger, verdicts }: ReturnType<typeof open>): Promise<void> => {
+      ledger[Symbol.dispose]()
+      await verdicts[Symbol.asyncDispose]()
+    }
+    const arrival = { pod: recorded({ ...lost, version: 11 }), isGone: false }
+    const before = open()
+    before.ledger.changed([arrival])
+    t.strictSame(networks(before), ['refused', 'propagated'], 'a program of the host is in the way')
+    await close(before)
+    inUse = new Set()
+    const later = open()
+    later.ledger.changed([arrival])
+    t.strictSame(networks(later), ['propagated', 'refused'], 'the older pod has the port by now')
+    await close(later)
+  },
+)
