@@ -319,6 +319,7 @@ export async function startHub(
       nodeName: config.nodeName,
       ledger,
       cloud,
+      onlineChanged,
       dispatch,
       log,
     }),

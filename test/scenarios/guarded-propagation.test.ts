@@ -246,3 +246,17 @@ void t.test('a verdict made offline is reported once there is a link', async (t)
   )
   t.match(node.condition('waits-too'), { status: 'False', reason: 'PortHeld' })
 })
+
+void t.test('a report that the API server fails at does not hold up the others', async (t) => {
+  const node = await guardedNode(t, 'json')
+  node.create('holds', { hostNetwork: true })
+  using _failing = node.cloud.sandbox.faults.fail(500, ({ path }) =>
+    path.endsWith('/pods/first/status'),
+  )
+  node.create('first')
+  t.strictSame(await node.shown(), ['holds'])
+  node.create('second')
+  t.strictSame(await node.shown(), ['holds'])
+  await until('the second report', async () => node.condition('second') !== undefined)
+  t.equal(node.condition('first'), undefined)
+})

@@ -19,7 +19,9 @@ import { nodeRequests, type NodeRequests } from './node-request.ts'
 interface ReportDependencies {
   readonly nodeName: string
   readonly ledger: Pick<PortLedger, 'judgementOf'>
-  readonly cloud: Cloud
+  readonly cloud: Pick<Cloud, 'online'>
+  /** Announced when the link goes or comes. */
+  readonly onlineChanged: Broadcast<[boolean]>
   /** Reaches an API server, below filters and limits. */
   readonly dispatch: Handler<Exchange>
   readonly log: Logger
@@ -40,7 +42,7 @@ export class PropagationReports implements Disposable {
   readonly #dependencies: ReportDependencies
   readonly #closing = new AbortController()
   readonly #request: NodeRequests
-  readonly #listening: Disposable
+  readonly #listening: readonly Disposable[]
   readonly #waiting = new Map<string, readonly [PodFacts, Judgement]>()
   #timer: Disposable | undefined
   #isWriting = false
@@ -52,12 +54,15 @@ export class PropagationReports implements Disposable {
     const { dispatch, log } = dependencies
     this.#dependencies = dependencies
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
-    this.#listening = judged.listen((pod, judgement) => this.#add(pod, judgement))
+    this.#listening = [
+      judged.listen((pod, judgement) => this.#add(pod, judgement)),
+      dependencies.onlineChanged.listen((online) => online && this.#soon()),
+    ]
   }
 
   [Symbol.dispose](): void {
     this.#closing.abort()
-    this.#listening[Symbol.dispose]()
+    for (const each of this.#listening) each[Symbol.dispose]()
     this.#timer?.[Symbol.dispose]()
   }
 
@@ -67,8 +72,13 @@ export class PropagationReports implements Disposable {
       if (oldest !== undefined) this.#waiting.delete(oldest)
     }
     this.#waiting.set(pod.uid, [pod, judgement])
-    // Not within the commit that brought the pod.
-    this.#timer ??= after(0, () => void this.#write())
+    this.#soon()
+  }
+
+  /** Not within the commit that brought a pod. */
+  #soon(): void {
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = after(0, () => void this.#write())
   }
 
   async #write(): Promise<void> {
@@ -79,28 +89,31 @@ export class PropagationReports implements Disposable {
       const { cloud, ledger } = this.#dependencies
       if (cloud.online !== true || elapsed() < this.#mayWriteAt) break
       const isCurrent = ledger.judgementOf(uid) === judgement
-      const isDone = !isCurrent || (await this.#report(pod, judgement))
-      if (!isDone) break
-      if (this.#waiting.get(uid)?.[1] === judgement) this.#waiting.delete(uid)
+      const outcome = isCurrent ? await this.#report(pod, judgement) : 'done'
+      if (outcome === 'unreachable') break
+      if (outcome === 'done' && this.#waiting.get(uid)?.[1] === judgement) this.#waiting.delete(uid)
     }
     this.#isWriting = false
     if (this.#waiting.size > 0 && !this.#closing.signal.aborted)
       this.#timer ??= after(retryMs, () => void this.#write())
   }
 
-  /** False: it has to be tried again. */
-  async #report(pod: PodFacts, judgement: Judgement): Promise<boolean> {
+  /**
+   * 'failed': this one has to be tried again, others may succeed. 'unreachable': none would now.
+   */
+  async #report(pod: PodFacts, judgement: Judgement): Promise<'done' | 'failed' | 'unreachable'> {
     const { namespace, name } = pod
     const url = `${pathOf(pods, namespace, name)}/status`
     const type = 'application/strategic-merge-patch+json'
     const code = await this.#send('PATCH', url, type, conditionPatch(pod, judgement))
-    if (code === 0 || code >= 500 || code === 429) return false
+    if (code === 0 || code === 429) return 'unreachable'
+    if (code >= 500) return 'failed'
     if (code === 403) this.#deniedCondition()
     const events = pathOf({ ...pods, resource: 'events' }, namespace, '').replace(/\/$/, '')
     const event = eventAbout(pod, judgement, this.#dependencies.nodeName)
     // Events are best effort; 409: an earlier hub has recorded the same.
     await this.#send('POST', events, mediaType('json'), event)
-    return code !== 403
+    return code === 403 ? 'failed' : 'done'
   }
 
   #deniedCondition(): void {
