@@ -4,6 +4,7 @@ import { because } from '../../../http/exchange/explanation.ts'
 import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 import { StatusError } from '../../../api/kube/status.ts'
+import { RequestRefused } from '../../../api/reflector/reflector.ts'
 import { namesObjects, type Representation } from '../../../api/request/representation.ts'
 import { areValidListOptions, listOptionsOf } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
@@ -20,7 +21,11 @@ import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } f
 import { continued, ownUpstream, type PassThrough } from './continued.ts'
 import type { LogBounds } from './event-log.ts'
 import { requestCredentialsOf } from './request-credentials.ts'
-import type { ReflectorClient, UpstreamHandlers } from './stored-lister-watcher.ts'
+import {
+  storedListerWatcher,
+  type ReflectorClient,
+  type UpstreamHandlers,
+} from './stored-lister-watcher.ts'
 import { reconnectRank } from './reconnect-order.ts'
 
 interface CachersParts {
@@ -47,6 +52,9 @@ const idleMs = 2_000
 /** How long a client waits for the upstream watch to open before its own watch is forwarded. */
 const patienceMs = 1_000
 
+/** More collections than the components of a node watch. */
+const mostListed = 1_024
+
 interface RecordedWatchRequest {
   readonly exchange: Exchange
   readonly info: ResourceRequest
@@ -66,6 +74,9 @@ interface ServedCacher {
 export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
   readonly #served = new Map<string, ServedCacher>()
+  /** Collections that were listed, or are, because a client watches on what is not stored. */
+  readonly #listed = new Set<string>()
+  readonly #closing = new AbortController()
   /** An upper bound of the events' memory: logs may have dropped some since. */
   #bytesAtMost = 0
 
@@ -193,6 +204,7 @@ export class Cachers implements AsyncDisposable {
     // A cacher's own answer needs no continuation.
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
     const start = watchStart(info)
+    if (start.kind === 'after') void this.#recordAnew(request)
     let { snapshot, gvk, extra } = reply
     let key: CollectionKey | undefined
     const follow = (version: string, isCut: boolean) => {
@@ -233,6 +245,34 @@ export class Cachers implements AsyncDisposable {
       gvk: () => gvk(),
       extra: () => extra?.() ?? '',
       snapshot: () => snapshot?.(),
+    }
+  }
+
+  /**
+   * Lists a collection in the place of a client that watches on: its list was recorded in a cache
+   * that has been lost since, and it may not list again before an offline reboot. Only whole
+   * objects: Tables are read by people. Once in the life of the hub: what the store has no room for
+   * would be listed for each watch.
+   */
+  async #recordAnew({ exchange, info }: RecordedWatchRequest): Promise<void> {
+    const { store, upstream, hooks } = this.#parts
+    const [representation] = exchange.representations
+    const client = requestCredentialsOf(exchange) && this.#clientOf(exchange, new Map())
+    if (representation?.projection !== 'object' || !client) return
+    const isStored = exchange.representations.some(
+      (each) => store.version(collectionKey(exchange, info, each)) !== undefined,
+    )
+    const key = collectionKey(exchange, info, representation)
+    const id = collectionId(key)
+    if (isStored || this.#listed.has(id) || this.#listed.size >= mostListed) return
+    this.#listed.add(id)
+    const of = { key, representation, store, upstream, client: () => client }
+    try {
+      await storedListerWatcher(of).list('0', this.#closing.signal)
+    } catch (cause) {
+      const isRefused = cause instanceof RequestRefused
+      if (!isRefused) this.#listed.delete(id)
+      if (!this.#closing.signal.aborted) hooks.onFailed(key.gvr, cause, isRefused)
     }
   }
 
@@ -326,6 +366,7 @@ export class Cachers implements AsyncDisposable {
 
   /** Ends all cache watchers and upstream watches. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort()
     const all = [...this.#served.values()]
     this.#served.clear()
     await Promise.all(all.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
