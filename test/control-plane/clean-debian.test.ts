@@ -3,16 +3,8 @@
  * by that Debian's systemd, started by its sockets, removed. It needs no control plane, but minutes
  * and a mirror of Debian.
  */
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  realpathSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -41,17 +33,11 @@ async function debianPackage(t: Test): Promise<string> {
 /** What a packager keeps of all packages, and so may differ. */
 const ofPackager = /^(?:proc|var\/(?:lib\/(?:dpkg|apt|systemd)|cache|log))\/|^etc\/ld\.so\.cache$/
 
-/** Those of the root itself: what a link out of it leads to, as /var/run, is this machine's. */
+/** Those of the root itself: what a link out of it leads to, as /run/shm, is this machine's. */
 const filesIn = (root: string): readonly string[] =>
-  readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((path) => !ofPackager.test(path))
-    .filter((path) => {
-      const file = join(root, path)
-      return (
-        statSync(file, { throwIfNoEntry: false })?.isFile() &&
-        realpathSync(file).startsWith(`${root}/`)
-      )
-    })
+  execFileSync('find', [root, '-xdev', '-type', 'f', '-printf', '%P\\n'], { encoding: 'utf8' })
+    .split('\n')
+    .filter((path) => path !== '' && !ofPackager.test(path))
     .toSorted()
 
 const folder = join(rootFolder(t), 'root')
