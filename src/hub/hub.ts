@@ -58,6 +58,7 @@ import { statusReport } from './wiring/status/status.ts'
 import { storeOf } from './wiring/store.ts'
 import { tracerOf } from './wiring/tracing.ts'
 import { logFailure } from './wiring/log-failure.ts'
+import { AcceptedCertificates } from './identity/accepted-certificates.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
 import { isRoot } from './identity/caller.ts'
 import { mayInspect } from './identity/inspectors.ts'
@@ -352,6 +353,14 @@ export async function startHub(
     }),
   )
   const stopping = new AbortController()
+  const accepted = unshared.use(
+    new AcceptedCertificates(join(config.rootDir, 'accepted-certificates.json'), (err) =>
+      log.error(
+        { err },
+        "cannot write accepted-certificates.json: offline, the kubelet's certificate may not count after its end",
+      ),
+    ),
+  )
   const handler = clientPath({
     config,
     live,
@@ -361,6 +370,7 @@ export async function startHub(
     clusterKeys,
     keys,
     owners,
+    accepted,
     filters,
     detectPropagation: propagationDetector(config, verdicts),
     ensureInputs: ensureInputsOf({ filters, inputs, hubAddress, nodePods }),

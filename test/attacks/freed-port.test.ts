@@ -17,7 +17,7 @@ import { SocketTableThread } from '../../src/hub/identity/socket-table-thread.ts
 import { wholeReply, startListener } from '../kit/listener.ts'
 import { startAs, type ProcessAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
-import { noOutage } from '../kit/no-outage.ts'
+import { noOutage, nothingAccepted } from '../kit/no-outage.ts'
 
 const skip =
   process.platform !== 'linux' || process.getuid?.() !== 0 ? 'only root can be two users' : false
@@ -68,6 +68,7 @@ async function startHub(t: Test) {
     anonymousLoopback: 'root',
     claims: new Claims(Buffer.from('key'), proofs, new ClusterKeys('/nowhere/keys.json')),
     owners,
+    accepted: nothingAccepted,
     outage: noOutage,
   }
   const verdict = Promise.withResolvers<string>()

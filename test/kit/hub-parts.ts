@@ -40,7 +40,7 @@ import { inputsOf } from './inputs.ts'
 import { noKubelet } from './kubelet-api.ts'
 import type { Teardown } from './wire/wire.ts'
 import { unbounded } from './listener.ts'
-import { noOutage } from './no-outage.ts'
+import { noOutage, nothingAccepted } from './no-outage.ts'
 
 export interface PartsOptions {
   readonly upstream: { readonly url: string }
@@ -207,6 +207,7 @@ export async function startHubParts(
         keys,
       ),
       owners: parts.use(new SocketOwners()),
+      accepted: nothingAccepted,
       outage: noOutage,
     },
     ensureInputs,

@@ -44,6 +44,8 @@ export interface ClientCertificate {
   readonly organizations: readonly string[]
   readonly validFrom: number
   readonly validTo: number
+  /** The SHA-256 of all of it. */
+  readonly fingerprint: string
 }
 
 /** A request as a listener received it. */

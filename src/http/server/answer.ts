@@ -58,7 +58,10 @@ export async function answer(
   if (signal.aborted) return
   if (reply.kind === 'upgrade')
     throw new Error('the handler answered a plain request with an upgrade')
-  writer.writeHead(reply.status, reply.headers, activity.answered(reply.status))
+  // A certificate whose date has come meanwhile counts in a new handshake, which sees all of it.
+  const mayCountAnew = reply.status === 401 && incoming.peer.tls?.outOfDate !== undefined
+  const isLast = activity.answered(reply.status) || mayCountAnew
+  writer.writeHead(reply.status, reply.headers, isLast)
   if (reply.kind === 'body') return writer.end(reply.body)
   if (reply.longRunning) activity.markLongRunning()
   const sink = writer.sink()

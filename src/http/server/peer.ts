@@ -80,9 +80,10 @@ function outOfDateOn(
   return validity && { ...subjectOn(socket), validFrom: validity.from, validTo: validity.to }
 }
 
-function subjectOn(socket: TLSSocket): Pick<ClientCertificate, 'commonName' | 'organizations'> {
-  const { subject } = socket.getPeerCertificate()
-  return { commonName: lastOf(subject?.CN), organizations: [subject?.O ?? []].flat() }
+function subjectOn(socket: TLSSocket): Omit<ClientCertificate, 'validFrom' | 'validTo'> {
+  const { subject, fingerprint256: fingerprint } = socket.getPeerCertificate()
+  const organizations = [subject?.O ?? []].flat()
+  return { commonName: lastOf(subject?.CN), organizations, fingerprint }
 }
 
 const lastOf = (names: string | readonly string[] | undefined): string =>

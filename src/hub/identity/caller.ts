@@ -13,7 +13,8 @@ import { isLoopback } from '../../api/request/host-check.ts'
 import type { Reach } from '../answers/on-site-reads.ts'
 import { presentedCredential } from './bearer-token.ts'
 import type { Claims } from './claims.ts'
-import { isValidNow, namesNode, wasValidAt } from './certificate.ts'
+import type { AcceptedCertificates } from './accepted-certificates.ts'
+import { isValidNow, namesNode } from './certificate.ts'
 import type { SocketOwners } from './socket-owner.ts'
 
 /**
@@ -38,6 +39,7 @@ export interface AuthenticationRules {
   readonly anonymousLoopback: AnonymousLoopback
   readonly claims: Claims
   readonly owners: SocketOwners
+  readonly accepted: Pick<AcceptedCertificates, 'add' | 'wasGood'>
   readonly outage: Outage
 }
 
@@ -48,11 +50,6 @@ export interface Outage {
    * cache; `undefined` where it does not.
    */
   readonly offline: () => Promise<AbortSignal | undefined>
-  /**
-   * When an API server last confirmed anything that is recorded, in milliseconds since the epoch,
-   * by the clock that the node had then.
-   */
-  readonly lastContact: () => number | undefined
   /** Called for each request of a caller that is the node for this outage only. */
   readonly onOfflineNode: (outage: AbortSignal, certificate: ClientCertificate) => void
 }
@@ -67,15 +64,16 @@ export async function authenticate(
   rules: AuthenticationRules,
 ): Promise<Caller> {
   const { tls } = incoming.peer
-  const certificate = tls?.certificate ?? tls?.outOfDate
+  const certificate = tls?.certificate
   if (certificate && isValidNow(certificate)) {
-    if (namesNode(certificate, rules.nodeName)) return nodeCaller(incoming)
-    throw new StatusError(forbidden(cannotBePassedOn))
+    if (!namesNode(certificate, rules.nodeName)) throw new StatusError(forbidden(cannotBePassedOn))
+    if (isWithinHost(incoming.peer)) rules.accepted.add(certificate)
+    return nodeCaller(incoming)
   }
   if (!tls && !rules.plainServed) throw new StatusError(unauthorized(), { reason: notServed })
   const presented = presentedCredential(incoming)
   if (presented) return { ...rules.claims.of(presented), credential: 'caller' }
-  if (tls) return offlineNodeCaller(incoming, certificate, rules)
+  if (tls) return offlineNodeCaller(incoming, certificate ?? tls.outOfDate, rules)
   if (!(await isNode(incoming, rules))) throw new StatusError(unauthorized(), { reason: unknown })
   return nodeCaller(incoming)
 }
@@ -102,18 +100,15 @@ function nodeCaller({ headers }: Incoming): Caller {
 async function offlineNodeCaller(
   incoming: Incoming,
   certificate: ClientCertificate | undefined,
-  { nodeName, outage }: AuthenticationRules,
+  { nodeName, accepted, outage }: AuthenticationRules,
 ): Promise<Caller> {
-  const { localAddress, address } = incoming.peer
   const isTheNode =
     certificate !== undefined &&
-    isLoopback(localAddress) &&
-    isLoopback(address) &&
-    namesNode(certificate, nodeName)
+    isWithinHost(incoming.peer) &&
+    namesNode(certificate, nodeName) &&
+    accepted.wasGood(certificate)
   const knownUntil = isTheNode ? await outage.offline() : undefined
-  // The last contact is read from the store, and only where it decides.
-  if (!isTheNode || !knownUntil || !wasValidAt(certificate, outage.lastContact()))
-    throw new StatusError(unauthorized(), { reason: unknown })
+  if (!isTheNode || !knownUntil) throw new StatusError(unauthorized(), { reason: unknown })
   outage.onOfflineNode(knownUntil, certificate)
   return { ...nodeCaller(incoming), knownUntil }
 }
@@ -131,7 +126,7 @@ const cannotBePassedOn =
  * the link can send to 127.0.0.1.
  */
 async function isNode({ peer }: Incoming, rules: AuthenticationRules): Promise<boolean> {
-  if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return false
+  if (!isWithinHost(peer)) return false
   switch (rules.anonymousLoopback) {
     case 'node':
       return true
@@ -141,6 +136,9 @@ async function isNode({ peer }: Incoming, rules: AuthenticationRules): Promise<b
       return isRoot(peer, rules.owners)
   }
 }
+
+const isWithinHost = ({ localAddress, address }: Peer): boolean =>
+  isLoopback(localAddress) && isLoopback(address)
 
 /**
  * Whether root owns the client's socket on this host. False where the owner cannot be determined; a
@@ -161,7 +159,7 @@ export async function reachAtNode(
   owners: SocketOwners,
 ): Promise<Reach> {
   if (identity !== nodeIdentity || credential !== 'node') return 'own'
-  if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return 'own'
+  if (!isWithinHost(peer)) return 'own'
   if (peer.tls) return (peer.tls.certificate ?? peer.tls.outOfDate) ? 'everyone' : 'own'
   return (await isRoot(peer, owners)) ? 'node' : 'own'
 }

@@ -1,7 +1,7 @@
 import { onAbort, follow } from '../../base/abort.ts'
 import { after } from '../../base/clock.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
-import { serviceUnavailable, StatusError, timeout, unauthorized } from '../../api/kube/status.ts'
+import { serviceUnavailable, StatusError, timeout, type Status } from '../../api/kube/status.ts'
 import { isWatch } from '../../api/request/request-info.ts'
 
 /** A watch that its server does not end in time is ended so much later. */
@@ -13,11 +13,18 @@ const stopped = new Error('the hub is stopping')
 const unknown = new Error('the caller was known only offline')
 
 /**
+ * For a caller that was known for an outage which has ended, perhaps by the next one: to a 401 the
+ * kubelet of an offline node would listen, and its next request is judged anew.
+ */
+export const noLongerKnown = (): Status =>
+  serviceUnavailable('the outage has ended for which the caller was known: try again', 1)
+
+/**
  * Ends a watch fifteen seconds after the timeout that it requested, unless that is more than a day,
  * or when `stopping` aborts: a watch outlasts any grace period, and its client continues from its
  * version with the next hub. It also ends when its caller is no longer known, so that nothing which
  * comes from an API server then is given to that caller. A watch that has not begun by then is
- * answered 504 after its timeout, 503 when the hub stops, 401 where its caller is unknown. Only
+ * answered 504 after its timeout, 503 when the hub stops or its caller is no longer known. Only
  * watches have a deadline here.
  */
 export function withDeadline(stopping: AbortSignal) {
@@ -43,7 +50,7 @@ export function withDeadline(stopping: AbortSignal) {
           throw new StatusError(timeout('the watch did not begin within its timeout'))
         }
         if (reason === stopped) throw new StatusError(serviceUnavailable('the hub is stopping', 1))
-        if (reason === unknown) throw new StatusError(unauthorized())
+        if (reason === unknown) throw new StatusError(noLongerKnown())
         throw error
       }
     }

@@ -12,7 +12,8 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
-import { StatusError, unauthorized } from '../../api/kube/status.ts'
+import { StatusError } from '../../api/kube/status.ts'
+import { noLongerKnown } from './deadline.ts'
 import { objectKey } from '../answers/keys.ts'
 import { answerLocally, type OfflineParts } from '../answers/offline.ts'
 import { coveringCollection, newestCoveringVersion } from '../answers/covering-collection.ts'
@@ -70,7 +71,7 @@ export interface DispatchParts extends UpstreamPathParts {
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const { cloud, cachers, shared } = parts
   return async (exchange) => {
-    if (exchange.knownUntil?.aborted) throw new StatusError(unauthorized())
+    if (exchange.knownUntil?.aborted) throw new StatusError(noLongerKnown())
     if (exchange.knownUntil) return because(await fromCache(exchange, parts), onlyOfflineReason)
     if (cloud.online === undefined) {
       const early = await answerAtStartup(exchange, cloud, () =>

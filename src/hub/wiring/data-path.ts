@@ -7,6 +7,7 @@ import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { ChainStateHistory } from '../filter/chain-state-history.ts'
+import type { AcceptedCertificates } from '../identity/accepted-certificates.ts'
 import { reachAtNode } from '../identity/caller.ts'
 import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
@@ -217,6 +218,7 @@ interface ClientPathParts {
   readonly clusterKeys: ClusterKeys
   readonly keys: NodeKeys
   readonly owners: SocketOwners
+  readonly accepted: AcceptedCertificates
   readonly filters: EnabledFilters
   readonly detectPropagation: DetectPropagation
   /** Requests the inputs that the filters of an exchange need. */
@@ -245,7 +247,8 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       },
       claims: new Claims(parts.keys.tokens.reveal(), parts.proofs, parts.clusterKeys),
       owners: parts.owners,
-      outage: outageOf({ cloud: path.dispatch.cloud, store, log }),
+      accepted: parts.accepted,
+      outage: outageOf({ cloud: path.dispatch.cloud, log }),
     },
     metrics,
     ensureInputs: parts.ensureInputs,

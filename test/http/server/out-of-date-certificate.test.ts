@@ -2,6 +2,7 @@
  * Which client certificates a TLS listener reports as out of date: those of which a date is the
  * only fault, on loopback. OpenSSL names the date, too, where there are other faults.
  */
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { networkInterfaces } from 'node:os'
 import { connect } from 'node:tls'
@@ -74,6 +75,7 @@ async function listening(
     onBroken: () => undefined,
     handler: async ({ peer, url }) => {
       seen.push(peer.tls)
+      if (url === '/refused') return { ...wholeReply('who?'), status: 401 }
       if (url !== '/held') return wholeReply('ok')
       held.resolve()
       return new Promise(() => undefined)
@@ -100,8 +102,13 @@ async function listening(
   }
 }
 
+const reported = (own: IssuedCertificate, dates = validityOf(own)) => {
+  const { fingerprint256: fingerprint } = new X509Certificate(own.certificate)
+  return { ...kubelet, ...dates, fingerprint }
+}
+
 const asOutOfDate = (own: IssuedCertificate, dates = validityOf(own)) => ({
-  outOfDate: { ...kubelet, ...dates },
+  outOfDate: reported(own, dates),
 })
 
 void t.test('a certificate that has ended, or is yet to begin, is reported as such', async (t) => {
@@ -114,7 +121,7 @@ void t.test('a certificate that has ended, or is yet to begin, is reported as su
     t.strictSame(await seen(own), asOutOfDate(own))
   }
   const valid = await describedCertificate({ ...ended, hours: [-1, 1] })
-  t.strictSame(await seen(valid), { certificate: { ...kubelet, ...validityOf(valid) } })
+  t.strictSame(await seen(valid), { certificate: reported(valid) })
 })
 
 void t.test('its dates are those in which its whole chain is valid', async (t) => {
@@ -236,4 +243,17 @@ void t.test('its connection ends, too, when its authority is withdrawn', async (
   t.equal(isClosed, false, 'not before that of a valid one')
   clock.forward(1)
   await watch.closed
+})
+
+void t.test('after a 401 its connection is closed, and no other is', async (t) => {
+  const { wire } = await listening(t)
+  const [kept, closed] = [
+    await wire(await describedCertificate({ ...ended, hours: [-1, 1] })),
+    await wire(await describedCertificate(ended)),
+  ]
+  for (const each of [kept, closed]) t.equal((await each.write(get('/')).answer()).status, 200)
+  for (const each of [kept, closed])
+    t.equal((await each.write(get('/refused')).answer()).status, 401)
+  await closed.closed
+  t.equal((await kept.write(get('/')).answer()).status, 200)
 })

@@ -11,7 +11,7 @@ import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
 import { TokenVerdicts } from '../../../src/hub/identity/token-verdicts.ts'
 import { StatusError } from '../../../src/api/kube/status.ts'
 import { SocketOwners } from '../../../src/hub/identity/socket-owner.ts'
-import { noOutage } from '../../kit/no-outage.ts'
+import { noOutage, nothingAccepted } from '../../kit/no-outage.ts'
 
 const peer = {
   address: '127.0.0.1',
@@ -50,6 +50,7 @@ const rules = (anonymousLoopback: AnonymousLoopback, uid?: number): Authenticati
   anonymousLoopback,
   claims: claims(),
   owners: ownedBy(uid),
+  accepted: nothingAccepted,
   outage: noOutage,
 })
 
@@ -191,4 +192,32 @@ void t.test('a token in the protocols of a WebSocket is a token', async (t) => {
     rules('root', 0),
   )
   t.equal(byProtocol.identity, byField.identity)
+})
+
+void t.test('a certificate is remembered as accepted on loopback alone', async (t) => {
+  const present = Date.now()
+  const certificate = {
+    commonName: 'system:node:edge-1',
+    organizations: ['system:nodes'],
+    validFrom: present - 1_000,
+    validTo: present + 60_000,
+    fingerprint: 'AA',
+  }
+  const added: string[] = []
+  const noting = {
+    ...rules('root'),
+    accepted: {
+      ...nothingAccepted,
+      add: ({ fingerprint }: { readonly fingerprint: string }) => void added.push(fingerprint),
+    },
+  }
+  const from = (address: string, commonName = certificate.commonName): Incoming => ({
+    ...request(),
+    peer: { ...peer, address, tls: { certificate: { ...certificate, commonName } } },
+  })
+  t.equal(await refusal(from('192.0.2.9'), noting), 0)
+  t.equal(await refusal(from('127.0.0.1', 'system:node:edge-2'), noting), 403)
+  t.strictSame(added, [])
+  t.equal(await refusal(from('127.0.0.1'), noting), 0)
+  t.strictSame(added, ['AA'])
 })

@@ -7,6 +7,7 @@ const certificate: ClientCertificate = {
   organizations: ['system:nodes'],
   validFrom: 1000,
   validTo: 2000,
+  fingerprint: 'AB:CD',
 }
 
 void t.test(
