@@ -42,6 +42,8 @@ export interface MergedRecord {
   readonly key: ObjectKey
   readonly gvk: GVK
   readonly encoding: Encoding
+  /** Of the object. */
+  readonly resourceVersion: string
   readonly confirmedVersion: string
   readonly confirmedAt: number
 }
@@ -117,13 +119,15 @@ export async function mergedRecords(
 
 /**
  * The newest recorded state of one object. 'absent': the newest that is known of it is a collection
- * that would hold it and does not. `undefined`: nothing is known.
+ * that would hold it and does not, of a later version than `since`, at which it was there.
+ * `undefined`: nothing is known.
  */
 export function mergedRecord(
   named: Omit<ObjectKey, 'partition'>,
   source: RecordSource,
+  since?: string,
 ): MergedRecord | 'absent' | undefined {
-  const newest = newestRecord(named, objectPartitions(source, named.gvr), source.store)
+  const newest = newestRecord(named, objectPartitions(source, named.gvr), source.store, since)
   return typeof newest === 'object' ? newest.record : newest
 }
 
@@ -136,6 +140,7 @@ function newestRecord(
   named: Omit<ObjectKey, 'partition'>,
   partitions: readonly ObjectPartition[],
   store: ObjectStore,
+  since?: string,
 ): RecordAndState | 'absent' | undefined {
   let newest: RecordAndState | undefined
   const lacking: StoredCollection[] = []
@@ -148,16 +153,19 @@ function newestRecord(
     }
     if (encoding === 'protobuf' && !schemaOf(stored.gvk)) continue
     const { gvk, confirmedVersion, confirmedAt } = stored
-    const found = { record: { key, gvk, encoding, confirmedVersion, confirmedAt }, stored }
+    const { resourceVersion: version } = stored.object
+    const record = { key, gvk, encoding, resourceVersion: version, confirmedVersion, confirmedAt }
+    const found = { record, stored }
     if (!newest || isBefore(newest.stored, stored)) newest = found
   }
-  return isDenied(named, newest?.record, lacking) ? 'absent' : newest
+  const versions = [newest?.record.confirmedVersion, since].flatMap((each) => each ?? [])
+  return isDenied(named, versions, lacking) ? 'absent' : newest
 }
 
-/** Whether a collection that would hold the object does not, at a newer version than `record`. */
+/** Whether a collection that would hold the object does not, at a newer version than all these. */
 function isDenied(
   { namespace, name }: Omit<ObjectKey, 'partition'>,
-  record: MergedRecord | undefined,
+  versions: readonly string[],
   lacking: readonly StoredCollection[],
 ): boolean {
   const query = {
@@ -167,7 +175,7 @@ function isDenied(
   }
   return lacking.some(
     (each) =>
-      holds(each.key, query) && (!record || isNewer(each.resourceVersion, record.confirmedVersion)),
+      holds(each.key, query) && versions.every((version) => isNewer(each.resourceVersion, version)),
   )
 }
 

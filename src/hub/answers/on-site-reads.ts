@@ -8,6 +8,7 @@ import type { Encoding } from '../../api/kube/media-type.ts'
 import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
 import { customResourceDefinitions } from '../../api/kube/resources.ts'
 import { notFound, StatusError } from '../../api/kube/status.ts'
+import { isNewer } from '../../api/kube/resource-version.ts'
 import { columnsOfBuiltin, type Column } from '../../api/kube/tables/columns.ts'
 import { customColumns, defaultColumns } from '../../api/kube/tables/custom.ts'
 import { columnDefinitions, partialMetadata, rowOf } from '../../api/kube/tables/table.ts'
@@ -18,6 +19,8 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { because } from '../../http/exchange/explanation.ts'
 import type { Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
 import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
+import { coveringCollection, storedList } from './covering-collection.ts'
+import { storedObject } from './offline-reads.ts'
 import { recordedMinor } from './recorded-version.ts'
 import { selectorsOf } from './keys.ts'
 import {
@@ -63,8 +66,9 @@ type ShownOnSite = Shown & Pick<OnSiteParts, 'events'>
 /**
  * Answers a read of a person who is root at the node and cannot reach the cloud. `exact` answers
  * from what the same caller has read. Where that has no answer in the caller's preferred
- * representation, the answer is made from what components of the node have recorded, with a
- * `Warning` that says so; where that has none either, `exact` may answer in another representation.
+ * representation, or components of the node have recorded newer states since, the answer is made
+ * from what these have recorded, with a `Warning` that says so; where that has none either, `exact`
+ * may answer in another representation.
  */
 export async function readOnSite<R extends ListReply | ObjectReply>(
   exchange: Exchange,
@@ -76,17 +80,20 @@ export async function readOnSite<R extends ListReply | ObjectReply>(
   if (reach === 'own') return exact(exchange)
   const { representations } = exchange
   // What the caller has read before has none of the events that were written since.
+  const isShown = (identity: Identity): boolean => reach === 'everyone' || ofNode.has(identity)
   if (!hasWritten(info, events)) {
+    const asked = { ...exchange, representations: representations.slice(0, 1) }
     try {
-      return exact({ ...exchange, representations: representations.slice(0, 1) })
+      const since = info.verb === 'get' ? objectSince : listSince
+      const newer = await since(asked, info, { store, overlays, events, isShown })
+      return newer ? because(newer, 'components of this node have read it since') : exact(asked)
     } catch (error) {
       if (!isMissing(error)) throw error
     }
   }
-  const isShown = (identity: Identity): boolean => reach === 'everyone' || ofNode.has(identity)
   const read = info.verb === 'get' ? recordedObject : recordedList
   for (const representation of representations) {
-    if (representation.encoding !== 'json' || representation.projection === 'metadata') continue
+    if (!isMade(representation)) continue
     const reply = await read(representation, info, { store, overlays, events, isShown })
     if (reply) return because(reply, reasonOf(representation))
   }
@@ -117,6 +124,73 @@ const queryOf = (info: ResourceRequest): RecordQuery => ({
 /** Not known, or absent as far as the caller's own records show. */
 const isMissing = (error: unknown): boolean =>
   error instanceof StatusError && (error.status.code === 503 || error.status.code === 404)
+
+/** What components have recorded of an object after the state that the caller has read. */
+async function objectSince(
+  exchange: Exchange,
+  info: ResourceRequest,
+  parts: ShownOnSite,
+): Promise<ObjectReply | undefined> {
+  const { representation, stored } = storedObject(exchange, info, parts.store)
+  if (!isMade(representation)) return undefined
+  const { gvr, namespace = '', name = '' } = info
+  const { resourceVersion: version } = stored.object
+  const record = mergedRecord({ gvr, namespace, name }, parts, version)
+  if (record === 'absent') throw new StatusError(notFound({ ...gvr, name }))
+  const isLater = record && isNewer(record.resourceVersion, version)
+  return isLater ? recordedObject(representation, info, parts) : undefined
+}
+
+/**
+ * The list that the caller has read, with what components have recorded since. Where a whole
+ * collection is newer, that collection; else the objects that are newer or were added. Rows of a
+ * Table are put in only under the columns that it has.
+ */
+async function listSince(
+  exchange: Exchange,
+  info: ResourceRequest,
+  parts: ShownOnSite,
+): Promise<ListReply | undefined> {
+  const own = coveringCollection(exchange, info, parts.store)
+  if (!own || !isMade(own.representation)) return undefined
+  const merged = await mergedRecords(queryOf(info), parts)
+  if (!merged) return undefined
+  const { resourceVersion: version, representation } = own
+  if (isNewer(merged.covering?.resourceVersion, version))
+    return recordedList(representation, info, parts)
+  const newer = merged.records.filter((record) => isNewer(record.resourceVersion, version))
+  if (newer.length === 0) return undefined
+  const { gvr } = info
+  const options = listOptionsOf(info.query, false, true)
+  refuseVersionWithContinue(options)
+  refuseInvalidVersion(options.resourceVersion, version, 'list')
+  refuseOtherListVersion(options, version)
+  const form = formOf(representation, gvr, parts)
+  using stored = storedList(own, parts.store)
+  if (stored?.extra !== form.extra) return undefined
+  const { gvk } = stored
+  const of = { identity: exchange.identity, gvr }
+  const shown = parts.overlays.showAll(of, representation, objectKind(gvk), stored)
+  const byName = new Map<string, ApiObject>()
+  for (const batches of [shown.batches, batchesOf(newer, form, parts)])
+    for (const object of Iterator.from(batches).flatMap((batch) => batch))
+      byName.set(namespacedName(object), object)
+  const confirmedAt = Math.min(stored.confirmedAt, ...newer.map((each) => each.confirmedAt))
+  const reply = listReply(representation, {
+    ...stored,
+    confirmedAt,
+    batches: [[...byName].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object)],
+    [Symbol.dispose]: () => undefined,
+  })
+  const identities = new Set([own.key.partition.identity, ...newer.map(identityOf)])
+  return { ...reply, headers: withOrigin(reply.headers, { identities, confirmedAt }) }
+}
+
+const identityOf = ({ key }: MergedRecord): Identity => key.partition.identity
+
+/** Whether answers in this representation are made from what components have recorded. */
+const isMade = ({ encoding, projection }: Representation): boolean =>
+  encoding === 'json' && projection !== 'metadata'
 
 async function recordedObject(
   representation: Representation,
