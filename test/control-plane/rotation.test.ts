@@ -90,9 +90,13 @@ void t.test(
       await killed()
       t.strictSame(await read(), offline, 'also after a kill')
       t.equal(readFileSync(file, 'utf8'), last)
+      const byToken = async (): Promise<number> =>
+        (await requestersOf(plane)).filter((each) => each === 'system:bootstrap:abcdef').length
+      const before = await byToken()
       way.up()
       await renewed(last)
-      t.equal((await requestersOf(plane)).at(-1), 'system:bootstrap:abcdef', 'by the token')
+      // The next requests, for this and for the serving certificate, are the node's own.
+      t.ok((await byToken()) > before, 'by the token')
       await online()
     })
   },
