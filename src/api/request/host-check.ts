@@ -33,6 +33,15 @@ const nameIn = (field: string): string =>
     .replace(/:\d*$/, '')
     .replace(/^\[(.*)\]$/, '$1')
 
+/** Whether both ends of a connection are on loopback: nobody beyond this host has it. */
+export const isWithinHost = ({
+  localAddress,
+  address,
+}: {
+  readonly localAddress: string
+  readonly address: string
+}): boolean => isLoopback(localAddress) && isLoopback(address)
+
 /** Whether only this host can use the address. */
 export function isLoopback(address: string): boolean {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')

@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { isLoopback } from '../../api/request/host-check.ts'
+import { isWithinHost } from '../../api/request/host-check.ts'
 import { inodeOfSocket } from '../../base/socket-table.ts'
 import { validityOfChain } from '../../certificates/chain-validity.ts'
 import type { ClientCertificate, Peer } from '../exchange/exchange.ts'
@@ -29,8 +29,7 @@ export function securePeerOf(
   authorities: () => readonly X509Certificate[],
 ): Peer {
   const ends = endsOf(socket)
-  const isWithinHost = isLoopback(ends.localAddress) && isLoopback(ends.address)
-  const outOfDate = isWithinHost ? outOfDateOn(socket, authorities) : undefined
+  const outOfDate = isWithinHost(ends) ? outOfDateOn(socket, authorities) : undefined
   const peer: Peer = {
     ...ends,
     tls: outOfDate ? { outOfDate } : certificateOn(socket),

@@ -79,13 +79,14 @@ export async function readOnSite<R extends ListReply | ObjectReply>(
   const reach = isForPerson(exchange) ? await reachOf(exchange) : 'own'
   if (reach === 'own') return exact(exchange)
   const { representations } = exchange
-  // What the caller has read before has none of the events that were written since.
   const isShown = (identity: Identity): boolean => reach === 'everyone' || ofNode.has(identity)
+  const shown = { store, overlays, events, isShown }
+  // What the caller has read before has none of the events that were written since.
   if (!hasWritten(info, events)) {
     const asked = { ...exchange, representations: representations.slice(0, 1) }
     try {
       const since = info.verb === 'get' ? objectSince : listSince
-      const newer = await since(asked, info, { store, overlays, events, isShown })
+      const newer = await since(asked, info, shown)
       return newer ? because(newer, 'components of this node have read it since') : exact(asked)
     } catch (error) {
       if (!isMissing(error)) throw error
@@ -94,7 +95,7 @@ export async function readOnSite<R extends ListReply | ObjectReply>(
   const read = info.verb === 'get' ? recordedObject : recordedList
   for (const representation of representations) {
     if (!isMade(representation)) continue
-    const reply = await read(representation, info, { store, overlays, events, isShown })
+    const reply = await read(representation, info, shown)
     if (reply) return because(reply, reasonOf(representation))
   }
   return exact(exchange)
@@ -132,13 +133,9 @@ async function objectSince(
   parts: ShownOnSite,
 ): Promise<ObjectReply | undefined> {
   const { representation, stored } = storedObject(exchange, info, parts.store)
-  if (!isMade(representation)) return undefined
-  const { gvr, namespace = '', name = '' } = info
-  const { resourceVersion: version } = stored.object
-  const record = mergedRecord({ gvr, namespace, name }, parts, version)
-  if (record === 'absent') throw new StatusError(notFound({ ...gvr, name }))
-  const isLater = record && isNewer(record.resourceVersion, version)
-  return isLater ? recordedObject(representation, info, parts) : undefined
+  return isMade(representation)
+    ? recordedObject(representation, info, parts, stored.object.resourceVersion)
+    : undefined
 }
 
 /**
@@ -157,7 +154,7 @@ async function listSince(
   if (!merged) return undefined
   const { resourceVersion: version, representation } = own
   if (isNewer(merged.covering?.resourceVersion, version))
-    return recordedList(representation, info, parts)
+    return recordedList(representation, info, parts, merged)
   const newer = merged.records.filter((record) => isNewer(record.resourceVersion, version))
   if (newer.length === 0) return undefined
   const { gvr } = info
@@ -171,31 +168,28 @@ async function listSince(
   const { gvk } = stored
   const of = { identity: exchange.identity, gvr }
   const shown = parts.overlays.showAll(of, representation, objectKind(gvk), stored)
-  const byName = new Map<string, ApiObject>()
-  for (const batches of [shown.batches, batchesOf(newer, form, parts)])
-    for (const object of Iterator.from(batches).flatMap((batch) => batch))
-      byName.set(namespacedName(object), object)
+  const objects = [shown.batches, batchesOf(newer, form, parts)].flatMap((each) => [...each].flat())
   const confirmedAt = Math.min(stored.confirmedAt, ...newer.map((each) => each.confirmedAt))
   const reply = listReply(representation, {
     ...stored,
     confirmedAt,
-    batches: [[...byName].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object)],
+    batches: [lastOfEachName(objects.map((each) => [namespacedName(each), each]))],
     [Symbol.dispose]: () => undefined,
   })
-  const identities = new Set([own.key.partition.identity, ...newer.map(identityOf)])
+  const identities = new Set([own, ...newer].map(({ key }) => key.partition.identity))
   return { ...reply, headers: withOrigin(reply.headers, { identities, confirmedAt }) }
 }
-
-const identityOf = ({ key }: MergedRecord): Identity => key.partition.identity
 
 /** Whether answers in this representation are made from what components have recorded. */
 const isMade = ({ encoding, projection }: Representation): boolean =>
   encoding === 'json' && projection !== 'metadata'
 
+/** With `since`, only a state that is newer than that version. */
 async function recordedObject(
   representation: Representation,
   info: ResourceRequest,
   parts: ShownOnSite,
+  since?: string,
 ): Promise<ObjectReply | undefined> {
   const { gvr, namespace = '', name = '' } = info
   const written = parts.events.get(gvr, namespace, name)
@@ -205,8 +199,9 @@ async function recordedObject(
     const origin = { identities: [nodeIdentity], confirmedAt: 0, written: 1 }
     return { ...reply, headers: withOrigin(reply.headers, origin) }
   }
-  const record = mergedRecord({ gvr, namespace, name }, parts)
+  const record = mergedRecord({ gvr, namespace, name }, parts, since)
   if (record === 'absent') throw new StatusError(notFound({ ...gvr, name }))
+  if (since !== undefined && !isNewer(record?.resourceVersion, since)) return undefined
   const shown = record && jsonOf(record, parts)
   if (!shown) return undefined
   const { confirmedVersion, confirmedAt, key } = record
@@ -217,16 +212,18 @@ async function recordedObject(
   return { ...reply, headers: withOrigin(reply.headers, { identities, confirmedAt }) }
 }
 
+/** `found`: the merged records, where they have been read. */
 async function recordedList(
   representation: Representation,
   info: ResourceRequest,
   parts: ShownOnSite,
+  found?: MergedRecords,
 ): Promise<ListReply | undefined> {
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
   const { gvr } = info
   const query = queryOf(info)
-  const merged = await mergedRecords(query, parts)
+  const merged = found ?? (await mergedRecords(query, parts))
   const written = parts.events.select(query)
   const kind = merged && (written[0]?.gvk ?? kindOf(merged, parts.store))
   // Where no collection shows that there is none, emptiness is not known.
@@ -298,11 +295,15 @@ function withWritten(
   written: readonly ObjectOfKind[],
 ): readonly (MergedRecord | ObjectOfKind)[] {
   if (written.length === 0) return records
-  const byName = new Map<string, MergedRecord | ObjectOfKind>()
-  for (const each of records) byName.set(namespacedName(each.key), each)
-  for (const each of written) byName.set(namespacedName(each.object), each)
-  return [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each)
+  return lastOfEachName<MergedRecord | ObjectOfKind>([
+    ...records.map((each) => [namespacedName(each.key), each] as const),
+    ...written.map((each) => [namespacedName(each.object), each] as const),
+  ])
 }
+
+/** In the order of names. */
+const lastOfEachName = <T>(named: Iterable<readonly [name: string, of: T]>): T[] =>
+  [...new Map(named)].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, of]) => of)
 
 /** Objects of one batch. */
 const batchSize = 64

@@ -9,7 +9,7 @@ import type {
 import { impersonates } from '../../http/exchange/headers.ts'
 import { forbidden, StatusError, unauthorized } from '../../api/kube/status.ts'
 import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
-import { isLoopback } from '../../api/request/host-check.ts'
+import { isWithinHost } from '../../api/request/host-check.ts'
 import type { Reach } from '../answers/on-site-reads.ts'
 import { presentedCredential } from './bearer-token.ts'
 import type { Claims } from './claims.ts'
@@ -136,9 +136,6 @@ async function isNode({ peer }: Incoming, rules: AuthenticationRules): Promise<b
       return isRoot(peer, rules.owners)
   }
 }
-
-const isWithinHost = ({ localAddress, address }: Peer): boolean =>
-  isLoopback(localAddress) && isLoopback(address)
 
 /**
  * Whether root owns the client's socket on this host. False where the owner cannot be determined; a

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Secret } from '../../base/secret.ts'
-import { isLoopback } from '../../api/request/host-check.ts'
+import { isWithinHost } from '../../api/request/host-check.ts'
 import type { Exchange, Incoming } from '../../http/exchange/exchange.ts'
 import { presentedCredential } from './bearer-token.ts'
 import { isRoot } from './caller.ts'
@@ -38,7 +38,7 @@ export async function mayBeExplained(
   { peer, credential }: Pick<Exchange, 'peer' | 'credential'>,
   owners: SocketOwners,
 ): Promise<boolean> {
-  if (!isLoopback(peer.localAddress) || !isLoopback(peer.address)) return false
+  if (!isWithinHost(peer)) return false
   if ((peer.tls?.certificate ?? peer.tls?.outOfDate) && credential === 'node') return true
   return isRoot(peer, owners)
 }
