@@ -140,6 +140,9 @@ export class Client {
   }
 }
 
+/** The `Warning` of an answer; '' where it has none. */
+export const warningOf = ({ headers }: Answer): string => String(headers['warning'] ?? '')
+
 /** The JSON of an answer in any encoding. */
 export function objectOf({ headers, body }: Pick<Answer, 'headers' | 'body'>): JsonObject {
   return headers['content-type']?.startsWith('application/vnd.kubernetes.protobuf')

@@ -7,6 +7,7 @@ import type { HubConfig } from '../../src/config/config.ts'
 import { startHub, type Hub } from '../../src/hub/hub.ts'
 import type { AnswerLine } from '../../src/hub/pipeline/trace.ts'
 import { Client, type ClientOptions } from './client.ts'
+import type { CloudServer } from './cloud.ts'
 import { until } from './until.ts'
 import { Condition } from './condition.ts'
 import { ChildHub } from './hub-child.ts'
@@ -180,6 +181,12 @@ export class TestHub {
       { seconds: 30, describe: () => seen },
     )
   }
+}
+
+/** Pulls the plug; resolves when the hub knows. */
+export async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
+  await cloud.unplug()
+  await hub.offline()
 }
 
 /** A hub in this process, gone with the test. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, objectOf, tableAccept, type Client } from '../kit/client.ts'
 import { allServices, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
 
@@ -9,11 +9,6 @@ const withInitialEvents = {
   sendInitialEvents: 'true',
   resourceVersionMatch: 'NotOlderThan',
   allowWatchBookmarks: 'true',
-}
-
-async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
-  await cloud.unplug()
-  await hub.offline()
 }
 
 /** Pods on two nodes and in two namespaces, one of them on the host's network. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, nameOf, objectOf, tableAccept, type Answer, type Client } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 
 const podA = '/api/v1/namespaces/default/pods/a'
 
@@ -20,11 +20,6 @@ const widgets = {
       { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } },
     ],
   },
-}
-
-async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
-  await cloud.unplug()
-  await hub.offline()
 }
 
 const metadata = (encoding: string): string =>

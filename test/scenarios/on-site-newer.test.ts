@@ -2,19 +2,14 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
-import { objectOf, tableAccept, type Answer } from '../kit/client.ts'
+import { objectOf, tableAccept, warningOf, type Answer } from '../kit/client.ts'
 import { allServices, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 
 const skip = process.getuid?.() === 0 ? false : 'only root has another user to be compared with'
 
 const allPods = '/api/v1/pods'
 const podA = '/api/v1/namespaces/default/pods/a'
-
-async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
-  await cloud.unplug()
-  await hub.offline()
-}
 
 /** Name and phase of each pod of a list or Table. */
 function phases(answer: Answer): readonly string[] {
@@ -39,8 +34,6 @@ async function remove(cloud: CloudServer, name: string): Promise<void> {
   const { status } = await cloud.as('kubectl').send(path, { method: 'DELETE' })
   if (status !== 200) throw new Error(`the removal was answered ${status}`)
 }
-
-const warningOf = ({ headers }: Answer): string => String(headers['warning'] ?? '')
 
 for (const [form, accept] of [
   ['a Table', tableAccept],

@@ -4,7 +4,7 @@ import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import type { Json } from '../../src/api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
-import { objectOf, tableAccept, type Answer } from '../kit/client.ts'
+import { objectOf, tableAccept, warningOf, type Answer } from '../kit/client.ts'
 import {
   allServices,
   configMaps,
@@ -15,7 +15,7 @@ import {
   secrets,
   serviceAccounts,
 } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 import { requestAs } from '../kit/other-user.ts'
 
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
@@ -26,16 +26,9 @@ const allPods = '/api/v1/pods'
 const podsOfDefault = '/api/v1/namespaces/default/pods'
 const mapsOfDefault = '/api/v1/namespaces/default/configmaps'
 
-async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
-  await cloud.unplug()
-  await hub.offline()
-}
-
 /** The cells of a Table's rows. */
 const cellsOf = (answer: Answer): Json[] =>
   listAt(objectOf(answer), 'rows').map((row) => valueAt(row, 'cells') ?? null)
-
-const warningOf = ({ headers }: Answer): string => String(headers['warning'] ?? '')
 
 void t.test(
   'root reads what a component has recorded, in the form it asks for',

@@ -1,8 +1,15 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { PortLedger, type RecordedPod } from '../../../../src/hub/filter/host-network/ledger.ts'
-import { VerdictStore } from '../../../../src/hub/filter/host-network/verdicts.ts'
+import {
+  PortLedger,
+  type LedgerOptions,
+  type RecordedPod,
+} from '../../../../src/hub/filter/host-network/ledger.ts'
+import {
+  VerdictStore,
+  type VerdictStoreOptions,
+} from '../../../../src/hub/filter/host-network/verdicts.ts'
 import { podCursor, podObject, statuses } from '../../../kit/pods.ts'
 
 /** A pod of the model, as the cloud has it. */
@@ -49,6 +56,33 @@ function recorded(pod: ModelPod): RecordedPod {
   return { cursor: podCursor('json', object), uid: pod.name, resourceVersion: String(pod.version) }
 }
 
+interface Opened {
+  readonly verdicts: VerdictStore
+  readonly ledger: PortLedger
+}
+
+type Surroundings = Pick<LedgerOptions, 'listeners' | 'stored' | 'onJudged' | 'onFailure'> &
+  Pick<VerdictStoreOptions, 'shownBefore'>
+
+/** The ledger of a hub that starts with these verdicts, in mode guarded. */
+function openLedger(file: string, { shownBefore, ...others }: Surroundings): Opened {
+  const verdicts = new VerdictStore(file, {
+    shownBefore,
+    onKept: () => undefined,
+    onRevised: () => undefined,
+    onFailure: others.onFailure,
+  })
+  verdicts.keep()
+  const ledger = new PortLedger({ ...others, nodeName: 'node-1', verdicts, reserved: [] })
+  ledger.follow({ propagation: 'guarded', pool })
+  return { verdicts, ledger }
+}
+
+async function closeLedger({ verdicts, ledger }: Opened): Promise<void> {
+  ledger[Symbol.dispose]()
+  await verdicts[Symbol.asyncDispose]()
+}
+
 for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) {
   void t.test(
     `no port has two holders, whatever comes, goes and is lost: seed ${seed}`,
@@ -64,18 +98,9 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) {
       let pending: { readonly pod: RecordedPod; readonly isGone: boolean }[] = []
       /** Ports with a program of the host. */
       let inUse: ReadonlySet<string> = new Set()
-      const open = () => {
-        const verdicts = new VerdictStore(file, {
+      const open = () =>
+        openLedger(file, {
           shownBefore: () => committed.keys(),
-          onKept: () => undefined,
-          onRevised: () => undefined,
-          onFailure: (cause) => failures.push(cause),
-        })
-        verdicts.keep()
-        const ledger = new PortLedger({
-          nodeName: 'node-1',
-          verdicts,
-          reserved: [],
           listeners: () => inUse,
           stored: () => ({ pods: committed.values(), version: String(committedVersion) }),
           onJudged: ({ uid }, { verdict }) => {
@@ -84,14 +109,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) {
           },
           onFailure: (cause) => failures.push(cause),
         })
-        ledger.follow({ propagation: 'guarded', pool })
-        return { verdicts, ledger }
-      }
       let { verdicts, ledger } = open()
-      const close = async (): Promise<void> => {
-        ledger[Symbol.dispose]()
-        await verdicts[Symbol.asyncDispose]()
-      }
       const commit = (): void => {
         for (const { pod, isGone } of pending) {
           if (isGone) committed.delete(pod.uid)
@@ -133,7 +151,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) {
           change(some)
         } else if (act === 5) change(some, true)
         else if (act === 6) {
-          await close()
+          await closeLedger({ verdicts, ledger })
           let lost = pending
           if (next(2) === 0) {
             // What is lost with the file is made good by what the kubelet and the hub reported.
@@ -171,7 +189,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) {
           if (pod.runs && onHost(pod) !== (pod.runs === 'host')) t.fail(`step ${step}: ${pod.name}`)
         }
       }
-      await close()
+      await closeLedger({ verdicts, ledger })
       t.strictSame(failures, [])
     },
   )
@@ -185,41 +203,24 @@ void t.test(
     const made = { version: 10, ended: false, refused: false }
     const both = { ...made, name: 'both', ports: [8000, 8001], createdAt: '2026-01-01T00:00:00Z' }
     const lost = { ...made, name: 'lost', ports: [8000], createdAt: '2026-01-02T00:00:00Z' }
-    const open = () => {
-      const verdicts = new VerdictStore(file, {
+    const open = () =>
+      openLedger(file, {
         shownBefore: () => [],
-        onKept: () => undefined,
-        onRevised: () => undefined,
-        onFailure: (cause) => t.fail(String(cause)),
-      })
-      verdicts.keep()
-      const ledger = new PortLedger({
-        nodeName: 'node-1',
-        verdicts,
-        reserved: [],
         listeners: () => inUse,
         stored: () => ({ pods: [recorded(both)], version: '10' }),
         onJudged: () => undefined,
         onFailure: (cause) => t.fail(String(cause)),
       })
-      ledger.follow({ propagation: 'guarded', pool })
-      return { verdicts, ledger }
-    }
-    const networks = ({ verdicts }: ReturnType<typeof open>) =>
-      ['both', 'lost'].map((uid) => verdicts.of(uid))
-    const close = async ({ ledger, verdicts }: ReturnType<typeof open>): Promise<void> => {
-      ledger[Symbol.dispose]()
-      await verdicts[Symbol.asyncDispose]()
-    }
+    const networks = ({ verdicts }: Opened) => ['both', 'lost'].map((uid) => verdicts.of(uid))
     const arrival = { pod: recorded({ ...lost, version: 11 }), isGone: false }
     const before = open()
     before.ledger.changed([arrival])
     t.strictSame(networks(before), ['refused', 'propagated'], 'a program of the host is in the way')
-    await close(before)
+    await closeLedger(before)
     inUse = new Set()
     const later = open()
     later.ledger.changed([arrival])
     t.strictSame(networks(later), ['propagated', 'refused'], 'the older pod has the port by now')
-    await close(later)
+    await closeLedger(later)
   },
 )
