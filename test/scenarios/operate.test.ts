@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import t from 'tap'
 import { inspect } from '../../src/cli/inspect/inspect.ts'
+import { Browser, noBrowser } from '../kit/browser.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { noDisk } from '../kit/disk.ts'
 import { rootFolder, type TestHub } from '../kit/hub.ts'
@@ -27,6 +28,26 @@ const patternOf = (line: string): RegExp =>
       .join('.*'),
   )
 
+/**
+ * The longest text between what varies, in which a line and the status page are alike, but that the
+ * page may say more between two words.
+ */
+const wordsOf = (line: string): RegExp => {
+  const parts = line
+    .split(/…|: see /)
+    .map((part) => part.replace(/^\[ \]\w+ |^\w+ {2,}/, '').trim())
+  const [longest = ''] = parts.toSorted((a, b) => b.length - a.length)
+  return new RegExp(
+    longest
+      .split(' ')
+      .map((word) => RegExp.escape(word))
+      .join('.*'),
+    'i',
+  )
+}
+
+const browser = noBrowser === false ? await Browser.start(t) : undefined
+
 async function statusOf(hub: TestHub): Promise<string> {
   let out = ''
   const flags = [`--serve-port=${hub.hub.opsPort}`, `--token-file=${hub.inspectTokenFile}`]
@@ -43,10 +64,17 @@ void t.test('each fault that the page names can be planted', async (t) => {
 
 for (const [fault, planted] of Object.entries(plant)) {
   const skip = fault === 'full disk' && noDisk()
-  void t.test(`inspect status says what the page has of: ${fault}`, { skip }, async (t) => {
+  void t.test(`inspect status and the status page lead to: ${fault}`, { skip }, async (t) => {
     const hub = await planted(t)
     const sign = patternOf(signs.get(fault) ?? 'no sign')
     t.match(await statusOf(hub), sign)
+    if (browser === undefined) return
+    const token = readFileSync(hub.inspectTokenFile, 'utf8')
+    const shown = await browser.open(`http://127.0.0.1:${hub.hub.opsPort}/#token=${token}`)
+    await shown.shows('#log', /Log/)
+    // Apart from its log, which nobody should have to search.
+    await shown.evaluate(`document.querySelector('[data-section=log]').remove()`)
+    await shown.shows('body', wordsOf(signs.get(fault) ?? 'no sign'))
   })
 }
 
