@@ -113,6 +113,7 @@ async function watchObjects(api: Api, call: ResourceCall): Promise<void> {
   sendStreamHead(call, contentTypeOf(format, true))
   const watched = { kind, selection, options, format }
   const open = watch(view, watched, writer, api.watchSettings)
+  if (!open) return
   const counted = api.watches.add(seen, open)
   writer.onClose(() => counted[Symbol.dispose]())
 }

@@ -53,14 +53,14 @@ export async function awaitStart(
 
 /**
  * Streams initial events, changes and bookmarks after the head, until the deadline or the client
- * ends the watch.
+ * ends the watch. `undefined`: it has ended at once, as the version has expired.
  */
 export function watch(
   view: View,
   watched: WatchRequest,
   writer: ResponseWriter,
   settings: WatchSettings,
-): OpenWatch {
+): OpenWatch | undefined {
   const { kind, options, format } = watched
   const asked = versionNumber(options.resourceVersion, 'watch')
   const initial = options.sendInitialEvents ?? asked === 0
@@ -84,7 +84,7 @@ export function watch(
   if (!initial && asked !== 0 && asked < view.compacted) {
     const status = expired(`too old resource version: ${asked} (${view.compacted})`)
     writer.end(renderErrorEvent(status, format))
-    return { end: () => undefined }
+    return undefined
   }
   if (initial) {
     for (const object of selected(view, watched)) send('ADDED', object)
