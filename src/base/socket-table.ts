@@ -100,8 +100,8 @@ export function inodeOf(fd: number): string | undefined {
 }
 
 /**
- * The inode of a connected socket of Node's. After it closes, the file descriptor may be another
- * file's; with TLS Node does not show it.
+ * The inode of a connected socket of Node's, with TLS or without. After it closes, the file
+ * descriptor may be another file's.
  */
 export function inodeOfSocket(socket: Socket): string | undefined {
   // Node has no public API for it.

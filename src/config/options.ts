@@ -200,7 +200,7 @@ export const options = {
     type: is.oneOf(['root', 'node', 'none']),
     group: 'Listeners',
     live: true,
-    help: 'The identity of callers without credentials on the plain proxy. root: the node if their socket belongs to root, else refused; node: always the node; none: always refused. At other addresses than loopback they are always refused.',
+    help: 'The identity of callers without credentials on the plain proxy, and on the TLS proxy while the hub is offline and the plain one serves. root: the node if their socket belongs to root, else refused; node: always the node; none: always refused. At other addresses than loopback they are always refused.',
     default: 'root',
   }),
   'max-requests-in-flight': option({

@@ -1,9 +1,10 @@
 /**
- * A kubelet at the TLS port whose certificate has expired during an outage, or is yet to begin by a
- * clock that runs behind; and who else is not taken for it.
+ * A kubelet at the TLS port whose certificate has expired during an outage, which then shows it or
+ * none at all, or is yet to begin by a clock that runs behind; and who else is not taken for it.
  */
 import { X509Certificate } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
+import { connect } from 'node:http2'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import t from 'tap'
@@ -11,7 +12,9 @@ import { CertificateAuthority, type IssuedCertificate } from '../../src/certific
 import { describedCertificate, validityOf } from '../kit/certificates.ts'
 import type { Client } from '../kit/client.ts'
 import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
+import { openStream } from '../kit/http2.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { requestAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -40,6 +43,9 @@ interface Node {
   /** A program at the TLS port. */
   readonly showing: (shown?: IssuedCertificate, component?: string) => Client
 }
+
+const isRoot = process.platform === 'linux' && process.getuid?.() === 0
+const rootOnly = isRoot ? false : 'only root can be two users'
 
 /** A node whose kubelet, and a service account, have read its pod. */
 async function startNode(t: Tap, ...flags: string[]): Promise<Node> {
@@ -206,8 +212,93 @@ void t.test('a person at the node has its records with the expired certificate',
   const logs = await hub.securelyAs('kubectl', own).get(`${pod}/log`)
   t.match(logs.body.toString(), /kubelet/, 'the kubelet is asked for logs')
   t.notMatch(logs.body.toString(), /asked only/)
-  t.equal((await hub.securelyAs('kubectl').get(`${pod}/log`)).status, 401, 'not without it')
+  await hub.restart()
+  await hub.offline()
+  const without = await hub.securelyAs('kubectl').get(`${pod}/log`)
+  t.equal(without.status, isRoot ? 403 : 401)
+  if (isRoot) t.match(without.body.toString(), /asked only/, 'without it no kubelet is asked')
 })
+
+/** As a client of Go's does it with a certificate that has ended. */
+void t.test(
+  'a kubelet that shows no certificate goes on offline',
+  { skip: rootOnly },
+  async (t) => {
+    const { cloud, hub, showing } = await startNode(t)
+    const silent = showing()
+    t.equal(await statusOf(silent), 401, 'online it is nobody')
+    await cloud.unplug()
+    await hub.offline()
+
+    await t.test('from the cache, by its socket, as at the plain port', async (t) => {
+      t.strictSame((await silent.list(podsOfNode)).names, ['default/a'])
+      t.equal((await silent.send(leases, { method: 'POST', body: lease })).status, 201)
+      t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/a'])
+      await hub.logged('shows no certificate at the TLS port')
+    })
+    await t.test('and is not told 401 for what only the cloud can answer', async (t) => {
+      const body = { kind: 'CertificateSigningRequest', apiVersion: 'certificates.k8s.io/v1' }
+      t.equal((await silent.send(signing, { method: 'POST', body })).status, 503)
+    })
+    await t.test('over HTTP/2, which a kubelet speaks', async (t) => {
+      const session = connect(hub.secureUrl, { ca: hub.ca })
+      t.teardown(() => session.destroy())
+      const answer = await openStream(session, { ':path': podsOfNode }).whole()
+      t.equal(answer.status, 200)
+    })
+    await t.test('but not with a token that is worth nothing', async (t) => {
+      t.equal(
+        (await hub.securelyAs('kubelet', undefined, { token: 'nonsense' }).get(podsOfNode)).status,
+        401,
+      )
+    })
+    await t.test('until an API server answers the hub, which gets nothing for it', async (t) => {
+      const { resourceVersion } = await silent.list(podsOfNode)
+      const watch = await silent.watch(podsOfNode, { resourceVersion })
+      t.equal(watch.status, 200)
+      const before = cloud.sandbox.requests.length
+      cloud.touch(pods, 'a', 'default')
+      await cloud.plug()
+      t.equal(await watch.next(), undefined, 'its watch ends, without what is new')
+      await hub.online()
+      t.equal(await statusOf(silent), 401)
+      const sent = cloud.sandbox.requests.slice(before)
+      t.notOk(sent.some(({ url, method }) => method !== 'GET' && !/selfsubject/.test(url)))
+    })
+  },
+)
+
+/** What root, and another user of the node, are answered offline without a certificate. */
+async function offlineWithout(t: Tap, ...flags: string[]): Promise<readonly number[]> {
+  const { cloud, hub } = await startNode(t, ...flags)
+  await cloud.unplug()
+  await hub.offline()
+  const asked = {
+    url: `${hub.secureUrl}${podsOfNode}`,
+    headers: { 'User-Agent': 'kubelet/v1.36.0' },
+    ca: hub.ca,
+  }
+  const answers = await Promise.all([0, 65_534].map((uid) => requestAs(uid, [asked])))
+  return answers.flat().map(({ status }) => status)
+}
+
+void t.test(
+  'who counts without a certificate is as at the plain port',
+  { skip: rootOnly },
+  async (t) => {
+    const cases: readonly (readonly [flags: readonly string[], asRoot: number, another: number])[] =
+      [
+        [[], 200, 401],
+        [['--anonymous-loopback=node'], 200, 200],
+        [['--anonymous-loopback=none'], 401, 401],
+        [['--plain-proxy=false'], 401, 401],
+        [['--host-network-node'], 401, 401],
+        [['--host-network-node', '--plain-proxy=true'], 200, 401],
+      ]
+    for (const [flags, ...expected] of cases)
+      t.strictSame(await offlineWithout(t, ...flags), expected, flags.join(' ') || 'by default')
+  },
+)
 
 void t.test('it counts, too, while API servers refuse the hub, and is sent nowhere', async (t) => {
   const { cloud, hub, showing, own } = await cutNode(t)

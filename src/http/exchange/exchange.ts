@@ -19,19 +19,20 @@ export interface Peer {
   readonly localAddress: string
   readonly localPort: number
   /**
-   * The inode of the hub's own end, as in the kernel's socket table; absent with TLS, and where it
-   * is unknown.
+   * The inode of the hub's own end, as in the kernel's socket table; absent where the client has
+   * sent a certificate, and where it is unknown.
    */
   readonly inode?: string
   /**
    * Absent where the connection has no TLS. The certificate is absent where the client sent none
    * that the listener's authorities had signed when the connection was made. `outOfDate` instead of
    * it: one that they had signed, of which a date alone was wrong then, on a connection within this
-   * host.
+   * host. `withoutCertificate`: the client sent none at all.
    */
   readonly tls?: {
     readonly certificate?: ClientCertificate
     readonly outOfDate?: ClientCertificate
+    readonly withoutCertificate?: true
   }
 }
 

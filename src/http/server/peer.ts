@@ -22,20 +22,28 @@ export function peerOf(socket: Socket): Peer {
 
 /**
  * The same of a TLS connection whose handshake has just ended: on loopback its client may also show
- * a certificate of these authorities that is out of its dates.
+ * a certificate of these authorities that is out of its dates, or none.
  */
 export function securePeerOf(
   socket: TLSSocket,
   authorities: () => readonly X509Certificate[],
 ): Peer {
   const ends = endsOf(socket)
-  const outOfDate = isWithinHost(ends) ? outOfDateOn(socket, authorities) : undefined
-  const peer: Peer = {
-    ...ends,
-    tls: outOfDate ? { outOfDate } : certificateOn(socket),
-  }
+  const peer = { ...ends, ...credentialsOn(socket, isWithinHost(ends), authorities) }
   peers.set(socket, peer)
   return peer
+}
+
+function credentialsOn(
+  socket: TLSSocket,
+  isOwnHost: boolean,
+  authorities: () => readonly X509Certificate[],
+): Pick<Peer, 'tls' | 'inode'> {
+  if (!isOwnHost || socket.authorized) return { tls: certificateOn(socket) }
+  if (!socket.getPeerX509Certificate())
+    return { tls: { withoutCertificate: true }, ...inodeOn(socket) }
+  const outOfDate = outOfDateOn(socket, authorities)
+  return { tls: outOfDate ? { outOfDate } : {} }
 }
 
 const endsOf = (socket: Socket) => ({
@@ -45,7 +53,7 @@ const endsOf = (socket: Socket) => ({
   localPort: socket.localPort ?? 0,
 })
 
-/** Must be called while the connection receives a request. */
+/** Must be called while the connection receives something. */
 function inodeOn(socket: Socket): { readonly inode?: string } {
   const inode = inodeOfSocket(socket)
   return inode === undefined ? {} : { inode }

@@ -18,8 +18,9 @@ import { isValidNow, namesNode } from './certificate.ts'
 import type { SocketOwners } from './socket-owner.ts'
 
 /**
- * The identity of a caller without credentials on the plain listener. `root`: the node, if uid 0
- * owns the client's socket. `node`: always the node. `none`: unauthenticated.
+ * The identity of a caller without credentials, on the plain listener and, while the hub is
+ * offline, on the one with TLS. `root`: the node, if uid 0 owns the client's socket. `node`: always
+ * the node. `none`: unauthenticated.
  */
 export type AnonymousLoopback = 'root' | 'node' | 'none'
 
@@ -51,7 +52,7 @@ export interface Outage {
    */
   readonly offline: () => Promise<AbortSignal | undefined>
   /** Called for each request of a caller that is the node for this outage only. */
-  readonly onOfflineNode: (outage: AbortSignal, certificate: ClientCertificate) => void
+  readonly onOfflineNode: (outage: AbortSignal, certificate: ClientCertificate | undefined) => void
 }
 
 /**
@@ -73,7 +74,7 @@ export async function authenticate(
   if (!tls && !rules.plainServed) throw new StatusError(unauthorized(), { reason: notServed })
   const presented = presentedCredential(incoming)
   if (presented) return { ...rules.claims.of(presented), credential: 'caller' }
-  if (tls) return offlineNodeCaller(incoming, certificate ?? tls.outOfDate, rules)
+  if (tls) return offlineNodeCaller(incoming, tls, rules)
   if (!(await isNode(incoming, rules))) throw new StatusError(unauthorized(), { reason: unknown })
   return nodeCaller(incoming)
 }
@@ -93,25 +94,33 @@ function nodeCaller({ headers }: Incoming): Caller {
 }
 
 /**
- * The node by a certificate out of its dates, which counts on loopback and offline only. A kubelet
- * that cannot renew its certificate shows it after its end, or before its beginning by a clock that
- * starts in 1970; at 401 it would take the API server for healthy, and end itself.
+ * The node at the TLS listener by what counts on loopback and offline only. A kubelet that cannot
+ * renew its certificate shows it after its end, or before its beginning by a clock that starts in
+ * 1970; one that rotates it (client-go) shows none once it has ended, and is known by its socket as
+ * on the plain listener. At 401 either would take the API server for healthy, and end itself.
  */
 async function offlineNodeCaller(
   incoming: Incoming,
-  certificate: ClientCertificate | undefined,
-  { nodeName, accepted, outage }: AuthenticationRules,
+  tls: NonNullable<Peer['tls']>,
+  rules: AuthenticationRules,
 ): Promise<Caller> {
-  const isTheNode =
-    certificate !== undefined &&
-    isWithinHost(incoming.peer) &&
-    namesNode(certificate, nodeName) &&
-    accepted.wasGood(certificate)
-  const knownUntil = isTheNode ? await outage.offline() : undefined
-  if (!isTheNode || !knownUntil) throw new StatusError(unauthorized(), { reason: unknown })
-  outage.onOfflineNode(knownUntil, certificate)
+  const certificate = tls.certificate ?? tls.outOfDate
+  const mayBeTheNode = certificate
+    ? wasTheNodes(certificate, incoming.peer, rules)
+    : tls.withoutCertificate === true && rules.plainServed
+  const knownUntil = mayBeTheNode ? await rules.outage.offline() : undefined
+  if (!knownUntil || !(certificate ?? (await isNode(incoming, rules))))
+    throw new StatusError(unauthorized(), { reason: unknown })
+  rules.outage.onOfflineNode(knownUntil, certificate)
   return { ...nodeCaller(incoming), knownUntil }
 }
+
+const wasTheNodes = (
+  certificate: ClientCertificate,
+  peer: Peer,
+  { nodeName, accepted }: AuthenticationRules,
+): boolean =>
+  isWithinHost(peer) && namesNode(certificate, nodeName) && accepted.wasGood(certificate)
 
 const cannotImpersonate =
   "impersonation is not possible with the node's credentials: use a token of your own, or a kubeconfig of your own directly against the API server"
@@ -157,6 +166,6 @@ export async function reachAtNode(
 ): Promise<Reach> {
   if (identity !== nodeIdentity || credential !== 'node') return 'own'
   if (!isWithinHost(peer)) return 'own'
-  if (peer.tls) return (peer.tls.certificate ?? peer.tls.outOfDate) ? 'everyone' : 'own'
+  if (peer.tls?.certificate ?? peer.tls?.outOfDate) return 'everyone'
   return (await isRoot(peer, owners)) ? 'node' : 'own'
 }

@@ -12,7 +12,8 @@ interface Dependencies {
 
 /**
  * What authentication knows of an outage. Where all API servers refuse the hub's own credentials,
- * the node is answered as offline. Logs once an outage that a certificate out of its dates counts.
+ * the node is answered as offline. Logs once an outage that a certificate out of its dates counts,
+ * or none.
  */
 export function outageOf({ cloud, log }: Dependencies): Outage {
   const logged = new WeakSet<AbortSignal>()
@@ -29,7 +30,11 @@ export function outageOf({ cloud, log }: Dependencies): Outage {
   }
 }
 
-const outOfDateLine = ({ validFrom, validTo }: ClientCertificate): string =>
-  now() > validTo
+function outOfDateLine(certificate: ClientCertificate | undefined): string {
+  if (!certificate)
+    return 'a program of the node shows no certificate at the TLS port, as a kubelet whose own has expired: it is known by its socket until an API server answers'
+  const { validFrom, validTo } = certificate
+  return now() > validTo
     ? `the kubelet's certificate expired ${timeText(validTo)}: it counts until an API server answers`
     : `the kubelet's certificate is not valid before ${timeText(validFrom)}, and the clock runs behind: it counts until an API server answers`
+}

@@ -116,8 +116,11 @@ void t.test('clients choose between HTTP/2 and HTTP/1.1', async (t) => {
   t.equal((await (await http1()).write(get('/one')).answer()).body, '/one')
   t.strictSame(
     seen.map(({ peer }) => peer.tls),
-    [{}, {}],
+    [{ withoutCertificate: true }, { withoutCertificate: true }],
   )
+  const inodes = seen.map(({ peer }) => peer.inode)
+  for (const inode of inodes) t.match(inode, process.platform === 'linux' ? /^\d+$/ : undefined)
+  t.equal(new Set(inodes).size, process.platform === 'linux' ? 2 : 1, 'of each its own socket')
 })
 
 void t.test(
