@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 
 /** What a process and those it started have used so far, and hold. */
 export interface Usage {
@@ -88,6 +88,16 @@ function usageOfOne(id: number): Usage {
   const memory = parseMemory(readFileSync(`/proc/${id}/status`, 'utf8'))
   const cpuSeconds = (ticks + childTicks) / ticksPerSecond
   return { cpuSeconds, threadSeconds: threadSecondsOf(id), ...memory }
+}
+
+/**
+ * User and system time of the children of this process that have ended and were waited for, with
+ * those that they had waited for; 0 where there is no `/proc`.
+ */
+export function waitedForSeconds(): number {
+  const path = '/proc/self/stat'
+  if (!existsSync(path)) return 0
+  return parseStat(readFileSync(path, 'utf8')).childTicks / ticksPerSecond
 }
 
 /** The first word of each thread's `schedstat` (Documentation/scheduler/sched-stats.rst). */

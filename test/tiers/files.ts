@@ -4,6 +4,8 @@
 // the processor time of a file.
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { waitedForSeconds } from '../../bench/measure/process-usage.ts'
+import { processorComment } from './tap-results.ts'
 
 /** Each of the last is a file, or files with commas between them that share a process. */
 const [jobs, ...groups] = process.argv.slice(2)
@@ -23,6 +25,21 @@ const options = [
 ]
 
 const several = fileURLToPath(new URL('./several.ts', import.meta.url))
+
+/**
+ * What a process and the children that it has waited for have taken of the processor is known when
+ * it is waited for itself. Of two that end at the same moment the first one is given both.
+ */
+let known = waitedForSeconds()
+t.on('spawn', (test) =>
+  test.on('process', (child) =>
+    child.once('exit', () => {
+      const seconds = waitedForSeconds()
+      t.comment(processorComment(test.name, seconds - known))
+      known = seconds
+    }),
+  ),
+)
 
 t.jobs = Number(jobs)
 t.setTimeout(0)

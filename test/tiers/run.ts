@@ -8,9 +8,11 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
+import { waitedForSeconds } from '../../bench/measure/process-usage.ts'
 import { noControlPlane } from '../kit/control-plane.ts'
 import { groupsOf } from './groups.ts'
-import { readResults, type Results } from './tap-results.ts'
+import { isProcessorComment, readResults, type Results } from './tap-results.ts'
+import { timingsOf } from './timings.ts'
 
 /** Where the tests are that are of a real control plane, and of nothing without it. */
 const ofControlPlane = 'test/control-plane/'
@@ -135,6 +137,7 @@ async function runFiles(groups: readonly string[][], options: Options): Promise<
   const lines: string[] = []
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line)
+    if (isProcessorComment(line)) continue
     if (!report) say(line)
     else if (!report.stdin.write(`${line}\n`)) await once(report.stdin, 'drain')
   }
@@ -154,7 +157,11 @@ const say = (line: string): void => console.log(line)
 const read = () =>
   parseArgs({
     allowPositionals: true,
-    options: { reporter: { type: 'string' }, jobs: { type: 'string' } },
+    options: {
+      reporter: { type: 'string' },
+      jobs: { type: 'string' },
+      timings: { type: 'boolean', default: false },
+    },
   })
 
 async function main({ values, positionals }: ReturnType<typeof read>): Promise<number> {
@@ -181,8 +188,9 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
     tmpdir: (whole.inMemory ? folderInMemory() : undefined) ?? tmpdir(),
   })
   const { passed, failed, skipped, empty } = results
-  const seconds = ((performance.now() - began) / 1000).toFixed(0)
-  say(`\n${files.length} files in ${seconds} s; the longest:`)
+  const seconds = (performance.now() - began) / 1000
+  if (values.timings) say(`\n${timingsOf(results, { seconds, processor: waitedForSeconds() })}`)
+  say(`\n${files.length} files in ${seconds.toFixed(0)} s; the longest:`)
   for (const { path, ms } of results.files.slice(0, 10))
     say(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${path}`)
   for (const each of empty) say(`PASSED WITHOUT AN ASSERTION: ${each}`)

@@ -8,7 +8,21 @@ export interface Results {
   readonly empty: readonly string[]
   /** How long each file took, the longest first. */
   readonly files: readonly { readonly path: string; readonly ms: number }[]
+  /** What each process has taken of the processor, with its first file. */
+  readonly processes: readonly { readonly path: string; readonly seconds: number }[]
 }
+
+/**
+ * A comment with what a process has taken of the processor, for `readResults`. `name`: that of its
+ * point, which has its first file.
+ */
+export const processorComment = (name: string, seconds: number): string =>
+  `processor: ${seconds.toFixed(2)} s: ${name}`
+
+const processor = /^# processor: (?<seconds>[\d.]+) s: .*?(?<path>test\/\S+\.test\.ts)/
+
+/** Whether a line is such a comment. */
+export const isProcessorComment = (line: string): boolean => processor.test(line)
 
 const point = /^(?<indent> *)(?<not>not )?ok \d+(?: - (?<name>.*))?$/
 const directive = / # (?<kind>SKIP|TODO|time=)(?<rest>.*)$/
@@ -29,6 +43,7 @@ export function readResults(lines: Iterable<string>): Results {
   const skipped = new Map<string, number>()
   const empty: string[] = []
   const files: { path: string; ms: number }[] = []
+  const processes: { path: string; seconds: number }[] = []
   /** Tests of the file being read that asserted nothing: the name of the file comes at its end. */
   let emptyHere: string[] = []
   /** The depth of the plan that came last: the point that follows less deep closes its subtest. */
@@ -49,6 +64,8 @@ export function readResults(lines: Iterable<string>): Results {
       planned = { depth: plan[1]?.length ?? 0, count: Number(plan[2]) }
       continue
     }
+    const used = processor.exec(line)?.groups
+    if (used) processes.push({ path: used['path'] ?? '', seconds: Number(used['seconds']) })
     const found = point.exec(line)?.groups
     if (!found) continue
     const depth = found['indent']?.length ?? 0
@@ -70,5 +87,6 @@ export function readResults(lines: Iterable<string>): Results {
     const time = /^([\d.]+)ms/.exec(directed?.['rest'] ?? '')?.[1]
     if (time !== undefined && testFile.test(name)) files.push({ path: name, ms: Number(time) })
   }
-  return { passed, failed, skipped, empty, files: files.toSorted((a, b) => b.ms - a.ms) }
+  const longestFirst = files.toSorted((a, b) => b.ms - a.ms)
+  return { passed, failed, skipped, empty, files: longestFirst, processes }
 }

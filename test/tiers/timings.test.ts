@@ -1,0 +1,48 @@
+import t from 'tap'
+import { spawnSync } from 'node:child_process'
+import { processorComment, readResults } from './tap-results.ts'
+import { timingsOf } from './timings.ts'
+
+void t.test('each folder has the times of its files and of their processes', async (t) => {
+  const results = readResults([
+    '# Subtest: test/hub/store/sqlite.test.ts',
+    '    ok 1 - should be equal',
+    '    1..1',
+    'ok 1 - test/hub/store/sqlite.test.ts # time=1500ms',
+    `# ${processorComment('test/hub/store/sqlite.test.ts', 2.25)}`,
+    '# Subtest: 2 files from test/hub/store/sqlite/a.test.ts on',
+    '    ok 1 - test/hub/store/sqlite/a.test.ts # time=250ms',
+    '    ok 2 - test/hub/store/sqlite/b.test.ts # time=250ms',
+    '    1..2',
+    'ok 2 - 2 files from test/hub/store/sqlite/a.test.ts on # time=900ms',
+    `# ${processorComment('2 files from test/hub/store/sqlite/a.test.ts on', 0.5)}`,
+    'ok 3 - test/scenarios/life.test.ts # time=3000ms',
+    `# ${processorComment('test/scenarios/life.test.ts', 4)}`,
+  ])
+  t.equal(
+    timingsOf(results, { seconds: 4, processor: 7.5 }),
+    [
+      'seconds by folder  files  wall  processor',
+      'test/scenarios         1   3.0        4.0',
+      'test/hub/store         3   2.0        2.8',
+      'the run                4   4.0        7.5',
+    ].join('\n'),
+  )
+})
+
+void t.test(
+  'a run says on request what its folders took',
+  { skip: process.platform === 'linux' ? false : '/proc is read' },
+  async (t) => {
+    const { stdout } = spawnSync(
+      process.execPath,
+      ['test/tiers/run.ts', 'fast', '--reporter=tap', '--timings', 'test/tiers/groups.test.ts'],
+      { encoding: 'utf8' },
+    )
+    const [, folder, run] =
+      /^test\/tiers +1 +[\d.]+ +([\d.]+)\nthe run +1 +[\d.]+ +([\d.]+)$/m.exec(stdout) ?? []
+    t.ok(Number(folder) > 0, stdout)
+    t.ok(Number(run) > Number(folder), 'the runner works, too')
+    t.notMatch(stdout, /processor: /, 'in the output of the tests there is nothing of it')
+  },
+)
