@@ -299,6 +299,9 @@ async function joined(
       )
     }
   }
+  // Where the API server was not reached it is not asked once more.
+  const isReached = membership !== undefined && 'registered' in membership
+  if (isReached) await checkKind(values, api, nodePool, terminal)
   const taken = values.root === '/' ? portListeners(portsOf(values)) : undefined
   if (taken && taken.byOthers.length > 0) {
     throw new CannotJoin(
@@ -445,6 +448,27 @@ async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): 
   throw new CannotJoin(
     `${asked.failure}; say whether ${nodePool} is a host-network pool: --host-network-pool=true or =false`,
   )
+}
+
+/** Compares a kind that was given with that of the pool in the cluster. */
+async function checkKind(
+  { 'host-network-pool': given }: Values,
+  api: ApiServer,
+  nodePool: string,
+  terminal: Terminal,
+): Promise<void> {
+  if (given === undefined) return
+  const asked = await kindOfPool(api, nodePool)
+  if ('hostNetwork' in asked && asked.hostNetwork !== given) {
+    throw new CannotJoin(
+      `--host-network-pool=${given}, but NodePool ${nodePool} at ${api.address} is ${asked.hostNetwork ? 'a' : 'no'} host-network pool: leave the flag out, or give another --nodepool-name`,
+    )
+  }
+  if ('isMissing' in asked) {
+    terminal.err(
+      `note: ${asked.failure}: until it is created, the node is one without a pool; is --nodepool-name right?\n`,
+    )
+  }
 }
 
 interface NodeFacts {

@@ -387,9 +387,10 @@ async function apiServer(
     request.on('data', (chunk: Buffer) => (body += chunk.toString()))
     request.on('end', () => {
       asked.push(`${request.method} ${request.url} ${body}`.trim())
-      const answer = answers[`${request.method} ${request.url}`]
-      response.writeHead(answer ? 200 : 404, { 'content-type': 'application/json' })
-      response.end(JSON.stringify(answer ?? { kind: 'Status', message: 'not found' }))
+      const answer = answers[`${request.method} ${request.url}`] ?? notFound({})
+      const code = 'code' in answer ? Number(answer.code) : 200
+      response.writeHead(code, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(answer))
     })
   })
   server.listen(0, '127.0.0.1')
@@ -397,6 +398,13 @@ async function apiServer(
   t.teardown(() => server.close())
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
 }
+
+const notFound = (details: object): object => ({
+  kind: 'Status',
+  code: 404,
+  message: 'not found',
+  details,
+})
 
 const pool = '/apis/apps.openyurt.io/v1beta2/nodepools/hn'
 const old = '/apis/apps.openyurt.io/v1beta1/nodepools/hn'
@@ -427,9 +435,36 @@ void t.test('a Node that is there already is labelled with its pool', async (t) 
     api.asked.at(-1),
     `PATCH ${node} {"metadata":{"labels":{"apps.openyurt.io/nodepool":"hn"}}}`,
   )
-  const count = api.asked.length
+  const patches = (): number => api.asked.filter((each) => each.startsWith('PATCH')).length
+  t.equal(patches(), 1)
   t.match((await joining(root, '--label-node=false')).err, 'kubectl label node edge-1')
-  t.equal(api.asked.length, count + 1)
+  t.equal(patches(), 1)
+})
+
+void t.test('a pool that is given wrongly is said before anything changes', async (t) => {
+  const without = await apiServer(t, {
+    [`GET ${node}`]: { metadata: {} },
+    [`GET ${pool}`]: notFound({ name: 'hn' }),
+  })
+  const missing = nodeRoot(t.testdir({ missing: {} }), { server: without.url })
+  t.match(await joining(missing, '--dry-run'), {
+    code: 0,
+    err: /^note: there is no NodePool hn at http.*: .*is --nodepool-name right\?$/m,
+  })
+  const standard = await apiServer(t, {
+    [`GET ${node}`]: { metadata: {} },
+    [`GET ${pool}`]: { spec: {} },
+  })
+  const root = nodeRoot(t.testdir({ standard: {} }), { server: standard.url })
+  const before = treeOf(root)
+  t.match(await joining(root), {
+    code: 1,
+    err: /--host-network-pool=true, but NodePool hn at http.* is no host-network pool: .*\nNothing was changed\.$/m,
+  })
+  t.strictSame(treeOf(root), before)
+  const right = await joining(root, '--host-network-pool=false', '--dry-run')
+  t.equal(right.code, 0)
+  t.notMatch(right.err, 'NodePool')
 })
 
 void t.test('a Node of another pool, or of the other kind, is not joined', async (t) => {

@@ -13,11 +13,16 @@ export interface LookupFailure {
   readonly failure: string
 }
 
+/** `isMissing`: the API server knows NodePools, and none of this name. */
+interface UnknownPool extends LookupFailure {
+  readonly isMissing?: true
+}
+
 /** Whether a NodePool is a host-network pool, according to the cluster. */
 export async function kindOfPool(
   api: ApiClient,
   name: string,
-): Promise<{ readonly hostNetwork: boolean } | LookupFailure> {
+): Promise<{ readonly hostNetwork: boolean } | UnknownPool> {
   // The versions that have the field; OpenYurt before 1.6 has the second alone.
   for (const version of ['v1beta2', 'v1beta1']) {
     const path = `/apis/apps.openyurt.io/${version}/nodepools/${name}`
@@ -29,7 +34,7 @@ export async function kindOfPool(
     }
     if (status !== 404) return { failure: refusalOf(api, answered) }
     if (optionalObjectAt(body, 'details')?.['name'] === name) {
-      return { failure: `there is no NodePool ${name} at ${api.address}` }
+      return { failure: `there is no NodePool ${name} at ${api.address}`, isMissing: true }
     }
   }
   return { failure: `${api.address} knows no NodePools` }
