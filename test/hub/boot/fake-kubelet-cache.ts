@@ -23,6 +23,8 @@ export class FakeKubeletCache implements KubeletCache {
   readonly #objects = new Map<string, CachedObject | 'absent'>()
 
   readonly cachedDocuments: CachedDocument[] = []
+  /** How many of its collections are not disposed of. */
+  open = 0
 
   constructor(encoding: Encoding) {
     this.encodings = [encoding]
@@ -86,7 +88,8 @@ export class FakeKubeletCache implements KubeletCache {
       ...found,
       objects: read(),
     }
-    return { ...whole, [Symbol.dispose]: () => undefined }
+    this.open += 1
+    return { ...whole, [Symbol.dispose]: () => void (this.open -= 1) }
   }
 
   object(gvr: GVR, namespace: string, name: string): CachedObject | 'absent' | undefined {

@@ -42,15 +42,16 @@ function bootable(encoding: Encoding, ...pods: JsonObject[]): FakeKubeletCache {
     .list(podsOf(nodeName), 'Pod', pods)
 }
 
-const judge = (cache: FakeKubeletCache, facts: Partial<VerdictInputs> = {}): Promise<BootVerdict> =>
-  bootVerdict({
-    nodeName,
-    cache,
-    now,
-    lastRefresh: () => undefined,
-    oldBefore: 0,
-    ...facts,
-  })
+async function judge(
+  cache: FakeKubeletCache,
+  facts: Partial<VerdictInputs> = {},
+): Promise<BootVerdict> {
+  const inputs = { nodeName, cache, now, lastRefresh: () => undefined, oldBefore: 0 }
+  const verdict = await bootVerdict({ ...inputs, ...facts })
+  // The store keeps the bodies of each.
+  if (cache.open > 0) throw new Error(`${cache.open} collections are not let go of`)
+  return verdict
+}
 
 const said = ({ pods }: BootVerdict): string[] =>
   pods.flatMap(({ name, problems }) =>
