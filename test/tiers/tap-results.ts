@@ -19,7 +19,7 @@ export interface Results {
 export const processorComment = (name: string, seconds: number): string =>
   `processor: ${seconds.toFixed(2)} s: ${name}`
 
-const processor = /^# processor: (?<seconds>[\d.]+) s: .*?(?<path>test\/\S+\.test\.ts)/
+const processor = /^# processor: (?<seconds>[\d.]+) s: .*?(?<path>\S+\.test\.ts)/
 
 /** Whether a line is such a comment. */
 export const isProcessorComment = (line: string): boolean => processor.test(line)

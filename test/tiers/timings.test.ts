@@ -1,5 +1,4 @@
 import t from 'tap'
-import { spawnSync } from 'node:child_process'
 import { processorComment, readResults } from './tap-results.ts'
 import { timingsOf } from './timings.ts'
 
@@ -29,20 +28,3 @@ void t.test('each folder has the times of its files and of their processes', asy
     ].join('\n'),
   )
 })
-
-void t.test(
-  'a run says on request what its folders took',
-  { skip: process.platform === 'linux' ? false : '/proc is read' },
-  async (t) => {
-    const { stdout } = spawnSync(
-      process.execPath,
-      ['test/tiers/run.ts', 'fast', '--reporter=tap', '--timings', 'test/tiers/groups.test.ts'],
-      { encoding: 'utf8' },
-    )
-    const [, folder, run] =
-      /^test\/tiers +1 +[\d.]+ +([\d.]+)\nthe run +1 +[\d.]+ +([\d.]+)$/m.exec(stdout) ?? []
-    t.ok(Number(folder) > 0, stdout)
-    t.ok(Number(run) > Number(folder), 'the runner works, too')
-    t.notMatch(stdout, /processor: /, 'in the output of the tests there is nothing of it')
-  },
-)
