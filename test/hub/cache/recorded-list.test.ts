@@ -120,9 +120,10 @@ void t.test(
     const reply = await cache.ask(`${allPods}?resourceVersion=0`).reply(page(101, { a: 90 }))
     if (reply.kind !== 'list') throw new Error('a list was answered otherwise')
     for await (const _ of reply.list.batches);
+    const busy = cache.occupyWriter()
     const writing = cache.store.apply(cache.key, [bookmark(105)])
     await reply.list.end()
     t.equal(cache.store.committedVersion(cache.key), '105')
-    await writing
+    await Promise.all([busy, writing])
   },
 )

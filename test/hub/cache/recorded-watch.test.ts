@@ -44,6 +44,7 @@ void t.test(
   async (t) => {
     await using cache = await recordingIn(t.testdir())
     await cache.list(pods, page(95, { a: 90 }))
+    const busy = cache.occupyWriter()
     const writing = cache.store.apply(cache.key, [changed('MODIFIED', object('a', 101))])
     const shown = await cache.list(
       `${pods}?watch=1&resourceVersion=95`,
@@ -51,7 +52,7 @@ void t.test(
     )
     t.equal(shown.length, 1)
     t.equal(cache.store.committedVersion(cache.key), '101')
-    await writing
+    await Promise.all([busy, writing])
   },
 )
 
@@ -63,10 +64,11 @@ void t.test(
     const watch = cache.ask(
       `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0`,
     )
+    const busy = cache.occupyWriter()
     const writing = cache.store.apply(cache.key, [bookmark(105)])
     await watch.answer(event('ADDED', 'a', 90), initialEventsEnd(101))
     t.equal(cache.store.committedVersion(cache.key), '105')
-    await writing
+    await Promise.all([busy, writing])
   },
 )
 
