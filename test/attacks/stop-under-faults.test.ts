@@ -43,3 +43,11 @@ void t.test(
     t.equal(await hub.ended(), 1)
   },
 )
+
+void t.test('a hub that has no turn any more ends when it is told to', async (t) => {
+  const cloud = await startCloud(t)
+  const program = join(import.meta.dirname, 'blocked-when-stopped.ts')
+  const hub = await startHubProcess(t, { upstreams: [cloud], flags }, undefined, program)
+  signal(hub.pid, 'SIGTERM')
+  t.equal(await hub.ended(), null, 'a thread of its own has killed it')
+})

@@ -133,10 +133,11 @@ export async function startHubProcess(
   t: Teardown,
   options: TestHubOptions,
   rootDir = mkdtempSync(join(tmpdir(), 'nodehub-process-')),
+  program = main,
 ): Promise<HubProcess> {
   t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
   const ports = [await freePort(), await freePort(), await freePort()] as const
-  const hub = new HubProcess(rootDir, ports, hubFlags(rootDir, options))
+  const hub = new HubProcess(rootDir, ports, hubFlags(rootDir, options), program)
   t.teardown(() => hub.kill())
   await hub.says(/^online/)
   await until('the hub to be ready', async () => (await hub.ops.get('/readyz')).status === 200)
