@@ -161,6 +161,25 @@ void t.test('a hub that does not stop in time is given up on', async (t) => {
   t.match(lines.at(-1), /did not stop in time/)
 })
 
+void t.test('a start that does not end is given up on when it is told to stop', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { signals, supervision, exits, lines } = stage()
+  const kills: number[] = []
+  void superviseHub(configured(['--shutdown-grace-period=1s']), {
+    ...supervision,
+    startHub: () => new Promise(() => undefined),
+    killLater: (ms) => kills.push(ms),
+  })
+  signals.emit('SIGTERM', 'SIGTERM')
+  t.strictSame(kills, [8000], 'three seconds later, if it has no turn to end by itself')
+  mock.timers.tick(4999)
+  t.strictSame(exits, [])
+  mock.timers.tick(1)
+  t.strictSame(exits, [1])
+  t.match(lines.at(-1), /did not stop in time/)
+})
+
 const somewhere = { address: '127.0.0.1', port: 1 }
 
 /** A next process that does as it is told here. */
