@@ -39,7 +39,8 @@ void t.test(
     const node = await openBareNode(t, plane, { name, port: way.port })
     const ca = readFileSync(plane.pki.ca.certificate, 'utf8')
     const join = (token: string, hash = hashOfPublicKey(ca)) =>
-      node.join(
+      node.run(
+        'join',
         '--nodepool-name=kiosks',
         `--server-addr=https://127.0.0.1:${way.port}`,
         `--join-token=${token}`,

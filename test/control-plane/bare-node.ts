@@ -38,12 +38,12 @@ export class BareNode {
     this.#prepared = prepared
   }
 
-  /** Runs `nodehub join` with these flags, as an operator does. */
-  join(...flags: readonly string[]): Promise<Ended> {
+  /** Runs a command of the hub, as an operator does. */
+  run(...words: readonly string[]): Promise<Ended> {
     const { promise, resolve } = Promise.withResolvers<Ended>()
-    const [node, script] = plainNode(main, 'join', ...flags)
+    const [node, script] = plainNode(main, ...words)
     const [command, args] = this.network.inside(node, script)
-    execFile(command, args, { timeout: 60_000 }, (error, out, err) => {
+    execFile(command, args, { timeout: 300_000 }, (error, out, err) => {
       const code = error === null ? 0 : Number(error.code ?? -1)
       resolve({ code, out, err })
     })
@@ -74,14 +74,32 @@ export class BareNode {
   startKubelet(): Promise<Kubelet> {
     const file = this.read('/var/lib/kubelet/kubeadm-flags.env')
     const written = /^KUBELET_KUBEADM_ARGS="?(.*?)"?$/m.exec(file)?.[1] ?? ''
-    return this.#prepared.start('/var/lib/kubelet', [
+    return this.startKubeletWith(
       '--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf',
       '--kubeconfig=/etc/kubernetes/kubelet.conf',
-      '--config=/var/lib/kubelet/config.yaml',
       ...written.split(' '),
+    )
+  }
+
+  /** Starts the kubelet with these flags, and the configuration in its usual file. */
+  startKubeletWith(...flags: readonly string[]): Promise<Kubelet> {
+    return this.#prepared.start('/var/lib/kubelet', [
+      '--config=/var/lib/kubelet/config.yaml',
+      ...flags,
       `--node-ip=${this.#prepared.address}`,
       '--v=2',
     ])
+  }
+
+  /** Writes a file of the node. */
+  write(path: string, content: string | Buffer): void {
+    const script = ['-ec', 'mkdir -p "${0%/*}"; umask 077; cat > "$0"', path]
+    execFileSync(...this.network.inside('sh', script), { input: content })
+  }
+
+  /** Writes the configuration of its kubelet, as `join` does on a bare node. */
+  configureKubelet(): void {
+    this.write('/var/lib/kubelet/config.yaml', JSON.stringify(this.#prepared.config))
   }
 
   /** A file of the node. Links in it are the node's, too. */
@@ -94,9 +112,8 @@ export class BareNode {
     const subnet = this.network.podNetwork
     const ipam = { type: 'host-local', subnet, routes: [{ dst: '0.0.0.0/0' }] }
     const plugins = [{ type: 'ptp', ipMasq: false, ipam }]
-    const input = JSON.stringify({ cniVersion: '0.4.0', name: 'pods', plugins })
-    const script = ['-ec', 'mkdir -p "$0"; cat > "$0/10-pods.conflist"', networkFolder]
-    execFileSync(...this.network.inside('sh', script), { input })
+    const network = { cniVersion: '0.4.0', name: 'pods', plugins }
+    this.write(`${networkFolder}/10-pods.conflist`, JSON.stringify(network))
   }
 }
 
@@ -108,7 +125,12 @@ interface StaticPod {
 export async function openBareNode(
   t: Scope,
   plane: ControlPlane,
-  { name, port, images = [] }: { name: string; port: number; images?: readonly string[] },
+  {
+    name,
+    port,
+    images = [],
+    staticPodPath,
+  }: { name: string; port: number; images?: readonly string[]; staticPodPath?: string },
 ): Promise<BareNode> {
   const network = await openNodeNetwork(t, { hostName: name })
   await network.reach(port)
@@ -118,6 +140,7 @@ export async function openBareNode(
     network,
     networkFolder,
     images,
+    ...(staticPodPath !== undefined && { staticPodPath }),
   })
   await publishKubeletConfig(plane, { ...prepared.config, rotateCertificates: true })
   return new BareNode(name, network, prepared)

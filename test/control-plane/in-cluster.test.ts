@@ -80,7 +80,8 @@ void t.test(
     const way = await link(t, Number(new URL(plane.url).port))
     const node = await openBareNode(t, plane, { name: nodeName, port: way.port, images: [archive] })
     node.addPodNetwork()
-    const { code, err } = await node.join(
+    const { code, err } = await node.run(
+      'join',
       '--nodepool-name=kiosks',
       '--host-network-pool=false',
       `--server-addr=https://127.0.0.1:${way.port}`,

@@ -77,7 +77,9 @@ function podIn(text: string): JsonObject {
   throw new UnreadableStart('it is no Pod')
 }
 
-const isProgram = (word: string): boolean => posix.basename(word) === program
+/** A flag may end in its name, too: `--root-dir=/var/lib/yurthub`. */
+const isProgram = (word: string): boolean =>
+  !word.startsWith('-') && posix.basename(word) === program
 
 /** The words behind the program; all of them where the image names that. */
 function flagsAmong(words: readonly string[]): readonly string[] {

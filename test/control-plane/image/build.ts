@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
+import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { findBinaries } from '../../kit/cluster/binaries.ts'
 import { buildProject, makeRootfs } from '../../kit/built-project.ts'
@@ -22,6 +23,8 @@ export interface BuiltImage {
   readonly archive: string
   /** What a registry would send: layers compressed. */
   readonly bytes: number
+  /** Builds another image from this one, which starts with these words. */
+  readonly startingWith: (name: string, words: readonly string[]) => Promise<string>
 }
 
 /**
@@ -51,7 +54,20 @@ export async function buildImage(workspace: Workspace): Promise<BuiltImage> {
   await run(
     'bud', '--quiet', '--isolation', 'chroot', '--build-arg', 'BASE=localhost/node:26', '--tag', hubImage, context,
   )
-  const archive = workspace.file('nodehub.tar')
-  await run('push', '--quiet', hubImage, `oci-archive:${archive}:${hubImage}`)
-  return { archive, bytes: statSync(archive).size }
+  const archiveOf = async (image: string): Promise<string> => {
+    const archive = workspace.file(`${basename(image.replaceAll(':', '-'))}.tar`)
+    await run('push', '--quiet', image, `oci-archive:${archive}:${image}`)
+    return archive
+  }
+  const archive = await archiveOf(hubImage)
+  return {
+    archive,
+    bytes: statSync(archive).size,
+    async startingWith(name, words) {
+      const copy = await run('from', '--pull-never', hubImage)
+      await run('config', '--entrypoint', JSON.stringify(words), copy)
+      await run('commit', '--quiet', '--rm', copy, name)
+      return archiveOf(name)
+    },
+  }
 }

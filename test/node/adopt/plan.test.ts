@@ -125,6 +125,17 @@ void t.test('a yurthub whose place the hub cannot take is refused', async (t) =>
   t.match(refusal(none), [/no yurthub starts with this node/])
 })
 
+void t.test('a container that names no program starts that of its image', async (t) => {
+  const args = ['--root-dir=/var/lib/yurthub', server, '--v=2']
+  const root = yurthubRoot(t.testdir({ image: {} }), {
+    pod: yurthubPod([], { command: undefined, args }),
+  })
+  t.strictSame(
+    plan(root).flags.flags.map(({ given }) => given),
+    args,
+  )
+})
+
 void t.test('a manifest that is no yurthub’s, or is hostile, changes nothing', async (t) => {
   for (const [pod, reason] of [
     ['{{{', /it is no YAML/],

@@ -1,0 +1,154 @@
+import t, { type Test } from 'tap'
+import { type ControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import type { Kubelet } from '../kit/kubelet.ts'
+import { until } from '../kit/until.ts'
+import { type BareNode, noBareNode } from './bare-node.ts'
+import { buildImage, type BuiltImage, hubImage, noImageTools } from './image/build.ts'
+import { busyboxPod } from './pod.ts'
+import { nodeReady, objectThat, podRunning } from './seen.ts'
+import {
+  noYurthub,
+  realYurthub,
+  stampOf,
+  startYurthubNode,
+  yurthubManifest,
+  yurthubStandIn,
+  type YurthubImage,
+} from './yurthub-node.ts'
+
+t.setTimeout(1_200_000)
+
+const skip = noBareNode() || (noImageTools() ?? false)
+const pods = '/api/v1/namespaces/default/pods'
+const names = ['first', 'second']
+const manifests = '/etc/kubernetes/manifests'
+
+interface Adopted {
+  readonly plane: ControlPlane
+  readonly node: BareNode
+  readonly kubelet: Kubelet
+}
+
+/** The sandboxes and containers of the pods, which last as long as nobody touches these. */
+const untouched = async ({ kubelet }: Adopted): Promise<readonly string[]> =>
+  (await kubelet.runtime.running())
+    .filter(({ pod }) => names.includes(pod))
+    .map(({ kind, pod, id }) => `${pod} ${kind} ${id}`)
+    .toSorted()
+
+async function restarts({ plane }: Adopted): Promise<readonly unknown[]> {
+  const all = await Promise.all(names.map((name) => plane.admin.get(`${pods}/${name}`)))
+  return all.map((pod) => pod.json().status?.containerStatuses?.[0]?.restartCount)
+}
+
+/** Resolves when the kubelet has renewed the lease of its Node once more. */
+async function renewed({ plane, node }: Adopted): Promise<void> {
+  const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node.name}`
+  const { resourceVersion } = (await plane.admin.get(lease)).json().metadata
+  await objectThat(
+    plane.admin,
+    lease,
+    ({ metadata }) => metadata.resourceVersion !== resourceVersion,
+  )
+}
+
+/** Of what runs the kubelet's hub. */
+const hubOf = async ({ kubelet }: Adopted): Promise<readonly string[]> =>
+  (await kubelet.runtime.running())
+    .filter(({ kind, name }) => kind === 'container' && /^(?:yurt-hub|nodehub)$/.test(name))
+    .map(({ name }) => name)
+
+async function adopts(
+  t: Test,
+  name: string,
+  yurthubOf: (plane: ControlPlane, image: BuiltImage) => Promise<YurthubImage>,
+): Promise<void> {
+  const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
+  const image = await buildImage(plane.workspace)
+  const yurthub = await yurthubOf(plane, image)
+  const at = {
+    plane,
+    ...(await startYurthubNode(t, plane, { name, yurthub, images: [image.archive] })),
+  }
+  const { node } = at
+  await nodeReady(plane.admin, name)
+  for (const pod of names)
+    t.equal((await plane.admin.post(pods, busyboxPod(pod, { nodeName: name }))).status, 201)
+  for (const pod of names) await podRunning(plane.admin, pod)
+  t.strictSame(await hubOf(at), ['yurt-hub'])
+  const before = await untouched(at)
+  t.equal(before.length, 4)
+  const stamp = stampOf(node, yurthubManifest)
+  const written = (): readonly string[] =>
+    node.network.written().filter((path) => path.startsWith(manifests) || /openyurt/.test(path))
+  const files = written()
+
+  await t.test('the plan changes nothing', async (t) => {
+    const { code, out, err } = await node.run('adopt', `--image=${hubImage}`)
+    t.equal(code, 0, err)
+    t.match(out, `write   ${manifests}/nodehub.yaml`)
+    t.strictSame(written(), files)
+  })
+
+  await t.test('a hub that does not start is taken back by itself', async (t) => {
+    const { code, out, err } = await node.run(
+      'adopt',
+      '--apply',
+      '--image=localhost/nodehub:not-there',
+      '--timeout=45s',
+    )
+    t.equal(code, 1)
+    t.match(err, 'the hub is not ready after 45 s')
+    t.match(out, 'yurthub is back, with its former files')
+    t.equal(stampOf(node, yurthubManifest), stamp)
+    t.strictSame(written(), files)
+    await until('yurthub alone to run', async () => (await hubOf(at)).join() === 'yurt-hub')
+    await renewed(at)
+    await nodeReady(plane.admin, name)
+    t.strictSame(await untouched(at), before)
+  })
+
+  await t.test('the hub takes its place, and the pods know nothing of it', async (t) => {
+    const { code, out, err } = await node.run('adopt', '--apply', `--image=${hubImage}`)
+    t.equal(code, 0, err)
+    t.match(out, `The hub has taken yurthub's place, and Node ${name} is Ready`)
+    t.strictSame(await hubOf(at), ['nodehub'])
+    t.strictSame(await untouched(at), before)
+    t.strictSame(await restarts(at), [0, 0])
+    const metrics = await node.network.fetch(`${node.opsUrl}/metrics`)
+    t.match(metrics, /nodehub_requests_total\{[^}]*component="kubelet"/)
+    await renewed(at)
+    await nodeReady(plane.admin, name)
+  })
+
+  await t.test('another pod starts through it', async (t) => {
+    t.equal((await plane.admin.post(pods, busyboxPod('later', { nodeName: name }))).status, 201)
+    await podRunning(plane.admin, 'later')
+    t.strictSame(await untouched(at), before)
+  })
+
+  await t.test('--rollback puts yurthub back, with the pods as they are', async (t) => {
+    const { code, out, err } = await node.run('adopt', '--rollback')
+    t.equal(code, 0, err)
+    t.match(out, 'yurthub is back, with its former files')
+    t.equal(stampOf(node, yurthubManifest), stamp)
+    t.strictSame(written(), files)
+    await until('yurthub alone to run', async () => (await hubOf(at)).join() === 'yurt-hub')
+    await renewed(at)
+    await nodeReady(plane.admin, name)
+    t.strictSame(await untouched(at), before)
+    t.strictSame(await restarts(at), [0, 0])
+  })
+}
+
+void t.test(
+  'a real kubelet and its pods, as nodehub adopt changes its hub',
+  { skip, timeout: 600_000 },
+  (t) => adopts(t, 'edge-1', (_plane, image) => yurthubStandIn(image)),
+)
+
+void t.test(
+  'a real kubelet and its pods, as nodehub adopt takes the place of a real yurthub',
+  { skip: skip || noYurthub(), timeout: 600_000 },
+  (t) => adopts(t, 'edge-2', realYurthub),
+)

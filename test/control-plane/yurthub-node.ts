@@ -1,0 +1,140 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { writeProgramImage } from '../kit/cluster/oci-image.ts'
+import { type ControlPlane, nodeSubject } from '../kit/control-plane.ts'
+import type { Kubelet } from '../kit/kubelet.ts'
+import { type BareNode, openBareNode } from './bare-node.ts'
+import type { BuiltImage } from './image/build.ts'
+
+export const yurthubManifest = '/etc/kubernetes/manifests/yurt-hub.yaml'
+
+/** A program that takes yurthub's flags, in an image. */
+export interface YurthubImage {
+  readonly name: string
+  readonly archive: string
+  /** What the container starts; absent: what the image starts. */
+  readonly command?: readonly string[]
+  readonly flags: readonly string[]
+}
+
+/** OpenYurt's own program; without it tests of it are skipped. */
+const ownProgram = process.env['NODEHUB_TEST_YURTHUB']
+
+/** Why there is no yurthub, as the reason of a skipped test. */
+export const noYurthub = (): string | false =>
+  ownProgram === undefined
+    ? 'no yurthub: NODEHUB_TEST_YURTHUB names none, built with CGO_ENABLED=0'
+    : !existsSync(ownProgram) && `no yurthub: there is no ${ownProgram} (NODEHUB_TEST_YURTHUB)`
+
+export const realYurthub = (plane: ControlPlane): Promise<YurthubImage> => {
+  const name = 'localhost/openyurt/yurthub:real'
+  const archive = plane.workspace.file('yurthub.tar')
+  const program = ownProgram ?? ''
+  writeProgramImage(name, program, archive)
+  return Promise.resolve({
+    name,
+    archive,
+    command: ['/yurthub'],
+    flags: ['--bootstrap-file=/var/lib/yurthub/bootstrap-hub.conf', '--enable-node-pool=false'],
+  })
+}
+
+/**
+ * A hub that is yurthub to the kubelet and to `nodehub adopt`: it has yurthub's flags, ports and
+ * manifest.
+ */
+export async function yurthubStandIn(image: BuiltImage): Promise<YurthubImage> {
+  const name = 'localhost/openyurt/yurthub:stand-in'
+  const words = ['/usr/local/bin/node', '--disable-sigusr1', '/app/dist/src/main.js', 'start']
+  const archive = await image.startingWith(name, words)
+  return { name, archive, flags: ['--bootstrap-mode=kubeletcertificate'] }
+}
+
+/** A node as `yurtadm` leaves it: its kubelet starts yurthub, and has it for its API server. */
+export async function startYurthubNode(
+  t: Parameters<typeof openBareNode>[0],
+  plane: ControlPlane,
+  { name, yurthub, images }: { name: string; yurthub: YurthubImage; images: readonly string[] },
+): Promise<{ node: BareNode; kubelet: Kubelet }> {
+  const port = Number(new URL(plane.url).port)
+  const node = await openBareNode(t, plane, {
+    name,
+    port,
+    images: [yurthub.archive, ...images],
+    staticPodPath: '/etc/kubernetes/manifests',
+  })
+  node.addPodNetwork()
+  const ca = readFileSync(plane.pki.ca.certificate)
+  const { certificate, key } = plane.credentials(nodeSubject(name))
+  const pair = Buffer.concat([readFileSync(certificate), readFileSync(key)])
+  node.write('/etc/kubernetes/pki/ca.crt', ca)
+  node.write('/var/lib/kubelet/pki/kubelet-client-current.pem', pair)
+  node.write('/var/lib/openyurt/kubelet.conf', kubeconfig('http://127.0.0.1:10261'))
+  node.write('/var/lib/yurthub/pki/ca.crt', ca)
+  // It finds its certificates made, so that nothing has to sign any.
+  for (const own of ['yurthub-current.pem', 'yurthub-server-current.pem'])
+    node.write(`/var/lib/yurthub/pki/${own}`, pair)
+  node.write('/var/lib/yurthub/bootstrap-hub.conf', kubeconfig(plane.url))
+  node.write(yurthubManifest, JSON.stringify(manifestOf(yurthub, plane.url)))
+  node.configureKubelet()
+  const kubelet = await node.startKubeletWith('--kubeconfig=/var/lib/openyurt/kubelet.conf')
+  return { node, kubelet }
+}
+
+const kubeconfig = (server: string): string => {
+  const own = '/var/lib/yurthub/pki'
+  const isHub = server.startsWith('http:')
+  const cluster = isHub ? {} : { 'certificate-authority': `${own}/ca.crt` }
+  const pair = `${own}/yurthub-current.pem`
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'hub', cluster: { server, ...cluster } }],
+    users: [{ name: 'hub', user: isHub ? {} : { 'client-certificate': pair, 'client-key': pair } }],
+    contexts: [{ name: 'hub', context: { cluster: 'hub', user: 'hub' } }],
+    'current-context': 'hub',
+  })
+}
+
+/** The static pod of OpenYurt's chart, as far as it matters to a node. */
+const manifestOf = ({ name, command, flags }: YurthubImage, server: string): object => {
+  const all = [
+    `--server-addr=${server}`,
+    '--node-name=$(NODE_NAME)',
+    '--namespace=kube-system',
+    '--working-mode=edge',
+    '--root-dir=/var/lib/yurthub',
+    '--disk-cache-path=/var/lib/yurthub/cache',
+    '--enable-dummy-if=false',
+    ...flags,
+  ]
+  const folders = ['/var/lib/yurthub', '/etc/kubernetes', '/var/lib/kubelet/pki']
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'yurt-hub', namespace: 'kube-system', labels: { 'k8s-app': 'yurt-hub' } },
+    spec: {
+      hostNetwork: true,
+      priorityClassName: 'system-node-critical',
+      priority: 2_000_001_000,
+      terminationGracePeriodSeconds: 5,
+      containers: [
+        {
+          name: 'yurt-hub',
+          image: name,
+          imagePullPolicy: 'Never',
+          ...(command === undefined ? { args: all } : { command: [...command, ...all] }),
+          env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+          volumeMounts: folders.map((mountPath, i) => ({ name: `folder-${i}`, mountPath })),
+        },
+      ],
+      volumes: folders.map((path, i) => ({ name: `folder-${i}`, hostPath: { path } })),
+    },
+  }
+}
+
+/** What tells a file of the node from a copy: inode, size, mode and time of change. */
+export const stampOf = (node: BareNode, path: string): string =>
+  execFileSync(...node.network.inside('stat', ['--format=%i %s %a %y', path]), {
+    encoding: 'utf8',
+  })
