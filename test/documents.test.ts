@@ -46,7 +46,13 @@ const anchorsOf = (page: string): ReadonlySet<string> =>
   )
 
 void t.test('no document points to a page or a heading that is not there', async (t) => {
-  const documents = globSync(['*.md', 'docs/**/*.md', 'filters/*.md', 'bench/*.md'])
+  const documents = globSync([
+    '*.md',
+    'docs/**/*.md',
+    'changelog/*.md',
+    'filters/*.md',
+    'bench/*.md',
+  ])
   t.ok(documents.length >= 4)
   for (const document of documents) {
     const links = read(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)
@@ -56,6 +62,14 @@ void t.test('no document points to a page or a heading that is not there', async
       if (anchor !== undefined) t.ok(anchorsOf(page).has(anchor), `${document}: ${link}`)
     }
   }
+})
+
+void t.test('a page has one purpose, and so some 150 lines at most', async (t) => {
+  for (const page of globSync('docs/*.md')) {
+    const lines = read(page).split('\n').length - 1
+    t.ok(lines <= 165, `${page}: ${lines} lines`)
+  }
+  t.ok(read('README.md').split('\n').length <= 121)
 })
 
 void t.test('ARCHITECTURE.md names no file or folder that is not there', async (t) => {

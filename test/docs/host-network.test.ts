@@ -1,10 +1,12 @@
 import t from 'tap'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { captionOf, picturesOf, readRun } from '../../bench/host-network/record.ts'
 import { lint } from '../../src/cli/lint-command.ts'
 
-const page = readFileSync('docs/lint-examples.md', 'utf8')
+const page = globSync('docs/lint-examples*.md')
+  .map((file) => readFileSync(file, 'utf8'))
+  .join('\n')
 
 /** A heading, the flags and the text of an example, and what the page says that lint prints. */
 const examples = [

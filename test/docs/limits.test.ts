@@ -1,6 +1,7 @@
 /**
- * docs/limits.md against the code: a figure that is changed in one of them and not in the other
- * fails here. What becomes of who goes beyond a limit is shown by the tests that its row names.
+ * The pages of limits against the code: a figure that is changed in one of them and not in the
+ * other fails here. What becomes of who goes beyond a limit is shown by the tests that its row
+ * names.
  */
 import t from 'tap'
 import { readFileSync } from 'node:fs'
@@ -76,7 +77,9 @@ import { isThere, testsIn } from '../named-tests.ts'
 import { maxLogBytes } from '../hub/store/sqlite/opened.ts'
 import { rowsUnder } from '../tables.ts'
 
-const page = readFileSync('docs/limits.md', 'utf8')
+const page = ['limits', 'limits-beyond-clients']
+  .map((name) => readFileSync(`docs/${name}.md`, 'utf8'))
+  .join('\n')
 
 const counted = (n: number): string => n.toLocaleString('en-US')
 

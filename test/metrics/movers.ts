@@ -8,9 +8,11 @@ interface Moved {
   readonly tests: readonly NamedTest[]
 }
 
-/** The metrics of docs/metrics.md, with the tests that it names for them. */
+/** The metrics of docs/metrics-tests.md, with the tests that it names for them. */
 export const moved = (): readonly Moved[] =>
-  rowsUnder(readFileSync('docs/metrics.md', 'utf8'), '## Tests').map(([metric = '', by = '']) => ({
-    metric: metric.replaceAll('`', ''),
-    tests: testsIn(by),
-  }))
+  rowsUnder(readFileSync('docs/metrics-tests.md', 'utf8'), '# Tests of the metrics').map(
+    ([metric = '', by = '']) => ({
+      metric: metric.replaceAll('`', ''),
+      tests: testsIn(by),
+    }),
+  )

@@ -1,6 +1,6 @@
 /**
  * Alert rules and dashboards: what they name is there, promtool understands it, each alert fires in
- * a test of the rules and has its section in docs/alerts.md.
+ * a test of the rules and has its section on a page of alerts.
  */
 import t, { type Test } from 'tap'
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -105,16 +105,17 @@ void t.test('every metric that a document names is there', async (t) => {
   }
 })
 
-void t.test('every alert names its section in docs/alerts.md, and no other is there', async (t) => {
-  const sections = [...read('docs/alerts.md').matchAll(/^### (\S+)\n\n(?=\S)/gm)].map(
-    ([, name]) => name,
+void t.test('every alert names its section on a page, and no other is there', async (t) => {
+  const sections = ['docs/alerts.md', 'docs/alerts-of-the-fleet.md'].flatMap((page) =>
+    [...read(page).matchAll(/^##+ (Nodehub\w+)\n\n(?=\S)/gm)].map(([, name = '']) => [
+      name,
+      `${page}#${name.toLowerCase()}`,
+    ]),
   )
   t.strictSame(
     sections,
-    alerts.map(({ alert }) => alert),
+    alerts.map(({ alert, annotations }) => [alert, annotations['runbook']]),
   )
-  for (const { alert, annotations } of alerts)
-    t.equal(annotations['runbook'], `docs/alerts.md#${alert.toLowerCase()}`)
 })
 
 void t.test('every alert fires in a test of the rules', async (t) => {
@@ -135,6 +136,41 @@ void t.test('the dashboards are those of the code', async (t) => {
       dashboard,
       `${file}: node packaging/monitoring/main.ts writes it`,
     )
+  }
+})
+
+interface Placed {
+  readonly id: number
+  readonly type: string
+  readonly gridPos: {
+    readonly x: number
+    readonly y: number
+    readonly w: number
+    readonly h: number
+  }
+  readonly targets?: readonly { readonly refId: string; readonly expr: string }[]
+}
+
+void t.test('Grafana can lay out each dashboard, and knows its variables', async (t) => {
+  for (const [file, dashboard] of Object.entries(dashboards)) {
+    const { panels, templating } = dashboard as {
+      readonly panels: readonly Placed[]
+      readonly templating: { readonly list: readonly { readonly name: string }[] }
+    }
+    t.equal(new Set(panels.map(({ id }) => id)).size, panels.length, `${file}: ids`)
+    const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+      Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
+    )
+    t.equal(new Set(cells).size, cells.length, `${file}: no panel lies on another`)
+    t.ok(
+      panels.every(({ gridPos: { x, w } }) => x + w <= 24),
+      `${file}: none is wider than the page`,
+    )
+    const known = new Set([...templating.list.map(({ name }) => name), '__rate_interval'])
+    const used = JSON.stringify(dashboard).matchAll(/\$\{?(\w+)\}?/g)
+    for (const [word, name = ''] of used) t.ok(known.has(name), `${file}: ${word}`)
+    for (const { id, type, targets = [] } of panels)
+      t.equal(targets.length > 0, type !== 'row', `${file}: panel ${id} asks for something`)
   }
 })
 

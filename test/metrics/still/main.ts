@@ -1,5 +1,5 @@
 // npm run metrics -- [METRIC...]: each metric stands still in turn, and the tests that
-// docs/metrics.md names for it have to fail.
+// docs/metrics-tests.md names for it have to fail.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { pathToFileURL } from 'node:url'

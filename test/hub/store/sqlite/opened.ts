@@ -21,7 +21,10 @@ export const open = (directory: string, with_: Partial<StoreOptions> = {}): Prom
 
 export const fileOf = (directory: string): string => join(directory, 'cache', 'objects.db')
 
-/** What the log comes to at most as long as no other process reads it, as docs/limits.md has it. */
+/**
+ * What the log comes to at most as long as no other process reads it, as
+ * docs/limits-beyond-clients.md has it.
+ */
 export const maxLogBytes = 24 << 20
 
 /** A connection of the test's own, to look at what lies in the file, or to damage it. */
