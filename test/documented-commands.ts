@@ -1,18 +1,38 @@
 import { globSync, readFileSync } from 'node:fs'
 
-/**
- * Commands of the hub in the code blocks of a document, one a line, without what a shell does with
- * their output.
- */
-const commandsIn = (document: string): string[] =>
-  [...readFileSync(document, 'utf8').matchAll(/^```\n([\s\S]*?)^```/gm)].flatMap(([, block = '']) =>
-    block
-      .replaceAll(/\\\n\s*/g, '')
-      .split('\n')
-      .filter((line) => line.startsWith('nodehub '))
-      .map((line) => line.replace(/\s*[|>].*/, '')),
+/** What a reader types, and where it stands. */
+export interface DocumentedLine {
+  readonly page: string
+  /** A line, with those that continue it; of a block that is a script, the whole block. */
+  readonly line: string
+}
+
+/** By its first word a code block is one of commands; others show files and what is printed. */
+const programs =
+  /^(?:nodehub|kubectl|kubeadm|helm|systemctl|systemd-creds|journalctl|crictl|ctr|buildah|curl|apt|dnf|tar|npm|prometheus|ssh|ss|rm|echo|kill|export|alias|for|[A-Z_]+=\S+)\b/
+
+const isScript = (block: string): boolean => /^(?:for .*; do|\w+\(\) \{)$/m.test(block)
+
+const linesIn = (page: string): DocumentedLine[] =>
+  [...readFileSync(page, 'utf8').matchAll(/^( *)```(.*)\n([\s\S]*?)^\1```$/gm)].flatMap(
+    ([, indent = '', language, indented = '']) => {
+      if (language !== '') return []
+      const text = indented.replaceAll(new RegExp(`^${indent}`, 'gm'), '')
+      if (!programs.test(text)) return []
+      const block = text.replaceAll(/\\\n\s*/g, '').trimEnd()
+      const lines = isScript(block) ? [block] : block.split('\n').filter(Boolean)
+      return lines.map((line) => ({ page, line: line.replace(/ +# .*$/, '') }))
+    },
   )
 
-/** The commands of the hub that any document shows. */
+/** Every command that a page for readers shows in a code block. */
+export const documentedLines = (): DocumentedLine[] =>
+  globSync(['*.md', 'docs/**/*.md'], { exclude: ['CHANGELOG.md'] })
+    .toSorted()
+    .flatMap(linesIn)
+
+/** The commands of the hub among these, without what a shell does with their output. */
 export const documentedCommands = (): string[] =>
-  globSync(['*.md', 'docs/**/*.md']).flatMap(commandsIn)
+  documentedLines()
+    .filter(({ line }) => line.startsWith('nodehub ') && !line.includes('\n'))
+    .map(({ line }) => line.replace(/\s*[|>].*/, ''))

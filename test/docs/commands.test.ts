@@ -1,10 +1,13 @@
 /**
  * Runs the commands that documents show: against a hub with an API server in memory, a stopped
- * hub's state, or the root of a node in a folder. Those that are not run have a reason.
+ * hub's state, or the root of a node in a folder. Those that are not run have a reason; those that
+ * need a real API server are run by test/control-plane/documented-commands.test.ts.
  */
 import t, { type Test } from 'tap'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { runCli } from '../../src/cli/cli.ts'
 import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { startHubProcess } from '../kit/hub-process.ts'
@@ -13,6 +16,8 @@ import { rootFolder } from '../kit/root-folder.ts'
 import { documentedCommands } from '../documented-commands.ts'
 import { makeState } from '../node/backup/state.ts'
 import { nodeRoot } from '../node/join/node-root.ts'
+import { findBinaries } from '../kit/cluster/binaries.ts'
+import { linesWithWays, patterns } from './shell-lines.ts'
 
 t.setTimeout(200_000)
 
@@ -27,7 +32,7 @@ type Way =
   | 'node'
   | { readonly notRun: string }
 
-const ofCluster = { notRun: 'needs a whole cluster: test/control-plane/ runs it' } as const
+const ofCluster = { notRun: 'needs a cluster: documented-commands.test.ts runs it' } as const
 
 /** The first row that fits a command counts, and each fits one that no row before does. */
 const ways: readonly (readonly [RegExp, Way])[] = [
@@ -166,3 +171,78 @@ void t.test('commands that write files of a node run as they are shown', async (
     await succeeds(t, line, [...argv, named, `--root-dir=${join(root, 'state')}`])
   }
 })
+
+void t.test('each line of a shell has a way, and each way a line', async (t) => {
+  for (const { page, line, way } of linesWithWays) {
+    t.ok(way, `${page}: ${line}`)
+    if (typeof way === 'object' && 'by' in way) t.ok(existsSync(way.by), way.by)
+  }
+  for (const [i, pattern] of patterns.entries())
+    t.ok(
+      linesWithWays.some(({ row }) => row === i),
+      `${pattern}`,
+    )
+})
+
+const exec = promisify(execFile)
+
+const shellLines = (way: 'hub' | 'units'): string[] =>
+  linesWithWays.filter((each) => each.way === way).map(({ line }) => line)
+
+const missing = (...names: string[]): string | false => {
+  const found = findBinaries(['bash', ...names])
+  return 'missing' in found && found.missing
+}
+
+void t.test('lines of a shell at a running hub', { skip: missing('curl', 'ss') }, async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startHubProcess(t, {
+    upstreams: [cloud],
+    flags: ['--anonymous-loopback=node'],
+  })
+  await hub.as('kubelet').list(podsOfNode)
+  const ports = { 10_261: hub.proxyPort, 10_267: hub.opsPort, 10_268: hub.securePort }
+  for (const line of shellLines('hub')) {
+    const here = Object.entries(ports)
+      .reduce((text, [port, own]) => text.replaceAll(`:${port}`, `:${own}`), line)
+      .replaceAll(/\$\(hostname\)|\bNAME\b/g, nodeName)
+    // grep finds nothing where no port has such an owner.
+    const { stdout, stderr } = await exec('bash', ['-c', `${here} || true`])
+    t.equal(stderr, '', line)
+    if (line.startsWith('curl ')) t.match(stdout, /200|ok|\{/, line)
+  }
+})
+
+void t.test(
+  'units are written and enabled as they are shown',
+  { skip: missing('systemctl') },
+  async (t) => {
+    const root = rootFolder(t)
+    const units = join(root, 'etc/systemd/system')
+    mkdirSync(units, { recursive: true })
+    const command = `nodehub() { ${process.execPath} ${join(process.cwd(), 'src/main.ts')} "$@"; }`
+    // A package has the units already, which the other page writes.
+    const lines = shellLines('units').toSorted(
+      (a, b) => Number(b.startsWith('for ')) - Number(a.startsWith('for ')),
+    )
+    for (const line of lines) {
+      const here = line
+        .replaceAll('/etc/systemd/system', units)
+        // No systemd runs in the root.
+        .replace(/^systemctl daemon-reload\n?/m, '')
+        .replaceAll('systemctl enable --now', `systemctl --root=${root} enable`)
+      await exec('bash', ['-ec', `${command}\n${here}`])
+    }
+    t.strictSame(readdirSync(units).toSorted(), [
+      'multi-user.target.wants',
+      'nodehub-ipv6.socket',
+      'nodehub.service',
+      'nodehub.socket',
+      'sockets.target.wants',
+    ])
+    t.strictSame(readdirSync(join(units, 'sockets.target.wants')).toSorted(), [
+      'nodehub-ipv6.socket',
+      'nodehub.socket',
+    ])
+  },
+)

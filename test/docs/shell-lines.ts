@@ -1,0 +1,77 @@
+import { documentedLines } from '../documented-commands.ts'
+
+/** Where a line of a page that a shell runs is run by a test, or why it is not. */
+export type ShellWay =
+  /** With an API server: test/control-plane/documented-commands.test.ts. */
+  | 'API server'
+  /** The same, of a command that lasts, until it prints this. */
+  | { readonly lastsUntil: RegExp }
+  /** At a running hub: test/docs/commands.test.ts. */
+  | 'hub'
+  /** As units of a node's root: test/docs/commands.test.ts. */
+  | 'units'
+  /** By this test, which has the command, or reads the page. */
+  | { readonly by: string }
+  | { readonly notRun: string }
+
+const ofRunningNode = {
+  notRun: 'needs a node with a running systemd and container runtime, which no test has',
+} as const
+
+/** The first row that fits a line counts, and each fits one that no row before does. */
+const ways: readonly (readonly [RegExp, ShellWay])[] = [
+  [/^nodehub manifests .* \| kubectl apply -f -$/, 'API server'],
+  [/^nodehub cluster (?:check|exit-plan|give-back|upgrade)\b/, 'API server'],
+  [/^nodehub cluster /, { lastsUntil: /nodehub serves the cluster/ }],
+  [/^kubectl (?:-n nodehub-system create|label node|delete mutating|apply -k)/, 'API server'],
+  [/^kubectl (?:api-resources --api-group|get nodes -o custom|get pod shop-2)/, 'API server'],
+  [/^kubectl /, { by: 'test/control-plane/on-site-pods.test.ts' }],
+  [/^helm install/, { by: 'test/control-plane/chart.test.ts' }],
+  [/^for unit in nodehub/, 'units'],
+  [/^systemctl enable --now nodehub/, 'units'],
+  [/^systemctl /, ofRunningNode],
+  [/^(?:journalctl|crictl|ctr) /, ofRunningNode],
+  [/^nodehub\(\) \{/, ofRunningNode],
+  [/^curl /, 'hub'],
+  [/\| curl .*\/v1\/token/, { by: 'test/scenarios/bootstrap.test.ts' }],
+  [/^ss /, 'hub'],
+  [/^echo 'net\.ipv4/, { by: 'test/node/join/kept-ports.test.ts' }],
+  [/^npm run package\b/, { by: 'test/packaging/main.test.ts' }],
+  [/^npm (?:start|test|run)/, { notRun: 'is how the project itself is built and tested' }],
+  [/^buildah /, { by: 'test/control-plane/image/build.ts' }],
+  [/^apt /, { by: 'test/control-plane/clean-debian.test.ts' }],
+  [/^dnf /, { notRun: 'needs a root of Fedora; test/packaging/main.test.ts unpacks and runs it' }],
+  [/^tar -xf nodehub/, { by: 'test/packaging/main.test.ts' }],
+  [/prometheus --config\.file/, { by: 'test/packaging/remote-write.test.ts' }],
+  [/^kubeadm /, { notRun: "is kubeadm's; bare-node.test.ts makes such a token" }],
+  [/^ssh /, { notRun: 'needs another machine' }],
+  [/^systemd-creds /, { notRun: 'needs a TPM' }],
+  [/^rm \/var\/lib\/nodehub\/pki/, { notRun: 'removes what a hub requests anew' }],
+  [/^kill -USR2 /, { by: 'test/scenarios/handover.test.ts' }],
+  [/^GRAFANA=/, { notRun: 'needs a Grafana; monitoring.test.ts checks the files' }],
+  [/^(?:export|alias) /, { notRun: 'prepares the shell for the next lines' }],
+]
+
+/** Lines that a shell runs, and those of the hub whose output goes to another program. */
+const shellLines = documentedLines().filter(
+  ({ line }) =>
+    !line.startsWith('nodehub ') || /^nodehub (?:cluster|manifests .*\| kubectl)/.test(line),
+)
+
+export interface ShellLine {
+  readonly page: string
+  readonly line: string
+  readonly row: number
+  /** Absent where no row fits. */
+  readonly way: ShellWay | undefined
+}
+
+/** Each once, in the order of the pages. */
+export const linesWithWays: readonly ShellLine[] = [
+  ...new Map(shellLines.map((each) => [each.line, each])).values(),
+].map(({ page, line }) => {
+  const row = ways.findIndex(([pattern]) => pattern.test(line))
+  return { page, line, row, way: ways[row]?.[1] }
+})
+
+export const patterns = ways.map(([pattern]) => pattern)
