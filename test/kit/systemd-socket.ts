@@ -9,6 +9,8 @@ export interface SystemdSocket {
   readonly restarted: string[]
   /** How jobs end. */
   result: string
+  /** What a restart does, besides being counted. */
+  restart: (unit: string) => Promise<void>
 }
 
 /**
@@ -18,7 +20,11 @@ export interface SystemdSocket {
 export async function startSystemdSocket(t: Teardown, root: string): Promise<SystemdSocket> {
   const path = join(root, 'run/systemd/private')
   mkdirSync(dirname(path), { recursive: true })
-  const systemd: SystemdSocket = { restarted: [], result: 'done' }
+  const systemd: SystemdSocket = {
+    restarted: [],
+    result: 'done',
+    restart: () => Promise.resolve(),
+  }
   const server = createServer((socket) => {
     let text = ''
     socket.on('error', () => undefined)
@@ -30,7 +36,7 @@ export async function startSystemdSocket(t: Teardown, root: string): Promise<Sys
       if (!text.includes('RestartUnit') || before.includes('RestartUnit')) return
       const unit = /[\w-]+\.service/.exec(text)?.[0] ?? ''
       systemd.restarted.push(unit)
-      answer(socket, unit, systemd.result)
+      void systemd.restart(unit).then(() => answer(socket, unit, systemd.result))
     })
   })
   server.listen(path)

@@ -23,8 +23,8 @@ export interface BuiltImage {
   readonly archive: string
   /** What a registry would send: layers compressed. */
   readonly bytes: number
-  /** Builds another image from this one, which starts with these words. */
-  readonly startingWith: (name: string, words: readonly string[]) => Promise<string>
+  /** Builds the same under another name, or one that starts with these words. */
+  readonly startingWith: (name: string, words?: readonly string[]) => Promise<string>
 }
 
 /**
@@ -65,7 +65,7 @@ export async function buildImage(workspace: Workspace): Promise<BuiltImage> {
     bytes: statSync(archive).size,
     async startingWith(name, words) {
       const copy = await run('from', '--pull-never', hubImage)
-      await run('config', '--entrypoint', JSON.stringify(words), copy)
+      if (words) await run('config', '--entrypoint', JSON.stringify(words), copy)
       await run('commit', '--quiet', '--rm', copy, name)
       return archiveOf(name)
     },

@@ -52,6 +52,12 @@ export class NodeNetwork {
     return [this.#nsenter, [...namespaces, command, ...args]]
   }
 
+  /** The root of a node with files of its own, as it is reached from outside. */
+  get root(): string {
+    if (this.#files === undefined) throw new Error('the node has the files of this machine')
+    return this.#files.root
+  }
+
   /** Paths that a node with files of its own has written or removed. */
   written(): readonly string[] {
     return this.#files?.written() ?? []

@@ -6,6 +6,8 @@ import type { Workspace } from './workspace.ts'
 
 /** What a node has of its own below `/etc` and `/var/lib`. */
 export interface OwnFiles {
+  /** Its root, as it is reached from outside. */
+  readonly root: string
   /** Flags of nsenter that lead there. */
   readonly namespaces: readonly string[]
   /** Paths of what the node has written, and of what it has removed. */
@@ -29,7 +31,8 @@ mount -t overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work probe /e
 
 /**
  * Lays a file system in memory over `/etc` and `/var/lib`, so that all else in them is this
- * machine's, and removes what would make the node more than a bare one.
+ * machine's, and removes what would make the node more than a bare one. Of systemd it has what a
+ * test puts there.
  */
 const script = `
 mount -t tmpfs node "$0"
@@ -37,6 +40,8 @@ for path in etc var/lib; do
   mkdir -p "$0/$path" "$0/work/$path"
   mount -t overlay -o "lowerdir=/$path,upperdir=$0/$path,workdir=$0/work/$path" node "/$path"
 done
+mkdir -p /run/systemd
+mount -t tmpfs node /run/systemd
 rm -rf /etc/kubernetes /etc/cni /etc/containerd /var/lib/kubelet /var/lib/nodehub
 echo "$1" > /proc/sys/kernel/hostname
 touch "$0/made"
@@ -60,6 +65,7 @@ export async function startOwnFiles(workspace: Workspace, hostName: string): Pro
   })
   const { id } = await holder.start()
   return {
+    root: root(id),
     namespaces: [`--mount=/proc/${id}/ns/mnt`, `--uts=/proc/${id}/ns/uts`],
     written: () =>
       ['etc', 'var/lib'].flatMap((path) =>
