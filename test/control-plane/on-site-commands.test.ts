@@ -59,8 +59,8 @@ const withoutLimit: readonly (readonly [later: RegExp, before: string])[] = [
 ]
 
 /**
- * Without the events, which before the cut are the cloud's, and the group of resource metrics,
- * which a cluster without metrics-server has not.
+ * Without the events, of which the kubelet writes more meanwhile, and the group of resource
+ * metrics, which a cluster without metrics-server has not.
  */
 const comparable = ({ status, stdout, stderr }: Said): unknown => ({
   status,
@@ -164,9 +164,11 @@ void t.test(
         t.match(top.stdout, /^talker +\S+ +\d+Mi/)
         const events = await until('an event of the outage', async () => {
           const said = await offline.run(['get', 'events'])
-          return said.stdout.includes('BackOff') && said
+          return said.stderr.includes('written here, and not in the cluster') && said
         })
-        t.match(events.stderr, /written here, and not in the cluster/)
+        t.match(events.stdout, /BackOff/)
+        const running = await offline.run(['describe', 'pod', talkerName])
+        t.match(running.stdout, /^Events:[^]*Started/m, 'what the kubelet wrote before the cut')
         const crashed = await offline.run(['describe', 'pod', crasherName])
         t.match(crashed.stdout, /^Events:[^]*BackOff/m)
       })

@@ -44,7 +44,7 @@ import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
-import * as events from '../../src/hub/answers/offline-events.ts'
+import * as events from '../../src/hub/answers/node-events.ts'
 import * as overlays from '../../src/hub/answers/status-overlays.ts'
 import {
   mostReviews,
@@ -182,7 +182,11 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       `${counted(overlays.maxOverlays)} objects`,
       bytes(overlays.maxBytes),
     ],
-    'Events that are written offline': [counted(events.maxEvents), bytes(events.maxBytes)],
+    'Events of the node, shown to a person there offline': [
+      counted(events.maxEvents),
+      bytes(events.maxBytes),
+      time(events.eventLifetimeMs),
+    ],
     'An answer that its client does not take': [
       bytes(limits.answerBytes),
       time(limits.stalledMs),

@@ -1,5 +1,5 @@
 import { RecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
-import { OfflineEvents } from '../../src/hub/answers/offline-events.ts'
+import { NodeEvents } from '../../src/hub/answers/node-events.ts'
 import { StatusOverlays } from '../../src/hub/answers/status-overlays.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -149,6 +149,7 @@ export async function startHubParts(
       onRecorded: () => undefined,
       onStoreFailure: (cause) => storeFailures.push(cause),
       onMalformed: (cause) => malformed.push(cause),
+      onEvent: () => undefined,
       onUnpacked: () => undefined,
     },
     reviews,
@@ -184,7 +185,7 @@ export async function startHubParts(
       store,
       nodeName,
       overlays: new StatusOverlays(),
-      events: new OfflineEvents(),
+      events: new NodeEvents(() => Date.now()),
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.onlineChanged),
       reachOf: async () => 'own',

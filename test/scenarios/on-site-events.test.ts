@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
-import { objectOf, tableAccept, type Answer, type Client } from '../kit/client.ts'
+import { objectOf, tableAccept, warningOf, type Answer, type Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 
 const skip = process.getuid?.() === 0 ? false : 'only root is shown the records of components'
 
@@ -24,15 +24,25 @@ const event = (name: string, of: string, rest: JsonObject = {}): JsonObject => (
   ...rest,
 })
 
-async function startCut(t: Test): Promise<{ cloud: CloudServer; hub: TestHub; kubectl: Client }> {
+interface Site {
+  readonly cloud: CloudServer
+  readonly hub: TestHub
+  readonly kubectl: Client
+}
+
+async function startOnline(t: Test): Promise<Site> {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
   await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
-  const kubectl = hub.as('kubectl')
+  return { cloud, hub, kubectl: hub.as('kubectl') }
+}
+
+async function startCut(t: Test): Promise<Site> {
+  const { cloud, hub, kubectl } = await startOnline(t)
   t.equal((await kubectl.get(events)).status, 200, 'kubectl has read them before')
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   return { cloud, hub, kubectl }
 }
 
@@ -107,3 +117,85 @@ void t.test('with the cloud its events are shown, and no others', { skip }, asyn
   await hub.online()
   t.strictSame(namesIn(await kubectl.get(events)), [])
 })
+
+const patched = (client: Client, name: string, count: number): Promise<Answer> =>
+  client.send(`${events}/${name}`, {
+    method: 'PATCH',
+    body: JSON.stringify({ count }),
+    headers: { 'Content-Type': 'application/strategic-merge-patch+json' },
+  })
+
+for (const encoding of ['json', 'protobuf'] as const) {
+  void t.test(
+    `a person is shown what the kubelet has sent before the cut: ${encoding}`,
+    { skip },
+    async (t) => {
+      const { cloud, hub, kubectl } = await startOnline(t)
+      const kubelet = hub.as('kubelet', { encoding })
+      t.equal((await write(kubelet, event('a.1', 'a'))).status, 201)
+      t.equal((await write(kubelet, event('b.1', 'b'))).status, 201)
+      t.equal((await patched(kubelet, 'a.1', 7)).status, 200)
+      t.equal((await write(kubelet, event('tried.1', 'a'), '?dryRun=All')).status, 201)
+      const own = hub.as('pod', { token: await cloud.readerToken() })
+      t.equal((await write(own, event('other.1', 'a'))).status, 201, 'of a service account')
+      await goOffline(cloud, hub)
+
+      const all = await kubectl.get(events)
+      t.strictSame(namesIn(all), ['a.1', 'b.1'])
+      t.equal(valueAt(listAt(objectOf(all), 'items')[0], 'count'), 7, 'the last answer counts')
+      t.match(warningOf(all), /since \d.*recorded for the node; .*the cluster may have more"$/)
+      const ofPod = new URLSearchParams({ fieldSelector: 'involvedObject.name=b' })
+      t.strictSame(namesIn(await kubectl.get(`${events}?${ofPod}`)), ['b.1'])
+      const table = await kubectl.withOptions({ accept: tableAccept }).get('/api/v1/events')
+      t.match(
+        listAt(objectOf(table), 'rows').map((row) => listAt(row, 'cells').slice(1, 4)),
+        [
+          ['Warning', 'BackOff', 'pod/a'],
+          ['Warning', 'BackOff', 'pod/b'],
+        ],
+      )
+      const single = await kubectl.get(`${events}/a.1`)
+      t.match(objectOf(single), { kind: 'Event', apiVersion: 'v1', count: 7 })
+      t.notMatch(warningOf(single), /written here/)
+      t.equal((await kubelet.get(`${events}/a.1`)).status, 503, 'no component is shown it')
+      await hub.restart()
+      await hub.offline()
+      t.equal((await hub.as('kubectl').get(events)).status, 503, 'a restart forgets them')
+    },
+  )
+}
+
+for (const [form, accept] of [
+  ['a Table', tableAccept],
+  ['objects', 'application/json'],
+] as const) {
+  void t.test(
+    `what was sent and what was read of events is one list: ${form}`,
+    { skip },
+    async (t) => {
+      const { cloud, hub, kubectl: client } = await startOnline(t)
+      const kubectl = client.withOptions({ accept })
+      const kubelet = hub.as('kubelet')
+      for (const name of ['deleted', 'repeated', 'seen'])
+        t.equal((await write(kubelet, event(`${name}.1`, 'a'))).status, 201)
+      await cloud.as('kubectl').send(`${events}/deleted.1`, { method: 'DELETE' })
+      t.equal((await kubectl.get(events)).status, 200)
+      t.equal((await patched(kubelet, 'repeated.1', 2)).status, 200)
+      t.equal((await write(kubelet, event('sent.1', 'a'))).status, 201)
+      await goOffline(cloud, hub)
+      t.equal((await write(kubelet, event('written.1', 'a'))).status, 201)
+
+      const answer = await kubectl.get(events)
+      const body = objectOf(answer)
+      const rows = listAt(body, 'rows').map((row) => valueAt(row, 'object') ?? null)
+      const shown = form === 'a Table' ? rows : listAt(body, 'items')
+      t.strictSame(
+        shown.map((each) => textAt(each, 'metadata', 'name')),
+        ['repeated.1', 'seen.1', 'sent.1', 'written.1'],
+      )
+      t.match(warningOf(answer), /recorded for the node; 1 written here, and not in the cluster"$/)
+      t.match(objectOf(await client.get(`${events}/repeated.1`)), { count: 2 })
+      if (form === 'objects') t.equal((await kubectl.get(`${events}/deleted.1`)).status, 404)
+    },
+  )
+}

@@ -1,7 +1,7 @@
 /** What a person who has read before is shown offline, where components have read since. */
 import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
+import { listAt, textAt, valueAt, withAt } from '../../src/api/kube/json-at.ts'
 import { objectOf, tableAccept, warningOf, type Answer } from '../kit/client.ts'
 import { allServices, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
@@ -10,6 +10,8 @@ const skip = process.getuid?.() === 0 ? false : 'only root has another user to b
 
 const allPods = '/api/v1/pods'
 const podA = '/api/v1/namespaces/default/pods/a'
+
+const nameIn = (row: string): string => row.split(' ')[0] ?? ''
 
 /** Name and phase of each pod of a list or Table. */
 function phases(answer: Answer): readonly string[] {
@@ -109,6 +111,42 @@ for (const [form, accept] of [
     t.notMatch(offline.body.toString(), /"gone"/)
     t.match(offline.body.toString(), /"stays"/)
     t.equal(textAt(objectOf(offline), 'metadata', 'resourceVersion'), resourceVersion)
+  })
+
+  void t.test(`what is deleted or not selected any more is not in ${form}`, { skip }, async (t) => {
+    const cloud = await startCloud(t)
+    const elsewhere = { nodeName: 'edge-2', containers: [{ name: 'main', image: 'main' }] }
+    const ofShop = (name: string, rest?: JsonObject): JsonObject =>
+      withAt(pod(name, rest), ['metadata', 'labels'], { app: 'shop' })
+    for (const name of ['deleted', 'moved', 'relabelled', 'stays'])
+      cloud.sandbox.create(pods, ofShop(name))
+    cloud.sandbox.create(pods, ofShop('elsewhere', { spec: elsewhere }))
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const kubectl = hub.as('kubectl', { accept })
+    const ofApp = `${allPods}?labelSelector=app%3Dshop`
+    const all = ['deleted', 'elsewhere', 'moved', 'relabelled', 'stays']
+    for (const path of [allPods, ofApp])
+      t.strictSame(phases(await kubectl.get(path)).map(nameIn), all)
+    t.equal((await kubectl.get('/api/v1/namespaces/default/pods/deleted')).status, 200)
+    for (const name of ['deleted', 'elsewhere', 'moved'])
+      cloud.sandbox.delete(pods, name, 'default', { gracePeriodSeconds: 0 })
+    // To another node, whose pods the kubelet of this one does not read.
+    cloud.sandbox.create(pods, ofShop('moved', { spec: elsewhere }))
+    const relabelled = cloud.sandbox.get(pods, 'relabelled', 'default') as JsonObject
+    cloud.sandbox.update(pods, withAt(relabelled, ['metadata', 'labels'], { app: 'other' }))
+    await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
+    await goOffline(cloud, hub)
+
+    t.strictSame(
+      phases(await kubectl.get(ofApp)).map(nameIn),
+      ['elsewhere', 'stays'],
+      'of another node nothing is known',
+    )
+    const offline = await kubectl.get(allPods)
+    t.strictSame(phases(offline).map(nameIn), ['elsewhere', 'relabelled', 'stays'])
+    t.match(warningOf(offline), /; as recorded for the node"$/)
+    t.equal((await kubectl.get('/api/v1/namespaces/default/pods/deleted')).status, 404)
   })
 
   void t.test(`where nothing is newer, ${form} are as they were read`, { skip }, async (t) => {

@@ -1,8 +1,9 @@
 import { turn } from '../../base/clock.ts'
 import { selectionOf } from '../../api/codec/selection.ts'
 import { schemaOf } from '../../api/codec/schema/schema.ts'
-import type { GVK, GVR } from '../../api/kube/gvk.ts'
+import { qualifiedResource, type GVK, type GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
+import { namespacedName } from '../../api/kube/object.ts'
 import {
   compareVersions,
   isNewer,
@@ -37,6 +38,14 @@ export interface RecordQuery {
   readonly fieldSelector: string
 }
 
+/** What is known of an object from elsewhere than the records. */
+export interface KnownState {
+  /** The version at which it existed. */
+  readonly version: string
+  /** Of a pod: the node that it is bound to; absent: not known. */
+  readonly nodeName?: string
+}
+
 /** The newest recorded state of an object, without its bytes. */
 export interface MergedRecord {
   readonly key: ObjectKey
@@ -55,11 +64,18 @@ export interface MergedRecords {
   readonly covering?: StoredCollection
   /** The callers whose records these are. */
   readonly identities: readonly Identity[]
+  /**
+   * Of the objects that were known, by `namespacedName`, those that a later record shows to be
+   * deleted or not to be selected any more; with the caller whose record that is.
+   */
+  readonly contradicted: ReadonlyMap<string, Identity>
 }
 
 const encodings = new Map(
   (['json', 'protobuf'] as const).map((each) => [objectRepresentation(each).key, each]),
 )
+
+type ObjectName = Pick<ObjectKey, 'namespace' | 'name'>
 
 /** A partition that holds whole objects. */
 type ObjectPartition = StoredPartition & { readonly encoding: Encoding }
@@ -76,11 +92,13 @@ const readsAtOnce = 64
 /**
  * The newest state of each object that any of the records hold and that the query selects. An
  * object is left out if a newer collection of any caller would hold it and does not, and if its
- * bytes cannot be decoded. `undefined` where a selector cannot be decided.
+ * bytes cannot be decoded. `known`: by `namespacedName`. `undefined` where a selector cannot be
+ * decided.
  */
 export async function mergedRecords(
   query: RecordQuery,
   source: RecordSource,
+  known: ReadonlyMap<string, ObjectName & KnownState> = new Map(),
 ): Promise<MergedRecords | undefined> {
   const { gvr, namespace } = query
   const selections = new Map(
@@ -91,44 +109,53 @@ export async function mergedRecords(
   )
   const partitions = objectPartitions(source, gvr)
   if (partitions.some(({ encoding }) => !selections.get(encoding))) return undefined
-  const names = new Map<string, { namespace: string; name: string }>()
+  const names = new Map<string, ObjectName>(known)
   for (const each of partitions.flatMap((partition) => partition.names)) {
     if (namespace === undefined || each.namespace === namespace)
-      names.set(`${each.namespace}/${each.name}`, each)
+      names.set(namespacedName(each), each)
   }
   const records: MergedRecord[] = []
   const identities = new Set<Identity>()
+  const contradicted = new Map<string, Identity>()
   let read = 0
-  for (const [, named] of [...names].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    const newest = newestRecord({ gvr, ...named }, partitions, source.store)
+  for (const [key, { namespace, name }] of [...names].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+    const before = known.get(key)
+    const newest = newestRecord({ gvr, namespace, name }, partitions, source.store, before)
     if (++read % readsAtOnce === 0) await turn()
-    if (typeof newest !== 'object') continue
-    const { record, stored } = newest
-    if (!selections.get(record.encoding)?.selects(stored.gvk, record.encoding, stored.object))
+    if (newest === undefined) continue
+    if ('absentFrom' in newest) {
+      contradicted.set(key, newest.absentFrom.key.partition.identity)
       continue
-    records.push(record)
-    identities.add(record.key.partition.identity)
+    }
+    const { record, stored } = newest
+    const { identity } = record.key.partition
+    if (selections.get(record.encoding)?.selects(stored.gvk, record.encoding, stored.object)) {
+      records.push(record)
+      identities.add(identity)
+    } else if (before && isNewer(record.resourceVersion, before.version))
+      contradicted.set(key, identity)
   }
   const [covering] = partitions
     .flatMap(({ collections }) => collections)
     .filter(({ key }) => holds(key, query))
     .toSorted(newestFirst)
   if (covering) identities.add(covering.key.partition.identity)
-  return { records, identities: [...identities], ...(covering && { covering }) }
+  return { records, identities: [...identities], contradicted, ...(covering && { covering }) }
 }
 
 /**
  * The newest recorded state of one object. 'absent': the newest that is known of it is a collection
- * that would hold it and does not, of a later version than `since`, at which it was there.
- * `undefined`: nothing is known.
+ * that would hold it and does not, of a later version than that of `known`. `undefined`: nothing is
+ * known.
  */
 export function mergedRecord(
   named: Omit<ObjectKey, 'partition'>,
   source: RecordSource,
-  since?: string,
+  known?: KnownState,
 ): MergedRecord | 'absent' | undefined {
-  const newest = newestRecord(named, objectPartitions(source, named.gvr), source.store, since)
-  return typeof newest === 'object' ? newest.record : newest
+  const newest = newestRecord(named, objectPartitions(source, named.gvr), source.store, known)
+  if (!newest) return undefined
+  return 'absentFrom' in newest ? 'absent' : newest.record
 }
 
 interface RecordAndState {
@@ -136,12 +163,17 @@ interface RecordAndState {
   readonly stored: StoredObject
 }
 
+/** The newest that is known of an object is that this collection does not hold it. */
+interface Absence {
+  readonly absentFrom: StoredCollection
+}
+
 function newestRecord(
   named: Omit<ObjectKey, 'partition'>,
   partitions: readonly ObjectPartition[],
   store: ObjectStore,
-  since?: string,
-): RecordAndState | 'absent' | undefined {
+  known?: KnownState,
+): RecordAndState | Absence | undefined {
   let newest: RecordAndState | undefined
   const lacking: StoredCollection[] = []
   for (const { partition, encoding, collections } of partitions) {
@@ -158,25 +190,44 @@ function newestRecord(
     const found = { record, stored }
     if (!newest || isBefore(newest.stored, stored)) newest = found
   }
-  const versions = [newest?.record.confirmedVersion, since].flatMap((each) => each ?? [])
-  return isDenied(named, versions, lacking) ? 'absent' : newest
+  const versions = [newest?.record.confirmedVersion, known?.version].flatMap((each) => each ?? [])
+  const query = queryOfName(named)
+  const absentFrom = [
+    ...lacking.filter(({ key }) => holds(key, query)),
+    ...partitions.flatMap(({ collections }) =>
+      collections.filter(({ key }) => isOfItsNode(key, named, newest, known)),
+    ),
+  ].find(({ resourceVersion: at }) => versions.every((version) => isNewer(at, version)))
+  return absentFrom ? { absentFrom } : newest
 }
 
-/** Whether a collection that would hold the object does not, at a newer version than all these. */
-function isDenied(
-  { namespace, name }: Omit<ObjectKey, 'partition'>,
-  versions: readonly string[],
-  lacking: readonly StoredCollection[],
+const queryOfName = ({ namespace, name }: ObjectName): Omit<RecordQuery, 'gvr'> => ({
+  ...(namespace !== '' && { namespace }),
+  labelSelector: '',
+  fieldSelector: selectorOfName(name),
+})
+
+/**
+ * Whether a collection has the pods of the node that this pod is bound to, as a kubelet reads them.
+ * A pod keeps its node for as long as it exists: where it is missing at a later version than that
+ * of its newest state, it is deleted. A label or another field that selected it may have changed.
+ */
+function isOfItsNode(
+  key: CollectionKey,
+  { gvr, namespace }: Omit<ObjectKey, 'partition'>,
+  newest: RecordAndState | undefined,
+  known: KnownState | undefined,
 ): boolean {
-  const query = {
-    ...(namespace !== '' && { namespace }),
-    labelSelector: '',
-    fieldSelector: selectorOfName(name),
-  }
-  return lacking.some(
-    (each) =>
-      holds(each.key, query) && versions.every((version) => isNewer(each.resourceVersion, version)),
-  )
+  if (qualifiedResource(gvr) !== 'pods' || key.labelSelector !== '') return false
+  if (key.namespace !== undefined && key.namespace !== namespace) return false
+  const [, nodeName] = /^spec\.nodeName=([^,]+)$/.exec(key.fieldSelector) ?? []
+  if (nodeName === undefined) return false
+  const isKnownLater = known && isNewer(known.version, newest?.record.confirmedVersion ?? '')
+  if (isKnownLater || !newest) return known?.nodeName === nodeName
+  const { encoding } = newest.record
+  const { gvk, object } = newest.stored
+  const selection = selectionOf(gvr, key, objectRepresentation(encoding))
+  return selection?.selects(gvk, encoding, object) ?? false
 }
 
 /** Whether a collection certainly has everything that a query selects. */

@@ -22,7 +22,7 @@ import { objectRepresentation } from '../../api/request/representation.ts'
 import { isReview, isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { objectKey, tokenKey } from './keys.ts'
-import type { OfflineEvents } from './offline-events.ts'
+import type { NodeEvents } from './node-events.ts'
 import { answerHeaders, objectReply } from './replies.ts'
 import { withStaleness } from './staleness.ts'
 import { needsTheCloud, neverCached, overlayKey, storedObject } from './offline-reads.ts'
@@ -44,7 +44,7 @@ export interface OfflineWriteParts {
   readonly store: ObjectStore
   readonly nodeName: string
   readonly overlays: StatusOverlays
-  readonly events: OfflineEvents
+  readonly events: NodeEvents
   /** Aborts when an upstream that can take the request is healthy again. */
   readonly recovered: (exchange: Exchange) => AbortSignal
   /** Answers a review; `undefined`: the answer is not known. */

@@ -4,6 +4,7 @@ import { jsonOfObject } from '../../api/codec/members.ts'
 import { tableOfRow } from '../../api/codec/object.ts'
 import { apiVersionOf, qualifiedResource, type GVK, type GVR } from '../../api/kube/gvk.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
+import { listAt, textAt } from '../../api/kube/json-at.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
 import { customResourceDefinitions } from '../../api/kube/resources.ts'
@@ -27,12 +28,13 @@ import {
   mergedRecord,
   mergedRecords,
   versionOf,
+  type KnownState,
   type MergedRecord,
   type MergedRecords,
   type RecordQuery,
   type RecordSource,
 } from './merged-records.ts'
-import type { OfflineEvents } from './offline-events.ts'
+import type { NodeEvent, NodeEvents } from './node-events.ts'
 import { listReply, objectReply } from './replies.ts'
 import {
   refuseInvalidVersion,
@@ -52,7 +54,7 @@ export type Reach = 'own' | 'node' | 'everyone'
 export interface OnSiteParts {
   readonly store: ObjectStore
   readonly overlays: StatusOverlays
-  readonly events: OfflineEvents
+  readonly events: NodeEvents
   /** `own` while an API server can be reached. */
   readonly reachOf: (exchange: Exchange) => Promise<Reach>
 }
@@ -60,7 +62,7 @@ export interface OnSiteParts {
 /** The records that a caller is shown. */
 type Shown = RecordSource & Pick<OnSiteParts, 'overlays'>
 
-/** The same, with what the node has written offline. */
+/** The same, with the events that the node has written. */
 type ShownOnSite = Shown & Pick<OnSiteParts, 'events'>
 
 /**
@@ -81,24 +83,31 @@ export async function readOnSite<R extends ListReply | ObjectReply>(
   const { representations } = exchange
   const isShown = (identity: Identity): boolean => reach === 'everyone' || ofNode.has(identity)
   const shown = { store, overlays, events, isShown }
-  // What the caller has read before has none of the events that were written since.
-  if (!hasWritten(info, events)) {
+  const since = info.verb === 'get' ? objectSince : listSince
+  let newer: Answer
+  try {
     const asked = { ...exchange, representations: representations.slice(0, 1) }
-    try {
-      const since = info.verb === 'get' ? objectSince : listSince
-      const newer = await since(asked, info, shown)
-      return newer ? because(newer, 'components of this node have read it since') : exact(asked)
-    } catch (error) {
-      if (!isMissing(error)) throw error
-    }
+    newer = await since(asked, info, shown)
+    if (!newer) return exact(asked)
+  } catch (error) {
+    if (!isMissing(error)) throw error
   }
+  if (newer) return because(unlessAbsent(newer, info), 'components of this node have read it since')
   const read = info.verb === 'get' ? recordedObject : recordedList
   for (const representation of representations) {
     if (!isMade(representation)) continue
     const reply = await read(representation, info, shown)
-    if (reply) return because(reply, reasonOf(representation))
+    if (reply) return because(unlessAbsent(reply, info), reasonOf(representation))
   }
   return exact(exchange)
+}
+
+/** 'absent': the records show that there is no such object. `undefined`: they say nothing of it. */
+type Answer<R = ListReply | ObjectReply> = R | 'absent' | undefined
+
+function unlessAbsent<R>(reply: R | 'absent', { gvr, name = '' }: ResourceRequest): R {
+  if (reply === 'absent') throw new StatusError(notFound({ ...gvr, name }))
+  return reply
 }
 
 const reasonOf = ({ projection }: Representation): string =>
@@ -108,13 +117,6 @@ const reasonOf = ({ projection }: Representation): string =>
 
 /** What the hub shares among callers was read with the node's credentials. */
 const ofNode = new Set([nodeIdentity, sharedIdentity])
-
-/** Whether any event that was written offline is part of the answer. */
-function hasWritten(info: ResourceRequest, events: OnSiteParts['events']): boolean {
-  const { gvr, namespace = '', name = '' } = info
-  if (info.verb === 'get') return events.get(gvr, namespace, name) !== undefined
-  return events.select(queryOf(info)).length > 0
-}
 
 const queryOf = (info: ResourceRequest): RecordQuery => ({
   gvr: info.gvr,
@@ -131,17 +133,21 @@ async function objectSince(
   exchange: Exchange,
   info: ResourceRequest,
   parts: ShownOnSite,
-): Promise<ObjectReply | undefined> {
+): Promise<Answer<ObjectReply>> {
   const { representation, stored } = storedObject(exchange, info, parts.store)
-  return isMade(representation)
-    ? recordedObject(representation, info, parts, stored.object.resourceVersion)
-    : undefined
+  if (!isMade(representation)) return undefined
+  const { resourceVersion: version, bytes } = stored.object
+  const table = isTableOfPods(representation, info.gvr) ? (parseJson(bytes) as Json) : undefined
+  const [row] = listAt(table, 'rows')
+  const nodeName = nodeInRow(listAt(table, 'columnDefinitions'), row)
+  return recordedObject(representation, info, parts, { version, ...nodeName })
 }
 
 /**
  * The list that the caller has read, with what components have recorded since. Where a whole
- * collection is newer, that collection; else the objects that are newer or were added. Rows of a
- * Table are put in only under the columns that it has.
+ * collection is newer, that collection; else without the objects that are deleted or not selected
+ * any more, and with those that are newer or were added. Rows of a Table are put in only under the
+ * columns that it has.
  */
 async function listSince(
   exchange: Exchange,
@@ -150,58 +156,155 @@ async function listSince(
 ): Promise<ListReply | undefined> {
   const own = coveringCollection(exchange, info, parts.store)
   if (!own || !isMade(own.representation)) return undefined
-  const merged = await mergedRecords(queryOf(info), parts)
-  if (!merged) return undefined
   const { resourceVersion: version, representation } = own
+  using stored = storedList(own, parts.store)
+  if (!stored) return undefined
+  const { gvr } = info
+  const { gvk } = stored
+  const of = { identity: exchange.identity, gvr }
+  const shown = parts.overlays.showAll(of, representation, objectKind(gvk), stored)
+  const objects = [...shown.batches].flat()
+  const query = queryOf(info)
+  const nodeOf = isTableOfPods(representation, gvr) ? nodesIn(stored.extra) : () => ({})
+  const known = objects.map((each) => ({ ...nameOf(each), version, ...nodeOf(each) }))
+  const merged = await mergedRecords(
+    query,
+    parts,
+    newestOfEachName([...known, ...sentStates(query, parts)]),
+  )
+  if (!merged) return undefined
   if (isNewer(merged.covering?.resourceVersion, version))
     return recordedList(representation, info, parts, merged)
-  const newer = merged.records.filter((record) => isNewer(record.resourceVersion, version))
-  if (newer.length === 0) return undefined
-  const { gvr } = info
+  const form = formOf(representation, gvr, parts)
+  const events = eventsBeside(query, merged, parts).filter(
+    ({ sentAt, object }) => sentAt === undefined || isNewer(object.resourceVersion, version),
+  )
+  const isOfTheseColumns = stored.extra === form.extra
+  if (!isOfTheseColumns && events.length > 0)
+    return recordedList(representation, info, parts, merged)
+  const newer = isOfTheseColumns
+    ? merged.records.filter((record) => isNewer(record.resourceVersion, version))
+    : []
+  const { contradicted } = merged
+  const kept = objects.filter((each) => !contradicted.has(namespacedName(each)))
+  if (newer.length + events.length === 0 && kept.length === objects.length) return undefined
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
   refuseInvalidVersion(options.resourceVersion, version, 'list')
   refuseOtherListVersion(options, version)
-  const form = formOf(representation, gvr, parts)
-  using stored = storedList(own, parts.store)
-  if (stored?.extra !== form.extra) return undefined
-  const { gvk } = stored
-  const of = { identity: exchange.identity, gvr }
-  const shown = parts.overlays.showAll(of, representation, objectKind(gvk), stored)
-  const objects = [shown.batches, batchesOf(newer, form, parts)].flatMap((each) => [...each].flat())
-  const confirmedAt = Math.min(stored.confirmedAt, ...newer.map((each) => each.confirmedAt))
+  const added = [...batchesOf(withEvents(newer, events), form, parts)].flat()
+  const confirmedAt = leastOf([
+    stored.confirmedAt,
+    ...newer.map((each) => each.confirmedAt),
+    ...events.flatMap(({ sentAt }) => sentAt ?? []),
+  ])
   const reply = listReply(representation, {
     ...stored,
     confirmedAt,
-    batches: [lastOfEachName(objects.map((each) => [namespacedName(each), each]))],
+    batches: [lastOfEachName([...kept, ...added].map((each) => [namespacedName(each), each]))],
     [Symbol.dispose]: () => undefined,
   })
-  const identities = new Set([own, ...newer].map(({ key }) => key.partition.identity))
-  return { ...reply, headers: withOrigin(reply.headers, { identities, confirmedAt }) }
+  const identities = new Set([
+    exchange.identity,
+    ...newer.map(({ key }) => key.partition.identity),
+    ...contradicted.values(),
+    ...(events.length > 0 ? [nodeIdentity] : []),
+  ])
+  const origin = { identities, confirmedAt, written: writtenIn(events) }
+  return { ...reply, headers: withOrigin(reply.headers, origin) }
 }
+
+const leastOf = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.min(a, b))
+
+const nameOf = ({ namespace, name }: ApiObject): Pick<ApiObject, 'namespace' | 'name'> => ({
+  namespace,
+  name,
+})
+
+/** A Table of pods says in a column which node each is bound to. */
+const isTableOfPods = ({ projection }: Representation, gvr: GVR): boolean =>
+  projection === 'table' && qualifiedResource(gvr) === 'pods'
+
+function nodesIn(extra: string): (row: ApiObject) => Pick<KnownState, 'nodeName'> {
+  const columns = listAt(JSON.parse(`{${extra}}`) as Json, 'columnDefinitions')
+  return ({ bytes }) => nodeInRow(columns, parseJson(bytes))
+}
+
+function nodeInRow(columns: readonly Json[], row: Json | undefined): Pick<KnownState, 'nodeName'> {
+  const at = columns.findIndex((column) => textAt(column, 'name') === 'Node')
+  const cell = listAt(row, 'cells')[at]
+  return typeof cell === 'string' && cell !== '<none>' ? { nodeName: cell } : {}
+}
+
+const parseJson = (bytes: Uint8Array): Json => JSON.parse(Buffer.from(bytes).toString()) as Json
+
+type KnownObject = Pick<ApiObject, 'namespace' | 'name'> & KnownState
+
+/** The states of the events that API servers have accepted. */
+const sentStates = (query: RecordQuery, { events }: ShownOnSite): readonly KnownObject[] =>
+  events
+    .select(query)
+    .flatMap(({ sentAt, object }) =>
+      sentAt === undefined ? [] : [{ ...nameOf(object), version: object.resourceVersion }],
+    )
+
+function newestOfEachName(states: readonly KnownObject[]): ReadonlyMap<string, KnownObject> {
+  const newest = new Map<string, KnownObject>()
+  for (const each of states) {
+    const before = newest.get(namespacedName(each))
+    if (!before || isNewer(each.version, before.version)) newest.set(namespacedName(each), each)
+  }
+  return newest
+}
+
+/**
+ * The node's own events that a list has besides the records: those written offline, and those sent
+ * of which no later record is known.
+ */
+function eventsBeside(
+  query: RecordQuery,
+  { records, contradicted }: MergedRecords,
+  { events }: ShownOnSite,
+): readonly NodeEvent[] {
+  const selected = events.select(query)
+  if (selected.length === 0) return selected
+  const recorded = new Map(records.map((each) => [namespacedName(each.key), each.resourceVersion]))
+  return selected.filter(({ sentAt, object }) => {
+    const name = namespacedName(object)
+    if (sentAt === undefined) return true
+    if (contradicted.has(name)) return false
+    return !recorded.has(name) || isNewer(object.resourceVersion, recorded.get(name))
+  })
+}
+
+const writtenIn = (events: readonly NodeEvent[]): number =>
+  events.filter(({ sentAt }) => sentAt === undefined).length
 
 /** Whether answers in this representation are made from what components have recorded. */
 const isMade = ({ encoding, projection }: Representation): boolean =>
   encoding === 'json' && projection !== 'metadata'
 
-/** With `since`, only a state that is newer than that version. */
+/** With `known`, only a state that is newer than that one. */
 async function recordedObject(
   representation: Representation,
   info: ResourceRequest,
   parts: ShownOnSite,
-  since?: string,
-): Promise<ObjectReply | undefined> {
+  known?: KnownState,
+): Promise<Answer<ObjectReply>> {
   const { gvr, namespace = '', name = '' } = info
-  const written = parts.events.get(gvr, namespace, name)
-  if (written) {
+  const event = parts.events.get(gvr, namespace, name)
+  const shownEvent = ({ sentAt = 0, ...written }: NodeEvent): ObjectReply => {
     const single = formOf(representation, gvr, parts).single(shownObject('json', written))
     const reply = objectReply(representation, single)
-    const origin = { identities: [nodeIdentity], confirmedAt: 0, written: 1 }
+    const origin = { identities: [nodeIdentity], confirmedAt: sentAt, written: sentAt ? 0 : 1 }
     return { ...reply, headers: withOrigin(reply.headers, origin) }
   }
+  if (event && event.sentAt === undefined) return shownEvent(event)
+  const sent = event && !isNewer(known?.version, event.object.resourceVersion) ? event : undefined
+  const since = sent ? { version: sent.object.resourceVersion } : known
   const record = mergedRecord({ gvr, namespace, name }, parts, since)
-  if (record === 'absent') throw new StatusError(notFound({ ...gvr, name }))
-  if (since !== undefined && !isNewer(record?.resourceVersion, since)) return undefined
+  if (record === 'absent') return record
+  if (since && !isNewer(record?.resourceVersion, since.version)) return sent && shownEvent(sent)
   const shown = record && jsonOf(record, parts)
   if (!shown) return undefined
   const { confirmedVersion, confirmedAt, key } = record
@@ -223,29 +326,30 @@ async function recordedList(
   refuseVersionWithContinue(options)
   const { gvr } = info
   const query = queryOf(info)
-  const merged = found ?? (await mergedRecords(query, parts))
-  const written = parts.events.select(query)
-  const kind = merged && (written[0]?.gvk ?? kindOf(merged, parts.store))
+  const merged =
+    found ?? (await mergedRecords(query, parts, newestOfEachName(sentStates(query, parts))))
+  const events = merged ? eventsBeside(query, merged, parts) : []
+  const kind = merged && (events[0]?.gvk ?? kindOf(merged, parts.store))
   // Where no collection shows that there is none, emptiness is not known.
   if (!kind) return undefined
   const version = versionOf(merged)
   refuseInvalidVersion(options.resourceVersion, version, 'list')
   refuseOtherListVersion(options, version)
   const form = formOf(representation, gvr, parts)
-  const confirmedAt = confirmedAtOf(merged, parts.store)
+  const confirmedAt = confirmedAtOf(merged, events, parts.store)
   const reply = listReply(representation, {
     gvk: form.listKind(kind),
     resourceVersion: version,
     extra: form.extra,
     confirmedAt,
-    batches: batchesOf(withWritten(merged.records, written), form, parts),
+    batches: batchesOf(withEvents(merged.records, events), form, parts),
     isWhole: () => true,
     [Symbol.dispose]: () => undefined,
   })
   const isPartial = !merged.covering
   const ofRecords = new Set(merged.identities)
-  const identities = written.length > 0 ? ofRecords.add(nodeIdentity) : ofRecords
-  const origin = { identities, confirmedAt, isPartial, written: written.length }
+  const identities = events.length > 0 ? ofRecords.add(nodeIdentity) : ofRecords
+  const origin = { identities, confirmedAt, isPartial, written: writtenIn(events) }
   return { ...reply, headers: withOrigin(reply.headers, origin) }
 }
 
@@ -259,10 +363,16 @@ function kindOf({ records, covering }: MergedRecords, store: ObjectStore): GVK |
 }
 
 /** When the least recently confirmed part was confirmed; 0: not known. */
-function confirmedAtOf({ records, covering }: MergedRecords, store: ObjectStore): number {
-  const all = records.map(({ confirmedAt }) => confirmedAt)
-  if (all.length === 0) return (covering && store.confirmedAt(covering.key)) ?? 0
-  return all.reduce((a, b) => Math.min(a, b))
+function confirmedAtOf(
+  { records, covering }: MergedRecords,
+  events: readonly NodeEvent[],
+  store: ObjectStore,
+): number {
+  const all = [
+    ...records.map(({ confirmedAt }) => confirmedAt),
+    ...events.flatMap(({ sentAt }) => sentAt ?? []),
+  ]
+  return all.length > 0 ? leastOf(all) : ((covering && store.confirmedAt(covering.key)) ?? 0)
 }
 
 /** An object in JSON with its kind, and what its record says of it. */
@@ -289,15 +399,15 @@ function shownObject(encoding: Encoding, { gvk, object }: ObjectOfKind): ShownOb
   return { gvk, object: { ...object, bytes }, json: { ...type, ...json } }
 }
 
-/** The records, and what was written offline in place of what is recorded of the same name. */
-function withWritten(
+/** The records, and the node's own events in place of what is recorded of the same name. */
+function withEvents(
   records: readonly MergedRecord[],
-  written: readonly ObjectOfKind[],
+  events: readonly NodeEvent[],
 ): readonly (MergedRecord | ObjectOfKind)[] {
-  if (written.length === 0) return records
+  if (events.length === 0) return records
   return lastOfEachName<MergedRecord | ObjectOfKind>([
     ...records.map((each) => [namespacedName(each.key), each] as const),
-    ...written.map((each) => [namespacedName(each.object), each] as const),
+    ...events.map((each) => [namespacedName(each.object), each] as const),
   ])
 }
 

@@ -11,11 +11,12 @@ import {
 import { selectorsOf } from '../answers/keys.ts'
 
 /**
- * What can be recorded of an exchange: an object, a collection by list or watch, a document, or a
- * token or review with its request.
+ * What can be recorded of an exchange: an object, a collection by list or watch, an event that the
+ * node has written, a document, or a token or review with its request.
  */
 export type Recordable =
   | { readonly kind: 'object' | 'list' | 'watch'; readonly info: ResourceRequest }
+  | { readonly kind: 'event'; readonly info: ResourceRequest }
   | { readonly kind: 'document' }
   | { readonly kind: 'token' | 'review'; readonly info: ResourceRequest; readonly content: Buffer }
 
@@ -29,6 +30,9 @@ const writesKept = new Set([
   'update csinodes.storage.k8s.io',
   'create leases.coordination.k8s.io',
 ])
+
+/** What the node writes of these is shown to a person there. */
+const events = new Set(['events', 'events.events.k8s.io'])
 
 /**
  * Resources that the hub never records: a stored certificate signing request is of no use to a
@@ -80,9 +84,13 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       if (info.name !== undefined) return undefined
       return selectorsCanBeKept(info) ? { kind: info.verb, info } : undefined
     case 'create':
-    case 'update': {
-      const isKept = writesKept.has(`${info.verb} ${qualifiedResource(info.gvr)}`)
-      return isKept && !info.query.has('dryRun') ? { kind: 'object', info } : undefined
+    case 'update':
+    case 'patch': {
+      if (info.query.has('dryRun')) return undefined
+      const resource = qualifiedResource(info.gvr)
+      if (events.has(resource))
+        return exchange.credential === 'node' ? { kind: 'event', info } : undefined
+      return writesKept.has(`${info.verb} ${resource}`) ? { kind: 'object', info } : undefined
     }
     default:
       return undefined

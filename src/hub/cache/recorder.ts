@@ -170,7 +170,8 @@ export class Recorder {
     if (what.kind === 'token' || what.kind === 'review') {
       return this.#answeredByBody(exchange, what, reply)
     }
-    if (reply.status !== 200 && !(reply.status === 201 && what.kind === 'object')) return reply
+    const isCreated = reply.status === 201 && (what.kind === 'object' || what.kind === 'event')
+    if (reply.status !== 200 && !isCreated) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
     const encoding = encodingOf(reply.headers.get('content-type'))
     const [expected, ...others] = exchange.representations.filter(
@@ -178,6 +179,8 @@ export class Recorder {
     )
     if (encoding === undefined || expected === undefined) return reply
     switch (what.kind) {
+      case 'event':
+        return this.#event(exchange, what.info, reply, encoding)
       case 'object':
         return this.#object(exchange, what, reply, encoding)
       case 'list':
@@ -218,6 +221,25 @@ export class Recorder {
     const { identity } = exchange
     this.#observed.note({ identity, gvr: info.gvr }, read.object.resourceVersion)
     return { ...asItCame, kind: 'object', representation, ...read }
+  }
+
+  /** An event of the node is kept beside the store. */
+  async #event(
+    exchange: Exchange,
+    { gvr }: ResourceRequest,
+    reply: BytesReply,
+    encoding: Encoding,
+  ): Promise<Reply> {
+    const whole = await this.#whole(exchange, reply)
+    if ('rest' in whole) return whole.rest
+    const { body, asItCame } = whole
+    try {
+      this.#hooks.onEvent(gvr, encoding, readObject(encoding, 'object', body))
+    } catch (error) {
+      if (!(error instanceof MalformedBody)) throw error
+      this.#hooks.onMalformed(error, exchange)
+    }
+    return asItCame
   }
 
   #storedStates(

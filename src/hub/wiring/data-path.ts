@@ -1,3 +1,4 @@
+import { now } from '../../base/clock.ts'
 import type { Logger } from 'pino'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
@@ -14,7 +15,7 @@ import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
-import { OfflineEvents } from '../answers/offline-events.ts'
+import { NodeEvents } from '../answers/node-events.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
@@ -116,7 +117,8 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     policies: () => policies,
     metrics,
   })
-  const recorder = recorderOf(parts, reviews, onUnpacked)
+  const events = new NodeEvents(() => (cloud.online === false ? cloud.since : now()))
+  const recorder = recorderOf(parts, { reviews, events, onUnpacked })
   const upstream = upstreamHandlers(() => dispatch)
   const dependencies = { cloud, upstream, store, metrics, log }
   const shared = sharedCachersOf(config, live, access, dependencies)
@@ -131,7 +133,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       store,
       nodeName,
       overlays: new StatusOverlays(),
-      events: new OfflineEvents(),
+      events,
       watch: (exchange, info) => cachers.offline(exchange, info),
       recovered: (exchange) => recoveryOf(exchange, cloud),
       reachOf: async (exchange) => (cloud.online === false ? reachAtNode(exchange, owners) : 'own'),
@@ -173,14 +175,19 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   }
 }
 
+interface Recordings {
+  readonly reviews: RecordedReviews
+  readonly events: NodeEvents
+  readonly onUnpacked: OnUnpacked
+}
+
 /**
  * Records answers to the configured components, those that a filter decodes through the recorder,
  * and those of shared collections.
  */
 const recorderOf = (
   { config, store, recorded, filters, metrics, log }: CloudPathParts,
-  reviews: RecordedReviews,
-  onUnpacked: OnUnpacked,
+  { reviews, events, onUnpacked }: Recordings,
 ): Recorder =>
   new Recorder(
     store,
@@ -203,6 +210,7 @@ const recorderOf = (
         metrics.malformed.add()
         log.warn({ err, method, path: info.path }, 'cannot parse an answer')
       },
+      onEvent: (...event) => events.keepSent(...event),
       onUnpacked,
     },
     reviews,

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
 import { StatusError } from '../../../src/api/kube/status.ts'
 import { answerLocally } from '../../../src/hub/answers/offline.ts'
-import { OfflineEvents } from '../../../src/hub/answers/offline-events.ts'
+import { NodeEvents } from '../../../src/hub/answers/node-events.ts'
 import { StatusOverlays } from '../../../src/hub/answers/status-overlays.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { noKubelet } from '../../kit/kubelet-api.ts'
@@ -20,7 +20,7 @@ const answer = (exchange: Exchange): Promise<unknown> =>
     store: omniscient,
     nodeName: 'edge-1',
     overlays: new StatusOverlays(),
-    events: new OfflineEvents(),
+    events: new NodeEvents(() => Date.now()),
     watch: () => undefined,
     recovered: () => new AbortController().signal,
     reachOf: async () => 'own',
@@ -78,7 +78,7 @@ void t.test('a list that is refused is not read before', async (t) => {
         store,
         nodeName: 'edge-1',
         overlays: new StatusOverlays(),
-        events: new OfflineEvents(),
+        events: new NodeEvents(() => Date.now()),
         watch: () => undefined,
         recovered: () => new AbortController().signal,
         reachOf: async () => 'own',

@@ -76,6 +76,7 @@ async function recording(
       onRecorded: () => undefined,
       onStoreFailure: (cause) => failures.push(cause),
       onMalformed: (cause) => failures.push(cause),
+      onEvent: () => undefined,
       onUnpacked: () => undefined,
     },
     new RecordedReviews(store, Buffer.alloc(32)),

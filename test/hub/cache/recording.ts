@@ -81,6 +81,7 @@ export async function recordingIn(directory: string, comparesEvents = true) {
       onRecorded: () => undefined,
       onStoreFailure: (cause) => failures.push(cause),
       onMalformed: (cause) => failures.push(cause),
+      onEvent: () => undefined,
       onUnpacked: () => undefined,
     },
     new RecordedReviews(store, Buffer.alloc(32)),

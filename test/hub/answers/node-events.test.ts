@@ -1,5 +1,10 @@
 import t from 'tap'
-import { maxBytes, maxEvents, OfflineEvents } from '../../../src/hub/answers/offline-events.ts'
+import {
+  eventLifetimeMs,
+  maxBytes,
+  maxEvents,
+  NodeEvents,
+} from '../../../src/hub/answers/node-events.ts'
 import type { ObjectOfKind } from '../../../src/hub/store/store.ts'
 
 const gvk = { group: '', version: 'v1', kind: 'Event' }
@@ -17,11 +22,10 @@ const event = (name: string, message = ''): ObjectOfKind => ({
   },
 })
 
-const names = (events: OfflineEvents): string[] =>
-  events.select(all).map(({ object }) => object.name)
+const names = (events: NodeEvents): string[] => events.select(all).map(({ object }) => object.name)
 
 void t.test('the latest events are kept', async (t) => {
-  const events = new OfflineEvents()
+  const events = new NodeEvents(() => Date.now())
   for (let at = 0; at <= maxEvents; at++) events.keep(gvr, 'json', event(`e${at}`))
   t.equal(names(events).length, maxEvents)
   t.equal(events.get(gvr, 'default', 'e0'), undefined)
@@ -29,7 +33,7 @@ void t.test('the latest events are kept', async (t) => {
 })
 
 void t.test('large events are fewer', async (t) => {
-  const events = new OfflineEvents()
+  const events = new NodeEvents(() => Date.now())
   const long = 'm'.repeat(maxBytes / 4)
   for (const name of ['a', 'b', 'c', 'd']) events.keep(gvr, 'json', event(name, long))
   t.strictSame(names(events).toSorted(), ['b', 'c', 'd'])
@@ -37,8 +41,20 @@ void t.test('large events are fewer', async (t) => {
   t.notOk(names(events).includes('e'), 'what is larger than all is not kept')
 })
 
+void t.test('what was sent counts for an hour of the link, however long it is cut', async (t) => {
+  let lastOnline = Date.now()
+  const events = new NodeEvents(() => lastOnline)
+  events.keepSent(gvr, 'json', event('sent'))
+  events.keep(gvr, 'json', event('written'))
+  t.match(events.get(gvr, 'default', 'sent'), { sentAt: Number })
+  t.strictSame(names(events).toSorted(), ['sent', 'written'])
+  lastOnline = Date.now() + eventLifetimeMs + 1_000
+  t.equal(events.get(gvr, 'default', 'sent'), undefined)
+  t.strictSame(names(events), ['written'])
+})
+
 void t.test('events of another version, or without a name, are not found', async (t) => {
-  const events = new OfflineEvents()
+  const events = new NodeEvents(() => Date.now())
   events.keep(gvr, 'json', event(''))
   events.keep({ group: 'events.k8s.io', version: 'v1', resource: 'events' }, 'json', event('a'))
   t.strictSame(names(events), [])
