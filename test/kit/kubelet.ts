@@ -54,16 +54,24 @@ export function noKubelet(release?: Release): string | undefined {
   return plugin === undefined ? undefined : `no kubelet: no ${plugin} in ${cniPlugins}`
 }
 
+interface KubeletPlace {
+  readonly nodeName: string
+  readonly url: URL
+  readonly network: NodeNetwork | undefined
+  readonly unmountMemory: () => void
+}
+
 /** A real kubelet with a container runtime of its own. */
 export class Kubelet {
   readonly nodeName: string
   readonly daemon: Daemon
   readonly runtime: Containerd
-  readonly #url: string
+  readonly #url: URL
+  readonly #network: NodeNetwork | undefined
   readonly #unmountMemory: () => void
 
   constructor(
-    { nodeName, url, unmountMemory }: { nodeName: string; url: string; unmountMemory: () => void },
+    { nodeName, url, network, unmountMemory }: KubeletPlace,
     daemon: Daemon,
     runtime: Containerd,
   ) {
@@ -71,6 +79,7 @@ export class Kubelet {
     this.daemon = daemon
     this.runtime = runtime
     this.#url = url
+    this.#network = network
     this.#unmountMemory = unmountMemory
   }
 
@@ -80,7 +89,8 @@ export class Kubelet {
    */
   async pods(credentials: CertificateFiles): Promise<KubeObject> {
     // The kubelet vouches for its own serving certificate.
-    const client = new ApiClient(this.#url, { credentials })
+    const socket = this.#network?.connect(this.#url.hostname, this.#url.port)
+    const client = new ApiClient(this.#url.href, { credentials, socket })
     const list = (await client.get('/pods')).json()
     client.close()
     return list
@@ -200,7 +210,8 @@ export async function prepareKubelet(
           execFileSync(...enter(paths.umount, ['-l', mount]))
       }
       const { nodeName } = options
-      const place = { nodeName, url: `https://${address}:${port}`, unmountMemory }
+      const url = new URL(`https://${address}:${port}`)
+      const place = { nodeName, url, network, unmountMemory }
       return new Kubelet(place, await daemon.start(), runtime)
     },
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { request as plainRequest } from 'node:http'
+import type { Socket } from 'node:net'
 import type { CertificateFiles } from './pki.ts'
 
 export interface Answer {
@@ -46,10 +47,17 @@ export class ApiClient {
   readonly #agent: Agent | undefined
   readonly #url: string
 
-  /** Without `ca` a server is believed whatever it shows. */
+  /**
+   * Without `ca` a server is believed whatever it shows. `socket`: the one connection that it has,
+   * over TLS.
+   */
   constructor(
     url: string,
-    { ca, credentials }: { ca?: string; credentials?: CertificateFiles } = {},
+    {
+      ca,
+      credentials,
+      socket,
+    }: { ca?: string; credentials?: CertificateFiles; socket?: Socket | undefined } = {},
   ) {
     this.#url = url
     if (credentials !== undefined)
@@ -58,6 +66,7 @@ export class ApiClient {
         ...(ca === undefined ? { rejectUnauthorized: false } : { ca: readFileSync(ca) }),
         cert: readFileSync(credentials.certificate),
         key: readFileSync(credentials.key),
+        ...(socket && { socket }),
       })
   }
 

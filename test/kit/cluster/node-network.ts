@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, existsSync } from 'node:fs'
 import { get } from 'node:http'
-import { connect, createServer } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { findBinaries } from './binaries.ts'
 import { Daemon } from './daemon.ts'
@@ -69,11 +69,7 @@ export class NodeNetwork {
     const { hostname, port } = new URL(url)
     const asking = get(url, {
       // Without an agent: one that is made for the request would connect by itself.
-      createConnection: () => {
-        const socket = connect(this.#door)
-        socket.write(`${hostname} ${port}\n`)
-        return socket
-      },
+      createConnection: () => this.connect(hostname, port),
     })
     asking.setTimeout(5000, () => asking.destroy())
     asking.on('error', () => resolve(undefined))
@@ -87,7 +83,14 @@ export class NodeNetwork {
     return promise
   }
 
-  /** Starts what `fetch` goes through. */
+  /** A connection to an address, made inside. */
+  connect(address: string, port: string): Socket {
+    const socket = connect(this.#door)
+    socket.write(`${address} ${port}\n`)
+    return socket
+  }
+
+  /** Starts what `fetch` and `connect` go through. */
   async open(): Promise<this> {
     await this.#relay('-', this.#door)
     await until('the way into the node', () => Promise.resolve(existsSync(this.#door)))
