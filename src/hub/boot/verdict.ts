@@ -11,12 +11,8 @@ import { StoreFailure } from '../store/store.ts'
 import { tokenResource, tokenName } from '../store/token-name.ts'
 import { podsOf, type KubeletCache, type CollectionQuery } from './kubelet-cache.ts'
 import { isSettled, podDependencies, type ResolvedReference } from './pod-dependencies.ts'
-import {
-  bootReferences,
-  type ObjectReference,
-  type PodKind,
-  type TokenReference,
-} from './references.ts'
+import type { PodReferencesByVersion } from './pod-references.ts'
+import type { ObjectReference, PodKind, TokenReference } from './references.ts'
 
 /**
  * Why an object would be missing after a power cut. `missing`: it was never read; `absent`: an API
@@ -98,6 +94,8 @@ export interface VerdictInputs {
   readonly cache: KubeletCache
   /** In milliseconds since the epoch. */
   readonly now: number
+  /** What the pods refer to, as parsed before. */
+  readonly references: PodReferencesByVersion
   readonly lastRefresh: (of: ObjectReference) => RefreshResult | undefined
   /** Objects confirmed before this are stale; 0 while no API server can be asked. */
   readonly oldBefore: number
@@ -227,7 +225,7 @@ function podVerdict(
   kind: PodKind,
   inputs: VerdictInputs,
 ): PodVerdict | undefined {
-  const references = bootReferences(object, kind)
+  const references = inputs.references.of(object, kind)
   if (!references) return undefined
   const needs = podDependencies(references, object, inputs.cache, inputs.nodeName)
   const tokens = needs.tokens.map((token) => tokenVerdict(token, object, inputs))

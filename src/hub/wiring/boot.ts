@@ -10,6 +10,7 @@ import {
 } from '../boot/condition.ts'
 import type { KubeletCache } from '../boot/kubelet-cache.ts'
 import { onSiteDocuments } from '../boot/on-site-documents.ts'
+import { PodReferencesByVersion } from '../boot/pod-references.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
 import { bootVerdict, reasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
@@ -50,6 +51,7 @@ const failedMs = 60_000
  */
 export class Boot implements Disposable {
   readonly #dependencies: BootDependencies
+  readonly #references = new PodReferencesByVersion()
   readonly #refresher: Refresher
   readonly #request: NodeRequests
   readonly #closing = new AbortController()
@@ -73,6 +75,7 @@ export class Boot implements Disposable {
       nodeName,
       cache: () => this.#knowledge(),
       documents: onSiteDocuments,
+      references: this.#references,
       podsVersion: () => podsVersion(store, nodeName),
       request: (question) => this.#ask(question),
       online: () => cloud.online === true,
@@ -106,6 +109,7 @@ export class Boot implements Disposable {
         nodeName,
         cache: this.#knowledge(),
         now: present,
+        references: this.#references,
         lastRefresh: (of) => this.#refresher.lastResult(of),
         oldBefore: asked ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
       })

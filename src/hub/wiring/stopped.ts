@@ -9,6 +9,7 @@ import { nodeIdentity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { readCredentials } from '../../config/credentials.ts'
 import { obtainedFiles } from '../../config/root-dir.ts'
+import { PodReferencesByVersion } from '../boot/pod-references.ts'
 import { bootVerdict, type BootVerdict } from '../boot/verdict.ts'
 import { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
@@ -111,6 +112,7 @@ async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise
     nodeName,
     cache: knownToNode(store, nodeName, access),
     now: now(),
+    references: new PodReferencesByVersion(),
     lastRefresh: () => undefined,
     // No API server can be asked.
     oldBefore: 0,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
+import { maxParsedPods, PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 
 const kind = { encoding: 'json', gvk: { group: '', version: 'v1', kind: 'Pod' } } as const
@@ -15,38 +15,31 @@ const namesOf = (known: ReturnType<PodReferencesByVersion['of']>): readonly stri
 
 void t.test('a pod is read once for each of its versions', async (t) => {
   const references = new PodReferencesByVersion()
-  references.begin()
   const first = references.of(pod('one', '5'), kind)
   t.strictSame(namesOf(first), ['one'])
-  references.begin()
   t.equal(references.of(pod('one', '5'), kind), first)
   t.strictSame(namesOf(references.of(pod('two', '6'), kind)), ['two'])
-  references.begin()
   t.strictSame(namesOf(references.of(pod('one', '5'), kind)), ['one'])
 })
 
 void t.test('a pod of the same name in its place is another one', async (t) => {
   const references = new PodReferencesByVersion()
-  references.begin()
   references.of(pod('one', '5'), kind)
-  references.begin()
   t.strictSame(namesOf(references.of(pod('two', '5', 'other'), kind)), ['two'])
 })
 
-void t.test('what is not looked at any more is let go of', async (t) => {
+void t.test('of more pods than a node runs, those read longest ago are let go of', async (t) => {
   const references = new PodReferencesByVersion()
-  references.begin()
   const first = references.of(pod('one', '5'), kind)
-  references.begin()
-  references.begin()
+  for (let at = 0; at < maxParsedPods; at += 1) references.of(pod('two', '5', `u${at}`), kind)
   const again = references.of(pod('one', '5'), kind)
   t.not(again, first)
   t.strictSame(again, first)
 })
 
-void t.test('a pod that cannot be understood refers to nothing', async (t) => {
+void t.test('a pod that cannot be understood is refused each time', async (t) => {
   const references = new PodReferencesByVersion()
-  references.begin()
   const broken = { ...pod('one', '5'), bytes: Buffer.from('{"spec":{"volumes":[{') }
-  t.equal(references.of(broken, kind), undefined)
+  for (const _time of ['once', 'again'])
+    t.throws(() => references.of(broken, kind), { code: 'MALFORMED_BODY' })
 })

@@ -3,6 +3,7 @@ import { turn } from '../../../src/base/clock.ts'
 import { podsOf, type CollectionQuery } from '../../../src/hub/boot/kubelet-cache.ts'
 import { attachmentName } from '../../../src/hub/boot/pod-dependencies.ts'
 import type { RefreshResult, BootVerdict, VerdictInputs } from '../../../src/hub/boot/verdict.ts'
+import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
 import { bootVerdict } from '../../../src/hub/boot/verdict.ts'
 import * as resources from '../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../src/api/kube/gvk.ts'
@@ -46,7 +47,8 @@ async function judge(
   cache: FakeKubeletCache,
   facts: Partial<VerdictInputs> = {},
 ): Promise<BootVerdict> {
-  const inputs = { nodeName, cache, now, lastRefresh: () => undefined, oldBefore: 0 }
+  const references = new PodReferencesByVersion()
+  const inputs = { nodeName, cache, now, references, lastRefresh: () => undefined, oldBefore: 0 }
   const verdict = await bootVerdict({ ...inputs, ...facts })
   // The store keeps the bodies of each.
   if (cache.open > 0) throw new Error(`${cache.open} collections are not let go of`)
