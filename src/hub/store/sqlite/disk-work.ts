@@ -1,4 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs'
+import { after } from '../../../base/clock.ts'
 
 /** What the store has written since it was opened. */
 export interface DiskWork {
@@ -33,6 +34,9 @@ const logHead = 32
 /** The header of each frame in the WAL. */
 const frameHead = 24
 
+/** How long bytes may stay uncounted: a count is a system call more than a small commit needs. */
+const uncountedMs = 1_000
+
 /**
  * Counts in the writer thread. The bytes are those that Linux counts for this thread (`wchar`):
  * SQLite writes by system calls only, and nothing else runs in the thread. Syncs follow from when
@@ -44,11 +48,14 @@ export class DiskMeter {
   readonly #frame: number
   readonly #file: number | undefined
   readonly #text = Buffer.alloc(512)
+  #counted: number
+  #due: Disposable | undefined
 
   constructor(shared: SharedDiskWork, pageSize: number) {
     this.#shared = shared
     this.#frame = frameHead + pageSize
     this.#file = openedForThisThread()
+    this.#counted = this.#written()
   }
 
   /** Counts the work of opening the database; its syncs are not known. */
@@ -56,10 +63,14 @@ export class DiskMeter {
     return this.#measured(act, () => 0)
   }
 
-  /** Counts a transaction, also one that fails: its writes are on the disk. */
+  /**
+   * Counts a transaction, also one that fails: its writes are on the disk. One that is not durable
+   * is counted with others, later.
+   */
   transaction<T>(durable: boolean, act: () => T): T {
-    const begun = (bytes: number): number => (bytes % this.#frame === logHead ? 1 : 0)
-    return this.#measured(act, (bytes) => (durable ? 1 : 0) + begun(bytes))
+    if (durable) return this.#measured(act, (bytes) => 1 + this.#headers(bytes))
+    this.#due ??= after(uncountedMs, () => this.#count())
+    return act()
   }
 
   checkpoint(act: () => void): void {
@@ -73,19 +84,42 @@ export class DiskMeter {
   }
 
   close(): void {
+    this.#count()
     if (this.#file !== undefined) closeSync(this.#file)
   }
 
   #measured<T>(act: () => T, syncsOf: (bytes: number) => number): T {
-    const before = this.#written()
+    this.#count()
+    const before = this.#counted
     try {
       return act()
     } finally {
-      const bytes = this.#written() - before
-      this.#add('bytes', bytes)
+      const bytes = this.#advance() - before
       // SQLite does not sync where nothing was written.
       if (bytes > 0) this.#add('syncs', syncsOf(bytes))
     }
+  }
+
+  /** Counts transactions that were not durable. */
+  #count(): void {
+    if (!this.#due) return
+    this.#due[Symbol.dispose]()
+    this.#due = undefined
+    const before = this.#counted
+    this.#add('syncs', this.#headers(this.#advance() - before))
+  }
+
+  /** How many of these bytes, whole frames otherwise, begin a WAL. */
+  #headers(bytes: number): number {
+    const rest = bytes % this.#frame
+    return rest % logHead === 0 ? rest / logHead : 0
+  }
+
+  #advance(): number {
+    const written = this.#written()
+    this.#add('bytes', written - this.#counted)
+    this.#counted = written
+    return written
   }
 
   #add(field: Field, amount: number): void {

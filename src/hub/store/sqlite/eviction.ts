@@ -167,6 +167,8 @@ export class Eviction {
   readonly #weights = new Map<EvictedKind, Map<string, number>>()
   /** Since the last step of an eviction in progress. */
   #written: WriteLoad | undefined
+  /** By how much the database may grow before it can be nearly full. */
+  #headroom = 0
   readonly #sql
 
   constructor(db: DatabaseSync, tables: Tables, quotas: Quotas, maxBytes: number) {
@@ -304,14 +306,21 @@ export class Eviction {
     }
   }
 
-  /** Called after each commit: mostly the page count alone shows that it is not. */
+  /**
+   * Called after each commit: mostly what was written, or the page count alone, shows that it is
+   * not.
+   */
   get isNear(): boolean {
+    if (this.#headroom > 0) return false
     const limit = evictAbove * this.#maxBytes
-    return this.#bytesOf(this.#sql.pages) > limit && this.#used() > limit
+    const bytes = this.#bytesOf(this.#sql.pages)
+    this.#headroom = limit - bytes
+    return bytes > limit && this.#used() > limit
   }
 
-  /** Objects and documents were written. */
-  wrote({ rows, bytes }: WriteLoad): void {
+  /** Objects and documents were written; the database has grown by `growth` at most. */
+  wrote({ rows, bytes }: WriteLoad, growth: number): void {
+    this.#headroom -= growth
     if (!this.#written) return
     this.#written = { rows: this.#written.rows + rows, bytes: this.#written.bytes + bytes }
   }

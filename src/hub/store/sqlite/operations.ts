@@ -19,7 +19,7 @@ import {
   type Quarantine,
 } from './messages.ts'
 import type { Objects } from './objects.ts'
-import { Quotas, writeSize } from './quotas.ts'
+import { growthOf, Quotas, writeSize } from './quotas.ts'
 import { prepare, type Statement } from './statements.ts'
 import { tablesOf, type Tables } from './tables.ts'
 import { mayFollow } from './versions.ts'
@@ -79,7 +79,7 @@ export class Operations {
 
   carryOut(operation: Exclude<Operation, Evict>): Displaced | undefined {
     this.#quotas.wrote(operation)
-    this.#eviction.wrote(writeSize(operation))
+    this.#eviction.wrote(writeSize(operation), growthOf(operation))
     if (operation.kind === 'apply') return this.#events.apply(operation)
     this.#carryOut(operation)
     return undefined

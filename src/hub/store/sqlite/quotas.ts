@@ -212,3 +212,15 @@ export function writeSize(operation: Operation): { readonly rows: number; readon
       return { rows: 0, bytes: 0 }
   }
 }
+
+/** What an object or event writes besides its body, at most: a page in each of a few trees. */
+const rowGrowth = 32 * 1024
+
+/**
+ * By how many bytes an operation lets database and WAL grow at most; Infinity: by more than its
+ * size says. Until so much could be too much, nobody has to measure them after each commit.
+ */
+export function growthOf(operation: Operation): number {
+  if (operation.kind !== 'apply' && operation.kind !== 'put') return Infinity
+  return 4 * bytesOf(operation) + (1 + rowsOf(operation)) * rowGrowth
+}

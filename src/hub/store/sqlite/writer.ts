@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import { after } from '../../../base/clock.ts'
+import { after, elapsed } from '../../../base/clock.ts'
 import { DiskMeter } from './disk-work.ts'
 import { outlivesPowerCut } from './durability.ts'
 import { LateSync } from './late-sync.ts'
@@ -19,7 +19,8 @@ import { Seal } from './seal.ts'
 import { secureDelete, usualDeletion } from './secure-delete.ts'
 import { cleanUp } from './startup-cleanup.ts'
 import { checkpointBytes } from './log-size.ts'
-import { prepare, type Statement } from './statements.ts'
+import { growthOf } from './quotas.ts'
+import { prepare } from './statements.ts'
 import { Operations } from './operations.ts'
 
 /**
@@ -56,9 +57,14 @@ class Writer {
   readonly #objects: Objects
   readonly #operations: Operations
   readonly #lateSync: LateSync
-  readonly #changes: Statement
-  readonly #log: Statement
+  readonly #sql
   #group = 0
+  /** SQLite's count of changed rows after the last transaction. */
+  #changed: unknown
+  /** The WAL when it was last measured, and by how much it may have grown since. */
+  #log = { size: 0, waiting: 0 }
+  #mayHaveGrown = Infinity
+  #settledAt = 0
   /** Size of the WAL at which a restart is tried again. */
   #retryAt = 0
   #durable = true
@@ -91,8 +97,13 @@ class Writer {
     }
     this.#objects = new Objects(this.#db, seal)
     this.#operations = new Operations(this.#db, this.#objects, maxBytes ?? Infinity)
-    this.#changes = prepare(this.#db, 'SELECT total_changes()')
-    this.#log = prepare(this.#db, 'PRAGMA wal_checkpoint(NOOP)')
+    this.#sql = {
+      begin: prepare(this.#db, 'BEGIN IMMEDIATE'),
+      commit: prepare(this.#db, 'COMMIT'),
+      changes: prepare(this.#db, 'SELECT total_changes()'),
+      log: prepare(this.#db, 'PRAGMA wal_checkpoint(NOOP)'),
+    }
+    this.#changed = this.#changes()
     this.#lateSync = new LateSync(`${path}-wal`, syncWithinMs, (log) => this.#syncLate(log))
     if (this.#doubtful) this.#lateSync.committed()
   }
@@ -102,8 +113,8 @@ class Writer {
    * affects no other.
    */
   run({ operations, sweepUpTo }: OperationGroup): GroupDone {
-    this.#idle?.[Symbol.dispose]()
     this.#group += 1
+    for (const operation of operations) this.#mayHaveGrown += growthOf(operation)
     let outcomes = this.#commit(operations, sweepUpTo)
     if (outcomes === undefined) {
       this.#giveRoom(sweepUpTo)
@@ -181,13 +192,14 @@ class Writer {
   #inTransaction<T>(act: () => T): T {
     if (this.#doubtful) this.#beginLogAnew()
     return this.#disk.transaction(this.#durable, () => {
-      const before = this.#changes.get()?.[0]
-      this.#db.exec('BEGIN IMMEDIATE')
+      this.#sql.begin.run()
       try {
         const result = act()
-        this.#db.exec('COMMIT')
+        this.#sql.commit.run()
+        const before = this.#changed
+        this.#changed = this.#changes()
         // SQLite does not sync a commit without changes.
-        if (this.#changes.get()?.[0] !== before) {
+        if (this.#changed !== before) {
           if (this.#durable) this.#lateSync.synced()
           else this.#lateSync.committed()
         }
@@ -196,11 +208,16 @@ class Writer {
       } catch (cause) {
         this.#doubtful ||= isOfDisk(cause)
         if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
+        this.#changed = this.#changes()
         this.#objects.rolledBack()
         this.#operations.rolledBack()
         throw cause
       }
     })
+  }
+
+  #changes(): unknown {
+    return this.#sql.changes.get()?.[0]
   }
 
   #setDurable(durable: boolean): void {
@@ -211,31 +228,46 @@ class Writer {
 
   /** Must be called after the answer was sent. */
   settle(): void {
-    const { size, waiting } = this.#logged()
+    this.#settledAt = elapsed()
+    const most = this.#mayHaveGrown
+    const { size: known, waiting: left } = this.#log
+    const mayRest = known + most < checkpointBytes && left + most < idleCheckpointBytes
+    if (mayRest) return
+    const { size, waiting } = this.#measureLog()
     if (size < checkpointBytes) this.#retryAt = 0
     if (size >= Math.max(checkpointBytes, this.#retryAt) && waiting > 0) this.#beginAnewIfFree()
-    else if (waiting >= idleCheckpointBytes) {
-      this.#idle = after(idleAfter, () => this.#checkpoint('PASSIVE'))
-    }
+    else if (waiting >= idleCheckpointBytes) this.#checkpointWhenIdle(idleAfter)
+  }
+
+  #checkpointWhenIdle(ms: number): void {
+    this.#idle ??= after(ms, () => {
+      this.#idle = undefined
+      const left = this.#settledAt + idleAfter - elapsed()
+      if (left > 0) this.#checkpointWhenIdle(left)
+      else this.#checkpoint('PASSIVE')
+    })
   }
 
   /** Bytes of the WAL, and of its part that is not in the database yet. */
-  #logged(): { readonly size: number; readonly waiting: number } {
+  #measureLog(): { readonly size: number; readonly waiting: number } {
     try {
-      const [, frames, copied] = this.#log.get() ?? []
+      const [, frames, copied] = this.#sql.log.get() ?? []
       const size = Number(frames) * frameBytes
-      return { size, waiting: size - Number(copied) * frameBytes }
+      this.#log = { size, waiting: size - Number(copied) * frameBytes }
+      this.#mayHaveGrown = 0
     } catch {
       // It is tried again after the next write.
-      return { size: 0, waiting: 0 }
+      this.#log = { size: 0, waiting: 0 }
+      this.#mayHaveGrown = Infinity
     }
+    return this.#log
   }
 
   #beginAnewIfFree(): void {
     this.#db.exec(`PRAGMA busy_timeout = ${readersMs}`)
     this.#checkpoint('RESTART')
     this.#db.exec(`PRAGMA busy_timeout = ${busyMs}`)
-    const { size, waiting } = this.#logged()
+    const { size, waiting } = this.#measureLog()
     this.#retryAt = waiting > 0 ? size + retryBytes : 0
   }
 
