@@ -19,6 +19,7 @@ export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
   ],
   // Pods that use the API server itself work while the node is online.
   onError: 'pass',
+  withholds: false,
   needs: ['hubAddress'],
   create({ hubAddress }, warn) {
     if (!hubAddress) return undefined

@@ -39,6 +39,7 @@ export const hostnetworkpropagation = (
   ],
   // If the verdict on a pod is unknown, withholding the pod would be worse.
   onError: 'pass',
+  withholds: false,
   // The hub watches the inputs of a filter: not this one where the filter is off.
   needs: [
     'nodeName',

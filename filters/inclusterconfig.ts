@@ -20,6 +20,7 @@ export const inclusterconfig: FilterDefinition<never> = {
   ],
   // A kube-proxy that uses the API server itself works while the node is online.
   onError: 'pass',
+  withholds: false,
   needs: [],
   create: () => (configMap) => {
     const { kind, namespace, name } = configMap

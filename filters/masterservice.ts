@@ -18,6 +18,7 @@ export const masterservice: FilterDefinition<'hubAddress'> = {
   ],
   // Pods that use the API server itself work while the node is online.
   onError: 'pass',
+  withholds: false,
   needs: ['hubAddress'],
   // If pods cannot reach the hub, they use the API server itself.
   create: ({ hubAddress }) => (hubAddress ? pointingTo(hubAddress) : undefined),

@@ -16,6 +16,7 @@ export const serviceenvupdater: FilterDefinition<'hubAddress'> = {
   rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: showing }],
   // Pods that use the API server itself work while the node is online.
   onError: 'pass',
+  withholds: false,
   needs: ['hubAddress'],
   create: ({ hubAddress }) => (hubAddress ? pointingTo(hubAddress) : undefined),
 }

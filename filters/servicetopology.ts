@@ -22,6 +22,7 @@ export const servicetopology: FilterDefinition<'nodeName' | 'poolNodes' | 'topol
   ],
   // More distant endpoints also work.
   onError: 'pass',
+  withholds: false,
   needs: ['nodeName', 'poolNodes', 'topologies'],
   awaits: ['poolNodes', 'topologies'],
   create({ nodeName, poolNodes, topologies }) {

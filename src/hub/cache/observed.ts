@@ -26,10 +26,12 @@ export class ObservedVersions {
   }
 
   of({ identity, gvr }: ObservedResource): ResourceVersion | undefined {
-    const place = keyOf(identity, gvr)
-    const observed = this.#versions.get(place) ?? this.#store.observedVersion(identity, gvr)
-    if (observed !== undefined) this.#versions.set(place, observed)
-    return observed
+    const key = keyOf(identity, gvr)
+    const known = this.#versions.get(key)
+    if (known !== undefined) return known
+    const stored = this.#store.observedVersion(identity, gvr)
+    if (stored !== undefined) this.#versions.set(key, stored)
+    return stored
   }
 
   /**
@@ -57,6 +59,6 @@ export class ObservedVersions {
   }
 }
 
-/** An object has one resource version in all API versions. */
+/** An object has one resource version in all API versions. No group or resource contains a blank. */
 const keyOf = (identity: Identity, { group, resource }: GVR): string =>
-  JSON.stringify([identity, group, resource])
+  `${group} ${resource} ${identity}`

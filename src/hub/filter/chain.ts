@@ -166,6 +166,7 @@ export class FilterList implements FilterChain {
         const decide = typeof filter === 'function' ? filter : filter.filter
         const decision = decide(cursorOf(encoding, gvk, result))
         if (decision === 'withhold') {
+          if (definition.withholds === false) throw new Error('the filter may withhold nothing')
           observer.onDecision?.(name, 'withheld')
           return { decision: 'withheld', failed }
         }

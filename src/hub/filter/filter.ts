@@ -68,6 +68,11 @@ export interface FilterDefinition<Needs extends InputName = InputName> {
   /** What happens to an object at which the filter throws. */
   readonly onError: 'pass' | 'withhold'
   /**
+   * False: the filter changes objects and withholds none. Its events are told without the previous
+   * state of their objects, which need not be read then. To withhold one nevertheless is an error.
+   */
+  readonly withholds?: false
+  /**
    * The inputs of `create`. When one of these changes, the hub creates the filter again, and sends
    * clients events for objects on which the decision changed.
    */

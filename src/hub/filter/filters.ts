@@ -127,6 +127,14 @@ export class Filters implements FilterChains {
     return definitions.length === 0 ? nothing : new Set(definitions.flatMap(({ needs }) => needs))
   }
 
+  /**
+   * Whether a filter may withhold objects, now or under other inputs: then an event is told by what
+   * became of its object.
+   */
+  mayWithhold(component: string, gvr: GVR, verb: ResourceVerb, scope?: RequestScope): boolean {
+    return this.#matching(component, gvr, verb, scope).some(canWithhold)
+  }
+
   /** What the filters would make now of an object that a component lists, for people. */
   decisionsOn(
     component: string,
@@ -256,6 +264,9 @@ export class Filters implements FilterChains {
 }
 
 const nothing: ReadonlySet<InputName> = new Set()
+
+const canWithhold = ({ withholds, onError }: FilterDefinition): boolean =>
+  withholds !== false || onError === 'withhold'
 
 /** The inputs that a filter needs, and no others. */
 const given = ({ needs }: FilterDefinition, inputs: Partial<Inputs>): Partial<Inputs> =>

@@ -201,7 +201,7 @@ const recorderOf = (
       },
       comparesEvents: (exchange) =>
         exchange.identity === sharedIdentity ||
-        (exchange.comparesEvents?.() ?? filters.actOn(exchange)),
+        (exchange.comparesEvents?.() ?? filters.mayWithhold(exchange)),
     },
     {
       onRecorded: (kind) => metrics.recorded.add({ kind }),

@@ -151,6 +151,11 @@ export class EnabledFilters implements FilterChains, Disposable {
     return info.isResource && this.chainFor(component, info.gvr, info.verb, info) !== undefined
   }
 
+  /** Whether filters may withhold objects of the answer, now or while it lasts. */
+  mayWithhold({ component, info }: Exchange): boolean {
+    return info.isResource && this.#filters.mayWithhold(component, info.gvr, info.verb, info)
+  }
+
   /** The inputs that the filters of an exchange need. */
   needsOf({ component, info }: Exchange): ReadonlySet<InputName> {
     return info.isResource ? this.#filters.needs(component, info.gvr, info.verb, info) : nothing

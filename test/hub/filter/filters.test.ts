@@ -188,3 +188,24 @@ void t.test('a rule about one object stands only where the answer may have it', 
   t.notOk(stands(undefined, `${named}other`))
   t.notOk(stands('default', '', 'other'))
 })
+
+void t.test('a filter that says that it withholds nothing cannot', async (t) => {
+  const failures: string[] = []
+  const filters = new Filters(
+    [define({ withholds: false, create: () => () => 'withhold' })],
+    inputsOf(),
+    { ...telling, onFailure: (filter) => failures.push(filter) },
+  )
+  t.equal(filters.mayWithhold('kube-proxy', services, 'watch'), false)
+  t.equal(filters.chainFor('kube-proxy', services, 'watch')?.apply(service, 'json', object), object)
+  t.strictSame(failures, ['a'])
+})
+
+void t.test('objects may be withheld by any other filter, and by one that fails so', async (t) => {
+  const may = (rest: Partial<FilterDefinition>): boolean =>
+    new Filters([define(rest)], inputsOf(), telling).mayWithhold('kube-proxy', services, 'watch')
+  t.equal(may({}), true)
+  t.equal(may({ create: () => undefined }), true, 'other inputs may make it act')
+  t.equal(may({ withholds: false, onError: 'withhold' }), true)
+  t.equal(may({ rules: [{ ...rule, verbs: ['list'] }] }), false, 'of no watch')
+})

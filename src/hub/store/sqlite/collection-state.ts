@@ -155,6 +155,15 @@ export class CollectionState {
     return version
   }
 
+  /**
+   * The version that is stored, where that is known without a read: an event of a watch is looked
+   * at for it. `undefined`: not known.
+   */
+  get committedVersion(): string | undefined {
+    const isInDoubt = this.unfit || this.#accepted.size > 0 || this.#underWay > 0
+    return isInDoubt ? undefined : this.#head?.version
+  }
+
   /** Its entries, read at first use, with the writes accepted since. */
   entries(reads: Reads): ReadonlyMap<string, Entry> {
     return this.#entries ?? this.#load(reads)

@@ -145,7 +145,9 @@ export class View {
 
   committedVersion(reads: Reads, key: CollectionKey): string | undefined {
     const address = addressOf(key)
-    return this.#parts.collections.serves(address) ? wholeVersion(reads, address) : undefined
+    const state = this.#parts.collections.known(address)
+    if (state?.unfit) return undefined
+    return state?.committedVersion ?? wholeVersion(reads, address)
   }
 
   collections(
