@@ -433,7 +433,7 @@ async function refreshTargets(
   return { targets, tookMs: slices.tookMs }
 }
 
-/** Nothing where the pod or an object that it leads to is malformed: the boot verdict reports it. */
+/** Nothing where the pod or an object of it is malformed: the boot verdict reports it. */
 function dependenciesOf(
   pod: ApiObject,
   kind: PodKind,

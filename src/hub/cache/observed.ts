@@ -59,6 +59,8 @@ export class ObservedVersions {
   }
 }
 
-/** An object has one resource version in all API versions. No group or resource contains a blank. */
+/**
+ * An object has one resource version in all API versions. No group or resource contains a blank.
+ */
 const keyOf = (identity: Identity, { group, resource }: GVR): string =>
   `${group} ${resource} ${identity}`
