@@ -1,6 +1,6 @@
 /** The rows that documents must have, made of the code's own tables. */
-import { readRun } from '../bench/host-network/record.ts'
-import { cellsOf, detailsOf } from '../bench/host-network/table.ts'
+import { readRecord } from '../bench/host-network/record.ts'
+import { armsBy, cellsOf, costsOf } from '../bench/host-network/table.ts'
 import { liveMark, notYet } from '../src/cli/flag-help.ts'
 import {
   checkOptions,
@@ -65,13 +65,18 @@ export const tables: readonly DocumentTable[] = [
   { file: 'docs/lint-rules.md', heading: '## Rules', rows: () => ruleRows() },
   {
     file: 'docs/comparison.md',
-    heading: '## What was compared',
-    rows: () => cellsOf(readRun().rows),
+    heading: '## Nodes without a pod network',
+    rows: () => cellsOf(readRecord().rows, armsBy(false)),
   },
   {
     file: 'docs/comparison.md',
-    heading: '## Row by row',
-    rows: () => detailsOf(readRun().rows),
+    heading: '## Nodes with a CNI plugin',
+    rows: () => cellsOf(readRecord().rows, armsBy(true)),
+  },
+  {
+    file: 'docs/comparison.md',
+    heading: '## What it costs',
+    rows: () => costsOf(readRecord().rows),
   },
 ]
 

@@ -1,6 +1,6 @@
 /** Brings the tables and pictures of docs/ in line with the code: `node test/write-tables.ts`. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { picturesOf, readRun } from '../bench/host-network/record.ts'
+import { picturesOf, readRecord } from '../bench/host-network/record.ts'
 import { rowLines, tables } from './tables.ts'
 
 for (const { file, heading, rows } of tables) {
@@ -10,4 +10,4 @@ for (const { file, heading, rows } of tables) {
   writeFileSync(file, lines.join('\n'))
 }
 
-for (const [file, picture] of picturesOf(readRun())) writeFileSync(file, picture)
+for (const [file, picture] of picturesOf(readRecord())) writeFileSync(file, picture)

@@ -3,14 +3,14 @@ import type { JsonObject } from '../../src/api/kube/json.ts'
 import { listAt, withAt } from '../../src/api/kube/json-at.ts'
 import { excludeAnnotation, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 
+/** What the hubs of a pool's nodes do with pods that do not ask for the host's network. */
+export type Propagation = 'off' | 'on' | 'guarded'
+
 /** One way to treat pods that do not ask for the host network, or that do. */
-export interface Arm {
+interface Approach {
   readonly name: string
   readonly title: string
-  /** Whether the nodes are of a host-network pool, with the network of loopback alone. */
-  readonly hostNetworkNodes: boolean
-  /** Whether hubs run the legacy filter. */
-  readonly propagates: boolean
+  readonly propagation: Propagation
   /** Whether admission gives pods the network of the pool that they name, which is opt-in. */
   readonly admitsToHostNetwork: boolean
   /** What the owner of a pod writes. */
@@ -20,6 +20,14 @@ export interface Arm {
    * real webhooks.
    */
   readonly admitted: (pod: JsonObject) => JsonObject
+}
+
+/** An approach, and the nodes that it is tried on. */
+export interface Arm extends Approach {
+  /** Whether the nodes are of a host-network pool. */
+  readonly hostNetworkNodes: boolean
+  /** Whether the nodes have a CNI plugin that gives pods a network; else loopback alone. */
+  readonly podNetwork: boolean
 }
 
 const asItIs = (pod: JsonObject): JsonObject => pod
@@ -46,25 +54,25 @@ const withHostPorts = (pod: JsonObject): JsonObject =>
 export const pool = 'compared'
 
 const usual = {
-  hostNetworkNodes: true,
-  propagates: false,
+  propagation: 'off',
   admitsToHostNetwork: false,
   written: asItIs,
   admitted: asItIs,
-}
+} as const
 
-export const arms: readonly Arm[] = [
-  {
-    ...usual,
-    name: 'standard',
-    title: 'standard nodes with a CNI plugin, for comparison',
-    hostNetworkNodes: false,
-  },
+/** What can be done about pods on the nodes of a host-network pool. */
+const approaches: readonly Approach[] = [
   {
     ...usual,
     name: 'legacy',
     title: 'legacy filter on: kubelets are shown hostNetwork',
-    propagates: true,
+    propagation: 'on',
+  },
+  {
+    ...usual,
+    name: 'guarded',
+    title: 'guarded propagation: kubelets are shown hostNetwork where the ports are free',
+    propagation: 'guarded',
   },
   { ...usual, name: 'plain', title: 'newer approach, pods without annotation' },
   {
@@ -89,4 +97,22 @@ export const arms: readonly Arm[] = [
     written: (pod) => withAt(pod, ['spec', 'nodeSelector'], { [nodePoolLabel]: pool }),
     admitted: (pod) => withHostPorts(onHostNetwork(pod)),
   },
+]
+
+export const arms: readonly Arm[] = [
+  {
+    ...usual,
+    name: 'standard',
+    title: 'standard nodes with a CNI plugin, for comparison',
+    hostNetworkNodes: false,
+    podNetwork: true,
+  },
+  ...approaches.map((approach) => ({ ...approach, hostNetworkNodes: true, podNetwork: false })),
+  ...approaches.map((approach) => ({
+    ...approach,
+    name: `${approach.name}-cni`,
+    title: `${approach.title}; the pool's nodes have a CNI plugin`,
+    hostNetworkNodes: true,
+    podNetwork: true,
+  })),
 ]

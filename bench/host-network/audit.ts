@@ -4,9 +4,10 @@ import { textAt } from '../../src/api/kube/json-at.ts'
 import type { Workspace } from '../../test/kit/cluster/workspace.ts'
 import { administrator } from '../../test/kit/control-plane.ts'
 import { countsOf } from './outcome.ts'
+import { namespaces } from './workloads.ts'
 
 /**
- * Writes in the namespace of the pods alone: leases and the status of nodes are written whatever
+ * Writes in the namespaces of the pods alone: leases and the status of nodes are written whatever
  * becomes of pods.
  */
 const policy = {
@@ -16,7 +17,7 @@ const policy = {
   rules: [
     {
       level: 'Metadata',
-      namespaces: ['default'],
+      namespaces: Object.values(namespaces),
       verbs: ['create', 'update', 'patch', 'delete', 'deletecollection'],
     },
     { level: 'None' },

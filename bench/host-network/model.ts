@@ -2,65 +2,242 @@ import { affinityAdmits, type SelectableNode } from '../../src/api/kube/scheduli
 import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt, objectAt } from '../../src/api/kube/json-at.ts'
-import { type Arm, pool } from './arms.ts'
-import { counted, networkOf, type Outcome, type Result, type ReportedState } from './outcome.ts'
+import { type Arm, pool, type Propagation } from './arms.ts'
+import {
+  counted,
+  type Expected,
+  networkOf,
+  type Outcome,
+  type Remark,
+  type ReportedState,
+} from './outcome.ts'
 import { meantFor, podOf, type Program, type Workload } from './workloads.ts'
 
 interface ModelNode {
   readonly name: string
-  readonly hostNetwork: boolean
+  /** Whether it is of the host-network pool. */
+  readonly ofPool: boolean
+  readonly podNetwork: boolean
 }
 
 /**
- * A pod on its way: from the scheduler to the kubelet, which may refuse it, to a container that has
- * its port or not.
+ * A pod on its way: from admission to the scheduler, to the kubelet, which may refuse it, to a
+ * container that has its port or not.
  */
 interface ModelPod {
   readonly program: Program
   /** As the API has it. */
   readonly pod: JsonObject
+  readonly isNew: boolean
   node?: ModelNode
+  /** Whether the kubelet is shown the host's network although the API says otherwise. */
+  propagated: boolean
+  /** Whether it has run on the pod network, and stays there. */
+  settled: boolean
   outcome: Outcome
 }
 
 /**
- * What becomes of a workload's pods on `count` nodes under an arm, once all has settled: as the
- * scheduler's filters (NodeAffinity, NodePorts), the kubelet's admission (NodePorts again, on what
- * it is shown), the sandbox and the kernel's bind decide.
+ * What becomes of a workload's pods under an arm, on two nodes or, where pools are mixed, three,
+ * once all has settled: as admission, the scheduler's filters (NodeAffinity, NodePorts), the hub's
+ * verdict, the kubelet's admission (NodePorts again, on what it is shown), the sandbox and the
+ * kernel's bind decide.
  */
-export function modelled(arm: Arm, workload: Workload, count = 2): Result {
-  const nodes = Array.from({ length: count }, (_, number) => ({
-    name: `node-${number}`,
-    hostNetwork: arm.hostNetworkNodes,
-  }))
-  let pods = workload.programs.map((program, number): ModelPod => {
-    const written = arm.written(podOf(program))
-    const node = workload.daemonSet && nodes[number]
-    return {
-      program,
-      pod: arm.admitted(node ? meantFor(written, node.name) : written),
-      outcome: 'Unschedulable',
-    }
-  })
-  settle(arm, pods, nodes)
-  if (workload.oneEnds) {
-    const ending = endingOf(pods)
-    pods = pods.filter((pod) => pod !== ending)
-    settle(arm, pods, nodes)
+export function modelled(arm: Arm, workload: Workload): Expected {
+  const model = new Model(arm, workload)
+  model.begin()
+  model.go()
+  return model.result()
+}
+
+/** The same before anything happens to what has settled. */
+export function modelledBefore(arm: Arm, workload: Workload): Expected {
+  const model = new Model(arm, workload)
+  model.begin()
+  return model.result()
+}
+
+/** Those that do not come late. */
+export const early = ({ programs }: Workload): readonly Program[] =>
+  programs.filter(({ late }) => late !== true)
+
+class Model {
+  readonly #arm: Arm
+  readonly #workload: Workload
+  readonly #nodes: readonly ModelNode[]
+  #pods: ModelPod[] = []
+  #propagation: Propagation
+  #rebooted = false
+  #moreMisrepresented = 0
+
+  constructor(arm: Arm, workload: Workload) {
+    this.#arm = arm
+    this.#workload = workload
+    this.#propagation = arm.propagation
+    const ofArm = { ofPool: arm.hostNetworkNodes, podNetwork: arm.podNetwork }
+    this.#nodes = [
+      { name: 'node-0', ...ofArm },
+      { name: 'node-1', ...ofArm },
+      ...(workload.mixed ? [{ name: 'node-2', ofPool: false, podNetwork: true }] : []),
+    ]
   }
-  return counted(
-    pods.map((pod) => ({
-      ...pod,
-      said: saidOf(pod),
-      misrepresented: isMisrepresented(arm, pod),
-    })),
-  )
+
+  begin(): void {
+    for (const [at, program] of early(this.#workload).entries()) this.#arrive(program, { at })
+    this.#settle()
+  }
+
+  /** What happens then. */
+  go(): void {
+    switch (this.#workload.happens) {
+      case 'one ends': {
+        const ending = endingOf(this.#pods)
+        this.#pods = this.#pods.filter((pod) => pod !== ending)
+        break
+      }
+      case 'update':
+        this.#update()
+        break
+      case 'reboot':
+        this.#rebooted = true
+        break
+      case 'switch off':
+        this.#propagation = 'off'
+        break
+      case undefined:
+    }
+    for (const program of this.#workload.programs) if (program.late) this.#arrive(program)
+    this.#settle()
+  }
+
+  result(): Expected {
+    return {
+      ...counted(
+        this.#pods.map((pod) => ({
+          outcome: pod.outcome,
+          ...saidOf(pod),
+          misrepresented: runs(pod) && onHost(pod) !== saysHostNetwork(pod),
+          remarks: this.#remarksOn(pod),
+        })),
+      ),
+      moreMisrepresented: this.#moreMisrepresented,
+    }
+  }
+
+  #arrive(program: Program, { at = 0, isNew = false } = {}): ModelPod {
+    const written = this.#arm.written(podOf(program))
+    const node = this.#workload.owner === 'DaemonSet' ? this.#nodes[at] : undefined
+    const pod = this.#arm.admitted(node ? meantFor(written, node.name) : written)
+    const refused = this.#workload.baseline && !meetsBaseline(pod)
+    const arrived: ModelPod = {
+      program,
+      pod,
+      isNew,
+      propagated: false,
+      settled: false,
+      outcome: refused ? 'Refused' : 'Unschedulable',
+    }
+    this.#pods.push(arrived)
+    return arrived
+  }
+
+  #settle(): void {
+    for (const pod of this.#pods) {
+      if (pod.outcome === 'Refused') continue
+      if (pod.node === undefined) this.#schedule(pod)
+      if (pod.node !== undefined) this.#judge(pod)
+    }
+    for (const pod of this.#pods) if (pod.node !== undefined) pod.outcome = this.#run(pod)
+  }
+
+  /** To the node with the fewest pods of those that pass its filters. */
+  #schedule(pod: ModelPod): void {
+    const on = (node: ModelNode) => this.#pods.filter((other) => other.node === node)
+    const fitting = this.#nodes.filter(
+      (node) =>
+        affinityAdmits(objectAt(pod.pod, 'spec'), labelled(node)) &&
+        !on(node).some((other) => conflict(hostPortsOf(pod.pod), hostPortsOf(other.pod))),
+    )
+    const [best] = fitting.toSorted((a, b) => on(a).length - on(b).length)
+    if (best) pod.node = best
+  }
+
+  /** What the hub shows of it: final, unless it was refused and never ran. */
+  #judge(pod: ModelPod): void {
+    if (pod.propagated || pod.settled || saysHostNetwork(pod) || pod.node?.ofPool !== true) return
+    pod.propagated =
+      this.#propagation === 'on' || (this.#propagation === 'guarded' && this.#hasRightAndRoom(pod))
+  }
+
+  /** None of its containers administers the network, and nobody there has one of its ports. */
+  #hasRightAndRoom(pod: ModelPod): boolean {
+    const others = this.#neighbours(pod).filter(onHost)
+    return (
+      pod.program.gives === undefined &&
+      !others.some((other) => conflict(portsOf(pod.program), portsOf(other.program)))
+    )
+  }
+
+  #run(pod: ModelPod): Outcome {
+    const others = this.#neighbours(pod)
+    // Admission counts what the kubelet is shown: propagation adds no host ports.
+    const admitted = others.filter(({ outcome }) => outcome !== 'Failed')
+    if (admitted.some((other) => conflict(hostPortsOf(pod.pod), hostPortsOf(other.pod))))
+      return 'Failed'
+    if (!onHost(pod)) {
+      pod.settled = pod.node?.podNetwork === true
+      return pod.settled ? 'Serving' : 'Stuck'
+    }
+    const beside = others.filter(
+      (other) => onHost(other) && other.program.listens === pod.program.listens,
+    )
+    if (pod.program.ifTaken === 'shares') return beside.length > 0 ? 'Shared' : 'Serving'
+    if (!beside.some(({ outcome }) => outcome === 'Serving')) return 'Serving'
+    return pod.program.ifTaken === 'waits' ? 'NotServing' : 'CrashLoop'
+  }
+
+  /**
+   * One more pod at a time; where it serves, one of the former template ends, first that on its
+   * node. The scheduler still counts that when it places the next one.
+   */
+  #update(): void {
+    let ends: ModelPod | undefined
+    for (const program of this.#workload.programs) {
+      const added = this.#arrive(program, { isNew: true })
+      if (added.outcome !== 'Refused') this.#schedule(added)
+      this.#pods = this.#pods.filter((pod) => pod !== ends)
+      this.#settle()
+      if (added.outcome !== 'Serving') return
+      const former = this.#pods.filter(({ isNew }) => !isNew)
+      ends = former.find(({ node }) => node === added.node) ?? former[0]
+      // If the next comes only when the port of this one is free again, it may be propagated.
+      if (ends?.propagated === true && !added.propagated) this.#moreMisrepresented = 1
+    }
+    this.#pods = this.#pods.filter((pod) => pod !== ends)
+  }
+
+  #neighbours(pod: ModelPod): readonly ModelPod[] {
+    return this.#pods.filter((other) => other !== pod && other.node === pod.node)
+  }
+
+  #remarksOn(pod: ModelPod): readonly Remark[] {
+    const remarks: Remark[] = []
+    // Its probe, if it has one, is answered by who has the port.
+    if (pod.outcome === 'NotServing') remarks.push('Ready without serving')
+    if (pod.program.gives !== undefined && runs(pod) && onHost(pod))
+      remarks.push("changed the node's network")
+    if (pod.isNew && pod.outcome === 'Serving') remarks.push('of the new template')
+    if (this.#rebooted && pod.outcome === 'Serving') remarks.push('served without a link')
+    return remarks
+  }
 }
 
 /**
  * The pod that is deleted: one that serves beside another, else one that serves, else the first.
  */
-function endingOf(pods: readonly ModelPod[]): ModelPod | undefined {
+export function endingOf<Pod extends Pick<ModelPod, 'outcome'> & { readonly node?: unknown }>(
+  pods: readonly Pod[],
+): Pod | undefined {
   const serving = pods.filter(({ outcome }) => outcome === 'Serving')
   const crowded = serving.find((pod) =>
     pods.some((other) => other !== pod && other.node === pod.node),
@@ -68,58 +245,23 @@ function endingOf(pods: readonly ModelPod[]): ModelPod | undefined {
   return crowded ?? serving[0] ?? pods[0]
 }
 
-function settle(arm: Arm, pods: readonly ModelPod[], nodes: readonly ModelNode[]): void {
-  for (const pod of pods) {
-    if (pod.node === undefined) schedule(pod, pods, nodes)
-    if (pod.node !== undefined) pod.outcome = run(arm, pod, pods)
-  }
-}
-
-/** To the node with the fewest pods of those that pass its filters. */
-function schedule(pod: ModelPod, pods: readonly ModelPod[], nodes: readonly ModelNode[]): void {
-  const on = (node: ModelNode): readonly ModelPod[] => pods.filter((other) => other.node === node)
-  const fitting = nodes.filter(
-    (node) =>
-      affinityAdmits(objectAt(pod.pod, 'spec'), labelled(node)) &&
-      !on(node).some((other) => conflict(hostPortsOf(pod.pod), hostPortsOf(other.pod))),
-  )
-  const [best] = fitting.toSorted((a, b) => on(a).length - on(b).length)
-  if (best) pod.node = best
-}
-
-function run(arm: Arm, pod: ModelPod, pods: readonly ModelPod[]): Outcome {
-  const others = pods.filter((other) => other !== pod && other.node === pod.node)
-  const shown = shownHostNetwork(arm, pod)
-  // Admission counts what the kubelet is shown: the legacy filter adds no host ports.
-  const admitted = others.filter(({ outcome }) => outcome !== 'Failed')
-  if (admitted.some((other) => conflict(hostPortsOf(pod.pod), hostPortsOf(other.pod))))
-    return 'Failed'
-  if (!shown) return pod.node?.hostNetwork ? 'Stuck' : 'Serving'
-  const taken = others.some(
-    (other) =>
-      other.outcome === 'Serving' &&
-      shownHostNetwork(arm, other) &&
-      other.program.listens === pod.program.listens,
-  )
-  if (!taken) return 'Serving'
-  return pod.program.waits ? 'NotServing' : 'CrashLoop'
-}
-
 const saysHostNetwork = ({ pod }: ModelPod): boolean => valueAt(pod, 'spec', 'hostNetwork') === true
 
-const shownHostNetwork = (arm: Arm, pod: ModelPod): boolean =>
-  arm.propagates || saysHostNetwork(pod)
+const onHost = (pod: ModelPod): boolean => pod.propagated || saysHostNetwork(pod)
 
-function saidOf(pod: ModelPod): ReportedState {
+const runs = ({ outcome }: ModelPod): boolean =>
+  ['Serving', 'Shared', 'NotServing', 'CrashLoop'].includes(outcome)
+
+function saidOf(pod: ModelPod): { said?: ReportedState } {
+  if (pod.outcome === 'Refused') return {}
   const waits = pod.outcome === 'Stuck' || pod.outcome === 'Unschedulable'
   const phase = pod.outcome === 'Failed' ? 'Failed' : waits ? 'Pending' : 'Running'
-  return `${phase} on ${networkOf(saysHostNetwork(pod))}`
+  return { said: `${phase} on ${networkOf(saysHostNetwork(pod))}` }
 }
 
-function isMisrepresented(arm: Arm, pod: ModelPod): boolean {
-  const runs = ['Serving', 'NotServing', 'CrashLoop'].includes(pod.outcome)
-  return runs && shownHostNetwork(arm, pod) !== saysHostNetwork(pod)
-}
+/** What the ledger counts of a pod: the ports that it declares, and that its probe names. */
+const portsOf = ({ declares, probe, listens }: Program): readonly Json[] =>
+  declares || probe === 'port' ? [listens] : []
 
 const hostPortsOf = (pod: JsonObject): readonly Json[] =>
   listAt(pod, 'spec', 'containers')
@@ -127,11 +269,15 @@ const hostPortsOf = (pod: JsonObject): readonly Json[] =>
     .map((port) => valueAt(port, 'hostPort') ?? 0)
     .filter((port) => port !== 0)
 
+/** The Pod Security Standard baseline, as far as arms and workloads differ in it. */
+const meetsBaseline = (pod: JsonObject): boolean =>
+  valueAt(pod, 'spec', 'hostNetwork') !== true && hostPortsOf(pod).length === 0
+
 const conflict = (a: readonly Json[], b: readonly Json[]): boolean =>
   a.some((port) => b.includes(port))
 
 /** The labels that admission gives a node of the arm. */
-const labelled = ({ name, hostNetwork }: ModelNode): SelectableNode => ({
+const labelled = ({ name, ofPool }: ModelNode): SelectableNode => ({
   name,
-  labels: hostNetwork ? { [hostNetworkLabel]: 'true', [nodePoolLabel]: pool } : {},
+  labels: ofPool ? { [hostNetworkLabel]: 'true', [nodePoolLabel]: pool } : {},
 })

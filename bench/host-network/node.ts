@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loopbackName, loopbackNetwork } from '../../src/node/join/loopback.ts'
 import { nodePoolLabel } from '../../src/api/kube/node-pool.ts'
+import type { RunningContainer } from '../../test/kit/cluster/containerd.ts'
 import { Daemon } from '../../test/kit/cluster/daemon.ts'
 import { type NodeNetwork, openNodeNetwork } from '../../test/kit/cluster/node-network.ts'
 import { plainNode } from '../../test/kit/cluster/plain-node.ts'
@@ -10,30 +12,79 @@ import { type ControlPlane, nodeSubject } from '../../test/kit/control-plane.ts'
 import { until } from '../../test/kit/until.ts'
 import { freePort } from '../../test/kit/free-port.ts'
 import { type Kubelet, startKubelet } from '../../test/kit/kubelet.ts'
-import { type Arm, pool } from './arms.ts'
+import { type Arm, pool, type Propagation } from './arms.ts'
 
 /** What arms want of nodes; those that want the same can be tried on the same nodes. */
-export type NodeKind = Pick<Arm, 'hostNetworkNodes' | 'propagates'>
+export type NodeKind = Pick<Arm, 'hostNetworkNodes' | 'podNetwork'>
 
-/** A kubelet with a network of its own. */
-export interface RealNode {
+/** Keeps off a node of no pool all pods but those of rows that are to have it. */
+export const elsewhere = { key: 'compared/elsewhere', effect: 'NoSchedule' } as const
+
+/** A hub and a kubelet with a network of their own. */
+export class RealNode {
   readonly name: string
   readonly network: NodeNetwork
   readonly kubelet: Kubelet
-  /** Switches the legacy filter of its hub off, if it has one. */
-  readonly switchOff: () => Promise<void>
-}
+  readonly hub: Hub
+  /** The way to the API server. */
+  readonly link: Daemon
 
-/** Whether a pod's sandbox is in the network of its node; `undefined` where it has none. */
-export async function sharesNetwork(
-  { kubelet }: RealNode,
-  pod: string,
-): Promise<boolean | undefined> {
-  const running = await kubelet.runtime.running()
-  const sandbox = running.find((each) => each.kind === 'sandbox' && each.pod === pod)
-  if (sandbox === undefined) return undefined
-  const [its, nodes] = [sandbox.processId, kubelet.daemon.id].map((id) => namespaceOf(id))
-  return its === undefined ? undefined : its === nodes
+  constructor(name: string, network: NodeNetwork, kubelet: Kubelet, hub: Hub, link: Daemon) {
+    this.name = name
+    this.network = network
+    this.kubelet = kubelet
+    this.hub = hub
+    this.link = link
+  }
+
+  /** The container of a pod that answers at `port`: whether by the name of its pod, or of which. */
+  async answerOf(container: RunningContainer, port: number): Promise<string | undefined> {
+    const address = this.isInOwnNetwork(container)
+      ? '127.0.0.1'
+      : this.kubelet.runtime.address(container)
+    if (address === undefined) return undefined
+    return (await this.network.fetch(`http://${address}:${port}/index.html`))?.trim()
+  }
+
+  /** Whether a container is in the network of this node. */
+  isInOwnNetwork({ processId }: RunningContainer): boolean {
+    const its = namespaceOf(processId)
+    return its !== undefined && its === namespaceOf(this.kubelet.daemon.id)
+  }
+
+  /** The containers of pods that answer, by pod. */
+  async mainContainers(): Promise<ReadonlyMap<string, RunningContainer>> {
+    const running = await this.kubelet.runtime.running()
+    return new Map(
+      running.filter(({ name }) => name === 'main').map((container) => [container.pod, container]),
+    )
+  }
+
+  /** Without link and power; then with power again, and without a link until `mend`. */
+  async rebootOffline(): Promise<void> {
+    await this.link.kill()
+    await this.hub.daemon.kill()
+    await this.kubelet.powerCut()
+    await Promise.all([this.hub.daemon.start(), this.kubelet.daemon.start()])
+  }
+
+  async mend(): Promise<void> {
+    await this.link.start()
+  }
+
+  /** Whether the network of the node has an address. */
+  has(address: string): boolean {
+    return this.#ip('addr', 'show', 'dev', 'lo').includes(` ${address}/32 `)
+  }
+
+  remove(address: string): void {
+    if (this.has(address)) this.#ip('addr', 'del', `${address}/32`, 'dev', 'lo')
+  }
+
+  #ip(...args: readonly string[]): string {
+    const [command, within] = this.network.inside('ip', args)
+    return execFileSync(command, within, { encoding: 'utf8' })
+  }
 }
 
 function namespaceOf(id: number): string | undefined {
@@ -44,6 +95,15 @@ function namespaceOf(id: number): string | undefined {
   }
 }
 
+interface NodeOptions {
+  readonly name: string
+  readonly kind: NodeKind
+  /** OCI archives of what pods need beside busybox. */
+  readonly images: readonly string[]
+  /** Whether it keeps off the pods of all rows but those that are to have it. */
+  readonly isElsewhere?: boolean
+}
+
 /**
  * A node that registers itself, in the pool where it is to have the host's network: its other label
  * is admission's to give.
@@ -51,75 +111,84 @@ function namespaceOf(id: number): string | undefined {
 export async function startNode(
   t: Scope,
   plane: ControlPlane,
-  nodeName: string,
-  { hostNetworkNodes, propagates }: NodeKind,
+  { name, kind: { hostNetworkNodes, podNetwork }, images, isElsewhere = false }: NodeOptions,
 ): Promise<RealNode> {
   const network = await openNodeNetwork(t)
-  await network.reach(Number(new URL(plane.url).port))
-  const subject = nodeSubject(nodeName)
-  const hub = propagates ? await startPropagatingHub(plane, network, nodeName) : undefined
-  const kubeconfig = plane.kubeconfig(subject, ...(hub?.access ?? []))
+  const link = await network.reach(Number(new URL(plane.url).port))
+  const hub = await startHub(plane, network, { name, ofPool: hostNetworkNodes })
   const networkFolder = network.workspace.file('net.d')
   mkdirSync(networkFolder)
   writeFileSync(join(networkFolder, loopbackName), loopbackNetwork)
   const kubelet = await startKubelet(t, {
-    nodeName,
-    kubeconfig,
+    nodeName: name,
+    kubeconfig: plane.kubeconfig(nodeSubject(name), hub.url, hub.authority),
     clientCa: plane.pki.ca.certificate,
     network,
-    ...(hostNetworkNodes && {
-      networkFolder,
-      flags: [`--node-labels=${nodePoolLabel}=${pool}`],
-    }),
+    images,
+    ...(!podNetwork && { networkFolder }),
+    flags: [
+      ...(hostNetworkNodes ? [`--node-labels=${nodePoolLabel}=${pool}`] : []),
+      ...(isElsewhere ? [`--register-with-taints=${elsewhere.key}=:${elsewhere.effect}`] : []),
+    ],
   })
-  return { name: nodeName, network, kubelet, switchOff: async () => hub?.switchOff() }
+  return new RealNode(name, network, kubelet, hub, link)
 }
 
-interface PropagatingHub {
-  /** The address of its TLS proxy, as its node has it, and the file of who vouches for it. */
-  readonly access: [string, string]
-  readonly switchOff: () => Promise<void>
+interface Hub {
+  readonly daemon: Daemon
+  /** The address of its TLS proxy, as its node has it. */
+  readonly url: string
+  /** The file of who vouches for it. */
+  readonly authority: string
+  /** Resolves when it goes by that for new pods. */
+  readonly propagate: (mode: Propagation) => Promise<void>
 }
 
-async function startPropagatingHub(
+async function startHub(
   plane: ControlPlane,
   network: NodeNetwork,
-  nodeName: string,
-): Promise<PropagatingHub> {
+  { name, ofPool }: { readonly name: string; readonly ofPool: boolean },
+): Promise<Hub> {
   const [securePort, servePort] = [await freePort(), await freePort()]
   const root = network.workspace.file('hub')
   const config = network.workspace.file('hub.yaml')
-  writeFileSync(config, 'host-network-propagation: on\n')
+  const write = (mode: Propagation): void =>
+    writeFileSync(config, `host-network-propagation: ${mode}\n`)
+  write('off')
   const [node, script] = plainNode(
     join(import.meta.dirname, '..', '..', 'src', 'main.ts'),
     'start',
     `--server-addr=${plane.url}`,
-    `--kubeconfig=${plane.kubeconfig(nodeSubject(nodeName))}`,
-    `--node-name=${nodeName}`,
-    `--nodepool-name=${pool}`,
-    '--host-network-node',
+    `--kubeconfig=${plane.kubeconfig(nodeSubject(name))}`,
+    `--node-name=${name}`,
+    ...(ofPool ? [`--nodepool-name=${pool}`, '--host-network-node'] : []),
     '--plain-proxy=false',
     `--config=${config}`,
     '--enable-dummy-if=false',
+    '--heartbeat-interval-seconds=1',
     `--proxy-secure-port=${securePort}`,
     `--serve-port=${servePort}`,
     `--root-dir=${root}`,
   )
   const [command, args] = network.inside(node, script)
+  const ops = `http://127.0.0.1:${servePort}`
   const daemon = await new Daemon(network.workspace, 'hub', {
     command,
     args,
-    ready: async () => (await network.fetch(`http://127.0.0.1:${servePort}/readyz`)) !== undefined,
+    ready: async () => (await network.fetch(`${ops}/readyz`)) !== undefined,
+    seconds: 120,
   }).start()
-  const ops = `http://127.0.0.1:${servePort}`
   return {
-    access: [`https://127.0.0.1:${securePort}`, join(root, 'pki', 'ca.crt')],
-    async switchOff() {
-      writeFileSync(config, 'host-network-propagation: off\n')
-      await daemon.restart()
-      await until('the filter to be off', async () => {
+    daemon,
+    url: `https://127.0.0.1:${securePort}`,
+    authority: join(root, 'pki', 'ca.crt'),
+    async propagate(mode) {
+      write(mode)
+      process.kill(daemon.id, 'SIGHUP')
+      await until(`mode ${mode}`, async () => {
         const report = JSON.parse((await network.fetch(`${ops}/inspect/host-network`)) ?? '{}')
-        return (report as { readonly mode?: string }).mode === 'off'
+        const { mode: has, hostNetworkPool } = report as Record<string, unknown>
+        return has === mode && (!ofPool || mode === 'off' || hostNetworkPool === true)
       })
     },
   }

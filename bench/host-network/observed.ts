@@ -1,7 +1,7 @@
 import type { Result } from './outcome.ts'
 import type { Change } from './series.ts'
 
-/** A row as it was seen. */
+/** A row as it was seen once. */
 export interface Observed extends Result {
   /** From the creation of the first pod until the last change of what pods came to. */
   readonly settledMs: number
@@ -13,4 +13,55 @@ export interface Observed extends Result {
   /** How often the API was written to: `kubelet patch pods/status`. */
   readonly writes: Readonly<Record<string, number>>
   readonly changes: readonly Change[]
+  /** Where something happens: when, and what it cost. */
+  readonly happened?: Happened
+  /** What a node used while nothing more happened, the mean of the nodes. */
+  readonly node?: {
+    readonly cores: number
+    readonly megabytes: number
+    readonly hubMegabytes: number
+  }
+}
+
+/** Seconds without service. */
+export interface Happened {
+  /** From the creation of the first pod. */
+  readonly atMs: number
+  /** From then on with fewer pods serving than both before and in the end. */
+  readonly shortMs: number
+  /** Of these, with none serving. */
+  readonly noneMs: number
+}
+
+const serves = ({ state }: Change): boolean => state === 'Serving' || state === 'Shared'
+
+/** What it cost, where it began at `atMs`, with the change of that number. */
+export function happenedFrom(
+  atMs: number,
+  first: number,
+  { changes, endMs }: { readonly changes: readonly Change[]; readonly endMs: number },
+): Happened {
+  const serving = new Map<string, boolean>()
+  /** How many serve after each change. */
+  const counts = changes.map((change) => {
+    serving.set(change.pod, serves(change))
+    return [...serving.values()].filter(Boolean).length
+  })
+  const before = counts[first - 1] ?? 0
+  const enough = Math.min(before, counts.at(-1) ?? 0)
+  const spans = [
+    { from: atMs, count: before },
+    ...changes.slice(first).map(({ ms }, at) => ({ from: ms, count: counts[first + at] ?? 0 })),
+  ]
+  const during = (isSo: (count: number) => boolean): number =>
+    spans.reduce(
+      (sum, { from, count }, at) =>
+        isSo(count) ? sum + (spans[at + 1]?.from ?? endMs) - from : sum,
+      0,
+    )
+  return {
+    atMs,
+    shortMs: during((count) => count < enough),
+    noneMs: enough === 0 ? 0 : during((count) => count === 0),
+  }
 }

@@ -1,25 +1,40 @@
 /**
- * What becomes of a pod, by what happens: it answers with its own name on its port; it runs and
- * does not; its container ends again and again; its kubelet refuses it; it is scheduled and its
- * sandbox gets no network; it is not scheduled.
+ * What becomes of a pod, by what happens: it answers with its own name on its port; it does, and so
+ * does another, a connection here and a connection there; it runs and does not; its container ends
+ * again and again; its kubelet refuses it; it is scheduled and its sandbox gets no network; it is
+ * not scheduled; the API server does not take it.
  */
 export const outcomes = [
   'Serving',
+  'Shared',
   'NotServing',
   'CrashLoop',
   'Failed',
   'Stuck',
   'Unschedulable',
+  'Refused',
 ] as const
 
 export type Outcome = (typeof outcomes)[number]
 
+/** What is also true of a pod, whatever the API says. */
+export const remarks = [
+  'Ready without serving',
+  "changed the node's network",
+  'of the new template',
+  'served without a link',
+] as const
+
+export type Remark = (typeof remarks)[number]
+
 /** The outcome of one pod, and what the API reports. */
 export interface Fate {
   readonly outcome: Outcome
-  readonly said: ReportedState
+  /** Absent where the API has no such pod. */
+  readonly said?: ReportedState
   /** Whether it runs, and on another network than the API says. */
   readonly misrepresented: boolean
+  readonly remarks: readonly Remark[]
 }
 
 /** The part of a pod that API clients see: its phase, and the network that it requests. */
@@ -32,24 +47,36 @@ export const networkOf = (hostNetwork: boolean): Network =>
 
 /** How many pods came to what, and what the API says of those that run against how they run. */
 export interface Result {
-  readonly counts: Readonly<Partial<Record<Outcome, number>>>
-  readonly said: Readonly<Partial<Record<ReportedState, number>>>
+  readonly counts: Counts<Outcome>
+  readonly said: Counts<ReportedState>
   /** Pods that run on another network than the API says. */
   readonly misrepresented: number
+  readonly remarks: Counts<Remark>
 }
 
-export const sameResult = (a: Result, b: Result): boolean =>
-  a.misrepresented === b.misrepresented && same(a.counts, b.counts) && same(a.said, b.said)
+/** What a model expects. */
+export interface Expected extends Result {
+  /** So many more may be misrepresented, where it is a matter of what comes first. */
+  readonly moreMisrepresented: number
+}
 
 type Counts<Of extends string> = Readonly<Partial<Record<Of, number>>>
+
+export const isAsExpected = (seen: Result, expected: Expected): boolean =>
+  seen.misrepresented >= expected.misrepresented &&
+  seen.misrepresented <= expected.misrepresented + expected.moreMisrepresented &&
+  same(seen.counts, expected.counts) &&
+  same(seen.said, expected.said) &&
+  same(seen.remarks, expected.remarks)
 
 const same = <Of extends string>(a: Counts<Of>, b: Counts<Of>): boolean =>
   [...Object.keys(a), ...Object.keys(b)].every((of) => (a[of as Of] ?? 0) === (b[of as Of] ?? 0))
 
 export const counted = (pods: readonly Fate[]): Result => ({
   counts: countsOf(pods.map(({ outcome }) => outcome)),
-  said: countsOf(pods.map(({ said }) => said)),
+  said: countsOf(pods.flatMap(({ said }) => said ?? [])),
   misrepresented: pods.filter(({ misrepresented }) => misrepresented).length,
+  remarks: countsOf(pods.flatMap(({ remarks }) => remarks)),
 })
 
 /** How often each occurs. */
@@ -60,8 +87,14 @@ export function countsOf(all: readonly string[]): Record<string, number> {
 }
 
 /** `2 Serving, 1 CrashLoop`. */
-export const textOf = ({ counts }: Pick<Result, 'counts'>): string =>
-  outcomes
-    .filter((outcome) => (counts[outcome] ?? 0) > 0)
-    .map((outcome) => `${counts[outcome]} ${outcome}`)
+export const textOf = ({ counts }: Pick<Result, 'counts'>): string => textOfCounts(outcomes, counts)
+
+/** `1 Ready without serving`. */
+export const remarksOf = (result: Pick<Result, 'remarks'>): string =>
+  textOfCounts(remarks, result.remarks)
+
+const textOfCounts = <Of extends string>(all: readonly Of[], counts: Counts<Of>): string =>
+  all
+    .filter((of) => (counts[of] ?? 0) > 0)
+    .map((of) => `${counts[of]} ${of}`)
     .join(', ')

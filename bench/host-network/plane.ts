@@ -17,12 +17,16 @@ import { openWorkspace, type Scope } from '../../test/kit/cluster/workspace.ts'
 import { type ControlPlane, startControlPlane } from '../../test/kit/control-plane.ts'
 import { pool } from './arms.ts'
 import { Audit } from './audit.ts'
+import { reusingArchive } from './reusing.ts'
+import { namespaces } from './workloads.ts'
 
 /** A control plane with NodePools and their admission, and one host-network pool in it. */
 export interface RealPlane {
   readonly plane: ControlPlane
   readonly audit: Audit
   readonly webhooks: Webhooks
+  /** OCI archives of what pods need beside busybox. */
+  readonly images: readonly string[]
 }
 
 /** Starts all of it; it ends with the scope. */
@@ -43,7 +47,19 @@ export async function startRealPlane(t: Scope): Promise<RealPlane> {
   await letNodesReadPools(plane)
   await makePool(plane, pool)
   await webhooksAsked(admin)
-  return { plane, audit, webhooks }
+  await makeBaselineNamespace(admin)
+  const archive = reusingArchive(plane.workspace)
+  return { plane, audit, webhooks, images: archive === undefined ? [] : [archive] }
+}
+
+async function makeBaselineNamespace(admin: ApiClient): Promise<void> {
+  const name = namespaces.baseline
+  const labels = { 'pod-security.kubernetes.io/enforce': 'baseline' }
+  await admin.post('/api/v1/namespaces', { metadata: { name, labels } })
+  await until('its service account', async () => {
+    const { status } = await admin.get(`/api/v1/namespaces/${name}/serviceaccounts/default`)
+    return status === 200
+  })
 }
 
 /** Configurations are obeyed a moment after they were written. */

@@ -2,32 +2,50 @@ import { hostNetworkLabel } from '../../src/api/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt } from '../../src/api/kube/json-at.ts'
 import { nodeReady } from '../../test/control-plane/seen.ts'
+import type { RunningContainer } from '../../test/kit/cluster/containerd.ts'
 import { until } from '../../test/kit/until.ts'
 import type { Scope } from '../../test/kit/cluster/workspace.ts'
 import type { Arm } from './arms.ts'
-import { modelled } from './model.ts'
-import { type NodeKind, type RealNode, sharesNetwork, startNode } from './node.ts'
+import { early, endingOf, modelledBefore } from './model.ts'
+import { elsewhere, type NodeKind, type RealNode, startNode } from './node.ts'
 import {
   counted,
+  type Expected,
   type Fate,
+  isAsExpected,
   networkOf,
   type Outcome,
-  type Result,
-  type ReportedState,
-  sameResult,
+  type Remark,
 } from './outcome.ts'
 import type { RealPlane } from './plane.ts'
 import { Series } from './series.ts'
-import type { Observed } from './observed.ts'
+import { happenedFrom, type Observed } from './observed.ts'
 import type { Row } from './table.ts'
-import { daemonSetOf, podOf, type Workload } from './workloads.ts'
+import { nodeUsage } from './usage.ts'
+import {
+  namespaceOf,
+  namespaces,
+  ownerOf,
+  podOf,
+  type Program,
+  updated,
+  type Workload,
+  workloads,
+} from './workloads.ts'
 
-const pods = '/api/v1/namespaces/default/pods'
-const daemonSets = '/apis/apps/v1/namespaces/default/daemonsets'
-const events = '/api/v1/namespaces/default/events'
+const podsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`
+const eventsOf = (namespace: string): string => `/api/v1/namespaces/${namespace}/events`
+const ownersOf = (kind: string): string => `/apis/apps/v1/namespaces/default/${kind}s`
+const owners = ['daemonset', 'deployment'].map(ownersOf)
+
+/** What containers that administer the network give it. */
+const given = workloads.flatMap(({ programs }) => programs.flatMap(({ gives }) => gives ?? []))
 
 /** So many looks in a row have to find the same: some seconds. */
 const looks = 10
+
+/** So many connections reach both of two programs that share a port, but for one time in 10,000. */
+const connections = 14
 
 interface SeenPod extends Fate {
   readonly name: string
@@ -36,14 +54,24 @@ interface SeenPod extends Fate {
   readonly restarts: number
 }
 
+interface ObserveOptions {
+  /** How long is looked on where what is seen is not as expected. */
+  readonly seconds?: number
+  /** How long is looked in all at least. */
+  readonly atLeastMs?: number
+}
+
 /** A control plane, and nodes that arms are tried on; all end with the scope. */
 export class Reality {
   readonly #real: RealPlane
   readonly #nodes: readonly RealNode[]
+  /** One of no pool, for rows that want it. */
+  readonly #elsewhere: RealNode | undefined
 
-  constructor(real: RealPlane, nodes: readonly RealNode[]) {
+  constructor(real: RealPlane, nodes: readonly RealNode[], elsewhere?: RealNode) {
     this.#real = real
     this.#nodes = nodes
+    this.#elsewhere = elsewhere
   }
 
   /**
@@ -52,110 +80,340 @@ export class Reality {
    * to come may come late. Where it is, for `atLeastMs` in all: what is told and written again and
    * again can be compared then. Then removes them.
    */
-  async observe(
-    { arm, workload, modelled: expected }: Pick<Row, 'arm' | 'workload' | 'modelled'>,
-    { seconds = 90, atLeastMs = 0 } = {},
-  ): Promise<Observed> {
+  async observe(row: Pick<Row, 'arm' | 'workload' | 'modelled'>, options: ObserveOptions = {}) {
+    const { arm, workload } = row
     this.#real.webhooks.propagate = arm.admitsToHostNetwork
-    const mark = this.#real.audit.mark()
-    const series = new Series()
-    await this.#create(arm, workload)
-    const before = workload.oneEnds ? modelled(arm, { ...workload, oneEnds: false }) : expected
-    let seen = await this.#settled(workload, before, { seconds, series })
-    if (workload.oneEnds) {
-      const ending = endingOf(seen)
-      await this.#remove(ending)
-      series.see(ending, 'Gone')
-      seen = await this.#settled(workload, expected, { seconds, series })
+    for (const { hub } of this.#nodes) await hub.propagate(arm.propagation)
+    if (workload.mixed) await this.#admitElsewhere(true)
+    const trial = new Trial(this.#real, [...this.#nodes, ...this.#also(workload)], row, options)
+    try {
+      return await trial.run()
+    } finally {
+      await this.#clear()
+      if (workload.mixed) await this.#admitElsewhere(false)
     }
-    if (series.ms < atLeastMs)
-      seen = await this.#settled(workload, expected, { seconds, series, atLeastMs })
-    const observed = {
-      ...counted(seen),
-      settledMs: series.changes.at(-1)?.ms ?? 0,
-      watchedMs: series.ms,
-      restarts: seen.reduce((sum, each) => sum + each.restarts, 0),
-      events: timesTold(await this.#list(events)),
-      writes: this.#real.audit.since(
-        mark,
-        this.#nodes.map(({ name }) => name),
-      ),
-      changes: series.changes,
-    }
-    await this.#clear()
-    return observed
-  }
-
-  async #create(arm: Arm, { programs, daemonSet }: Workload): Promise<void> {
-    const written = programs.map((program) => arm.written(podOf(program)))
-    const [first] = written
-    if (daemonSet && first) return this.#post(daemonSets, daemonSetOf(first))
-    for (const pod of written) await this.#post(pods, pod)
-  }
-
-  async #post(path: string, object: JsonObject): Promise<void> {
-    const { status, body } = await this.#real.plane.admin.post(path, object)
-    if (status !== 201) throw new Error(`an object was refused: ${status} ${body.toString()}`)
   }
 
   /** Takes its nodes out of the cluster, so that no pod of another arm is put on them. */
   async retire(): Promise<void> {
-    for (const { name, kubelet } of this.#nodes) {
+    for (const { name, kubelet } of this.#every()) {
       await kubelet.daemon.kill()
       await this.#real.plane.admin.send('DELETE', `/api/v1/nodes/${name}`)
     }
   }
 
-  async #settled(
-    workload: Workload,
-    expected: Result,
-    { seconds, series, atLeastMs = 0 }: { seconds: number; series: Series; atLeastMs?: number },
-  ): Promise<readonly SeenPod[]> {
+  #every(): readonly RealNode[] {
+    return [...this.#nodes, ...(this.#elsewhere ? [this.#elsewhere] : [])]
+  }
+
+  #also({ mixed }: Workload): readonly RealNode[] {
+    return mixed && this.#elsewhere ? [this.#elsewhere] : []
+  }
+
+  /** Lets pods onto the node of no pool, or keeps them off. */
+  async #admitElsewhere(admits: boolean): Promise<void> {
+    if (this.#elsewhere === undefined) throw new Error('there is no node of no pool')
+    const path = `/api/v1/nodes/${this.#elsewhere.name}`
+    const { admin } = this.#real.plane
+    const node = JSON.parse((await admin.get(path)).body.toString()) as JsonObject
+    const others = listAt(node, 'spec', 'taints').filter(
+      (taint) => textAt(taint, 'key') !== elsewhere.key,
+    )
+    const taints = admits ? others : [...others, elsewhere]
+    const patch = JSON.stringify({ spec: { taints } })
+    const { status } = await admin.send('PATCH', path, patch, 'application/merge-patch+json')
+    if (status !== 200) throw new Error(`a change of the taints was answered ${status}`)
+  }
+
+  async #clear(): Promise<void> {
+    const { admin } = this.#real.plane
+    // First, lest they are made again.
+    for (const path of owners) await admin.send('DELETE', `${path}?propagationPolicy=Background`)
+    const all = Object.values(namespaces)
+    for (const namespace of all)
+      await admin.send('DELETE', `${podsOf(namespace)}?gracePeriodSeconds=1`)
+    await until(
+      'everything to be gone',
+      async () => {
+        const left = await Promise.all(
+          [...owners, ...all.map(podsOf)].map((path) => listOf(this.#real, path)),
+        )
+        const running = await Promise.all(
+          this.#every().map(({ kubelet }) => kubelet.runtime.running()),
+        )
+        return [...left, ...running].flat().length === 0
+      },
+      { seconds: 150 },
+    )
+    for (const namespace of all) await admin.send('DELETE', eventsOf(namespace))
+    // What a container gave the network of its node stays when its pod is gone.
+    for (const node of this.#every()) for (const address of given) node.remove(address)
+  }
+}
+
+/** One row, from its pods' creation until all that is to be counted was. */
+class Trial {
+  readonly #real: RealPlane
+  readonly #nodes: readonly RealNode[]
+  readonly #arm: Arm
+  readonly #workload: Workload
+  readonly #expected: Expected
+  readonly #options: Required<ObserveOptions>
+  readonly #series = new Series()
+  readonly #pods: string
+  readonly #refused: SeenPod[] = []
+  /** Names of those that answered while the API server could not be reached. */
+  #offline: ReadonlySet<string> = new Set()
+  #seen: readonly SeenPod[] = []
+
+  constructor(
+    real: RealPlane,
+    nodes: readonly RealNode[],
+    { arm, workload, modelled }: Pick<Row, 'arm' | 'workload' | 'modelled'>,
+    { seconds = 90, atLeastMs = 0 }: ObserveOptions,
+  ) {
+    this.#real = real
+    this.#nodes = nodes
+    this.#arm = arm
+    this.#workload = workload
+    this.#expected = modelled
+    this.#options = { seconds, atLeastMs }
+    this.#pods = podsOf(namespaceOf(workload))
+  }
+
+  async run(): Promise<Observed> {
+    const mark = this.#real.audit.mark()
+    const series = this.#series
+    const began = await this.#act()
+    if (series.ms < this.#options.atLeastMs)
+      this.#seen = await this.#settled(this.#expected, this.#options.atLeastMs)
+    const endMs = series.ms
+    const node = this.#options.atLeastMs > 0 ? await this.#usage() : undefined
+    return {
+      ...counted(this.#seen),
+      settledMs: series.changes.at(-1)?.ms ?? 0,
+      watchedMs: endMs,
+      restarts: this.#seen.reduce((sum, each) => sum + each.restarts, 0),
+      events: timesTold(await this.#list(eventsOf(namespaceOf(this.#workload)))),
+      writes: this.#real.audit.since(
+        mark,
+        this.#nodes.map(({ name }) => name),
+      ),
+      changes: series.changes,
+      ...(began && {
+        happened: happenedFrom(began.ms, began.change, { changes: series.changes, endMs }),
+      }),
+      ...(node && { node }),
+    }
+  }
+
+  /** Has it happen; returns when what happens once all has settled began, and at which change. */
+  async #act(): Promise<{ readonly ms: number; readonly change: number } | undefined> {
+    const { happens, programs } = this.#workload
+    await this.#create(early(this.#workload))
+    if (happens === undefined) {
+      this.#seen = await this.#settled(this.#expected)
+      return undefined
+    }
+    this.#seen = await this.#settled(modelledBefore(this.#arm, this.#workload))
+    const begun = { ms: this.#series.ms, change: this.#series.changes.length }
+    switch (happens) {
+      case 'one ends':
+        await this.#delete(endingOf(this.#seen)?.name ?? '')
+        break
+      case 'update':
+        await this.#update()
+        break
+      case 'reboot':
+        await this.#reboot()
+        break
+      case 'switch off':
+        for (const { hub } of this.#nodes) await hub.propagate('off')
+    }
+    await this.#create(programs.filter(({ late }) => late))
+    this.#seen = await this.#settled(this.#expected)
+    return begun
+  }
+
+  async #create(programs: readonly Program[]): Promise<void> {
+    const { owner } = this.#workload
+    const written = programs.map((program) => this.#arm.written(podOf(program)))
+    const [first] = written
+    if (owner && first) {
+      const status = await this.#post(ownersOf(owner.toLowerCase()), ownerOf(this.#workload, first))
+      if (status !== 201) throw new Error(`the ${owner} was answered ${status}`)
+      return
+    }
+    for (const [at, pod] of written.entries()) {
+      const name = programs[at]?.name ?? ''
+      const status = await this.#post(this.#pods, pod)
+      if (status === 403) {
+        const fate = { outcome: 'Refused', misrepresented: false, remarks: [] } as const
+        this.#refused.push({ ...fate, name, node: '', restarts: 0 })
+        this.#series.see(name, 'Refused')
+      } else if (status !== 201) throw new Error(`pod ${name} was answered ${status}`)
+    }
+  }
+
+  async #post(path: string, object: JsonObject): Promise<number> {
+    return (await this.#real.plane.admin.post(path, object)).status
+  }
+
+  async #delete(name: string): Promise<void> {
+    const { status } = await this.#real.plane.admin.send('DELETE', `${this.#pods}/${name}`)
+    if (status !== 200) throw new Error(`the deletion of ${name} was answered ${status}`)
+  }
+
+  async #update(): Promise<void> {
+    const template = { metadata: { labels: { [updated.key]: updated.value } } }
+    const { status } = await this.#real.plane.admin.send(
+      'PATCH',
+      `${ownersOf('deployment')}/each`,
+      JSON.stringify({ spec: { template } }),
+      'application/merge-patch+json',
+    )
+    if (status !== 200) throw new Error(`the update was answered ${status}`)
+  }
+
+  /** Of each node, whose pods then answer by what the node itself knows. */
+  async #reboot(): Promise<void> {
+    const served = this.#seen.filter(({ outcome }) => outcome === 'Serving')
+    const nodes = this.#nodes.filter(({ name }) => this.#seen.some(({ node }) => node === name))
+    for (const { name } of served) this.#series.see(name, 'Starting')
+    await Promise.all(nodes.map((node) => node.rebootOffline()))
+    const answering = new Set<string>()
+    // As long as is looked for something to come: where they do not, it is counted so.
+    const deadline = performance.now() + this.#options.seconds * 1000
+    while (answering.size < served.length && performance.now() < deadline) {
+      for (const node of nodes)
+        for (const [pod, container] of await node.mainContainers()) {
+          const program = this.#programOf(pod)
+          if (answering.has(pod) || program === undefined) continue
+          if ((await node.answerOf(container, program.listens)) !== pod) continue
+          answering.add(pod)
+          this.#series.see(pod, 'Serving')
+        }
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+    this.#offline = answering
+    for (const node of nodes) await node.mend()
+    for (const node of nodes)
+      await until(
+        `${node.name} to be heard of`,
+        async () => {
+          const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node.name}`
+          const { body } = await this.#real.plane.admin.get(path)
+          const renewed = textAt(JSON.parse(body.toString()) as Json, 'spec', 'renewTime')
+          return Date.parse(renewed) > Date.now() - 3_000
+        },
+        { seconds: 120 },
+      )
+  }
+
+  #programOf(pod: string): Program | undefined {
+    const { owner, programs } = this.#workload
+    return owner ? programs[0] : programs.find(({ name }) => name === pod)
+  }
+
+  async #settled(expected: Expected, atLeastMs = 0): Promise<readonly SeenPod[]> {
+    const { seconds } = this.#options
     const deadline = performance.now() + seconds * 1000
     let last = ''
     let same = 0
     return until(
       'the pods to settle',
       async () => {
-        const found = await this.#list(pods)
-        const seen = await Promise.all(found.map((pod) => this.#look(pod, workload)))
-        for (const [at, each] of seen.entries())
-          series.see(textAt(found[at], 'metadata', 'name'), each?.outcome ?? 'Starting')
-        const known = seen.filter((each) => each !== undefined)
+        const found = await this.#list(this.#pods)
+        const seen = await this.#lookAt(found)
+        const known = [...this.#refused, ...seen.filter((each) => each !== undefined)]
         const text = seen
           .map((each) => (each ? `${each.name} ${each.outcome} ${each.said}` : '?'))
           .join()
-        same = text === last && known.length === seen.length ? same + 1 : 0
+        const isWhole = !seen.includes(undefined) && known.length >= this.#fewest()
+        same = text === last && isWhole ? same + 1 : 0
         last = text
         if (same < looks) return false
-        const isExpected = series.ms >= atLeastMs && sameResult(counted(known), expected)
+        const isExpected = this.#series.ms >= atLeastMs && isAsExpected(counted(known), expected)
         return (isExpected || performance.now() > deadline) && known
       },
-      { seconds: seconds * 2, describe: () => last },
+      { seconds: seconds * 3, describe: () => last },
     )
   }
 
-  async #look(pod: Json, { programs, daemonSet }: Workload): Promise<SeenPod | undefined> {
-    const name = textAt(pod, 'metadata', 'name')
-    const node = this.#nodes.find((each) => each.name === textAt(pod, 'spec', 'nodeName'))
-    const program = daemonSet ? programs[0] : programs.find((each) => each.name === name)
-    if (program === undefined) return undefined
-    const [container] = listAt(pod, 'status', 'containerStatuses')
-    const restarts = Number(valueAt(container, 'restartCount') ?? 0)
-    const outcome = await this.#outcomeOf(pod, node, program.listens)
-    if (outcome === undefined) return undefined
-    const says = valueAt(pod, 'spec', 'hostNetwork') === true
-    const runs = node && (await sharesNetwork(node, name))
-    const misrepresented = runs !== undefined && outcome !== 'Stuck' && runs !== says
-    const said = `${textAt(pod, 'status', 'phase')} on ${networkOf(says)}` as ReportedState
-    return { name, node: node?.name ?? '', outcome, said, misrepresented, restarts }
+  /** The owner may not have made any yet. */
+  #fewest(): number {
+    return this.#workload.owner ? 1 : 0
   }
 
-  /** `undefined` where it has not come to anything yet. */
+  /** What is seen of each; `undefined` where it has not come to anything yet. */
+  async #lookAt(found: readonly Json[]): Promise<readonly (SeenPod | undefined)[]> {
+    const containers = new Map(
+      await Promise.all(
+        this.#nodes.map(async (node) => [node.name, await node.mainContainers()] as const),
+      ),
+    )
+    const seen = await Promise.all(
+      found.map((pod) => {
+        const node = this.#nodes.find(({ name }) => name === textAt(pod, 'spec', 'nodeName'))
+        const container = node && containers.get(node.name)?.get(textAt(pod, 'metadata', 'name'))
+        return this.#look(pod, node, container)
+      }),
+    )
+    const names = found.map((pod) => textAt(pod, 'metadata', 'name'))
+    for (const [at, name] of names.entries()) {
+      const outcome = seen[at]?.outcome
+      const ends = isEnding(found[at]) && outcome !== 'Serving' && outcome !== 'Shared'
+      this.#series.see(name, ends ? 'Gone' : (outcome ?? 'Starting'))
+    }
+    for (const { name } of this.#seen) if (!names.includes(name)) this.#series.see(name, 'Gone')
+    // One that ends is nothing to count: it is to be gone first.
+    return seen.map((each, at) => (isEnding(found[at]) ? undefined : each))
+  }
+
+  async #look(
+    pod: Json,
+    node?: RealNode,
+    container?: RunningContainer,
+  ): Promise<SeenPod | undefined> {
+    const name = textAt(pod, 'metadata', 'name')
+    const program = this.#programOf(name)
+    if (program === undefined) return undefined
+    const status = mainStatusOf(pod)
+    const outcome = await this.#outcomeOf(pod, program, { node, container })
+    if (outcome === undefined) return undefined
+    const saysHost = valueAt(pod, 'spec', 'hostNetwork') === true
+    const phase = textAt(pod, 'status', 'phase') as 'Pending' | 'Running' | 'Failed'
+    return {
+      name,
+      node: node?.name ?? '',
+      outcome,
+      said: `${phase} on ${networkOf(saysHost)}`,
+      misrepresented:
+        node !== undefined &&
+        (container ? node.isInOwnNetwork(container) : seemsPropagated(pod)) !== saysHost &&
+        phase === 'Running',
+      remarks: this.#remarksOn(pod, outcome, node),
+      restarts: Number(valueAt(status, 'restartCount') ?? 0),
+    }
+  }
+
+  #remarksOn(pod: Json, outcome: Outcome, node: RealNode | undefined): readonly Remark[] {
+    const name = textAt(pod, 'metadata', 'name')
+    const gives = this.#programOf(name)?.gives
+    const remarks: Remark[] = []
+    if (outcome === 'NotServing' && conditionOf(pod, 'Ready') === 'True')
+      remarks.push('Ready without serving')
+    if (gives !== undefined && node?.has(gives)) remarks.push("changed the node's network")
+    if (outcome === 'Serving' && textAt(pod, 'metadata', 'labels', updated.key) === updated.value)
+      remarks.push('of the new template')
+    if (this.#offline.has(name)) remarks.push('served without a link')
+    return remarks
+  }
+
   async #outcomeOf(
     pod: Json,
-    node: RealNode | undefined,
-    port: number,
+    { listens, ifTaken }: Program,
+    { node, container }: { node: RealNode | undefined; container: RunningContainer | undefined },
   ): Promise<Outcome | undefined> {
     const name = textAt(pod, 'metadata', 'name')
     if (node === undefined) {
@@ -165,78 +423,79 @@ export class Reality {
       return unschedulable ? 'Unschedulable' : undefined
     }
     if (textAt(pod, 'status', 'phase') === 'Failed') return 'Failed'
-    const [container] = listAt(pod, 'status', 'containerStatuses')
-    const waiting = textAt(container, 'state', 'waiting', 'reason')
+    const status = mainStatusOf(pod)
+    const waiting = textAt(status, 'state', 'waiting', 'reason')
     if (waiting === 'CrashLoopBackOff') return 'CrashLoop'
+    const restarts = Number(valueAt(status, 'restartCount') ?? 0)
     // Between two tries: nothing is settled by one that has just begun.
-    if (Object.keys(objectAt(container, 'state', 'terminated')).length > 0) {
-      return Number(valueAt(container, 'restartCount') ?? 0) > 0 ? 'CrashLoop' : undefined
-    }
+    if (Object.keys(objectAt(status, 'state', 'terminated')).length > 0)
+      return restarts > 0 ? 'CrashLoop' : undefined
     if (waiting === 'ContainerCreating') {
-      const failed = (await this.#list(events)).some(
+      const failed = (await this.#list(eventsOf(namespaceOf(this.#workload)))).some(
         (event) =>
           textAt(event, 'reason') === 'FailedCreatePodSandBox' &&
           textAt(event, 'involvedObject', 'uid') === textAt(pod, 'metadata', 'uid'),
       )
       return failed ? 'Stuck' : undefined
     }
-    if (Object.keys(objectAt(container, 'state', 'running')).length === 0) return undefined
-    const own = await sharesNetwork(node, name)
-    const address = own === true ? '127.0.0.1' : textAt(pod, 'status', 'podIP')
-    const answer = await node.network.fetch(`http://${address}:${port}/index.html`)
-    if (answer?.trim() === name) return 'Serving'
+    if (Object.keys(objectAt(status, 'state', 'running')).length === 0) return undefined
+    const answers = new Set<string | undefined>()
+    if (container)
+      for (let at = 0; at < (ifTaken === 'shares' ? connections : 1); at += 1)
+        answers.add(await node.answerOf(container, listens))
+    if (answers.has(name)) return answers.size > 1 ? 'Shared' : 'Serving'
     // It has just been started again, to end again.
-    return Number(valueAt(container, 'restartCount') ?? 0) > 0 ? 'CrashLoop' : 'NotServing'
+    return restarts > 0 && ifTaken === 'ends' ? 'CrashLoop' : 'NotServing'
   }
 
-  async #list(path: string): Promise<readonly Json[]> {
-    const list = JSON.parse((await this.#real.plane.admin.get(path)).body.toString()) as JsonObject
-    return listAt(list, 'items')
+  /** Of a node while nothing happens, over some seconds. */
+  async #usage(): Promise<NonNullable<Observed['node']>> {
+    const seconds = 15
+    const before = this.#nodes.map(nodeUsage)
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+    const after = this.#nodes.map(nodeUsage)
+    const mean = (of: (at: number) => number): number =>
+      after.reduce((sum, _, at) => sum + of(at), 0) / after.length
+    return {
+      cores: mean((at) => ((after[at]?.cpuSeconds ?? 0) - (before[at]?.cpuSeconds ?? 0)) / seconds),
+      megabytes: mean((at) => (after[at]?.memoryBytes ?? 0) / 1e6),
+      hubMegabytes: mean((at) => (after[at]?.hubBytes ?? 0) / 1e6),
+    }
   }
 
-  async #remove(name: string): Promise<void> {
-    await this.#real.plane.admin.send('DELETE', `${pods}/${name}`)
-    await until(`${name} to be gone`, async () =>
-      (await this.#list(pods)).every((pod) => textAt(pod, 'metadata', 'name') !== name),
-    )
-  }
-
-  async #clear(): Promise<void> {
-    // First, lest they are made again.
-    await this.#real.plane.admin.send('DELETE', daemonSets)
-    await until(
-      'what makes pods to be gone',
-      async () => (await this.#list(daemonSets)).length === 0,
-    )
-    await this.#real.plane.admin.send('DELETE', `${pods}?gracePeriodSeconds=1`)
-    await until(
-      'everything to be gone',
-      async () => {
-        const running = await Promise.all(
-          this.#nodes.map(({ kubelet }) => kubelet.runtime.running()),
-        )
-        return (await this.#list(pods)).length === 0 && running.flat().length === 0
-      },
-      { seconds: 90 },
-    )
-    await this.#real.plane.admin.send('DELETE', events)
+  #list(path: string): Promise<readonly Json[]> {
+    return listOf(this.#real, path)
   }
 }
 
-/** The pod that is deleted, by the same rule as in the model. */
-function endingOf(seen: readonly SeenPod[]): string {
-  const serving = seen.filter(({ outcome }) => outcome === 'Serving')
-  const crowded = serving.find((pod) =>
-    seen.some((other) => other !== pod && other.node === pod.node),
+async function listOf({ plane }: RealPlane, path: string): Promise<readonly Json[]> {
+  const list = JSON.parse((await plane.admin.get(path)).body.toString()) as JsonObject
+  return listAt(list, 'items')
+}
+
+const isEnding = (pod: Json | undefined): boolean =>
+  valueAt(pod, 'metadata', 'deletionTimestamp') !== undefined
+
+/** Of the container that answers. */
+const mainStatusOf = (pod: Json): Json | undefined =>
+  listAt(pod, 'status', 'containerStatuses').find((status) => textAt(status, 'name') === 'main')
+
+const conditionOf = (pod: Json, type: string): string =>
+  textAt(
+    listAt(pod, 'status', 'conditions').find((each) => textAt(each, 'type') === type),
+    'status',
   )
-  return (crowded ?? serving[0] ?? seen[0])?.name ?? ''
-}
+
+/** By its status, between two tries of its container: it has the address of the node. */
+const seemsPropagated = (pod: Json): boolean =>
+  textAt(pod, 'status', 'podIP') === textAt(pod, 'status', 'hostIP')
 
 /** Of pods and what makes them, by reason; what was told again is counted in the event. */
 function timesTold(list: readonly Json[]): Record<string, number> {
   const told: Record<string, number> = {}
   for (const event of list) {
-    if (!['Pod', 'DaemonSet'].includes(textAt(event, 'involvedObject', 'kind'))) continue
+    const kind = textAt(event, 'involvedObject', 'kind')
+    if (!['Pod', 'DaemonSet', 'ReplicaSet', 'Deployment'].includes(kind)) continue
     const times = Math.max(
       1,
       Number(valueAt(event, 'count') ?? 0),
@@ -248,22 +507,38 @@ function timesTold(list: readonly Json[]): Record<string, number> {
   return told
 }
 
-/**
- * Two nodes, each in a network of its own, as an arm has them; named so that no two arms share one.
- */
-export async function startReality(t: Scope, real: RealPlane, kind: NodeKind): Promise<Reality> {
+let started = 0
+
+/** Two nodes, each in a network of its own, as arms have them; if it is wanted, one of no pool. */
+export async function startReality(
+  t: Scope,
+  real: RealPlane,
+  kind: NodeKind,
+  { mixed = false } = {},
+): Promise<Reality> {
   const { admin } = real.plane
-  const names = [0, 1].map(
-    (number) => `${kind.propagates ? 'legacy' : kind.hostNetworkNodes ? 'host' : 'pod'}-${number}`,
+  started += 1
+  const name = (role: string): string => `${role}-${started}`
+  const { images } = real
+  const nodes = await Promise.all(
+    ['a', 'b'].map((role) => startNode(t, real.plane, { name: name(role), kind, images })),
   )
-  const nodes = await Promise.all(names.map((name) => startNode(t, real.plane, name, kind)))
-  for (const { name } of nodes) {
-    await nodeReady(admin, name)
-    const node = JSON.parse(
-      (await admin.get(`/api/v1/nodes/${name}`)).body.toString(),
-    ) as JsonObject
+  const ofNoPool = { hostNetworkNodes: false, podNetwork: true }
+  const other = mixed
+    ? await startNode(t, real.plane, {
+        name: name('elsewhere'),
+        kind: ofNoPool,
+        images,
+        isElsewhere: true,
+      })
+    : undefined
+  for (const each of [...nodes, ...(other ? [other] : [])]) {
+    await nodeReady(admin, each.name)
+    const { body } = await admin.get(`/api/v1/nodes/${each.name}`)
+    const node = JSON.parse(body.toString()) as JsonObject
     const labelled = textAt(node, 'metadata', 'labels', hostNetworkLabel) === 'true'
-    if (labelled !== kind.hostNetworkNodes) throw new Error(`admission passed ${name} by`)
+    if (labelled !== (each !== other && kind.hostNetworkNodes))
+      throw new Error(`admission passed ${each.name} by`)
   }
-  return new Reality(real, nodes)
+  return new Reality(real, nodes, other)
 }

@@ -6,17 +6,17 @@ import { pictureOf } from './picture.ts'
 import type { Observed } from './observed.ts'
 import { modelRows, type Row } from './table.ts'
 
-/** On what a run was made. */
+/** On what runs were made. */
 export interface Made {
-  /** Of the day, in UTC. */
+  /** Of the last day, in UTC. */
   readonly date: string
   readonly kubernetes: string
   readonly containerd: string
   readonly machine: string
 }
 
-/** A run on real nodes, as it is kept. */
-export interface Run {
+/** One run or more on real nodes, as they are kept. */
+export interface Record {
   readonly made: Made
   readonly rows: readonly Row[]
 }
@@ -24,10 +24,10 @@ export interface Run {
 interface KeptRow {
   readonly arm: string
   readonly workload: string
-  readonly observed: Observed
+  readonly runs: readonly Observed[]
 }
 
-/** The run that docs/comparison.md shows: every row of it, in the order of arms and workloads. */
+/** What docs/comparison.md shows: every row, in the order of arms and workloads. */
 const recordFile = join(import.meta.dirname, '..', '..', 'docs', 'host-network.json')
 
 export const madeNow = (kubernetes: string, containerd: string): Made => ({
@@ -42,7 +42,7 @@ export const captionOf = ({ kubernetes, containerd, date }: Made): string =>
   `Kubernetes ${kubernetes}, containerd ${containerd}, on ${date}`
 
 /** Where what was seen is not as the model has it now, the row says so: `agrees`. */
-export function readRun(file = recordFile): Run {
+export function readRecord(file = recordFile): Record {
   const { made, rows } = JSON.parse(readFileSync(file, 'utf8')) as { made: Made; rows: KeptRow[] }
   return {
     made,
@@ -50,25 +50,44 @@ export function readRun(file = recordFile): Run {
       const kept = rows.find(
         ({ arm, workload }) => arm === row.arm.name && workload === row.workload.name,
       )
-      return kept ? [{ ...row, observed: kept.observed }] : []
+      return kept ? [{ ...row, runs: kept.runs }] : []
     }),
   }
 }
 
-/** A line for each row that was seen, so that two runs can be compared. */
-export function writeRun({ made, rows }: Run, file = recordFile): void {
-  const seen = rows.filter(({ observed }) => observed !== undefined)
-  const lines = seen.map(({ arm, workload, modelled, observed }) =>
-    JSON.stringify({ arm: arm.name, workload: workload.name, modelled, observed }),
-  )
+/** A line for each row that was seen, so that two records can be compared. */
+export function writeRecord({ made, rows }: Record, file = recordFile): void {
+  const lines = rows
+    .filter(({ runs }) => runs.length > 0)
+    .map(({ arm, workload, modelled, runs }) =>
+      JSON.stringify({ arm: arm.name, workload: workload.name, modelled, runs }),
+    )
   writeFileSync(
     file,
     `{\n"made": ${JSON.stringify(made)},\n"rows": [\n${lines.join(',\n')}\n]\n}\n`,
   )
 }
 
+/** The record with what was seen now in the place of what it has of the same rows. */
+export function mergeIntoRecord({ made, rows }: Record, file = recordFile): void {
+  const seen = (row: Row): Row | undefined =>
+    rows.find((each) => each.arm === row.arm && each.workload === row.workload)
+  const kept = readRecord(file).rows
+  writeRecord(
+    {
+      made,
+      rows: modelRows().map((row) => {
+        const now = seen(row)
+        if (now && now.runs.length > 0) return now
+        return kept.find((each) => each.arm === row.arm && each.workload === row.workload) ?? row
+      }),
+    },
+    file,
+  )
+}
+
 /** The pictures of docs/comparison.md, by file. */
-export const picturesOf = ({ made, rows }: Run): ReadonlyMap<string, string> =>
+export const picturesOf = ({ made, rows }: Record): ReadonlyMap<string, string> =>
   new Map([
     [recordFile.replace(/json$/, 'svg'), pictureOf(rows, captionOf(made))],
     [recordFile.replace(/[.]json$/, '-over-time.svg'), timelineOf(rows, captionOf(made))],

@@ -9,20 +9,23 @@ import { Lifetime } from '../lifetime.ts'
 import { machine } from '../machine.ts'
 import { arms } from './arms.ts'
 import type { NodeKind } from './node.ts'
-import { textOf } from './outcome.ts'
+import { isAsExpected, remarksOf, textOf } from './outcome.ts'
+import type { Observed } from './observed.ts'
 import { pictureOf } from './picture.ts'
 import { startRealPlane, versionsOf } from './plane.ts'
 import { startReality } from './reality.ts'
-import { captionOf, madeNow, type Run, writeRun } from './record.ts'
-import { agrees, detailTableOf, modelRows, type Row, tableOf } from './table.ts'
+import { captionOf, madeNow, mergeIntoRecord, type Record, writeRecord } from './record.ts'
+import { agrees, costTableOf, modelRows, type Row, tableOf } from './table.ts'
 import { timelineOf } from './timeline.ts'
 
-const usage = `Usage: npm run bench -- host-network [--model] [--arms A,B] [--workloads A,B] [--seconds N] [--json FILE] [--svg FILE] [--series FILE] [--docs]
+const usage = `Usage: npm run bench -- host-network [--model] [--arms A,B] [--workloads A,B] [--runs N] [--seconds N] [--json FILE] [--svg FILE] [--series FILE] [--docs]
 
 Every workload under every arm, on a real scheduler and kubelets where there are any; with --model by
-the model of them alone. Each is watched for --seconds at least (20). --json has all that was seen, --svg a picture of what came of it, --series one of
-what was when; --docs keeps it as the run that docs/comparison.md shows, if all rows were seen. At the end
-it says how many rows agree with the model. Exit code 1: not all do.
+the model of them alone. --runs repeats all of it, each time in an order of its own, and the spread
+is told. One workload is watched for --seconds at least (20), to measure what a node uses meanwhile.
+--json has all that was seen, --svg a picture of what came of it, --series one of what was when;
+--docs puts the rows that were seen into the record that docs/comparison.md shows. At the end it
+says how many rows agree with the model. Exit code 1: not all do.
 `
 
 export async function compareHostNetwork(
@@ -35,6 +38,7 @@ export async function compareHostNetwork(
       model: { type: 'boolean', default: false },
       arms: { type: 'string' },
       workloads: { type: 'string' },
+      runs: { type: 'string', default: '1' },
       seconds: { type: 'string', default: '20' },
       json: { type: 'string' },
       svg: { type: 'string' },
@@ -47,8 +51,7 @@ export async function compareHostNetwork(
     say(usage)
     return 0
   }
-  const all = modelRows()
-  const wanted = all.filter(
+  const wanted = modelRows().filter(
     ({ arm, workload }) =>
       (values.arms?.split(',').includes(arm.name) ?? true) &&
       (values.workloads?.split(',').includes(workload.name) ?? true),
@@ -57,60 +60,93 @@ export async function compareHostNetwork(
     ? 'only the model was asked for'
     : (noControlPlane() ?? noKubelet() ?? noNodeNetwork())
   say(missing === undefined ? machine() : `from the model: ${missing}`)
-  const run =
-    missing === undefined
-      ? await observed(wanted, Number(values.seconds) * 1000, say)
-      : { made: madeNow('as the model has it', 'none'), rows: wanted }
-  for (const line of [...tableOf(run.rows), '', ...detailTableOf(run.rows)]) say(line)
+  let record: Record = { made: madeNow('as the model has it', 'none'), rows: wanted }
+  if (missing === undefined)
+    for (let run = 0; run < Number(values.runs); run += 1) {
+      record = await observed(record.rows, Number(values.seconds) * 1000, say)
+      if (values.json !== undefined) writeRecord(record, values.json)
+    }
+  for (const line of [...tableOf(record.rows), ...costTableOf(record.rows)]) say(line)
   for (const { name, title } of arms) say(`${name}: ${title}`)
-  const caption = captionOf(run.made)
-  if (values.json !== undefined) writeRun(run, values.json)
-  if (values.svg !== undefined) writeFileSync(values.svg, pictureOf(run.rows, caption))
-  if (values.series !== undefined) writeFileSync(values.series, timelineOf(run.rows, caption))
+  const caption = captionOf(record.made)
+  if (values.json !== undefined) writeRecord(record, values.json)
+  if (values.svg !== undefined) writeFileSync(values.svg, pictureOf(record.rows, caption))
+  if (values.series !== undefined) writeFileSync(values.series, timelineOf(record.rows, caption))
   if (missing !== undefined) return 0
-  for (const row of run.rows.filter((each) => !agrees(each)))
-    say(`! ${row.arm.name}, ${row.workload.name}: the model says ${JSON.stringify(row.modelled)}`)
-  const right = run.rows.filter(agrees).length
-  say(`${right} of ${run.rows.length} rows agree with the model`)
-  if (right < run.rows.length) return 1
-  if (values.docs && right === all.length) {
-    writeRun(run)
+  const right = record.rows.filter(agrees).length
+  say(`${right} of ${record.rows.length} rows agree with the model`)
+  if (values.docs) {
+    mergeIntoRecord(record)
     say('kept in docs/host-network.json; node test/write-tables.ts takes it into the page')
   }
-  return 0
+  return right < record.rows.length ? 1 : 0
 }
 
-/** Arms that want the same nodes share them; between two kinds all nodes end. */
+/**
+ * Observes each row once more. Arms that want the same nodes share them; between two kinds all
+ * nodes end. What fails is said, and the others go on.
+ */
 async function observed(
-  wanted: readonly Row[],
+  rows: readonly Row[],
   atLeastMs: number,
   say: (line: string) => void,
-): Promise<Run> {
+): Promise<Record> {
   await using lifetime = new Lifetime(say)
   const real = await startRealPlane(lifetime)
-  const seen = new Map<Row, Row>()
+  const seen = new Map<Row, Observed>()
   let versions: [string, string] = ['', '']
-  for (const kind of kindsOfNodes) {
-    const its = wanted.filter(
-      ({ arm }) =>
-        arm.hostNetworkNodes === kind.hostNetworkNodes && arm.propagates === kind.propagates,
-    )
+  const possible = rows.filter(
+    ({ workload }) => real.images.length > 0 || workload.programs[0]?.ifTaken !== 'shares',
+  )
+  if (possible.length < rows.length)
+    say('there is no C compiler: rows with SO_REUSEPORT are left out')
+  for (const kind of shuffled(kindsOfNodes)) {
+    const its = shuffled(possible.filter(({ arm }) => isOf(kind, arm)))
     if (its.length === 0) continue
     await using nodes = new Lifetime(say)
-    const reality = await startReality(nodes, real, kind)
+    const mixed = its.some(({ workload }) => workload.mixed)
+    const reality = await startReality(nodes, real, kind, { mixed })
     versions = await versionsOf(real)
     for (const row of its) {
-      const observed = await reality.observe(row, { atLeastMs })
-      say(`${row.arm.name}, ${row.workload.name}: ${textOf(observed)}`)
-      seen.set(row, { ...row, observed })
+      const name = `${row.arm.name}, ${row.workload.name}`
+      try {
+        const one = await reality.observe(row, row.workload.measured ? { atLeastMs } : {})
+        say(`${name}: ${textOf(one)}${remarksOf(one) && ` (${remarksOf(one)})`}`)
+        if (!isAsExpected(one, row.modelled)) say(`! ${differenceOf(one, row)}`)
+        seen.set(row, one)
+      } catch (error) {
+        say(`! ${name}: ${(error as Error).message}`)
+      }
     }
     await reality.retire()
   }
-  return { made: madeNow(...versions), rows: wanted.map((row) => seen.get(row) ?? row) }
+  return {
+    made: madeNow(...versions),
+    rows: rows.map((row) => {
+      const one = seen.get(row)
+      return one ? { ...row, runs: [...row.runs, one] } : row
+    }),
+  }
 }
 
 const kindsOfNodes: readonly NodeKind[] = [
-  { hostNetworkNodes: false, propagates: false },
-  { hostNetworkNodes: true, propagates: true },
-  { hostNetworkNodes: true, propagates: false },
+  { hostNetworkNodes: false, podNetwork: true },
+  { hostNetworkNodes: true, podNetwork: false },
+  { hostNetworkNodes: true, podNetwork: true },
 ]
+
+const isOf = (kind: NodeKind, arm: NodeKind): boolean =>
+  arm.hostNetworkNodes === kind.hostNetworkNodes && arm.podNetwork === kind.podNetwork
+
+/** In an order of chance, so that no row always follows the same other. */
+const shuffled = <Of>(all: readonly Of[]): readonly Of[] =>
+  all
+    .map((each) => ({ each, at: Math.random() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ each }) => each)
+
+function differenceOf(seen: Observed, { modelled }: Row): string {
+  const pick = ({ counts, said, misrepresented, remarks }: Observed | Row['modelled']) =>
+    JSON.stringify({ counts, said, misrepresented, remarks })
+  return `seen ${pick(seen)}, the model says ${pick(modelled)}`
+}

@@ -1,90 +1,127 @@
+import { median } from '../measure/statistics.ts'
 import { type Arm, arms } from './arms.ts'
 import { modelled } from './model.ts'
-import { type Result, sameResult, textOf } from './outcome.ts'
+import { type Expected, isAsExpected, remarksOf, type Result, textOf } from './outcome.ts'
 import type { Observed } from './observed.ts'
 import { type Workload, workloads } from './workloads.ts'
 
 /**
- * A row of the comparison: the model's prediction, and the observation if nodes could be started.
+ * A row of the comparison: the model's prediction, and what was seen, once for each run that nodes
+ * could be started for.
  */
 export interface Row {
   readonly arm: Arm
   readonly workload: Workload
-  readonly modelled: Result
-  readonly observed?: Observed
+  readonly modelled: Expected
+  readonly runs: readonly Observed[]
 }
 
 /** Every workload under every arm, as the model has it. */
 export const modelRows = (): readonly Row[] =>
   arms.flatMap((arm) =>
-    workloads.map((workload) => ({ arm, workload, modelled: modelled(arm, workload) })),
+    workloads.map((workload) => ({ arm, workload, modelled: modelled(arm, workload), runs: [] })),
   )
 
-export const resultOf = ({ observed, modelled }: Row): Result => observed ?? modelled
+/** What came of it, each differing result once; where it was not seen, the model's. */
+export const resultsOf = ({ runs, modelled }: Row): readonly Result[] =>
+  runs.length === 0
+    ? [modelled]
+    : [...new Map(runs.map((seen) => [`${textOf(seen)}; ${remarksOf(seen)}`, seen])).values()]
 
-/** Whether the observation matches the model. */
-export const agrees = ({ observed, modelled }: Row): boolean =>
-  observed !== undefined && sameResult(observed, modelled)
+/** Whether every run matches the model. */
+export const agrees = ({ runs, modelled }: Row): boolean =>
+  runs.length > 0 && runs.every((seen) => isAsExpected(seen, modelled))
 
-/** A row for each workload: its title, and what became of its pods under each arm. */
-export const cellsOf = (rows: readonly Row[]): string[][] =>
+/** `2 Serving, 1 NotServing (1 Ready without serving)`. */
+const cellOf = (row: Row): string =>
+  resultsOf(row)
+    .map((result) => [textOf(result), remarksOf(result)])
+    .map(([outcome, remarks]) => (remarks ? `${outcome} (${remarks})` : outcome))
+    .join(' or ')
+
+/** A row for each workload: its title, and what became of its pods under each of the arms. */
+export const cellsOf = (rows: readonly Row[], shown: readonly Arm[]): string[][] =>
   workloads.map((workload) => [
     workload.title,
-    ...arms.map((arm) => {
+    ...shown.map((arm) => {
       const row = rows.find((each) => each.arm === arm && each.workload === workload)
-      return row ? textOf(resultOf(row)) : ''
+      return row ? cellOf(row) : ''
     }),
   ])
 
+/** The control, and the approaches on nodes without or with a CNI plugin. */
+export const armsBy = (podNetwork: boolean): readonly Arm[] =>
+  arms.filter((arm) => arm.podNetwork === podNetwork || !arm.hostNetworkNodes)
+
 /** Lines of Markdown: a workload each, a column for each arm. */
 export const tableOf = (rows: readonly Row[]): readonly string[] =>
-  markdown(['', ...arms.map(({ name }) => name)], cellsOf(rows))
+  [false, true].flatMap((podNetwork) => {
+    const shown = armsBy(podNetwork)
+    return [...markdown(['', ...shown.map(({ name }) => name)], cellsOf(rows, shown)), '']
+  })
 
-const columns = [
+const costColumns = [
   'arm',
-  'pods',
-  'what comes of them',
-  'what the API says of them',
-  'run on another network than it says',
-  'settled after',
-  'watched for',
+  'serve, of all pods',
+  'on another network than the API says',
   'restarts',
   'events',
   'API writes',
+  'short of service when the holder ends, in s',
+  'short of service in the update, in s',
+  "a node's CPU, in cores",
+  "a node's memory, in MB",
+  'of it the hub, in MB',
 ]
 
-/**
- * For each row what came of it, what the API says against it, and what it cost; the last five where
- * it was seen.
- */
-export const detailsOf = (rows: readonly Row[]): string[][] =>
-  rows.map((row) => {
-    const { said, misrepresented } = resultOf(row)
-    const seen = row.observed
+/** For each arm what its rows cost together in one run: the median, and the bounds. */
+export const costsOf = (rows: readonly Row[]): string[][] =>
+  arms.flatMap((arm) => {
+    const its = rows.filter((row) => row.arm === arm && row.runs.length > 0)
+    const runs = Math.min(...its.map((row) => row.runs.length))
+    if (its.length === 0) return []
+    const each = <Of>(of: (seen: readonly Observed[]) => Of): readonly Of[] =>
+      Array.from({ length: runs }, (_, run) => of(its.flatMap((row) => row.runs[run] ?? [])))
+    const sum = (of: (seen: Observed) => number): string =>
+      spreadOf(each((seen) => seen.reduce((total, one) => total + of(one), 0)))
+    const ofRow = (workload: string, of: (seen: Observed) => number | undefined, digits: number) =>
+      spreadOf(
+        (its.find((row) => row.workload.name === workload)?.runs ?? []).flatMap(
+          (seen) => of(seen) ?? [],
+        ),
+        digits,
+      )
+    const short = (seen: Observed): number | undefined =>
+      seen.happened && seen.happened.shortMs / 1000
     return [
-      row.arm.name,
-      row.workload.title,
-      textOf(resultOf(row)),
-      Object.entries(said)
-        .map(([what, count]) => `${count} ${what}`)
-        .toSorted((a, b) => (a < b ? 1 : -1))
-        .join(', '),
-      String(misrepresented),
-      ...(seen
-        ? [
-            `${(seen.settledMs / 1000).toFixed(1)} s`,
-            `${(seen.watchedMs / 1000).toFixed(1)} s`,
-            String(seen.restarts),
-            String(total(seen.events)),
-            String(total(seen.writes)),
-          ]
-        : ['', '', '', '', '']),
+      [
+        arm.name,
+        sum(({ counts }) => (counts.Serving ?? 0) + (counts.Shared ?? 0)),
+        sum(({ misrepresented }) => misrepresented),
+        sum(({ restarts }) => restarts),
+        sum(({ events }) => total(events)),
+        sum(({ writes }) => total(writes)),
+        ofRow('holder-ends', short, 1),
+        ofRow('rolling-update', short, 1),
+        ofRow('distinct-ports', ({ node }) => node?.cores, 2),
+        ofRow('distinct-ports', ({ node }) => node?.megabytes, 0),
+        ofRow('distinct-ports', ({ node }) => node?.hubMegabytes, 0),
+      ],
     ]
   })
 
-/** Lines of Markdown: a row each. */
-export const detailTableOf = (rows: readonly Row[]): readonly string[] =>
-  markdown(columns, detailsOf(rows))
+/** Lines of Markdown: an arm each. */
+export const costTableOf = (rows: readonly Row[]): readonly string[] =>
+  markdown(costColumns, costsOf(rows))
+
+/** `4.2 (3.9 to 5.0)`; the bounds where they differ. */
+function spreadOf(values: readonly number[], digits = 0): string {
+  if (values.length === 0) return ''
+  const [middle, least, most] = [median(values), Math.min(...values), Math.max(...values)].map(
+    (value) => value.toFixed(digits),
+  )
+  return least === most ? `${middle}` : `${middle} (${least} to ${most})`
+}
 
 const total = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((sum, count) => sum + count, 0)

@@ -75,10 +75,15 @@ void t.test(
   { skip, timeout: 600_000 },
   async (t) => {
     const { plane } = await startRealPlane(t)
-    const kind = { hostNetworkNodes: true, propagates: true }
+    const kind = { hostNetworkNodes: true, podNetwork: false }
     const names = ['exit-0', 'exit-1']
-    const nodes = await Promise.all(names.map((name) => startNode(t, plane, name, kind)))
-    for (const { name } of nodes) await nodeReady(plane.admin, name)
+    const nodes = await Promise.all(
+      names.map((name) => startNode(t, plane, { name, kind, images: [] })),
+    )
+    for (const { name, hub } of nodes) {
+      await nodeReady(plane.admin, name)
+      await hub.propagate('on')
+    }
     for (const [resource, object] of workloads)
       t.equal((await plane.admin.post(`${apps}/${resource}`, object)).status, 201)
     const before = await allReady(plane, (pod) => valueAt(pod, 'spec', 'hostNetwork') !== true)
@@ -114,7 +119,10 @@ void t.test(
     t.comment(`web: no answer from any node for ${gap / 2} s at most, by two looks a second`)
     t.ok(gap < 10, 'one of its pods answers while the other is replaced')
 
-    for (const node of nodes) await node.switchOff()
+    for (const { hub } of nodes) {
+      await hub.propagate('off')
+      await hub.daemon.restart()
+    }
     const uids = (list: readonly JsonObject[]): string[] =>
       list.map((pod) => textAt(pod, 'metadata', 'uid')).toSorted()
     await plane.admin.send('DELETE', `${pods}/${nameOf(after, 'web')}`)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { sameResult, textOf } from '../../bench/host-network/outcome.ts'
+import { isAsExpected, remarksOf, textOf } from '../../bench/host-network/outcome.ts'
 import { startRealPlane } from '../../bench/host-network/plane.ts'
 import { startReality } from '../../bench/host-network/reality.ts'
 import { modelRows, type Row } from '../../bench/host-network/table.ts'
@@ -7,32 +7,36 @@ import { noNodeNetwork } from '../kit/cluster/node-network.ts'
 import { noControlPlane } from '../kit/control-plane.ts'
 import { noKubelet } from '../kit/kubelet.ts'
 
-t.setTimeout(300_000)
+t.setTimeout(400_000)
 
 const skip = noControlPlane() ?? noKubelet() ?? noNodeNetwork() ?? false
 
-/** The rows that are tried here; npm run bench -- host-network tries all. */
+/** The rows that are tried here, by arm; npm run bench -- host-network tries all. */
 const tried: Readonly<Record<string, readonly string[]>> = {
   legacy: ['same-port'],
-  excluded: ['daemon-set'],
-  admission: ['same-port'],
+  guarded: ['same-port', 'net-admin', 'holder-ends'],
   plain: ['same-port'],
+  excluded: ['daemon-set'],
+  explicit: ['baseline'],
+  admission: ['same-port'],
+  'guarded-cni': ['same-port'],
+  'plain-cni': ['distinct-ports'],
 }
 
 void t.test(
-  'scheduler, kubelets and kernels do what the model of host-network pools says',
-  { skip, timeout: 300_000 },
+  'scheduler, hubs, kubelets and kernels do what the model of host-network pools says',
+  { skip, timeout: 400_000 },
   async (t) => {
     const plane = await startRealPlane(t)
-    for (const propagates of [true, false]) {
-      await t.test(`legacy filter: ${propagates}`, async (t) => {
-        const reality = await startReality(t, plane, { hostNetworkNodes: true, propagates })
-        for (const row of rowsOf(propagates)) {
+    for (const podNetwork of [false, true]) {
+      await t.test(podNetwork ? 'with a CNI plugin' : 'without a pod network', async (t) => {
+        const reality = await startReality(t, plane, { hostNetworkNodes: true, podNetwork })
+        for (const row of rowsOn(podNetwork)) {
           const { arm, workload, modelled: expected } = row
           const seen = await reality.observe(row)
           t.ok(
-            sameResult(seen, expected),
-            `${arm.name}, ${workload.name}: ${textOf(seen)}; ${textOf(expected)} expected`,
+            isAsExpected(seen, expected),
+            `${arm.name}, ${workload.name}: ${textOf(seen)} (${remarksOf(seen)}); ${textOf(expected)} (${remarksOf(expected)}) expected`,
           )
         }
         await reality.retire()
@@ -41,8 +45,8 @@ void t.test(
   },
 )
 
-const rowsOf = (propagates: boolean): readonly Row[] =>
+const rowsOn = (podNetwork: boolean): readonly Row[] =>
   modelRows().filter(
     ({ arm, workload }) =>
-      arm.propagates === propagates && tried[arm.name]?.includes(workload.name),
+      arm.podNetwork === podNetwork && tried[arm.name]?.includes(workload.name),
   )

@@ -29,6 +29,8 @@ export class Containerd {
   readonly daemon: Daemon
   readonly socket: string
   readonly #ctr: string
+  /** Of each container that ever ran: they never change. */
+  readonly #labels = new Map<string, Readonly<Record<string, string>>>()
 
   constructor(daemon: Daemon, socket: string, ctr: string) {
     this.daemon = daemon
@@ -73,17 +75,27 @@ export class Containerd {
   }
 
   async #describe(id: string, processId: number): Promise<RunningContainer | undefined> {
-    // It may have ended since it was listed.
+    const labels = await this.#labelsOf(id)
+    return (
+      labels && {
+        id,
+        processId,
+        kind: labels['io.cri-containerd.kind'] === 'sandbox' ? 'sandbox' : 'container',
+        pod: labels['io.kubernetes.pod.name'] ?? '',
+        name: labels['io.kubernetes.container.name'] ?? '',
+      }
+    )
+  }
+
+  /** `undefined` where it has ended since it was listed. */
+  async #labelsOf(id: string): Promise<Readonly<Record<string, string>> | undefined> {
+    const known = this.#labels.get(id)
+    if (known) return known
     const info = await this.#run('containers', 'info', id).catch(() => undefined)
     if (info === undefined) return undefined
     const { Labels: labels } = JSON.parse(info) as { Labels: Record<string, string> }
-    return {
-      id,
-      processId,
-      kind: labels['io.cri-containerd.kind'] === 'sandbox' ? 'sandbox' : 'container',
-      pod: labels['io.kubernetes.pod.name'] ?? '',
-      name: labels['io.kubernetes.container.name'] ?? '',
-    }
+    this.#labels.set(id, labels)
+    return labels
   }
 
   async #run(...args: string[]): Promise<string> {

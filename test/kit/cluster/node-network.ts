@@ -97,8 +97,11 @@ export class NodeNetwork {
     return this
   }
 
-  /** Lets a port of loopback outside be reached at the same inside. */
-  async reach(port: number): Promise<void> {
+  /**
+   * Lets a port of loopback outside be reached at the same inside, for as long as what is returned
+   * runs.
+   */
+  async reach(port: number): Promise<Daemon> {
     const socket = this.workspace.file(`${port}.sock`)
     const door = createServer((from) => {
       const to = connect(port, '127.0.0.1')
@@ -108,17 +111,17 @@ export class NodeNetwork {
     })
     door.listen(socket)
     this.#t.teardown(() => void door.close())
-    await this.#relay(String(port), socket)
+    return this.#relay(String(port), socket)
   }
 
   get #door(): string {
     return this.workspace.file('door.sock')
   }
 
-  async #relay(port: string, socket: string): Promise<void> {
+  #relay(port: string, socket: string): Promise<Daemon> {
     const [node, script] = plainNode(join(import.meta.dirname, 'relay.ts'), port, socket)
     const [command, args] = this.inside(node, script)
-    await new Daemon(this.workspace, `relay-${port}`, {
+    return new Daemon(this.workspace, `relay-${port}`, {
       command,
       args,
       ready: () => Promise.resolve(true),
