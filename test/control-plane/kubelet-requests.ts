@@ -3,8 +3,9 @@ import { isTrue, parseRequestInfo } from '../../src/api/request/request-info.ts'
 /** A flag of programs made with client-go, with which they log the answers to their requests. */
 export const logsRequests = '--vmodule=round_trippers=6'
 
+/** klog's header of a line; what a distribution writes before it is passed over. */
 const at =
-  /^I(?<month>\d\d)(?<date>\d\d) (?<h>\d\d):(?<m>\d\d):(?<s>\d\d\.\d+) [^\]]*\] (?<said>.*)/
+  /^(?:\S+ )?I(?<month>\d\d)(?<date>\d\d) (?<h>\d\d):(?<m>\d\d):(?<s>\d\d\.\d+) [^\]]*\] (?<said>.*)/
 
 /** What client-go says of an answer: since Kubernetes 1.32, and before. */
 const answers = [
