@@ -32,6 +32,13 @@ import {
   keepPorts,
   keptPortsFile,
 } from '../node/join/kept-ports.ts'
+import {
+  canMakeDummy,
+  dummyUnitPaths,
+  joinedDummy,
+  makeDummy,
+  makeDummyCommand,
+} from '../node/join/dummy-unit.ts'
 import { bootstrapKubelet } from '../node/join/kubelet-bootstrap.ts'
 import { UnreadableFlags } from '../node/join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
@@ -110,6 +117,12 @@ export const joinFlags = {
     default: undefined,
     defaultShown: 'as the node has joined before, else false',
     help: "Whether the kernel keeps all ports up to a static pod's for root (net.ipv4.ip_unprivileged_port_start in /etc/sysctl.d), so that no other user takes them while the hub is down. Other services there have to run as root, too.",
+  }),
+  'dummy-interface': commandFlag({
+    type: optional(boolean),
+    default: undefined,
+    defaultShown: 'as the node has joined before; else true where systemd and /sbin/ip are there',
+    help: 'Whether a unit of systemd makes the interface at which pods reach the hub (docs/pods-reach-the-hub.md).',
   }),
   image: commandFlag({
     type: text('IMAGE'),
@@ -202,9 +215,10 @@ export const joinFlags = {
 type Given = FlagValues<typeof joinFlags>
 
 /** The flags, with defaults derived from this node. */
-type Values = Omit<Given, 'systemd' | 'keep-ports'> & {
+type Values = Omit<Given, 'systemd' | 'keep-ports' | 'dummy-interface'> & {
   readonly systemd: boolean
   readonly 'keep-ports': boolean
+  readonly 'dummy-interface': boolean
 }
 
 const ofStaticPods: readonly (keyof Given)[] = ['image', 'manifest-dir', 'keep-ports']
@@ -269,8 +283,17 @@ function leftTo(values: Given, isForPod: boolean): Values {
   const existing = new JoinArchive(files, values['root-dir']).read()
   const before = existing && 'systemd' in existing
   const systemd = values.systemd ?? (!isForPod && (before ?? canRunBySystemd(files, values.root)))
-  const kept = existing?.files.some(({ path }) => path === keptPortsFile) ?? false
-  return { ...values, systemd, 'keep-ports': values['keep-ports'] ?? kept }
+  const hasWritten = (file: string): boolean | undefined =>
+    existing?.files.some(({ path }) => path === file)
+  return {
+    ...values,
+    systemd,
+    'keep-ports': values['keep-ports'] ?? hasWritten(keptPortsFile) ?? false,
+    'dummy-interface':
+      values['dummy-interface'] ??
+      hasWritten(dummyUnitPaths.unit) ??
+      canMakeDummy(files, values.root),
+  }
 }
 
 async function joined(
@@ -501,6 +524,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
     rootDir,
     runBy: values.systemd ? { systemd: true } : { staticPod: manifestOf(values) },
     keepPorts: values['keep-ports'],
+    dummyInterface: values['dummy-interface'],
     hub: {
       image: values.image,
       serverAddresses: servers.join(','),
@@ -583,6 +607,8 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
       terminal.out(
         `The kernel keeps the ports of the hub from the next boot on, or now: ${keepPortsCommand}\n`,
       )
+    if (values['dummy-interface'])
+      terminal.out(`Pods have an interface from the next boot on, or now: ${makeDummyCommand}\n`)
     terminal.out(
       values.systemd
         ? `The kubelet goes through the hub once both are started: ${startHubCommand} && systemctl restart kubelet\n`
@@ -597,6 +623,11 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
     )
     return 1
   }
+  const notMade = values['dummy-interface'] ? await makeDummy() : undefined
+  if (notMade !== undefined)
+    terminal.err(
+      `note: ${joinedDummy?.name} is not made, and pods do not reach the hub: ${notMade}\n`,
+    )
   const notStarted = values.systemd ? await startHub() : undefined
   if (notStarted !== undefined) {
     terminal.err(

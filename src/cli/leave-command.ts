@@ -4,6 +4,7 @@ import { Adoption } from '../node/adopt/adoption-record.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { propagatedPods } from '../node/join/pool-membership.ts'
 import { dropInFolder, flagsPath } from '../node/join/hub-files.ts'
+import { dummyUnitPaths, removeDummy, removeDummyCommand } from '../node/join/dummy-unit.ts'
 import { forgetUnits, stopHub, stopHubCommand } from '../node/join/hub-service.ts'
 import { howToChangeKind } from '../node/join/join.ts'
 import { releasePortsCommand, keptPortsFile } from '../node/join/kept-ports.ts'
@@ -148,13 +149,18 @@ async function left(
       return 1
     }
   }
+  const hasDummy = record?.files.some(({ path }) => path === dummyUnitPaths.unit) ?? false
+  const isHere = values.restart && values.root === '/'
+  const kept = hasDummy && isHere ? await removeDummy() : undefined
+  if (kept !== undefined)
+    terminal.err(`note: the interface of pods stays until the next boot: ${kept}\n`)
   applyChanges(files, plan.last)
   forgetJoin(files, rootDir, record)
   const changes = [...plan.first, ...plan.last]
   for (const { path, after } of changes) terminal.out(`${after ? 'restored' : 'removed'} ${path}\n`)
   if (changes.length === 0) terminal.out('nothing to take back\n')
   if (record === undefined) return 0
-  if (values.restart && bySystemd) {
+  if (isHere && (bySystemd || hasDummy)) {
     const failed = await forgetUnits()
     if (failed !== undefined) terminal.err(`note: systemctl daemon-reload: ${failed}\n`)
   }
@@ -162,6 +168,8 @@ async function left(
     terminal.out(
       `The kernel keeps the ports up to the hub's until the next boot, or: ${releasePortsCommand}\n`,
     )
+  if (hasDummy && !isHere)
+    terminal.out(`The interface of pods stays until the next boot, or: ${removeDummyCommand}\n`)
   if (!values.restart) {
     const hubToo = bySystemd ? ` && ${stopHubCommand} && systemctl daemon-reload` : ''
     terminal.out(`Restart the kubelet now: systemctl restart kubelet${hubToo}\n`)

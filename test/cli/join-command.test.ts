@@ -795,6 +795,40 @@ void t.test('with --keep-ports the kernel keeps the ports of a static pod for ro
   )
 })
 
+void t.test('where systemd and ip are there, a unit makes the interface of pods', async (t) => {
+  const files = { '/usr/lib/systemd/systemd': '', '/sbin/ip': '' }
+  const unit = '/etc/systemd/system/nodehub-dummy.service'
+  const start = '/etc/systemd/system/multi-user.target.d/nodehub-dummy.conf'
+  for (const missing of Object.keys(files)) {
+    const some = Object.entries(files).filter(([path]) => path !== missing)
+    const root = nodeRoot(t.testdir(), { files: Object.fromEntries(some) })
+    t.equal((await joining(root)).code, 0)
+    t.notOk(fs.existsSync(joinPath(root, unit)), `not without ${missing}`)
+  }
+  for (const by of ['static pod', 'systemd'] as const) {
+    const root = nodeRoot(t.testdir(), {
+      files: { ...files, ...(by === 'systemd' && installed) },
+    })
+    const before = treeOf(root, state, '/var/lib/nodehub')
+    const { code, out } = await joining(root)
+    t.equal(code, 0, by)
+    t.equal(fs.existsSync(joinPath(root, '/etc/systemd/system/nodehub.service')), by === 'systemd')
+    t.match(out, 'or now: systemctl daemon-reload && systemctl restart nodehub-dummy.service\n')
+    t.match(read(root, unit), 'ip address add 169.254.2.1/32 dev hub-dummy0 scope link')
+    t.equal(read(root, start), '[Unit]\nWants=nodehub-dummy.service\n')
+    t.match(await joining(root), { code: 0, out: /^nothing to change\n/ })
+    t.match(await leaving(root), {
+      code: 0,
+      out: /until the next boot, or: systemctl stop nodehub-dummy.service\n/,
+    })
+    t.strictSame(treeOf(root, state), before, 'leave takes it back')
+    t.equal((await joining(root, '--dummy-interface=false')).code, 0)
+    t.notOk(fs.existsSync(joinPath(root, unit)), 'not where it is not wanted')
+    t.match(await joining(root), { code: 0, out: /^nothing to change\n/ }, 'and goes on so')
+    await leaving(root)
+  }
+})
+
 void t.test('what others could change is not started as root', async (t) => {
   const main = '/opt/nodehub/dist/src/main.js'
   const node = '/usr/local/bin/node'

@@ -51,20 +51,28 @@ export class BareNode {
   }
 
   /**
-   * Starts the hub with the arguments of the static pod that join has written, and more. In place
-   * of the kubelet, which would need the image: `image.test.ts` has that.
+   * Starts the hub with the arguments and the rights of the static pod that join has written, and
+   * more. In place of the kubelet, which would need the image: `image.test.ts` has that.
    */
   startHub(...more: readonly string[]): Promise<Daemon> {
     const manifest = parse(this.read('/etc/kubernetes/manifests/nodehub.yaml')) as StaticPod
     const given = manifest.spec.containers[0]?.args ?? []
     const [node, script] = plainNode(main, ...given, '--heartbeat-interval-seconds=1', ...more)
-    const [command, args] = this.network.inside(node, script)
+    const rights = ['--bounding-set=-all,+net_bind_service', '--inh-caps=-all', '--no-new-privs']
+    const [command, args] = this.network.inside('setpriv', [...rights, node, ...script])
     return new Daemon(this.network.workspace, 'hub', {
       command,
       args,
       env: { NODE_NAME: this.name },
       ready: async () => (await this.network.fetch(`${this.opsUrl}/readyz`)) !== undefined,
     }).start()
+  }
+
+  /** Runs the unit for the interface of pods that join has written, as systemd does at boot. */
+  makeDummyInterface(): void {
+    const unit = this.read('/etc/systemd/system/nodehub-dummy.service')
+    const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? []
+    execFileSync(...this.network.inside('sh', ['-c', command]))
   }
 
   /** Of the hub, for `network.fetch`. */

@@ -88,8 +88,10 @@ void t.test(
       '--join-token=abcdef.0123456789abcdef',
       `--discovery-token-ca-cert-hash=${hashOfPublicKey(readFileSync(plane.pki.ca.certificate, 'utf8'))}`,
       '--image=nodehub:test',
+      '--dummy-interface',
     )
     t.equal(code, 0, err)
+    node.makeDummyInterface()
     const hub = await node.startHub('--cache-components=kubelet,in-cluster')
     const kubelet = await node.startKubelet()
     await nodeReady(admin, nodeName)
@@ -135,6 +137,7 @@ void t.test(
       await hub.kill()
       await kubelet.powerCut()
       execFileSync(...node.network.inside('ip', ['link', 'delete', 'dev', dummy]))
+      node.makeDummyInterface()
       await Promise.all([hub.start(), kubelet.daemon.start()])
       await gets(t, '1')
       t.not((await kubelet.containers()).get('client')?.id, before, 'in another container')

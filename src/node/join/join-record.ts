@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { hubPaths, type HubRunner } from './hub-files.ts'
+import { dummyUnitPaths } from './dummy-unit.ts'
 import { keptPortsFile } from './kept-ports.ts'
 import { loopbackName } from './loopback.ts'
 import type { RemovedFlags } from './kubelet-flags.ts'
@@ -83,11 +84,14 @@ function runByOf({ systemd, staticPod }: JsonObject): HubRunner {
   return { systemd }
 }
 
+/** Files that a join may write besides those of the hub. */
+const optional: readonly string[] = [keptPortsFile, ...Object.values(dummyUnitPaths)]
+
 /** A join writes these files and no others. */
 function checkFiles(files: readonly RecordedFile[], own: readonly string[]): void {
   const found = files.map(({ path }) => path)
   const other = found.find(
-    (path) => ![...own, keptPortsFile].includes(path) && posix.basename(path) !== loopbackName,
+    (path) => ![...own, ...optional].includes(path) && posix.basename(path) !== loopbackName,
   )
   if (other !== undefined) throw new MalformedRecord(`join does not write ${JSON.stringify(other)}`)
   const missing = own.find((path) => !found.includes(path))

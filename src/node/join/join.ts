@@ -3,6 +3,7 @@ import { newAuthority, storeAuthority } from '../../certificates/stored-authorit
 import { hubFiles, type HubRunner, type HubRuntime } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type RemovedFlags } from './kubelet-flags.ts'
+import { dummyUnitFiles } from './dummy-unit.ts'
 import { keptPorts, keptPortsFile } from './kept-ports.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles, type Rights } from './node-files.ts'
@@ -18,6 +19,8 @@ export interface JoinSettings {
   readonly runBy: HubRunner
   /** Whether the kernel is to keep the ports of the hub for root. */
   readonly keepPorts: boolean
+  /** Whether systemd is to make the interface at which pods reach the hub. */
+  readonly dummyInterface: boolean
   /** How the hub is started; systemd needs no image. */
   readonly hub: Omit<StaticPodOptions, 'nodePool' | 'hostNetwork' | 'rootDir'> & HubRuntime
   readonly kubelet: KubeletKubeconfigOptions
@@ -177,6 +180,7 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
     ...(settings.keepPorts
       ? [{ path: keptPortsFile, mode: 0o644, content: keptPorts(settings.hub.ports) }]
       : []),
+    ...(settings.dummyInterface ? dummyUnitFiles() : []),
     ...hubFiles(settings.runBy, { ...settings.hub, rootDir, nodePool, hostNetwork }),
     {
       path: paths.kubeletFlags,

@@ -1,5 +1,6 @@
 import { parseJson } from '../../api/kube/json.ts'
 import { textAt } from '../../api/kube/json-at.ts'
+import { dummyUnitPaths } from './dummy-unit.ts'
 import { hubPaths } from './hub-files.ts'
 import { withoutFlags } from './kubelet-flags.ts'
 import { isEdited, type FileChange } from './join.ts'
@@ -46,7 +47,9 @@ export function planLeave(
     return isSameFile(before, after) ? [] : [{ path, before, after }]
   })
   changes.push(...leftover(files, networkFolder, record))
-  const late = new Set(record && [...hubPaths(record), record.kubeconfig])
+  const late = new Set(
+    record && [...hubPaths(record), ...Object.values(dummyUnitPaths), record.kubeconfig],
+  )
   // The flags first of all: with them taken back, a kubelet starts without the hub.
   const ordered = changes.toReversed()
   return {

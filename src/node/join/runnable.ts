@@ -26,13 +26,14 @@ export const runtimeIn = (files: NodeFiles): string => runtimeWhere((path) => fi
  * Whether systemd runs here, or is installed in an image, together with the files that the units
  * start.
  */
-export function canRunBySystemd(files: NodeFiles, root: string): boolean {
+export const canRunBySystemd = (files: NodeFiles, root: string): boolean =>
+  isSystemdThere(files, root) && [program, runtimeIn(files)].every((path) => files.isThere(path))
+
+/** Whether systemd runs here, or is installed in an image. */
+export function isSystemdThere(files: NodeFiles, root: string): boolean {
   const signs =
     root === '/' ? ['/run/systemd/system'] : ['/usr/lib/systemd/systemd', '/lib/systemd/systemd']
-  return (
-    signs.some((path) => files.isThere(path)) &&
-    [program, runtimeIn(files)].every((path) => files.isThere(path))
-  )
+  return signs.some((path) => files.isThere(path))
 }
 
 /** Why systemd cannot start the hub on this node, with what to do; `undefined`: it can. */

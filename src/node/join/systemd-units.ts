@@ -113,10 +113,13 @@ WantedBy=multi-user.target
  * compiles.
  */
 const confinement = (rootDir: string): string => `CapabilityBoundingSet=
-NoNewPrivileges=true
-ProtectSystem=strict
 ReadWritePaths=${value(rootDir)}
 ProtectHome=${/^\/(?:home|root)(?:\/|$)/.test(rootDir) ? 'read-only' : 'true'}
+${restrictions}`
+
+/** Those of every unit. */
+export const restrictions = `NoNewPrivileges=true
+ProtectSystem=strict
 PrivateTmp=true
 ProtectKernelTunables=true
 ProtectKernelModules=true

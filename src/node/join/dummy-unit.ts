@@ -1,0 +1,86 @@
+import { dummyInterfaceOf, type DummyInterfaceConfig } from '../../config/dummy-interface.ts'
+import { systemctl } from './kubelet-service.ts'
+import type { NodeFiles } from './node-files.ts'
+import { isSystemdThere } from './runnable.ts'
+import { restrictions } from './systemd-units.ts'
+
+const unit = 'nodehub-dummy.service'
+
+/** The files of the unit, which makes the interface at each boot. */
+export const dummyUnitPaths = {
+  unit: `/etc/systemd/system/${unit}`,
+  /** As the link of `systemctl enable` would, and as a plain file. */
+  start: '/etc/systemd/system/multi-user.target.d/nodehub-dummy.conf',
+} as const
+
+/** Of iproute2. */
+const program = '/sbin/ip'
+
+/** Whether the unit can make an interface on the node at `root`. */
+export const canMakeDummy = (files: NodeFiles, root: string): boolean =>
+  isSystemdThere(files, root) && files.isThere(program)
+
+/** A hub knows by it that it has not made the interface, and lets it stay. */
+const mark = 'made by nodehub join'
+
+/** Where a hub looks for it by default; the flags of a joined hub say nothing else. */
+export const joinedDummy = dummyInterfaceOf({
+  'enable-dummy-if': true,
+  'dummy-if-name': undefined,
+  'dummy-if-ip': undefined,
+  'node-ip': undefined,
+})
+
+/**
+ * A unit that makes the interface at whose address pods reach the hub. The hub itself may not, as a
+ * static pod or a service: it would need CAP_NET_ADMIN for as long as it runs, and with that may
+ * change every route of the node. The unit needs it for a moment.
+ */
+export const dummyUnit = ({
+  name,
+  address,
+}: DummyInterfaceConfig): string => `# The interface at which pods reach the hub (docs/pods-reach-the-hub.md).
+[Unit]
+Description=The interface at which pods reach nodehub
+Before=nodehub.service kubelet.service
+ConditionPathExists=${program}
+
+[Service]
+Type=oneshot
+RemainAfterExit=true
+CapabilityBoundingSet=CAP_NET_ADMIN
+ProtectHome=true
+${restrictions}
+# One that something else has made is used, and stays.
+ExecStart=/bin/sh -c 'ip link show dev ${name} >/dev/null 2>&1 || { ip link add dev ${name} type dummy && { ip link set dev ${name} alias "${mark}" && ip address add ${address}/32 dev ${name} scope link && ip link set dev ${name} up || { ip link delete dev ${name}; exit 1; }; }; }'
+ExecStop=/bin/sh -c 'if ip link show dev ${name} | grep -qF "alias ${mark}"; then ip link delete dev ${name}; fi'
+
+[Install]
+WantedBy=multi-user.target
+`
+
+/** The files, where a hub looks for an interface at all. */
+export function dummyUnitFiles(): readonly {
+  readonly path: string
+  readonly mode: number
+  readonly content: string
+}[] {
+  if (!joinedDummy) return []
+  return [
+    { path: dummyUnitPaths.unit, mode: 0o644, content: dummyUnit(joinedDummy) },
+    { path: dummyUnitPaths.start, mode: 0o644, content: `[Unit]\nWants=${unit}\n` },
+  ]
+}
+
+/** Makes the interface now, as a shell command. */
+export const makeDummyCommand = `systemctl daemon-reload && systemctl restart ${unit}`
+
+/** Removes it, as a shell command. */
+export const removeDummyCommand = `systemctl stop ${unit}`
+
+/** Makes the interface now. Resolves to why that failed; `undefined` when it did not. */
+export const makeDummy = async (): Promise<string | undefined> =>
+  (await systemctl('daemon-reload')) ?? systemctl('restart', unit)
+
+/** Removes it. Resolves to why that failed; `undefined` when it did not. */
+export const removeDummy = (): Promise<string | undefined> => systemctl('stop', unit)

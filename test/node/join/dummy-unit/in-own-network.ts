@@ -1,0 +1,102 @@
+/** The commands of the unit that `join` writes, as systemd runs them. */
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+import { dummyUnit, dummyUnitFiles, joinedDummy } from '../../../../src/node/join/dummy-unit.ts'
+import { pod, pods, startCloud } from '../../../kit/cloud.ts'
+import { startTestHub } from '../../../kit/hub.ts'
+import {
+  enterOwnNetwork,
+  ip,
+  isInterface,
+  startPod,
+  withProgram,
+} from '../../../kit/own-network.ts'
+import { reachable } from '../../../kit/reachable.ts'
+
+enterOwnNetwork(t)
+
+const name = 'hub-dummy0'
+const address = '169.254.2.1'
+
+/** The right that the unit leaves to its commands, and no other. */
+const confined = ['--bounding-set=-all,+net_admin', '--inh-caps=-all', '--no-new-privs']
+
+/** Runs a command of the unit; the exit code. */
+function run(step: 'ExecStart' | 'ExecStop', args: readonly string[] = confined): number | null {
+  const [, command = ''] =
+    new RegExp(`^${step}=(.*)$`, 'm').exec(dummyUnit({ name, address })) ?? []
+  return spawnSync('setpriv', [...args, '/bin/sh', '-c', command], { stdio: 'ignore' }).status
+}
+
+const shown = (): string => (isInterface(name) ? ip('address', 'show', 'dev', name) : '')
+
+void t.test('it makes the interface at which a hub listens by default, and removes it', (t) => {
+  t.strictSame(joinedDummy, { name, address })
+  t.equal(dummyUnitFiles()[0]?.content, dummyUnit({ name, address }))
+  for (const _again of [1, 2]) {
+    t.equal(run('ExecStart'), 0)
+    t.match(shown(), /inet 169\.254\.2\.1\/32 scope link hub-dummy0/)
+    t.match(shown(), /<[A-Z,_]*\bUP\b/)
+  }
+  t.equal(run('ExecStop'), 0)
+  t.equal(shown(), '')
+  t.equal(run('ExecStop'), 0, 'where there is none, nothing is removed')
+  t.end()
+})
+
+void t.test('one that something else has made is used, and stays', (t) => {
+  ip('link', 'add', 'dev', name, 'type', 'bridge')
+  t.teardown(() => ip('link', 'delete', 'dev', name))
+  const before = shown()
+  t.equal(run('ExecStart'), 0)
+  t.equal(run('ExecStop'), 0)
+  t.equal(shown(), before)
+  t.end()
+})
+
+void t.test('where it fails nothing is left', (t) => {
+  t.not(run('ExecStart', ['--bounding-set=-all', '--no-new-privs']), 0, 'without the right')
+  t.equal(shown(), '')
+  const real = spawnSync('which', ['ip'], { encoding: 'utf8' }).stdout.trim()
+  withProgram(t, 'ip', `case "$*" in *address\\ add*) exit 2;; esac; exec ${real} "$@"`)
+  t.not(run('ExecStart'), 0, 'where the address is refused')
+  t.equal(shown(), '')
+  t.end()
+})
+
+void t.test('pods reach a hub there that may not make it, and has no ip', async (t) => {
+  t.equal(run('ExecStart'), 0)
+  t.teardown(() => isInterface(name) && ip('link', 'delete', 'dev', name))
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(pods, pod('a'))
+  const inPod = await startPod(t)
+  await t.test('as in the image', async (t) => {
+    const { files } = await reachable(t)
+    await files.issue({ ipAddresses: [address] })
+    withProgram(t, 'ip', 'exit 127')
+    const hub = await startTestHub(t, {
+      upstreams: [cloud],
+      flags: [
+        '--enable-dummy-if',
+        '--cache-components=*',
+        `--upstream-ca=${files.ca}`,
+        `--serving-cert=${files.certificate}`,
+        `--serving-key=${files.key}`,
+      ],
+    })
+    await hub.logged('pods are led to the hub')
+    const asked = {
+      url: `https://${address}:${hub.hub.proxySecurePort}/api/v1/namespaces/default/pods/a`,
+      ca: files.authority.certificate,
+      headers: { Authorization: `Bearer ${cloud.sandbox.token('operator')}` },
+    }
+    t.match(await inPod.get(asked), { status: 200 })
+    await cloud.unplug()
+    await hub.offline()
+    t.match(await inPod.get(asked), { status: 200 }, 'offline, too')
+    await hub.stop()
+  })
+  t.match(shown(), 'inet 169.254.2.1/32', 'it outlasts the hub')
+  t.equal(run('ExecStop'), 0)
+  t.equal(shown(), '')
+})
