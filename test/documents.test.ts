@@ -72,12 +72,12 @@ void t.test('a page has one purpose, and so some 150 lines at most', async (t) =
   t.ok(read('README.md').split('\n').length <= 121)
 })
 
-void t.test('ARCHITECTURE.md names no file or folder that is not there', async (t) => {
-  const named = [
-    ...read('ARCHITECTURE.md').matchAll(/`((?:src|test|bench|filters|docs)\/[^`\s*]*)`/g),
-  ]
-  t.ok(named.length > 3)
-  for (const [, path = ''] of named) t.ok(existsSync(path), path)
+void t.test('ARCHITECTURE.md and its decisions name no file that is not there', async (t) => {
+  for (const page of ['ARCHITECTURE.md', 'docs/decisions.md']) {
+    const named = [...read(page).matchAll(/`((?:src|test|bench|filters|docs)\/[^`\s*]*)`/g)]
+    t.ok(named.length > 3, page)
+    for (const [, path = ''] of named) t.ok(existsSync(path), `${page}: ${path}`)
+  }
 })
 
 void t.test('every command that a document shows is understood', async (t) => {
