@@ -11,6 +11,8 @@ interface Approach {
   readonly name: string
   readonly title: string
   readonly propagation: Propagation
+  /** Whose hub the nodes have: ours, or that of OpenYurt 1.4, from which the legacy filter is. */
+  readonly hub: 'nodehub' | 'yurthub'
   /** Whether admission gives pods the network of the pool that they name, which is opt-in. */
   readonly admitsToHostNetwork: boolean
   /** What the owner of a pod writes. */
@@ -55,6 +57,7 @@ export const pool = 'compared'
 
 const usual = {
   propagation: 'off',
+  hub: 'nodehub',
   admitsToHostNetwork: false,
   written: asItIs,
   admitted: asItIs,
@@ -106,6 +109,15 @@ export const arms: readonly Arm[] = [
     title: 'standard nodes with a CNI plugin, for comparison',
     hostNetworkNodes: false,
     podNetwork: true,
+  },
+  {
+    ...usual,
+    name: 'yurthub-1.4',
+    title: "the legacy filter of OpenYurt's own hub, version 1.4",
+    propagation: 'on',
+    hub: 'yurthub',
+    hostNetworkNodes: true,
+    podNetwork: false,
   },
   ...approaches.map((approach) => ({ ...approach, hostNetworkNodes: true, podNetwork: false })),
   ...approaches.map((approach) => ({

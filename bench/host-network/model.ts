@@ -6,6 +6,7 @@ import { type Arm, pool, type Propagation } from './arms.ts'
 import {
   counted,
   type Expected,
+  isRunning,
   networkOf,
   type Outcome,
   type Remark,
@@ -34,6 +35,7 @@ interface ModelPod {
   propagated: boolean
   /** Whether it has run on the pod network, and stays there. */
   settled: boolean
+  hasRun: boolean
   outcome: Outcome
 }
 
@@ -103,6 +105,9 @@ class Model {
         break
       case 'switch off':
         this.#propagation = 'off'
+        // Without its filter that hub shows what the API says, of pods that run, too: their kubelet
+        // makes them anew.
+        if (this.#arm.hub === 'yurthub') for (const pod of this.#pods) pod.propagated = false
         break
       case undefined:
     }
@@ -135,6 +140,7 @@ class Model {
       isNew,
       propagated: false,
       settled: false,
+      hasRun: false,
       outcome: refused ? 'Refused' : 'Unschedulable',
     }
     this.#pods.push(arrived)
@@ -147,7 +153,10 @@ class Model {
       if (pod.node === undefined) this.#schedule(pod)
       if (pod.node !== undefined) this.#judge(pod)
     }
-    for (const pod of this.#pods) if (pod.node !== undefined) pod.outcome = this.#run(pod)
+    for (const pod of this.#pods) {
+      if (pod.node !== undefined) pod.outcome = this.#run(pod)
+      pod.hasRun ||= runs(pod)
+    }
   }
 
   /** To the node with the fewest pods of those that pass its filters. */
@@ -227,7 +236,9 @@ class Model {
     if (pod.program.gives !== undefined && runs(pod) && onHost(pod))
       remarks.push("changed the node's network")
     if (pod.isNew && pod.outcome === 'Serving') remarks.push('of the new template')
-    if (this.#rebooted && pod.outcome === 'Serving') remarks.push('served without a link')
+    // A kubelet since 1.35 waits for a watch to begin with a list, which that hub cannot give it.
+    const serves = pod.outcome === 'Serving' && this.#arm.hub === 'nodehub'
+    if (this.#rebooted && serves) remarks.push('served without a link')
     return remarks
   }
 }
@@ -249,12 +260,12 @@ const saysHostNetwork = ({ pod }: ModelPod): boolean => valueAt(pod, 'spec', 'ho
 
 const onHost = (pod: ModelPod): boolean => pod.propagated || saysHostNetwork(pod)
 
-const runs = ({ outcome }: ModelPod): boolean =>
-  ['Serving', 'Shared', 'NotServing', 'CrashLoop'].includes(outcome)
+const runs = ({ outcome }: ModelPod): boolean => isRunning(outcome)
 
 function saidOf(pod: ModelPod): { said?: ReportedState } {
   if (pod.outcome === 'Refused') return {}
-  const waits = pod.outcome === 'Stuck' || pod.outcome === 'Unschedulable'
+  // The phase of a pod that once ran stays, whatever becomes of its sandbox.
+  const waits = (pod.outcome === 'Stuck' && !pod.hasRun) || pod.outcome === 'Unschedulable'
   const phase = pod.outcome === 'Failed' ? 'Failed' : waits ? 'Pending' : 'Running'
   return { said: `${phase} on ${networkOf(saysHostNetwork(pod))}` }
 }

@@ -4,18 +4,16 @@ import { join } from 'node:path'
 import { loopbackName, loopbackNetwork } from '../../src/node/join/loopback.ts'
 import { nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import type { RunningContainer } from '../../test/kit/cluster/containerd.ts'
-import { Daemon } from '../../test/kit/cluster/daemon.ts'
+import type { Daemon } from '../../test/kit/cluster/daemon.ts'
 import { type NodeNetwork, openNodeNetwork } from '../../test/kit/cluster/node-network.ts'
-import { plainNode } from '../../test/kit/cluster/plain-node.ts'
 import type { Scope } from '../../test/kit/cluster/workspace.ts'
 import { type ControlPlane, nodeSubject } from '../../test/kit/control-plane.ts'
-import { until } from '../../test/kit/until.ts'
-import { freePort } from '../../test/kit/free-port.ts'
 import { type Kubelet, startKubelet } from '../../test/kit/kubelet.ts'
-import { type Arm, pool, type Propagation } from './arms.ts'
+import { type Arm, pool } from './arms.ts'
+import { type Hub, startNodehub, startYurthub } from './hubs.ts'
 
 /** What arms want of nodes; those that want the same can be tried on the same nodes. */
-export type NodeKind = Pick<Arm, 'hostNetworkNodes' | 'podNetwork'>
+export type NodeKind = Pick<Arm, 'hostNetworkNodes' | 'podNetwork' | 'hub'>
 
 /** Keeps off a node of no pool all pods but those of rows that are to have it. */
 export const elsewhere = { key: 'compared/elsewhere', effect: 'NoSchedule' } as const
@@ -99,7 +97,9 @@ interface NodeOptions {
   readonly name: string
   readonly kind: NodeKind
   /** OCI archives of what pods need beside busybox. */
-  readonly images: readonly string[]
+  readonly images?: readonly string[]
+  /** The program, where the kind wants that hub. */
+  readonly yurthub?: string | undefined
   /** Whether it keeps off the pods of all rows but those that are to have it. */
   readonly isElsewhere?: boolean
 }
@@ -111,11 +111,15 @@ interface NodeOptions {
 export async function startNode(
   t: Scope,
   plane: ControlPlane,
-  { name, kind: { hostNetworkNodes, podNetwork }, images, isElsewhere = false }: NodeOptions,
+  { name, kind, images = [], yurthub, isElsewhere = false }: NodeOptions,
 ): Promise<RealNode> {
   const network = await openNodeNetwork(t)
   const link = await network.reach(Number(new URL(plane.url).port))
-  const hub = await startHub(plane, network, { name, ofPool: hostNetworkNodes })
+  const { hostNetworkNodes, podNetwork } = kind
+  const hub =
+    kind.hub === 'yurthub'
+      ? await startYurthub(plane, network, { name, program: yurthub })
+      : await startNodehub(plane, network, { name, ofPool: hostNetworkNodes })
   const networkFolder = network.workspace.file('net.d')
   mkdirSync(networkFolder)
   writeFileSync(join(networkFolder, loopbackName), loopbackNetwork)
@@ -132,64 +136,4 @@ export async function startNode(
     ],
   })
   return new RealNode(name, network, kubelet, hub, link)
-}
-
-interface Hub {
-  readonly daemon: Daemon
-  /** The address of its TLS proxy, as its node has it. */
-  readonly url: string
-  /** The file of who vouches for it. */
-  readonly authority: string
-  /** Resolves when it goes by that for new pods. */
-  readonly propagate: (mode: Propagation) => Promise<void>
-}
-
-async function startHub(
-  plane: ControlPlane,
-  network: NodeNetwork,
-  { name, ofPool }: { readonly name: string; readonly ofPool: boolean },
-): Promise<Hub> {
-  const [securePort, servePort] = [await freePort(), await freePort()]
-  const root = network.workspace.file('hub')
-  const config = network.workspace.file('hub.yaml')
-  const write = (mode: Propagation): void =>
-    writeFileSync(config, `host-network-propagation: ${mode}\n`)
-  write('off')
-  const [node, script] = plainNode(
-    join(import.meta.dirname, '..', '..', 'src', 'main.ts'),
-    'start',
-    `--server-addr=${plane.url}`,
-    `--kubeconfig=${plane.kubeconfig(nodeSubject(name))}`,
-    `--node-name=${name}`,
-    ...(ofPool ? [`--nodepool-name=${pool}`, '--host-network-node'] : []),
-    '--plain-proxy=false',
-    `--config=${config}`,
-    '--enable-dummy-if=false',
-    '--heartbeat-interval-seconds=1',
-    `--proxy-secure-port=${securePort}`,
-    `--serve-port=${servePort}`,
-    `--root-dir=${root}`,
-  )
-  const [command, args] = network.inside(node, script)
-  const ops = `http://127.0.0.1:${servePort}`
-  const daemon = await new Daemon(network.workspace, 'hub', {
-    command,
-    args,
-    ready: async () => (await network.fetch(`${ops}/readyz`)) !== undefined,
-    seconds: 120,
-  }).start()
-  return {
-    daemon,
-    url: `https://127.0.0.1:${securePort}`,
-    authority: join(root, 'pki', 'ca.crt'),
-    async propagate(mode) {
-      write(mode)
-      process.kill(daemon.id, 'SIGHUP')
-      await until(`mode ${mode}`, async () => {
-        const report = JSON.parse((await network.fetch(`${ops}/inspect/host-network`)) ?? '{}')
-        const { mode: has, hostNetworkPool } = report as Record<string, unknown>
-        return has === mode && (!ofPool || mode === 'off' || hostNetworkPool === true)
-      })
-    },
-  }
 }

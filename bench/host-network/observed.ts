@@ -27,7 +27,7 @@ export interface Observed extends Result {
 export interface Happened {
   /** From the creation of the first pod. */
   readonly atMs: number
-  /** From then on with fewer pods serving than both before and in the end. */
+  /** From then on with fewer pods serving than before, of those that are left in the end. */
   readonly shortMs: number
   /** Of these, with none serving. */
   readonly noneMs: number
@@ -48,7 +48,9 @@ export function happenedFrom(
     return [...serving.values()].filter(Boolean).length
   })
   const before = counts[first - 1] ?? 0
-  const enough = Math.min(before, counts.at(-1) ?? 0)
+  const last = new Map(changes.map(({ pod, state }) => [pod, state]))
+  const left = [...last.values()].filter((state) => state !== 'Gone').length
+  const enough = Math.min(before, left)
   const spans = [
     { from: atMs, count: before },
     ...changes.slice(first).map(({ ms }, at) => ({ from: ms, count: counts[first + at] ?? 0 })),

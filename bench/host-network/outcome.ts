@@ -17,6 +17,10 @@ export const outcomes = [
 
 export type Outcome = (typeof outcomes)[number]
 
+/** Whether its containers run, or are started again and again. */
+export const isRunning = (outcome: Outcome): boolean =>
+  ['Serving', 'Shared', 'NotServing', 'CrashLoop'].includes(outcome)
+
 /** What is also true of a pod, whatever the API says. */
 export const remarks = [
   'Ready without serving',

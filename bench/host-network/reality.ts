@@ -13,6 +13,7 @@ import {
   type Expected,
   type Fate,
   isAsExpected,
+  isRunning,
   networkOf,
   type Outcome,
   type Remark,
@@ -390,8 +391,8 @@ class Trial {
       said: `${phase} on ${networkOf(saysHost)}`,
       misrepresented:
         node !== undefined &&
-        (container ? node.isInOwnNetwork(container) : seemsPropagated(pod)) !== saysHost &&
-        phase === 'Running',
+        isRunning(outcome) &&
+        (container ? node.isInOwnNetwork(container) : seemsPropagated(pod)) !== saysHost,
       remarks: this.#remarksOn(pod, outcome, node),
       restarts: Number(valueAt(status, 'restartCount') ?? 0),
     }
@@ -427,18 +428,19 @@ class Trial {
     const waiting = textAt(status, 'state', 'waiting', 'reason')
     if (waiting === 'CrashLoopBackOff') return 'CrashLoop'
     const restarts = Number(valueAt(status, 'restartCount') ?? 0)
-    // Between two tries: nothing is settled by one that has just begun.
-    if (Object.keys(objectAt(status, 'state', 'terminated')).length > 0)
-      return restarts > 0 ? 'CrashLoop' : undefined
-    if (waiting === 'ContainerCreating') {
+    const isIn = (state: string): boolean =>
+      Object.keys(objectAt(status, 'state', state)).length > 0
+    if (!isIn('running') && restarts === 0) {
       const failed = (await this.#list(eventsOf(namespaceOf(this.#workload)))).some(
         (event) =>
           textAt(event, 'reason') === 'FailedCreatePodSandBox' &&
           textAt(event, 'involvedObject', 'uid') === textAt(pod, 'metadata', 'uid'),
       )
-      return failed ? 'Stuck' : undefined
+      if (failed) return 'Stuck'
     }
-    if (Object.keys(objectAt(status, 'state', 'running')).length === 0) return undefined
+    // Between two tries: nothing is settled by one that has just begun.
+    if (isIn('terminated')) return restarts > 0 ? 'CrashLoop' : undefined
+    if (!isIn('running')) return undefined
     const answers = new Set<string | undefined>()
     if (container)
       for (let at = 0; at < (ifTaken === 'shares' ? connections : 1); at += 1)
@@ -514,16 +516,19 @@ export async function startReality(
   t: Scope,
   real: RealPlane,
   kind: NodeKind,
-  { mixed = false } = {},
+  {
+    mixed = false,
+    yurthub,
+  }: { readonly mixed?: boolean; readonly yurthub?: string | undefined } = {},
 ): Promise<Reality> {
   const { admin } = real.plane
   started += 1
   const name = (role: string): string => `${role}-${started}`
   const { images } = real
   const nodes = await Promise.all(
-    ['a', 'b'].map((role) => startNode(t, real.plane, { name: name(role), kind, images })),
+    ['a', 'b'].map((role) => startNode(t, real.plane, { name: name(role), kind, images, yurthub })),
   )
-  const ofNoPool = { hostNetworkNodes: false, podNetwork: true }
+  const ofNoPool = { hostNetworkNodes: false, podNetwork: true, hub: 'nodehub' } as const
   const other = mixed
     ? await startNode(t, real.plane, {
         name: name('elsewhere'),

@@ -18,11 +18,12 @@ import { captionOf, madeNow, mergeIntoRecord, type Record, writeRecord } from '.
 import { agrees, costTableOf, modelRows, type Row, tableOf } from './table.ts'
 import { timelineOf } from './timeline.ts'
 
-const usage = `Usage: npm run bench -- host-network [--model] [--arms A,B] [--workloads A,B] [--runs N] [--seconds N] [--json FILE] [--svg FILE] [--series FILE] [--docs]
+const usage = `Usage: npm run bench -- host-network [--model] [--arms A,B] [--workloads A,B] [--runs N] [--yurthub FILE] [--seconds N] [--json FILE] [--svg FILE] [--series FILE] [--docs]
 
 Every workload under every arm, on a real scheduler and kubelets where there are any; with --model by
 the model of them alone. --runs repeats all of it, each time in an order of its own, and the spread
-is told. One workload is watched for --seconds at least (20), to measure what a node uses meanwhile.
+is told. --yurthub is a program of OpenYurt 1.4 with that very name; without, its rows are left out.
+One workload is watched for --seconds at least (20), to measure what a node uses meanwhile.
 --json has all that was seen, --svg a picture of what came of it, --series one of what was when;
 --docs puts the rows that were seen into the record that docs/comparison.md shows. At the end it
 says how many rows agree with the model. Exit code 1: not all do.
@@ -39,6 +40,7 @@ export async function compareHostNetwork(
       arms: { type: 'string' },
       workloads: { type: 'string' },
       runs: { type: 'string', default: '1' },
+      yurthub: { type: 'string' },
       seconds: { type: 'string', default: '20' },
       json: { type: 'string' },
       svg: { type: 'string' },
@@ -63,7 +65,11 @@ export async function compareHostNetwork(
   let record: Record = { made: madeNow('as the model has it', 'none'), rows: wanted }
   if (missing === undefined)
     for (let run = 0; run < Number(values.runs); run += 1) {
-      record = await observed(record.rows, Number(values.seconds) * 1000, say)
+      record = await observed(
+        record.rows,
+        { atLeastMs: Number(values.seconds) * 1000, yurthub: values.yurthub },
+        say,
+      )
       if (values.json !== undefined) writeRecord(record, values.json)
     }
   for (const line of [...tableOf(record.rows), ...costTableOf(record.rows)]) say(line)
@@ -88,7 +94,7 @@ export async function compareHostNetwork(
  */
 async function observed(
   rows: readonly Row[],
-  atLeastMs: number,
+  { atLeastMs, yurthub }: { readonly atLeastMs: number; readonly yurthub: string | undefined },
   say: (line: string) => void,
 ): Promise<Record> {
   await using lifetime = new Lifetime(say)
@@ -96,16 +102,17 @@ async function observed(
   const seen = new Map<Row, Observed>()
   let versions: [string, string] = ['', '']
   const possible = rows.filter(
-    ({ workload }) => real.images.length > 0 || workload.programs[0]?.ifTaken !== 'shares',
+    ({ arm, workload }) =>
+      (real.images.length > 0 || workload.programs[0]?.ifTaken !== 'shares') &&
+      (arm.hub === 'nodehub' || yurthub !== undefined),
   )
-  if (possible.length < rows.length)
-    say('there is no C compiler: rows with SO_REUSEPORT are left out')
+  if (real.images.length === 0) say('there is no C compiler: rows with SO_REUSEPORT are left out')
   for (const kind of shuffled(kindsOfNodes)) {
     const its = shuffled(possible.filter(({ arm }) => isOf(kind, arm)))
     if (its.length === 0) continue
     await using nodes = new Lifetime(say)
     const mixed = its.some(({ workload }) => workload.mixed)
-    const reality = await startReality(nodes, real, kind, { mixed })
+    const reality = await startReality(nodes, real, kind, { mixed, yurthub })
     versions = await versionsOf(real)
     for (const row of its) {
       const name = `${row.arm.name}, ${row.workload.name}`
@@ -130,13 +137,16 @@ async function observed(
 }
 
 const kindsOfNodes: readonly NodeKind[] = [
-  { hostNetworkNodes: false, podNetwork: true },
-  { hostNetworkNodes: true, podNetwork: false },
-  { hostNetworkNodes: true, podNetwork: true },
+  { hostNetworkNodes: false, podNetwork: true, hub: 'nodehub' },
+  { hostNetworkNodes: true, podNetwork: false, hub: 'nodehub' },
+  { hostNetworkNodes: true, podNetwork: true, hub: 'nodehub' },
+  { hostNetworkNodes: true, podNetwork: false, hub: 'yurthub' },
 ]
 
 const isOf = (kind: NodeKind, arm: NodeKind): boolean =>
-  arm.hostNetworkNodes === kind.hostNetworkNodes && arm.podNetwork === kind.podNetwork
+  arm.hostNetworkNodes === kind.hostNetworkNodes &&
+  arm.podNetwork === kind.podNetwork &&
+  arm.hub === kind.hub
 
 /** In an order of chance, so that no row always follows the same other. */
 const shuffled = <Of>(all: readonly Of[]): readonly Of[] =>

@@ -50,7 +50,7 @@ function haproxy(name: 'haproxy-http' | 'haproxy-tcp', what: string, mode: Mode)
       const command = programPath('haproxy')
       const port = await freePort()
       const file = workspace.file(`${name}.cfg`)
-      const certificate = certificateWithKey(upstream, workspace)
+      const certificate = certificateWithKey(upstream.node, workspace)
       writeFileSync(file, `${settings}${mode.configuration(port, upstream, certificate)}`)
       const daemon = new Daemon(workspace, name, {
         command,

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { ApiClient } from '../../test/kit/cluster/api-client.ts'
 import { Daemon } from '../../test/kit/cluster/daemon.ts'
+import type { Workspace } from '../../test/kit/cluster/workspace.ts'
 import { freePort } from '../../test/kit/free-port.ts'
 import { until } from '../../test/kit/until.ts'
 import { kubeconfigOf } from '../upstream/kubeconfig.ts'
@@ -26,17 +27,14 @@ export const yurthub = (command: string | undefined): Peer => ({
       await freePort(),
     ]
     const { node } = upstream
-    await allow(upstream)
-    const folder = workspace.file('yurthub')
-    mkdirSync(workspace.file('yurthub', 'pki'), { recursive: true })
-    const both = certificateWithKey(upstream, workspace)
-    const pki = (name: string): string => workspace.file('yurthub', 'pki', name)
-    for (const name of ['yurthub-current.pem', 'yurthub-server-current.pem'])
-      copyFileSync(both, pki(name))
-    if (node.ca !== undefined) copyFileSync(node.ca, pki('ca.crt'))
-    const config = workspace.file('yurthub', 'yurthub.conf')
-    const current = pki('yurthub-current.pem')
-    writeFileSync(config, kubeconfigOf({ ...node, certificate: current, key: current }))
+    const admin = clientOf(upstream.admin)
+    await allowYurthub(admin)
+    admin.close()
+    const flags = yurthubFlags(workspace, node, {
+      nodeName,
+      pool: 'bench',
+      ports: { proxy, secure, serve },
+    })
     const ops = new ApiClient(`http://127.0.0.1:${serve}`)
     const healthy = async (value: 0 | 1): Promise<boolean> => {
       const { status, body } = await ops.get('/metrics')
@@ -46,20 +44,10 @@ export const yurthub = (command: string | undefined): Peer => ({
     const daemon = new Daemon(workspace, 'yurthub', {
       command,
       args: [
-        `--server-addr=${node.url}`,
-        `--node-name=${nodeName}`,
-        '--nodepool-name=bench',
-        `--root-dir=${folder}`,
-        `--disk-cache-path=${workspace.file('yurthub', 'cache')}`,
-        `--bootstrap-file=${config}`,
-        `--proxy-port=${proxy}`,
-        `--proxy-secure-port=${secure}`,
+        ...flags,
         `--multiplexer-port=${shared}`,
-        `--serve-port=${serve}`,
         '--node-ip=127.0.0.1',
-        '--enable-dummy-if=false',
         '--enable-node-pool=false',
-        '--kubelet-health-grace-period=24h',
       ],
       ready: async () => (await ops.get('/v1/readyz')).status === 200,
       seconds: 120,
@@ -77,9 +65,49 @@ export const yurthub = (command: string | undefined): Peer => ({
   },
 })
 
+interface YurthubOptions {
+  readonly nodeName: string
+  readonly pool: string
+  readonly ports: { readonly proxy: number; readonly secure: number; readonly serve: number }
+}
+
+/**
+ * Makes its folder with the certificates of a node in it, and returns its flags. Its own informers
+ * go through itself and are known by the name of its program, which has to be `yurthub`: under any
+ * other it filters their first list, and waits for that very list to do so.
+ */
+export function yurthubFlags(
+  workspace: Workspace,
+  node: Upstream['node'],
+  { nodeName, pool, ports }: YurthubOptions,
+): string[] {
+  const folder = workspace.file('yurthub')
+  mkdirSync(workspace.file('yurthub', 'pki'), { recursive: true })
+  const both = certificateWithKey(node, workspace)
+  const pki = (name: string): string => workspace.file('yurthub', 'pki', name)
+  for (const name of ['yurthub-current.pem', 'yurthub-server-current.pem'])
+    copyFileSync(both, pki(name))
+  if (node.ca !== undefined) copyFileSync(node.ca, pki('ca.crt'))
+  const config = workspace.file('yurthub', 'yurthub.conf')
+  const current = pki('yurthub-current.pem')
+  writeFileSync(config, kubeconfigOf({ ...node, certificate: current, key: current }))
+  return [
+    `--server-addr=${node.url}`,
+    `--node-name=${nodeName}`,
+    `--nodepool-name=${pool}`,
+    `--root-dir=${folder}`,
+    `--disk-cache-path=${workspace.file('yurthub', 'cache')}`,
+    `--bootstrap-file=${config}`,
+    `--proxy-port=${ports.proxy}`,
+    `--proxy-secure-port=${ports.secure}`,
+    `--serve-port=${ports.serve}`,
+    '--enable-dummy-if=false',
+    '--kubelet-health-grace-period=24h',
+  ]
+}
+
 /** What its chart gives it, as far as it is used here: without, it waits for ever. */
-async function allow({ admin }: Upstream): Promise<void> {
-  const client = clientOf(admin)
+export async function allowYurthub(client: ApiClient): Promise<void> {
   const group = 'rbac.authorization.k8s.io'
   const metadata = { name: 'yurt-hub' }
   const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] }]
@@ -88,7 +116,6 @@ async function allow({ admin }: Upstream): Promise<void> {
   // An API server that has no roles has nothing to allow either.
   await client.post(`/apis/${group}/v1/clusterroles`, { metadata, rules })
   await client.post(`/apis/${group}/v1/clusterrolebindings`, { metadata, roleRef, subjects })
-  client.close()
 }
 
 const done = (): void => undefined

@@ -75,11 +75,9 @@ void t.test(
   { skip, timeout: 600_000 },
   async (t) => {
     const { plane } = await startRealPlane(t)
-    const kind = { hostNetworkNodes: true, podNetwork: false }
+    const kind = { hostNetworkNodes: true, podNetwork: false, hub: 'nodehub' } as const
     const names = ['exit-0', 'exit-1']
-    const nodes = await Promise.all(
-      names.map((name) => startNode(t, plane, { name, kind, images: [] })),
-    )
+    const nodes = await Promise.all(names.map((name) => startNode(t, plane, { name, kind })))
     for (const { name, hub } of nodes) {
       await nodeReady(plane.admin, name)
       await hub.propagate('on')

@@ -30,7 +30,8 @@ void t.test(
     const plane = await startRealPlane(t)
     for (const podNetwork of [false, true]) {
       await t.test(podNetwork ? 'with a CNI plugin' : 'without a pod network', async (t) => {
-        const reality = await startReality(t, plane, { hostNetworkNodes: true, podNetwork })
+        const kind = { hostNetworkNodes: true, podNetwork, hub: 'nodehub' } as const
+        const reality = await startReality(t, plane, kind)
         for (const row of rowsOn(podNetwork)) {
           const { arm, workload, modelled: expected } = row
           const seen = await reality.observe(row)

@@ -24,6 +24,15 @@ void t.test('a pod that nothing takes the place of leaves no one short', async (
   })
 })
 
+void t.test('what does not come back is missed until the looking ends', async (t) => {
+  const changes = [...both, change(1_000, 'a', 'Stuck'), change(2_000, 'b', 'Stuck')]
+  t.strictSame(happenedFrom(900, 2, { changes, endMs: 9_000 }), {
+    atMs: 900,
+    shortMs: 8_000,
+    noneMs: 7_000,
+  })
+})
+
 void t.test('a change at the very moment is of what happens', async (t) => {
   const changes = [
     ...both,
