@@ -1,6 +1,8 @@
 import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import t from 'tap'
+import { connect as connectTls } from 'node:tls'
+import t, { type Test } from 'tap'
 import { newKey, signingRequest } from '../../src/certificates/signing-request.ts'
 import { connect } from '../../src/cluster/api/connect.ts'
 import { ApiInformer } from '../../src/cluster/api/informer.ts'
@@ -19,6 +21,8 @@ import {
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
+import { link } from '../kit/wire/link.ts'
+import { Wire } from '../kit/wire/wire.ts'
 
 t.setTimeout(300_000)
 
@@ -87,6 +91,33 @@ const decided = (plane: ControlPlane, name: string): Promise<string> =>
     )
   })
 
+/** The part of `nodehub cluster` that decides about requests of hubs. */
+async function startApprover(t: Test, plane: ControlPlane) {
+  const kubeconfig = plane.kubeconfig({
+    commonName: `system:serviceaccount:${own.namespace}:${own.name}`,
+  })
+  const readFile = (path: string): string => readFileSync(path, 'utf8')
+  const argv = [`--kubeconfig=${kubeconfig}`, '--hub-cert-node-cidrs=10.0.0.0/24']
+  const result = readClusterConfig({ argv, env: {}, readFile })
+  if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
+  const connected = await connect(result.config)
+  t.teardown(() => connected[Symbol.asyncDispose]())
+  const { api } = connected
+  const nodes = new ApiInformer<NodeFacts>(api, { path: '/api/v1/nodes', transform: nodeFacts })
+  t.teardown(() => nodes[Symbol.asyncDispose]())
+  const failures: unknown[] = []
+  const approver = new ServingCertificateApprover({
+    api,
+    term: { signal: new AbortController().signal, holds: () => true },
+    rules: result.config.hubCertificates,
+    nodes: nodes.items,
+    nodesListed: nodes.listed,
+    onFailure: (_what, cause) => failures.push(cause),
+  })
+  t.teardown(() => approver[Symbol.asyncDispose]())
+  return { approver, failures }
+}
+
 void t.test(
   'a node gets the certificate of its hub from a real cluster, and no other one',
   { skip: noControlPlane() ?? false },
@@ -95,28 +126,7 @@ void t.test(
     await allow(plane)
     await addNode(plane, 'edge-1', '10.0.0.1')
     await addNode(plane, 'edge-2', '10.0.0.2')
-    const kubeconfig = plane.kubeconfig({
-      commonName: `system:serviceaccount:${own.namespace}:${own.name}`,
-    })
-    const readFile = (path: string): string => readFileSync(path, 'utf8')
-    const argv = [`--kubeconfig=${kubeconfig}`, '--hub-cert-node-cidrs=10.0.0.0/24']
-    const result = readClusterConfig({ argv, env: {}, readFile })
-    if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
-    const connected = await connect(result.config)
-    t.teardown(() => connected[Symbol.asyncDispose]())
-    const { api } = connected
-    const nodes = new ApiInformer<NodeFacts>(api, { path: '/api/v1/nodes', transform: nodeFacts })
-    t.teardown(() => nodes[Symbol.asyncDispose]())
-    const failures: unknown[] = []
-    const approver = new ServingCertificateApprover({
-      api,
-      term: { signal: new AbortController().signal, holds: () => true },
-      rules: result.config.hubCertificates,
-      nodes: nodes.items,
-      nodesListed: nodes.listed,
-      onFailure: (_what, cause) => failures.push(cause),
-    })
-    t.teardown(() => approver[Symbol.asyncDispose]())
+    const { approver, failures } = await startApprover(t, plane)
 
     await ask(plane, 'edge-1', 'nodehub-1', { ipAddresses: ['169.254.2.1', '10.0.0.1'] })
     t.match(await decided(plane, 'nodehub-1'), /^Approved/)
@@ -151,3 +161,88 @@ void t.test(
     await until('a hub that a pod trusts', async () => (await inPod.get('/livez')).status === 200)
   },
 )
+
+/** The fingerprint of what the hub shows, and whether the cluster has signed it. */
+async function shownBy(url: string, ca: X509Certificate) {
+  const { hostname, port } = new URL(url)
+  const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  const certificate = socket.getPeerX509Certificate()
+  socket.destroy()
+  return {
+    fingerprint: certificate?.fingerprint256,
+    isOfCluster: certificate?.verify(ca.publicKey) ?? false,
+    endsAt: certificate?.validToDate.getTime() ?? 0,
+  }
+}
+
+void t.test(
+  'a serving certificate of a minute is renewed, through an outage and a kill',
+  { skip: noControlPlane() ?? false, timeout: 300_000 },
+  async (t) => {
+    const plane = await startControlPlane(t, {
+      controllerManager: true,
+      // Signed five minutes back: due within 24 seconds, and expired after 60.
+      controllerManagerFlags: ['--cluster-signing-duration=60s'],
+    })
+    await allow(plane)
+    await addNode(plane, 'edge-1', '10.0.0.1')
+    const { failures } = await startApprover(t, plane)
+    const way = await link(t, Number(new URL(plane.url).port))
+    const hub = await startHubProcess(plane.workspace, {
+      servers: [`https://127.0.0.1:${way.port}`],
+      kubeconfig: plane.kubeconfig(nodeSubject('edge-1')),
+      nodeName: 'edge-1',
+      flags: ['--hub-cert-signer=kubernetes.io/kubelet-serving'],
+    })
+    const ca = new X509Certificate(readFileSync(plane.pki.ca.certificate))
+    const shown = (): ReturnType<typeof shownBy> => shownBy(hub.secureUrl, ca)
+    const shows = (what: string, other?: string) =>
+      until(
+        what,
+        async () => {
+          const { isOfCluster, fingerprint, endsAt } = await shown().catch(() => nothing)
+          return isOfCluster && fingerprint !== other && { fingerprint, endsAt }
+        },
+        { seconds: 120 },
+      )
+    const first = await shows('a certificate of the cluster')
+
+    await t.test('what is under way goes on', async (t) => {
+      const { hostname, port } = new URL(hub.secureUrl)
+      const open = connectTls({
+        host: hostname,
+        port: Number(port),
+        rejectUnauthorized: false,
+        ALPNProtocols: ['http/1.1'],
+      })
+      t.teardown(() => open.destroy())
+      await once(open, 'secureConnect')
+      const wire = new Wire(open)
+      const get = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'
+      const before = (await wire.write(get).answer()).status
+      await shows('the next one', first.fingerprint)
+      t.equal((await wire.write(get).answer()).status, before)
+    })
+
+    await t.test('one that expires in an outage is not shown, also after a kill', async (t) => {
+      way.down()
+      const { endsAt } = await shown()
+      await hub.daemon.kill()
+      await hub.daemon.start()
+      if (Date.now() < endsAt - 5_000) t.ok((await shown()).isOfCluster, 'it is, while it is valid')
+      await until('its end', () => Date.now() > endsAt, { seconds: 90 })
+      await until('the certificate of its own', async () => !(await shown()).isOfCluster, {
+        seconds: 90,
+      })
+    })
+
+    await t.test('and replaced when the link is back', async (t) => {
+      way.up()
+      await shows('another one')
+      t.strictSame(failures, [])
+    })
+  },
+)
+
+const nothing = { isOfCluster: false, fingerprint: undefined, endsAt: 0 }

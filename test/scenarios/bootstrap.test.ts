@@ -1,5 +1,8 @@
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { obtainedFiles } from '../../src/config/root-dir.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
@@ -7,6 +10,7 @@ import { rootFolder, startTestHub, type TestHub } from '../kit/hub.ts'
 import { HubProcess } from '../kit/hub-process.ts'
 import { joinToken, startJoinable, type JoinableCloud } from '../kit/joinable.ts'
 import { requestAs } from '../kit/other-user.ts'
+import { until } from '../kit/until.ts'
 
 t.setTimeout(300_000)
 
@@ -91,6 +95,60 @@ void t.test('what has expired while the link was down is replaced when it is bac
   await hub.logs(() => readFileSync(pair, 'utf8') !== expired.certificate + expired.key)
   t.equal(joinable.requesters.at(-1), 'system:bootstrap:abcdef')
 })
+
+void t.test('a node that starts in 1970 without a link does not lock itself out', async (t) => {
+  const joinable = await startJoinable(t)
+  const { cloud } = joinable
+  cloud.addPods('a')
+  const hub = await start(t, joinable)
+  await hub.logged('an API server is now healthy')
+  await hub.as('kubelet').list(podsOfNode)
+  await cloud.unplug()
+  await hub.offline()
+  await hub.stop()
+  const pair = join(hub.config.rootDir, 'pki', 'nodehub-client-current.pem')
+  const [before, requested] = [readFileSync(pair, 'utf8'), joinable.requesters.length]
+  const present = Date.now.bind(Date)
+  const clock = t.capture(Date, 'now', () => present() % 3_600_000)
+  await hub.start()
+  await hub.offline()
+  t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/a'], 'from the cache')
+  const { status, text } = await readyz(hub)
+  t.equal(status, 200, text)
+  t.match(text, /not valid before .*node clock 1970-01-01.*readiness does not depend on it now/)
+  const shown = await certificateAt(hub)
+  for (const each of [shown, new X509Certificate(hub.ca)]) {
+    t.ok(each.validFromDate.getTime() <= Date.now(), 'who has the same clock takes it')
+    t.ok(each.validToDate.getTime() > Date.now())
+  }
+  t.ok(shown.verify(new X509Certificate(hub.ca).publicKey))
+  t.equal(readFileSync(pair, 'utf8'), before, 'its own certificate stays')
+  clock.restore()
+  cloud.addPods('b')
+  await cloud.plug()
+  await hub.online()
+  await until('what is new', async () => {
+    const { names } = await hub.as('kubelet').list(podsOfNode)
+    return names.includes('default/b')
+  })
+  t.equal(readFileSync(pair, 'utf8'), before)
+  t.equal(joinable.requesters.length, requested, 'no other one is requested')
+  await hub.restart()
+  await hub.online()
+  const [now, { validFromDate, validToDate }] = [Date.now(), await certificateAt(hub)]
+  t.ok(validFromDate.getTime() <= now && now < validToDate.getTime(), 'it is made anew')
+})
+
+/** What the TLS port shows to anybody. */
+async function certificateAt(hub: TestHub): Promise<X509Certificate> {
+  const { port, hostname } = new URL(hub.secureUrl)
+  const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  const certificate = socket.getPeerX509Certificate()
+  socket.destroy()
+  if (!certificate) throw new Error('the TLS port shows no certificate')
+  return certificate
+}
 
 void t.test('files that are lost take nothing away, and are obtained again', async (t) => {
   const joinable = await startJoinable(t)

@@ -7,6 +7,7 @@ import { pemOfKey } from '../../certificates/keys.ts'
 import { isForNames } from '../../certificates/serving-certificate.ts'
 import type { StoredPair } from '../../certificates/stored-pair.ts'
 import { outsideValidity } from '../../certificates/validity.ts'
+import { certificatesIn } from '../../config/bootstrap.ts'
 import type { ApiCall } from './api-call.ts'
 import {
   CertificateRenewal,
@@ -25,6 +26,8 @@ export interface RequestedServingOptions {
   /** DNS names and addresses. */
   readonly names: readonly string[]
   readonly stored: StoredPair
+  /** The authorities that pods trust, PEM; `undefined`: they are not known. */
+  readonly authorities: () => string | undefined
   /** Whether one is requested from the start; absent: it is. */
   readonly isNeeded?: boolean
   /** Makes requests as the node, which `signal` gives up; read for each attempt. */
@@ -50,6 +53,8 @@ export class RequestedServingCertificate implements AsyncDisposable {
   readonly #renewal: CertificateRenewal
   #isNeeded: boolean
   #shown: string | undefined
+  /** The authorities of which the signer is none. */
+  #othersThanSigner: string | undefined
 
   constructor(options: RequestedServingOptions) {
     const { nodeName, organizations, signer, names, pace = usualRenewalPace } = options
@@ -101,11 +106,23 @@ export class RequestedServingCertificate implements AsyncDisposable {
     this.#show(pair)
     if (!this.#isNeeded) return Infinity
     if (pair === undefined || !isForNames(pair.certificate, this.#options.names)) return 0
+    if (this.#isWithdrawn(pair.certificate)) return 0
     return this.#rotation.untilDue(pair.certificate)
+  }
+
+  /**
+   * Whether pods no longer trust who has signed a certificate, as after a rotation of the cluster's
+   * CA. Where they do not trust the signer either, one is requested once.
+   */
+  #isWithdrawn(certificate: string): boolean {
+    const authorities = this.#options.authorities()
+    if (authorities === undefined || authorities === this.#othersThanSigner) return false
+    return !isOfAuthorities(certificate, authorities)
   }
 
   async #obtain({ signal, patienceMs, wasDenied }: RenewalAttempt): Promise<void> {
     const { stored, call, names, onObtained } = this.#options
+    const authorities = this.#options.authorities()
     if (wasDenied) await stored.forgetKey()
     const key = await stored.nextKey()
     const certificate = await signedCertificate(call(signal), key, this.#spec, {
@@ -116,6 +133,8 @@ export class RequestedServingCertificate implements AsyncDisposable {
       throw new RequestDenied('what was signed is for other names than were asked for')
     const pair = { certificate, key: pemOfKey(key) }
     await stored.replace(pair)
+    const isOther = authorities !== undefined && !isOfAuthorities(certificate, authorities)
+    this.#othersThanSigner = isOther ? authorities : undefined
     this.#show(pair)
     onObtained(certificate)
   }
@@ -129,4 +148,14 @@ export class RequestedServingCertificate implements AsyncDisposable {
     this.#shown = shown?.certificate
     this.#options.onChange(shown)
   }
+}
+
+/** Whether one of the authorities has signed a certificate, or one that follows it in its chain. */
+function isOfAuthorities(chain: string, authorities: string): boolean {
+  const issuers = certificatesIn(authorities).map((each) => new X509Certificate(each))
+  return certificatesIn(chain)
+    .map((each) => new X509Certificate(each))
+    .some((each) =>
+      issuers.some((issuer) => each.checkIssued(issuer) && each.verify(issuer.publicKey)),
+    )
 }

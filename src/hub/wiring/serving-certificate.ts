@@ -39,6 +39,7 @@ export function requestedServingOf(
     ],
     isNeeded: signedFor === undefined,
     stored: new StoredPair(join(config.rootDir, 'pki'), `nodehub-signed-${digest}`),
+    authorities: () => connections.credentials.ca,
     call: (signal) => anyApiCall(live().serverAddresses, connections.credentials, { signal }),
     onChange: (pair) => serving.useSigned(pair),
     onObtained: (certificate) =>

@@ -121,6 +121,7 @@ async function requestsOfHub(organizations: readonly string[] = []): Promise<Req
     organizations,
     names,
     stored: new StoredPair(folder, 'nodehub-signed'),
+    authorities: () => undefined,
     call: () => call,
     onChange: () => undefined,
     onObtained: () => undefined,

@@ -1,8 +1,12 @@
 import { X509Certificate } from 'node:crypto'
 import { readdirSync, rmSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { IssuedCertificate } from '../../../src/certificates/authority.ts'
+import {
+  CertificateAuthority,
+  type IssuedCertificate,
+} from '../../../src/certificates/authority.ts'
 import { StoredPair } from '../../../src/certificates/stored-pair.ts'
 import { makeSyncedFolder } from '../../../src/base/folder.ts'
 import { Secret } from '../../../src/base/secret.ts'
@@ -71,6 +75,7 @@ class Requesting {
       organizations: [],
       names,
       stored: this.stored,
+      authorities: () => authority.certificate,
       call: (signal) => anyApiCall([new URL(cloud.url)], credentials, { signal }),
       onChange: (pair) => this.#tell(this.shown, pair?.certificate),
       onObtained: (pem) => this.#tell(this.obtained, pem),
@@ -103,11 +108,16 @@ class Requesting {
   }
 
   /** Puts a pair where an earlier process has left it. */
-  async leave(lifetimeMs: number, names = ['kubernetes']): Promise<IssuedCertificate> {
-    const pair = await this.#joinable.authority.issue({
+  async leave(
+    lifetimeMs: number,
+    names = ['kubernetes'],
+    signedBy: CertificateAuthority = this.#joinable.authority,
+  ): Promise<IssuedCertificate> {
+    const pair = await signedBy.issue({
       commonName: `system:node:${nodeName}`,
       usage: 'server',
-      dnsNames: names,
+      dnsNames: names.filter((name) => isIP(name) === 0),
+      ipAddresses: names.filter((name) => isIP(name) > 0),
       lifetimeMs,
     })
     await this.stored.replace(pair)
@@ -214,6 +224,62 @@ void t.test('one for other names is shown until there is one for these', async (
   await hub.start()
   await hub.obtains()
   t.strictSame(hub.shown, [before.certificate, hub.obtained[0]])
+})
+
+void t.test('one whose authority the cluster withdraws is replaced', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = new Requesting(t, joinable)
+  const former = await CertificateAuthority.create('former')
+  const before = await hub.leave(86_400_000, names, former)
+  let bundle = former.certificate + joinable.authority.certificate
+  let looks = 0
+  const looked = new Condition()
+  await hub.start({
+    authorities: () => {
+      looks += 1
+      looked.changed()
+      return bundle
+    },
+    pace: { ...pace, approvalMs: 0 },
+  })
+  const looksAgain = (): Promise<void> =>
+    looked.until(
+      (
+        (least) => () =>
+          looks > least
+      )(looks + 3),
+    )
+  await looksAgain()
+  t.strictSame(joinable.requesters, [], 'while both authorities are good')
+  joinable.verdict = 'wait'
+  bundle = joinable.authority.certificate
+  await hub.fails(/is not approved yet/)
+  t.strictSame(hub.shown, [before.certificate], 'the former one is shown meanwhile')
+  joinable.verdict = 'sign'
+  await hub.obtains()
+  t.strictSame(hub.shown, [before.certificate, hub.obtained[0]])
+  await looksAgain()
+  t.equal(joinable.requesters.length, 1)
+})
+
+void t.test('of a signer that pods do not trust no second one is requested', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = new Requesting(t, joinable)
+  const other = await CertificateAuthority.create('other')
+  let looks = 0
+  const looked = new Condition()
+  await hub.start({
+    authorities: () => {
+      looks += 1
+      looked.changed()
+      return other.certificate
+    },
+  })
+  await hub.obtains()
+  const before = looks
+  await looked.until(() => looks > before + 3)
+  t.equal(joinable.requesters.length, 1)
+  t.strictSame(hub.shown, hub.obtained)
 })
 
 void t.test('after a denial it is tried again with another key', async (t) => {
