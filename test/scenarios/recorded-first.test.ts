@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { ObjectStore, Replacement } from '../../src/hub/store/store.ts'
-import { pods, podsOfNode } from '../kit/cloud.ts'
+import type { Answer, Client } from '../kit/client.ts'
+import { pods, podsOfNode, serviceAccounts } from '../kit/cloud.ts'
 import { startCloud } from '../kit/hub.ts'
 import { startHubParts, type PartsHub } from '../kit/hub-parts.ts'
 
@@ -163,6 +164,88 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.notOk(came, 'nobody hears of a deletion that a crash would take back')
     gate.letGo()
     t.equal((await event)?.type, 'DELETED')
+  })
+
+  void t.test(
+    `who watches on after the cache was lost is sent nothing before it is stored: ${encoding}`,
+    async (t) => {
+      const cloud = await startCloud(t)
+      cloud.addPods('a')
+      const [list, changes] = [new Gate(), new Gate()]
+      const hub = await startHubParts(t, {
+        upstream: cloud,
+        wrap: (store) => ({
+          ...held(store, list),
+          apply: (...change) => held(store, changes).apply(...change),
+        }),
+      })
+      const { resourceVersion } = await cloud.as('kubelet', { encoding }).list(podsOfNode)
+      const kubelet = hub.as('kubelet', { encoding })
+      const watch = await kubelet.watch(podsOfNode, { resourceVersion })
+      let came = false
+      const event = watch.next()
+      void event.then(() => (came = true))
+      await list.reached
+      cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+      await aRoundTrip(hub)
+      if (!t.notOk(came, 'a crash would leave a list of before')) return
+      list.letGo()
+      await changes.reached
+      await aRoundTrip(hub)
+      if (!t.notOk(came, 'a crash would take it back')) return
+      changes.letGo()
+      t.equal((await event)?.type, 'DELETED')
+    },
+  )
+}
+
+const review = {
+  apiVersion: 'authorization.k8s.io/v1',
+  kind: 'SelfSubjectAccessReview',
+  spec: { resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'default' } },
+}
+const reviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
+const tokens = '/api/v1/namespaces/default/serviceaccounts/default/token'
+const tokenRequest = {
+  apiVersion: 'authentication.k8s.io/v1',
+  kind: 'TokenRequest',
+  spec: { audiences: ['https://kubernetes.default.svc'], expirationSeconds: 3607 },
+}
+
+const whole: Readonly<Record<string, (client: Client) => Promise<Answer>>> = {
+  'a document': (client) => client.get('/version'),
+  'that an object is gone': (client) => client.get('/api/v1/namespaces/default/pods/gone'),
+  'a token': (client) => client.send(tokens, { method: 'POST', body: tokenRequest }),
+  'the answer to a review': (client) => client.send(reviews, { method: 'POST', body: review }),
+}
+
+for (const [what, ask] of Object.entries(whole)) {
+  void t.test(`${what} waits for the store`, async (t) => {
+    const cloud = await startCloud(t)
+    cloud.sandbox.create(serviceAccounts, { metadata: { name: 'default', namespace: 'default' } })
+    const gate = new Gate()
+    const hub = await startHubParts(t, {
+      upstream: cloud,
+      wrap: (store) => ({
+        ...held(store, gate),
+        forget: async (key) => {
+          await gate.pass()
+          await store.forget(key)
+        },
+        putDocument: async (key, document) => {
+          await gate.pass()
+          await store.putDocument(key, document)
+        },
+      }),
+    })
+    let came = false
+    const answer = ask(hub.as('kubelet'))
+    void answer.then(() => (came = true))
+    await gate.reached
+    await aRoundTrip(hub)
+    t.notOk(came)
+    gate.letGo()
+    t.ok((await answer).status < 500)
   })
 }
 

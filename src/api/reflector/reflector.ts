@@ -1,6 +1,7 @@
 import { follow } from '../../base/abort.ts'
 import { elapsed, jitter, sleep } from '../../base/clock.ts'
 import type { ErrorEvent, WatchEvent } from '../codec/watch.ts'
+import type { ResourceVersion } from '../kube/resource-version.ts'
 
 /**
  * The API server refuses the collection: it is not served, or the identity may not read it. The
@@ -44,9 +45,9 @@ export const watchQuery = ({ resourceVersion, timeoutSeconds }: WatchOptions) =>
 export interface ListerWatcher {
   /**
    * Lists the collection and replaces the held state. `resourceVersion` is '0' for a list of any
-   * age and '' for a consistent read.
+   * age, '' for a consistent read, or a version than which the list is not older.
    */
-  list(resourceVersion: '' | '0', signal: AbortSignal): Promise<void>
+  list(resourceVersion: '' | '0' | ResourceVersion, signal: AbortSignal): Promise<void>
   /** Opens a watch with bookmarks. */
   watch(options: WatchOptions, signal: AbortSignal): Promise<AsyncIterable<readonly WatchEvent[]>>
   /**

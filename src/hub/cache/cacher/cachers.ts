@@ -1,8 +1,13 @@
-import { elapsed } from '../../../base/clock.ts'
+import { untilAborted } from '../../../base/abort.ts'
+import { elapsed, within } from '../../../base/clock.ts'
 import { everything } from '../../../api/codec/selection.ts'
 import { because } from '../../../http/exchange/explanation.ts'
 import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
-import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
+import {
+  isNewer,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../../api/kube/resource-version.ts'
 import { StatusError } from '../../../api/kube/status.ts'
 import { RequestRefused } from '../../../api/reflector/reflector.ts'
 import { namesObjects, type Representation } from '../../../api/request/representation.ts'
@@ -52,6 +57,12 @@ const idleMs = 2_000
 /** How long a client waits for the upstream watch to open before its own watch is forwarded. */
 const patienceMs = 1_000
 
+/**
+ * How long the events of a client that watches on what is not stored wait for a list of that to be
+ * recorded: longer than a list takes on most links.
+ */
+const recordingMs = 10_000
+
 /** More collections than the components of a node watch. */
 const mostListed = 1_024
 
@@ -75,7 +86,7 @@ export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
   readonly #served = new Map<string, ServedCacher>()
   /** Collections that were listed, or are, because a client watches on what is not stored. */
-  readonly #listed = new Set<string>()
+  readonly #listed = new Map<string, Promise<void>>()
   readonly #closing = new AbortController()
   /** An upper bound of the events' memory: logs may have dropped some since. */
   #bytesAtMost = 0
@@ -204,7 +215,7 @@ export class Cachers implements AsyncDisposable {
     // A cacher's own answer needs no continuation.
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
     const start = watchStart(info)
-    if (start.kind === 'after') void this.#recordAnew(request)
+    const recording = start.kind === 'after' ? this.#recordAnew(request, start.version) : undefined
     let { snapshot, gvk, extra } = reply
     let key: CollectionKey | undefined
     const follow = (version: string, isCut: boolean) => {
@@ -238,7 +249,9 @@ export class Cachers implements AsyncDisposable {
     }
     const from = start.kind === 'after' ? start.version : undefined
     const { signal } = exchange
-    const events = continued(reply.events, { from, signal, follow, close: own.close })
+    // Recorded from the stored list on, none is sent that a crash would take back.
+    const begin = recording && within(recordingMs, Promise.race([recording, untilAborted(signal)]))
+    const events = continued(reply.events, { from, signal, follow, close: own.close, begin })
     return {
       ...reply,
       events,
@@ -249,31 +262,37 @@ export class Cachers implements AsyncDisposable {
   }
 
   /**
-   * Lists a collection in the place of a client that watches on: its list was recorded in a cache
-   * that has been lost since, and it may not list again before an offline reboot. Only whole
-   * objects: Tables are read by people. Once in the life of the hub: what the store has no room for
-   * would be listed for each watch.
+   * Lists a collection in the place of a client that watches on from `version`: its list was
+   * recorded in a cache that has been lost since, and it may not list again before an offline
+   * reboot. Only whole objects: Tables are read by people. Once in the life of the hub: what the
+   * store has no room for would be listed for each watch. Resolves when it is recorded, or could
+   * not be had; `undefined`: the collection is stored, or it is not listed.
    */
-  async #recordAnew({ exchange, info }: RecordedWatchRequest): Promise<void> {
+  #recordAnew(
+    { exchange, info }: RecordedWatchRequest,
+    version: ResourceVersion,
+  ): Promise<void> | undefined {
     const { store, upstream, hooks } = this.#parts
     const [representation] = exchange.representations
     const client = requestCredentialsOf(exchange) && this.#clientOf(exchange, new Map())
-    if (representation?.projection !== 'object' || !client) return
+    if (representation?.projection !== 'object' || !client) return undefined
     const isStored = exchange.representations.some(
       (each) => store.version(collectionKey(exchange, info, each)) !== undefined,
     )
     const key = collectionKey(exchange, info, representation)
     const id = collectionId(key)
-    if (isStored || this.#listed.has(id) || this.#listed.size >= mostListed) return
-    this.#listed.add(id)
+    const listing = this.#listed.get(id)
+    if (isStored || listing || this.#listed.size >= mostListed) return listing
     const of = { key, representation, store, upstream, client: () => client }
-    try {
-      await storedListerWatcher(of).list('0', this.#closing.signal)
-    } catch (cause) {
-      const isRefused = cause instanceof RequestRefused
-      if (!isRefused) this.#listed.delete(id)
-      if (!this.#closing.signal.aborted) hooks.onFailed(key.gvr, cause, isRefused)
-    }
+    const begun = storedListerWatcher(of)
+      .list(version, this.#closing.signal)
+      .catch((cause: unknown) => {
+        const isRefused = cause instanceof RequestRefused
+        if (!isRefused) this.#listed.delete(id)
+        if (!this.#closing.signal.aborted) hooks.onFailed(key.gvr, cause, isRefused)
+      })
+    this.#listed.set(id, begun)
+    return begun
   }
 
   #watchOptions(

@@ -17,6 +17,8 @@ interface Continuation {
   readonly onReady?: (act: () => void) => Disposable
   /** Closes the upstream watch, which may be waiting for its next event. */
   readonly close: () => void
+  /** Resolves when its events may be read; absent: at once. */
+  readonly begin?: Promise<unknown> | undefined
 }
 
 /** Forwards the request to an API server, until `signal` aborts. */
@@ -38,7 +40,7 @@ export function ownUpstream(client: AbortSignalLike): { signal: AbortSignal; clo
  */
 export async function* continued(
   events: AsyncIterable<readonly WatchEvent[]>,
-  { from, signal, follow, onReady, close }: Continuation,
+  { from, signal, follow, onReady, close, begin }: Continuation,
 ): AsyncGenerator<readonly WatchEvent[]> {
   let at = from
   let rest: Rest | undefined
@@ -50,6 +52,7 @@ export async function* continued(
   })
   const source = events[Symbol.asyncIterator]()
   try {
+    await begin
     for (let next = source.next(); ;) {
       const woken = new Promise<undefined>((resolve) => {
         wake = () => resolve(undefined)
