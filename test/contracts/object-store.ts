@@ -172,6 +172,10 @@ export function objectStoreContract(
     await older.commit(head(9))
     t.equal(store.committedVersion(collection()), '10', 'an older list')
     await newer
+    await store.apply(collection(), [changed('ADDED', object('a', 11))])
+    void store.apply(collection(), [changed('DELETED', object('a', 12))])
+    await replace(store, collection(), head(12))
+    t.equal(store.committedVersion(collection()), '12', 'a list of the same')
   })
 
   promise(

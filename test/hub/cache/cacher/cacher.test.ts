@@ -10,6 +10,7 @@ import { objectRepresentation } from '../../../../src/api/request/representation
 import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
+import { inTime } from '../../../kit/until.ts'
 
 // The clock's timers keep no process alive.
 const alive = setInterval(() => undefined, 1_000)
@@ -173,9 +174,8 @@ void t.test('what was stored when the upstream watch was cut is sent from the di
   const leaving = new AbortController()
   await using cacher = cacherOf(store, recorded)
   const events = cacher.events({ ...watch, signal: leaving.signal })
-  for await (const group of events ?? []) {
-    t.strictSame(group, [stored], 'with the state before it')
-    break
-  }
+  const first = await inTime('what was stored', events!.next())
+  t.strictSame(first.value, [stored], 'with the state before it')
   t.strictSame(asked, ['10'])
+  await events!.return(undefined)
 })
