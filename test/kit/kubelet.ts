@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ApiClient, type KubeObject } from './cluster/api-client.ts'
 import { findBinaries } from './cluster/binaries.ts'
@@ -180,6 +180,9 @@ export async function prepareKubelet(
   const { address, podNetwork } = options.network ?? addNodeAddress(workspace, paths.ip)
   makeControlGroup(workspace.name)
   const { network } = options
+  // A kubelet of a node with files of its own names nothing of the workspace, and would make its
+  // folders again while they are removed.
+  if (network) appendFileSync(workspace.file('namespaces'), `${network.workspace.name}\n`)
   const enter: Enter = (command, args) => network?.inside(command, args) ?? [command, [...args]]
   const runtime = await startContainerd(
     workspace,

@@ -1,0 +1,199 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { parseAllDocuments } from 'yaml'
+import { installReportIn, type InstallReport } from '../../src/api/kube/hub-report.ts'
+import { ownVersion } from '../../src/base/own-version.ts'
+import { manifests } from '../../src/cli/manifests.ts'
+import {
+  administrator,
+  type ControlPlane,
+  nodeSubject,
+  startControlPlane,
+} from '../kit/control-plane.ts'
+import type { Kubelet } from '../kit/kubelet.ts'
+import { startSystemdSocket } from '../kit/systemd-socket.ts'
+import { until } from '../kit/until.ts'
+import { type BareNode, noBareNode, openBareNode } from './bare-node.ts'
+import { makeHostNetworkPool } from './host-network-pool.ts'
+import { buildImage, hubImage, noImageTools } from './image/build.ts'
+import { busyboxPod } from './pod.ts'
+import { nodeReady, objectThat, podRunning } from './seen.ts'
+
+t.setTimeout(1_200_000)
+
+const skip = noBareNode() || (noImageTools() ?? false)
+const name = 'edge-1'
+const nodePath = `/api/v1/nodes/${name}`
+const pods = '/api/v1/namespaces/default/pods'
+const staticPod = '/etc/kubernetes/manifests/nodehub.yaml'
+const nextImage = 'localhost/nodehub:next'
+
+/** A node of kubeadm's, whose kubelet speaks to the API server itself. */
+async function startNode(
+  t: Parameters<typeof openBareNode>[0],
+  plane: ControlPlane,
+  images: readonly string[],
+): Promise<BareNode> {
+  const port = Number(new URL(plane.url).port)
+  const manifestsFolder = '/etc/kubernetes/manifests'
+  const node = await openBareNode(t, plane, { name, port, images, staticPodPath: manifestsFolder })
+  const { certificate, key } = plane.credentials(nodeSubject(name))
+  const pair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
+  const ca = '/etc/kubernetes/pki/ca.crt'
+  node.write(pair, Buffer.concat([readFileSync(certificate), readFileSync(key)]))
+  node.write(ca, readFileSync(plane.pki.ca.certificate))
+  node.write(
+    '/etc/kubernetes/kubelet.conf',
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'a', cluster: { server: plane.url, 'certificate-authority': ca } }],
+      users: [{ name: 'a', user: { 'client-certificate': pair, 'client-key': pair } }],
+      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+      'current-context': 'a',
+    }),
+  )
+  node.write(
+    '/var/lib/kubelet/kubeadm-flags.env',
+    'KUBELET_KUBEADM_ARGS="--node-labels=apps.openyurt.io/nodepool=kiosks"\n',
+  )
+  node.configureKubelet()
+  execFileSync(...node.network.inside('mkdir', ['-p', manifestsFolder, '/etc/cni/net.d']))
+  return node
+}
+
+/** Puts what is printed into the cluster. */
+async function apply({ admin }: ControlPlane, ...flags: readonly string[]): Promise<void> {
+  let text = ''
+  await manifests.run(flags, { out: (said) => (text += said), err: () => undefined })
+  for (const document of parseAllDocuments(text)) {
+    const { apiVersion, kind, metadata } = document.toJS() as {
+      apiVersion: string
+      kind: string
+      metadata: { namespace?: string; name: string }
+    }
+    const group = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`
+    const space = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`
+    const path = `${group}${space}/${kind.toLowerCase()}s`
+    const { status, body } = await admin.post(path, document.toJS() as object)
+    if (status !== 201) throw new Error(`${path}: ${status} ${body.toString()}`)
+  }
+}
+
+void t.test(
+  'a DaemonSet brings a hub to the node of a real kubelet, an upgrade another one, a label takes it away',
+  { skip, timeout: 900_000 },
+  async (t) => {
+    const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
+    const { admin } = plane
+    const image = await buildImage(plane.workspace)
+    const next = await image.startingWith(nextImage)
+    await makeHostNetworkPool(plane, 'kiosks')
+    await apply(plane, '--part=nodes', `--image=${hubImage}`)
+    const node = await startNode(t, plane, [image.archive, next])
+    const systemd = await startSystemdSocket(t, node.network.root)
+    const flags = (): readonly string[] => {
+      const file = node.read('/var/lib/kubelet/kubeadm-flags.env')
+      return (/^KUBELET_KUBEADM_ARGS="(.*)"$/m.exec(file)?.[1] ?? '').split(' ').filter(Boolean)
+    }
+    const start = (): Promise<Kubelet> =>
+      node.startKubeletWith('--kubeconfig=/etc/kubernetes/kubelet.conf', ...flags())
+    let kubelet = await start()
+    systemd.restart = async () => {
+      await kubelet.daemon.kill()
+      kubelet = await start()
+    }
+    const label = (value: string | null): Promise<unknown> =>
+      admin.send(
+        'PATCH',
+        nodePath,
+        JSON.stringify({ metadata: { labels: { 'nodehub.io/hub': value } } }),
+        'application/merge-patch+json',
+      )
+    const reported = async (state: string): Promise<void> => {
+      let last: InstallReport | undefined
+      await until(
+        `the Node to say ${state}`,
+        async () => {
+          last = installReportIn((await admin.get(nodePath)).json() as never)
+          return last?.state === state
+        },
+        { seconds: 240, describe: () => last },
+      )
+    }
+    const ofPod = async (): Promise<readonly string[]> =>
+      (await kubelet.runtime.running()).filter(({ pod }) => pod === 'shop').map(({ id }) => id)
+    const renewed = async (): Promise<void> => {
+      const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`
+      const { resourceVersion } = (await admin.get(lease)).json().metadata
+      await objectThat(
+        admin,
+        lease,
+        (object) => object.metadata.resourceVersion !== resourceVersion,
+      )
+    }
+    const undisturbed = async (t: { strictSame(a: unknown, b: unknown): unknown }) => {
+      await renewed()
+      await nodeReady(admin, name)
+      t.strictSame(await ofPod(), before)
+      const { status } = (await admin.get(`${pods}/shop`)).json()
+      t.strictSame(
+        status?.containerStatuses?.map(({ restartCount }) => restartCount),
+        [0],
+      )
+    }
+
+    execFileSync(
+      ...node.network.inside('sh', [
+        '-ec',
+        `echo '{"cniVersion":"0.3.1","name":"lo","plugins":[{"type":"loopback"}]}' > /etc/cni/net.d/1.conflist`,
+      ]),
+    )
+    await nodeReady(admin, name)
+    const pod = busyboxPod('shop', { nodeName: name }) as { spec: object }
+    await admin.post(pods, { ...pod, spec: { ...pod.spec, hostNetwork: true } })
+    await podRunning(admin, 'shop')
+    const before = await ofPod()
+    t.equal(before.length, 2)
+    const files = node.network.written().filter((path) => !path.startsWith('/var/lib/kubelet/'))
+
+    await t.test('installed: the kubelet goes through the hub', async (t) => {
+      await label('install')
+      await reported('Installed')
+      t.strictSame(systemd.restarted, ['kubelet.service'])
+      await until('the kubelet to go through the hub', async () => {
+        const metrics = (await node.network.fetch(`${node.opsUrl}/metrics`)) ?? ''
+        return /nodehub_requests_total\{[^}]*component="kubelet"/.test(metrics)
+      })
+      await undisturbed(t)
+    })
+
+    await t.test('upgraded in a wave, through its gate', async (t) => {
+      const { code, out, err } = await node.run(
+        'cluster',
+        'upgrade',
+        `--image=${nextImage}`,
+        `--kubeconfig=${plane.kubeconfig(administrator)}`,
+        `--to-version=${ownVersion()}`,
+        '--soak=5s',
+      )
+      t.equal(code, 0, `${out}${err}`)
+      t.match(node.read(staticPod), `image: ${nextImage}`)
+      t.equal(systemd.restarted.length, 1, 'the kubelet goes on')
+      await undisturbed(t)
+    })
+
+    await t.test('removed: the node is as it was', async (t) => {
+      await label('remove')
+      await reported('Removed')
+      t.strictSame(systemd.restarted, ['kubelet.service', 'kubelet.service'])
+      t.strictSame(
+        node.network.written().filter((path) => !path.startsWith('/var/lib/kubelet/')),
+        files,
+      )
+      t.equal(await node.network.fetch(`${node.opsUrl}/livez`), undefined)
+      await undisturbed(t)
+    })
+  },
+)
