@@ -1,6 +1,8 @@
 import t from 'tap'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { footprintOf } from '../bench/report/footprint.ts'
+import { readResults } from '../bench/report/results.ts'
 import { parseInspection } from '../src/cli/inspect/inspect.ts'
 import { readFlags } from '../src/cli/command-flags.ts'
 import { backupFlags } from '../src/cli/backup-command.ts'
@@ -70,6 +72,11 @@ void t.test('a page has one purpose, and so some 150 lines at most', async (t) =
     t.ok(lines <= 165, `${page}: ${lines} lines`)
   }
   t.ok(read('README.md').split('\n').length <= 121)
+})
+
+void t.test('README.md has the figures of the run that is kept', async (t) => {
+  const footprint = footprintOf(readResults('bench/results.json'))
+  t.ok(read('README.md').includes(footprint), 'node test/write-tables.ts mends it')
 })
 
 void t.test('ARCHITECTURE.md and its decisions name no file that is not there', async (t) => {
