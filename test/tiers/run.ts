@@ -34,9 +34,11 @@ const longest = [
   'test/differential/sandbox.test.ts',
   'test/hub/store/sqlite.test.ts',
   'test/cli/cli.test.ts',
-  ...['kubectl', 'offline-reboot', 'propagation', 'versions', 'failover', 'reflectors'].map(
+  ...['install', 'adopt', 'image', 'kubectl', 'offline-reboot', 'propagation', 'versions'].map(
     (name) => `${ofControlPlane}${name}.test.ts`,
   ),
+  `${ofControlPlane}failover.test.ts`,
+  `${ofControlPlane}reflectors.test.ts`,
 ].toReversed()
 
 /** As they stand in `longest`, and then all others. */
