@@ -14,14 +14,20 @@
 #
 # Root filesystems without /usr/local/bin in their PATH are no hindrance: commands name it.
 #
-# For both processors at once (no file of the hub is for one of them, only the base is):
+# For both processors at once. No file of the hub is for one of them, only the base is, and nothing of the other processor is run:
 #
-#   buildah bud --platform linux/amd64,linux/arm64 --manifest nodehub .
+#   buildah bud --platform linux/amd64,linux/arm64 --build-arg BUILDPLATFORM=linux/amd64 --manifest nodehub .
+#
+# Docker knows BUILDPLATFORM by itself. Of bases at hand, name one that runs here, which assembles, and the one of the other processor by
+# its id: --platform linux/arm64 --build-arg ASSEMBLY=localhost/node:26 --build-arg BASE=4c817569f8f2.
+#
+# buildah drops the health check unless it is told --format docker: images of OCI have none.
 #
 # /app/sbom.cdx.json in the image lists the packages that it holds, with their checksums (CycloneDX).
 ARG BASE=docker.io/library/node:26-slim
+ARG ASSEMBLY=${BASE}
 
-FROM ${BASE} AS assembly
+FROM --platform=$BUILDPLATFORM ${ASSEMBLY} AS assembly
 COPY . /source
 RUN ["/usr/local/bin/node", "/source/bin/assemble.js", "/source", "/app"]
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
+import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -12,13 +12,16 @@ import {
   nodeSubject,
   startControlPlane,
 } from '../kit/control-plane.ts'
+import { openWorkspace } from '../kit/cluster/workspace.ts'
+import { startCloud } from '../kit/hub.ts'
+import { startHubProcess } from '../kit/hub-process.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { noKubelet, startKubelet } from '../kit/kubelet.ts'
 import { buildImage, hubImage, noImageTools } from './image/build.ts'
 import { busyboxPod } from './pod.ts'
 import { nodeReady, objectThat, podRunning } from './seen.ts'
 
-t.setTimeout(240_000)
+t.setTimeout(600_000)
 
 const exec = promisify(execFile)
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
@@ -35,7 +38,7 @@ const skip =
 
 void t.test(
   'a kubelet starts the hub from its image and static pod, and has it for its API server',
-  { skip, timeout: 240_000 },
+  { skip, timeout: 400_000 },
   async (t) => {
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
     const image = await buildImage(plane.workspace)
@@ -61,6 +64,49 @@ void t.test(
       mirror.status?.containerStatuses?.map(({ name, restartCount }) => [name, restartCount]),
       [['nodehub', 0]],
     )
+  },
+)
+
+interface Bill {
+  readonly components: readonly { readonly name: string; readonly version: string }[]
+}
+
+/** Name and version of each package that lies there. */
+const packagesIn = (folder: string): string[] =>
+  globSync('**/node_modules/{*,@*/*}/package.json', { cwd: folder })
+    .map(
+      (path) =>
+        JSON.parse(readFileSync(join(folder, path), 'utf8')) as Partial<Bill['components'][number]>,
+    )
+    .flatMap(({ name, version }) => (version === undefined ? [] : [`${name}@${version}`]))
+    .toSorted()
+
+void t.test(
+  'the image says what it holds and whether it is well, and is the same for arm64',
+  { skip: noImageTools() ?? false, timeout: 400_000 },
+  async (t) => {
+    const image = await buildImage(openWorkspace(t))
+    t.ok(image.bytes < 100e6, `${(image.bytes / 1e6).toFixed(1)} MB to pull`)
+    const amd64 = await image.open()
+    const bill = JSON.parse(readFileSync(join(amd64.root, 'app/sbom.cdx.json'), 'utf8')) as Bill
+    t.strictSame(
+      bill.components.map(({ name, version }) => `${name}@${version}`).toSorted(),
+      packagesIn(join(amd64.root, 'app')),
+    )
+
+    const hub = await startHubProcess(t, { upstreams: [await startCloud(t)] })
+    const well = (): Promise<number> =>
+      amd64.run(amd64.healthCheck, { NODEHUB_SERVE_PORT: String(hub.opsPort) })
+    t.equal(await well(), 0)
+    hub.kill()
+    await hub.ended()
+    t.equal(await well(), 1)
+
+    const arm64 = await image.forArm64()
+    t.strictSame([amd64.architecture, arm64.architecture], ['amd64', 'arm64'])
+    t.equal(readFileSync(join(arm64.root, 'usr/local/bin/node'), 'utf8'), 'for another processor')
+    await exec('diff', ['-r', join(amd64.root, 'app'), join(arm64.root, 'app')])
+    t.strictSame(arm64.healthCheck, amd64.healthCheck)
   },
 )
 
