@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { ExitCode } from './command.ts'
+import { keepCodeAtEnd } from './compiled-code.ts'
 import type { StandardError } from './log.ts'
 
 /**
@@ -25,6 +26,7 @@ const inPool = /^(?:FSReq|GetAddrInfoReq|GetNameInfoReq)/
  */
 export async function endProcess(code: ExitCode, sink: StandardError): Promise<never> {
   const isWritten = await sink.written(lastLinesMs)
+  if (code === 0) keepCodeAtEnd()
   if (
     code === 0 &&
     isWritten &&

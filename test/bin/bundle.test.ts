@@ -1,9 +1,11 @@
 /** The bundle of `npm run build`, alone in a folder: neither sources nor packages beside it. */
 import { execFile } from 'node:child_process'
-import { copyFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { Script } from 'node:vm'
 import t, { type Test } from 'tap'
+import { codeToKeep, keptCode } from '../../src/cli/compiled-code.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
@@ -47,6 +49,11 @@ void t.test('the built hub answers offline what it has recorded before', async (
   )
   signal(online.pid, 'SIGTERM')
   t.equal(await online.ended(), 0)
+  const kept = join(rootDir, 'state', 'compiled', 'start.code')
+  const source = readFileSync(join(dirname(program), 'cli', 'start.cjs'), 'utf8')
+  t.equal(keptCode(dirname(kept), source)?.from, 'early', 'what was compiled is kept')
+  t.equal(statSync(kept).mode & 0o777, 0o600)
+  const { ino } = statSync(kept)
   await cloud.unplug()
   // A start that finds its certificates stored does without what makes them, and one without
   // tracing without OpenTelemetry.
@@ -58,6 +65,27 @@ void t.test('the built hub answers offline what it has recorded before', async (
   t.strictSame((await offline.as('kubelet').list(podsOfNode)).names, ['default/a', 'default/b'])
   // Threads and a child are files of their own: a missing one is logged.
   t.notOk(offline.lines.some(({ msg }) => /accepts one connection a turn|writer/.test(msg)))
+  signal(offline.pid, 'SIGTERM')
+  t.equal(await offline.ended(), 0)
+  t.equal(statSync(kept).ino, ino, 'it was used, and not made again')
+})
+
+void t.test('the built hub starts where the code that is kept is of no use', async (t) => {
+  const [program, cloud] = await Promise.all([bundle(t), startCloud(t)])
+  const rootDir = rootFolder(t)
+  const kept = join(rootDir, 'state', 'compiled', 'start.code')
+  mkdirSync(dirname(kept), { recursive: true, mode: 0o700 })
+  const source = readFileSync(join(dirname(program), 'cli', 'start.cjs'), 'utf8')
+  const ofAnother = new Script('(function () {})')
+  const createCachedData = (): Buffer => ofAnother.createCachedData()
+  writeFileSync(kept, codeToKeep({ source, createCachedData }, true))
+  const ports = [await freePort(), await freePort(), await freePort()] as const
+  const hub = new HubProcess(rootDir, ports, hubFlags(rootDir, { upstreams: [cloud] }), program)
+  t.teardown(() => hub.kill())
+  await hub.says(/^listening/)
+  signal(hub.pid, 'SIGTERM')
+  t.equal(await hub.ended(), 0)
+  t.equal(keptCode(dirname(kept), source)?.from, 'early', 'it is replaced')
 })
 
 void t.test('the built hub exports traces', async (t) => {

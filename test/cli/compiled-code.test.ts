@@ -2,7 +2,9 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync 
 import { join } from 'node:path'
 import { spawnSync } from 'node:child_process'
 import { pathToFileURL } from 'node:url'
+import { Script } from 'node:vm'
 import t from 'tap'
+import { codeToKeep, keptCode } from '../../src/cli/compiled-code.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 
 const kept = pathToFileURL(join(import.meta.dirname, '..', '..', 'src', 'cli', 'compiled-code.ts'))
@@ -96,3 +98,31 @@ void t.test(
     t.equal(keptBy(directory, folder, 'reuseCompiledCode'), '', 'where others may write')
   },
 )
+
+void t.test('the code of the bundle is used where it is whole, and of this source', async (t) => {
+  const folder = join(t.testdir({ compiled: {} }), 'compiled')
+  chmodSync(folder, 0o700)
+  const source = '(function (exports) { exports.some = () => 1 })'
+  const script = new Script(source)
+  const bundle = { source, createCachedData: () => script.createCachedData() }
+  t.equal(keptCode(folder, source), undefined, 'nothing is kept yet')
+  const file = join(folder, 'start.code')
+  writeFileSync(file, codeToKeep(bundle, true))
+  const kept = keptCode(folder, source)
+  t.equal(kept?.from, 'late')
+  t.equal(new Script(source, { cachedData: kept?.code }).cachedDataRejected, false)
+  t.equal(keptCode(folder, source.replace('1', '2')), undefined, 'of a bundle of the same length')
+
+  const damaged = codeToKeep(bundle, false)
+  writeFileSync(file, damaged)
+  t.equal(keptCode(folder, source)?.from, 'early')
+  damaged[damaged.length - 1] = ~(damaged.at(-1) ?? 0)
+  writeFileSync(file, damaged)
+  t.equal(keptCode(folder, source), undefined, 'damaged')
+  writeFileSync(file, damaged.subarray(0, 5))
+  t.equal(keptCode(folder, source), undefined, 'cut off')
+
+  writeFileSync(file, codeToKeep(bundle, true))
+  chmodSync(folder, 0o777)
+  t.equal(keptCode(folder, source), undefined, 'where others may write')
+})

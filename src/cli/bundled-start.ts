@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { constants, Script } from 'node:vm'
+import { rootDirAhead } from '../config/root-dir.ts'
+import type { Command } from './command.ts'
+import { compiledIn, keptCode, type BundleScript } from './compiled-code.ts'
+
+/**
+ * `start` in `dist/`: runs its bundle with the code that an earlier process has kept of it.
+ *
+ * Why: Node's compile cache has the code that a module makes when it is loaded, which are a few
+ * functions of it. What a start then calls was compiled each time: 100 of its 300 ms of CPU, and 60
+ * more to read through 2 MB of source. `vm.Script` hands out what was compiled by any later moment.
+ *
+ * What holds: the code is of exactly this source and whole (checksums), of this V8 and its flags
+ * (V8 checks), and from a folder into which nobody else writes. Without it the bundle is compiled.
+ * The bundle is a function whose parameters are those of a CommonJS module, and `bundleScript`.
+ */
+const file = join(import.meta.dirname, 'start.cjs')
+const source = readFileSync(file, 'utf8')
+const rootDir = rootDirAhead(process.argv.slice(3))
+const kept = rootDir === undefined ? undefined : keptCode(compiledIn(rootDir), source)
+const script = new Script(source, {
+  filename: file,
+  importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  ...(kept && { cachedData: kept.code }),
+})
+const bundleScript: BundleScript = {
+  source,
+  createCachedData: () => script.createCachedData(),
+  from: kept && script.cachedDataRejected === false ? kept.from : 'source',
+}
+
+type Bundle = (
+  module: { exports: { start?: Command } },
+  url: string,
+  folder: string,
+  bundleScript: BundleScript,
+) => void
+
+const module: Parameters<Bundle>[0] = { exports: {} }
+const run = script.runInThisContext() as Bundle
+run(module, import.meta.url, import.meta.dirname, bundleScript)
+if (!module.exports.start) throw new Error(`${file} has no command`)
+
+export const { start } = module.exports
