@@ -2,13 +2,14 @@ import type { IssuedCertificate } from '../../src/certificates/authority.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Client } from './client.ts'
 import { nodeName, nodes, pod, pods, podsOfNode } from './cloud.ts'
-import { startCloud, startTestHub, type TestHub } from './hub.ts'
+import { startCloud, startTestHub, type CloudServer, type TestHub } from './hub.ts'
 import { startKubeletApi, type KubeletApi, type KubeletApiOptions } from './kubelet-api.ts'
 import type { Teardown } from './wire/wire.ts'
 
 export interface Site {
   /** The kubelet's certificate, and its key. */
   readonly own: IssuedCertificate
+  readonly cloud: CloudServer
   readonly hub: TestHub
   readonly kubelet: KubeletApi
 }
@@ -41,7 +42,7 @@ export async function startSite(
   for (const accept of discoveryTypes) await hub.as('kubelet', { accept }).get('/apis')
   await cloud.unplug()
   await hub.offline()
-  return { own, hub, kubelet }
+  return { own, cloud, hub, kubelet }
 }
 
 /** As kubectl reads discovery, and as it did before 1.26. */

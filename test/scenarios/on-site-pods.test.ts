@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { textAt, valueAt } from '../../src/api/kube/json-at.ts'
+import { validityOf } from '../kit/certificates.ts'
 import { nodeName } from '../kit/cloud.ts'
 import { asRoot, startSite, type Site } from '../kit/site.ts'
 import { Wire } from '../kit/wire/wire.ts'
@@ -45,6 +46,35 @@ void t.test(
     t.equal(String((await lines.next()).value), 'second\n')
     answer.destroy()
     await left
+  },
+)
+
+void t.test(
+  'what is followed goes on when the link returns, also where its certificate has expired',
+  { skip },
+  async (t) => {
+    let write: (line: string) => void = () => undefined
+    const site = await startSite(t, {
+      answer: (_request, response) => {
+        write = (line) => void response.write(line)
+        write('first\n')
+      },
+    })
+    const { cloud, hub, own } = site
+    const kubectl = asRoot(site)
+    t.equal((await kubectl.get(podA)).status, 200, 'while it is valid')
+    const end = validityOf(own).validTo
+    t.capture(Date, 'now', () => end + 60_000)
+    const answer = await kubectl.open(`${podA}/log?follow=true`)
+    t.equal(answer.statusCode, 200)
+    const lines = answer[Symbol.asyncIterator]()
+    t.equal(String((await lines.next()).value), 'first\n')
+    await cloud.plug()
+    await hub.online()
+    t.equal((await kubectl.get(podA)).status, 401, 'nothing else is begun with it')
+    write('second\n')
+    t.equal(String((await lines.next()).value), 'second\n')
+    answer.destroy()
   },
 )
 

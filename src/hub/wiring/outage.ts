@@ -12,19 +12,21 @@ interface Dependencies {
 
 /**
  * What authentication knows of an outage. Where all API servers refuse the hub's own credentials,
- * the node is answered as offline. Logs once an outage that a certificate out of its dates counts,
- * or none.
+ * the node is answered as offline. Logs once an outage for each certificate out of its dates that
+ * counts, and for none.
  */
 export function outageOf({ cloud, log }: Dependencies): Outage {
-  const logged = new WeakSet<AbortSignal>()
+  const logged = new WeakMap<AbortSignal, Set<string>>()
   return {
     offline: async () => {
       await cloud.onlineKnown()
       return cloud.online === true ? cloud.refusal : cloud.onlineChanged
     },
     onOfflineNode: (outage, certificate) => {
-      if (logged.has(outage)) return
-      logged.add(outage)
+      const known = logged.get(outage) ?? new Set()
+      const shown = certificate?.fingerprint ?? ''
+      if (known.has(shown)) return
+      logged.set(outage, known.add(shown))
       log.warn({ clock: timeText(now()) }, outOfDateLine(certificate))
     },
   }
