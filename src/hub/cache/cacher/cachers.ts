@@ -1,5 +1,5 @@
-import { untilAborted } from '../../../base/abort.ts'
-import { elapsed, within } from '../../../base/clock.ts'
+import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
+import { after, elapsed } from '../../../base/clock.ts'
 import { everything } from '../../../api/codec/selection.ts'
 import { because } from '../../../http/exchange/explanation.ts'
 import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
@@ -61,7 +61,7 @@ const patienceMs = 1_000
  * How long the events of a client that watches on what is not stored wait for a list of that to be
  * recorded: longer than a list takes on most links.
  */
-const recordingMs = 10_000
+export const recordingMs = 10_000
 
 /** More collections than the components of a node watch. */
 const mostListed = 1_024
@@ -249,8 +249,7 @@ export class Cachers implements AsyncDisposable {
     }
     const from = start.kind === 'after' ? start.version : undefined
     const { signal } = exchange
-    // Recorded from the stored list on, none is sent that a crash would take back.
-    const begin = recording && within(recordingMs, Promise.race([recording, untilAborted(signal)]))
+    const begin = recording && endOfWait(recording, signal)
     const events = continued(reply.events, { from, signal, follow, close: own.close, begin })
     return {
       ...reply,
@@ -390,4 +389,15 @@ export class Cachers implements AsyncDisposable {
     this.#served.clear()
     await Promise.all(all.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
   }
+}
+
+/**
+ * Events that are recorded from the stored list on are sent after they are committed: a crash takes
+ * none back.
+ */
+async function endOfWait(recording: Promise<void>, client: AbortSignalLike): Promise<void> {
+  const over = Promise.withResolvers<void>()
+  using _late = after(recordingMs, over.resolve)
+  using _left = onAbort(client, over.resolve)
+  await Promise.race([recording, over.promise])
 }

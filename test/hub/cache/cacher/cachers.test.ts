@@ -419,3 +419,39 @@ void t.test('the collections with the most events let go of theirs first', async
   t.strictSame(await watched('few'), ['0'])
   t.equal(cachers.bytes, 300_256, 'of the few alone')
 })
+
+void t.test(
+  'a watch waits for a list in place of a lost one for ten seconds at most',
+  async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    t.teardown(() => mock.timers.reset())
+    const store = { ...storeOf(), version: () => undefined } as ObjectStore
+    await using cachers = cachersOf(store, AbortSignal.abort(), 60_000)
+    const client = new AbortController()
+    const exchange = exchangeOf(`${pods}&resourceVersion=50`, { signal: client.signal })
+    const [representation] = exchange.representations
+    if (!representation) throw new Error('no representation')
+    const reply = await cachers.online(exchange, async () => ({
+      kind: 'watch',
+      from: 'cloud',
+      status: 200,
+      headers: new HeaderList([]),
+      representation: () => representation,
+      gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
+      events: (async function* () {
+        yield [changed]
+      })(),
+    }))
+    if (reply.kind !== 'watch') throw new Error('no watch')
+    let said: unknown
+    const next = reply.events[Symbol.asyncIterator]().next()
+    void next.then(({ value }) => (said = value))
+    await turn()
+    mock.timers.tick(9_999)
+    await turn()
+    t.equal(said, undefined)
+    mock.timers.tick(1)
+    t.strictSame((await next).value, [changed])
+    client.abort()
+  },
+)
