@@ -26,17 +26,34 @@ export const noYurthub = (): string | false =>
     ? 'no yurthub: NODEHUB_TEST_YURTHUB names none, built with CGO_ENABLED=0'
     : !existsSync(ownProgram) && `no yurthub: there is no ${ownProgram} (NODEHUB_TEST_YURTHUB)`
 
-export const realYurthub = (plane: ControlPlane): Promise<YurthubImage> => {
+export async function realYurthub(plane: ControlPlane): Promise<YurthubImage> {
+  await letNodesReadConfigMaps(plane)
   const name = 'localhost/openyurt/yurthub:real'
   const archive = plane.workspace.file('yurthub.tar')
   const program = ownProgram ?? ''
   writeProgramImage(name, program, archive)
-  return Promise.resolve({
+  return {
     name,
     archive,
     command: ['/yurthub'],
-    flags: ['--bootstrap-file=/var/lib/yurthub/bootstrap-hub.conf', '--enable-node-pool=false'],
-  })
+    flags: [
+      '--bootstrap-file=/var/lib/yurthub/bootstrap-hub.conf',
+      '--discovery-token-unsafe-skip-ca-verification=true',
+      '--nodepool-name=kiosks',
+      '--enable-node-pool=false',
+    ],
+  }
+}
+
+/** As the chart of OpenYurt does: without, yurthub waits for ever. */
+async function letNodesReadConfigMaps({ admin }: ControlPlane): Promise<void> {
+  const group = 'rbac.authorization.k8s.io'
+  const metadata = { name: 'yurt-hub' }
+  const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] }]
+  const roleRef = { apiGroup: group, kind: 'ClusterRole', name: metadata.name }
+  const subjects = [{ apiGroup: group, kind: 'Group', name: 'system:nodes' }]
+  await admin.post(`/apis/${group}/v1/clusterroles`, { metadata, rules })
+  await admin.post(`/apis/${group}/v1/clusterrolebindings`, { metadata, roleRef, subjects })
 }
 
 /**
@@ -75,7 +92,8 @@ export async function startYurthubNode(
   for (const own of ['yurthub-current.pem', 'yurthub-server-current.pem'])
     node.write(`/var/lib/yurthub/pki/${own}`, pair)
   node.write('/var/lib/yurthub/bootstrap-hub.conf', kubeconfig(plane.url))
-  node.write(yurthubManifest, JSON.stringify(manifestOf(yurthub, plane.url)))
+  const flags = [...yurthub.flags, `--node-ip=${node.network.address}`]
+  node.write(yurthubManifest, JSON.stringify(manifestOf({ ...yurthub, flags }, plane.url)))
   node.configureKubelet()
   const kubelet = await node.startKubeletWith('--kubeconfig=/var/lib/openyurt/kubelet.conf')
   return { node, kubelet }
