@@ -17,6 +17,8 @@ const { values } = parseArgs({
   },
 })
 
+const unknown = values.target?.find((each) => !targets.some(({ name }) => name === each))
+if (unknown !== undefined) throw new Error(`there is no target ${unknown}`)
 const chosen = targets.filter(({ name }) => values.target?.includes(name) ?? true)
 const seed = Number(values.seed)
 const shareMs = (Number(values.seconds) * 1000) / chosen.length

@@ -118,21 +118,23 @@ for (const [form, accept] of [
     const elsewhere = { nodeName: 'edge-2', containers: [{ name: 'main', image: 'main' }] }
     const ofShop = (name: string, rest?: JsonObject): JsonObject =>
       withAt(pod(name, rest), ['metadata', 'labels'], { app: 'shop' })
-    for (const name of ['deleted', 'moved', 'relabelled', 'stays'])
+    for (const name of ['deleted', 'followed', 'moved', 'relabelled', 'stays'])
       cloud.sandbox.create(pods, ofShop(name))
     cloud.sandbox.create(pods, ofShop('elsewhere', { spec: elsewhere }))
     const hub = await startTestHub(t, { upstreams: [cloud] })
     await hub.online()
     const kubectl = hub.as('kubectl', { accept })
     const ofApp = `${allPods}?labelSelector=app%3Dshop`
-    const all = ['deleted', 'elsewhere', 'moved', 'relabelled', 'stays']
+    const all = ['deleted', 'elsewhere', 'followed', 'moved', 'relabelled', 'stays']
     for (const path of [allPods, ofApp])
       t.strictSame(phases(await kubectl.get(path)).map(nameIn), all)
     t.equal((await kubectl.get('/api/v1/namespaces/default/pods/deleted')).status, 200)
-    for (const name of ['deleted', 'elsewhere', 'moved'])
+    for (const name of ['deleted', 'elsewhere', 'followed', 'moved'])
       cloud.sandbox.delete(pods, name, 'default', { gracePeriodSeconds: 0 })
     // To another node, whose pods the kubelet of this one does not read.
-    cloud.sandbox.create(pods, ofShop('moved', { spec: elsewhere }))
+    for (const name of ['followed', 'moved'])
+      cloud.sandbox.create(pods, ofShop(name, { spec: elsewhere }))
+    await hub.as('kube-proxy').get('/api/v1/namespaces/default/pods/followed')
     const relabelled = cloud.sandbox.get(pods, 'relabelled', 'default') as JsonObject
     cloud.sandbox.update(pods, withAt(relabelled, ['metadata', 'labels'], { app: 'other' }))
     await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
@@ -140,11 +142,11 @@ for (const [form, accept] of [
 
     t.strictSame(
       phases(await kubectl.get(ofApp)).map(nameIn),
-      ['elsewhere', 'stays'],
-      'of another node nothing is known',
+      ['elsewhere', 'followed', 'stays'],
+      'of another node is known what a component has read',
     )
     const offline = await kubectl.get(allPods)
-    t.strictSame(phases(offline).map(nameIn), ['elsewhere', 'relabelled', 'stays'])
+    t.strictSame(phases(offline).map(nameIn), ['elsewhere', 'followed', 'relabelled', 'stays'])
     t.match(warningOf(offline), /; as recorded for the node"$/)
     t.equal((await kubectl.get('/api/v1/namespaces/default/pods/deleted')).status, 404)
   })

@@ -3,7 +3,7 @@ import { goJson } from '../../api/codec/json/write.ts'
 import { jsonOfObject } from '../../api/codec/members.ts'
 import { tableOfRow } from '../../api/codec/object.ts'
 import { apiVersionOf, qualifiedResource, type GVK, type GVR } from '../../api/kube/gvk.ts'
-import type { Json, JsonObject } from '../../api/kube/json.ts'
+import { parseJson, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
@@ -137,7 +137,7 @@ async function objectSince(
   const { representation, stored } = storedObject(exchange, info, parts.store)
   if (!isMade(representation)) return undefined
   const { resourceVersion: version, bytes } = stored.object
-  const table = isTableOfPods(representation, info.gvr) ? (parseJson(bytes) as Json) : undefined
+  const table = isTableOfPods(representation, info.gvr) ? jsonIn(bytes) : undefined
   const [row] = listAt(table, 'rows')
   const nodeName = nodeInRow(listAt(table, 'columnDefinitions'), row)
   return recordedObject(representation, info, parts, { version, ...nodeName })
@@ -226,8 +226,8 @@ const isTableOfPods = ({ projection }: Representation, gvr: GVR): boolean =>
   projection === 'table' && qualifiedResource(gvr) === 'pods'
 
 function nodesIn(extra: string): (row: ApiObject) => Pick<KnownState, 'nodeName'> {
-  const columns = listAt(JSON.parse(`{${extra}}`) as Json, 'columnDefinitions')
-  return ({ bytes }) => nodeInRow(columns, parseJson(bytes))
+  const columns = listAt(parseJson(`{${extra}}`), 'columnDefinitions')
+  return ({ bytes }) => nodeInRow(columns, jsonIn(bytes))
 }
 
 function nodeInRow(columns: readonly Json[], row: Json | undefined): Pick<KnownState, 'nodeName'> {
@@ -236,7 +236,7 @@ function nodeInRow(columns: readonly Json[], row: Json | undefined): Pick<KnownS
   return typeof cell === 'string' && cell !== '<none>' ? { nodeName: cell } : {}
 }
 
-const parseJson = (bytes: Uint8Array): Json => JSON.parse(Buffer.from(bytes).toString()) as Json
+const jsonIn = (bytes: Uint8Array): Json | undefined => parseJson(Buffer.from(bytes).toString())
 
 type KnownObject = Pick<ApiObject, 'namespace' | 'name'> & KnownState
 
