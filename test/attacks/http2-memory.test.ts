@@ -18,7 +18,7 @@ import { scriptedReply, wholeReply } from '../kit/listener.ts'
 import { inTime } from '../kit/until.ts'
 import type { Teardown, Wire } from '../kit/wire/wire.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const mebi = 1024 * 1024
 

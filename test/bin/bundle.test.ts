@@ -14,7 +14,7 @@ import { rootFolder, startCloud } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { HubProcess, signal } from '../kit/hub-process.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const exec = promisify(execFile)
 const project = join(import.meta.dirname, '..', '..')

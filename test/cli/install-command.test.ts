@@ -20,7 +20,7 @@ import { until } from '../kit/until.ts'
 import { killedAt } from '../node/join/killed.ts'
 import { nodeRoot, treeOf } from '../node/join/node-root.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 interface Said {
   readonly code: number

@@ -7,7 +7,7 @@ import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
 import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const skip = noControlPlane() ?? false
 const maps = '/api/v1/namespaces/default/configmaps'

@@ -3,7 +3,7 @@ import { Client } from '../kit/client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { noControlPlane, nodeSubject, startControlPlane } from '../kit/control-plane.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const skip = noControlPlane() ?? false
 const nodeName = 'edge-1'

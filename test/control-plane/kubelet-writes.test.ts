@@ -8,7 +8,7 @@ import { startTestHub } from '../kit/hub.ts'
 import { kubeletAccepts } from '../kit/kubelet-double/kubelet.ts'
 import { busyboxPod } from './pod.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const skip = noControlPlane() ?? false
 

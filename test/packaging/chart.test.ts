@@ -10,7 +10,7 @@ import { clusterManifests } from '../../src/cluster/install/manifests.ts'
 import { nodeInstallers } from '../../src/cluster/install/nodes.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const folder = 'packaging/cluster'
 const chart = join(folder, 'chart')

@@ -11,7 +11,7 @@ import { promtool } from '../kit/promtool.ts'
 import { until } from '../kit/until.ts'
 import { link } from '../kit/wire/link.ts'
 
-t.setTimeout(180_000)
+t.setTimeout(300_000)
 
 const folder = 'packaging/monitoring'
 

@@ -9,7 +9,7 @@ import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 
-t.setTimeout(120_000)
+t.setTimeout(300_000)
 
 const events = { group: '', version: 'v1', resource: 'events' }
 const nodes = { group: '', version: 'v1', resource: 'nodes' }
