@@ -46,11 +46,24 @@ interface ModelPod {
  * kernel's bind decide.
  */
 export function modelled(arm: Arm, workload: Workload): Expected {
-  const model = new Model(arm, workload)
-  model.begin()
-  model.go()
-  return model.result()
+  const all = (workload.inPlace ? everyChoice : [[]]).map((choices) => {
+    const model = new Model(arm, workload, choices)
+    model.begin()
+    model.go()
+    return model.result()
+  })
+  const [first, ...others] = [...new Map(all.map((each) => [JSON.stringify(each), each])).values()]
+  if (!first) throw new Error('a model has a result')
+  return { ...first, ...(others.length > 0 && { others }) }
 }
+
+/** To which of two nodes that are as good the scheduler puts each of two pods. */
+const everyChoice: readonly (readonly number[])[] = [
+  [0, 0],
+  [0, 1],
+  [1, 0],
+  [1, 1],
+]
 
 /** The same before anything happens to what has settled. */
 export function modelledBefore(arm: Arm, workload: Workload): Expected {
@@ -71,8 +84,11 @@ class Model {
   #propagation: Propagation
   #rebooted = false
   #moreMisrepresented = 0
+  /** Of nodes that are as good for a pod of an update, which one it gets. */
+  readonly #choices: number[]
 
-  constructor(arm: Arm, workload: Workload) {
+  constructor(arm: Arm, workload: Workload, choices: readonly number[] = []) {
+    this.#choices = [...choices]
     this.#arm = arm
     this.#workload = workload
     this.#propagation = arm.propagation
@@ -98,7 +114,8 @@ class Model {
         break
       }
       case 'update':
-        this.#update()
+        if (this.#workload.inPlace) this.#updateInPlace()
+        else this.#update()
         break
       case 'reboot':
         this.#rebooted = true
@@ -167,8 +184,10 @@ class Model {
         affinityAdmits(objectAt(pod.pod, 'spec'), labelled(node)) &&
         !on(node).some((other) => conflict(hostPortsOf(pod.pod), hostPortsOf(other.pod))),
     )
-    const [best] = fitting.toSorted((a, b) => on(a).length - on(b).length)
-    if (best) pod.node = best
+    const fewest = Math.min(...fitting.map((node) => on(node).length))
+    const best = fitting.filter((node) => on(node).length === fewest)
+    const chosen = best[pod.isNew && best.length > 1 ? (this.#choices.shift() ?? 0) : 0]
+    if (chosen) pod.node = chosen
   }
 
   /** What the hub shows of it: final, unless it was refused and never ran. */
@@ -223,6 +242,23 @@ class Model {
       if (ends?.propagated === true && !added.propagated) this.#moreMisrepresented = 1
     }
     this.#pods = this.#pods.filter((pod) => pod !== ends)
+  }
+
+  /** One ends first, and counts until its successor was placed. Where that serves, the next. */
+  #updateInPlace(): void {
+    for (const program of this.#workload.programs) {
+      const ends = this.#pods.find(({ isNew }) => !isNew)
+      const added = this.#arrive(program, { isNew: true })
+      if (added.outcome !== 'Refused') this.#schedule(added)
+      this.#pods = this.#pods.filter((pod) => pod !== ends)
+      this.#settle()
+      // The verdict on it may come before the port is free, and is final once it has a network.
+      if (this.#propagation === 'guarded' && added.node?.podNetwork) {
+        Object.assign(added, { propagated: false, settled: true })
+        this.#moreMisrepresented += 1
+      }
+      if (added.outcome !== 'Serving') return
+    }
   }
 
   #neighbours(pod: ModelPod): readonly ModelPod[] {

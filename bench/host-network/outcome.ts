@@ -62,11 +62,16 @@ export interface Result {
 export interface Expected extends Result {
   /** So many more may be misrepresented, where it is a matter of what comes first. */
   readonly moreMisrepresented: number
+  /** What may come instead, where the scheduler has a choice. */
+  readonly others?: readonly Expected[]
 }
 
 type Counts<Of extends string> = Readonly<Partial<Record<Of, number>>>
 
 export const isAsExpected = (seen: Result, expected: Expected): boolean =>
+  [expected, ...(expected.others ?? [])].some((each) => isAs(seen, each))
+
+const isAs = (seen: Result, expected: Expected): boolean =>
   seen.misrepresented >= expected.misrepresented &&
   seen.misrepresented <= expected.misrepresented + expected.moreMisrepresented &&
   same(seen.counts, expected.counts) &&

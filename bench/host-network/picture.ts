@@ -1,8 +1,8 @@
 import { arms } from './arms.ts'
 import { block, drawing, legendHeight, legendOf, line, text } from './drawing.ts'
-import { outcomes, remarksOf } from './outcome.ts'
+import { outcomes, type Result } from './outcome.ts'
 import { resultsOf, type Row } from './table.ts'
-import { workloads } from './workloads.ts'
+import { type Workload, workloads } from './workloads.ts'
 
 const [cellWidth, cellHeight, left, top] = [86, 34, 440, 84]
 
@@ -36,7 +36,7 @@ export function pictureOf(rows: readonly Row[], caption: string): string {
       ...(shown[0] ?? []).map((outcome, at) =>
         block(outcome, [x + at * 20, y + 7, 17, 17], `${said}${outcome}`),
       ),
-      ...(results.some((result) => /Ready|changed/.test(remarksOf(result)))
+      ...(results.some((result) => isWorseThanItLooks(result, row.workload))
         ? [text(x + 62, y + 21, '!', 'font-weight="bold"')]
         : []),
       ...(results.length > 1 ? [text(x + 70, y + 21, '~', 'font-weight="bold"')] : []),
@@ -56,8 +56,22 @@ export function pictureOf(rows: readonly Row[], caption: string): string {
     ...workloads.map(({ title: of }, at) => text(10, top + at * cellHeight + 20, of)),
     ...squares,
     ...legendOf(outcomes, legend),
-    text(10, under + 16, "!  a pod is Ready without serving, or changed the node's network"),
-    text(430 + 10, under + 16, '~  not the same in each run'),
+    text(
+      10,
+      under + 16,
+      "!  a pod is Ready without serving, changed the node's network, or was not back without the link",
+    ),
+    text(640, under + 16, '~  not the same in each run'),
     text(10, under + 44, caption, 'class="faint"'),
   ])
+}
+
+/** Whether the squares alone do not tell what is amiss. */
+function isWorseThanItLooks({ counts, remarks }: Result, { happens }: Workload): boolean {
+  const served = happens === 'reboot' ? (remarks['served without a link'] ?? 0) : Infinity
+  return (
+    (remarks['Ready without serving'] ?? 0) > 0 ||
+    (remarks["changed the node's network"] ?? 0) > 0 ||
+    served < (counts.Serving ?? 0)
+  )
 }

@@ -189,7 +189,7 @@ class Trial {
     if (series.ms < this.#options.atLeastMs)
       this.#seen = await this.#settled(this.#expected, this.#options.atLeastMs)
     const endMs = series.ms
-    const node = this.#options.atLeastMs > 0 ? await this.#usage() : undefined
+    const node = this.#workload.measured ? await this.#usage() : undefined
     return {
       ...counted(this.#seen),
       settledMs: series.changes.at(-1)?.ms ?? 0,

@@ -39,6 +39,8 @@ export interface Workload {
    */
   readonly owner?: 'DaemonSet' | 'Deployment'
   readonly happens?: Happening
+  /** Whether in an update one ends before another comes. */
+  readonly inPlace?: true
   /** Whether it is watched for longer, to tell what a node uses meanwhile. */
   readonly measured?: true
   /** A namespace that enforces the Pod Security Standard baseline, in place of `default`. */
@@ -106,6 +108,14 @@ export const workloads: readonly Workload[] = [
     programs: three(() => ({ probe: 'itself' })).slice(0, 2),
     owner: 'Deployment',
     happens: 'update',
+  },
+  {
+    name: 'update-in-place',
+    title: 'the same updated with maxSurge 0',
+    programs: three(() => ({ probe: 'itself' })).slice(0, 2),
+    owner: 'Deployment',
+    happens: 'update',
+    inPlace: true,
   },
   {
     name: 'holder-ends',
@@ -216,7 +226,7 @@ const networkAdministrator = (address: string): JsonObject => ({
 })
 
 /** What makes such pods. */
-export function ownerOf({ owner, programs }: Workload, pod: JsonObject): JsonObject {
+export function ownerOf({ owner, programs, inPlace }: Workload, pod: JsonObject): JsonObject {
   return {
     apiVersion: 'apps/v1',
     kind: owner ?? '',
@@ -229,7 +239,9 @@ export function ownerOf({ owner, programs }: Workload, pod: JsonObject): JsonObj
       },
       ...(owner === 'Deployment' && {
         replicas: programs.length,
-        strategy: { rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+        strategy: {
+          rollingUpdate: { maxSurge: inPlace ? 0 : 1, maxUnavailable: inPlace ? 1 : 0 },
+        },
       }),
     },
   }

@@ -13,6 +13,10 @@ const changed = "3 Serving (3 changed the node's network)"
 const rebooted = '3 Serving (3 served without a link)'
 const updated = '2 Serving (2 of the new template)'
 
+/** By the node that the scheduler chooses, with what an update in place ends. */
+const halfUpdated = (end: string): string =>
+  [`1 Serving, 1 ${end} (1 of the new template)`, updated, `1 Serving, 1 ${end}`].join(' or ')
+
 /**
  * By workload: on standard nodes; under legacy, guarded, plain, excluded, explicit and admission on
  * nodes of the pool without a pod network; and under legacy, guarded and plain on such with a CNI
@@ -51,6 +55,18 @@ const expected: Readonly<Record<string, readonly (readonly (string | undefined)[
     [crashing, stuck[1], stuck[0], shut, waiting, waiting],
     [crashing, updated, updated],
   ],
+  'update-in-place': [
+    [updated],
+    [
+      halfUpdated('CrashLoop'),
+      halfUpdated('Stuck'),
+      '2 Stuck',
+      '2 Unschedulable',
+      updated,
+      updated,
+    ],
+    [halfUpdated('CrashLoop'), updated, updated],
+  ],
   'holder-ends': [[two], [two, two, '2 Stuck', '2 Unschedulable', two, two], [two, two, two]],
   baseline: [[all], [all, all, stuck[0], shut, '3 Refused', '3 Refused'], [all, all, all]],
   'net-admin': [[all], [changed, stuck[0], stuck[0], shut, changed, changed], [changed, all, all]],
@@ -64,9 +80,11 @@ const expected: Readonly<Record<string, readonly (readonly (string | undefined)[
 }
 
 const said = (arm: Arm, workload: Workload): string => {
-  const result = modelled(arm, workload)
-  const remarks = remarksOf(result)
-  return remarks ? `${textOf(result)} (${remarks})` : textOf(result)
+  const { others = [], ...first } = modelled(arm, workload)
+  return [first, ...others]
+    .map((result) => [textOf(result), remarksOf(result)])
+    .map(([outcome = '', remarks]) => (remarks ? `${outcome} (${remarks})` : outcome))
+    .join(' or ')
 }
 
 for (const workload of workloads) {
