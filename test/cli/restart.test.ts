@@ -13,6 +13,9 @@ import { freePort } from '../kit/free-port.ts'
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const pool = ['--nodepool-name=hn', '--host-network-pool']
 
+/** Whether systemd runs on this machine or not. */
+const noDummy = '--dummy-interface=false'
+
 /**
  * Runs what follows with the node's folders in the place of the machine's own, for itself alone.
  */
@@ -76,7 +79,7 @@ async function machine(t: Test) {
   }
   return {
     root,
-    join: (...flags: readonly string[]) => run('join', ...pool, ...ports, ...flags),
+    join: (...flags: readonly string[]) => run('join', ...pool, ...ports, noDummy, ...flags),
     leave: (...flags: readonly string[]) => run('leave', ...flags),
     calls: () => {
       const file = join(root, 'calls')
@@ -101,6 +104,31 @@ void t.test(
     t.strictSame(calls(), ['restart kubelet: through the hub, the hub is there'])
     t.match(await leave('--restart'), { code: 0 })
     t.strictSame(calls(), ['restart kubelet: through the cloud, the hub is there'])
+  },
+)
+
+void t.test(
+  'the interface of pods is made and removed at once with --restart',
+  { skip },
+  async (t) => {
+    const { root, join: joined, leave, calls } = await machine(t)
+    const unit = join(root, '/etc/systemd/system/nodehub-dummy.service')
+    t.match(await joined('--restart', '--dummy-interface'), { code: 0 })
+    t.ok(existsSync(unit))
+    const toldOf = (all: readonly string[]): readonly string[] =>
+      all.map((each) => each.replace(/:.*/, ''))
+    t.strictSame(toldOf(calls()), [
+      'daemon-reload',
+      'restart nodehub-dummy.service',
+      'restart kubelet',
+    ])
+    t.match(await leave('--restart'), { code: 0 })
+    t.notOk(existsSync(unit))
+    t.strictSame(toldOf(calls()), [
+      'restart kubelet',
+      'stop nodehub-dummy.service',
+      'daemon-reload',
+    ])
   },
 )
 

@@ -54,6 +54,8 @@ void t.test(
         `--kubelet-flags=${node}/kubeadm-flags.env`,
         `--manifest-dir=${node}/manifests`,
         `--proxy-secure-port=${securePort}`,
+        // This machine may have systemd.
+        '--dummy-interface=false',
         ...places,
       ])
     t.match(await joining(), `wrote ${node}/kubeadm-flags.env`)
