@@ -1,4 +1,5 @@
 import { joined, lengthOf } from '../../base/bytes.ts'
+import { turn } from '../../base/clock.ts'
 import { isProgrammingError } from '../../base/expected-fault.ts'
 import type { ByteSource } from './exchange.ts'
 
@@ -27,12 +28,18 @@ export const bufferedBytes = 1024 * 1024
  */
 export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
   trailers: readonly string[] | undefined
+  /**
+   * How many bytes a step waits for, until the event loop turns: TLS hands over each record of 16
+   * KB by itself, also where several have arrived.
+   */
+  gatheredBytes = 0
   readonly #giveUp: () => void
   #waiting: Uint8Array[] = []
   #waitingBytes = 0
   #over = false
   #cause: Error | undefined
   #wake: (() => void) | undefined
+  #isTurning = false
   #drained: (() => void) | undefined
 
   constructor(source: ByteSource) {
@@ -40,7 +47,8 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
       write: (chunk) => {
         this.#waiting.push(chunk)
         this.#waitingBytes += chunk.byteLength
-        this.#wake?.()
+        if (this.#waitingBytes >= this.gatheredBytes) this.#wake?.()
+        else this.#wakeNextTurn()
         return this.#waitingBytes < bufferedBytes
       },
       drained: () =>
@@ -63,6 +71,15 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
   /** The whole body, where all of it has arrived: it is then not yielded again. */
   takeWhole(): readonly Uint8Array[] | undefined {
     return this.#over && this.#cause === undefined ? this.#take() : undefined
+  }
+
+  #wakeNextTurn(): void {
+    if (this.#isTurning) return
+    this.#isTurning = true
+    void turn().then(() => {
+      this.#isTurning = false
+      this.#wake?.()
+    })
   }
 
   #finish(): void {

@@ -1,3 +1,4 @@
+import { joined, lengthOf } from '../../base/bytes.ts'
 import { after } from '../../base/clock.ts'
 import type { ListBatch, ListEnd, ListStream } from '../../api/codec/list.ts'
 import type { DecodedChunk, DecodedListEnd, ListDecoder } from '../../api/codec/list-decoder.ts'
@@ -69,6 +70,7 @@ export class RecordedList implements ListStream {
   async *#cutting(): AsyncGenerator<ListBatch> {
     const { cutter, replayable, started } = this.#parts
     if (!this.#passedOn) replayable.stopKeeping()
+    replayable.gather(sliceBytes)
     this.#replacement = this.#begin()
     try {
       for (const batch of started) {
@@ -76,8 +78,8 @@ export class RecordedList implements ListStream {
         yield batch
       }
       for await (const group of replayable.chunks) {
-        for (const chunk of group) {
-          const { batch } = cutter.push(chunk)
+        for (const slice of slicesOf(group)) {
+          const { batch } = cutter.push(slice)
           if (!batch) continue
           await this.#stage(batch)
           yield batch
@@ -162,6 +164,24 @@ export class RecordedList implements ListStream {
       await this.#drop()
     }
   }
+}
+
+/**
+ * How much of a list is cut, staged and passed on at once: enough to make the layers' share small,
+ * and still in the processor's cache.
+ */
+const sliceBytes = 64 * 1024
+
+/** The chunks, joined to slices of about `sliceBytes`. */
+function* slicesOf(chunks: readonly Uint8Array[]): Generator<Uint8Array> {
+  let waiting: Uint8Array[] = []
+  for (const chunk of chunks) {
+    waiting.push(chunk)
+    if (lengthOf(waiting) < sliceBytes) continue
+    yield joined(waiting)
+    waiting = []
+  }
+  if (waiting.length > 0) yield joined(waiting)
 }
 
 /**

@@ -79,6 +79,11 @@ export class ReplayableBody {
     return joined(parts)
   }
 
+  /** Has `chunks` yield so many bytes at once, where they have arrived. */
+  gather(bytes: number): void {
+    this.#source.gatheredBytes = bytes
+  }
+
   /** Drops the kept bytes, and keeps no more. */
   stopKeeping(): void {
     this.#keeps = false
