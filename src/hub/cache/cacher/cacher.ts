@@ -247,7 +247,7 @@ export class Cacher implements AsyncDisposable {
   async #reflect(signal: AbortSignal, like: CollectionKey | undefined): Promise<void> {
     const { key, representation, store, upstream } = this.#parts
     if (like && this.version === undefined) await this.#seed(like).catch(() => undefined)
-    const client = (): ReflectorClient => this.#client
+    const client = (): ReflectorClient => this.#upstreamClient()
     const stored = storedListerWatcher({ key, representation, store, upstream, client })
     const list: typeof stored.list = async (version, ending) => {
       const isRestored = version === ''
@@ -284,6 +284,18 @@ export class Cacher implements AsyncDisposable {
       this.confirmedAt < this.#parts.connectivity.since(),
     )
     await reflector.run(signal)
+  }
+
+  /** Its events also have the previous states that a cache watcher selects by. */
+  #upstreamClient(): ReflectorClient {
+    const { comparesEvents } = this.#client
+    if (!comparesEvents) return this.#client
+    return { ...this.#client, comparesEvents: () => this.#hasSelecting || comparesEvents() }
+  }
+
+  /** Whether a client selects only some of the objects, as offline from a wider collection. */
+  get #hasSelecting(): boolean {
+    return this.#watchers.values().some((watcher) => watcher.selects)
   }
 
   async #seed(like: CollectionKey): Promise<void> {
@@ -362,7 +374,7 @@ export class Cacher implements AsyncDisposable {
       }
     }
     const isWhole = !isNewer(stored, log.version)
-    if (!isWhole && [...this.#watchers].some((watcher) => watcher.selects)) {
+    if (!isWhole && this.#hasSelecting) {
       // Only the previous state shows whether an object leaves a selection.
       this.#end('over')
       return stored
@@ -476,7 +488,7 @@ export class Cacher implements AsyncDisposable {
 
   #start(
     log: EventLog,
-    { state, from }: CacheWatchOptions,
+    { state, from, selected }: CacheWatchOptions,
   ): { cursor: number; from: string; backfill?: Backfill } | undefined {
     if (state !== undefined) {
       const stored = this.stored()
@@ -490,7 +502,9 @@ export class Cacher implements AsyncDisposable {
     }
     if (from === undefined) return undefined
     const cursor = log.after(from)
-    return cursor === undefined ? this.#fromStore(log, from) : { cursor, from }
+    // What is in memory may lack the previous states, by which a selection tells an event.
+    const isTold = cursor === log.end || selected.selection.everything
+    return cursor === undefined || !isTold ? this.#fromStore(log, from) : { cursor, from }
   }
 
   /** Events that the log has dropped may be in the store. */

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Cacher } from '../../../../src/hub/cache/cacher/cacher.ts'
-import { everything } from '../../../../src/api/codec/selection.ts'
+import { everything, selectionOf } from '../../../../src/api/codec/selection.ts'
+import { turn } from '../../../../src/base/clock.ts'
 import { onAbort, type AbortSignalLike } from '../../../../src/base/abort.ts'
 import type { UpstreamHandlers } from '../../../../src/hub/cache/cacher/stored-lister-watcher.ts'
 import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
@@ -178,4 +179,61 @@ void t.test('what was stored when the upstream watch was cut is sent from the di
   t.strictSame(first.value, [stored], 'with the state before it')
   t.strictSame(asked, ['10'])
   await events!.return(undefined)
+})
+
+void t.test('events are compared for a client that selects some of the objects', async (t) => {
+  let version = '10'
+  let read = 0
+  const store = {
+    version: () => version,
+    committedVersion: () => version,
+    confirmedAt: () => 1,
+    list: () => ({
+      gvk: { group: '', version: 'v1', kind: 'ServiceList' },
+      resourceVersion: version,
+      extra: '',
+      confirmedAt: 1,
+      batches: [],
+      isWhole: () => true,
+      [Symbol.dispose]: () => undefined,
+    }),
+    changes: () => {
+      read += 1
+      return { resourceVersion: version, batches: [[added('11')]] }
+    },
+  } as unknown as ObjectStore
+  let compares: boolean | undefined
+  const asked = Promise.withResolvers<void>()
+  const recorded = async ({ comparesEvents, signal }: Exchange): Promise<Reply> =>
+    watchReply(
+      (async function* () {
+        version = '11'
+        yield [added('11')]
+        asked.resolve()
+        await selecting.promise
+        compares = comparesEvents?.()
+        await untilOver(signal)
+      })(),
+    )
+  const selecting = Promise.withResolvers<void>()
+  await using cacher = cacherOf(store, recorded)
+  cacher.readAs({ identity: nodeIdentity, credential: 'node', comparesEvents: () => false })
+  const leaving = new AbortController()
+  const all = cacher.events({ ...watch, signal: leaving.signal })
+  t.match(await all?.next(), { value: [added('11')] })
+  await asked.promise
+  const selection = selectionOf(services, { ...key, labelSelector: 'app=x' }, representation)
+  if (!selection) throw new Error('there is no such selection')
+  const some = cacher.events({
+    ...watch,
+    selected: { selection, key: 'app=x' },
+    signal: leaving.signal,
+  })
+  t.equal(read, 1, 'what is in memory was not compared')
+  const first = some?.next()
+  selecting.resolve()
+  await turn()
+  t.equal(compares, true)
+  leaving.abort()
+  await Promise.all([all?.return(undefined), first])
 })
