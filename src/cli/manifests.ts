@@ -22,6 +22,7 @@ import {
 } from '../node/join/kubelet-kubeconfig.ts'
 import { printedRuntime } from '../node/join/runnable.ts'
 import { hubArgs, staticPod, usualPorts, type HubStart } from '../node/join/static-pod.ts'
+import { dummyUnit, dummyUnitName, joinedDummy } from '../node/join/dummy-unit.ts'
 import { systemdUnits, unitNames } from '../node/join/systemd-units.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import { alwaysShared, nodeBuckets, nodePools } from '../api/kube/node-pool.ts'
@@ -75,7 +76,7 @@ const flags = {
 /** The values of flags that take one of a few. */
 const valuesOf: Readonly<Record<string, string>> = {
   part: parts.join('|'),
-  unit: unitNames.join('|'),
+  unit: [...unitNames, dummyUnitName].join('|'),
   admission: admissions.join('|'),
   'offline-authorization': options['offline-authorization'].type.placeholder,
 }
@@ -87,7 +88,8 @@ export const manifests: Command = {
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
   systemd      the hub on a node as units of systemd, which holds its listening sockets while it is
-               down: each to be written to the file that stands above it, or alone with --unit
+               down: each to be written to the file that stands above it, or alone with --unit;
+               the unit that makes the interface of pods by its name alone
   kubeconfig   for the kubelet's --kubeconfig, to reach the hub with the certificate it has, once
                the hub has run on the node and made its certificate authority there
   rbac         what nodes must be allowed besides what Kubernetes allows them: once per cluster,
@@ -218,11 +220,12 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
   if (values.part === 'static-pod' && values['server-addr'] === undefined) {
     mistakes.push('--server-addr is required for the static pod')
   }
-  if (values.part === 'systemd' && values['server-addr'] === undefined) {
+  const isDummy = values.unit === dummyUnitName
+  if (values.part === 'systemd' && values['server-addr'] === undefined && !isDummy) {
     mistakes.push('--server-addr is required for the units')
   }
-  if (values.unit !== undefined && !unitNames.some((name) => name === values.unit)) {
-    mistakes.push(`--unit must be one of ${unitNames.join(', ')}`)
+  if (values.unit !== undefined && !isDummy && !unitNames.some((name) => name === values.unit)) {
+    mistakes.push(`--unit must be one of ${[...unitNames, dummyUnitName].join(', ')}`)
   }
   if (!admissions.some((admission) => admission === values.admission)) {
     mistakes.push(`--admission must be one of ${admissions.join(', ')}`)
@@ -322,6 +325,7 @@ const startOf = (values: FlagValues, namespace: string): HubStart => ({
 
 /** As `systemctl cat` prints units, each under its file name. */
 function units(values: FlagValues, namespace: string): string {
+  if (values.unit === dummyUnitName) return joinedDummy ? dummyUnit(joinedDummy) : ''
   const start = startOf(values, namespace)
   const texts = systemdUnits({
     args: hubArgs(start),

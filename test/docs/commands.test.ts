@@ -235,6 +235,7 @@ void t.test(
     }
     t.strictSame(readdirSync(units).toSorted(), [
       'multi-user.target.wants',
+      'nodehub-dummy.service',
       'nodehub-ipv6.socket',
       'nodehub.service',
       'nodehub.socket',

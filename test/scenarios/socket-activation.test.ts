@@ -11,7 +11,7 @@ import { listenerNames } from '../../src/config/passed-sockets.ts'
 import { listenAddresses } from '../../src/hub/wiring/listen-addresses.ts'
 import { Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
-import { dummyUnit, joinedDummy } from '../../src/node/join/dummy-unit.ts'
+import { dummyUnit, dummyUnitName, joinedDummy } from '../../src/node/join/dummy-unit.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
@@ -150,11 +150,12 @@ void t.test(
       return path
     })
     t.equal(paths.length, 3)
-    if (joinedDummy) {
-      const path = join(folder, 'nodehub-dummy.service')
-      writeFileSync(path, dummyUnit(joinedDummy))
-      paths.push(path)
-    }
+    let dummy = ''
+    const terminal = { out: (text: string) => (dummy += text), err: (text: string) => t.fail(text) }
+    await manifests.run(['--part=systemd', `--unit=${dummyUnitName}`], terminal)
+    t.equal(dummy.trimEnd(), joinedDummy && dummyUnit(joinedDummy).trimEnd())
+    paths.push(join(folder, dummyUnitName))
+    writeFileSync(join(folder, dummyUnitName), dummy)
     const { status, stderr } = spawnSync(analyze.paths['systemd-analyze'], ['verify', ...paths])
     t.strictSame([status, stderr.toString()], [0, ''])
     const judged = spawnSync(analyze.paths['systemd-analyze'], [

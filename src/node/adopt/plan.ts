@@ -383,7 +383,7 @@ function notesOn(
       : []),
     ...(flags.dummyInterface
       ? [
-          `pods that were led to yurthub (169.254.2.1) reach the hub there once the node has the interface${hubCertSigner === undefined ? ', and trust it with --hub-cert-signer=kubernetes.io/kubelet-serving' : ''} (docs/pods-reach-the-hub.md)`,
+          `pods that were led to yurthub (169.254.2.1) reach the hub there once the node has the interface, which nodehub manifests --part systemd --unit nodehub-dummy.service makes${hubCertSigner === undefined ? ', and trust it with --hub-cert-signer=kubernetes.io/kubelet-serving' : ''} (docs/pods-reach-the-hub.md)`,
         ]
       : []),
   ]

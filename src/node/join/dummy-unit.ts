@@ -4,11 +4,11 @@ import type { NodeFiles } from './node-files.ts'
 import { isSystemdThere } from './runnable.ts'
 import { restrictions } from './systemd-units.ts'
 
-const unit = 'nodehub-dummy.service'
+export const dummyUnitName = 'nodehub-dummy.service'
 
 /** The files of the unit, which makes the interface at each boot. */
 export const dummyUnitPaths = {
-  unit: `/etc/systemd/system/${unit}`,
+  unit: `/etc/systemd/system/${dummyUnitName}`,
   /** As the link of `systemctl enable` would, and as a plain file. */
   start: '/etc/systemd/system/multi-user.target.d/nodehub-dummy.conf',
 } as const
@@ -68,19 +68,19 @@ export function dummyUnitFiles(): readonly {
   if (!joinedDummy) return []
   return [
     { path: dummyUnitPaths.unit, mode: 0o644, content: dummyUnit(joinedDummy) },
-    { path: dummyUnitPaths.start, mode: 0o644, content: `[Unit]\nWants=${unit}\n` },
+    { path: dummyUnitPaths.start, mode: 0o644, content: `[Unit]\nWants=${dummyUnitName}\n` },
   ]
 }
 
 /** Makes the interface now, as a shell command. */
-export const makeDummyCommand = `systemctl daemon-reload && systemctl restart ${unit}`
+export const makeDummyCommand = `systemctl daemon-reload && systemctl restart ${dummyUnitName}`
 
 /** Removes it, as a shell command. */
-export const removeDummyCommand = `systemctl stop ${unit}`
+export const removeDummyCommand = `systemctl stop ${dummyUnitName}`
 
 /** Makes the interface now. Resolves to why that failed; `undefined` when it did not. */
 export const makeDummy = async (): Promise<string | undefined> =>
-  (await systemctl('daemon-reload')) ?? systemctl('restart', unit)
+  (await systemctl('daemon-reload')) ?? systemctl('restart', dummyUnitName)
 
 /** Removes it. Resolves to why that failed; `undefined` when it did not. */
-export const removeDummy = (): Promise<string | undefined> => systemctl('stop', unit)
+export const removeDummy = (): Promise<string | undefined> => systemctl('stop', dummyUnitName)
