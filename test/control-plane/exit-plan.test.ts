@@ -62,13 +62,33 @@ const workload = (
 })
 
 const workloads: readonly (readonly [resource: string, object: JsonObject])[] = [
-  ['deployments', workload('Deployment', 'web', { port: 8080, spec: { replicas: 2 } })],
+  [
+    'deployments',
+    workload('Deployment', 'web', {
+      port: 8080,
+      spec: { replicas: 2, strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 2 } } },
+    }),
+  ],
   ['daemonsets', workload('DaemonSet', 'agent', { port: 9090, declares: false, spec: {} })],
   [
     'statefulsets',
     workload('StatefulSet', 'store', { port: 7070, spec: { replicas: 2, serviceName: 'store' } }),
   ],
 ]
+
+/** Its pods are replaced when somebody deletes them. */
+const byHand = workload('StatefulSet', 'manual', {
+  port: 6060,
+  spec: { replicas: 2, serviceName: 'manual', updateStrategy: { type: 'OnDelete' } },
+})
+
+/** It covers the Deployment, and allows that none of its pods is missing. */
+const budget: JsonObject = {
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: 'web' },
+  spec: { minAvailable: 2, selector: { matchLabels: { app: 'web' } } },
+}
 
 void t.test(
   'a cluster leaves the legacy filter: pods of every owner serve on without it',
@@ -84,6 +104,9 @@ void t.test(
     }
     for (const [resource, object] of workloads)
       t.equal((await plane.admin.post(`${apps}/${resource}`, object)).status, 201)
+    t.equal((await plane.admin.post(`${apps}/statefulsets`, byHand)).status, 201)
+    const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'
+    t.equal((await plane.admin.post(budgets, budget)).status, 201)
     const before = await allReady(plane, (pod) => valueAt(pod, 'spec', 'hostNetwork') !== true)
     t.ok(
       before.every((pod) => textAt(pod, 'status', 'podIP') === textAt(pod, 'status', 'hostIP')),
@@ -109,9 +132,14 @@ void t.test(
     const service = watchService(t, nodes)
     const { code, out } = await run(t, plane, { apply: true })
     t.comment(out)
-    t.equal(code, 0)
+    t.equal(code, 1, 'one is left to be replaced by hand')
+    t.match(out, /budget web allows no disruption now: a rollout does not ask it/)
+    t.match(out, /its pods are replaced as they are deleted \(OnDelete\)/)
+    const web = (await plane.admin.get(`${apps}/deployments/web`)).json() as never
+    t.equal(valueAt(web, 'spec', 'strategy', 'rollingUpdate', 'maxUnavailable'), 1)
     for (const name of ['web', 'agent', 'store'])
       t.match(out, new RegExp(`default/${name}:\n {2}patched\n {2}settled in `))
+    await replaceByHand(plane, out)
     const after = await allReady(plane, (pod) => valueAt(pod, 'spec', 'hostNetwork') === true)
     const gap = service.longest()
     t.comment(`web: no answer from any node for ${gap / 2} s at most, by two looks a second`)
@@ -131,7 +159,7 @@ void t.test(
     const off = await allReady(plane, () => true)
     t.equal(
       uids(off).filter((uid) => uids(after).includes(uid)).length,
-      5,
+      7,
       'those that run go on, and a new pod needs no filter',
     )
     for (const { name, network } of nodes)
@@ -139,6 +167,7 @@ void t.test(
         [8080, 'web'],
         [9090, 'agent'],
         [7070, 'store'],
+        [6060, 'manual'],
       ] as const)
         t.equal((await network.fetch(`http://127.0.0.1:${port}/index.html`))?.trim(), app, name)
     t.equal((await run(t, plane, {})).code, 0, 'no pod is left to plan for')
@@ -150,6 +179,38 @@ const nameOf = (list: readonly JsonObject[], app: string): string =>
     .filter((pod) => textAt(pod, 'metadata', 'labels', 'app') === app)
     .map((pod) => textAt(pod, 'metadata', 'name'))[0] ?? ''
 
+/** As the plan says of the StatefulSet that it leaves: its patch, then pod after pod. */
+async function replaceByHand({ admin }: ControlPlane, plan: string): Promise<void> {
+  const [, patch] = /statefulsets[.]apps\/manual --type=strategic -p '(.*)'/.exec(plan) ?? []
+  const { status } = await admin.send(
+    'PATCH',
+    `${apps}/statefulsets/manual`,
+    patch ?? '',
+    'application/strategic-merge-patch+json',
+  )
+  if (status !== 200) throw new Error(`the change of the template was answered ${status}`)
+  for (const name of ['manual-0', 'manual-1']) {
+    await admin.send('DELETE', `${pods}/${name}`)
+    await until(
+      `${name} to be ready on the host's network`,
+      async () => {
+        const pod = JSON.parse((await admin.get(`${pods}/${name}`)).body.toString()) as JsonObject
+        return (
+          valueAt(pod, 'spec', 'hostNetwork') === true &&
+          valueAt(pod, 'metadata', 'deletionTimestamp') === undefined &&
+          isReady(pod)
+        )
+      },
+      { seconds: 120 },
+    )
+  }
+}
+
+const isReady = (pod: JsonObject): boolean =>
+  listAt(pod, 'status', 'conditions').some(
+    (each) => textAt(each, 'type') === 'Ready' && textAt(each, 'status') === 'True',
+  )
+
 /** Two pods of each owner, all of them ready and as they should be. */
 function allReady(
   { admin }: ControlPlane,
@@ -157,19 +218,13 @@ function allReady(
 ): Promise<readonly JsonObject[]> {
   let last: readonly string[] = []
   return until(
-    'six pods to be ready',
+    'eight pods to be ready',
     async () => {
       const body = JSON.parse((await admin.get(pods)).body.toString()) as JsonObject
       const all = listAt(body, 'items') as readonly JsonObject[]
       last = all.map((pod) => JSON.stringify(pod['status']).slice(0, 600))
-      const ready = all.filter(
-        (pod) =>
-          isRight(pod) &&
-          listAt(pod, 'status', 'conditions').some(
-            (each) => textAt(each, 'type') === 'Ready' && textAt(each, 'status') === 'True',
-          ),
-      )
-      return all.length === 6 && ready.length === 6 && ready
+      const ready = all.filter((pod) => isRight(pod) && isReady(pod))
+      return all.length === 8 && ready.length === 8 && ready
     },
     { seconds: 180, describe: () => last },
   )
