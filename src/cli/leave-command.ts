@@ -83,8 +83,12 @@ const purgeMistakes = ({ purge, restart, root, 'dry-run': dryRun }: Values): str
     ? ['--purge: add --restart, with which the hub ends']
     : []
 
-/** The kubelet's time to end the pod of a removed manifest, with a grace period of its own. */
-const endingMs = 90_000
+/**
+ * The kubelet's time to end the pod of a removed manifest, with a grace period of its own. One that
+ * has just been restarted waits for the volumes of the pod first, and gives up after 123 s where
+ * the manifest has gone meanwhile.
+ */
+const endingMs = 180_000
 
 async function purged(values: Values, terminal: Terminal): Promise<ExitCode> {
   const { root, restart, 'root-dir': rootDir } = values
