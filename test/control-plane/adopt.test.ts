@@ -5,7 +5,7 @@ import { until } from '../kit/until.ts'
 import { type BareNode, noBareNode } from './bare-node.ts'
 import { buildImage, type BuiltImage, hubImage, noImageTools } from './image/build.ts'
 import { busyboxPod } from './pod.ts'
-import { nodeReady, objectThat, podRunning } from './seen.ts'
+import { leaseRenewed, nodeReady, podRunning } from './seen.ts'
 import {
   noYurthub,
   realYurthub,
@@ -39,17 +39,6 @@ const untouched = async ({ kubelet }: Adopted): Promise<readonly string[]> =>
 async function restarts({ plane }: Adopted): Promise<readonly unknown[]> {
   const all = await Promise.all(names.map((name) => plane.admin.get(`${pods}/${name}`)))
   return all.map((pod) => pod.json().status?.containerStatuses?.[0]?.restartCount)
-}
-
-/** Resolves when the kubelet has renewed the lease of its Node once more. */
-async function renewed({ plane, node }: Adopted): Promise<void> {
-  const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node.name}`
-  const { resourceVersion } = (await plane.admin.get(lease)).json().metadata
-  await objectThat(
-    plane.admin,
-    lease,
-    ({ metadata }) => metadata.resourceVersion !== resourceVersion,
-  )
 }
 
 /** Of what runs the kubelet's hub. */
@@ -103,7 +92,7 @@ async function adopts(
     t.equal(stampOf(node, yurthubManifest), stamp)
     t.strictSame(written(), files)
     await until('yurthub alone to run', async () => (await hubOf(at)).join() === 'yurt-hub')
-    await renewed(at)
+    await leaseRenewed(plane.admin, name)
     await nodeReady(plane.admin, name)
     t.strictSame(await untouched(at), before)
   })
@@ -117,7 +106,7 @@ async function adopts(
     t.strictSame(await restarts(at), [0, 0])
     const metrics = await node.network.fetch(`${node.opsUrl}/metrics`)
     t.match(metrics, /nodehub_requests_total\{[^}]*component="kubelet"/)
-    await renewed(at)
+    await leaseRenewed(plane.admin, name)
     await nodeReady(plane.admin, name)
   })
 
@@ -134,7 +123,7 @@ async function adopts(
     t.equal(stampOf(node, yurthubManifest), stamp)
     t.strictSame(written(), files)
     await until('yurthub alone to run', async () => (await hubOf(at)).join() === 'yurt-hub')
-    await renewed(at)
+    await leaseRenewed(plane.admin, name)
     await nodeReady(plane.admin, name)
     t.strictSame(await untouched(at), before)
     t.strictSame(await restarts(at), [0, 0])

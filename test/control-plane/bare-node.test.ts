@@ -10,7 +10,7 @@ import { noBareNode, openBareNode } from './bare-node.ts'
 import { makeHostNetworkPool } from './host-network-pool.ts'
 import { addToken, makeJoinable } from './joinable-plane.ts'
 import { busyboxPod } from './pod.ts'
-import { nodeReady, objectThat, podRunning } from './seen.ts'
+import { leaseRenewed, nodeReady, podRunning } from './seen.ts'
 
 t.setTimeout(240_000)
 
@@ -111,13 +111,7 @@ void t.test(
             /^nodehub_certificate_expiry_timestamp_seconds\{certificate="client"\} (\S+)/m
           return Number(shown.exec(metrics)?.[1]) > ended
         })
-        const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${name}`
-        const { metadata } = (await admin.get(lease)).json()
-        await objectThat(
-          admin,
-          lease,
-          (renewed) => renewed.metadata.resourceVersion !== metadata.resourceVersion,
-        )
+        await leaseRenewed(admin, name)
       },
     )
   },

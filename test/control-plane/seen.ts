@@ -8,6 +8,13 @@ export function nodeReady(api: ApiClient, name: string): Promise<KubeObject> {
   )
 }
 
+/** Resolves when the kubelet has renewed the lease of its Node once more. */
+export async function leaseRenewed(api: ApiClient, node: string): Promise<void> {
+  const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`
+  const { resourceVersion } = (await api.get(lease)).json().metadata
+  await objectThat(api, lease, ({ metadata }) => metadata.resourceVersion !== resourceVersion)
+}
+
 /** Resolves when the API says that the pod runs and its containers are ready. */
 export function podRunning(api: ApiClient, name: string): Promise<KubeObject> {
   return objectThat(

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { writeProgramImage } from '../kit/cluster/oci-image.ts'
-import { type ControlPlane, nodeSubject } from '../kit/control-plane.ts'
+import { type ControlPlane, kubeconfigText, nodeSubject } from '../kit/control-plane.ts'
 import type { Kubelet } from '../kit/kubelet.ts'
 import { type BareNode, openBareNode } from './bare-node.ts'
 import type { BuiltImage } from './image/build.ts'
@@ -86,32 +86,26 @@ export async function startYurthubNode(
   const pair = Buffer.concat([readFileSync(certificate), readFileSync(key)])
   node.write('/etc/kubernetes/pki/ca.crt', ca)
   node.write('/var/lib/kubelet/pki/kubelet-client-current.pem', pair)
-  node.write('/var/lib/openyurt/kubelet.conf', kubeconfig('http://127.0.0.1:10261'))
+  const hub = { server: 'http://127.0.0.1:10261' }
+  node.write('/var/lib/openyurt/kubelet.conf', kubeconfigText(hub))
   node.write('/var/lib/yurthub/pki/ca.crt', ca)
   // It finds its certificates made, so that nothing has to sign any.
-  for (const own of ['yurthub-current.pem', 'yurthub-server-current.pem'])
-    node.write(`/var/lib/yurthub/pki/${own}`, pair)
-  node.write('/var/lib/yurthub/bootstrap-hub.conf', kubeconfig(plane.url))
+  for (const name of ['yurthub-current.pem', 'yurthub-server-current.pem'])
+    node.write(`/var/lib/yurthub/pki/${name}`, pair)
+  const own = '/var/lib/yurthub/pki/yurthub-current.pem'
+  node.write(
+    '/var/lib/yurthub/bootstrap-hub.conf',
+    kubeconfigText({
+      server: plane.url,
+      cluster: { 'certificate-authority': '/var/lib/yurthub/pki/ca.crt' },
+      user: { 'client-certificate': own, 'client-key': own },
+    }),
+  )
   const flags = [...yurthub.flags, `--node-ip=${node.network.address}`]
   node.write(yurthubManifest, JSON.stringify(manifestOf({ ...yurthub, flags }, plane.url)))
   node.configureKubelet()
   const kubelet = await node.startKubeletWith('--kubeconfig=/var/lib/openyurt/kubelet.conf')
   return { node, kubelet }
-}
-
-const kubeconfig = (server: string): string => {
-  const own = '/var/lib/yurthub/pki'
-  const isHub = server.startsWith('http:')
-  const cluster = isHub ? {} : { 'certificate-authority': `${own}/ca.crt` }
-  const pair = `${own}/yurthub-current.pem`
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'hub', cluster: { server, ...cluster } }],
-    users: [{ name: 'hub', user: isHub ? {} : { 'client-certificate': pair, 'client-key': pair } }],
-    contexts: [{ name: 'hub', context: { cluster: 'hub', user: 'hub' } }],
-    'current-context': 'hub',
-  })
 }
 
 /** The static pod of OpenYurt's chart, as far as it matters to a node. */

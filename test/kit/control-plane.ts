@@ -301,21 +301,25 @@ function adminFiles(pki: Pki): CertificateFiles {
 
 const fileName = ({ commonName }: Subject): string => commonName.replaceAll(':', '-')
 
-function writeKubeconfig(
-  workspace: Workspace,
-  name: string,
-  { server, cluster, user }: { server: string; cluster: object; user: object },
-): string {
-  const path = workspace.file(`${name}.kubeconfig`)
-  // JSON is YAML too.
-  const config = {
+interface KubeconfigParts {
+  readonly server: string
+  readonly cluster?: object
+  readonly user?: object
+}
+
+/** A kubeconfig, as JSON, which is YAML too. */
+export const kubeconfigText = ({ server, cluster = {}, user = {} }: KubeconfigParts): string =>
+  JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [{ name: 'test', cluster: { server, ...cluster } }],
     users: [{ name: 'test', user }],
     contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
     'current-context': 'test',
-  }
-  writeFileSync(path, JSON.stringify(config), { mode: 0o600 })
+  })
+
+function writeKubeconfig(workspace: Workspace, name: string, parts: KubeconfigParts): string {
+  const path = workspace.file(`${name}.kubeconfig`)
+  writeFileSync(path, kubeconfigText(parts), { mode: 0o600 })
   return path
 }
