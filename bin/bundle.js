@@ -1,6 +1,6 @@
 // Makes of the compiled hub what a node starts: its entry and `start`, each one file with the packages that it needs, in place of the
 // hundreds of modules that Node would find, read and link. The other commands stay as the compiler has written them.
-import { cpSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
@@ -93,12 +93,18 @@ await build({
   outdir: beside,
   outExtension: { '.js': '.cjs' },
   banner: {
-    js: `(function (module, bundleUrl, bundleFolder, bundleScript) { 'use strict'; ${requireBuiltin}`,
+    js: `(function (module, bundleUrl, bundleFolder, bundleScript, bundleImport) { 'use strict'; ${requireBuiltin}`,
   },
   footer: { js: '})' },
   define: { 'import.meta.url': 'bundleUrl', 'import.meta.dirname': 'bundleFolder' },
   plugins: [builtinsDirectly, loadedLate],
 })
+// What a script imports has no way to be found but one that Node warns of as an experiment.
+const startBundle = join(beside, 'start.cjs')
+writeFileSync(
+  startBundle,
+  readFileSync(startBundle, 'utf8').replaceAll(/\bimport\s*\(/g, 'bundleImport('),
+)
 await build({
   ...bundled,
   entryPoints: {

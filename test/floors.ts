@@ -43,8 +43,11 @@ const seenByFilters = new Set(['src/hub/filter', 'src/api/codec', 'src/api/kube'
 /** Who sees the filters: the composition root, which chains them. */
 const seesFilters = new Set(['src/hub/wiring'])
 
-/** What may import a file that only shows when it runs: filters of the operator's own. */
-const importsAnything = new Set(['src/hub/filter/own/module.ts'])
+/**
+ * What may import a file that only shows when it runs: filters of the operator's own, and what the
+ * bundle of `start` imports.
+ */
+const importsAnything = new Set(['src/hub/filter/own/module.ts', 'src/cli/bundled-start.ts'])
 
 const namelessName = /(?:^|[-.])(?:utils?|helpers?|common|managers?|misc)(?:[-.]|$)/
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { constants, Script } from 'node:vm'
+import { Script } from 'node:vm'
 import { rootDirAhead } from '../config/root-dir.ts'
 import type { Command } from './command.ts'
 import { compiledIn, keptCode, type BundleScript } from './compiled-code.ts'
@@ -14,7 +14,7 @@ import { compiledIn, keptCode, type BundleScript } from './compiled-code.ts'
  *
  * What holds: the code is of exactly this source and whole (checksums), of this V8 and its flags
  * (V8 checks), and from a folder into which nobody else writes. Without it the bundle is compiled.
- * The bundle is a function whose parameters are those of a CommonJS module, and `bundleScript`.
+ * The bundle is a function whose parameters are what it would otherwise know of its module.
  */
 const file = join(import.meta.dirname, 'start.cjs')
 const source = readFileSync(file, 'utf8')
@@ -22,7 +22,6 @@ const rootDir = rootDirAhead(process.argv.slice(3))
 const kept = rootDir === undefined ? undefined : keptCode(compiledIn(rootDir), source)
 const script = new Script(source, {
   filename: file,
-  importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   ...(kept && { cachedData: kept.code }),
 })
 const bundleScript: BundleScript = {
@@ -36,11 +35,12 @@ type Bundle = (
   url: string,
   folder: string,
   bundleScript: BundleScript,
+  importBeside: (specifier: string) => Promise<unknown>,
 ) => void
 
 const module: Parameters<Bundle>[0] = { exports: {} }
 const run = script.runInThisContext() as Bundle
-run(module, import.meta.url, import.meta.dirname, bundleScript)
+run(module, import.meta.url, import.meta.dirname, bundleScript, (specifier) => import(specifier))
 if (!module.exports.start) throw new Error(`${file} has no command`)
 
 export const { start } = module.exports

@@ -44,7 +44,7 @@ void t.test('the built hub answers offline what it has recorded before', async (
   t.strictSame((await online.as('kubelet').list(podsOfNode)).names, ['default/a', 'default/b'])
   t.match(await online.ops.get('/'), { status: 200, body: /<title>nodehub/ }, 'the status page')
   t.strictSame(
-    online.lines.filter(({ level }) => ['error', 'fatal'].includes(level)),
+    online.lines.filter(({ level }) => ['', 'error', 'fatal'].includes(level)),
     [],
   )
   signal(online.pid, 'SIGTERM')
