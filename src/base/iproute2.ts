@@ -62,14 +62,19 @@ export async function setAlias(name: string, alias: string): Promise<void> {
   await ip('link', 'set', 'dev', name, 'alias', alias)
 }
 
-/**
- * Adds the one address. An IPv4 address has the scope `link`, so that the kernel never chooses it
- * as the source of what the node sends elsewhere. An IPv6 address can be used at once, as nobody on
- * a dummy interface could have the same.
- */
+/** Adds the one address. */
 export async function addAddress(name: string, address: string): Promise<void> {
+  await ip(...addressArguments(name, address))
+}
+
+/**
+ * The arguments of `ip` that add the one address. An IPv4 address has the scope `link`, so that the
+ * kernel never chooses it as the source of what the node sends elsewhere. An IPv6 address can be
+ * used at once, as nobody on a dummy interface could have the same.
+ */
+export function addressArguments(name: string, address: string): readonly string[] {
   const [bits, ...more] = isIPv6(address) ? ['128', 'nodad'] : ['32', 'scope', 'link']
-  await ip('address', 'add', `${address}/${bits}`, 'dev', name, ...more)
+  return ['address', 'add', `${address}/${bits}`, 'dev', name, ...more]
 }
 
 export async function deleteInterface(name: string): Promise<void> {

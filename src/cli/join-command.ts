@@ -8,6 +8,7 @@ import { messageOf } from '../config/settings.ts'
 import {
   atLeastOne,
   boolean,
+  dummyAddress,
   listOf,
   objectName,
   optional,
@@ -123,6 +124,12 @@ export const joinFlags = {
     default: undefined,
     defaultShown: 'as the node has joined before; else true where systemd and /sbin/ip are there',
     help: 'Whether a unit of systemd makes the interface at which pods reach the hub (docs/pods-reach-the-hub.md).',
+  }),
+  'dummy-if-ip': commandFlag({
+    type: optional(dummyAddress),
+    default: undefined,
+    defaultShown: '169.254.2.1',
+    help: 'The address of this interface, link-local IPv4 or IPv6, also for the hub: fd00::2:1 where pods have IPv6 only.',
   }),
   image: commandFlag({
     type: text('IMAGE'),
@@ -516,7 +523,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
   const { files, api, node, nodePool, hostNetwork } = found
   const certificate = values['client-certificate'] ?? api.certificateFile ?? kubeletPair
   const ownKey = values['client-certificate'] === undefined ? api.keyFile : undefined
-  const rootDir = values['root-dir']
+  const { 'root-dir': rootDir, 'dummy-if-ip': dummyAddress } = values
   const servers = values['server-addr']?.map(({ origin }) => origin) ?? [api.address]
   return {
     nodePool,
@@ -525,6 +532,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
     runBy: values.systemd ? { systemd: true } : { staticPod: manifestOf(values) },
     keepPorts: values['keep-ports'],
     dummyInterface: values['dummy-interface'],
+    dummyAddress,
     hub: {
       image: values.image,
       serverAddresses: servers.join(','),
@@ -534,6 +542,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
       kubeconfig: values.kubeconfig,
       ports: portsOf(values),
       reports: values.report,
+      more: dummyAddress === undefined ? [] : [`--dummy-if-ip=${dummyAddress}`],
       runtime: runtimeIn(files),
     },
     kubelet: {
@@ -626,7 +635,7 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
   const notMade = values['dummy-interface'] ? await makeDummy() : undefined
   if (notMade !== undefined)
     terminal.err(
-      `note: ${joinedDummy?.name} is not made, and pods do not reach the hub: ${notMade}\n`,
+      `note: ${joinedDummy(undefined)?.name} is not made, and pods do not reach the hub: ${notMade}\n`,
     )
   const notStarted = values.systemd ? await startHub() : undefined
   if (notStarted !== undefined) {

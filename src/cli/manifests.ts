@@ -10,6 +10,7 @@ import { didYouMean } from '../config/suggestion.ts'
 import {
   atLeastOne,
   cidr,
+  dummyAddress,
   listOf,
   objectName,
   port,
@@ -60,6 +61,7 @@ const flags = {
   'proxy-secure-port': { type: 'string', default: String(usualPorts.secure) },
   'serve-port': { type: 'string', default: String(usualPorts.ops) },
   unit: { type: 'string' },
+  'dummy-if-ip': { type: 'string' },
   'certificate-authority': { type: 'string' },
   'client-certificate': { type: 'string', default: kubeletPair },
   'client-key': { type: 'string' },
@@ -117,7 +119,9 @@ export const manifests: Command = {
   --proxy-port PORT, --proxy-secure-port PORT, --serve-port PORT
         Of the hub. Defaults: 10261, 10268, 10267.
   --unit nodehub.socket|nodehub-ipv6.socket|nodehub.service
-        Only that one, for systemd.
+        Only that one, for systemd; or nodehub-dummy.service.
+  --dummy-if-ip IP
+        At which pods reach the hub, for static-pod and systemd. Default: 169.254.2.1.
   --certificate-authority FILE
         Who vouches for the hub, for kubeconfig. Default: pki/ca.crt under --root-dir.
   --client-certificate FILE
@@ -239,6 +243,7 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
     ['serve-port', port],
     ['pool-scope-resources', listOf(resource)],
     ['offline-authorization', options['offline-authorization'].type],
+    ['dummy-if-ip', dummyAddress],
     ['api-server-cidrs', atLeastOne(listOf(cidr))],
     ['ops-cidrs', atLeastOne(listOf(cidr))],
     ['client-ca-config-map', objectName],
@@ -321,11 +326,15 @@ const startOf = (values: FlagValues, namespace: string): HubStart => ({
     secure: Number(values['proxy-secure-port']),
     ops: Number(values['serve-port']),
   },
+  more: values['dummy-if-ip'] === undefined ? [] : [`--dummy-if-ip=${values['dummy-if-ip']}`],
 })
 
 /** As `systemctl cat` prints units, each under its file name. */
 function units(values: FlagValues, namespace: string): string {
-  if (values.unit === dummyUnitName) return joinedDummy ? dummyUnit(joinedDummy) : ''
+  if (values.unit === dummyUnitName) {
+    const dummy = joinedDummy(values['dummy-if-ip'])
+    return dummy ? dummyUnit(dummy) : ''
+  }
   const start = startOf(values, namespace)
   const texts = systemdUnits({
     args: hubArgs(start),

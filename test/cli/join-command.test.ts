@@ -829,6 +829,28 @@ void t.test('where systemd and ip are there, a unit makes the interface of pods'
   }
 })
 
+void t.test('hub and unit are told of another address of that interface', async (t) => {
+  const files = { '/usr/lib/systemd/systemd': '', '/sbin/ip': '' }
+  const unit = '/etc/systemd/system/nodehub-dummy.service'
+  for (const by of ['static pod', 'systemd'] as const) {
+    const root = nodeRoot(t.testdir(), { files: { ...files, ...(by === 'systemd' && installed) } })
+    t.match(await joining(root, '--dummy-if-ip=10.0.0.1'), {
+      code: 2,
+      err: /--dummy-if-ip: "10\.0\.0\.1" is not in 169\.254\.0\.0\/16/,
+    })
+    t.equal((await joining(root, '--dummy-if-ip=fd00::2:1')).code, 0, by)
+    t.match(read(root, unit), 'ip address add fd00::2:1/128 dev hub-dummy0 nodad &&')
+    const started =
+      by === 'systemd'
+        ? '/etc/systemd/system/nodehub.service'
+        : '/etc/kubernetes/manifests/nodehub.yaml'
+    t.match(read(root, started), '--dummy-if-ip=fd00::2:1')
+    t.equal((await joining(root)).code, 0)
+    t.match(read(root, unit), 'ip address add 169.254.2.1/32', 'and of the default')
+    t.notMatch(read(root, started), '--dummy-if-ip')
+  }
+})
+
 void t.test('what others could change is not started as root', async (t) => {
   const main = '/opt/nodehub/dist/src/main.js'
   const node = '/usr/local/bin/node'

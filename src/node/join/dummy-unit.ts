@@ -1,3 +1,4 @@
+import { addressArguments } from '../../base/iproute2.ts'
 import { dummyInterfaceOf, type DummyInterfaceConfig } from '../../config/dummy-interface.ts'
 import { systemctl } from './kubelet-service.ts'
 import type { NodeFiles } from './node-files.ts'
@@ -23,13 +24,17 @@ export const canMakeDummy = (files: NodeFiles, root: string): boolean =>
 /** A hub knows by it that it has not made the interface, and lets it stay. */
 const mark = 'made by nodehub join'
 
-/** Where a hub looks for it by default; the flags of a joined hub say nothing else. */
-export const joinedDummy = dummyInterfaceOf({
-  'enable-dummy-if': true,
-  'dummy-if-name': undefined,
-  'dummy-if-ip': undefined,
-  'node-ip': undefined,
-})
+/**
+ * Where a hub looks for it by default, or whose flags have this address; the flags of a joined hub
+ * say nothing else.
+ */
+export const joinedDummy = (address: string | undefined): DummyInterfaceConfig | undefined =>
+  dummyInterfaceOf({
+    'enable-dummy-if': true,
+    'dummy-if-name': undefined,
+    'dummy-if-ip': address,
+    'node-ip': undefined,
+  })
 
 /**
  * A unit that makes the interface at whose address pods reach the hub. The hub itself may not, as a
@@ -52,7 +57,7 @@ CapabilityBoundingSet=CAP_NET_ADMIN
 ProtectHome=true
 ${restrictions}
 # One that something else has made is used, and stays.
-ExecStart=/bin/sh -c 'ip link show dev ${name} >/dev/null 2>&1 || { ip link add dev ${name} type dummy && { ip link set dev ${name} alias "${mark}" && ip address add ${address}/32 dev ${name} scope link && ip link set dev ${name} up || { ip link delete dev ${name}; exit 1; }; }; }'
+ExecStart=/bin/sh -c 'ip link show dev ${name} >/dev/null 2>&1 || { ip link add dev ${name} type dummy && { ip link set dev ${name} alias "${mark}" && ip ${addressArguments(name, address).join(' ')} && ip link set dev ${name} up || { ip link delete dev ${name}; exit 1; }; }; }'
 ExecStop=/bin/sh -c 'if ip link show dev ${name} | grep -qF "alias ${mark}"; then ip link delete dev ${name}; fi'
 
 [Install]
@@ -60,14 +65,15 @@ WantedBy=multi-user.target
 `
 
 /** The files, where a hub looks for an interface at all. */
-export function dummyUnitFiles(): readonly {
+export function dummyUnitFiles(address: string | undefined): readonly {
   readonly path: string
   readonly mode: number
   readonly content: string
 }[] {
-  if (!joinedDummy) return []
+  const dummy = joinedDummy(address)
+  if (!dummy) return []
   return [
-    { path: dummyUnitPaths.unit, mode: 0o644, content: dummyUnit(joinedDummy) },
+    { path: dummyUnitPaths.unit, mode: 0o644, content: dummyUnit(dummy) },
     { path: dummyUnitPaths.start, mode: 0o644, content: `[Unit]\nWants=${dummyUnitName}\n` },
   ]
 }

@@ -21,6 +21,8 @@ export interface JoinSettings {
   readonly keepPorts: boolean
   /** Whether systemd is to make the interface at which pods reach the hub. */
   readonly dummyInterface: boolean
+  /** Its address; absent: the hub's default. */
+  readonly dummyAddress: string | undefined
   /** How the hub is started; systemd needs no image. */
   readonly hub: Omit<StaticPodOptions, 'nodePool' | 'hostNetwork' | 'rootDir'> & HubRuntime
   readonly kubelet: KubeletKubeconfigOptions
@@ -180,7 +182,7 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
     ...(settings.keepPorts
       ? [{ path: keptPortsFile, mode: 0o644, content: keptPorts(settings.hub.ports) }]
       : []),
-    ...(settings.dummyInterface ? dummyUnitFiles() : []),
+    ...(settings.dummyInterface ? dummyUnitFiles(settings.dummyAddress) : []),
     ...hubFiles(settings.runBy, { ...settings.hub, rootDir, nodePool, hostNetwork }),
     {
       path: paths.kubeletFlags,

@@ -1,5 +1,7 @@
 /** The commands of the unit that `join` writes, as systemd runs them. */
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import t from 'tap'
 import { dummyUnit, dummyUnitFiles, joinedDummy } from '../../../../src/node/join/dummy-unit.ts'
 import { pod, pods, startCloud } from '../../../kit/cloud.ts'
@@ -22,17 +24,20 @@ const address = '169.254.2.1'
 const confined = ['--bounding-set=-all,+net_admin', '--inh-caps=-all', '--no-new-privs']
 
 /** Runs a command of the unit; the exit code. */
-function run(step: 'ExecStart' | 'ExecStop', args: readonly string[] = confined): number | null {
-  const [, command = ''] =
-    new RegExp(`^${step}=(.*)$`, 'm').exec(dummyUnit({ name, address })) ?? []
+function run(
+  step: 'ExecStart' | 'ExecStop',
+  args: readonly string[] = confined,
+  unit = dummyUnit({ name, address }),
+): number | null {
+  const [, command = ''] = new RegExp(`^${step}=(.*)$`, 'm').exec(unit) ?? []
   return spawnSync('setpriv', [...args, '/bin/sh', '-c', command], { stdio: 'ignore' }).status
 }
 
 const shown = (): string => (isInterface(name) ? ip('address', 'show', 'dev', name) : '')
 
 void t.test('it makes the interface at which a hub listens by default, and removes it', (t) => {
-  t.strictSame(joinedDummy, { name, address })
-  t.equal(dummyUnitFiles()[0]?.content, dummyUnit({ name, address }))
+  t.strictSame(joinedDummy(undefined), { name, address })
+  t.equal(dummyUnitFiles(undefined)[0]?.content, dummyUnit({ name, address }))
   for (const _again of [1, 2]) {
     t.equal(run('ExecStart'), 0)
     t.match(shown(), /inet 169\.254\.2\.1\/32 scope link hub-dummy0/)
@@ -42,6 +47,18 @@ void t.test('it makes the interface at which a hub listens by default, and remov
   t.equal(shown(), '')
   t.equal(run('ExecStop'), 0, 'where there is none, nothing is removed')
   t.end()
+})
+
+void t.test('an IPv6 address can be used at once', async (t) => {
+  const unit = dummyUnitFiles('FD00::2:0:1')[0]?.content
+  t.teardown(() => isInterface(name) && ip('link', 'delete', 'dev', name))
+  t.equal(run('ExecStart', confined, unit), 0)
+  t.match(shown(), /inet6 fd00::2:0:1\/128 scope global nodad/)
+  const listener = createServer().listen(0, 'fd00::2:0:1')
+  await once(listener, 'listening')
+  listener.close()
+  t.equal(run('ExecStop', confined, unit), 0)
+  t.equal(shown(), '')
 })
 
 void t.test('one that something else has made is used, and stays', (t) => {
