@@ -28,8 +28,12 @@ export class HandedOverTokens {
 
   /** To be called when a certificate was obtained with the token: those behind it are forgotten. */
   proven(token: BootstrapToken): Promise<void> {
-    // One that was handed over meanwhile stays before it.
-    return this.#change((lines) => lines.slice(0, lines.indexOf(textOf(token)) + 1))
+    const good = textOf(token)
+    // One that was handed over meanwhile stays before it, and may have taken its place.
+    return this.#change((lines) => {
+      const at = lines.indexOf(good)
+      return at === -1 ? [...lines.slice(0, 1), good] : lines.slice(0, at + 1)
+    })
   }
 
   #lines(): readonly string[] {
