@@ -396,7 +396,8 @@ export class World implements AsyncDisposable {
     const of = { namespace, name }
     const asked = this.#ask()
     const known = audience.sinceOf(resource, of)
-    const wasThere = audience.isKnownThere(resource, of)
+    const program = programOf(viewer, { resource })
+    const mustHave = audience.isKnownThere(resource, of) && this.#filtered.has(program)
     const path = `${pathOfObject(resource, of)}${version === 'any' ? '?resourceVersion=0' : ''}`
     const answer = await this.#send(viewer, path)
     const state = this.#stateSince(asked)
@@ -406,6 +407,7 @@ export class World implements AsyncDisposable {
       const object = modelObject(answer.object)
       checkState(this.#history, resource, of, shown(object), since, shown)
       audience.accepted = true
+      this.#filtered.add(program)
       audience.showObject(resource, object)
       return
     }
@@ -417,7 +419,7 @@ export class World implements AsyncDisposable {
     }
     if (answer?.status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
     if (state === 'unclear' && (answer === undefined || answer.status >= 500)) return
-    if (state === 'offline' && answer?.status === 503 && !wasThere) return
+    if (state === 'offline' && answer?.status === 503 && !mustHave) return
     throw new Finding(`${path} was answered ${answer?.status ?? 'by a break'} while ${state}`)
   }
 
