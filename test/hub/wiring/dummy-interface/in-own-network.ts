@@ -225,6 +225,42 @@ void t.test('pods reach the hub there, and are known by credentials alone', asyn
   t.equal(shown(), '')
 })
 
+void t.test('at an IPv6 address all is the same', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(pods, pod('a'))
+  cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
+  const { files } = await reachable(t)
+  await files.issue({ ipAddresses: ['fd00::2:1'] })
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: [
+      '--enable-dummy-if',
+      '--dummy-if-ip=fd00::2:1',
+      '--cache-components=*',
+      `--upstream-ca=${files.ca}`,
+      `--serving-cert=${files.certificate}`,
+      `--serving-key=${files.key}`,
+    ],
+  })
+  await hub.logged('pods are led to the hub')
+  const url = `https://[fd00::2:1]:${hub.hub.proxySecurePort}`
+  const ca = files.authority.certificate
+  const token = cloud.sandbox.token('operator')
+  const path = '/api/v1/namespaces/default/pods/a'
+  const withToken = new Client({ url, component: 'operator', tls: { ca }, token })
+  const root = new Client({ url, component: 'kubelet', tls: { ca } })
+  t.equal((await withToken.get(path)).status, 200)
+  t.equal((await root.get(path)).status, 401, 'root of the node is nobody there')
+  const list = objectOf(await hub.as('kubelet').get(allServices))
+  t.equal(at(list, 'items', 0, 'spec', 'clusterIP'), 'fd00::2:1')
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await withToken.get(path)).status, 200, 'offline, too')
+  t.equal((await root.get(path)).status, 401, 'nobody offline, either')
+  await hub.stop()
+  t.equal(shown(), '')
+})
+
 void t.test('with a certificate that pods do not trust they are not led there', async (t) => {
   const cloud = await startCloud(t)
   const { files } = await reachable(t)
