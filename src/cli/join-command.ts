@@ -635,7 +635,7 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
   const notMade = values['dummy-interface'] ? await makeDummy() : undefined
   if (notMade !== undefined)
     terminal.err(
-      `note: ${joinedDummy(undefined)?.name} is not made, and pods do not reach the hub: ${notMade}\n`,
+      `note: ${joinedDummy()?.name} is not made, and pods do not reach the hub: ${notMade}\n`,
     )
   const notStarted = values.systemd ? await startHub() : undefined
   if (notStarted !== undefined) {

@@ -62,6 +62,7 @@ const flags = {
   'serve-port': { type: 'string', default: String(usualPorts.ops) },
   unit: { type: 'string' },
   'dummy-if-ip': { type: 'string' },
+  'dummy-if-name': { type: 'string' },
   'certificate-authority': { type: 'string' },
   'client-certificate': { type: 'string', default: kubeletPair },
   'client-key': { type: 'string' },
@@ -120,8 +121,9 @@ export const manifests: Command = {
         Of the hub. Defaults: 10261, 10268, 10267.
   --unit nodehub.socket|nodehub-ipv6.socket|nodehub.service
         Only that one, for systemd; or nodehub-dummy.service.
-  --dummy-if-ip IP
-        At which pods reach the hub, for static-pod and systemd. Default: 169.254.2.1.
+  --dummy-if-ip IP, --dummy-if-name NAME
+        Of the interface at which pods reach the hub, for static-pod and systemd. Defaults:
+        169.254.2.1, hub-dummy0.
   --certificate-authority FILE
         Who vouches for the hub, for kubeconfig. Default: pki/ca.crt under --root-dir.
   --client-certificate FILE
@@ -244,6 +246,7 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
     ['pool-scope-resources', listOf(resource)],
     ['offline-authorization', options['offline-authorization'].type],
     ['dummy-if-ip', dummyAddress],
+    ['dummy-if-name', options['dummy-if-name'].type],
     ['api-server-cidrs', atLeastOne(listOf(cidr))],
     ['ops-cidrs', atLeastOne(listOf(cidr))],
     ['client-ca-config-map', objectName],
@@ -326,13 +329,15 @@ const startOf = (values: FlagValues, namespace: string): HubStart => ({
     secure: Number(values['proxy-secure-port']),
     ops: Number(values['serve-port']),
   },
-  more: values['dummy-if-ip'] === undefined ? [] : [`--dummy-if-ip=${values['dummy-if-ip']}`],
+  more: (['dummy-if-ip', 'dummy-if-name'] as const).flatMap((name) =>
+    values[name] === undefined ? [] : [`--${name}=${values[name]}`],
+  ),
 })
 
 /** As `systemctl cat` prints units, each under its file name. */
 function units(values: FlagValues, namespace: string): string {
   if (values.unit === dummyUnitName) {
-    const dummy = joinedDummy(values['dummy-if-ip'])
+    const dummy = joinedDummy(values['dummy-if-ip'], values['dummy-if-name'])
     return dummy ? dummyUnit(dummy) : ''
   }
   const start = startOf(values, namespace)

@@ -153,7 +153,7 @@ void t.test(
     let dummy = ''
     const terminal = { out: (text: string) => (dummy += text), err: (text: string) => t.fail(text) }
     await manifests.run(['--part=systemd', `--unit=${dummyUnitName}`], terminal)
-    const byDefault = joinedDummy(undefined)
+    const byDefault = joinedDummy()
     t.equal(dummy.trimEnd(), byDefault && dummyUnit(byDefault).trimEnd())
     paths.push(join(folder, dummyUnitName))
     writeFileSync(join(folder, dummyUnitName), dummy)

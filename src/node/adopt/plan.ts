@@ -377,13 +377,16 @@ function notesOn(
   flags: MappedFlags,
   { hubCertSigner }: AdoptionSettings,
 ): readonly string[] {
+  const address = valueOf(flags.more, 'dummy-if-ip') ?? '169.254.2.1'
+  const ofInterface = flags.more.filter((flag) => /^--dummy-if-(?:ip|name)=/.test(flag))
+  const unit = ['--unit nodehub-dummy.service', ...ofInterface].join(' ')
   return [
     ...(variables.length > 0
       ? [`variables of yurthub's environment are not taken over: ${variables.join(', ')}`]
       : []),
     ...(flags.dummyInterface
       ? [
-          `pods that were led to yurthub (169.254.2.1) reach the hub there once the node has the interface, which nodehub manifests --part systemd --unit nodehub-dummy.service makes${hubCertSigner === undefined ? ', and trust it with --hub-cert-signer=kubernetes.io/kubelet-serving' : ''} (docs/pods-reach-the-hub.md)`,
+          `pods that were led to yurthub (${address}) reach the hub there once the node has the interface, which nodehub manifests --part systemd ${unit} makes${hubCertSigner === undefined ? ', and trust it with --hub-cert-signer=kubernetes.io/kubelet-serving' : ''} (docs/pods-reach-the-hub.md)`,
         ]
       : []),
   ]

@@ -24,14 +24,11 @@ export const canMakeDummy = (files: NodeFiles, root: string): boolean =>
 /** A hub knows by it that it has not made the interface, and lets it stay. */
 const mark = 'made by nodehub join'
 
-/**
- * Where a hub looks for it by default, or whose flags have this address; the flags of a joined hub
- * say nothing else.
- */
-export const joinedDummy = (address: string | undefined): DummyInterfaceConfig | undefined =>
+/** Where a hub looks for it by default, or whose flags have this address and this name. */
+export const joinedDummy = (address?: string, name?: string): DummyInterfaceConfig | undefined =>
   dummyInterfaceOf({
     'enable-dummy-if': true,
-    'dummy-if-name': undefined,
+    'dummy-if-name': name,
     'dummy-if-ip': address,
     'node-ip': undefined,
   })

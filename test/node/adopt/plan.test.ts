@@ -208,4 +208,8 @@ void t.test('what yurthub’s environment has besides is named', async (t) => {
   ]
   t.match(plan(withFlags(t, [], { env })).notes, [/not taken over: HTTPS_PROXY$/])
   t.match(plan(withFlags(t, ['--enable-dummy-if=false'])).notes, [])
+  const ofInterface = ['--hub-agent-dummy-if-ip=fd00::7', '--dummy-if-name=dummy7']
+  t.match(plan(withFlags(t, ofInterface)).notes, [
+    /\(fd00::7\) .* --unit nodehub-dummy\.service --dummy-if-ip=fd00::7 --dummy-if-name=dummy7 makes/,
+  ])
 })

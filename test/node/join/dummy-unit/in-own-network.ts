@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import t from 'tap'
 import { dummyUnit, dummyUnitFiles, joinedDummy } from '../../../../src/node/join/dummy-unit.ts'
+import { manifests } from '../../../../src/cli/manifests.ts'
 import { pod, pods, startCloud } from '../../../kit/cloud.ts'
 import { startTestHub } from '../../../kit/hub.ts'
 import {
@@ -36,7 +37,7 @@ function run(
 const shown = (): string => (isInterface(name) ? ip('address', 'show', 'dev', name) : '')
 
 void t.test('it makes the interface at which a hub listens by default, and removes it', (t) => {
-  t.strictSame(joinedDummy(undefined), { name, address })
+  t.strictSame(joinedDummy(), { name, address })
   t.equal(dummyUnitFiles(undefined)[0]?.content, dummyUnit({ name, address }))
   for (const _again of [1, 2]) {
     t.equal(run('ExecStart'), 0)
@@ -59,6 +60,26 @@ void t.test('an IPv6 address can be used at once', async (t) => {
   listener.close()
   t.equal(run('ExecStop', confined, unit), 0)
   t.equal(shown(), '')
+})
+
+void t.test('manifests prints it for another address and name, as flags of the hub', async (t) => {
+  const printed = async (...argv: string[]): Promise<string> => {
+    let text = ''
+    const terminal = {
+      out: (more: string) => (text += more),
+      err: (more: string) => (text += more),
+    }
+    await manifests.run(['--part=systemd', ...argv], terminal)
+    return text.trimEnd()
+  }
+  const own = ['--dummy-if-ip=fd00::7', '--dummy-if-name=dummy7']
+  const expected = dummyUnit({ name: 'dummy7', address: 'fd00::7' }).trimEnd()
+  t.equal(await printed('--unit=nodehub-dummy.service', ...own), expected)
+  const hub = await printed('--unit=nodehub.service', '--server-addr=https://a', ...own)
+  for (const flag of own) t.match(hub, flag)
+  const wrong = await printed('--unit=nodehub-dummy.service', "--dummy-if-name=a'; reboot '")
+  t.match(wrong, /--dummy-if-name: .* is not the name of an interface/)
+  t.notMatch(wrong, 'ExecStart')
 })
 
 void t.test('one that something else has made is used, and stays', (t) => {
