@@ -63,6 +63,7 @@ export const installFlags = {
   'proxy-port': joinFlags['proxy-port'],
   'proxy-secure-port': joinFlags['proxy-secure-port'],
   'serve-port': joinFlags['serve-port'],
+  'dummy-if-ip': joinFlags['dummy-if-ip'],
 }
 
 type Values = FlagValues<typeof installFlags>
@@ -128,6 +129,7 @@ async function installed(values: Values, terminal: Terminal): Promise<ExitCode> 
       `--proxy-secure-port=${values['proxy-secure-port']}`,
       `--serve-port=${values['serve-port']}`,
       ...serversOf(values),
+      ...(values['dummy-if-ip'] === undefined ? [] : [`--dummy-if-ip=${values['dummy-if-ip']}`]),
       ...knownKind(node.object, files, values),
     ])
     terminal.err(said)

@@ -128,7 +128,7 @@ export const joinFlags = {
   'dummy-if-ip': commandFlag({
     type: optional(dummyAddress),
     default: undefined,
-    defaultShown: '169.254.2.1',
+    defaultShown: 'as the node has joined before, else 169.254.2.1',
     help: 'The address of this interface, link-local IPv4 or IPv6, also for the hub: fd00::2:1 where pods have IPv6 only.',
   }),
   image: commandFlag({
@@ -292,6 +292,7 @@ function leftTo(values: Given, isForPod: boolean): Values {
   const systemd = values.systemd ?? (!isForPod && (before ?? canRunBySystemd(files, values.root)))
   const hasWritten = (file: string): boolean | undefined =>
     existing?.files.some(({ path }) => path === file)
+  const written = (existing && files.read(flagsPath(existing))?.content.toString()) ?? ''
   return {
     ...values,
     systemd,
@@ -300,6 +301,7 @@ function leftTo(values: Given, isForPod: boolean): Values {
       values['dummy-interface'] ??
       hasWritten(dummyUnitPaths.unit) ??
       canMakeDummy(files, values.root),
+    'dummy-if-ip': values['dummy-if-ip'] ?? /--dummy-if-ip=([0-9a-fA-F:.]+)/.exec(written)?.[1],
   }
 }
 

@@ -122,8 +122,8 @@ export const manifests: Command = {
   --unit nodehub.socket|nodehub-ipv6.socket|nodehub.service
         Only that one, for systemd; or nodehub-dummy.service.
   --dummy-if-ip IP, --dummy-if-name NAME
-        Of the interface at which pods reach the hub, for static-pod and systemd. Defaults:
-        169.254.2.1, hub-dummy0.
+        Of the interface at which pods reach the hub, for static-pod and systemd; the address for
+        nodes, too. Defaults: 169.254.2.1, hub-dummy0.
   --certificate-authority FILE
         Who vouches for the hub, for kubeconfig. Default: pki/ca.crt under --root-dir.
   --client-certificate FILE
@@ -311,6 +311,7 @@ function manifest(part: Part, values: FlagValues): string {
         image: values.image ?? `nodehub:${ownVersion()}`,
         ...(values['server-addr'] !== undefined && { serverAddresses: values['server-addr'] }),
         ...(values['root-dir'] !== defaultRootDir && { rootDir: values['root-dir'] ?? '' }),
+        ...(values['dummy-if-ip'] !== undefined && { dummyAddress: values['dummy-if-ip'] }),
       })
         .map(yaml)
         .join('---\n')

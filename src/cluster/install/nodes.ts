@@ -9,6 +9,8 @@ export interface NodeInstallation {
   readonly serverAddresses?: string
   /** The folder of the hubs' state on nodes, where it is not the usual one. */
   readonly rootDir?: string
+  /** The address at which pods reach the hubs, where it is not the usual one. */
+  readonly dummyAddress?: string
 }
 
 /** The DaemonSet whose pods install hubs. */
@@ -21,7 +23,12 @@ const removerName = 'nodehub-remove'
  * those with `nodehub.io/hub=remove`. Without the label nothing happens to a node.
  */
 export const nodeInstallers = (installation: NodeInstallation): readonly object[] => [
-  daemonSet(installation, installerName, 'install', []),
+  daemonSet(
+    installation,
+    installerName,
+    'install',
+    installation.dummyAddress === undefined ? [] : [`--dummy-if-ip=${installation.dummyAddress}`],
+  ),
   daemonSet(installation, removerName, 'remove', ['--uninstall']),
 ]
 

@@ -25,6 +25,14 @@ void t.test('a node without the label has no installer, and one is installed or 
   t.end()
 })
 
+void t.test('the installer alone is told the address at which pods reach hubs', (t) => {
+  const installation = { namespace: 'kube-system', image: 'hub:1', dummyAddress: 'fd00::2:1' }
+  const [installer, remover] = nodeInstallers(installation).map((set) => JSON.stringify(set))
+  t.match(installer, '"--dummy-if-ip=fd00::2:1"')
+  t.notMatch(remover, '--dummy-if-ip')
+  t.end()
+})
+
 void t.test('installers have no token, and of root’s rights those over files alone', (t) => {
   for (const set of printed) {
     t.equal(specOf(set)['automountServiceAccountToken'], false)
