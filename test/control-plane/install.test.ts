@@ -68,7 +68,7 @@ async function startNode(
 const filesOf = ({ network }: BareNode): readonly string[] =>
   network
     .written()
-    .filter((path) => !path.startsWith('/var/lib/kubelet/'))
+    .filter((path) => !`${path}/`.startsWith('/var/lib/kubelet/'))
     .filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
 
 /** Puts what is printed into the cluster. */
