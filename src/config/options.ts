@@ -385,7 +385,7 @@ export const options = {
   'offline-authorization': option({
     type: is.oneOf(['off', 'decisions', 'rbac']),
     group: 'Cache',
-    help: "What answers SubjectAccessReviews and TokenReviews offline. off: nothing, they are refused; decisions: the last answer of an API server to the same question of the same caller; rbac: the cluster's Roles and bindings, which the node must be allowed to read, and without them the last answer. With rbac they also decide whether a caller other than the node may have an answer from the cache.",
+    help: "What answers SubjectAccessReviews and TokenReviews offline. off: nothing, they are refused; decisions: the last answer of an API server to the same question of the same caller; rbac: the cluster's Roles and bindings, which the node must be allowed to read, and without them the last answer. It also decides whether a caller other than the node may have an answer from the cache: with decisions unless an API server has denied that since, with rbac by these policies.",
     default: 'decisions',
   }),
   'enable-resource-filter': option({

@@ -16,6 +16,7 @@ import type { Judgement } from './filter/host-network/judgement.ts'
 import type { PodFacts } from './filter/host-network/pod-facts.ts'
 import type { AcceptedWrite, CollectionKey } from './store/store.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
+import { recordedDecisionsOf } from './wiring/authorization.ts'
 import { Boot } from './wiring/boot.ts'
 import { HubConfigMap } from './wiring/config-map.ts'
 import { cloudOf, reconfigureCloud } from './wiring/cloud.ts'
@@ -292,6 +293,7 @@ export async function startHub(
   )
   const owners = unshared.use(new SocketOwners())
   const recorded = new RecordedComponents(live)
+  const decisions = unshared.use(recordedDecisionsOf(config, { access, store, log }))
   const path = cloudPath({
     config,
     live,
@@ -300,6 +302,7 @@ export async function startHub(
     store,
     clusterKeys,
     access,
+    decisions,
     keys,
     recorded,
     filters,

@@ -44,6 +44,7 @@ import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
+import { mostDecisions, mostOfUser } from '../../src/hub/authorization/recorded-decisions.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
 import * as events from '../../src/hub/answers/node-events.ts'
 import * as overlays from '../../src/hub/answers/status-overlays.ts'
@@ -174,6 +175,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       bytes(longestStatus),
       bytes(contentBytes),
     ],
+    'What was denied to callers': [counted(mostOfUser), counted(mostDecisions)],
     "The wait until a token's account is known": [
       time(accountMs),
       time(reviewRetryMs),

@@ -39,7 +39,8 @@ export interface OfflineParts extends OfflineWriteParts, AtKubeletParts {
   readonly watch: (exchange: Exchange, info: ResourceRequest) => WatchReply | undefined
 }
 
-const unprovenReason =
+/** Why a caller with a token is refused, for root and the log. */
+export const unprovenReason =
   'no API server has accepted this token, and it has no known signature of the cluster'
 
 /** Answers from the cache; throws a `StatusError` where it cannot. */

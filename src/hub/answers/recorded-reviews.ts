@@ -11,6 +11,9 @@ import { unprovenIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectKey, ObjectStore, Partition } from '../store/store.ts'
 
+/** Resolves when what follows from the answer is on the disk; `undefined`: nothing does. */
+type OnAnswered = (exchange: Exchange, answered: Review) => Promise<void> | undefined
+
 /** The status of a review, and when an API server gave it, in milliseconds since the epoch. */
 export interface ReviewAnswer {
   readonly status: JsonObject
@@ -43,10 +46,13 @@ const kind: GVK = { group: resource.group, version: resource.version, kind: 'Rev
 export class RecordedReviews {
   readonly #store: ObjectStore
   readonly #hashKey: Uint8Array
+  readonly #onAnswered: OnAnswered
 
-  constructor(store: ObjectStore, hashKey: Uint8Array) {
+  /** `onAnswered` hears of each answer before it is passed on. */
+  constructor(store: ObjectStore, hashKey: Uint8Array, onAnswered: OnAnswered = () => undefined) {
     this.#store = store
     this.#hashKey = hashKey
+    this.#onAnswered = onAnswered
   }
 
   /**
@@ -61,6 +67,19 @@ export class RecordedReviews {
 
   /** Resolves after the commit; `undefined` where there is nothing to write. */
   put(
+    exchange: Exchange,
+    info: ResourceRequest,
+    asked: Review,
+    status: JsonObject,
+  ): Promise<void> | undefined {
+    const written = this.#put(exchange, info, asked, status)
+    const noted = this.#onAnswered(exchange, { ...asked, status })
+    return written && noted
+      ? Promise.all([written, noted]).then(() => undefined)
+      : (written ?? noted)
+  }
+
+  #put(
     exchange: Exchange,
     info: ResourceRequest,
     asked: Review,

@@ -1,16 +1,27 @@
 import { canonicalSpec, type Review } from '../../api/codec/review.ts'
-import { serviceUnavailable, StatusError, unauthorized } from '../../api/kube/status.ts'
+import { now } from '../../base/clock.ts'
+import {
+  serviceUnavailable,
+  StatusError,
+  unauthorized,
+  type Status,
+} from '../../api/kube/status.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import { isProven } from '../../http/exchange/proven.ts'
+import { unprovenReason } from '../answers/offline.ts'
 import type { RecordedReviews, ReviewAnswer } from '../answers/recorded-reviews.ts'
+import type { ObjectStore } from '../store/store.ts'
 import type { Authorizer } from './attributes.ts'
+import type { RecordedDecisions } from './recorded-decisions.ts'
 import { attributesOf, refusalOf, userOf } from './requests.ts'
 import { questionOf, type AccessQuestion } from './review.ts'
+import { isSourceWithdrawn } from './withdrawn-source.ts'
 
 /**
- * `off`: reviews are answered by API servers only. `decisions`: the last answer is repeated.
- * `rbac`: the cluster's policies decide, also about what is answered from the cache.
+ * `off`: reviews are answered by API servers only. `decisions`: the last answer is repeated, and
+ * the last decision of an API server about a caller's request counts for the cache. `rbac`: the
+ * cluster's policies decide, also about what is answered from the cache.
  */
 export type OfflineAuthorizationMode = 'off' | 'decisions' | 'rbac'
 
@@ -27,6 +38,9 @@ interface OfflineAuthorizationParts {
   readonly mode: OfflineAuthorizationMode
   readonly nodeName: string
   readonly recorded: RecordedReviews
+  /** What API servers last decided about requests; `undefined` in other modes than `decisions`. */
+  readonly decisions: RecordedDecisions | undefined
+  readonly store: ObjectStore
   /** `undefined`: the policies, or some of them, are not known. */
   readonly policies: () => PolicyAuthorizer | undefined
   /** Called after each decision about a review, or about a request that the cache could answer. */
@@ -56,31 +70,54 @@ export class OfflineAuthorization {
   }
 
   /**
-   * To be called before the cache answers. Throws 403 where the cluster's policies do not allow the
-   * request, and 503 where it is not known whether they do. The node itself may read what it was
-   * given; in other modes than `rbac` so may every caller.
+   * To be called before the cache answers. Throws 403 where the request is denied, and 503 where it
+   * is not known whether it is: by the cluster's policies, or else by the last decisions of API
+   * servers. Of these, what is recorded for a caller is the one that allows it. The node itself may
+   * read what it was given.
    */
   check(exchange: Exchange): void {
-    const { mode, nodeName, policies, onDecision } = this.#parts
-    if (mode !== 'rbac' || exchange.credential === 'node') return
-    if (!isProven(exchange)) throw new StatusError(unauthorized())
-    const user = userOf(exchange.identity, nodeName)
-    const attributes = attributesOf(exchange)
-    const decision = user && policies()?.authorize(user, attributes)
-    if (!user || !decision || decision.kind === 'unknown') {
-      onDecision('request', 'unknown')
-      throw new StatusError(
-        serviceUnavailable(
-          'the cloud cannot be reached, and it is not known whether this is allowed',
-        ),
-      )
-    }
-    if (decision.kind === 'allowed') {
+    const { mode, decisions, onDecision } = this.#parts
+    if (mode === 'off' || exchange.credential === 'node') return
+    if (!isProven(exchange)) throw new StatusError(unauthorized(), { reason: unprovenReason })
+    const refusal = decisions
+      ? this.#refusalByDecisions(exchange, decisions)
+      : this.#refusalByPolicies(exchange)
+    if (!refusal) {
       onDecision('request', 'allowed')
       return
     }
-    onDecision('request', 'denied')
-    throw new StatusError(refusalOf(user, attributes, decision.reason))
+    onDecision('request', refusal.code === 403 ? 'denied' : 'unknown')
+    throw new StatusError(refusal)
+  }
+
+  #refusalByPolicies(exchange: Exchange): Status | undefined {
+    const { nodeName, policies } = this.#parts
+    const user = userOf(exchange.identity, nodeName)
+    const attributes = attributesOf(exchange)
+    const decision = user && policies()?.authorize(user, attributes)
+    if (!user || !decision || decision.kind === 'unknown') return notKnown()
+    if (decision.kind === 'allowed') return undefined
+    return refusalOf(user, attributes, decision.reason)
+  }
+
+  #refusalByDecisions(exchange: Exchange, decisions: RecordedDecisions): Status | undefined {
+    const { nodeName, store } = this.#parts
+    const { identity, info } = exchange
+    const refusal = decisions.refusal(exchange)
+    if (refusal?.kind === 'denied') {
+      const user = userOf(identity, nodeName)
+      return refusalOf(user, attributesOf(exchange), `an API server denied it ${since(refusal.at)}`)
+    }
+    if (refusal) return notKnown()
+    const isWithdrawn =
+      info.isResource &&
+      isSourceWithdrawn(
+        exchange,
+        info,
+        store,
+        (scope) => decisions.refusalOfList(exchange, scope) !== undefined,
+      )
+    return isWithdrawn ? notKnown() : undefined
   }
 
   #byPolicies(
@@ -105,6 +142,15 @@ export class OfflineAuthorization {
       confirmedAt: known.confirmedAt,
     }
   }
+}
+
+const notKnown = (): Status =>
+  serviceUnavailable('the cloud cannot be reached, and it is not known whether this is allowed')
+
+/** In words, for the reason of a refusal. */
+function since(at: number): string {
+  const seconds = Math.max(Math.floor((now() - at) / 1000), 0)
+  return `at ${new Date(at).toISOString()}, ${seconds} seconds ago, and none can be reached now`
 }
 
 /** A LocalSubjectAccessReview is about the namespace that it is posted to. */

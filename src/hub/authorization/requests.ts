@@ -15,16 +15,26 @@ import type { Attributes, UserInfo } from './attributes.ts'
  * hub does not know whose it is.
  */
 export function userOf(identity: Identity, nodeName: string): UserInfo | undefined {
-  const authenticated = 'system:authenticated'
   if (identity === nodeIdentity) {
     return { name: `system:node:${nodeName}`, groups: ['system:nodes', authenticated] }
   }
   const account = accountOf(identity)
   if (!account) return undefined
   const { namespace, name } = account
-  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, authenticated]
-  return { name: `system:serviceaccount:${namespace}:${name}`, groups }
+  return {
+    name: `system:serviceaccount:${namespace}:${name}`,
+    groups: groupsOfAccount(namespace),
+  }
 }
+
+const authenticated = 'system:authenticated'
+
+/** The groups of a service account. */
+export const groupsOfAccount = (namespace: string): readonly string[] => [
+  'system:serviceaccounts',
+  `system:serviceaccounts:${namespace}`,
+  authenticated,
+]
 
 /**
  * What a request wants to do, as the API server authorizes it (apiserver
@@ -63,11 +73,15 @@ function fieldSelectorOf({ query }: ResourceRequest): FieldSelector {
 
 /**
  * The 403 of an API server (apiserver pkg/endpoints/handlers/responsewriters/errors.go); `reason`
- * is the authorizers'.
+ * is the authorizers'. `user` is absent where the hub does not know whose the token is.
  */
-export function refusalOf(user: UserInfo, attributes: Attributes, reason: string): Status {
+export function refusalOf(
+  user: UserInfo | undefined,
+  attributes: Attributes,
+  reason: string,
+): Status {
   const why = reason === '' ? '' : `: ${reason}`
-  const who = `User ${quoted(user.name)} cannot ${attributes.verb}`
+  const who = `${user ? `User ${quoted(user.name)}` : 'The holder of this token'} cannot ${attributes.verb}`
   if (!attributes.isResource) {
     return forbidden(`forbidden: ${plain(`${who} path ${quoted(attributes.path)}`)}${why}`)
   }

@@ -1,17 +1,61 @@
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import { isAnsweredByBody } from '../../api/request/request-info.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import { documentKeys } from '../answers/keys.ts'
 import type { RecordedReviews } from '../answers/recorded-reviews.ts'
 import type { IsRelated } from '../authorization/node-authorizer.ts'
 import { podRelations, relationsOf, type PodRelations } from '../authorization/node-relations.ts'
 import { OfflineAuthorization } from '../authorization/offline-authorization.ts'
+import { RecordedDecisions } from '../authorization/recorded-decisions.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { knownToNode, podsVersion } from './needed.ts'
 import type { ClusterPolicies } from './policies.ts'
 
+interface DecisionsParts {
+  readonly access: AccessReviews
+  readonly store: ObjectStore
+  readonly log: Logger
+}
+
+/**
+ * What API servers last decided about callers' requests; `undefined` in other modes than
+ * `decisions`.
+ */
+export const recordedDecisionsOf = (
+  { offlineAuthorization, rootDir }: StartConfig,
+  { access, store, log }: DecisionsParts,
+): RecordedDecisions | undefined =>
+  offlineAuthorization === 'decisions'
+    ? new RecordedDecisions(join(rootDir, 'decisions.json'), {
+        access,
+        isCached: (exchange) => isCached(exchange, store, access),
+        onFailure: (err) =>
+          log.error(
+            { err },
+            'cannot write decisions.json: a restart forgets what was denied since',
+          ),
+      })
+    : undefined
+
+/** Whether anything is stored that the request, or another of its resource, is answered from. */
+function isCached(exchange: Exchange, store: ObjectStore, access: AccessReviews): boolean {
+  const { identity, info } = exchange
+  if (!info.isResource) return documentKeys(exchange).some((key) => store.document(key))
+  if (isAnsweredByBody(info)) return true
+  const { gvr } = info
+  const isShared = access.allowedAt(identity, gvr) !== undefined
+  return isShared || store.observedVersion(identity, gvr) !== undefined
+}
+
 interface AuthorizationParts {
   readonly config: StartConfig
+  readonly store: ObjectStore
   readonly reviews: RecordedReviews
+  readonly decisions: RecordedDecisions | undefined
   /** `undefined` where no policies are read. */
   readonly policies: () => ClusterPolicies | undefined
   readonly metrics: HubMetrics
@@ -20,7 +64,9 @@ interface AuthorizationParts {
 /** Decides what callers may do while no API server can, by `--offline-authorization`. */
 export const offlineAuthorizationOf = ({
   config,
+  store,
   reviews,
+  decisions,
   policies,
   metrics,
 }: AuthorizationParts): OfflineAuthorization =>
@@ -28,6 +74,8 @@ export const offlineAuthorizationOf = ({
     mode: config.offlineAuthorization,
     nodeName: config.nodeName,
     recorded: reviews,
+    decisions,
+    store,
     policies: () => policies()?.authorizer,
     onDecision: (kind, result) => metrics.offlineDecisions.add({ kind, result }),
   })

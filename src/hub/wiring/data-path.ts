@@ -14,6 +14,7 @@ import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
+import type { RecordedDecisions } from '../authorization/recorded-decisions.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { NodeEvents } from '../answers/node-events.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
@@ -59,6 +60,8 @@ interface CloudPathParts {
   readonly clusterKeys: ClusterKeys
   /** Which callers may read whole collections. */
   readonly access: AccessReviews
+  /** `undefined`: none are kept. */
+  readonly decisions: RecordedDecisions | undefined
   /** Keys the hash of what is recorded of a review. */
   readonly keys: NodeKeys
   readonly recorded: RecordedComponents
@@ -110,10 +113,15 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     memoryLimitBytes: memoryLimit(config),
     onShed: countingShed(metrics),
   })
-  const reviews = new RecordedReviews(store, parts.keys.tokens.reveal())
+  const { decisions } = parts
+  const reviews = new RecordedReviews(store, parts.keys.tokens.reveal(), (...answered) =>
+    decisions?.onReview(...answered),
+  )
   const authorization = offlineAuthorizationOf({
     config,
+    store,
     reviews,
+    decisions,
     policies: () => policies,
     metrics,
   })
@@ -149,7 +157,11 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     },
     onDiverted: () => metrics.cacheFallbacks.add(),
   }
-  const dispatch: DispatchParts = { ...alone, forward: clients.forward, shared }
+  const dispatch: DispatchParts = {
+    ...alone,
+    forward: decisions?.heeding(clients.forward) ?? clients.forward,
+    shared,
+  }
   // Shared cachers are on the callers' path only.
   const own = dispatcher(alone)
   const isRelated = nodeRelations(config, store, access)

@@ -60,6 +60,20 @@ export class AccessReviews implements AsyncDisposable {
     return this.#verdicts.get(keyOf(who, gvr))?.allowed
   }
 
+  /** When the last verdict was given, where that is yes; as `last`, whatever its age. */
+  allowedAt(who: Identity, gvr: GVR): number | undefined {
+    const verdict = this.#verdicts.get(keyOf(who, gvr))
+    return verdict?.allowed === true ? verdict.at : undefined
+  }
+
+  /** An API server has refused what the last verdict allowed. Resolves when that counts. */
+  async refused(who: Identity, gvr: GVR): Promise<void> {
+    const key = keyOf(who, gvr)
+    if (this.#verdicts.get(key)?.allowed === true) {
+      await this.#set(key, { allowed: false, at: now() })
+    }
+  }
+
   /**
    * The current verdict: the last one while it is fresh, else that of `ask`. Concurrent callers
    * share one review.

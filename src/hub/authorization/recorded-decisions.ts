@@ -1,0 +1,298 @@
+import { LRUCache } from 'lru-cache'
+import { now } from '../../base/clock.ts'
+import { StateFile, storedEntries } from '../../base/state-file.ts'
+import type { Review } from '../../api/codec/review.ts'
+import { qualifiedResource } from '../../api/kube/gvk.ts'
+import { isObject } from '../../api/kube/json.ts'
+import { MalformedSelector } from '../../api/kube/selectors.ts'
+import { accountOf, type Identity } from '../../api/request/identity.ts'
+import { changesNothing, isRelayed, type ResourceRequest } from '../../api/request/request-info.ts'
+import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
+import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
+import { isProven } from '../../http/exchange/proven.ts'
+import { selectorsOf } from '../answers/keys.ts'
+import type { AccessReviews } from '../cache/shared/access-reviews.ts'
+import type { CollectionKey } from '../store/store.ts'
+import type { Forward } from '../upstream/forward.ts'
+import type { Attributes, UserInfo } from './attributes.ts'
+import { attributesOf, groupsOfAccount } from './requests.ts'
+import { questionOf } from './review.ts'
+import {
+  ScopedDecisions,
+  type Refusal,
+  type Scope,
+  type ScopedDecision,
+} from './scoped-decisions.ts'
+
+/**
+ * The denials of one user that are remembered one by one. Beyond them all is refused that has the
+ * verb and the resource of a further one, if anything of that is cached.
+ */
+export const mostOfUser = 256
+
+/** What is remembered in all; beyond it the users go that were seen longest ago. */
+export const mostDecisions = 4_096
+
+/** A longer scope is not remembered: nothing is recorded that it could be answered from. */
+const longestScope = 6_144
+
+/** Of one user, by verb and resource. */
+type DecisionsOfUser = ReadonlyMap<string, ScopedDecisions>
+
+interface Noted {
+  readonly user: string
+  readonly asked: Attributes
+  readonly scope: Scope
+  readonly isAllowed: boolean
+  /** Asked where there is no more room for this user. */
+  readonly isCached: () => boolean
+}
+
+interface RecordedDecisionsParts {
+  readonly access: Pick<AccessReviews, 'refused' | 'allowedAt'>
+  /** Whether anything is stored that the request, or another of its resource, is answered from. */
+  readonly isCached: (exchange: Exchange) => boolean
+  /** The file could not be written. */
+  readonly onFailure: (cause: unknown) => void
+}
+
+/**
+ * What API servers have denied callers with tokens, and have not allowed since: by their answers to
+ * the callers' own requests, and to reviews of their rights. A decision is on the disk, in `file`,
+ * before the answer that has it is passed on. Disposing waits until it is written.
+ */
+export class RecordedDecisions implements AsyncDisposable {
+  readonly #file: StateFile
+  readonly #parts: RecordedDecisionsParts
+  readonly #users = new LRUCache<string, DecisionsOfUser>({
+    maxSize: mostDecisions,
+    sizeCalculation: sizeOf,
+  })
+
+  constructor(file: string, parts: RecordedDecisionsParts) {
+    this.#parts = parts
+    this.#file = new StateFile(file, () => JSON.stringify(this.#entries()))
+    for (const [user, decisions] of storedEntries(file, isEntry)) {
+      this.#users.set(user, new Map(decisions.map(fromEntry)))
+    }
+  }
+
+  /** The same forwarder, of whose answers to callers with tokens the decisions are noted. */
+  heeding(forward: Forward): Forward {
+    const heeded: Forward = async (exchange, options) => {
+      const reply = await forward(exchange, options)
+      await this.#onAnswer(exchange, reply)
+      return reply
+    }
+    return (exchange, options) =>
+      (exchange.credential === 'caller' ? heeded : forward)(exchange, options)
+  }
+
+  #onAnswer(exchange: Exchange, reply: BytesReply): Promise<void> | undefined {
+    const isAllowed = reply.status < 400
+    if (reply.status !== 403 && (!isAllowed || this.#users.size === 0)) return undefined
+    // An answer of a pod, or to another user, decides nothing about this one.
+    if (!changesNothing(exchange) || isRelayed(exchange.info)) return undefined
+    if (impersonates(exchange.headers) || !isProven(exchange)) return undefined
+    if (!isFromApiServer(reply.headers) || reply.isStarting) return undefined
+    const { identity, info } = exchange
+    const asked = attributesOf(exchange)
+    const scope = requestScope(exchange, asked)
+    const of = { user: userNameOf(identity), asked, scope }
+    if (isAllowed) return this.#note({ ...of, isAllowed, isCached: () => false })
+    // Who may not read a part of a collection may not read the whole that others share.
+    const isOfCollection = asked.verb === 'list' || asked.verb === 'watch'
+    const refused =
+      info.isResource && isOfCollection && scope.name === ''
+        ? this.#parts.access.refused(identity, info.gvr)
+        : undefined
+    const isCached = (): boolean => this.#parts.isCached(exchange)
+    const noted = this.#note({ ...of, isAllowed, isCached })
+    return refused ? Promise.all([refused, noted]).then(() => undefined) : noted
+  }
+
+  /**
+   * An API server has answered an access review: about its sender, or about a service account by
+   * its name and groups. Resolves when it is on the disk.
+   */
+  onReview({ identity, credential }: Exchange, review: Review): Promise<void> | undefined {
+    if (review.kind === 'TokenReview') return undefined
+    const question = questionOf(review.kind, review.spec)
+    const resource = review.spec['resourceAttributes']
+    const hasSelector =
+      isObject(resource) && Boolean(resource['fieldSelector'] ?? resource['labelSelector'])
+    if (!question || hasSelector) return undefined
+    const { user, attributes } = question
+    if (!user && credential !== 'caller') return undefined
+    if (user && !isAccount(user)) return undefined
+    const isAllowed = review.status['allowed'] === true
+    const scope = { ...scopeOf(attributes), selectors: '' }
+    return this.#note({
+      user: user?.name ?? userNameOf(identity),
+      asked: attributes,
+      scope,
+      isAllowed,
+      isCached: () => false,
+    })
+  }
+
+  /** What stands against the request; `undefined`: nothing. */
+  refusal(exchange: Exchange): Refusal | undefined {
+    if (this.#users.size === 0) return undefined
+    const asked = attributesOf(exchange)
+    return this.#refusal(exchange, asked, requestScope(exchange, asked))
+  }
+
+  /** What stands against a list of `scope` of the resource that is requested. */
+  refusalOfList(exchange: Exchange, scope: Scope): Refusal | undefined {
+    if (this.#users.size === 0) return undefined
+    return this.#refusal(exchange, { ...attributesOf(exchange), verb: 'list' }, scope)
+  }
+
+  #refusal({ identity, info }: Exchange, asked: Attributes, scope: Scope): Refusal | undefined {
+    const refusal = this.#users.get(userNameOf(identity))?.get(keyOf(asked))?.refusal(scope)
+    const isOfCollection = asked.verb === 'list' || asked.verb === 'watch'
+    if (refusal?.kind !== 'denied' || !info.isResource || !isOfCollection) return refusal
+    // The hub asks itself who may read what is shared.
+    return (this.#parts.access.allowedAt(identity, info.gvr) ?? 0) > refusal.at
+      ? undefined
+      : refusal
+  }
+
+  #note({ user, asked, scope, isAllowed, isCached }: Noted): Promise<void> | undefined {
+    const { namespace, name, selectors } = scope
+    if (namespace.length + name.length + selectors.length > longestScope) return undefined
+    const known = this.#users.get(user)
+    const key = keyOf(asked)
+    const decisions = known?.get(key)
+    const hasRoom = !known || sizeOf(known) < mostOfUser
+    if (!decisions && (isAllowed || !(hasRoom || isCached()))) return undefined
+    const noted = decisions ?? new ScopedDecisions()
+    const isChanged = isAllowed
+      ? noted.allow(scope, now(), hasRoom)
+      : noted.deny(scope, now(), hasRoom)
+    if (!isChanged) return undefined
+    const all = new Map(known)
+    if (noted.isEmpty) all.delete(key)
+    else all.set(key, noted)
+    if (all.size === 0) this.#users.delete(user)
+    else this.#users.set(user, all)
+    return this.#file.write().catch(this.#parts.onFailure)
+  }
+
+  #entries(): readonly Entry[] {
+    // Least recently used first, so that loading restores the order.
+    const entries: Entry[] = []
+    this.#users.rforEach((decisions, user) => entries.push([user, toEntries(decisions)]))
+    return entries
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file[Symbol.asyncDispose]()
+  }
+}
+
+/** A service account is one user, whichever its uid: its rights are given to its name. */
+function userNameOf(identity: Identity): string {
+  const account = accountOf(identity)
+  return account ? `system:serviceaccount:${account.namespace}:${account.name}` : identity
+}
+
+const keyOf = (asked: Attributes): string =>
+  asked.isResource
+    ? `${asked.verb} ${qualifiedResource(asked)}/${asked.subresource}`
+    : `${asked.verb} ${asked.path}`
+
+function sizeOf(decisions: DecisionsOfUser): number {
+  let size = 0
+  for (const { stored } of decisions.values()) size += Math.max(stored.length, 1)
+  return size
+}
+
+const scopeOf = (asked: Attributes): Omit<Scope, 'selectors'> =>
+  asked.isResource ? { namespace: asked.namespace, name: asked.name } : { namespace: '', name: '' }
+
+function requestScope({ info }: Exchange, asked: Attributes): Scope {
+  const isOfCollection = asked.verb === 'list' || asked.verb === 'watch'
+  if (!info.isResource || !isOfCollection) return { ...scopeOf(asked), selectors: '' }
+  return { ...scopeOf(asked), selectors: selectorsText(info) }
+}
+
+/** An API server refuses a malformed selector, and the cache has nothing for it. */
+function selectorsText(info: ResourceRequest): string {
+  try {
+    return textOfSelectors(selectorsOf(info))
+  } catch (error) {
+    if (error instanceof MalformedSelector) return ''
+    throw error
+  }
+}
+
+/** As a `Scope` has them. */
+export const textOfSelectors = ({
+  labelSelector,
+  fieldSelector,
+}: Pick<CollectionKey, 'labelSelector' | 'fieldSelector'>): string =>
+  labelSelector === '' && fieldSelector === '' ? '' : JSON.stringify([labelSelector, fieldSelector])
+
+/** Whether the groups are those that an API server gives the service account of this name. */
+function isAccount({ name, groups }: UserInfo): boolean {
+  const [prefix, account, namespace, of, ...more] = name.split(':')
+  if (prefix !== 'system' || account !== 'serviceaccount' || more.length > 0) return false
+  if (!namespace || !of) return false
+  return isSameSet(groups, groupsOfAccount(namespace))
+}
+
+const isSameSet = (some: readonly string[], others: readonly string[]): boolean =>
+  new Set(some).symmetricDifference(new Set(others)).size === 0
+
+type StoredScope = readonly [
+  namespace: string,
+  name: string,
+  selectors: string,
+  allowed: boolean,
+  at: number,
+]
+
+type Entry = [
+  user: string,
+  decisions: (readonly [key: string, overfull: boolean, scopes: readonly StoredScope[]])[],
+]
+
+const fromEntry = ([key, overfull, scopes]: Entry[1][number]): [string, ScopedDecisions] => [
+  key,
+  ScopedDecisions.from(
+    overfull,
+    scopes.map(([namespace, name, selectors, allowed, at]) => ({
+      namespace,
+      name,
+      selectors,
+      allowed,
+      at,
+    })),
+  ),
+]
+
+const toEntries = (decisions: DecisionsOfUser): Entry[1] =>
+  [...decisions].map(([key, { overfull, stored }]) => [key, overfull, stored.map(toStored)])
+
+const toStored = ({ namespace, name, selectors, allowed, at }: ScopedDecision): StoredScope => [
+  namespace,
+  name,
+  selectors,
+  allowed,
+  at,
+]
+
+const isTuple = (value: unknown, ...types: readonly string[]): value is readonly unknown[] =>
+  Array.isArray(value) && types.every((type, i) => typeof value[i] === type)
+
+const isEntry = (entry: unknown): entry is Entry =>
+  isTuple(entry, 'string', 'object') &&
+  Array.isArray(entry[1]) &&
+  entry[1].every(
+    (each) =>
+      isTuple(each, 'string', 'boolean', 'object') &&
+      Array.isArray(each[2]) &&
+      each[2].every((scope) => isTuple(scope, 'string', 'string', 'string', 'boolean', 'number')),
+  )

@@ -1,0 +1,113 @@
+/** Which objects of a resource a request is about. */
+export interface Scope {
+  /** '': all namespaces, or none. */
+  readonly namespace: string
+  /** '': all names. */
+  readonly name: string
+  /** Both selectors in one text; '': none. Authorizers may look at them; RBAC does not. */
+  readonly selectors: string
+}
+
+/** What an API server last decided about a scope, in milliseconds since the epoch. */
+export interface ScopedDecision extends Scope {
+  readonly allowed: boolean
+  readonly at: number
+}
+
+/** `overfull`: more was denied than is remembered, and this may be among it. */
+export type Refusal =
+  { readonly kind: 'denied'; readonly at: number } | { readonly kind: 'overfull' }
+
+/** A denial that only repeats an earlier one is not written again within this time. */
+const repeatedMs = 10 * 60_000
+
+/**
+ * What API servers have denied one user for one verb and resource, and have not allowed since. The
+ * newest decision about a request counts. A denial also refuses every wider request, which would
+ * include what was denied, and the same request under a selector, which RBAC does not look at. An
+ * allowance is kept only where it makes an exception from a denial.
+ */
+export class ScopedDecisions {
+  #decisions: readonly ScopedDecision[] = []
+  #overfull = false
+
+  /** What `stored` has returned. */
+  static from(overfull: boolean, decisions: readonly ScopedDecision[]): ScopedDecisions {
+    const read = new ScopedDecisions()
+    read.#decisions = decisions
+    read.#overfull = overfull
+    return read
+  }
+
+  get stored(): readonly ScopedDecision[] {
+    return this.#decisions
+  }
+
+  get overfull(): boolean {
+    return this.#overfull
+  }
+
+  get isEmpty(): boolean {
+    return this.#decisions.length === 0 && !this.#overfull
+  }
+
+  /**
+   * Notes a denial, where there is `room` for one more. Returns whether it has to be written. Where
+   * there is no room, all that is not allowed from now on is refused.
+   */
+  deny(scope: Scope, at: number, room: boolean): boolean {
+    const before = this.#decisions.find((each) => !each.allowed && isSame(each, scope))
+    const age = at - (before?.at ?? 0)
+    if (before && age >= 0 && age < repeatedMs) return false
+    const standing = this.#decisions.filter(
+      (each) => each !== before && !(each.allowed && includes(each, scope)),
+    )
+    if (before || room) this.#decisions = [...standing, { ...scopeOf(scope), allowed: false, at }]
+    else {
+      this.#overfull = true
+      this.#decisions = standing.filter(({ allowed }) => allowed)
+    }
+    return true
+  }
+
+  /**
+   * Notes an allowance, as an exception where there is `room`. Returns whether anything has
+   * changed.
+   */
+  allow(scope: Scope, at: number, room: boolean): boolean {
+    if (this.isEmpty) return false
+    const { length } = this.#decisions
+    const isOfSelector = (denied: Scope): boolean =>
+      scope.selectors !== '' && scope.selectors !== denied.selectors
+    this.#decisions = this.#decisions.filter(
+      (each) => each.allowed || !includes(scope, each) || isOfSelector(each),
+    )
+    const wasOverfull = this.#overfull
+    if (isEverything(scope)) this.#overfull = false
+    const isLifted = this.#decisions.length < length || wasOverfull !== this.#overfull
+    if (!this.refusal(scope) || !room) return isLifted
+    this.#decisions = [...this.#decisions, { ...scopeOf(scope), allowed: true, at }]
+    return true
+  }
+
+  /** `undefined`: nothing that was denied stands against a request of this scope. */
+  refusal(scope: Scope): Refusal | undefined {
+    if (this.#decisions.some((each) => each.allowed && isSame(each, scope))) return undefined
+    const denied = this.#decisions.find((each) => !each.allowed && includes(scope, each))
+    if (denied) return { kind: 'denied', at: denied.at }
+    return this.#overfull ? { kind: 'overfull' } : undefined
+  }
+}
+
+/** Whether a request of `scope` includes what `part` is about, whatever the selectors. */
+const includes = (scope: Scope, part: Scope): boolean =>
+  (scope.namespace === '' || scope.namespace === part.namespace) &&
+  (scope.name === '' || scope.name === part.name)
+
+const isSame = (a: Scope, b: Scope): boolean =>
+  a.namespace === b.namespace && a.name === b.name && a.selectors === b.selectors
+
+const isEverything = ({ namespace, name, selectors }: Scope): boolean =>
+  namespace === '' && name === '' && selectors === ''
+
+const scopeOf = ({ namespace, name, selectors }: Scope): Scope => ({ namespace, name, selectors })

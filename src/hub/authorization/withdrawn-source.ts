@@ -1,0 +1,49 @@
+import { covers, selectorOfName } from '../../api/kube/selectors.ts'
+import { namedBySelector, type ResourceRequest } from '../../api/request/request-info.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import { coveringCollection } from '../answers/covering-collection.ts'
+import { objectKey } from '../answers/keys.ts'
+import type { CollectionKey, ObjectStore } from '../store/store.ts'
+import { textOfSelectors } from './recorded-decisions.ts'
+import type { Scope } from './scoped-decisions.ts'
+
+/**
+ * Whether the cache would answer a read only from a list that its caller may no longer have: the
+ * list of a wider collection, or for a get of one that has the object. An object that the caller
+ * has got by its name, and a watch of the collection itself, stand by themselves.
+ */
+export function isSourceWithdrawn(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+  isListRefused: (scope: Scope) => boolean,
+): boolean {
+  if (info.verb === 'list' || info.verb === 'watch') {
+    const source = coveringCollection(exchange, info, store)
+    return source?.selection !== undefined && isListRefused(scopeOf(source.key))
+  }
+  if (info.verb !== 'get') return false
+  const { name = '', namespace = '' } = info
+  const keys = exchange.representations.map((each) => objectKey(exchange, info, each))
+  const isOwn = keys.some(({ partition, gvr }) =>
+    store.names(partition, gvr).some((each) => each.name === name && each.namespace === namespace),
+  )
+  if (isOwn) return false
+  const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
+  const sources = exchange.representations
+    .flatMap(({ key }) =>
+      store.collections(
+        { identity: exchange.identity, representation: key },
+        info.gvr,
+        info.namespace,
+      ),
+    )
+    .filter(({ key }) => covers(key, named))
+  return sources.length > 0 && sources.every(({ key }) => isListRefused(scopeOf(key)))
+}
+
+const scopeOf = (key: CollectionKey): Scope => ({
+  namespace: key.namespace ?? '',
+  name: namedBySelector({ query: new URLSearchParams({ fieldSelector: key.fieldSelector }) }) ?? '',
+  selectors: textOfSelectors(key),
+})

@@ -1,0 +1,83 @@
+import t from 'tap'
+import { ScopedDecisions, type Scope } from '../../../src/hub/authorization/scoped-decisions.ts'
+
+const scope = (namespace: string, name = '', selectors = ''): Scope => ({
+  namespace,
+  name,
+  selectors,
+})
+
+const everywhere = scope('')
+const inA = scope('a')
+const labelled = scope('a', '', 'app=web')
+
+function denied(...scopes: readonly Scope[]): ScopedDecisions {
+  const decisions = new ScopedDecisions()
+  scopes.forEach((each, i) => decisions.deny(each, i + 1, true))
+  return decisions
+}
+
+const isRefused = (decisions: ScopedDecisions, of: Scope): boolean =>
+  decisions.refusal(of) !== undefined
+
+void t.test('a denial refuses the same request, and each that includes it', async (t) => {
+  const decisions = denied(inA)
+  t.strictSame(decisions.refusal(inA), { kind: 'denied', at: 1 })
+  t.ok(isRefused(decisions, everywhere), 'a list of all namespaces has this one')
+  t.notOk(isRefused(decisions, scope('b')), 'another namespace may have another role')
+  t.notOk(isRefused(decisions, scope('a', 'one')), 'a role may name this object')
+  const named = denied(scope('a', 'one'))
+  t.ok(isRefused(named, inA), 'who may read all may read this one')
+  t.notOk(isRefused(named, scope('a', 'two')))
+})
+
+void t.test('a selector lifts no denial, as it gives no right', async (t) => {
+  t.ok(isRefused(denied(inA), labelled))
+  t.ok(isRefused(denied(labelled), inA))
+  t.ok(isRefused(denied(labelled), scope('a', '', 'app=db')))
+})
+
+void t.test('what is allowed later lifts what it includes', async (t) => {
+  const decisions = denied(inA, scope('b'), scope('b', 'one'))
+  t.ok(decisions.allow(scope('b'), 9, true))
+  t.notOk(isRefused(decisions, scope('b')))
+  t.notOk(isRefused(decisions, scope('b', 'one')))
+  t.ok(isRefused(decisions, inA))
+  t.ok(decisions.allow(everywhere, 9, true))
+  t.ok(decisions.isEmpty)
+  t.notOk(decisions.allow(everywhere, 9, true), 'nothing is left to write')
+})
+
+void t.test('what is allowed under a selector is allowed under that alone', async (t) => {
+  const decisions = denied(inA)
+  t.ok(decisions.allow(labelled, 2, true))
+  t.notOk(isRefused(decisions, labelled))
+  t.ok(isRefused(decisions, inA), 'an authorizer may look at selectors')
+  t.ok(isRefused(decisions, scope('a', '', 'app=db')))
+  t.ok(decisions.deny(inA, 9 * 60 * 60_000, true))
+  t.ok(isRefused(decisions, labelled), 'the newest decision counts')
+})
+
+void t.test('a denial that repeats another is written once in ten minutes', async (t) => {
+  const decisions = new ScopedDecisions()
+  const minute = 60_000
+  t.ok(decisions.deny(inA, minute, true))
+  t.notOk(decisions.deny(inA, 10 * minute, true))
+  t.ok(decisions.deny(inA, 11 * minute, true))
+  t.strictSame(decisions.refusal(inA), { kind: 'denied', at: 11 * minute })
+  t.ok(decisions.deny(inA, 5 * minute, true), 'the clock was set back')
+})
+
+void t.test('where there is no room, what is not allowed since is refused', async (t) => {
+  const decisions = denied(scope('a', 'one'))
+  t.ok(decisions.deny(scope('a', 'two'), 2, false))
+  for (const name of ['one', 'two', 'three'])
+    t.strictSame(decisions.refusal(scope('a', name)), { kind: 'overfull' }, name)
+  t.ok(decisions.allow(scope('a', 'three'), 3, true))
+  t.notOk(isRefused(decisions, scope('a', 'three')))
+  t.ok(isRefused(decisions, scope('a', 'one')))
+  t.notOk(decisions.allow(scope('a', 'one'), 3, false), 'nor is there room for an exception')
+  t.ok(isRefused(decisions, scope('a', 'one')))
+  t.ok(decisions.allow(everywhere, 4, false))
+  t.notOk(isRefused(decisions, scope('a', 'one')))
+})

@@ -1,0 +1,266 @@
+import t from 'tap'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { mostOfUser } from '../../src/hub/authorization/recorded-decisions.ts'
+import type { Attributes } from '../../src/sandbox/authentication.ts'
+import { at, objectOf, type Answer, type Client } from '../kit/client.ts'
+import {
+  allServices,
+  configMaps,
+  service,
+  serviceAccounts,
+  services,
+  type CloudServer,
+} from '../kit/cloud.ts'
+import { goOffline, startChildHub, startCloud, startTestHub } from '../kit/hub.ts'
+
+const namespaced = '/api/v1/namespaces/default/configmaps'
+const everywhere = '/api/v1/configmaps'
+const one = `${namespaced}/one`
+
+type Refuses = (attributes: Attributes) => boolean
+
+/** A cloud with two config maps, a hub, and a pod's client with the token of an account. */
+async function withRobot(t: Parameters<typeof startCloud>[0], flags: readonly string[] = []) {
+  const cloud = await startCloud(t)
+  populate(cloud)
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--cache-components=*', ...flags],
+  })
+  await hub.online()
+  const token = await tokenOfRobot(cloud)
+  const robot = (): Client => hub.as('robot', { token })
+  /** Whether the API server denies the account, from now on, what `refuses` says. */
+  const deny = (refuses: Refuses): void => cloud.sandbox.authorize((asked) => !refuses(asked))
+  return { cloud, hub, robot, deny }
+}
+
+function populate({ sandbox }: CloudServer): void {
+  sandbox.create(serviceAccounts, { metadata: { name: 'robot', namespace: 'default' } })
+  for (const name of ['one', 'two']) {
+    sandbox.create(configMaps, { metadata: { name, namespace: 'default' } })
+  }
+}
+
+async function tokenOfRobot(cloud: CloudServer): Promise<string> {
+  const answer = await cloud
+    .as('kubelet')
+    .send('/api/v1/namespaces/default/serviceaccounts/robot/token', {
+      method: 'POST',
+      body: {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenRequest',
+        spec: { expirationSeconds: 3600 },
+      },
+    })
+  return at(objectOf(answer), 'status', 'token') as string
+}
+
+const isOf = ({ user, resource }: Attributes): boolean =>
+  user.name.endsWith(':robot') && resource === 'configmaps'
+
+const review = (client: Client, kind: string, spec: JsonObject): Promise<Answer> =>
+  client.send(`/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`, {
+    method: 'POST',
+    body: { kind, apiVersion: 'authorization.k8s.io/v1', metadata: {}, spec },
+  })
+
+const decisions = (result: string): string =>
+  `nodehub_offline_decisions_total{kind="request",result="${result}"}`
+
+async function statuses(client: Client, ...paths: readonly string[]): Promise<number[]> {
+  const answers: number[] = []
+  for (const path of paths) {
+    const answer = await client.open(path)
+    answers.push(answer.statusCode ?? 0)
+    answer.destroy()
+  }
+  return answers
+}
+
+void t.test('a right that is withdrawn online is gone offline, and after a restart', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [200, 200])
+  deny((asked) => isOf(asked) && asked.name === 'one')
+  t.equal((await robot().get(one)).status, 403)
+  await goOffline(cloud, hub)
+  const refused = await robot().get(one)
+  t.equal(refused.status, 403)
+  t.match(objectOf(refused), {
+    reason: 'Forbidden',
+    message:
+      /^configmaps "one" is forbidden: User "system:serviceaccount:default:robot" cannot get resource "configmaps" in API group "" in the namespace "default": an API server denied it at 20\S+Z, \d+ seconds ago, and none can be reached now$/,
+  })
+  t.equal((await robot().get(`${namespaced}/two`)).status, 200, 'what was not denied')
+  t.equal(await hub.metric(decisions('denied')), 1)
+  t.equal(await hub.metric(decisions('allowed')), 1)
+  await hub.restart()
+  await hub.offline()
+  t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [403, 200])
+})
+
+void t.test('a denied list is not given from the record of it, nor an object of it', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  t.strictSame(await statuses(robot(), everywhere, one), [200, 200])
+  deny((asked) => isOf(asked) && asked.verb !== 'get')
+  t.equal((await robot().get(everywhere)).status, 403)
+  await goOffline(cloud, hub)
+  const labelled = `${everywhere}?labelSelector=app%3Dweb`
+  t.strictSame(await statuses(robot(), everywhere, labelled), [403, 403])
+  t.equal((await robot().get(namespaced)).status, 503, 'only the wider list has what is asked for')
+  t.equal((await robot().get(`${namespaced}/two`)).status, 503, 'only the list has it')
+  t.equal((await robot().get(one)).status, 200, 'it was got by its name')
+  t.equal(await hub.metric(decisions('unknown')), 2)
+})
+
+void t.test('a denied watch does not begin from the record', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  const { resourceVersion } = await robot().list(namespaced)
+  const watch = `${namespaced}?watch=true&resourceVersion=${resourceVersion}`
+  deny((asked) => isOf(asked) && asked.verb === 'watch')
+  t.strictSame(await statuses(robot(), watch), [403])
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), watch, namespaced), [403, 200])
+})
+
+void t.test('a right that is given back is there offline, and after a restart', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  t.strictSame(await statuses(robot(), namespaced, one), [200, 200])
+  deny(isOf)
+  t.strictSame(await statuses(robot(), namespaced, one), [403, 403])
+  deny(() => false)
+  t.strictSame(await statuses(robot(), namespaced), [200])
+  await hub.restart()
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), namespaced, one), [200, 403], 'each by its own answer')
+})
+
+void t.test('what was never allowed stays unknown, and what is denied stays denied', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  t.equal((await robot().get('/version')).status, 200)
+  deny(isOf)
+  t.equal((await robot().get(one)).status, 403)
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [403, 503])
+})
+
+void t.test('a caller is denied nothing that another caller was denied', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  const operator = hub.as('operator', { token: cloud.sandbox.token('operator') })
+  const kubelet = hub.as('kubelet')
+  for (const client of [robot(), operator, kubelet]) t.equal((await client.get(one)).status, 200)
+  deny(({ user }) => !user.name.endsWith(':robot'))
+  for (const client of [operator, kubelet]) t.equal((await client.get(one)).status, 403)
+  await goOffline(cloud, hub)
+  t.equal((await operator.get(one)).status, 403)
+  t.match(objectOf(await operator.get(one)), { message: /: The holder of this token cannot get/ })
+  t.equal((await robot().get(one)).status, 200)
+  t.equal(
+    (await kubelet.get(one)).status,
+    200,
+    'the node has what it was given, whatever is denied',
+  )
+})
+
+void t.test('what another user was denied is not this caller’s', async (t) => {
+  const { cloud, hub, robot } = await withRobot(t)
+  t.equal((await robot().get(one)).status, 200)
+  cloud.sandbox.authorize(({ verb }) => verb !== 'get')
+  const impersonating = await robot().send(one, { headers: { 'Impersonate-User': 'nobody' } })
+  t.equal(impersonating.status, 403)
+  await goOffline(cloud, hub)
+  t.equal((await robot().get(one)).status, 200)
+})
+
+void t.test('an answer to a review of a caller’s rights decides as well', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  const spec = (name: string): JsonObject => ({
+    resourceAttributes: { verb: 'get', resource: 'configmaps', namespace: 'default', name },
+  })
+  const user = 'system:serviceaccount:default:robot'
+  const groups = [
+    'system:serviceaccounts',
+    'system:serviceaccounts:default',
+    'system:authenticated',
+  ]
+  t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [200, 200])
+  deny(isOf)
+  t.equal((await review(robot(), 'SelfSubjectAccessReview', spec('one'))).status, 201)
+  const others = { ...spec('two'), user, groups: [...groups, 'system:masters'] }
+  t.equal((await review(hub.as('kubelet'), 'SubjectAccessReview', others)).status, 201)
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [403, 200], 'it has other groups')
+  await cloud.plug()
+  await hub.online()
+  const asked = { ...spec('two'), user, groups }
+  t.equal((await review(hub.as('kubelet'), 'SubjectAccessReview', asked)).status, 201)
+  deny(() => false)
+  t.equal((await review(robot(), 'SelfSubjectAccessReview', spec('one'))).status, 201)
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [200, 403])
+})
+
+void t.test('a denied list of what is shared is not given from the shared record', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  cloud.sandbox.create(services, service('web', '10.96.0.9'))
+  const web = '/api/v1/namespaces/default/services/web'
+  await hub.as('kube-proxy').watch(allServices)
+  await robot().watch(allServices)
+  deny(({ user, resource }) => user.name.endsWith(':robot') && resource === 'services')
+  t.equal((await robot().get(allServices)).status, 403)
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), allServices, web), [403, 503])
+  t.equal((await hub.as('kube-proxy').get(allServices)).status, 200)
+})
+
+void t.test('a right that is withdrawn counts after kill -9', async (t) => {
+  const cloud = await startCloud(t)
+  populate(cloud)
+  const hub = await startChildHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
+  await hub.online()
+  const token = await tokenOfRobot(cloud)
+  const robot = (): Client => hub.as('robot', { token })
+  t.equal((await robot().get(one)).status, 200)
+  cloud.sandbox.authorize((asked) => !isOf(asked))
+  t.equal((await robot().get(one)).status, 403)
+  await hub.crash()
+  await cloud.unplug()
+  await hub.start()
+  await hub.offline()
+  t.equal((await robot().get(one)).status, 403)
+})
+
+void t.test('who is denied more than is remembered is answered 503 beyond that', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  t.strictSame(await statuses(robot(), namespaced, one), [200, 200])
+  deny((asked) => isOf(asked) && asked.verb === 'get')
+  for (let i = 0; i <= mostOfUser; i++) {
+    t.equal((await robot().get(`${namespaced}/none-${i}`)).status, 403)
+  }
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), one, namespaced), [503, 200])
+})
+
+void t.test('decisions that cannot be read are as good as none', async (t) => {
+  const { cloud, hub, robot } = await withRobot(t)
+  t.equal((await robot().get(one)).status, 200)
+  await cloud.unplug()
+  for (const text of ['[', '{}', '[["x",[["get configmaps/",false,[["a"]]]]]]', '[["x",null]]']) {
+    await hub.stop()
+    writeFileSync(join(hub.rootDir, 'decisions.json'), text)
+    await hub.start()
+    await hub.offline()
+    t.equal((await robot().get(one)).status, 200, text)
+  }
+})
+
+void t.test('with off nothing that was denied is remembered', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t, ['--offline-authorization=off'])
+  t.equal((await robot().get(one)).status, 200)
+  deny(isOf)
+  t.equal((await robot().get(one)).status, 403)
+  await goOffline(cloud, hub)
+  t.equal((await robot().get(one)).status, 200)
+})
