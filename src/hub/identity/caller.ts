@@ -73,7 +73,7 @@ export async function authenticate(
   }
   if (!tls && !rules.plainServed) throw new StatusError(unauthorized(), { reason: notServed })
   const presented = presentedCredential(incoming)
-  if (presented) return { ...rules.claims.of(presented), credential: 'caller' }
+  if (presented) return { ...(await rules.claims.of(presented)), credential: 'caller' }
   if (tls) return offlineNodeCaller(incoming, tls, rules)
   if (!(await isNode(incoming, rules))) throw new StatusError(unauthorized(), { reason: unknown })
   return nodeCaller(incoming)

@@ -26,6 +26,8 @@ interface KnownToken {
   signature: Signature
   /** The generation of the keys that `signature` was verified with. */
   generation: number
+  /** Pending while the signature is verified. */
+  verifying?: Promise<void>
   /** Pending while a TokenReview is in flight. */
   review?: Promise<Identity>
   /** When the next TokenReview may be sent, on the monotonic clock. */
@@ -65,10 +67,14 @@ export class Claims {
     this.#keys = keys
   }
 
-  of({ token }: PresentedCredential): ClaimedIdentity {
+  /**
+   * Waits only where the signature is not verified yet with the cluster's present keys: once for
+   * each token.
+   */
+  async of({ token }: PresentedCredential): Promise<ClaimedIdentity> {
     if (token === undefined) return unprovable
     const hash = createHmac('sha256', this.#hashKey).update(token).digest('base64url')
-    const known = this.#known(hash, token)
+    const known = await this.#known(hash, token)
     const account = known.token?.account
     const isOpen = account && this.#signature(known) === 'unknown' && !this.#isConfirmed(hash)
     return {
@@ -84,14 +90,15 @@ export class Claims {
     }
   }
 
-  #known(hash: string, token: string): KnownToken {
+  async #known(hash: string, token: string): Promise<KnownToken> {
     const proven = this.#proven.get(hash)
-    if (proven) return proven
-    const known = this.#unproven.get(hash) ?? { token: parseWebToken(token), ...unread }
-    const holds = this.#holds(hash, known)
-    if (holds) this.#unproven.delete(hash)
-    const kept = holds ? this.#proven : this.#unproven
-    kept.set(hash, known)
+    const known = proven ?? this.#unproven.get(hash) ?? { token: parseWebToken(token), ...unread }
+    // Requests that come meanwhile with the same token wait for the same.
+    if (!proven) this.#unproven.set(hash, known)
+    if (!this.#isVerified(known)) await this.#verify(known)
+    if (proven || !this.#holds(hash, known)) return known
+    this.#unproven.delete(hash)
+    this.#proven.set(hash, known)
     return known
   }
 
@@ -115,6 +122,8 @@ export class Claims {
     if (elapsed() < known.reviewableAt) return this.#identity(hash, known)
     const reviewed = async (): Promise<Identity> => {
       const user = await review()
+      // The review may have brought the cluster's keys.
+      await this.#verify(known)
       if (user?.username === account.username && user.uid === account.uid)
         this.#verdicts.confirm(hash)
       else known.reviewableAt = user ? Infinity : elapsed() + reviewRetryMs
@@ -142,13 +151,26 @@ export class Claims {
     else if (provesAuthentication(answer)) this.#verdicts.accept(hash)
   }
 
+  /** Until the signature is verified with the cluster's present keys, it is not known. */
   #signature(known: KnownToken): Signature {
-    if (known.token?.account === undefined) return 'unknown'
-    if (known.generation !== this.#keys.generation) {
-      known.signature = this.#keys.signature(known.token)
-      known.generation = this.#keys.generation
+    if (this.#isVerified(known)) return known.signature
+    void this.#verify(known)
+    return 'unknown'
+  }
+
+  #isVerified({ token, generation }: KnownToken): boolean {
+    return token?.account === undefined || generation === this.#keys.generation
+  }
+
+  async #verify(known: KnownToken): Promise<void> {
+    if (known.token === undefined || this.#isVerified(known)) return
+    const verified = async (token: WebToken): Promise<void> => {
+      const { generation } = this.#keys
+      known.signature = await this.#keys.signature(token)
+      known.generation = generation
     }
-    return known.signature
+    known.verifying ??= verified(known.token).finally(() => delete known.verifying)
+    await known.verifying
   }
 }
 
@@ -156,7 +178,7 @@ const knownTokens = (max: number): LRUCache<string, KnownToken> =>
   new LRUCache({
     max,
     maxSize: max * charactersOfOne,
-    sizeCalculation: ({ token }) => 1 + (token?.signed.length ?? 0),
+    sizeCalculation: ({ token }) => 1 + (token?.text.length ?? 0),
   })
 
 const unread = { signature: 'unknown', generation: -1, reviewableAt: 0 } as const

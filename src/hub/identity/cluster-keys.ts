@@ -1,4 +1,5 @@
-import { createPublicKey, verify, type KeyObject, type webcrypto } from 'node:crypto'
+import { createPublicKey, type webcrypto } from 'node:crypto'
+import type { CompactVerifyGetKey } from 'jose'
 import { StateFile } from '../../base/state-file.ts'
 import { readOwnFile } from '../../base/own-file.ts'
 import type { WebToken } from './web-token.ts'
@@ -15,20 +16,18 @@ export interface PublishedKeys {
   readonly keys: readonly PublishedKey[]
 }
 
-interface Algorithm {
-  readonly hash: string
-  readonly type: 'rsa' | 'ec'
-}
+/** What API servers sign with (kubernetes pkg/serviceaccount/jwt.go). */
+const algorithms = ['RS256', 'ES256', 'ES384', 'ES512']
 
 /**
- * The algorithms that API servers sign with (kubernetes pkg/serviceaccount/jwt.go), each with its
- * key type.
+ * The errors of jose that say of a token that it is not signed with the key it names. Others say
+ * that jose cannot use the key, as one that is too short.
  */
-const algorithms = new Map<string, Algorithm>([
-  ['RS256', { hash: 'sha256', type: 'rsa' }],
-  ['ES256', { hash: 'sha256', type: 'ec' }],
-  ['ES384', { hash: 'sha384', type: 'ec' }],
-  ['ES512', { hash: 'sha512', type: 'ec' }],
+const forgeries = new Set([
+  'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
+  'ERR_JWS_INVALID',
+  'ERR_JOSE_ALG_NOT_ALLOWED',
+  'ERR_JWKS_NO_MATCHING_KEY',
 ])
 
 /** More keys than any cluster has; the rest is ignored. */
@@ -43,7 +42,9 @@ export class ClusterKeys implements AsyncDisposable {
   readonly #file: StateFile
   #published: PublishedKeys | undefined
   #issuer = ''
-  #keys = new Map<string, KeyObject>()
+  #keys: ReadonlyMap<string, PublishedKey> = new Map()
+  /** Made of `#keys` for the first token; `undefined` until then. */
+  #keySet: CompactVerifyGetKey | undefined
   #generation = 0
 
   constructor(file: string) {
@@ -51,7 +52,7 @@ export class ClusterKeys implements AsyncDisposable {
     try {
       this.#take(JSON.parse(String(readOwnFile(file))) as PublishedKeys)
     } catch {
-      this.#keys.clear()
+      this.#keys = new Map()
     }
   }
 
@@ -80,45 +81,44 @@ export class ClusterKeys implements AsyncDisposable {
 
   #take({ issuer, keys }: PublishedKeys): void {
     const usable = new Map(
-      keys.slice(0, mostKeys).flatMap((jwk) => {
-        const key = keyIn(jwk)
-        return key && jwk.kid !== undefined ? [[jwk.kid, key] as const] : []
-      }),
+      keys
+        .slice(0, mostKeys)
+        .flatMap((key) =>
+          key.kid !== undefined && isPublicKey(key) ? [[key.kid, key] as const] : [],
+        ),
     )
     if (typeof issuer !== 'string' || issuer === '' || usable.size === 0)
       throw new Error('no key with an id and an issuer is published')
     this.#issuer = issuer
     this.#keys = usable
+    this.#keySet = undefined
     this.#generation++
   }
 
   /**
    * Whether the cluster signed the token for its own API servers. Does not check the token's
-   * validity period. Synchronous, as who a caller is decides where its request goes before anything
-   * of it waits: by Web Crypto, as jose verifies, each request would wait for a promise.
+   * validity period. Loads jose, which a hub without such tokens needs not.
    */
-  signature(token: WebToken): Signature {
-    const key = this.#keys.get(token.keyId)
-    const algorithm = algorithms.get(token.algorithm)
-    if (key === undefined || token.issuer !== this.#issuer) return 'unknown'
+  async signature({ text, keyId, issuer, audiences }: WebToken): Promise<Signature> {
+    if (!this.has(keyId) || issuer !== this.#issuer) return 'unknown'
     // API servers may accept further audiences, but do not publish them.
-    if (!token.audiences.includes(this.#issuer)) return 'unknown'
-    if (algorithm === undefined || key.asymmetricKeyType !== algorithm.type) return 'forged'
-    const genuine = verify(
-      algorithm.hash,
-      Buffer.from(token.signed),
-      { key, dsaEncoding: 'ieee-p1363' },
-      token.signature,
-    )
-    return genuine ? 'genuine' : 'forged'
+    if (!audiences.includes(this.#issuer)) return 'unknown'
+    const { compactVerify, createLocalJWKSet, errors } = await import('jose')
+    try {
+      this.#keySet ??= createLocalJWKSet({ keys: [...this.#keys.values()] })
+      await compactVerify(text, this.#keySet, { algorithms })
+      return 'genuine'
+    } catch (error) {
+      return error instanceof errors.JOSEError && forgeries.has(error.code) ? 'forged' : 'unknown'
+    }
   }
 }
 
-/** `undefined` for an unsupported kind of key. */
-function keyIn(jwk: PublishedKey): KeyObject | undefined {
+function isPublicKey(jwk: PublishedKey): boolean {
   try {
-    return createPublicKey({ key: jwk, format: 'jwk' })
+    createPublicKey({ key: jwk, format: 'jwk' })
+    return true
   } catch {
-    return undefined
+    return false
   }
 }

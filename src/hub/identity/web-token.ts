@@ -9,10 +9,8 @@ import { serviceAccount, type Identity } from '../../api/request/identity.ts'
  * the epoch.
  */
 export interface WebToken {
-  /** The text that the signature covers. */
-  readonly signed: string
-  readonly signature: Buffer
-  readonly algorithm: string
+  /** The token as it was shown. */
+  readonly text: string
   readonly keyId: string
   readonly issuer: string
   readonly audiences: readonly string[]
@@ -36,11 +34,8 @@ export function parseWebToken(token: string): WebToken | undefined {
   if (!read) return undefined
   const { header, claims } = read
   const { aud } = claims
-  const [head = '', body = '', signature = ''] = token.split('.')
   return {
-    signed: `${head}.${body}`,
-    signature: Buffer.from(signature, 'base64url'),
-    algorithm: textAt(header, 'alg'),
+    text: token,
     keyId: textAt(header, 'kid'),
     issuer: textAt(claims, 'iss'),
     audiences: (Array.isArray(aud) ? aud : [aud]).filter((each) => typeof each === 'string'),
@@ -59,6 +54,8 @@ function accountIn(claims: JsonObject): NamedAccount | undefined {
   const name = textAt(claims, 'kubernetes.io', 'serviceaccount', 'name')
   const uid = textAt(claims, 'kubernetes.io', 'serviceaccount', 'uid')
   if (!namespace || !name || !uid) return undefined
+  // Half of a surrogate pair, which JSON can have, is no part of an identity.
+  if (![namespace, name, uid].every((part) => part.isWellFormed())) return undefined
   const username = `system:serviceaccount:${namespace}:${name}`
   if (claims['sub'] !== username) return undefined
   return { identity: serviceAccount({ namespace, name, uid }), username, uid }

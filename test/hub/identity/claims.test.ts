@@ -43,15 +43,16 @@ function hub(t: Teardown, folder: string) {
   return {
     keys,
     of,
-    holds: (token: string) => of(token).claim.holds(),
-    answered: (token: string, status: number, method = 'GET', audited = true) =>
-      of(token).claim.onUpstreamAnswer({
+    holds: async (token: string) => (await of(token)).claim.holds(),
+    answered: async (token: string, status: number, method = 'GET', audited = true) =>
+      (await of(token)).claim.onUpstreamAnswer({
         method,
         status,
         headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
       }),
     /** Resolves to the identity after a TokenReview. */
-    confirm: (token: string, user: User | undefined) => of(token).claim.confirm?.(async () => user),
+    confirm: async (token: string, user: User | undefined) =>
+      (await of(token)).claim.confirm?.(async () => user),
     stop: () => proofs[Symbol.asyncDispose](),
   }
 }
@@ -60,10 +61,10 @@ void t.test('tokens of one service account are one identity, others are others',
   const { of, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
-  const first = of(tokenOf(tokens)).identity
-  t.equal(of(tokenOf(tokens)).identity, first)
-  t.not(of(tokenOf(tokens, 3600, [], 'u-2')).identity, first, 'made again under its name')
-  t.not(of('opaque').identity, of('other').identity)
+  const first = (await of(tokenOf(tokens))).identity
+  t.equal((await of(tokenOf(tokens))).identity, first)
+  t.not((await of(tokenOf(tokens, 3600, [], 'u-2'))).identity, first, 'made again under its name')
+  t.not((await of('opaque')).identity, (await of('other')).identity)
 })
 
 void t.test(
@@ -71,9 +72,9 @@ void t.test(
   async (t) => {
     const { of, answered } = hub(t, rootFolder(t))
     const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens())]
-    for (const token of [one, other]) answered(token, 200)
-    t.match(of(one).identity, /^token:/)
-    t.not(of(one).identity, of(other).identity)
+    for (const token of [one, other]) await answered(token, 200)
+    t.match((await of(one)).identity, /^token:/)
+    t.not((await of(one)).identity, (await of(other)).identity)
   },
 )
 
@@ -82,20 +83,20 @@ void t.test('an API server that knows the account makes its tokens one identity'
   const before = hub(t, folder)
   const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens(), 7200)]
   for (const token of [one, other]) {
-    before.answered(token, 201)
-    const { claim } = before.of(token)
+    await before.answered(token, 201)
+    const { claim } = await before.of(token)
     t.match(claim.identity(), /^token:/)
     t.match(await before.confirm(token, reader), /^account:default\/reader\/u-1$/)
     t.match(claim.identity(), /^account:/, 'for requests under way, too')
-    before.answered(token, 200)
-    t.match(before.of(token).identity, /^account:/)
+    await before.answered(token, 200)
+    t.match((await before.of(token)).identity, /^account:/)
   }
   await before.stop()
   const after = hub(t, folder)
-  t.match(after.of(one).identity, /^account:/, 'after a restart, too')
-  t.equal(after.holds(one), true)
-  after.answered(one, 401)
-  t.match(after.of(one).identity, /^token:/, 'until one refuses it')
+  t.match((await after.of(one)).identity, /^account:/, 'after a restart, too')
+  t.equal(await after.holds(one), true)
+  await after.answered(one, 401)
+  t.match((await after.of(one)).identity, /^token:/, 'until one refuses it')
 })
 
 void t.test('whom an API server takes for another is the holder of that token alone', async (t) => {
@@ -106,9 +107,9 @@ void t.test('whom an API server takes for another is the holder of that token al
   ]) {
     const { of, answered, confirm } = hub(t, rootFolder(t))
     const token = tokenOf(new Tokens())
-    answered(token, 201)
+    await answered(token, 201)
     t.match(await confirm(token, user), /^token:/, user.username)
-    t.match(of(token).identity, /^token:/)
+    t.match((await of(token)).identity, /^token:/)
     t.match(await confirm(token, reader), /^token:/, 'for good: it is not asked again')
   }
 })
@@ -124,7 +125,7 @@ void t.test(
       asked++
       return promise
     }
-    const waiting = [of(token), of(token)].map(async ({ claim }) => claim.confirm?.(ask))
+    const waiting = [of(token), of(token)].map(async (one) => (await one).claim.confirm?.(ask))
     resolve(reader)
     for (const identity of await Promise.all(waiting)) t.match(identity, /^account:/)
     t.equal(asked, 1)
@@ -138,8 +139,8 @@ void t.test('where the cluster’s keys tell, nobody is asked', async (t) => {
   const { of, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
-  t.equal(of(tokenOf(tokens)).claim.confirm, undefined)
-  t.equal(of('opaque').claim.confirm, undefined, 'nor where no account is named')
+  t.equal((await of(tokenOf(tokens))).claim.confirm, undefined)
+  t.equal((await of('opaque')).claim.confirm, undefined, 'nor where no account is named')
 })
 
 void t.test('a claim that contradicts itself is not one to be a service account', async (t) => {
@@ -148,22 +149,23 @@ void t.test('a claim that contradicts itself is not one to be a service account'
     ['{}', JSON.stringify(claims)].map((part) => Buffer.from(part).toString('base64url')).join('.')
   const own = { namespace: 'a', serviceaccount: { name: 'b', uid: 'c' } }
   const good = { sub: 'system:serviceaccount:a:b', 'kubernetes.io': own }
-  t.ok(of(`${write(good)}.c2ln`).claim.confirm)
+  t.ok((await of(`${write(good)}.c2ln`)).claim.confirm)
   for (const claims of [
     { ...good, sub: 'system:serviceaccount:a:other' },
     { ...good, sub: 'system:node:edge-1' },
     { sub: good.sub },
     { ...good, 'kubernetes.io': { ...own, serviceaccount: { name: 'b' } } },
     { ...good, 'kubernetes.io': { ...own, namespace: ['a'] } },
+    { ...good, 'kubernetes.io': { ...own, serviceaccount: { name: 'b', uid: '\ud800' } } },
     [good],
     null as unknown as object,
   ])
-    t.notOk(of(`${write(claims)}.c2ln`).claim.confirm, JSON.stringify(claims))
+    t.notOk((await of(`${write(claims)}.c2ln`)).claim.confirm, JSON.stringify(claims))
 })
 
 void t.test('what nobody has accepted and nobody has signed does not hold', async (t) => {
   const { holds } = hub(t, rootFolder(t))
-  for (const token of ['opaque', 'a.b.c', tokenOf(new Tokens())]) t.equal(holds(token), false)
+  for (const token of ['opaque', 'a.b.c', tokenOf(new Tokens())]) t.equal(await holds(token), false)
 })
 
 void t.test('a token holds once an API server has accepted it', async (t) => {
@@ -174,60 +176,60 @@ void t.test('a token holds once an API server has accepted it', async (t) => {
     [403, 'three'],
     [404, tokenOf(new Tokens())],
   ] as const) {
-    answered(token, status)
-    t.equal(holds(token), true, String(status))
+    await answered(token, status)
+    t.equal(await holds(token), true, String(status))
   }
 })
 
 void t.test('a token holds once an API server has upgraded a connection with it', async (t) => {
   const { holds, answered } = hub(t, rootFolder(t))
-  answered('a', 101, 'POST', false)
-  t.equal(holds('a'), true)
+  await answered('a', 101, 'POST', false)
+  t.equal(await holds('a'), true)
 })
 
 void t.test('answers from before authentication prove nothing', async (t) => {
   const { holds, answered } = hub(t, rootFolder(t))
   for (const status of [400, 401, 408, 413, 429, 500, 503, 504]) {
-    answered('a', status)
-    t.equal(holds('a'), false, String(status))
+    await answered('a', status)
+    t.equal(await holds('a'), false, String(status))
   }
-  answered('a', 204, 'OPTIONS')
-  t.equal(holds('a'), false, 'a preflight')
+  await answered('a', 204, 'OPTIONS')
+  t.equal(await holds('a'), false, 'a preflight')
 })
 
 void t.test('what a gateway answers neither proves nor takes back', async (t) => {
   const { holds, answered } = hub(t, rootFolder(t))
-  answered('a', 200, 'GET', false)
-  t.equal(holds('a'), false)
-  answered('a', 200)
-  answered('a', 401, 'GET', false)
-  t.equal(holds('a'), true)
+  await answered('a', 200, 'GET', false)
+  t.equal(await holds('a'), false)
+  await answered('a', 200)
+  await answered('a', 401, 'GET', false)
+  t.equal(await holds('a'), true)
 })
 
 void t.test('a later 401 takes it back, and a later acceptance gives it again', async (t) => {
   const { holds, answered } = hub(t, rootFolder(t))
-  answered('a', 200)
-  answered('a', 401)
-  t.equal(holds('a'), false)
-  answered('a', 200)
-  t.equal(holds('a'), true)
+  await answered('a', 200)
+  await answered('a', 401)
+  t.equal(await holds('a'), false)
+  await answered('a', 200)
+  t.equal(await holds('a'), true)
 })
 
 void t.test('no number of refused or made-up tokens has an acceptance forgotten', async (t) => {
   const folder = rootFolder(t)
   const first = hub(t, folder)
-  first.answered('genuine', 200)
+  await first.answered('genuine', 200)
   for (let i = 0; i < 5_000; i++) {
-    first.answered(`once-${i}`, 200)
-    first.answered(`once-${i}`, 401)
-    first.answered(`never-${i}`, 401)
+    await first.answered(`once-${i}`, 200)
+    await first.answered(`once-${i}`, 401)
+    await first.answered(`never-${i}`, 401)
   }
-  t.equal(first.holds('genuine'), true)
-  t.equal(first.holds('once-4999'), false)
+  t.equal(await first.holds('genuine'), true)
+  t.equal(await first.holds('once-4999'), false)
   await first.stop()
   const next = hub(t, folder)
-  t.equal(next.holds('genuine'), true)
-  t.equal(next.holds('once-4999'), false)
+  t.equal(await next.holds('genuine'), true)
+  t.equal(await next.holds('once-4999'), false)
 })
 
 void t.test('no number of made-up tokens has a genuine one verified again', async (t) => {
@@ -236,31 +238,47 @@ void t.test('no number of made-up tokens has a genuine one verified again', asyn
   await keys.learn(published(tokens))
   const genuine = tokenOf(tokens)
   const verified = mock.method(keys, 'signature')
-  t.equal(holds(genuine), true)
-  for (let i = 0; i < 2_000; i++) of(`made-up-${i}`)
-  t.equal(holds(genuine), true)
+  t.equal(await holds(genuine), true)
+  for (let i = 0; i < 2_000; i++) await of(`made-up-${i}`)
+  t.equal(await holds(genuine), true)
   t.equal(verified.mock.callCount(), 1)
+})
+
+void t.test('a token is verified once for all who wait, and anew with new keys', async (t) => {
+  const { keys, of } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  const verified = mock.method(keys, 'signature')
+  const token = tokenOf(tokens)
+  const [first, second] = await Promise.all([of(token), of(token)])
+  t.match(first.identity, /^account:/)
+  t.equal(second.identity, first.identity)
+  t.equal(verified.mock.callCount(), 1)
+  await keys.learn(published(new Tokens()))
+  t.equal(first.claim.holds(), false, 'a request under way has lost its proof with the key')
+  t.match((await of(token)).identity, /^token:/)
+  t.equal(verified.mock.callCount(), 2)
 })
 
 void t.test('a token ends when it says so, whoever accepted or signed it', async (t) => {
   const { holds, answered, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   const ended = tokenOf(tokens, -1)
-  answered(ended, 200)
-  t.equal(holds(ended), false)
+  await answered(ended, 200)
+  t.equal(await holds(ended), false)
   await keys.learn(published(tokens))
-  t.equal(holds(ended), false)
+  t.equal(await holds(ended), false)
 })
 
 void t.test('with the keys at hand a token that was never seen holds', async (t) => {
   const { holds, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   const token = tokenOf(tokens)
-  t.equal(holds(token), false)
+  t.equal(await holds(token), false)
   await keys.learn(published(tokens))
-  t.equal(holds(token), true)
-  t.equal(holds(tokenOf(tokens, 3600, ['vault'])), false, 'it is for somebody else')
-  t.equal(holds(tokenOf(new Tokens())), false, 'another cluster signed it')
+  t.equal(await holds(token), true)
+  t.equal(await holds(tokenOf(tokens, 3600, ['vault'])), false, 'it is for somebody else')
+  t.equal(await holds(tokenOf(new Tokens())), false, 'another cluster signed it')
 })
 
 void t.test('a forged token does not hold, though an accepted one is much like it', async (t) => {
@@ -269,14 +287,14 @@ void t.test('a forged token does not hold, though an accepted one is much like i
   await keys.learn(published(tokens))
   const [head, , signature] = tokenOf(tokens).split('.')
   const [, claims] = tokenOf(tokens, 7200, [], 'u-2').split('.')
-  answered(tokenOf(tokens), 200)
-  t.equal(holds([head, claims, signature].join('.')), false)
+  await answered(tokenOf(tokens), 200)
+  t.equal(await holds([head, claims, signature].join('.')), false)
   const none = Buffer.from('{"alg":"none"}').toString('base64url')
-  t.equal(holds([none, claims, ''].join('.')), false)
+  t.equal(await holds([none, claims, ''].join('.')), false)
   const { kid } = published(tokens).keys[0] ?? {}
   for (const alg of ['none', 'HS256', 'RS256']) {
     const named = Buffer.from(JSON.stringify({ alg, kid })).toString('base64url')
-    t.equal(holds([named, claims, signature].join('.')), false, alg)
+    t.equal(await holds([named, claims, signature].join('.')), false, alg)
   }
 })
 
@@ -285,8 +303,8 @@ void t.test('a signed token that an API server has refused does not hold', async
   const tokens = new Tokens()
   await keys.learn(published(tokens))
   const token = tokenOf(tokens)
-  answered(token, 401)
-  t.equal(holds(token), false)
+  await answered(token, 401)
+  t.equal(await holds(token), false)
 })
 
 void t.test('all of it is known after a restart, and nothing of a token is written', async (t) => {
@@ -295,13 +313,13 @@ void t.test('all of it is known after a restart, and nothing of a token is writt
   const tokens = new Tokens()
   await before.keys.learn(published(tokens))
   const refused = tokenOf(tokens)
-  before.answered('opaque-token', 200)
-  before.answered(refused, 401)
+  await before.answered('opaque-token', 200)
+  await before.answered(refused, 401)
   await before.stop()
   const after = hub(t, folder)
-  t.equal(after.holds('opaque-token'), true)
-  t.equal(after.holds(refused), false)
-  t.equal(after.holds(tokenOf(tokens, 1800)), true, 'its keys are known')
+  t.equal(await after.holds('opaque-token'), true)
+  t.equal(await after.holds(refused), false)
+  t.equal(await after.holds(tokenOf(tokens, 1800)), true, 'its keys are known')
   const written = readFileSync(join(folder, 'proofs.json'), 'utf8')
   for (const part of ['opaque-token', ...refused.split('.')]) t.notOk(written.includes(part))
 })
@@ -313,9 +331,9 @@ void t.test('files that cannot be read are as good as none', async (t) => {
     for (const name of ['keys.json', 'proofs.json']) writeFileSync(join(folder, name), content)
     writeFileSync(join(folder, 'keys.json'), content)
     const { holds, answered } = hub(t, folder)
-    t.equal(holds(tokenOf(tokens)), false)
-    answered('a', 200)
-    t.equal(holds('a'), true)
+    t.equal(await holds(tokenOf(tokens)), false)
+    await answered('a', 200)
+    t.equal(await holds('a'), true)
   }
 })
 
@@ -330,5 +348,5 @@ void t.test('keys that cannot be used leave those there are', async (t) => {
     { issuer },
   ])
     await t.rejects(keys.learn(bad as unknown as PublishedKeys))
-  t.equal(holds(tokenOf(tokens)), true)
+  t.equal(await holds(tokenOf(tokens)), true)
 })
