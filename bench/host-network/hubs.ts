@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { writeFileSync } from 'node:fs'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import { Daemon } from '../../test/kit/cluster/daemon.ts'
 import type { NodeNetwork } from '../../test/kit/cluster/node-network.ts'
 import { plainNode } from '../../test/kit/cluster/plain-node.ts'
@@ -21,24 +22,41 @@ export interface Hub {
 }
 
 /** Ours, whose mode changes while it runs. */
+export interface Nodehub extends Hub {
+  readonly authority: string
+  /** Its folder. */
+  readonly root: string
+  /** Sets the mode, which a running hub takes over with `propagate`, and another at its start. */
+  readonly write: (mode: Mode) => void
+  readonly propagate: (mode: Mode) => Promise<void>
+  /** What it says of its pods. */
+  readonly report: () => Promise<JsonObject>
+}
+
+export type Mode = Propagation | 'observe'
+
+/** In the network of a node, of a host-network pool where `pool` names one. */
 export async function startNodehub(
   plane: ControlPlane,
   network: NodeNetwork,
-  { name, ofPool }: { readonly name: string; readonly ofPool: boolean },
-): Promise<Hub> {
+  {
+    name,
+    pool: ofPool,
+    mode = 'off',
+  }: { readonly name: string; readonly pool: string | undefined; readonly mode?: Mode },
+): Promise<Nodehub> {
   const [securePort, servePort] = [await freePort(), await freePort()]
   const root = network.workspace.file('hub')
   const config = network.workspace.file('hub.yaml')
-  const write = (mode: Propagation): void =>
-    writeFileSync(config, `host-network-propagation: ${mode}\n`)
-  write('off')
+  const write = (mode: Mode): void => writeFileSync(config, `host-network-propagation: ${mode}\n`)
+  write(mode)
   const [node, script] = plainNode(
     join(import.meta.dirname, '..', '..', 'src', 'main.ts'),
     'start',
     `--server-addr=${plane.url}`,
     `--kubeconfig=${plane.kubeconfig(nodeSubject(name))}`,
     `--node-name=${name}`,
-    ...(ofPool ? [`--nodepool-name=${pool}`, '--host-network-node'] : []),
+    ...(ofPool === undefined ? [] : [`--nodepool-name=${ofPool}`, '--host-network-node']),
     '--plain-proxy=false',
     `--config=${config}`,
     '--enable-dummy-if=false',
@@ -55,17 +73,21 @@ export async function startNodehub(
     ready: async () => (await network.fetch(`${ops}/readyz`)) !== undefined,
     seconds: 120,
   }).start()
+  const report = async (): Promise<JsonObject> =>
+    JSON.parse((await network.fetch(`${ops}/inspect/host-network`)) ?? '{}') as JsonObject
   return {
     daemon,
     url: `https://127.0.0.1:${securePort}`,
     authority: join(root, 'pki', 'ca.crt'),
+    root,
+    write,
+    report,
     async propagate(mode) {
       write(mode)
       process.kill(daemon.id, 'SIGHUP')
       await until(`mode ${mode}`, async () => {
-        const report = JSON.parse((await network.fetch(`${ops}/inspect/host-network`)) ?? '{}')
-        const { mode: has, hostNetworkPool } = report as Record<string, unknown>
-        const knowsPool = !ofPool || mode === 'off' || hostNetworkPool === true
+        const { mode: has, hostNetworkPool } = await report()
+        const knowsPool = ofPool === undefined || mode === 'off' || hostNetworkPool === true
         return has === mode && knowsPool
       })
     },

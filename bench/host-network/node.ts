@@ -9,7 +9,7 @@ import { type NodeNetwork, openNodeNetwork } from '../../test/kit/cluster/node-n
 import type { Scope } from '../../test/kit/cluster/workspace.ts'
 import { type ControlPlane, nodeSubject } from '../../test/kit/control-plane.ts'
 import { type Kubelet, startKubelet } from '../../test/kit/kubelet.ts'
-import { type Arm, pool } from './arms.ts'
+import { type Arm, pool as armsPool } from './arms.ts'
 import { type Hub, startNodehub, startYurthub } from './hubs.ts'
 
 /** What arms want of nodes; those that want the same can be tried on the same nodes. */
@@ -96,6 +96,8 @@ function namespaceOf(id: number): string | undefined {
 interface NodeOptions {
   readonly name: string
   readonly kind: NodeKind
+  /** Its pool, where the kind has it in one; without, that of the arms. */
+  readonly pool?: string
   /** OCI archives of what pods need beside busybox. */
   readonly images?: readonly string[]
   /** The program, where the kind wants that hub. */
@@ -111,29 +113,56 @@ interface NodeOptions {
 export async function startNode(
   t: Scope,
   plane: ControlPlane,
-  { name, kind, images = [], yurthub, isElsewhere = false }: NodeOptions,
+  { name, kind, pool = armsPool, images = [], yurthub, isElsewhere = false }: NodeOptions,
 ): Promise<RealNode> {
   const network = await openNodeNetwork(t)
   const link = await network.reach(Number(new URL(plane.url).port))
   const { hostNetworkNodes, podNetwork } = kind
+  const itsPool = hostNetworkNodes ? pool : undefined
   const hub =
     kind.hub === 'yurthub'
       ? await startYurthub(plane, network, { name, program: yurthub })
-      : await startNodehub(plane, network, { name, ofPool: hostNetworkNodes })
+      : await startNodehub(plane, network, { name, pool: itsPool })
+  const kubelet = await startKubeletBehind(t, plane, {
+    name,
+    network,
+    hub,
+    podNetwork,
+    images,
+    flags: [
+      ...(itsPool === undefined ? [] : [`--node-labels=${nodePoolLabel}=${itsPool}`]),
+      ...(isElsewhere ? [`--register-with-taints=${elsewhere.key}=:${elsewhere.effect}`] : []),
+    ],
+  })
+  return new RealNode(name, network, kubelet, hub, link)
+}
+
+interface KubeletBehindOptions {
+  readonly name: string
+  readonly network: NodeNetwork
+  readonly hub: Hub
+  /** Whether pods get addresses of their own; else loopback alone. */
+  readonly podNetwork: boolean
+  readonly images?: readonly string[]
+  readonly flags?: readonly string[]
+}
+
+/** A kubelet whose API server is a hub in the network of its node. */
+export function startKubeletBehind(
+  t: Scope,
+  plane: ControlPlane,
+  { name, network, hub, podNetwork, images = [], flags = [] }: KubeletBehindOptions,
+): Promise<Kubelet> {
   const networkFolder = network.workspace.file('net.d')
   mkdirSync(networkFolder)
   writeFileSync(join(networkFolder, loopbackName), loopbackNetwork)
-  const kubelet = await startKubelet(t, {
+  return startKubelet(t, {
     nodeName: name,
     kubeconfig: plane.kubeconfig(nodeSubject(name), hub.url, hub.authority),
     clientCa: plane.pki.ca.certificate,
     network,
     images,
     ...(!podNetwork && { networkFolder }),
-    flags: [
-      ...(hostNetworkNodes ? [`--node-labels=${nodePoolLabel}=${pool}`] : []),
-      ...(isElsewhere ? [`--register-with-taints=${elsewhere.key}=:${elsewhere.effect}`] : []),
-    ],
+    flags,
   })
-  return new RealNode(name, network, kubelet, hub, link)
 }

@@ -385,38 +385,87 @@ void t.test('a DaemonSet goes without surge, and keeps what else it says', async
   t.strictSame(Object.keys(objectAt(spec, 'template', 'spec')), ['hostNetwork', 'containers'])
 })
 
-void t.test('a YurtAppSet is patched whole, as custom resources take no other patch', async (t) => {
+/** A YurtAppSet with a Deployment, which still names it by the version that it was made in. */
+async function clusterWithAppSet(t: Test): Promise<TestCluster> {
   const cluster = await edgeCluster(t)
   const { sandbox } = cluster
   sandbox.create(customResources, yurtAppSets)
   const template = {
     spec: { selector: { matchLabels: { app: 'web' } }, template: templateOf('web') },
   }
-  const set = sandbox.create(
-    { group: 'apps.openyurt.io', version: 'v1beta1', resource: 'yurtappsets' },
-    {
-      metadata: { name: 'web', namespace: 'shop' },
-      spec: { workload: { workloadTemplate: { deploymentTemplate: template } } },
-    },
-  )
-  const owner = referenceTo(set, 'apps.openyurt.io/v1beta1', 'YurtAppSet')
+  const set = sandbox.create(appSets, {
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { workload: { workloadTemplate: { deploymentTemplate: template } } },
+  })
+  const owner = referenceTo(set, 'apps.openyurt.io/v1alpha1', 'YurtAppSet')
   const child = deployment(cluster, 'web-kiosks', { metadata: { ownerReferences: [owner] } })
   pod(cluster, 'web-1', { owner: child })
-  const { out } = await plan(cluster, { output: 'json' })
+  return cluster
+}
+
+const appSets: GVR = { group: 'apps.openyurt.io', version: 'v1beta1', resource: 'yurtappsets' }
+const wayToSpec = ['workload', 'workloadTemplate', 'deploymentTemplate', 'spec'] as const
+
+void t.test('a YurtAppSet is patched whole, as custom resources take no other patch', async (t) => {
+  const { out } = await plan(await clusterWithAppSet(t), { output: 'json' })
   const { owners } = JSON.parse(out) as { owners: JsonObject[] }
-  t.match(owners[0], { kind: 'YurtAppSet', name: 'web', action: 'patch', patch: { type: 'merge' } })
-  const spec = objectAt(
-    owners[0],
-    'patch',
-    'body',
-    'spec',
-    'workload',
-    'workloadTemplate',
-    'deploymentTemplate',
-    'spec',
-  )
+  t.equal(owners.length, 1, 'its Deployment, which would be written over, is no owner')
+  t.match(owners[0], {
+    apiVersion: 'apps.openyurt.io/v1beta1',
+    kind: 'YurtAppSet',
+    name: 'web',
+    action: 'patch',
+    patch: { type: 'merge' },
+    notes: [/^its pools are rolled out at the same time: where one has a single pod/],
+  })
+  const spec = objectAt(owners[0], 'patch', 'body', 'spec', ...wayToSpec)
   t.equal(valueAt(listAt(spec, 'template', 'spec', 'containers')[0], 'image'), 'web')
   t.match(spec, { strategy: { rollingUpdate: { maxSurge: 0 } } })
+})
+
+void t.test('one that is taken back has its workloads keep the strategy meanwhile', async (t) => {
+  const cluster = await clusterWithAppSet(t)
+  const { sandbox } = cluster
+  const child = (): JsonObject => sandbox.get(deployments, 'web-kiosks', 'shop')!
+  const set = (): JsonObject => sandbox.get(appSets, 'web', 'shop')!
+  const own = { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: '25%' } }
+  /** What OpenYurt's controller does. */
+  const reconcile = (): void => {
+    const spec = objectAt(set(), 'spec', ...wayToSpec)
+    const strategy = objectAt(spec, 'strategy')
+    const written = Object.keys(strategy).length > 0 ? strategy : own
+    sandbox.update(deployments, {
+      ...child(),
+      spec: { ...objectAt(child(), 'spec'), ...spec, strategy: written },
+    })
+    const now = set()
+    const status = { observedGeneration: valueAt(now, 'metadata', 'generation') ?? 0 }
+    sandbox.update(appSets, { ...now, status }, 'status')
+  }
+  reconcile()
+  const before = set()['spec']
+  const seen: Json[] = []
+  let patches = 0
+  const api = await cluster.connect(({ method, path }) => {
+    if (method !== 'PATCH' || path.includes('dryRun')) return
+    // At the first it does nothing yet.
+    if (path.endsWith('/v1beta1/namespaces/shop/yurtappsets/web') && ++patches === 2) {
+      const stuck = { ...settled, availableReplicas: 1 }
+      sandbox.update(deployments, { ...child(), status: stuck }, 'status')
+      reconcile()
+    }
+    if (!path.endsWith('/deployments/web-kiosks')) return
+    seen.push(valueAt(child(), 'spec', 'strategy', 'rollingUpdate', 'maxSurge') ?? null)
+    sandbox.update(deployments, { ...child(), status: settled }, 'status')
+  })
+  const { out, code } = await plan({ ...cluster, api }, { apply: true, settleMs: 0 })
+  t.equal(code, 1)
+  t.match(out, 'not settled within 0 s', 'available as they are, its pods are not those wanted')
+  t.match(out, 'taken back, and settled')
+  t.strictSame(set()['spec'], before)
+  t.strictSame(seen, [0, '25%'], 'under its own, a new pod would wait for the port of an old one')
+  t.strictSame(valueAt(child(), 'spec', 'strategy'), own)
+  t.notMatch(child(), { spec: { template: { spec: { hostNetwork: true } } } })
 })
 
 const yurtAppSets: JsonObject = {
@@ -432,16 +481,15 @@ const yurtAppSets: JsonObject = {
       singular: 'yurtappset',
     },
     scope: 'Namespaced',
-    versions: [
-      {
-        name: 'v1beta1',
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-        },
+    versions: ['v1alpha1', 'v1beta1'].map((name) => ({
+      name,
+      served: true,
+      storage: name === 'v1beta1',
+      subresources: { status: {} },
+      schema: {
+        openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
       },
-    ],
+    })),
   },
 }
 

@@ -3,8 +3,8 @@ import { pool } from '../../bench/host-network/arms.ts'
 import { type RealNode, startNode } from '../../bench/host-network/node.ts'
 import { startRealPlane } from '../../bench/host-network/plane.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
-import { nodePoolLabel } from '../../src/api/kube/node-pool.ts'
+import { listAt, objectAt, textAt, valueAt, withAt } from '../../src/api/kube/json-at.ts'
+import { hostNetworkLabel } from '../../src/api/kube/node-pool.ts'
 import { every } from '../../src/base/clock.ts'
 import { exitPlan } from '../../src/cli/exit-plan.ts'
 import { connect } from '../../src/cluster/api/connect.ts'
@@ -14,13 +14,16 @@ import { busyboxImage } from '../kit/cluster/oci-image.ts'
 import { administrator, type ControlPlane, noControlPlane } from '../kit/control-plane.ts'
 import { noKubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
+import { makePool } from './host-network-pool.ts'
 import { nodeReady } from './seen.ts'
+import { startYurtAppSets } from './yurt-app-sets.ts'
 
 t.setTimeout(600_000)
 
 const skip = noControlPlane() ?? noKubelet() ?? noNodeNetwork() ?? false
 
 const apps = '/apis/apps/v1/namespaces/default'
+const appSets = '/apis/apps.openyurt.io/v1beta1/namespaces/default/yurtappsets'
 const pods = '/api/v1/namespaces/default/pods'
 
 /** A program that answers on a port, which it declares or which only its probe names. */
@@ -30,7 +33,7 @@ const podOf = (app: string, port: number, declares: boolean): JsonObject => ({
     automountServiceAccountToken: false,
     terminationGracePeriodSeconds: 1,
     tolerations: [{ operator: 'Exists' }],
-    nodeSelector: { [nodePoolLabel]: pool },
+    nodeSelector: { [hostNetworkLabel]: 'true' },
     containers: [
       {
         name: 'main',
@@ -61,19 +64,43 @@ const workload = (
   },
 })
 
-const workloads: readonly (readonly [resource: string, object: JsonObject])[] = [
+const otherPool = 'other'
+
+/** One pod in each pool, with the strategy that a Deployment has by default. */
+const sites: JsonObject = {
+  apiVersion: 'apps.openyurt.io/v1beta1',
+  kind: 'YurtAppSet',
+  metadata: { name: 'sites' },
+  spec: {
+    pools: [pool, otherPool],
+    workload: {
+      workloadTemplate: {
+        deploymentTemplate: {
+          spec: {
+            replicas: 1,
+            selector: { matchLabels: { app: 'sites' } },
+            template: podOf('sites', 5050, true),
+          },
+        },
+      },
+    },
+  },
+}
+
+const workloads: readonly (readonly [collection: string, object: JsonObject])[] = [
   [
-    'deployments',
+    `${apps}/deployments`,
     workload('Deployment', 'web', {
       port: 8080,
       spec: { replicas: 2, strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 2 } } },
     }),
   ],
-  ['daemonsets', workload('DaemonSet', 'agent', { port: 9090, declares: false, spec: {} })],
+  [`${apps}/daemonsets`, workload('DaemonSet', 'agent', { port: 9090, declares: false, spec: {} })],
   [
-    'statefulsets',
+    `${apps}/statefulsets`,
     workload('StatefulSet', 'store', { port: 7070, spec: { replicas: 2, serviceName: 'store' } }),
   ],
+  [appSets, sites],
 ]
 
 /** Its pods are replaced when somebody deletes them. */
@@ -81,6 +108,36 @@ const byHand = workload('StatefulSet', 'manual', {
   port: 6060,
   spec: { replicas: 2, serviceName: 'manual', updateStrategy: { type: 'OnDelete' } },
 })
+
+/** Its pods get ready with the revision alone that each of them has had first. */
+function loyal(folder: string): JsonObject {
+  const object = workload('StatefulSet', 'loyal', {
+    port: 4040,
+    spec: { replicas: 2, serviceName: 'loyal' },
+  })
+  const spec = objectAt(object, 'spec', 'template', 'spec')
+  const [container] = listAt(spec, 'containers')
+  const field = (name: string, fieldPath: string) => ({
+    name,
+    valueFrom: { fieldRef: { fieldPath } },
+  })
+  const first = '/first/$POD'
+  const serve = `[ -e ${first} ] || echo $REVISION > ${first}; exec httpd -f -p 4040`
+  const compare = `[ "$(cat ${first})" = $REVISION ]`
+  const changed = {
+    ...objectAt({ container: container ?? {} }, 'container'),
+    command: ['sh', '-c', serve],
+    env: [
+      field('POD', 'metadata.name'),
+      field('REVISION', "metadata.labels['controller-revision-hash']"),
+    ],
+    volumeMounts: [{ name: 'first', mountPath: '/first' }],
+    readinessProbe: { exec: { command: ['sh', '-c', compare] }, periodSeconds: 1 },
+  }
+  const volumes = [{ name: 'first', hostPath: { path: folder, type: 'DirectoryOrCreate' } }]
+  const template = { ...spec, containers: [changed], volumes }
+  return withAt(object, ['spec', 'template', 'spec'], template)
+}
 
 /** It covers the Deployment, and allows that none of its pods is missing. */
 const budget: JsonObject = {
@@ -95,28 +152,35 @@ void t.test(
   { skip, timeout: 600_000 },
   async (t) => {
     const { plane } = await startRealPlane(t)
+    await Promise.all([makePool(plane, otherPool), startYurtAppSets(t, plane)])
     const kind = { hostNetworkNodes: true, podNetwork: false, hub: 'nodehub' } as const
-    const names = ['exit-0', 'exit-1']
-    const nodes = await Promise.all(names.map((name) => startNode(t, plane, { name, kind })))
+    const nodes = await Promise.all(
+      [pool, otherPool].map((its, at) =>
+        startNode(t, plane, { name: `exit-${at}`, kind, pool: its }),
+      ),
+    )
     for (const { name, hub } of nodes) {
       await nodeReady(plane.admin, name)
       await hub.propagate('on')
     }
-    for (const [resource, object] of workloads)
-      t.equal((await plane.admin.post(`${apps}/${resource}`, object)).status, 201)
-    t.equal((await plane.admin.post(`${apps}/statefulsets`, byHand)).status, 201)
-    const budgets = '/apis/policy/v1/namespaces/default/poddisruptionbudgets'
-    t.equal((await plane.admin.post(budgets, budget)).status, 201)
-    const before = await allReady(plane, (pod) => valueAt(pod, 'spec', 'hostNetwork') !== true)
+    const statefulSets = `${apps}/statefulsets`
+    for (const [collection, object] of [
+      ...workloads,
+      [statefulSets, byHand],
+      [statefulSets, loyal(plane.workspace.file('first'))],
+      ['/apis/policy/v1/namespaces/default/poddisruptionbudgets', budget],
+    ] as const)
+      t.equal((await plane.admin.post(collection, object)).status, 201)
+    const before = await allReady(plane, 12, isPropagated)
     t.ok(
       before.every((pod) => textAt(pod, 'status', 'podIP') === textAt(pod, 'status', 'hostIP')),
       'the filter has them on the network of their host',
     )
 
-    for (const [resource, { metadata }] of workloads) {
+    for (const [collection, { metadata }] of workloads) {
       const name = textAt(metadata, 'name')
       const specNow = async () =>
-        valueAt((await plane.admin.get(`${apps}/${resource}/${name}`)).json() as never, 'spec')
+        valueAt((await plane.admin.get(`${collection}/${name}`)).json() as never, 'spec')
       const spec = await specNow()
       const { code, out } = await run(t, plane, {
         apply: true,
@@ -127,10 +191,19 @@ void t.test(
       t.match(out, /patched\n {2}not settled within 0 s\n {2}taken back/)
       t.strictSame(await specNow(), spec, `${name}: as it was, with the API server's defaults`)
     }
-    await allReady(plane, (pod) => valueAt(pod, 'spec', 'hostNetwork') !== true)
+    await allReady(plane, 12, isPropagated)
 
-    const service = watchService(t, nodes)
-    const { code, out } = await run(t, plane, { apply: true })
+    const services = ['web', 'sites'].map((name) => watchService(t, nodes, name))
+    const only = [...workloads.map(([, { metadata }]) => textAt(metadata, 'name')), 'manual']
+    const leaving = async () => {
+      const ended = await run(t, plane, {
+        apply: true,
+        only: only.map((name) => `default/${name}`),
+      })
+      await replaceByHand(plane, ended.out)
+      return ended
+    }
+    const [{ code, out }] = await Promise.all([leaving(), staysBroken(t, plane)])
     t.comment(out)
     t.equal(code, 1, 'one is left to be replaced by hand')
     t.match(out, /budget web allows no disruption now: a rollout does not ask it/)
@@ -139,11 +212,20 @@ void t.test(
     t.equal(valueAt(web, 'spec', 'strategy', 'rollingUpdate', 'maxUnavailable'), 1)
     for (const name of ['web', 'agent', 'store'])
       t.match(out, new RegExp(`default/${name}:\n {2}patched\n {2}settled in `))
-    await replaceByHand(plane, out)
-    const after = await allReady(plane, (pod) => valueAt(pod, 'spec', 'hostNetwork') === true)
-    const gap = service.longest()
-    t.comment(`web: no answer from any node for ${gap / 2} s at most, by two looks a second`)
-    t.ok(gap < 10, 'one of its pods answers while the other is replaced')
+    t.match(
+      out,
+      /YurtAppSet default\/sites:\n {2}patched\n {2}settled in \d+ s: (none available for \d+ s|\d available at least), of 2/,
+    )
+    t.notMatch(out, /Deployment default\/sites/, 'what would be written over is not patched')
+    t.equal((await plane.admin.send('DELETE', `${statefulSets}/loyal`)).status, 200)
+    const after = await allReady(plane, 10, isOfHost)
+    const [gap = Infinity] = services.map(({ name, longest }) => {
+      t.comment(
+        `${name}: no answer from any node for ${longest() / 2} s at most, by two looks a second`,
+      )
+      return longest()
+    })
+    t.ok(gap < 10, 'one pod of web answers while the other is replaced')
 
     for (const { hub } of nodes) {
       await hub.propagate('off')
@@ -156,23 +238,52 @@ void t.test(
       const { status } = await plane.admin.get(`${pods}/${nameOf(after, 'web')}`)
       return status === 404
     })
-    const off = await allReady(plane, () => true)
+    const off = await allReady(plane, 10, () => true)
     t.equal(
       uids(off).filter((uid) => uids(after).includes(uid)).length,
-      7,
+      9,
       'those that run go on, and a new pod needs no filter',
     )
     for (const { name, network } of nodes)
-      for (const [port, app] of [
-        [8080, 'web'],
-        [9090, 'agent'],
-        [7070, 'store'],
-        [6060, 'manual'],
-      ] as const)
+      for (const [app, port] of Object.entries({
+        ...ports,
+        agent: 9090,
+        store: 7070,
+        manual: 6060,
+      }))
         t.equal((await network.fetch(`http://127.0.0.1:${port}/index.html`))?.trim(), app, name)
     t.equal((await run(t, plane, {})).code, 0, 'no pod is left to plan for')
   },
 )
+
+const isOfHost = (pod: JsonObject): boolean => valueAt(pod, 'spec', 'hostNetwork') === true
+
+/** As the filter is on. */
+const isPropagated = (pod: JsonObject): boolean => !isOfHost(pod)
+
+/** The one whose pods are not ready with another revision: it is taken back, and serves again. */
+async function staysBroken(t: Test, plane: ControlPlane): Promise<void> {
+  const podNow = async (): Promise<JsonObject> =>
+    JSON.parse((await plane.admin.get(`${pods}/loyal-1`)).body.toString()) as JsonObject
+  const [{ code, out }, broken] = await Promise.all([
+    run(t, plane, { apply: true, only: ['default/loyal'], settleMs: 30_000 }),
+    until('a broken pod', async () => {
+      const pod = await podNow()
+      const [main] = listAt(pod, 'status', 'containerStatuses')
+      const runs = Object.keys(objectAt(main, 'state', 'running')).length > 0
+      return isOfHost(pod) && runs && !isReady(pod) && pod
+    }),
+  ])
+  t.comment(out)
+  t.equal(code, 1)
+  t.match(
+    out,
+    /default\/loyal:\n {2}patched\n {2}not settled within 30 s\n {2}pod loyal-1 deleted: .*\n {2}taken back, and settled/,
+  )
+  const now = await podNow()
+  t.not(textAt(now, 'metadata', 'uid'), textAt(broken, 'metadata', 'uid'))
+  t.ok(isReady(now) && isPropagated(now), 'it serves as before')
+}
 
 const nameOf = (list: readonly JsonObject[], app: string): string =>
   list
@@ -214,35 +325,38 @@ const isReady = (pod: JsonObject): boolean =>
 /** Two pods of each owner, all of them ready and as they should be. */
 function allReady(
   { admin }: ControlPlane,
+  count: number,
   isRight: (pod: JsonObject) => boolean,
 ): Promise<readonly JsonObject[]> {
   let last: readonly string[] = []
   return until(
-    'eight pods to be ready',
+    `${count} pods to be ready`,
     async () => {
       const body = JSON.parse((await admin.get(pods)).body.toString()) as JsonObject
       const all = listAt(body, 'items') as readonly JsonObject[]
       last = all.map((pod) => JSON.stringify(pod['status']).slice(0, 600))
       const ready = all.filter((pod) => isRight(pod) && isReady(pod))
-      return all.length === 8 && ready.length === 8 && ready
+      return all.length === count && ready.length === count && ready
     },
     { seconds: 180, describe: () => last },
   )
 }
 
-/** Counts looks in a row in which no node answers for the Deployment. */
-function watchService(t: Test, nodes: readonly RealNode[]): { longest: () => number } {
+/** On which the Deployment and the YurtAppSet answer. */
+const ports: Readonly<Record<string, number>> = { web: 8080, sites: 5050 }
+
+/** Counts looks in a row in which no node answers for an app. */
+function watchService(t: Test, nodes: readonly RealNode[], name: string) {
   let [row, longest] = [0, 0]
+  const url = `http://127.0.0.1:${ports[name]}/index.html`
   const looking = every(500, () => {
-    void Promise.all(
-      nodes.map(({ network }) => network.fetch('http://127.0.0.1:8080/index.html')),
-    ).then((answers) => {
-      row = answers.some((answer) => answer?.trim() === 'web') ? 0 : row + 1
+    void Promise.all(nodes.map(({ network }) => network.fetch(url))).then((answers) => {
+      row = answers.some((answer) => answer?.trim() === name) ? 0 : row + 1
       longest = Math.max(longest, row)
     })
   })
   t.teardown(() => looking[Symbol.dispose]())
-  return { longest: () => longest }
+  return { name, longest: () => longest }
 }
 
 async function run(

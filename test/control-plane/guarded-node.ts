@@ -1,36 +1,22 @@
-import { mkdirSync, readlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readlinkSync } from 'node:fs'
+import { type Nodehub, startNodehub } from '../../bench/host-network/hubs.ts'
+import { startKubeletBehind } from '../../bench/host-network/node.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
-import { loopbackName, loopbackNetwork } from '../../src/node/join/loopback.ts'
+import { listAt, textAt } from '../../src/api/kube/json-at.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { Daemon } from '../kit/cluster/daemon.ts'
 import { type NodeNetwork, openNodeNetwork } from '../kit/cluster/node-network.ts'
-import { plainNode } from '../kit/cluster/plain-node.ts'
 import type { Scope } from '../kit/cluster/workspace.ts'
-import { type ControlPlane, nodeSubject } from '../kit/control-plane.ts'
-import { freePort } from '../kit/free-port.ts'
-import { type Kubelet, startKubelet } from '../kit/kubelet.ts'
-import { until } from '../kit/until.ts'
+import type { ControlPlane } from '../kit/control-plane.ts'
+import type { Kubelet } from '../kit/kubelet.ts'
 import { makeHostNetworkPool } from './host-network-pool.ts'
 import { nodeReady } from './seen.ts'
-
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
-
-export type Mode = 'on' | 'guarded' | 'off' | 'observe'
 
 /** A node of a host-network pool: hub, kubelet and containerd in a network of their own. */
 export interface GuardedNode {
   readonly network: NodeNetwork
   readonly kubelet: Kubelet
-  readonly hub: Daemon
-  /** The folder of the hub. */
-  readonly root: string
-  /** Sets the mode, which a running hub takes over with `mode`, and another one at its start. */
-  readonly write: (mode: Mode) => void
-  readonly mode: (mode: Mode) => Promise<void>
-  /** What the hub says of its pods. */
-  readonly report: () => Promise<JsonObject>
+  readonly hub: Nodehub
   /** The sandboxes and containers of a pod that run, by their ids. */
   readonly running: (pod: string) => Promise<readonly string[]>
   /** Whether the sandbox of a pod is in the network of the node. */
@@ -46,77 +32,23 @@ export interface GuardedNode {
 export async function startGuardedNode(
   t: Scope,
   plane: ControlPlane,
-  nodeName: string,
+  name: string,
 ): Promise<GuardedNode> {
   const pool = 'kiosks'
   await makeHostNetworkPool(plane, pool)
   const network = await openNodeNetwork(t)
   await network.reach(Number(new URL(plane.url).port))
-  const { workspace } = network
-  const [securePort, servePort] = [await freePort(), await freePort()]
-  const root = workspace.file('hub')
-  const config = workspace.file('hub.yaml')
-  const write = (mode: Mode): void => writeFileSync(config, `host-network-propagation: ${mode}\n`)
-  write('guarded')
-  const ops = `http://127.0.0.1:${servePort}`
-  const [node, script] = plainNode(
-    main,
-    'start',
-    `--server-addr=${plane.url}`,
-    `--kubeconfig=${plane.kubeconfig(nodeSubject(nodeName))}`,
-    `--node-name=${nodeName}`,
-    `--nodepool-name=${pool}`,
-    '--host-network-node',
-    '--plain-proxy=false',
-    `--config=${config}`,
-    '--enable-dummy-if=false',
-    '--heartbeat-interval-seconds=1',
-    `--proxy-secure-port=${securePort}`,
-    `--serve-port=${servePort}`,
-    `--root-dir=${root}`,
-  )
-  const [command, args] = network.inside(node, script)
-  const hub = await new Daemon(workspace, 'hub', {
-    command,
-    args,
-    ready: async () => (await network.fetch(`${ops}/readyz`)) !== undefined,
-  }).start()
-  const networkFolder = workspace.file('net.d')
-  mkdirSync(networkFolder)
-  writeFileSync(join(networkFolder, loopbackName), loopbackNetwork)
-  const authority = join(root, 'pki', 'ca.crt')
-  const kubelet = await startKubelet(t, {
-    nodeName,
-    kubeconfig: plane.kubeconfig(
-      nodeSubject(nodeName),
-      `https://127.0.0.1:${securePort}`,
-      authority,
-    ),
-    clientCa: plane.pki.ca.certificate,
-    network,
-    networkFolder,
-  })
+  const hub = await startNodehub(plane, network, { name, pool, mode: 'guarded' })
+  const kubelet = await startKubeletBehind(t, plane, { name, network, hub, podNetwork: false })
   const starts = await recordStarts(network, kubelet)
-  await nodeReady(plane.admin, nodeName)
-  const report = async (): Promise<JsonObject> =>
-    JSON.parse((await network.fetch(`${ops}/inspect/host-network`)) ?? '{}') as JsonObject
-  await until('the kind of the pool to be known', async () => {
-    return valueAt(await report(), 'hostNetworkPool') === true
-  })
+  await nodeReady(plane.admin, name)
+  await hub.propagate('guarded')
   const parts = async (pod: string) =>
     (await kubelet.runtime.running()).filter((each) => each.pod === pod)
   return {
     network,
     kubelet,
     hub,
-    root,
-    write,
-    async mode(mode) {
-      write(mode)
-      process.kill(hub.id, 'SIGHUP')
-      await until(`mode ${mode}`, async () => textAt(await report(), 'mode') === mode)
-    },
-    report,
     running: async (pod) => (await parts(pod)).map(({ id }) => id).toSorted(),
     async isOnHost(pod) {
       const sandbox = (await parts(pod)).find(({ kind }) => kind === 'sandbox')

@@ -59,8 +59,8 @@ void t.test(
 
     for (const [what, act] of [
       ['the kubelet restarts', () => node.kubelet.restart()],
-      ['the hub restarts', () => node.hub.stop().then(() => node.hub.start())],
-      ['the hub is killed', () => node.hub.restart()],
+      ['the hub restarts', () => node.hub.daemon.stop().then(() => node.hub.daemon.start())],
+      ['the hub is killed', () => node.hub.daemon.restart()],
     ] as const)
       await t.test(`nothing is made anew when ${what}`, async (t) => {
         await act()
@@ -78,10 +78,10 @@ void t.test(
     await t.test('mode on propagates what guarded refuses, and guarded leaves it so', async (t) => {
       await node.create('waits', shared)
       await node.isRefused(t, 'waits', { reason: 'PortHeld', message: '' })
-      await node.mode('on')
+      await node.hub.propagate('on')
       await node.create('legacy', legacy)
       await node.serves(t, 'legacy', legacy)
-      await node.mode('guarded')
+      await node.hub.propagate('guarded')
       await node.nothingIsNew(t)
       await node.create('beside', legacy)
       await node.isRefused(t, 'beside', {
@@ -114,13 +114,13 @@ void t.test(
     })
 
     await t.test('mode off leaves running pods, and propagates no new one', async (t) => {
-      await node.mode('off')
+      await node.hub.propagate('off')
       await node.create('late', last)
       await until('the kubelet to report that it has no network', async () =>
         (await node.reasonsOf('late')).includes('FailedCreatePodSandBox'),
       )
       await node.nothingIsNew(t)
-      await node.hub.restart()
+      await node.hub.daemon.restart()
       await node.nothingIsNew(t)
     })
   },
@@ -210,16 +210,16 @@ async function guardedPods(t: Test) {
       }).start()
     },
     async afterLossOf(...names: readonly string[]) {
-      await node.hub.kill()
-      for (const name of names) rmSync(join(node.root, name), { recursive: true })
-      await node.hub.start()
+      await node.hub.daemon.kill()
+      for (const name of names) rmSync(join(node.hub.root, name), { recursive: true })
+      await node.hub.daemon.start()
     },
     async reboot(t: Test) {
       await plane.first.daemon.kill()
-      await node.hub.kill()
+      await node.hub.daemon.kill()
       await node.kubelet.powerCut()
       const begun = node.started()
-      await Promise.all([node.hub.start(), node.kubelet.daemon.start()])
+      await Promise.all([node.hub.daemon.start(), node.kubelet.daemon.start()])
       for (const [name, port] of ports) if (first.has(name)) await answers(name, port)
       t.equal(node.started() - begun, 2 * first.size, 'none was first on another network')
       removed += 2 * first.size

@@ -1,17 +1,16 @@
-import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { isObject, parseJson, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { objectAt, textAt, valueAt, withAt } from '../../api/kube/json-at.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
+import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
-import { againOnConflict, ApiFailure, isNotFound } from '../api/failure.ts'
-import { beforeAnnotation } from './annotation.ts'
-import { controllerOf } from './cluster-state.ts'
+import { againOnConflict, ApiFailure } from '../api/failure.ts'
+import { annotated, digestOf, specOf } from './annotation.ts'
 import { ownerName, printable, type Owner } from './owner.ts'
 import { mergePatchBetween, templateIn, type PlannedPatch } from './patch.ts'
 import type { Step } from './plan.ts'
 import { isMissingRight } from './rights.ts'
 import { replace } from './replace.ts'
-import { settle, type ApplyOptions, type Settled } from './settle.ts'
+import { seconds, settle, type ApplyOptions, type Settled } from './settle.ts'
+import { takeBack } from './take-back.ts'
 
 /**
  * Carries out a plan, one owner after the other. Stops at the first that is refused or does not
@@ -63,18 +62,12 @@ async function applied(api: ApiServer, step: Step, options: ApplyOptions): Promi
   return false
 }
 
-const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
-
 function reportOf({ kind }: Owner, { ms, fewest, wanted, withoutMs }: Settled): string {
   if (kind === 'CronJob') return 'settled: its next Job is on the host network'
   const service =
     withoutMs > 0 ? `none available for ${seconds(withoutMs)}` : `${fewest} available at least`
   return `settled in ${seconds(ms)}: ${service}, of ${wanted}`
 }
-
-const annotated = (value: string | null): JsonObject => ({
-  metadata: { annotations: { [beforeAnnotation]: value } },
-})
 
 /**
  * Patches the object as it was planned for, after the API server has tried patch and pod: another
@@ -100,20 +93,11 @@ async function patchOwner(
     if (refusal !== undefined) return refusal
     const spec = mergePatchBetween(objectAt(tried, 'spec'), objectAt(now, 'spec'))
     const kept = JSON.stringify({ spec, of: digestOf(tried) })
-    const { annotations } = objectAt(annotated(kept), 'metadata')
-    const metadata = { resourceVersion, ...(annotations !== undefined && { annotations }) }
+    const metadata = { resourceVersion, ...objectAt(annotated(kept), 'metadata') }
     await api.patch(path, type, { ...body, metadata })
     return undefined
   })
 }
-
-/** A spec without the count that an autoscaler changes. */
-const specOf = (object: JsonObject | undefined): Json =>
-  withAt(objectAt(object, 'spec'), ['replicas'], undefined)
-
-/** Tells whether a spec is still the one that was patched. */
-const digestOf = (object: JsonObject | undefined): string =>
-  hash('sha256', JSON.stringify(specOf(object)))
 
 /** The API server's reason, where it refuses an object: invalid, or by a policy or webhook. */
 async function refusedBy(act: () => Promise<JsonObject>): Promise<JsonObject | string> {
@@ -153,80 +137,4 @@ async function podRefused(
     const isPolicy = cause.status === 403 && cause.message.includes('violates PodSecurity')
     return isPolicy || cause.status === 422 ? cause.message : undefined
   }
-}
-
-/**
- * Gives an owner what it had before its patch, unless somebody has changed the object since. The
- * strategy of the patch stays until the pods have settled: under the one before, a new pod could
- * wait for ever for the port of an old one.
- */
-async function takeBack(
-  api: ApiServer,
-  owner: Owner,
-  { settleMs, say }: ApplyOptions,
-): Promise<void> {
-  const path = owner.path ?? ''
-  const back = await againOnConflict(async () => {
-    const now = await api.get(path)
-    const kept = parseJson(textAt(now, 'metadata', 'annotations', beforeAnnotation))
-    const spec = valueAt(kept, 'spec')
-    if (now === undefined || !isObject(spec)) return 'nothing is kept of what it was before'
-    if (textAt(kept, 'of') !== digestOf(now))
-      return `it was changed meanwhile; annotation ${beforeAnnotation} has the patch back`
-    const { strategy, updateStrategy, ...others } = spec
-    const resourceVersion = textAt(now, 'metadata', 'resourceVersion')
-    await api.patch(path, 'merge', { metadata: { resourceVersion }, spec: others })
-    const rest = {
-      ...(strategy !== undefined && { strategy }),
-      ...(updateStrategy !== undefined && { updateStrategy }),
-    }
-    return { now, rest }
-  })
-  if (typeof back === 'string') {
-    say(`  left as it is: ${back}`)
-    return
-  }
-  if (owner.kind === 'StatefulSet') await deleteStuck(api, owner, back.now)
-  const settled = await settle(api, owner, settleMs)
-  await api.patch(path, 'merge', { ...annotated(null), spec: back.rest })
-  say(
-    settled.outcome === 'settled'
-      ? `  taken back, and settled in ${seconds(settled.ms)}`
-      : '  taken back, but it has not settled: see its pods',
-  )
-}
-
-/**
- * A StatefulSet waits for ever for a broken pod before it replaces it
- * (kubernetes/kubernetes#67250): pods of the revision that is taken back are deleted if they are
- * not ready.
- */
-async function deleteStuck(api: ApiServer, owner: Owner, before: JsonObject): Promise<void> {
-  const revision = textAt(before, 'status', 'updateRevision')
-  if (revision === '') return
-  const pods = `/api/v1/namespaces/${encodeURIComponent(owner.namespace)}/pods`
-  const selector = { labelSelector: `controller-revision-hash=${revision}` }
-  for await (const pod of api.list(pods, selector)) {
-    if (controllerOf(pod)?.uid !== owner.uid || isReady(pod)) continue
-    const uid = textAt(pod, 'metadata', 'uid')
-    try {
-      await api.call({
-        method: 'DELETE',
-        path: `${pods}/${encodeURIComponent(textAt(pod, 'metadata', 'name'))}`,
-        body: JSON.stringify({ preconditions: { uid } }),
-      })
-    } catch (cause) {
-      if (!isNotFound(cause)) throw cause
-    }
-  }
-}
-
-const isReady = (pod: JsonObject): boolean => {
-  const conditions = valueAt(pod, 'status', 'conditions')
-  return (
-    Array.isArray(conditions) &&
-    (conditions as readonly Json[]).some(
-      (each) => textAt(each, 'type') === 'Ready' && textAt(each, 'status') === 'True',
-    )
-  )
 }

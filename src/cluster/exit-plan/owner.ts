@@ -39,17 +39,28 @@ const resources: Readonly<Record<string, string>> = {
 /** A pod, its ReplicaSet, its Deployment, its YurtAppSet: no chain of known kinds is longer. */
 const longestChain = 5
 
-/** The path of an object of a kind that is known here; `undefined` for others. */
-function pathOf(
+/**
+ * Kinds that are read and patched in another version than a reference names, where that is served:
+ * a patch of a YurtAppSet in v1alpha1 loses its nodepoolSelector and tweaks in the conversion
+ * (openyurt pkg/apis/apps/v1alpha1/yurtappset_conversion.go).
+ */
+const versionsWithAll: Readonly<Record<string, string>> = {
+  'apps.openyurt.io/YurtAppSet': 'v1beta1',
+}
+
+/** The paths of an object of a kind that is known here, the best first; none for others. */
+function pathsOf(
   { apiVersion, kind, name }: Pick<ControllerReference, 'apiVersion' | 'kind' | 'name'>,
   namespace: string,
-): string | undefined {
+): readonly string[] {
   const { group, version } = parseApiVersion(apiVersion)
   const key = `${group}/${kind}`
-  if (!Object.hasOwn(resources, key) || !/^v\d\w*$/.test(version)) return undefined
-  const api = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+  if (!Object.hasOwn(resources, key) || !/^v\d\w*$/.test(version)) return []
   const segments = [namespace, resources[key] ?? '', name].map(encodeURIComponent)
-  return `${api}/namespaces/${segments.join('/')}`
+  return [...new Set([versionsWithAll[key] ?? version, version])].map(
+    (each) =>
+      `${group === '' ? '/api' : `/apis/${group}`}/${each}/namespaces/${segments.join('/')}`,
+  )
 }
 
 interface OwnerObject extends Omit<Owner, 'pods' | 'writer'> {
@@ -111,20 +122,36 @@ async function resolve(
   let reference = first
   let below: OwnerObject | undefined
   for (let depth = 0; depth < longestChain; depth++) {
-    const path = pathOf(reference, namespace)
+    const paths = pathsOf(reference, namespace)
     const named = { ...reference, namespace, ...(below?.writer && { writer: below.writer }) }
-    if (path === undefined) return named
-    const object = await api.get(path, signal)
+    if (paths.length === 0) return named
+    const { path, object } = await firstServed(api, paths, signal)
     if (object === undefined || textAt(object, 'metadata', 'uid') !== reference.uid)
       return undefined
     const writer = writerOf(object)?.name ?? below?.writer
-    below = { ...named, path, object, ...(writer !== undefined && { writer }) }
+    const apiVersion = textAt(object, 'apiVersion')
+    below = { ...named, apiVersion, path, object, ...(writer !== undefined && { writer }) }
     const next = controllerOf(object)
     if (next === undefined) return below
     reference = next
   }
   return below
 }
+
+async function firstServed(
+  api: ApiServer,
+  paths: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<{ readonly path: string; readonly object?: JsonObject }> {
+  for (const path of paths) {
+    const object = await api.get(path, signal)
+    if (object !== undefined) return { path, object }
+  }
+  return { path: '' }
+}
+
+/** Whether OpenYurt's controller makes workloads of its template, one for each pool. */
+export const makesWorkloads = ({ kind }: Pick<Owner, 'kind'>): boolean => kind.startsWith('Yurt')
 
 /** `Deployment shop/web`, without what a terminal would obey: kinds and names are not checked. */
 export const ownerName = ({

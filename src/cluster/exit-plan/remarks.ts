@@ -2,9 +2,9 @@ import type { JsonObject } from '../../api/kube/json.ts'
 import { objectAt, textAt, valueAt } from '../../api/kube/json-at.ts'
 import { obstacleIn } from '../../api/kube/host-network-pod.ts'
 import type { SchedulableNode } from '../../api/kube/scheduling.ts'
-import { obstacleTo } from '../admission/propagation.ts'
+import { obstacleTo, poolNameLabel } from '../admission/propagation.ts'
 import { beforeAnnotation } from './annotation.ts'
-import { printable, type Owner } from './owner.ts'
+import { makesWorkloads, printable, type Owner } from './owner.ts'
 import { templateIn, type Intent } from './patch.ts'
 import type { PlanChoices } from './choices.ts'
 
@@ -94,10 +94,18 @@ export function notesOn(
     notes.push(
       `disruption budget ${printable(name)} allows no disruption now: a rollout does not ask it, and replaces one pod at a time`,
     )
-  const rolls = ['Deployment', 'StatefulSet'].includes(templateIn(object ?? {})?.workload ?? '')
-  const recreates = textAt(object, 'spec', 'strategy', 'type') === 'Recreate'
-  if (rolls && (pods.length < 2 || recreates))
-    notes.push('all its pods are gone before a new one is ready: a gap in its service')
+  const { path = [], workload = '' } = templateIn(object ?? {}) ?? {}
+  const rolls = ['Deployment', 'StatefulSet'].includes(workload)
+  const recreates = textAt(object, ...path.slice(0, -1), 'strategy', 'type') === 'Recreate'
+  // A YurtAppSet has a workload in each pool.
+  const inPools = Object.groupBy(pods, ({ labels }) => textAt(labels, poolNameLabel))
+  const hasGap = recreates || Object.values(inPools).some((its = []) => its.length < 2)
+  if (rolls && hasGap)
+    notes.push(
+      makesWorkloads({ kind })
+        ? 'its pools are rolled out at the same time: where one has a single pod, or with the strategy Recreate, there is a gap in its service'
+        : 'all its pods are gone before a new one is ready: a gap in its service',
+    )
   if (kind === 'DaemonSet') notes.push('each node is without its pod while that is replaced')
   const its = new Set(pods.map(({ node }) => node))
   const away = nodes.filter(

@@ -1,11 +1,12 @@
 import { elapsed, sleep } from '../../base/clock.ts'
 import type { JsonObject } from '../../api/kube/json.ts'
-import { valueAt } from '../../api/kube/json-at.ts'
+import { textAt, valueAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { ApiFailure } from '../api/failure.ts'
 import { rolloutOf, type Rollout } from '../components/rollout.ts'
 import { controllerOf } from './cluster-state.ts'
-import type { Owner } from './owner.ts'
+import { makesWorkloads, type Owner } from './owner.ts'
+import { templateIn } from './patch.ts'
 
 export interface ApplyOptions {
   /** The time limit of each rollout. */
@@ -24,13 +25,28 @@ export interface Settled {
   readonly withoutMs: number
 }
 
+/** A Deployment, DaemonSet or StatefulSet that rolls an owner's template out. */
+export interface RollingWorkload {
+  readonly kind: string
+  readonly path: string
+  readonly object: JsonObject
+}
+
 const pollMs = 1_000
+
+export const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
 
 /**
  * Waits at most `withinMs` until the pods of an owner are of its last template and available. An
- * API server that cannot be reached for a while is asked again within that time.
+ * API server that cannot be reached for a while is asked again within that time. Until then
+ * `meanwhile` is called at each look, with the workloads that have the last template.
  */
-export async function settle(api: ApiServer, owner: Owner, withinMs: number): Promise<Settled> {
+export async function settle(
+  api: ApiServer,
+  owner: Owner,
+  withinMs: number,
+  meanwhile?: (workloads: readonly RollingWorkload[]) => Promise<void>,
+): Promise<Settled> {
   const began = elapsed()
   let fewest = Infinity
   let withoutMs = 0
@@ -44,7 +60,7 @@ export async function settle(api: ApiServer, owner: Owner, withinMs: number): Pr
     withoutMs,
   })
   for (;;) {
-    const rollout = await rolloutNow(api, owner)
+    const rollout = await rolloutNow(api, owner, meanwhile)
     if (rollout === 'gone') return ended('gone')
     if (rollout !== 'unreachable') {
       wanted = rollout.wanted
@@ -58,50 +74,84 @@ export async function settle(api: ApiServer, owner: Owner, withinMs: number): Pr
   }
 }
 
-async function rolloutNow(api: ApiServer, owner: Owner): Promise<Rollout | 'gone' | 'unreachable'> {
+async function rolloutNow(
+  api: ApiServer,
+  owner: Owner,
+  meanwhile: Parameters<typeof settle>[3],
+): Promise<Rollout | 'gone' | 'unreachable'> {
+  const { kind, path = '' } = owner
   try {
-    const object = await api.get(owner.path ?? '')
+    const object = await api.get(path)
     if (object === undefined) return 'gone'
-    if (owner.kind === 'CronJob') return { state: 'settled', available: 0, wanted: 0 }
-    return owner.kind.startsWith('Yurt')
+    if (kind === 'CronJob') return { state: 'settled', available: 0, wanted: 0 }
+    const { rollout, workloads } = makesWorkloads(owner)
       ? combined(object, await childrenOf(api, owner))
-      : rolloutOf(owner.kind, object)
+      : { rollout: rolloutOf(kind, object), workloads: [{ kind, path, object }] }
+    if (rollout.state === 'progressing') await meanwhile?.(workloads)
+    return rollout
   } catch (cause) {
     if (cause instanceof ApiFailure && cause.status < 500) throw cause
     return 'unreachable'
   }
 }
 
-interface Child {
-  readonly kind: string
-  readonly object: JsonObject
-}
-
 /** The workloads that OpenYurt's controller makes for a YurtAppSet, one for each pool. */
-async function childrenOf(api: ApiServer, { namespace, uid }: Owner): Promise<readonly Child[]> {
-  const found: Child[] = []
+async function childrenOf(
+  api: ApiServer,
+  { namespace, uid }: Owner,
+): Promise<readonly RollingWorkload[]> {
+  const found: RollingWorkload[] = []
   for (const kind of ['Deployment', 'StatefulSet']) {
-    const path = `/apis/apps/v1/namespaces/${encodeURIComponent(namespace)}/${kind.toLowerCase()}s`
-    for await (const object of api.list(path))
-      if (controllerOf(object)?.uid === uid) found.push({ kind, object })
+    const all = `/apis/apps/v1/namespaces/${encodeURIComponent(namespace)}/${kind.toLowerCase()}s`
+    for await (const object of api.list(all)) {
+      const path = `${all}/${encodeURIComponent(textAt(object, 'metadata', 'name'))}`
+      if (controllerOf(object)?.uid === uid) found.push({ kind, path, object })
+    }
   }
   return found
 }
 
-const isOnHostNetwork = (object: JsonObject): boolean =>
-  valueAt(object, 'spec', 'template', 'spec', 'hostNetwork') === true
-
 /** Settled when the controller has written the template into every child, and all have settled. */
-function combined(owner: JsonObject, children: readonly Child[]): Rollout {
+function combined(owner: JsonObject, children: readonly RollingWorkload[]) {
   const rollouts = children.map(({ kind, object }) => rolloutOf(kind, object))
   const sum = (of: (rollout: Rollout) => number): number =>
     rollouts.reduce((total, each) => total + of(each), 0)
-  const asked = JSON.stringify(owner['spec']).includes('"hostNetwork":true')
-  const written = children.every(({ object }) => isOnHostNetwork(object) === asked)
-  const state = rollouts.some((each) => each.state === 'failed')
-    ? 'failed'
-    : written && rollouts.every((each) => each.state === 'settled')
-      ? 'settled'
-      : 'progressing'
-  return { state, available: sum(({ available }) => available), wanted: sum((each) => each.wanted) }
+  const isWritten = hasLastTemplate(owner, children)
+  const state =
+    isWritten && rollouts.some((each) => each.state === 'failed')
+      ? 'failed'
+      : isWritten && rollouts.every((each) => each.state === 'settled')
+        ? 'settled'
+        : 'progressing'
+  const rollout: Rollout = {
+    state,
+    available: sum(({ available }) => available),
+    wanted: sum(({ wanted }) => wanted),
+  }
+  return { rollout, workloads: isWritten ? children : [] }
 }
+
+/** On what OpenYurt's controller makes: the revision of the owner that it was made by. */
+const revisionLabel = 'apps.openyurt.io/controller-revision-hash'
+
+/**
+ * The status tells which generation OpenYurt's controller has worked on. Up to 1.4 that may be so
+ * although a child could not be written.
+ */
+function hasLastTemplate(owner: JsonObject, children: readonly RollingWorkload[]): boolean {
+  const generation = Number(valueAt(owner, 'metadata', 'generation') ?? 0)
+  const observed = Number(valueAt(owner, 'status', 'observedGeneration') ?? 0)
+  const revisions = new Set(
+    children.map(({ object }) => textAt(object, 'metadata', 'labels', revisionLabel)),
+  )
+  const path = templateIn(owner)?.path ?? []
+  const isAsked = valueAt(owner, ...path, 'spec', 'hostNetwork') === true
+  return (
+    observed >= generation &&
+    revisions.size <= 1 &&
+    children.every(({ object }) => isOnHostNetwork(object) === isAsked)
+  )
+}
+
+const isOnHostNetwork = (object: JsonObject): boolean =>
+  valueAt(object, 'spec', 'template', 'spec', 'hostNetwork') === true
