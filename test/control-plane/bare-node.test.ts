@@ -3,12 +3,11 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
-import { startControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
 import { link } from '../kit/wire/link.ts'
 import { noBareNode, openBareNode } from './bare-node.ts'
 import { makeHostNetworkPool } from './host-network-pool.ts'
-import { addToken, makeJoinable } from './joinable-plane.ts'
+import { addToken, joinFlags, startJoinablePlane } from './joinable-plane.ts'
 import { busyboxPod } from './pod.ts'
 import { leaseRenewed, nodeReady, podRunning } from './seen.ts'
 
@@ -21,37 +20,27 @@ void t.test(
   'a bare node joins a real cluster with one command and a token',
   { skip: noBareNode(), timeout: 240_000 },
   async (t) => {
-    const plane = await startControlPlane(t, {
-      controllerManager: true,
-      controllerManagerFlags: [
-        '--controllers=bootstrapsigner,tokencleaner',
-        // Signed five minutes back: 70 to 90 % of a certificate's life have passed at once, or
-        // within 78 seconds.
-        '--cluster-signing-duration=2m',
-      ],
-      apiserverFlags: ['--enable-bootstrap-token-auth=true'],
-    })
+    // Signed five minutes back: 70 to 90 % of a certificate's life have passed at once, or
+    // within 78 seconds.
+    const plane = await startJoinablePlane(t, '--cluster-signing-duration=2m')
     const { admin } = plane
-    await makeJoinable(plane)
-    await addToken(plane, 'abcdef.0123456789abcdef')
     await makeHostNetworkPool(plane, 'kiosks')
     const way = await link(t, Number(new URL(plane.url).port))
     const node = await openBareNode(t, plane, { name, port: way.port })
     const ca = readFileSync(plane.pki.ca.certificate, 'utf8')
-    const join = (token: string, hash = hashOfPublicKey(ca)) =>
+    const join = (by: Parameters<typeof joinFlags>[1] = {}) =>
       node.run(
         'join',
         '--nodepool-name=kiosks',
         `--server-addr=https://127.0.0.1:${way.port}`,
-        `--join-token=${token}`,
-        `--discovery-token-ca-cert-hash=${hash}`,
+        ...joinFlags(plane, by),
         '--image=nodehub:test',
       )
     const before = node.network.written()
 
     await t.test('not one whose CA has another public key: nothing is written', async (t) => {
-      const other = hashOfPublicKey((await CertificateAuthority.create('other')).certificate)
-      const { code, err } = await join('abcdef.0123456789abcdef', other)
+      const { certificate } = await CertificateAuthority.create('other')
+      const { code, err } = await join({ hash: hashOfPublicKey(certificate) })
       t.equal(code, 1)
       t.match(err, hashOfPublicKey(ca))
       t.match(err, 'Nothing was changed')
@@ -63,7 +52,7 @@ void t.test(
       await addToken(plane, token)
       await admin.send('DELETE', '/api/v1/namespaces/kube-system/secrets/bootstrap-token-ghijkl')
       const { code, err } = await until('the token to be forgotten', async () => {
-        const ended = await join(token)
+        const ended = await join({ token })
         return /401|not signed/.test(ended.err) && ended
       })
       t.equal(code, 1)
@@ -72,7 +61,7 @@ void t.test(
       t.strictSame(node.network.written(), before)
     })
 
-    const { code, out, err } = await join('abcdef.0123456789abcdef')
+    const { code, out, err } = await join()
     t.equal(code, 0, err)
     t.match(out, 'the node edge-1 has joined the cluster')
     let hub = await node.startHub()

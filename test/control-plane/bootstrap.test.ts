@@ -5,9 +5,9 @@ import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
 import { startHubProcess, type HubProcess } from '../kit/cluster/hub-process.ts'
-import { noControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import { noControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
-import { addToken, makeJoinable, requestersOf } from './joinable-plane.ts'
+import { addToken, joinFlags, requestersOf, startJoinablePlane } from './joinable-plane.ts'
 
 t.setTimeout(600_000)
 
@@ -23,37 +23,24 @@ const isReady = (hub: HubProcess): Promise<unknown> =>
   until('the hub to be ready', async () => (await readyz(hub)).status === 200, { seconds: 120 })
 
 void t.test('a hub joins a real cluster with a token alone', { skip }, async (t) => {
-  const plane = await startControlPlane(t, {
-    controllerManager: true,
-    // Signed five minutes back: seven minutes of life, of which 70 to 90 % have passed within two.
-    controllerManagerFlags: [
-      '--controllers=bootstrapsigner,tokencleaner',
-      '--cluster-signing-duration=2m',
-    ],
-    apiserverFlags: ['--enable-bootstrap-token-auth=true'],
-  })
+  // Signed five minutes back: seven minutes of life, of which 70 to 90 % have passed within two.
+  const plane = await startJoinablePlane(t, '--cluster-signing-duration=2m')
   const { admin, workspace } = plane
-  await makeJoinable(plane)
-  await addToken(plane, 'abcdef.0123456789abcdef')
   const ca = readFileSync(plane.pki.ca.certificate, 'utf8')
-  const start = (nodeName: string, until: 'ready' | 'alive', token: string, hash: string) =>
+  const start = (nodeName: string, by: Parameters<typeof joinFlags>[1] = {}) =>
     startHubProcess(workspace, {
       servers: [plane.url],
       nodeName,
       folder: nodeName,
-      until,
-      flags: [
-        '--bootstrap-mode=token',
-        `--join-token=${token}`,
-        `--discovery-token-ca-cert-hash=${hash}`,
-      ],
+      until: 'alive',
+      flags: ['--bootstrap-mode=token', ...joinFlags(plane, by)],
     })
   const pairOf = (nodeName: string): string =>
     workspace.file(nodeName, 'pki', 'nodehub-client-current.pem')
   await admin.post('/api/v1/nodes', { metadata: { name: 'edge-1' } })
 
   await t.test('and is its node there', async (t) => {
-    const hub = await start('edge-1', 'alive', 'abcdef.0123456789abcdef', hashOfPublicKey(ca))
+    const hub = await start('edge-1')
     await isReady(hub)
     const node = await fetch(`${hub.url}/api/v1/nodes/edge-1`)
     t.equal(node.status, 200)
@@ -93,7 +80,7 @@ void t.test('a hub joins a real cluster with a token alone', { skip }, async (t)
   await t.test('not one whose CA has another public key', async (t) => {
     const other = await CertificateAuthority.create('test-ca')
     const hash = hashOfPublicKey(other.certificate)
-    const hub = await start('edge-2', 'alive', 'abcdef.0123456789abcdef', hash)
+    const hub = await start('edge-2', { hash })
     await until('the reason', async () => (await readyz(hub)).text.includes(hashOfPublicKey(ca)))
     t.match(await readyz(hub), { status: 503, text: /does not name/ })
     t.notOk(existsSync(join(workspace.file('edge-2'), 'pki', 'cluster-ca.crt')))
@@ -102,7 +89,7 @@ void t.test('a hub joins a real cluster with a token alone', { skip }, async (t)
 
   await t.test('nor with a token that is used up, until there is another', async (t) => {
     await admin.send('DELETE', '/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef')
-    const hub = await start('edge-3', 'alive', 'abcdef.0123456789abcdef', hashOfPublicKey(ca))
+    const hub = await start('edge-3')
     const refused = /is not signed with the bootstrap token abcdef|answered 401/
     await until('the reason', async () => refused.test((await readyz(hub)).text))
     await addToken(plane, 'ghijkl.0123456789abcdef')

@@ -3,14 +3,11 @@
  * until that certificate has expired: it shows none from then on (client-go).
  */
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
-import { startControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
 import { link } from '../kit/wire/link.ts'
 import { noBareNode, openBareNode } from './bare-node.ts'
-import { addToken, makeJoinable } from './joinable-plane.ts'
+import { joinFlags, startJoinablePlane } from './joinable-plane.ts'
 import { busyboxPod } from './pod.ts'
 import { nodeReady, podRunning } from './seen.ts'
 
@@ -23,17 +20,8 @@ void t.test(
   'a kubelet that starts offline with an expired certificate runs its pods again',
   { skip: noBareNode(), timeout: 300_000 },
   async (t) => {
-    const plane = await startControlPlane(t, {
-      controllerManager: true,
-      controllerManagerFlags: [
-        '--controllers=bootstrapsigner,tokencleaner',
-        '--cluster-signing-duration=60s',
-      ],
-      apiserverFlags: ['--enable-bootstrap-token-auth=true'],
-    })
+    const plane = await startJoinablePlane(t, '--cluster-signing-duration=60s')
     const { admin } = plane
-    await makeJoinable(plane)
-    await addToken(plane, 'abcdef.0123456789abcdef')
     const way = await link(t, Number(new URL(plane.url).port))
     const node = await openBareNode(t, plane, { name, port: way.port })
     node.addPodNetwork()
@@ -42,8 +30,7 @@ void t.test(
       '--nodepool-name=kiosks',
       '--host-network-pool=false',
       `--server-addr=https://127.0.0.1:${way.port}`,
-      '--join-token=abcdef.0123456789abcdef',
-      `--discovery-token-ca-cert-hash=${hashOfPublicKey(readFileSync(plane.pki.ca.certificate, 'utf8'))}`,
+      ...joinFlags(plane),
       '--image=nodehub:test',
     )
     t.equal(code, 0, err)

@@ -1,14 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
 import { writeProgramImage } from '../kit/cluster/oci-image.ts'
-import { startControlPlane, type ControlPlane } from '../kit/control-plane.ts'
+import type { ControlPlane } from '../kit/control-plane.ts'
 import { withDummies } from '../kit/own-network.ts'
 import { until } from '../kit/until.ts'
 import { link } from '../kit/wire/link.ts'
 import { noBareNode, openBareNode } from './bare-node.ts'
-import { addToken, makeJoinable } from './joinable-plane.ts'
+import { joinFlags, startJoinablePlane } from './joinable-plane.ts'
 import { compileProgram } from './programs.ts'
 import { startReplicas } from './replica-set.ts'
 import { nodeReady, podRunning } from './seen.ts'
@@ -61,19 +59,13 @@ void t.test(
   "a pod with client-go's in-cluster configuration works through the hub, online and offline, also after a reboot",
   { skip: noBareNode(), timeout: 600_000 },
   async (t) => {
-    const plane = await startControlPlane(t, {
-      controllerManager: true,
-      controllerManagerFlags: ['--controllers=bootstrapsigner,tokencleaner'],
-      apiserverFlags: ['--enable-bootstrap-token-auth=true'],
-    })
+    const plane = await startJoinablePlane(t)
     const compiled = await compileProgram(plane.workspace, 'in-cluster')
     // The plan of a skipped test.
     if ('missing' in compiled) return t.plan(0, compiled.missing)
     const archive = plane.workspace.file('in-cluster.tar')
     writeProgramImage(image, compiled.program, archive)
     const { admin } = plane
-    await makeJoinable(plane)
-    await addToken(plane, 'abcdef.0123456789abcdef')
     await makeReadable(plane)
     await startReplicas(t, plane)
     withDummies(t)
@@ -85,8 +77,7 @@ void t.test(
       '--nodepool-name=kiosks',
       '--host-network-pool=false',
       `--server-addr=https://127.0.0.1:${way.port}`,
-      '--join-token=abcdef.0123456789abcdef',
-      `--discovery-token-ca-cert-hash=${hashOfPublicKey(readFileSync(plane.pki.ca.certificate, 'utf8'))}`,
+      ...joinFlags(plane),
       '--image=nodehub:test',
       '--dummy-interface',
     )

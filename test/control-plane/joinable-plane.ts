@@ -1,15 +1,50 @@
 import { readFileSync } from 'node:fs'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { listAt, optionalTextAt, textAt } from '../../src/api/kube/json-at.ts'
-import type { ControlPlane } from '../kit/control-plane.ts'
+import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
+import type { Scope } from '../kit/cluster/workspace.ts'
+import { type ControlPlane, startControlPlane } from '../kit/control-plane.ts'
 import { clusterInfoOf } from '../kit/joinable.ts'
 import { until } from '../kit/until.ts'
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1'
 const bootstrappers = 'system:bootstrappers:kubeadm:default-node-token'
 
+/** The one that the control plane has. */
+const joinToken = 'abcdef.0123456789abcdef'
+
+/** A control plane that nodes can join with a token; `flags` are for its controller manager. */
+export async function startJoinablePlane(
+  t: Scope,
+  ...flags: readonly string[]
+): Promise<ControlPlane> {
+  const plane = await startControlPlane(t, {
+    controllerManager: true,
+    controllerManagerFlags: ['--controllers=bootstrapsigner,tokencleaner', ...flags],
+    apiserverFlags: ['--enable-bootstrap-token-auth=true'],
+  })
+  await makeJoinable(plane)
+  await addToken(plane, joinToken)
+  return plane
+}
+
+interface JoinBy {
+  readonly token?: string
+  /** Of the public key of its authority. */
+  readonly hash?: string
+}
+
+/** How a node or hub is told to join it. */
+export const joinFlags = (
+  { pki }: ControlPlane,
+  {
+    token = joinToken,
+    hash = hashOfPublicKey(readFileSync(pki.ca.certificate, 'utf8')),
+  }: JoinBy = {},
+): readonly string[] => [`--join-token=${token}`, `--discovery-token-ca-cert-hash=${hash}`]
+
 /** What `kubeadm init` gives a cluster, so that nodes can join it. */
-export async function makeJoinable({ admin, pki }: ControlPlane): Promise<void> {
+async function makeJoinable({ admin, pki }: ControlPlane): Promise<void> {
   const made = async (path: string, object: JsonObject): Promise<void> => {
     const { status, body } = await admin.post(path, object)
     if (status !== 201) throw new Error(`${path}: ${status} ${body.toString()}`)

@@ -1,45 +1,30 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
-import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
-import { noControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import { noControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
 import { link } from '../kit/wire/link.ts'
-import { addToken, makeJoinable, requestersOf } from './joinable-plane.ts'
+import { joinFlags, requestersOf, startJoinablePlane } from './joinable-plane.ts'
 
 t.setTimeout(300_000)
 
 const skip =
   noControlPlane() ?? (process.getuid?.() === 0 ? false : 'only root is the node to its hub')
-const token = 'abcdef.0123456789abcdef'
 
 void t.test(
   'certificates of a minute are renewed through outages and kills, and replaced once expired',
   { skip, timeout: 300_000 },
   async (t) => {
-    const plane = await startControlPlane(t, {
-      controllerManager: true,
-      // Signed five minutes back: due within 24 seconds, and expired after 60.
-      controllerManagerFlags: [
-        '--controllers=bootstrapsigner,tokencleaner',
-        '--cluster-signing-duration=60s',
-      ],
-      apiserverFlags: ['--enable-bootstrap-token-auth=true'],
-    })
-    await makeJoinable(plane)
-    await addToken(plane, token)
+    // Signed five minutes back: due within 24 seconds, and expired after 60.
+    const plane = await startJoinablePlane(t, '--cluster-signing-duration=60s')
     await plane.admin.post('/api/v1/nodes', { metadata: { name: 'edge-1' } })
     const way = await link(t, Number(new URL(plane.url).port))
     const hub = await startHubProcess(plane.workspace, {
       servers: [`https://127.0.0.1:${way.port}`],
       nodeName: 'edge-1',
       until: 'alive',
-      flags: [
-        '--bootstrap-mode=token',
-        `--join-token=${token}`,
-        `--discovery-token-ca-cert-hash=${hashOfPublicKey(readFileSync(plane.pki.ca.certificate, 'utf8'))}`,
-      ],
+      flags: ['--bootstrap-mode=token', ...joinFlags(plane)],
     })
     const file = plane.workspace.file('hub', 'pki', 'nodehub-client-current.pem')
     const read = async () => {
