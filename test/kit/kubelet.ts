@@ -30,6 +30,8 @@ export interface KubeletOptions {
   /** OCI archives imported before the kubelet starts, besides busybox. */
   readonly images?: readonly string[]
   readonly featureGates?: Readonly<Record<string, boolean>>
+  /** More of its configuration. */
+  readonly config?: Readonly<Record<string, unknown>>
   /** Flags behind those it needs: of what is given twice the last counts. */
   readonly flags?: readonly string[]
   /** Where the container runtime finds its network, in place of one with addresses for pods. */
@@ -239,7 +241,13 @@ interface Places {
 /** As a default installation has it, but for what a shared, small or old machine cannot give. */
 function configuration(
   workspace: Workspace,
-  { clientCa, asksWhoMay = false, staticPodPath, featureGates }: Omit<KubeletOptions, 'kubeconfig'>,
+  {
+    clientCa,
+    asksWhoMay = false,
+    staticPodPath,
+    featureGates,
+    config = {},
+  }: Omit<KubeletOptions, 'kubeconfig'>,
   { address, port, healthPort, runtime }: Places,
 ): object {
   return {
@@ -270,5 +278,6 @@ function configuration(
     evictionHard: { 'memory.available': '100Mi' },
     clusterDomain: 'cluster.local',
     clusterDNS: ['10.96.0.10'],
+    ...config,
   }
 }

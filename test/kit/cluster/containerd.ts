@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Daemon } from './daemon.ts'
@@ -18,6 +19,28 @@ export interface RunningContainer {
   readonly name: string
 }
 
+/** Whether its first process is there, and is no longer runc's, which waits for the start. */
+async function runs(id: string, processId: number): Promise<boolean> {
+  const of = (name: string): Promise<string> => readFile(`/proc/${processId}/${name}`, 'utf8')
+  const stat = await of('stat')
+  const isEnded = /[ZX]/.test(stat[stat.lastIndexOf(')') + 2] ?? '')
+  return !isEnded && !stat.includes('(runc:[') && (await of('cgroup')).includes(id)
+}
+
+/** `undefined` for what is being made yet, or has ended meanwhile. */
+const unlessGone = <Of>(reading: Promise<Of>): Promise<Of | undefined> =>
+  reading.catch((cause: unknown) => {
+    if (['ENOENT', 'ESRCH'].includes((cause as NodeJS.ErrnoException).code ?? '')) return undefined
+    throw cause
+  })
+
+interface ContainerdPlaces {
+  readonly socket: string
+  /** Of the `state` of its configuration. */
+  readonly state: string
+  readonly ctr: string
+}
+
 interface ContainerdTools {
   readonly containerd: string
   readonly ctr: string
@@ -29,25 +52,31 @@ export class Containerd {
   readonly daemon: Daemon
   readonly socket: string
   readonly #ctr: string
+  /** The folder of each task. */
+  readonly #tasks: string
   /** Of each container that ever ran: they never change. */
-  readonly #labels = new Map<string, Readonly<Record<string, string>>>()
+  readonly #descriptions = new Map<string, Omit<RunningContainer, 'processId'>>()
 
-  constructor(daemon: Daemon, socket: string, ctr: string) {
+  constructor(daemon: Daemon, { socket, ctr, state }: ContainerdPlaces) {
     this.daemon = daemon
     this.socket = socket
     this.#ctr = ctr
+    this.#tasks = join(state, 'io.containerd.runtime.v2.task', 'k8s.io')
   }
 
-  /** Every container that runs, pods' sandboxes included. */
+  /**
+   * Every container that runs, pods' sandboxes included: by what the shims have written, as asking
+   * containerd takes a process each time.
+   */
   async running(): Promise<RunningContainer[]> {
-    const tasks = (await this.#run('tasks', 'ls')).split('\n').slice(1)
-    const running = tasks
-      .map((line) => line.trim().split(/\s+/))
-      .filter(([, , status]) => status === 'RUNNING')
-    const all = await Promise.all(
-      running.map(([id = '', processId]) => this.#describe(id, Number(processId))),
-    )
+    const ids = await unlessGone(readdir(this.#tasks))
+    const all = await Promise.all((ids ?? []).map((id) => unlessGone(this.#running(id))))
     return all.filter((each) => each !== undefined)
+  }
+
+  async #running(id: string): Promise<RunningContainer | undefined> {
+    const processId = Number(await readFile(join(this.#tasks, id, 'init.pid'), 'utf8'))
+    return (await runs(id, processId)) ? { ...(await this.#describe(id)), processId } : undefined
   }
 
   /**
@@ -74,28 +103,20 @@ export class Containerd {
     await this.#run('images', 'import', archive)
   }
 
-  async #describe(id: string, processId: number): Promise<RunningContainer | undefined> {
-    const labels = await this.#labelsOf(id)
-    return (
-      labels && {
-        id,
-        processId,
-        kind: labels['io.cri-containerd.kind'] === 'sandbox' ? 'sandbox' : 'container',
-        pod: labels['io.kubernetes.pod.name'] ?? '',
-        name: labels['io.kubernetes.container.name'] ?? '',
-      }
-    )
-  }
-
-  /** `undefined` where it has ended since it was listed. */
-  async #labelsOf(id: string): Promise<Readonly<Record<string, string>> | undefined> {
-    const known = this.#labels.get(id)
+  async #describe(id: string): Promise<Omit<RunningContainer, 'processId'>> {
+    const known = this.#descriptions.get(id)
     if (known) return known
-    const info = await this.#run('containers', 'info', id).catch(() => undefined)
-    if (info === undefined) return undefined
-    const { Labels: labels } = JSON.parse(info) as { Labels: Record<string, string> }
-    this.#labels.set(id, labels)
-    return labels
+    const config = await readFile(join(this.#tasks, id, 'config.json'), 'utf8')
+    const { annotations } = JSON.parse(config) as { annotations: Record<string, string> }
+    const of = (name: string): string => annotations[`io.kubernetes.cri.${name}`] ?? ''
+    const description = {
+      id,
+      kind: of('container-type') === 'sandbox' ? 'sandbox' : 'container',
+      pod: of('sandbox-name'),
+      name: of('container-name'),
+    } as const
+    this.#descriptions.set(id, description)
+    return description
   }
 
   async #run(...args: string[]): Promise<string> {
@@ -135,12 +156,15 @@ export async function startContainerd(
       return true
     },
   })
-  const started = new Containerd(await daemon.start(), socket, ctr)
+  const state = stateOf(workspace)
+  const started = new Containerd(await daemon.start(), { socket, state, ctr })
   const archive = workspace.file('busybox.tar')
   writeBusyboxImage(busybox, archive)
   await started.importImage(archive)
   return started
 }
+
+const stateOf = (workspace: Workspace): string => workspace.file('containerd-state')
 
 /**
  * Network namespaces and runc's state lie in the workspace too, so that nothing is left in places
@@ -149,7 +173,7 @@ export async function startContainerd(
 const configuration = (workspace: Workspace, socket: string, networkFolder: string): string => `
 version = 2
 root = "${workspace.file('containerd-root')}"
-state = "${workspace.file('containerd-state')}"
+state = "${stateOf(workspace)}"
 disabled_plugins = [
   "io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
   "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs",
