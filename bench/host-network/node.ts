@@ -163,6 +163,8 @@ export function startKubeletBehind(
     network,
     images,
     ...(!podNetwork && { networkFolder }),
+    // Renewed each second, so that one that has its link again is heard of soon.
+    config: { nodeLeaseDurationSeconds: 4 },
     flags,
   })
 }

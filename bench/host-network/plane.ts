@@ -17,7 +17,7 @@ import { openWorkspace, type Scope } from '../../test/kit/cluster/workspace.ts'
 import { type ControlPlane, startControlPlane } from '../../test/kit/control-plane.ts'
 import { pool } from './arms.ts'
 import { Audit } from './audit.ts'
-import { reusingArchive } from './reusing.ts'
+import { type Followed, follow } from './followed.ts'
 import { namespaces } from './workloads.ts'
 
 /** A control plane with NodePools and their admission, and one host-network pool in it. */
@@ -25,8 +25,7 @@ export interface RealPlane {
   readonly plane: ControlPlane
   readonly audit: Audit
   readonly webhooks: Webhooks
-  /** OCI archives of what pods need beside busybox. */
-  readonly images: readonly string[]
+  readonly followed: Followed
 }
 
 /** Starts all of it; it ends with the scope. */
@@ -48,8 +47,7 @@ export async function startRealPlane(t: Scope): Promise<RealPlane> {
   await makePool(plane, pool)
   await webhooksAsked(admin)
   await makeBaselineNamespace(admin)
-  const archive = reusingArchive(plane.workspace)
-  return { plane, audit, webhooks, images: archive === undefined ? [] : [archive] }
+  return { plane, audit, webhooks, followed: await follow(t, plane) }
 }
 
 async function makeBaselineNamespace(admin: ApiClient): Promise<void> {

@@ -1,6 +1,7 @@
 import { hostNetworkLabel } from '../../src/api/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt } from '../../src/api/kube/json-at.ts'
+import { pause } from '../../src/base/clock.ts'
 import { nodeReady } from '../../test/control-plane/seen.ts'
 import type { RunningContainer } from '../../test/kit/cluster/containerd.ts'
 import { until } from '../../test/kit/until.ts'
@@ -42,8 +43,11 @@ const owners = ['daemonset', 'deployment'].map(ownersOf)
 /** What containers that administer the network give it. */
 const given = workloads.flatMap(({ programs }) => programs.flatMap(({ gives }) => gives ?? []))
 
-/** So many looks in a row have to find the same: some seconds. */
-const looks = 10
+/** For so long looks have to find the same. */
+const steadyMs = 2_000
+
+/** So often it is looked at least. What the API tells is looked at when it is told. */
+const lookMs = 200
 
 /** So many connections reach both of two programs that share a port, but for one time in 10,000. */
 const connections = 14
@@ -58,7 +62,7 @@ interface SeenPod extends Fate {
 interface ObserveOptions {
   /** How long is looked on where what is seen is not as expected. */
   readonly seconds?: number
-  /** How long is looked in all at least. */
+  /** How long is looked in all at least, as long as not all pods serve. */
   readonly atLeastMs?: number
 }
 
@@ -78,13 +82,12 @@ export class Reality {
   /**
    * Creates a workload's pods as the arm has them, and looks at them until they have stayed as they
    * are for some seconds. Where that is not as `expected`, it looks on for `seconds`: what is still
-   * to come may come late. Where it is, for `atLeastMs` in all: what is told and written again and
-   * again can be compared then. Then removes them.
+   * to come may come late. Then removes them.
    */
   async observe(row: Pick<Row, 'arm' | 'workload' | 'modelled'>, options: ObserveOptions = {}) {
     const { arm, workload } = row
     this.#real.webhooks.propagate = arm.admitsToHostNetwork
-    for (const { hub } of this.#nodes) await hub.propagate(arm.propagation)
+    await Promise.all(this.#nodes.map(({ hub }) => hub.propagate(arm.propagation)))
     if (workload.mixed) await this.#admitElsewhere(true)
     const trial = new Trial(this.#real, [...this.#nodes, ...this.#also(workload)], row, options)
     try {
@@ -136,19 +139,26 @@ export class Reality {
     await until(
       'everything to be gone',
       async () => {
-        const left = await Promise.all(
-          [...owners, ...all.map(podsOf)].map((path) => listOf(this.#real, path)),
-        )
         const running = await Promise.all(
-          this.#every().map(({ kubelet }) => kubelet.runtime.running()),
+          this.#every().map(async ({ kubelet: { runtime } }) => {
+            const its = await runtime.running()
+            // Their programs do not end when they are asked to.
+            for (const each of its) if (each.kind === 'container') runtime.kill(each)
+            return its
+          }),
         )
-        return [...left, ...running].flat().length === 0
+        const left = [...all.map(this.#real.followed.pods), ...running].flat()
+        return left.length === 0 && (await this.#owned()).length === 0
       },
       { seconds: 150 },
     )
     for (const namespace of all) await admin.send('DELETE', eventsOf(namespace))
     // What a container gave the network of its node stays when its pod is gone.
     for (const node of this.#every()) for (const address of given) node.remove(address)
+  }
+
+  async #owned(): Promise<readonly Json[]> {
+    return (await Promise.all(owners.map((path) => listOf(this.#real, path)))).flat()
   }
 }
 
@@ -186,10 +196,11 @@ class Trial {
     const mark = this.#real.audit.mark()
     const series = this.#series
     const began = await this.#act()
-    if (series.ms < this.#options.atLeastMs)
+    const isMeasured = this.#workload.measured && this.#options.atLeastMs > 0
+    const node = isMeasured ? await this.#usage() : undefined
+    if (node !== undefined || series.ms < this.#options.atLeastMs)
       this.#seen = await this.#settled(this.#expected, this.#options.atLeastMs)
     const endMs = series.ms
-    const node = this.#workload.measured ? await this.#usage() : undefined
     return {
       ...counted(this.#seen),
       settledMs: series.changes.at(-1)?.ms ?? 0,
@@ -294,10 +305,10 @@ class Trial {
           answering.add(pod)
           this.#series.see(pod, 'Serving')
         }
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      await pause(lookMs)
     }
     this.#offline = answering
-    for (const node of nodes) await node.mend()
+    await Promise.all(nodes.map((node) => node.mend()))
     for (const node of nodes)
       await until(
         `${node.name} to be heard of`,
@@ -318,27 +329,28 @@ class Trial {
 
   async #settled(expected: Expected, atLeastMs = 0): Promise<readonly SeenPod[]> {
     const { seconds } = this.#options
-    const deadline = performance.now() + seconds * 1000
+    const began = performance.now()
     let last = ''
-    let same = 0
-    return until(
-      'the pods to settle',
-      async () => {
-        const found = await this.#list(this.#pods)
-        const seen = await this.#lookAt(found)
-        const known = [...this.#refused, ...seen.filter((each) => each !== undefined)]
-        const text = seen
-          .map((each) => (each ? `${each.name} ${each.outcome} ${each.said}` : '?'))
-          .join()
-        const isWhole = !seen.includes(undefined) && known.length >= this.#fewest()
-        same = text === last && isWhole ? same + 1 : 0
-        last = text
-        if (same < looks) return false
-        const isExpected = this.#series.ms >= atLeastMs && isAsExpected(counted(known), expected)
-        return (isExpected || performance.now() > deadline) && known
-      },
-      { seconds: seconds * 3, describe: () => last },
-    )
+    let since = began
+    for (;;) {
+      const seen = await this.#lookAt(this.#real.followed.pods(namespaceOf(this.#workload)))
+      const known = [...this.#refused, ...seen.filter((each) => each !== undefined)]
+      const text = seen
+        .map((each) => (each ? `${each.name} ${each.outcome} ${each.said}` : '?'))
+        .join()
+      const isWhole = !seen.includes(undefined) && known.length >= this.#fewest()
+      const now = performance.now()
+      if (text !== last || !isWhole) since = now
+      last = text
+      if (now - since >= steadyMs) {
+        const isOver = this.#series.ms >= atLeastMs || known.every(isServing)
+        if (isOver && isAsExpected(counted(known), expected)) return known
+        if (now - began > seconds * 1000) return known
+      }
+      if (now - began > seconds * 3000)
+        throw new Error(`the pods did not settle within ${seconds * 3} s: ${last}`)
+      await this.#real.followed.changed(lookMs)
+    }
   }
 
   /** The owner may not have made any yet. */
@@ -431,11 +443,13 @@ class Trial {
     const isIn = (state: string): boolean =>
       Object.keys(objectAt(status, 'state', state)).length > 0
     if (!isIn('running') && restarts === 0) {
-      const failed = (await this.#list(eventsOf(namespaceOf(this.#workload)))).some(
-        (event) =>
-          textAt(event, 'reason') === 'FailedCreatePodSandBox' &&
-          textAt(event, 'involvedObject', 'uid') === textAt(pod, 'metadata', 'uid'),
-      )
+      const failed = this.#real.followed
+        .events(namespaceOf(this.#workload))
+        .some(
+          (event) =>
+            textAt(event, 'reason') === 'FailedCreatePodSandBox' &&
+            textAt(event, 'involvedObject', 'uid') === textAt(pod, 'metadata', 'uid'),
+        )
       if (failed) return 'Stuck'
     }
     // Between two tries: nothing is settled by one that has just begun.
@@ -450,11 +464,12 @@ class Trial {
     return restarts > 0 && ifTaken === 'ends' ? 'CrashLoop' : 'NotServing'
   }
 
-  /** Of a node while nothing happens, over some seconds. */
+  /** Of a node while nothing happens and nothing is looked at, over some seconds. */
   async #usage(): Promise<NonNullable<Observed['node']>> {
-    const seconds = 15
+    const left = this.#options.atLeastMs - this.#series.ms - steadyMs
+    const seconds = Math.max(15, left / 1000)
     const before = this.#nodes.map(nodeUsage)
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+    await pause(seconds * 1000)
     const after = this.#nodes.map(nodeUsage)
     const mean = (of: (at: number) => number): number =>
       after.reduce((sum, _, at) => sum + of(at), 0) / after.length
@@ -474,6 +489,8 @@ async function listOf({ plane }: RealPlane, path: string): Promise<readonly Json
   const list = JSON.parse((await plane.admin.get(path)).body.toString()) as JsonObject
   return listAt(list, 'items')
 }
+
+const isServing = ({ outcome }: SeenPod): boolean => outcome === 'Serving'
 
 const isEnding = (pod: Json | undefined): boolean =>
   valueAt(pod, 'metadata', 'deletionTimestamp') !== undefined
@@ -511,32 +528,39 @@ function timesTold(list: readonly Json[]): Record<string, number> {
 
 let started = 0
 
+interface RealityOptions {
+  /** Whether there is a third node, of no pool. */
+  readonly mixed?: boolean
+  /** OCI archives of what pods need beside busybox. */
+  readonly images?: readonly string[]
+  readonly yurthub?: string | undefined
+}
+
 /** Two nodes, each in a network of its own, as arms have them; if it is wanted, one of no pool. */
 export async function startReality(
   t: Scope,
   real: RealPlane,
   kind: NodeKind,
-  {
-    mixed = false,
-    yurthub,
-  }: { readonly mixed?: boolean; readonly yurthub?: string | undefined } = {},
+  { mixed = false, images = [], yurthub }: RealityOptions = {},
 ): Promise<Reality> {
   const { admin } = real.plane
   started += 1
-  const name = (role: string): string => `${role}-${started}`
-  const { images } = real
-  const nodes = await Promise.all(
-    ['a', 'b'].map((role) => startNode(t, real.plane, { name: name(role), kind, images, yurthub })),
-  )
+  const number = started
+  const name = (role: string): string => `${role}-${number}`
   const ofNoPool = { hostNetworkNodes: false, podNetwork: true, hub: 'nodehub' } as const
-  const other = mixed
-    ? await startNode(t, real.plane, {
-        name: name('elsewhere'),
-        kind: ofNoPool,
-        images,
-        isElsewhere: true,
-      })
-    : undefined
+  const [other, ...nodes] = await Promise.all([
+    mixed
+      ? startNode(t, real.plane, {
+          name: name('elsewhere'),
+          kind: ofNoPool,
+          images,
+          isElsewhere: true,
+        })
+      : undefined,
+    ...['a', 'b'].map((role) =>
+      startNode(t, real.plane, { name: name(role), kind, images, yurthub }),
+    ),
+  ])
   for (const each of [...nodes, ...(other ? [other] : [])]) {
     await nodeReady(admin, each.name)
     const { body } = await admin.get(`/api/v1/nodes/${each.name}`)

@@ -3,6 +3,7 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { noNodeNetwork } from '../../test/kit/cluster/node-network.ts'
+import { openWorkspace } from '../../test/kit/cluster/workspace.ts'
 import { noControlPlane } from '../../test/kit/control-plane.ts'
 import { noKubelet } from '../../test/kit/kubelet.ts'
 import { Lifetime } from '../lifetime.ts'
@@ -12,17 +13,19 @@ import type { NodeKind } from './node.ts'
 import { isAsExpected, remarksOf, textOf } from './outcome.ts'
 import type { Observed } from './observed.ts'
 import { pictureOf } from './picture.ts'
-import { startRealPlane, versionsOf } from './plane.ts'
+import { type RealPlane, startRealPlane, versionsOf } from './plane.ts'
 import { startReality } from './reality.ts'
 import { captionOf, madeNow, mergeIntoRecord, type Record, writeRecord } from './record.ts'
+import { reusingArchive } from './reusing.ts'
 import { agrees, costTableOf, modelRows, type Row, tableOf } from './table.ts'
 import { timelineOf } from './timeline.ts'
 
-const usage = `Usage: npm run bench -- host-network [--model] [--arms A,B] [--workloads A,B] [--runs N] [--yurthub FILE] [--seconds N] [--json FILE] [--svg FILE] [--series FILE] [--docs]
+const usage = `Usage: npm run bench -- host-network [--model] [--arms A,B] [--workloads A,B] [--runs N] [--clusters N] [--yurthub FILE] [--seconds N] [--json FILE] [--svg FILE] [--series FILE] [--docs]
 
 Every workload under every arm, on a real scheduler and kubelets where there are any; with --model by
 the model of them alone. --runs repeats all of it, each time in an order of its own, and the spread
-is told. --yurthub is a program of OpenYurt 1.4 with that very name; without, its rows are left out.
+is told. --clusters says how many control planes are observed at a time, each with nodes of its own
+(3). --yurthub is a program of OpenYurt 1.4 with that very name; without, its rows are left out.
 One workload is watched for --seconds at least (20), to measure what a node uses meanwhile.
 --json has all that was seen, --svg a picture of what came of it, --series one of what was when;
 --docs puts the rows that were seen into the record that docs/comparison.md shows. At the end it
@@ -40,6 +43,7 @@ export async function compareHostNetwork(
       arms: { type: 'string' },
       workloads: { type: 'string' },
       runs: { type: 'string', default: '1' },
+      clusters: { type: 'string', default: '3' },
       yurthub: { type: 'string' },
       seconds: { type: 'string', default: '20' },
       json: { type: 'string' },
@@ -62,6 +66,7 @@ export async function compareHostNetwork(
     ? 'only the model was asked for'
     : (noControlPlane() ?? noKubelet() ?? noNodeNetwork())
   say(missing === undefined ? machine() : `from the model: ${missing}`)
+  const began = performance.now()
   let record: Record = { made: madeNow('as the model has it', 'none'), rows: wanted }
   if (missing === undefined)
     for (let run = 0; run < Number(values.runs); run += 1) {
@@ -69,6 +74,7 @@ export async function compareHostNetwork(
         record.rows,
         {
           atLeastMs: Number(values.seconds) * 1000,
+          clusters: Number(values.clusters),
           yurthub: values.yurthub,
           keep: (soFar) => values.json !== undefined && writeRecord(soFar, values.json),
         },
@@ -83,7 +89,8 @@ export async function compareHostNetwork(
   if (values.series !== undefined) writeFileSync(values.series, timelineOf(record.rows, caption))
   if (missing !== undefined) return 0
   const right = record.rows.filter(agrees).length
-  say(`${right} of ${record.rows.length} rows agree with the model`)
+  const minutes = ((performance.now() - began) / 60_000).toFixed(1)
+  say(`${right} of ${record.rows.length} rows agree with the model; it took ${minutes} minutes`)
   if (values.docs) {
     mergeIntoRecord(record)
     say('kept in docs/host-network.json; node test/write-tables.ts takes it into the page')
@@ -93,22 +100,25 @@ export async function compareHostNetwork(
 
 interface ObserveOptions {
   readonly atLeastMs: number
+  readonly clusters: number
   readonly yurthub: string | undefined
-  /** Is given what was seen so far, after each kind of nodes. */
+  /** Is given what was seen so far, now and then. */
   readonly keep: (soFar: Record) => void
 }
 
 /**
- * Observes each row once more. Arms that want the same nodes share them; between two kinds all
- * nodes end. What fails is said, and the others go on.
+ * Observes each row once more, in several clusters at a time. What fails is said, and the others go
+ * on.
  */
 async function observed(
   rows: readonly Row[],
-  { atLeastMs, yurthub, keep }: ObserveOptions,
+  { atLeastMs, clusters, yurthub, keep }: ObserveOptions,
   say: (line: string) => void,
 ): Promise<Record> {
   await using lifetime = new Lifetime(say)
-  const real = await startRealPlane(lifetime)
+  const archive = reusingArchive(openWorkspace(lifetime))
+  if (archive === undefined) say('there is no C compiler: rows with SO_REUSEPORT are left out')
+  const images = archive === undefined ? [] : [archive]
   const seen = new Map<Row, Observed>()
   let versions: [string, string] = ['', '']
   const soFar = (): Record => ({
@@ -120,18 +130,20 @@ async function observed(
   })
   const possible = rows.filter(
     ({ arm, workload }) =>
-      (real.images.length > 0 || workload.programs[0]?.ifTaken !== 'shares') &&
+      (archive !== undefined || workload.programs[0]?.ifTaken !== 'shares') &&
       (arm.hub === 'nodehub' || yurthub !== undefined),
   )
-  if (real.images.length === 0) say('there is no C compiler: rows with SO_REUSEPORT are left out')
-  for (const kind of shuffled(kindsOfNodes)) {
-    const its = shuffled(possible.filter(({ arm }) => isOf(kind, arm)))
-    if (its.length === 0) continue
+  const shares = kindsOfNodes.map((kind) => ({
+    kind,
+    left: shuffled(possible.filter(({ arm }) => isOf(kind, arm))),
+    observers: 0,
+  }))
+  const observeOn = async (real: RealPlane, { kind, left }: Share): Promise<void> => {
     await using nodes = new Lifetime(say)
-    const mixed = its.some(({ workload }) => workload.mixed)
-    const reality = await startReality(nodes, real, kind, { mixed, yurthub })
+    const mixed = left.some(({ workload }) => workload.mixed)
+    const reality = await startReality(nodes, real, kind, { mixed, images, yurthub })
     versions = await versionsOf(real)
-    for (const row of its) {
+    for (let row = left.pop(); row; row = left.pop()) {
       const name = `${row.arm.name}, ${row.workload.name}`
       try {
         const one = await reality.observe(row, { atLeastMs: leastFor(row, atLeastMs) })
@@ -145,8 +157,43 @@ async function observed(
     await reality.retire()
     keep(soFar())
   }
+  const observeCluster = async (): Promise<void> => {
+    await using cluster = new Lifetime(say)
+    let real: RealPlane | undefined
+    for (let share = fullest(shares); share; share = fullest(shares)) {
+      share.observers += 1
+      real ??= await startRealPlane(cluster)
+      await observeOn(real, share)
+      share.observers -= 1
+    }
+  }
+  const ends = await Promise.allSettled(Array.from({ length: clusters }, observeCluster))
+  for (const { reason } of ends.filter((end) => end.status === 'rejected'))
+    say(`! ${(reason as Error).message}`)
   return soFar()
 }
+
+/** The rows that want nodes of one kind, and how many clusters take them from it. */
+interface Share {
+  readonly kind: NodeKind
+  readonly left: Row[]
+  observers: number
+}
+
+/** Nodes are not started for fewer rows: others are done with them before. */
+const fewestRows = 4
+
+/** Where most is left for one that comes to it. */
+function fullest(shares: readonly Share[]): Share | undefined {
+  const [first] = shares
+    .filter(({ left, observers }) => left.length > fewestRows * observers)
+    .toSorted((a, b) => restOf(b) - restOf(a))
+  return first
+}
+
+/** In rows: those of yurthub take thrice as long, as its nodes serve nothing after a reboot. */
+const restOf = ({ kind, left, observers }: Share): number =>
+  (left.length * (kind.hub === 'yurthub' ? 3 : 1)) / (observers + 1)
 
 /**
  * A pod that comes before the port is free may get it after its back-off: what looks settled after
@@ -170,7 +217,7 @@ const isOf = (kind: NodeKind, arm: NodeKind): boolean =>
   arm.hub === kind.hub
 
 /** In an order of chance, so that no row always follows the same other. */
-const shuffled = <Of>(all: readonly Of[]): readonly Of[] =>
+const shuffled = <Of>(all: readonly Of[]): Of[] =>
   all
     .map((each) => ({ each, at: Math.random() }))
     .toSorted((a, b) => a.at - b.at)
