@@ -355,7 +355,7 @@ export const options = {
     type: is.duration,
     group: 'Cache',
     live: true,
-    help: 'How often to read again the objects that pods of the node refer to and the kubelet reads only once (claims, volumes, attachments; Secrets and ConfigMaps without a watch), for a reboot without a link; twelve times as seldom discovery, and weekly by default a few OpenAPI schemas, for kubectl at the node. 0: never.',
+    help: 'How often to read again the objects that pods of the node refer to and the kubelet reads only once (claims, volumes, attachments; Secrets and ConfigMaps without a watch), for a reboot without a link; twelve times as seldom discovery, for kubectl at the node, and the OpenAPI schemas that have changed since. 0: never.',
     default: 300_000,
     defaultShown: '5m',
   }),

@@ -17,7 +17,7 @@ import type { PodFacts } from './filter/host-network/pod-facts.ts'
 import type { AcceptedWrite, CollectionKey } from './store/store.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
 import { recordedDecisionsOf } from './wiring/authorization.ts'
-import { Boot } from './wiring/boot.ts'
+import { Boot, recordedSchemasOf } from './wiring/boot.ts'
 import { HubConfigMap } from './wiring/config-map.ts'
 import { cloudOf, reconfigureCloud } from './wiring/cloud.ts'
 import {
@@ -338,8 +338,19 @@ export async function startHub(
     if (filters.inputs.propagation !== 'off') void inputs.ensure(new Set(['pool']))
   }
   learnPool()
+  const schemas = unshared.use(recordedSchemasOf(config, log))
   const boot = unshared.use(
-    new Boot({ nodeName: config.nodeName, live, store, access, cloud, dispatch, metrics, log }),
+    new Boot({
+      nodeName: config.nodeName,
+      schemas,
+      live,
+      store,
+      access,
+      cloud,
+      dispatch,
+      metrics,
+      log,
+    }),
   )
   unshared.use(committed.listen(() => boot.schedule()))
   const reporter = unshared.use(

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import type { JsonObject } from '../api/kube/json.ts'
 import type { Catalog } from './catalog.ts'
+import { jsonText } from './encoding.ts'
 import type { Kind } from './kinds.ts'
 
 /**
@@ -20,12 +22,16 @@ export function openApiV2(catalog: Catalog): JsonObject {
 /** `/openapi/v3` */
 export const openApiV3Index = (catalog: Catalog): JsonObject => ({
   paths: Object.fromEntries(
-    [...new Set(stored(catalog).map(prefixOf))].map((prefix) => [
-      prefix,
-      { serverRelativeURL: `/openapi/v3/${prefix}` },
-    ]),
+    [...new Set(stored(catalog).map(prefixOf))].map((prefix) => {
+      const hash = schemaHash(openApiV3(catalog, prefix) ?? {})
+      return [prefix, { serverRelativeURL: `/openapi/v3/${prefix}?hash=${hash}` }]
+    }),
   ),
 })
+
+/** By which the index tells versions of a schema apart. */
+export const schemaHash = (document: JsonObject): string =>
+  createHash('sha512').update(jsonText(document)).digest('hex').toUpperCase()
 
 /** `/openapi/v3/<prefix>`; undefined where no kind is served under it. */
 export function openApiV3(catalog: Catalog, prefix: string): JsonObject | undefined {

@@ -7,7 +7,7 @@ import type { Api, Call } from './call.ts'
 import { aggregatedVersion, Discovery, discoveryTag } from './discovery.ts'
 import { jsonText, prettyText } from './encoding.ts'
 import { negotiate, plainJson } from './negotiation.ts'
-import { openApiV2, openApiV3, openApiV3Index } from './openapi.ts'
+import { openApiV2, openApiV3, openApiV3Index, schemaHash } from './openapi.ts'
 import { hasProtobuf } from './render.ts'
 import { issuer } from './tokens.ts'
 
@@ -131,6 +131,13 @@ function sendSchema(api: Api, call: Call, path: string): boolean {
         ? openApiV3Index(catalog)
         : openApiV3(catalog, rest.join('/'))
   if (!document) throw new StatusError(notFound({ group: '', resource: 'openapi', name: path }))
+  const asked = call.seen.query.get('hash')
+  const hash = asked === null || which === 'v2' ? asked : schemaHash(document)
+  if (asked !== hash) {
+    const headers = { Location: `${path}?hash=${hash}` }
+    sendBody(call, { status: 301, contentType: 'text/html', bytes: Buffer.alloc(0), headers })
+    return true
+  }
   const text = plainJson(call.seen).pretty ? prettyText(document) : jsonText(document)
   // The index has no type in Go, whose server guesses one.
   const isIndex = which === 'v3' && rest.length === 0

@@ -1,7 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { onSiteDocuments } from '../../src/hub/boot/on-site-documents.ts'
-import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import {
   administrator,
@@ -16,6 +14,7 @@ import { withoutStaleness } from './kubectl/mask.ts'
 import { type Said, Session } from './kubectl/session.ts'
 import { talker, talkerName } from './kubectl/story.ts'
 import { busyboxPod } from './pod.ts'
+import { documentsRecorded, readsSchemasSoon } from './recorded-documents.ts'
 import { nodeReady, objectThat, podRunning } from './seen.ts'
 
 t.setTimeout(600_000)
@@ -28,7 +27,7 @@ const crasherName = 'crasher'
 const stumblerName = 'stumbler'
 
 /** What a technician asks for, that says the same before and after the cut. */
-const commands = (manifest: string): readonly (readonly string[])[] => [
+const commands = (manifest: string, customManifest: string): readonly (readonly string[])[] => [
   ['get', 'nodes', '-o', 'wide'],
   ['get', 'pods', talkerName, '-o', 'wide'],
   ['get', 'pod', talkerName, '-o', 'yaml'],
@@ -40,13 +39,62 @@ const commands = (manifest: string): readonly (readonly string[])[] => [
   ['api-versions'],
   ['explain', 'pod.spec.containers'],
   ['explain', 'deployment.spec', '--recursive'],
-  ['explain', 'role.rules', '--output=plaintext-openapiv2'],
+  ['explain', 'role.rules', '--recursive'],
+  ['explain', 'storageclass.provisioner'],
+  ['explain', 'horizontalpodautoscaler.spec.metrics', '--recursive'],
+  ['explain', 'certificatesigningrequest.spec.signerName', '--output=plaintext-openapiv2'],
+  ['explain', 'presses.spec.force'],
+  ['explain', 'presses', '--recursive'],
   ['create', 'configmap', 'example', '--from-literal=a=b', '--dry-run=client', '-o', 'yaml'],
   ['apply', '--dry-run=client', '-f', manifest, '-o', 'yaml'],
+  ['create', '--dry-run=client', '-f', customManifest, '-o', 'yaml'],
+  ['create', 'role', 'reader', '--verb=get', '--resource=pods', '--dry-run=client', '-o', 'yaml'],
   ['__complete', 'get', 'po'],
+  ['__complete', 'get', 'press'],
+  ['__complete', 'explain', 'storagec'],
   ['__complete', 'get', 'pods', ''],
   ['__complete', 'logs', ''],
 ]
+
+/** A custom kind with a schema, and an object of it. */
+const pressDefinition = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'presses.plant.example' },
+  spec: {
+    group: 'plant.example',
+    scope: 'Namespaced',
+    names: { kind: 'Press', plural: 'presses', singular: 'press' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: {
+                type: 'object',
+                properties: {
+                  force: { type: 'integer', description: 'How hard it presses, in kilonewtons.' },
+                },
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+}
+const press = {
+  apiVersion: 'plant.example/v1',
+  kind: 'Press',
+  metadata: { name: 'one' },
+  spec: { force: 7 },
+}
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
 /**
  * How a kubelet writes, once it has read the pod's cgroup, a minute after the start and perhaps in
@@ -76,11 +124,17 @@ void t.test(
   { skip, timeout: 600_000 },
   async (t) => {
     const plane = await startControlPlane(t, { controllerManager: true })
+    t.equal((await plane.admin.post(definitions, pressDefinition)).status, 201)
+    await until('the schema of the custom kind', async () => {
+      const { body } = await plane.admin.get('/openapi/v3')
+      return body.includes('apis/plant.example/v1')
+    })
     const node = nodeSubject(nodeName)
     const hub = await startHubProcess(plane.workspace, {
       servers: [plane.url],
       kubeconfig: plane.kubeconfig(node),
       nodeName,
+      flags: [readsSchemasSoon],
     })
     const onSite = plane.kubeconfig(node, hub.secureUrl, hub.authority)
     await startKubelet(t, {
@@ -117,6 +171,8 @@ void t.test(
     const manifest = plane.workspace.file('talker.json')
     const typed = { apiVersion: 'v1', kind: 'Pod', ...talker(nodeName) }
     writeFileSync(manifest, JSON.stringify(typed))
+    const customManifest = plane.workspace.file('press.json')
+    writeFileSync(customManifest, JSON.stringify(press))
     const session = (path: string, kubeconfig: string, side: string): Session => {
       const cacheFolder = plane.workspace.file(side)
       mkdirSync(cacheFolder, { recursive: true })
@@ -125,15 +181,10 @@ void t.test(
     const before = new Map<string, unknown>()
     for (const { path, version } of kubectls) {
       const direct = session(path, plane.kubeconfig(administrator), `direct-${version}`)
-      for (const args of commands(manifest))
+      for (const args of commands(manifest, customManifest))
         before.set(`${version} ${args.join(' ')}`, comparable(await direct.run(args)))
     }
-    const ops = new ApiClient(hub.opsUrl)
-    await until('what kubectl reads first to be recorded', async () => {
-      const metrics = (await ops.get('/metrics')).body.toString()
-      const [, count = '0'] = /nodehub_recorded_total\{kind="document"\} (\d+)/.exec(metrics) ?? []
-      return Number(count) >= onSiteDocuments.length
-    })
+    await documentsRecorded(plane, hub)
     await plane.first.daemon.kill()
     for (const { path, version } of kubectls) {
       await t.test(version, async (t) => {
@@ -142,8 +193,9 @@ void t.test(
           const { status } = await offline.run(['logs', talkerName, '--limit-bytes=13'])
           return status === 0
         })
-        for (const args of commands(manifest)) {
+        for (const args of commands(manifest, customManifest)) {
           const said = comparable(await offline.run(args))
+          t.match(said, { status: 0 }, args.join(' '))
           t.strictSame(said, before.get(`${version} ${args.join(' ')}`), args.join(' '))
         }
         const previous = await offline.run(['logs', stumblerName, '--previous'])

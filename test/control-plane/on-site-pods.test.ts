@@ -1,8 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { onSiteDocuments } from '../../src/hub/boot/on-site-documents.ts'
-import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import {
   administrator,
@@ -17,6 +15,7 @@ import { withoutStaleness } from './kubectl/mask.ts'
 import { Session } from './kubectl/session.ts'
 import { type Heard, talk, talker, talkerName } from './kubectl/story.ts'
 import { busyboxPod } from './pod.ts'
+import { documentsRecorded, readsSchemasSoon } from './recorded-documents.ts'
 import { nodeReady, podRunning } from './seen.ts'
 
 t.setTimeout(600_000)
@@ -52,6 +51,7 @@ void t.test(
       servers: [plane.url],
       kubeconfig: plane.kubeconfig(node),
       nodeName,
+      flags: [readsSchemasSoon],
     })
     const onSite = plane.kubeconfig(node, hub.secureUrl, hub.authority)
     await startKubelet(t, {
@@ -92,12 +92,7 @@ void t.test(
       if (version === newest?.version) continue
       for (const args of [['api-resources'], ['explain', 'pods']]) await offline.run(args)
     }
-    const ops = new ApiClient(hub.opsUrl)
-    await until('what kubectl reads first to be recorded', async () => {
-      const metrics = (await ops.get('/metrics')).body.toString()
-      const [, count = '0'] = /nodehub_recorded_total\{kind="document"\} (\d+)/.exec(metrics) ?? []
-      return Number(count) >= onSiteDocuments.length
-    })
+    await documentsRecorded(plane, hub)
     await plane.first.daemon.kill()
     for (const { version, offline } of sessions) {
       await t.test(version, async (t) => {

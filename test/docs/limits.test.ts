@@ -44,6 +44,7 @@ import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
+import { mostSchemaBytes, mostSchemas, schemaShare } from '../../src/hub/boot/recorded-schemas.ts'
 import { mostDecisions, mostOfUser } from '../../src/hub/authorization/recorded-decisions.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
 import * as events from '../../src/hub/answers/node-events.ts'
@@ -282,6 +283,11 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'A name or a namespace, the path of a document': [counted(longestName)],
     'Both selectors of a list or watch': [counted(longestSelectors)],
     'A representation of a document': [],
+    'Schemas that are recorded beforehand': [
+      bytes(mostSchemaBytes),
+      `a ${1 / schemaShare}th`,
+      `${mostSchemas} groups`,
+    ],
     'What is kept for a caller not keptBytes': [`${maxIdleDays} days`],
     'Lists in pages whose next page has not come': [counted(mostPagedLists), time(nextPageMs)],
     'What is written and not yet synced': [time(unsyncedMs)],

@@ -249,7 +249,7 @@ void t.test('decisions that cannot be read are as good as none', async (t) => {
   await cloud.unplug()
   for (const text of ['[', '{}', '[["x",[["get configmaps/",false,[["a"]]]]]]', '[["x",null]]']) {
     await hub.stop()
-    writeFileSync(join(hub.rootDir, 'decisions.json'), text)
+    writeFileSync(join(hub.config.rootDir, 'decisions.json'), text)
     await hub.start()
     await hub.offline()
     t.equal((await robot().get(one)).status, 200, text)

@@ -51,6 +51,8 @@ export interface KubeletCache {
   object(gvr: GVR, namespace: string, name: string): CachedObject | 'absent' | undefined
   /** Stored documents of the node: discovery and the like. */
   documents(): readonly CachedDocument[]
+  /** The body of one of these; `undefined`: it is not stored any more, or damaged. */
+  document(of: Pick<CachedDocument, 'url' | 'accept'>): Uint8Array | undefined
 }
 
 /** A document as it was requested. */
@@ -67,8 +69,8 @@ export const podsOf = (nodeName: string): CollectionQuery => ({
   fieldSelector: `spec.nodeName=${nodeName}`,
 })
 
-/** Discovery without aggregation has one for each group and version. */
-const mostDocuments = 128
+/** Discovery without aggregation, and schemas, have one or two for each group and version. */
+const mostDocuments = 512
 
 /**
  * How much newer a list in JSON must be than the one in protobuf, so that the kubelet counts as
@@ -114,6 +116,7 @@ export function kubeletCache(
       return absent
     },
     documents: () => store.documents(nodeIdentity, mostDocuments),
+    document: ({ url, accept }) => store.document({ identity: nodeIdentity, url, accept })?.body,
   }
 }
 

@@ -4,30 +4,29 @@ import { mediaType } from '../../api/kube/media-type.ts'
 const aggregated = (version: 'v2' | 'v2beta1'): string =>
   `${mediaType('json')};g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList,${mediaType('json')}`
 
-/** As `kubectl explain` reads a group's schema, and as `create` and `apply` do to validate. */
-const schemaTypes = [
-  mediaType('json'),
-  'application/com.github.proto-openapi.spec.v3@v1.0+protobuf',
-] as const
+/** The groups of what a technician looks at most on a node. */
+export const describedGroups = [
+  'api/v1',
+  'apis/apps/v1',
+  'apis/batch/v1',
+  'apis/networking.k8s.io/v1',
+]
 
-/** The groups of what a technician looks at on a node. */
-const describedGroups = ['api/v1', 'apis/apps/v1', 'apis/batch/v1', 'apis/networking.k8s.io/v1']
+/** The index of the schemas of all groups (see `RecordedSchemas`). */
+export const schemaIndex = '/openapi/v3'
 
 /**
- * What kubectl reads before it does what it is asked for: discovery, the version, and the schemas
- * of the groups that are looked at most.
+ * What kubectl reads before it does what it is asked for: discovery, the version, the index of
+ * schemas, and in one document the schemas that an older kubectl reads.
  */
 export const onSiteDocuments: readonly { readonly url: string; readonly accept: string }[] = [
   ...(['v2', 'v2beta1'] as const).flatMap((version) =>
     ['/api', '/apis'].map((url) => ({ url, accept: aggregated(version) })),
   ),
   { url: '/version', accept: mediaType('json') },
-  { url: '/openapi/v3', accept: mediaType('json') },
+  { url: schemaIndex, accept: mediaType('json') },
   // An older kubectl asks an API server without v2beta1 for each group.
   ...describedGroups.map((group) => ({ url: `/${group}`, accept: mediaType('json') })),
-  ...describedGroups.flatMap((group) =>
-    schemaTypes.map((accept) => ({ url: `/openapi/v3/${group}`, accept })),
-  ),
   // Of all groups, as a kubectl before 1.28 reads it to explain and to validate.
   { url: '/openapi/v2', accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' },
 ]

@@ -25,6 +25,15 @@ export interface RefreshRequest {
   readonly accept: string
 }
 
+/** A document to read although the kubelet does not. */
+export interface DocumentRequest extends RefreshRequest {
+  /**
+   * It is the schema of one of many groups: requested one at a time, and only while nothing else
+   * is. One that is current is not requested again; `unversioned`: that is not known.
+   */
+  readonly schema?: 'current' | 'outdated' | 'unversioned'
+}
+
 /**
  * The result of a refresh. `confirmed`: the store holds what the API server answered, an empty list
  * included.
@@ -34,8 +43,8 @@ export type RefreshOutcome = RefreshResult['outcome']
 export interface RefreshParts {
   readonly nodeName: string
   readonly cache: () => KubeletCache
-  /** Documents to read although the kubelet does not. */
-  readonly documents: readonly RefreshRequest[]
+  /** Called for each scan. */
+  readonly documents: (cache: KubeletCache) => readonly DocumentRequest[]
   /** Differs after every change of the pods. Called often. */
   readonly podsVersion: () => string | undefined
   /**
@@ -81,8 +90,11 @@ const maxTargets = 5_000
  */
 const documentFactor = 12
 
-/** OpenAPI is large: in version 2 as it is of all groups, in version 3 even of a single one. */
+/** OpenAPI is large: version 2, and what of version 3 has no version of its own. */
 const schemaFactor = 24 * 7 * documentFactor
+
+/** The share of the interval between two schemas of groups: all of them take minutes. */
+const schemaPace = 1 / 100
 
 /** What is known of the refreshes of one object or document. */
 interface RefreshState extends RefreshResult {
@@ -109,6 +121,10 @@ export class Refresher implements Disposable {
   #timer: Disposable | undefined
   #timerAt = Infinity
   #running = false
+  /** The schemas of groups that were due at the last scan. */
+  #schemas: readonly RefreshTarget[] = []
+  #schemaTimer: Disposable | undefined
+  #schemaKey: string | undefined
   #closed = false
   #seen: string | undefined
   /** When the next of the targets that were not due becomes due. */
@@ -157,6 +173,7 @@ export class Refresher implements Disposable {
   [Symbol.dispose](): void {
     this.#closed = true
     this.#timer?.[Symbol.dispose]()
+    this.#schemaTimer?.[Symbol.dispose]()
   }
 
   #schedule(ms: number): void {
@@ -187,9 +204,36 @@ export class Refresher implements Disposable {
     } finally {
       this.#running = false
     }
+    this.#scheduleSchema()
     // A pod may have come during the pass.
     const isSeen = this.#parts.podsVersion() === this.#seen
     this.#schedule(isSeen ? this.#untilNext() : this.#settleMs())
+  }
+
+  #scheduleSchema(): void {
+    const isBusy = this.#schemaTimer !== undefined || this.#schemaKey !== undefined
+    if (this.#closed || isBusy || this.#schemas.length === 0) return
+    const ms = this.#parts.everyMs() * schemaPace * jitter(0.5, 1.5)
+    this.#schemaTimer = after(ms, () => {
+      this.#schemaTimer = undefined
+      void this.#refreshSchema()
+    })
+  }
+
+  async #refreshSchema(): Promise<void> {
+    const [next, ...others] = this.#schemas
+    // The next pass schedules it again.
+    if (!next || this.#running || !this.#mayRequest()) return
+    this.#schemas = others
+    this.#schemaKey = next.key
+    try {
+      await this.#refresh(next)
+    } catch (cause) {
+      this.#parts.onFailure(cause)
+    } finally {
+      this.#schemaKey = undefined
+      this.#scheduleSchema()
+    }
   }
 
   /** How long changes of pods wait for a scan: scans take at most `scanShare` of the time. */
@@ -204,12 +248,15 @@ export class Refresher implements Disposable {
 
   async #refreshInTurn(due: Iterator<RefreshTarget>): Promise<void> {
     for (let next = due.next(); !next.done && this.#mayRequest(); next = due.next()) {
-      const outcome = await this.#parts.request(next.value.request)
-      // The link may have failed, which says nothing of the object.
-      if (!this.#mayRequest() && outcome === 'failed') return
-      this.#note(next.value, outcome)
+      await this.#refresh(next.value)
       await pause(jitter(5, 50))
     }
+  }
+
+  async #refresh(target: RefreshTarget): Promise<void> {
+    const outcome = await this.#parts.request(target.request)
+    // The link may have failed, which says nothing of the object.
+    if (this.#mayRequest() || outcome !== 'failed') this.#note(target, outcome)
   }
 
   #note({ key, reference, intervalFactor, known }: RefreshTarget, outcome: RefreshOutcome): void {
@@ -250,7 +297,7 @@ export class Refresher implements Disposable {
     }
     const present = now()
     this.#soonest = Infinity
-    return [...targets.values()].filter((each) => {
+    const due = [...targets.values()].filter((each) => {
       const noted = this.#states.get(each.key)
       const state = noted && noted.notedAt <= present ? noted : this.#first(each)
       const dueAt = this.#dueAt(each, state)
@@ -258,6 +305,8 @@ export class Refresher implements Disposable {
       this.#soonest = Math.min(this.#soonest, dueAt)
       return false
     })
+    this.#schemas = due.filter(({ isSchema, key }) => isSchema && key !== this.#schemaKey)
+    return due.filter(({ isSchema }) => !isSchema)
   }
 
   /**
@@ -311,6 +360,8 @@ interface RefreshTarget {
   readonly watchedUntil: number
   /** Multiple of the refresh interval. */
   readonly intervalFactor: number
+  /** See `DocumentRequest`. */
+  readonly isSchema: boolean
   /** Absent for a document. */
   readonly reference?: ObjectReference
 }
@@ -355,12 +406,13 @@ function targetOf(needed: ResolvedReference, accept: string): RefreshTarget {
     // A watch has it fresher than a refresh, and a list would drop the watch's event log.
     watchedUntil: by === 'get' ? 0 : confirmedAt + watchedMs,
     intervalFactor: 1,
+    isSchema: false,
     reference: needed,
   }
 }
 
 const documentTarget = (
-  { url, accept }: RefreshRequest,
+  { url, accept, schema }: DocumentRequest,
   stored?: CachedDocument,
 ): RefreshTarget => ({
   key: JSON.stringify([url, accept]),
@@ -369,21 +421,29 @@ const documentTarget = (
   settled: true,
   confirmedAt: plausible(stored?.confirmedAt ?? 0),
   watchedUntil: 0,
-  intervalFactor: /^\/openapi\/v(?:2$|3\/)/.test(url) ? schemaFactor : documentFactor,
+  intervalFactor: intervalFactorOf(url, schema),
+  isSchema: schema !== undefined,
 })
+
+function intervalFactorOf(url: string, schema: DocumentRequest['schema']): number {
+  if (schema === 'current') return Infinity
+  if (schema === 'outdated') return 1
+  return schema || url === '/openapi/v2' ? schemaFactor : documentFactor
+}
 
 /**
  * The documents to keep fresh: those that are wanted, stored or not, and other discovery that is
  * stored. Other OpenAPI is too large for a thin link.
  */
 function* documentTargets(
-  documents: readonly RefreshRequest[],
+  documents: readonly DocumentRequest[],
   stored: readonly CachedDocument[],
 ): Generator<RefreshTarget> {
   const held = new Set<CachedDocument>()
   for (const wanted of documents) {
     const types: readonly string[] = documentTypesOf(wanted.accept)
-    const known = stored.find(({ url, accept }) => url === wanted.url && types.includes(accept))
+    const [path] = wanted.url.split('?', 1)
+    const known = stored.find(({ url, accept }) => url === path && types.includes(accept))
     if (known) held.add(known)
     yield documentTarget(wanted, known)
   }
@@ -416,7 +476,7 @@ async function refreshTargets(
   }
   using listed = cache.collection(podsOf(nodeName))
   if (!listed) return { targets, tookMs: slices.tookMs }
-  for (const target of documentTargets(documents, cache.documents()))
+  for (const target of documentTargets(documents(cache), cache.documents()))
     targets.set(target.key, target)
   add(resolveReference(requiredObject(resources.csiNodes, '', nodeName), cache))
   for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(listOfAll(gvr, cache))

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { onAbort } from '../../base/abort.ts'
 import { elapsed, every, jitter, latest, now } from '../../base/clock.ts'
@@ -11,11 +12,12 @@ import {
 import type { KubeletCache } from '../boot/kubelet-cache.ts'
 import { onSiteDocuments } from '../boot/on-site-documents.ts'
 import { PodReferencesByVersion } from '../boot/pod-references.ts'
+import { RecordedSchemas } from '../boot/recorded-schemas.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
 import { bootVerdict, reasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
-import type { LiveConfig } from '../../config/hub-config.ts'
+import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { nodes, pathOf } from '../../api/kube/resources.ts'
@@ -29,6 +31,7 @@ import { nodeRequests, type NodeRequests } from './node-request.ts'
 
 interface BootDependencies {
   readonly nodeName: string
+  readonly schemas: RecordedSchemas
   readonly live: () => LiveConfig
   readonly store: ObjectStore
   readonly access: AccessReviews
@@ -68,13 +71,13 @@ export class Boot implements Disposable {
   #denied = false
 
   constructor(dependencies: BootDependencies) {
-    const { nodeName, live, store, cloud, dispatch, log } = dependencies
+    const { nodeName, schemas, live, store, cloud, dispatch, log } = dependencies
     this.#dependencies = dependencies
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
     this.#refresher = new Refresher({
       nodeName,
       cache: () => this.#knowledge(),
-      documents: onSiteDocuments,
+      documents: (cache) => [...onSiteDocuments, ...schemas.wanted(cache)],
       references: this.#references,
       podsVersion: () => podsVersion(store, nodeName),
       request: (question) => this.#ask(question),
@@ -166,7 +169,10 @@ export class Boot implements Disposable {
 
   async #ask({ url, accept }: RefreshRequest): Promise<RefreshOutcome> {
     const code = await this.#request({ method: 'GET', url, accept, component: 'kubelet' })
-    if (code === 200) return 'confirmed'
+    if (code === 200) {
+      this.#dependencies.schemas.confirmed({ url, accept }, this.#knowledge())
+      return 'confirmed'
+    }
     if (code === 404) return 'absent'
     return code === 403 ? 'forbidden' : 'failed'
   }
@@ -228,6 +234,15 @@ export class Boot implements Disposable {
     return conditionIn(cursorOf(found.encoding, found.gvk, found.object))
   }
 }
+
+/** Which schemas are recorded, of which versions. */
+export const recordedSchemasOf = (
+  { rootDir, cacheMaxBytes }: StartConfig,
+  log: Logger,
+): RecordedSchemas =>
+  new RecordedSchemas(join(rootDir, 'schemas.json'), cacheMaxBytes, (err) =>
+    log.error({ err }, 'cannot write schemas.json: after a restart schemas are requested anew'),
+  )
 
 /** More often where records are refreshed more often. */
 const judgeInterval = (refreshMs: number): number =>

@@ -23,6 +23,8 @@ export class FakeKubeletCache implements KubeletCache {
   readonly #objects = new Map<string, CachedObject | 'absent'>()
 
   readonly cachedDocuments: CachedDocument[] = []
+  /** Of documents, by their path. */
+  readonly bodies = new Map<string, Uint8Array>()
   /** How many of its collections are not disposed of. */
   open = 0
 
@@ -64,6 +66,10 @@ export class FakeKubeletCache implements KubeletCache {
 
   documents(): readonly CachedDocument[] {
     return this.cachedDocuments
+  }
+
+  document({ url }: Pick<CachedDocument, 'url' | 'accept'>): Uint8Array | undefined {
+    return this.bodies.get(url)
   }
 
   forget(gvr: GVR, namespace: string, name: string): void {

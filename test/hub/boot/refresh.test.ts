@@ -5,6 +5,7 @@ import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
 import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
 import {
   Refresher,
+  type DocumentRequest,
   type RefreshOutcome,
   type RefreshRequest,
 } from '../../../src/hub/boot/refresh.ts'
@@ -46,7 +47,7 @@ class World implements Disposable {
   mostAtOnce = 0
   looks = 0
   everyMs = 5 * minute
-  readonly documents: RefreshRequest[] = []
+  readonly documents: DocumentRequest[] = []
   #atOnce = 0
   answer: (question: RefreshRequest) => RefreshOutcome | Promise<RefreshOutcome> = () => 'confirmed'
 
@@ -60,7 +61,7 @@ class World implements Disposable {
         this.looks += 1
         return this.known
       },
-      documents: this.documents,
+      documents: () => this.documents,
       references: new PodReferencesByVersion(),
       podsVersion: () => this.podsVersion,
       request: (question) => this.#ask(question),
@@ -346,7 +347,7 @@ void t.test('a document that is wanted is read though nobody has read it', async
   using world = new World()
   const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
   const wanted = { url: '/apis', accept: `${accept},application/json` }
-  world.documents.push(wanted, { url: '/openapi/v3/api/v1', accept: 'application/json' })
+  world.documents.push(wanted, { url: '/openapi/v2', accept: 'application/json' })
   const accepts: string[] = []
   world.answer = (question) => {
     if (question.url === '/apis') accepts.push(question.accept)
@@ -361,6 +362,84 @@ void t.test('a document that is wanted is read though nobody has read it', async
   t.ok(accepts.length >= 3 && accepts.length <= 5, `${accepts.length} times in three hours`)
   t.strictSame([...new Set(accepts)], [wanted.accept])
   t.equal(world.urls().filter((url) => url.startsWith('/openapi/')).length, 1, 'a schema seldom')
+})
+
+const schema = (name: string, state: DocumentRequest['schema'] = 'outdated'): DocumentRequest => ({
+  url: `/openapi/v3/apis/${name}/v1?hash=A`,
+  accept: 'application/json',
+  schema: state,
+})
+
+/** Records what was asked for. */
+function recordSchema(world: World, url: string): void {
+  const [path = ''] = url.split('?')
+  if (!path.startsWith('/openapi/')) return
+  const at = world.documents.findIndex((each) => each.url === url)
+  const wanted = world.documents[at]
+  if (wanted) world.documents[at] = { ...wanted, schema: 'current' }
+  world.known.cachedDocuments.push({ url: path, accept: 'application/json', confirmedAt: now() })
+}
+
+void t.test('schemas are asked for one at a time, after all else', async (t) => {
+  using world = new World(pod(claimSource, secretSource))
+  const names = ['a', 'b', 'c', 'd']
+  world.documents.push(...names.map((name) => schema(name)))
+  world.answer = ({ url }) => {
+    recordSchema(world, url)
+    return 'confirmed'
+  }
+  world.refresher.cameOnline()
+  await world.pass(minute)
+  const asked = world.asked.filter(({ url }) => url.startsWith('/openapi/'))
+  t.strictSame(
+    asked.map(({ url }) => url),
+    names.map((name) => schema(name).url),
+  )
+  t.ok(world.urls().indexOf(schema('a').url) >= 3, 'what pods refer to comes first')
+  asked
+    .slice(1)
+    .forEach(({ at }, i) => t.ok(at - (asked[i]?.at ?? 0) >= 1_000, 'with time between'))
+})
+
+void t.test(
+  'a schema is asked for again when its version has changed, and not before',
+  async (t) => {
+    using world = new World()
+    world.documents.push(schema('a'))
+    world.answer = ({ url }) => {
+      recordSchema(world, url)
+      return 'confirmed'
+    }
+    world.refresher.cameOnline()
+    await world.pass(minute)
+    world.asked.length = 0
+    await world.pass(240 * minute)
+    t.notOk(world.urls().some((url) => url.startsWith('/openapi/')))
+    world.documents[0] = { ...schema('a'), url: '/openapi/v3/apis/a/v1?hash=B' }
+    await world.pass(10 * minute)
+    const again = world.urls().filter((url) => url.startsWith('/openapi/'))
+    t.strictSame(again, ['/openapi/v3/apis/a/v1?hash=B'])
+  },
+)
+
+void t.test('a schema on a slow link keeps nothing that pods need waiting', async (t) => {
+  using world = new World()
+  world.documents.push(schema('a'), schema('b'))
+  const slow = Promise.withResolvers<RefreshOutcome>()
+  world.answer = ({ url }) => (url.startsWith('/openapi/') ? slow.promise : 'confirmed')
+  world.refresher.cameOnline()
+  await world.pass(minute)
+  t.ok(world.urls().includes(schema('a').url))
+  world.known.list(podsOf(nodeName), 'Pod', [pod(secretSource)])
+  world.podsVersion = '2'
+  world.refresher.storeChanged()
+  await world.pass(2_000)
+  t.ok(world.urls().includes(secretUrl))
+  t.notOk(world.urls().includes(schema('b').url))
+  world.online = false
+  slow.resolve('failed')
+  await world.pass(minute)
+  t.notOk(world.urls().includes(schema('b').url), 'nor offline')
 })
 
 const years = 50 * 365 * 24 * 60 * minute
