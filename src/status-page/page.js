@@ -326,14 +326,24 @@ class Section {
       role: 'region',
       'aria-labelledby': this.id,
     })
-    this.rows = element('tbody', {})
+    // A narrow page lays a table out as paragraphs, which takes the roles from its elements.
+    this.rows = element('tbody', { role: 'rowgroup' })
     this.more = element('p', { class: 'more', hidden: '' })
     const columns = tables[this.id]
     const heads = columns.map(([title, , style = '']) =>
-      element('th', { scope: 'col', class: style.replace('name', '') }, title),
+      element(
+        'th',
+        { scope: 'col', role: 'columnheader', class: style.replace('name', '') },
+        title,
+      ),
     )
     this.region.append(
-      element('table', {}, element('thead', {}, element('tr', {}, heads)), this.rows),
+      element(
+        'table',
+        { role: 'table' },
+        element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, heads)),
+        this.rows,
+      ),
       this.more,
     )
     return element(
@@ -353,8 +363,10 @@ class Section {
       ...rows.map((row) =>
         element(
           'tr',
-          {},
-          tables[this.id].map(([, cell, style = '']) => element('td', { class: style }, cell(row))),
+          { role: 'row' },
+          tables[this.id].map(([title, cell, style = '']) =>
+            element('td', { role: 'cell', class: style, 'data-title': title }, cell(row)),
+          ),
         ),
       ),
     )

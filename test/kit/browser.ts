@@ -164,6 +164,10 @@ export class Page {
     await this.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event })
   }
 
+  async close(): Promise<void> {
+    await this.send('Page.close', {})
+  }
+
   /** A picture of what is in view, as PNG. */
   async screenshot(): Promise<Buffer> {
     const { data } = await this.send<{ data: string }>('Page.captureScreenshot', { format: 'png' })

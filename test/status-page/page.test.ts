@@ -56,6 +56,8 @@ void t.test(
     await page.shows(section('boot'), /default\/press\s.*missing\s+secrets default\/password/)
     await page.shows(section('filters'), /masterservice/)
     await page.shows(section('certificates'), /TLS proxy/)
+    await page.shows(section('pods'), /--host-network-propagation is off; .*pool/)
+    await page.shows(section('pods'), /default\/press\s+pod network/)
 
     await cloud.unplug()
     await hub.offline()
@@ -101,6 +103,9 @@ void t.test(
     await page.shows('#sign-in', /This token is not accepted/)
     t.equal(await focused(page), 'token')
     t.equal(await page.text('main'), '', 'nothing of the hub is shown')
+    const asked = { browser, url: `${addressOf(hub)}#token=guessed` }
+    await isAccessible(t, asked, ['#sign-in', /This token is not accepted/])
+    await page.evaluate(`document.querySelector('#token').focus()`)
     await page.type(tokenOf(hub))
     await page.press('Enter', '\r')
     await page.shows('#state', /^● Online/)
@@ -122,10 +127,25 @@ void t.test('it is used by keyboard alone', { skip: noBrowser }, async (t) => {
   t.match(await page.text(`${section('filters')} tbody`), /\n/)
 })
 
-void t.test('on a phone nothing is wider than the screen', { skip: noBrowser }, async (t) => {
-  const { hub, browser } = await start(t)
-  const page = await browser.open(withToken(hub), { width: 360, height: 780 })
-  await page.shows(section('collections'), /pods/)
+/** Elements whose content is cut off, or has to be scrolled sideways. */
+const cutOff = `[...document.querySelectorAll('html, body *')]
+  .filter((each) => each.clientWidth > 0 && each.scrollWidth > each.clientWidth)
+  // What screen readers read, and nobody sees.
+  .filter((each) => !each.closest('thead'))
+  .map((each) => each.outerHTML.slice(0, 200))`
+
+void t.test('on a phone nothing is wider than what it is in', { skip: noBrowser }, async (t) => {
+  const { cloud, hub, browser } = await start(t)
+  const phone = { width: 360, height: 780 }
+  const page = await browser.open(withToken(hub), phone)
+  await page.shows(section('boot'), /1 of 1 pods would not come back/)
+  t.strictSame(await page.evaluate(cutOff), [], 'online')
+  await cloud.unplug()
+  await hub.offline()
+  await page.shows(section('upstreams'), /LAST FAILURES|ECONNREFUSED|connect/)
+  t.strictSame(await page.evaluate(cutOff), [], 'offline')
+  await page.evaluate(`document.querySelector('#sign-in').hidden = false`)
+  t.strictSame(await page.evaluate(cutOff), [], 'with the form')
   t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
 })
 
@@ -147,23 +167,42 @@ void t.test(
   },
 )
 
-void t.test('axe finds nothing that is in the way', { skip: noBrowser }, async (t) => {
-  const { cloud, hub, browser } = await start(t)
-  const findings = async (page: Page): Promise<string[]> => {
+const looks = [
+  { width: 1280, dark: false },
+  { width: 360, dark: true },
+] as const
+
+/** Checks the page wide and light, narrow and dark. */
+async function isAccessible(
+  t: Test,
+  { browser, url }: { readonly browser: Browser; readonly url: string },
+  shown: readonly [selector: string, pattern: RegExp],
+): Promise<void> {
+  for (const look of looks) {
+    const page = await browser.open(url, look)
+    await page.shows(...shown)
     await page.evaluate(`${axe.source}; undefined`)
     const found = await page.evaluate<Result[]>('axe.run().then(({ violations }) => violations)')
-    return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+    const nodesOf = ({ nodes }: Result): string => nodes.map(({ html }) => html).join(' ')
+    t.strictSame(
+      found.map((each) => `${each.id}: ${nodesOf(each)}`),
+      [],
+      `${look.width} wide`,
+    )
+    await page.close()
   }
-  for (const dark of [false, true]) {
-    for (const width of [1280, 360]) {
-      const page = await browser.open(withToken(hub), { width, dark })
-      await page.shows(section('log'), /online/)
-      t.strictSame(await findings(page), [], `online, ${width} wide${dark ? ', dark' : ''}`)
-    }
-  }
+}
+
+void t.test('axe finds nothing that is in the way', { skip: noBrowser }, async (t) => {
+  const { cloud, hub, browser } = await start(t)
+  const page = { browser, url: withToken(hub) }
+  await t.test('online', (t) => isAccessible(t, page, [section('log'), /online/]))
   await cloud.unplug()
   await hub.offline()
-  const page = await browser.open(withToken(hub))
-  await page.shows(section('upstreams'), /unhealthy/)
-  t.strictSame(await findings(page), [], 'offline')
+  await t.test('offline', (t) => isAccessible(t, page, [section('upstreams'), /unhealthy/]))
+  await hub.restart()
+  await hub.offline()
+  await t.test('after a reboot', (t) =>
+    isAccessible(t, { browser, url: withToken(hub) }, [section('collections'), /stored/]),
+  )
 })
