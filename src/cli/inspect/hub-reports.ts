@@ -41,7 +41,8 @@ export async function hubReport(
  * with a message for people, also where the hub ends the report.
  */
 export async function* hubItems(at: HubAddress, path: string): AsyncGenerator<readonly TailItem[]> {
-  const asking = request({ ...requestOf(at, `${path}?watch=true`), headers: authorization(at) })
+  const watched = `${path}${path.includes('?') ? '&' : '?'}watch=true`
+  const asking = request({ ...requestOf(at, watched), headers: authorization(at) })
   asking.end()
   const [answer] = (await once(asking, 'response')) as [IncomingMessage]
   answer.setEncoding('utf8')

@@ -227,7 +227,7 @@ async function watch(
   for (;;) {
     try {
       if (one.tail) {
-        for await (const items of from.follow(one.tail.path)) {
+        for await (const items of from.follow(one.tail.path(from))) {
           const added = items.filter(({ at }) => at > lastAt)
           lastAt = added.at(-1)?.at ?? lastAt
           terminal.out(addedText(added, values.output, one.tail))

@@ -51,7 +51,7 @@ export interface Inspection<Report> {
   table(report: Report): string
   /** With `--watch` the items of the report at `path` are printed as they come. */
   readonly tail?: {
-    readonly path: string
+    readonly path: (from: Inspected) => string
     readonly table: (items: readonly object[]) => string
   }
   /** 1: the report shows that something is wrong; absent: it is never. */

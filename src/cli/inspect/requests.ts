@@ -1,15 +1,75 @@
-import type { RequestEntry } from '../../hub/wiring/recent-requests.ts'
-import { inspection } from './inspection.ts'
+import type { RequestEntry } from '../../hub/wiring/request-entry.ts'
+import { duration, listOf, oneOf, optional, text, type ValueType } from '../../config/value.ts'
+import { commandFlag, type CommandFlag } from '../command-flags.ts'
+import { inspection, type Inspected } from './inspection.ts'
+
+const statusCode: ValueType<string> = {
+  placeholder: 'CODE',
+  parse: (code) =>
+    /^[1-5](?:\d\d|xx)$/.test(code)
+      ? { value: code }
+      : { wrong: 'is no status code, nor a class as 5xx' },
+}
+
+const words = (name: string, help: string): CommandFlag<readonly string[]> =>
+  commandFlag({ type: listOf(text(name)), default: [], defaultShown: 'all', help })
+
+/** Which requests to show; the hub selects them, so that the others are not sent. */
+const filters = {
+  component: words('NAME', 'The program that asks, by its User-Agent: kubelet, kube-proxy.'),
+  user: words(
+    'USER',
+    'As whom the caller is known: node, token, unproven, none, or the name of a service account as system:serviceaccount:NAMESPACE:NAME.',
+  ),
+  verb: words('VERB', 'get, list, watch, patch and so on.'),
+  resource: words('RESOURCE', 'pods, endpointslices or endpointslices.discovery.k8s.io.'),
+  namespace: commandFlag({
+    ...words('NAMESPACE', 'Of the object, or of the collection that was asked for.'),
+    short: 'n',
+  }),
+  name: words('NAME', 'Of the object.'),
+  code: commandFlag({
+    type: listOf(statusCode),
+    default: [],
+    defaultShown: 'all',
+    help: 'The status: 503, or a class as 5xx.',
+  }),
+  source: commandFlag({
+    type: listOf(oneOf(['cloud', 'cache', 'hub'])),
+    default: [],
+    defaultShown: 'all',
+    help: 'What has answered.',
+  }),
+  'slower-than': commandFlag({
+    type: optional(duration),
+    default: undefined,
+    defaultShown: 'all',
+    help: 'The time from the request to the end of its answer, as 500ms.',
+  }),
+}
+
+/** Where the hub has the requests that the flags name. */
+function selected(from: Inspected): string {
+  const query = new URLSearchParams()
+  for (const name of Object.keys(filters)) {
+    const value = from.flag(name) as number | undefined | readonly string[]
+    for (const each of typeof value === 'object' ? value : [value])
+      if (each !== undefined) query.append(name, String(each))
+  }
+  return query.size === 0 ? 'requests' : `requests?${query}`
+}
 
 export const requests = inspection<{ readonly items: readonly RequestEntry[] }>({
   help: `A watch is shown once it has ended; \`nodehub inspect watches\` has those that are open.
-With --watch each request is printed when it has ended, in json as a line.
+With --watch each request is printed when it has ended, in json as a line. Of a flag with several
+values, NAME,NAME, one has to fit; of several flags, all have to.
 `,
+  flags: filters,
   read: async (from) =>
-    (await from.report('requests')) as { readonly items: readonly RequestEntry[] },
+    (await from.report(selected(from))) as { readonly items: readonly RequestEntry[] },
   table: ({ items }) =>
-    items.length === 0 ? 'No request has ended yet.\n' : `${line(head)}${rows(items)}`,
-  tail: { path: 'requests', table: (items) => rows(items as readonly RequestEntry[]) },
+    items.length === 0 ? 'No such request has ended yet.\n' : `${line(head)}${rows(items)}`,
+  tail: { path: selected, table: (items) => rows(items as readonly RequestEntry[]) },
 })
 
 /** In fixed widths: with --watch the rows to come are not known. */

@@ -32,10 +32,21 @@ interface ContentInspections {
   readonly authorize: (caller: Incoming) => Promise<boolean>
 }
 
-/** The last items, and those to come until `signal` aborts. */
 interface Tail {
+  /** The items that a query names, without `watch`. Throws where it is not understood. */
+  select(query: URLSearchParams): TailItems
+}
+
+/** The last items, and those to come until `signal` aborts. */
+interface TailItems {
   readonly items: readonly object[]
   follow(signal: AbortSignalLike): AsyncGenerator<readonly object[]>
+}
+
+/** One report for all who ask, or for one query. */
+interface Report {
+  readonly whole: () => Promise<WireReply>
+  readonly events: Events
 }
 
 export const leastInspectionMs = 50
@@ -61,22 +72,20 @@ export type Inspect = (
 
 export function inspector(inspections: Inspections | undefined): Inspect {
   if (!inspections) return async () => undefined
-  const reports = new Map(
-    Object.entries(inspections.reports).map(([name, inspect]) => [
-      `/inspect/${name}`,
-      {
-        whole: new Throttled(() => wholeReply(inspect), leastInspectionMs),
-        events: eventsOf(new Throttled(() => membersOf(inspect), watchMs)),
-      },
-    ]),
-  )
+  const reports = new Map<string, (query: URLSearchParams) => Report>()
+  for (const [name, inspect] of Object.entries(inspections.reports)) {
+    const whole = new Throttled(() => wholeReply(inspect), leastInspectionMs)
+    const members = new Throttled(() => membersOf(inspect), watchMs)
+    const report = { whole: () => whole.get(), events: eventsOf(members) }
+    reports.set(`/inspect/${name}`, () => report)
+  }
   for (const [name, tail] of Object.entries(inspections.tails ?? {})) {
-    reports.set(`/inspect/${name}`, {
-      whole: new Throttled(
-        () => wholeReply(async () => ({ items: tail.items })),
-        leastInspectionMs,
-      ),
-      events: (signal) => itemEvents(tail, signal),
+    reports.set(`/inspect/${name}`, (query) => {
+      const selected = tail.select(query)
+      return {
+        whole: () => wholeReply(async () => ({ items: selected.items })),
+        events: (signal) => itemEvents(selected, signal),
+      }
     })
   }
   const contents = new Map(
@@ -88,8 +97,8 @@ export function inspector(inspections: Inspections | undefined): Inspect {
   let watchers = 0
   return async (path, query, incoming) => {
     const content = contents.get(path)
-    const report = reports.get(path)
-    if (!report && !content) return undefined
+    const reportOf = reports.get(path)
+    if (!reportOf && !content) return undefined
     const { peer, headers, method, signal } = incoming
     if (!isLoopback(peer.localAddress)) return opsReply(403, onLoopback)
     if (isOfAnotherSite(headers.get('sec-fetch-site'))) return opsReply(403, ofAnotherSite)
@@ -97,13 +106,16 @@ export function inspector(inspections: Inspections | undefined): Inspect {
       if (!(await inspections.content?.authorize(incoming))) return opsReply(403, forRootAlone)
       return contentReply(await content(query))
     }
-    if (!report) return undefined
+    if (!reportOf) return undefined
     if (!(await inspections.authorize(incoming))) {
       return headers.get('authorization') === undefined
         ? opsReply(403, forRoot)
         : opsReply(401, forRoot, { 'WWW-Authenticate': 'Bearer' })
     }
-    if (!isTrue(query.get('watch')) || method === 'HEAD') return report.whole.get()
+    const isWatched = isTrue(query.get('watch'))
+    const report = selected(reportOf, query)
+    if (typeof report === 'string') return opsReply(400, `${report}\n`)
+    if (!isWatched || method === 'HEAD') return report.whole()
     if (signal.aborted || watchers >= mostWatchers) return opsReply(503, tooManyWatchers)
     watchers += 1
     onAbort(signal, () => (watchers -= 1))
@@ -114,6 +126,20 @@ export function inspector(inspections: Inspections | undefined): Inspect {
       from: 'hub',
       source: sourceOf(report.events(signal)),
     }
+  }
+}
+
+/** The report that a query names, or why there is none. */
+function selected(
+  reportOf: (query: URLSearchParams) => Report,
+  query: URLSearchParams,
+): Report | string {
+  const rest = new URLSearchParams(query)
+  rest.delete('watch')
+  try {
+    return reportOf(rest)
+  } catch (cause) {
+    return cause instanceof Error ? cause.message : String(cause)
   }
 }
 
@@ -156,7 +182,7 @@ const eventsOf =
 
 /** One event for what was added together; a watcher that is too slow is cut. */
 async function* itemEvents(
-  tail: Tail,
+  tail: TailItems,
   signal: AbortSignalLike,
 ): AsyncGenerator<readonly Uint8Array[]> {
   for await (const items of tail.follow(signal)) {

@@ -12,7 +12,7 @@ import { isProven } from '../../http/exchange/proven.ts'
 import { accountOf, nodeIdentity } from '../../api/request/identity.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { componentOf } from '../../api/request/component.ts'
-import { isLongRunning, isWatch } from '../../api/request/request-info.ts'
+import { isLongRunning, isWatch, type RequestInfo } from '../../api/request/request-info.ts'
 import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { TrafficLabels } from '../../metrics/traffic.ts'
@@ -40,6 +40,11 @@ export interface AnswerLine {
 export interface AnswerDetail {
   /** As whom the caller is known; `none`: it was refused before. */
   readonly caller: 'node' | 'service account' | 'token' | 'unproven' | 'none'
+  /** As the cluster names a service account; absent: the caller is known by nothing more. */
+  readonly account?: string
+  /** Of the object or collection, as the path names them. */
+  readonly namespace?: string
+  readonly name?: string
   /** Bytes of the body that was sent to the client. */
   readonly sentBytes: number
   readonly explanation?: Explanation
@@ -109,11 +114,7 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
         const line = { id, method, path, verb, resource, component, code, source, ms }
         onAnswer(
           { ...line, ...whyOf(reply) },
-          {
-            caller: callerOf(exchange),
-            sentBytes,
-            ...explanationOf(reply),
-          },
+          { ...callerOf(exchange), ...objectOf(info), sentBytes, ...explanationOf(reply) },
         )
       })
       if (reply.kind !== 'bytes') return reply
@@ -162,12 +163,23 @@ export function refusalLine(
 const explanationOf = ({ explanation }: WireReply): Pick<AnswerDetail, 'explanation'> =>
   explanation ? { explanation } : {}
 
-function callerOf(exchange: Exchange): AnswerDetail['caller'] {
-  if (!isProven(exchange)) return 'unproven'
+function callerOf(exchange: Exchange): Pick<AnswerDetail, 'caller' | 'account'> {
+  if (!isProven(exchange)) return { caller: 'unproven' }
   const identity = exchange.claim?.identity() ?? exchange.identity
-  if (identity === nodeIdentity) return 'node'
-  return accountOf(identity) ? 'service account' : 'token'
+  if (identity === nodeIdentity) return { caller: 'node' }
+  const account = accountOf(identity)
+  if (!account) return { caller: 'token' }
+  const { namespace, name } = account
+  return { caller: 'service account', account: `system:serviceaccount:${namespace}:${name}` }
 }
+
+const objectOf = (info: RequestInfo): Pick<AnswerDetail, 'namespace' | 'name'> =>
+  info.isResource
+    ? {
+        ...(info.namespace !== undefined && { namespace: info.namespace }),
+        ...(info.name !== undefined && { name: info.name }),
+      }
+    : {}
 
 /** In characters: a Status may quote a selector of its request. */
 const longestWhy = 200

@@ -1,30 +1,7 @@
 import { RecentItems } from '../../base/recent-items.ts'
-import type { Filtered } from '../../http/exchange/explanation.ts'
 import type { AnswerDetail, AnswerLine } from '../pipeline/trace.ts'
-
-/** A request that has ended: names, and nothing of its query, headers or bodies. */
-export interface RequestEntry {
-  /** When it ended, in RFC 3339. */
-  readonly at: string
-  readonly component: string
-  readonly caller: AnswerDetail['caller']
-  readonly verb: string
-  /** `endpointslices.discovery.k8s.io`; empty where the request is not about a resource. */
-  readonly resource: string
-  readonly path: string
-  readonly code: number
-  /** From the request to the end of its answer. */
-  readonly ms: number
-  /** Of the body, as sent to the client; 0 for one that changes its protocol. */
-  readonly bytes: number
-  readonly source: string
-  /** Why this source answered. */
-  readonly reason?: string
-  /** The API server that answered. */
-  readonly upstream?: string
-  /** Filters that acted, and how many objects they changed. */
-  readonly filtered?: Filtered
-}
+import type { RequestEntry } from './request-entry.ts'
+import { requestFilter } from './request-filter.ts'
 
 export const mostRequests = 512
 
@@ -38,16 +15,30 @@ export class RecentRequests extends RecentItems<RequestEntry> {
     super(mostRequests)
   }
 
+  /** Those that a query names. Throws where it has a parameter that selects nothing. */
+  select(query: URLSearchParams): Pick<RecentItems<RequestEntry>, 'items' | 'follow'> {
+    const fits = requestFilter(query)
+    if (!fits) return this
+    return {
+      items: this.items.filter(fits),
+      follow: (signal) => some(this.follow(signal), fits),
+    }
+  }
+
   /** `at`: in milliseconds since the epoch. */
-  note(line: AnswerLine, { caller, sentBytes, explanation = {} }: AnswerDetail, at: number): void {
+  note(line: AnswerLine, detail: AnswerDetail, at: number): void {
     const { component, verb, resource, path, code, ms, source } = line
+    const { caller, account, namespace, name, sentBytes, explanation = {} } = detail
     const { reason, ...rest } = explanation
     this.add({
       at: new Date(at).toISOString(),
       component,
       caller,
+      ...(account !== undefined && { account: copied(account, longestPath) }),
       verb,
       resource,
+      ...(namespace !== undefined && { namespace: copied(namespace, longestPath) }),
+      ...(name !== undefined && { name: copied(name, longestPath) }),
       path: copied(path, longestPath),
       code,
       ms: Math.round(ms * 10) / 10,
@@ -56,6 +47,16 @@ export class RecentRequests extends RecentItems<RequestEntry> {
       ...(reason !== undefined && { reason: copied(reason, longestReason) }),
       ...rest,
     })
+  }
+}
+
+async function* some<T>(
+  batches: AsyncIterable<readonly T[]>,
+  fits: (item: T) => boolean,
+): AsyncGenerator<readonly T[]> {
+  for await (const batch of batches) {
+    const fitting = batch.filter(fits)
+    if (fitting.length > 0) yield fitting
   }
 }
 

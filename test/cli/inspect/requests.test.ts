@@ -2,7 +2,8 @@ import t from 'tap'
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { inspect } from '../../../src/cli/inspect/inspect.ts'
-import type { RequestEntry } from '../../../src/hub/wiring/recent-requests.ts'
+import type { RequestEntry } from '../../../src/hub/wiring/request-entry.ts'
+import { serviceAccounts } from '../../../src/api/kube/resources.ts'
 import { service, services } from '../../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { until } from '../../kit/until.ts'
@@ -75,6 +76,63 @@ void t.test('each request is shown with what answered it and why, through an out
   t.notMatch(table, 'token=secret')
 })
 
+void t.test('flags select requests at the hub', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  await hub.as('kubelet').get(aPod)
+  await hub.as('kube-proxy').get('/api/v1/services')
+  cloud.sandbox.create(serviceAccounts, { metadata: { name: 'reader', namespace: 'default' } })
+  const till = hub.as('till', { token: await cloud.readerToken() })
+  await till.get('/api/v1/nodes')
+  await hub.as('kubelet').get('/api/v1/namespaces/shop/configmaps/none')
+  await entriesWith(hub, '/api/v1/namespaces/shop/configmaps/none', 404)
+  const pathsOf = async (...flags: string[]): Promise<readonly string[]> => {
+    const { items } = JSON.parse(await run(hub, '-o', 'json', ...flags)) as {
+      items: RequestEntry[]
+    }
+    return [...new Set(items.map(({ path }) => path))]
+  }
+  const all = [aPod, '/api/v1/services', '/api/v1/nodes', '/api/v1/namespaces/shop/configmaps/none']
+  const [pod, services, ofAccount, none] = all
+  for (const [flags, paths] of [
+    [['--component=kube-proxy'], [services]],
+    [['--component=kubelet,kube-proxy'], [pod, services, none]],
+    [['--resource=pods'], [pod]],
+    [['--verb=list'], [services, ofAccount]],
+    [['--namespace=shop'], [none]],
+    [['-n', 'default', '--name=a'], [pod]],
+    [['--name=a', '-n=shop'], []],
+    [['--code=4xx'], [none]],
+    [['--code=200', '--component=kubelet'], [pod]],
+    [['--source=cache'], []],
+    [
+      ['--source=cloud', '--user=node'],
+      [pod, services, none],
+    ],
+    [['--user=system:serviceaccount:default:reader'], [ofAccount]],
+    [['--slower-than=10m'], []],
+    [['--slower-than=0'], all],
+  ] as const)
+    t.strictSame(
+      (await pathsOf(...flags)).filter((path) => path !== '/version'),
+      [...paths],
+      flags.join(' '),
+    )
+
+  const sent = await hub.ops.get('/inspect/requests?resource=pods')
+  t.equal((JSON.parse(sent.body.toString()) as { items: object[] }).items.length, 1)
+  const asked = await hub.ops.get('/inspect/requests?colour=red')
+  t.equal(asked.status, 400)
+  t.match(asked.body.toString(), 'requests are not selected by "colour"')
+  let err = ''
+  const terminal = { out: () => t.fail('printed'), err: (text: string) => void (err += text) }
+  const wrong = ['requests', '--code=6xx', '--source=moon', '--slower-than=late']
+  t.equal(await inspect.run(wrong, terminal), 2)
+  t.match(err, /--code: .*no status code[\s\S]*--source: [\s\S]*--slower-than: /)
+})
+
 void t.test('--watch prints each request as it ends', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
@@ -90,4 +148,12 @@ void t.test('--watch prints each request as it ends', async (t) => {
   t.match(await next(), { path: aPod, component: 'kubelet' })
   await hub.as('kube-proxy').get('/version')
   t.match(await next(), { path: '/version', component: 'kube-proxy' })
+
+  const some = ['src/main.ts', 'inspect', 'requests', ...flagsFor(hub), '-w', '--code=4xx']
+  const tail = spawn(process.execPath, some, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => tail.kill())
+  const failures = createInterface({ input: tail.stdout })[Symbol.asyncIterator]()
+  await hub.as('kubelet').get(aPod)
+  await hub.as('kubelet').get('/api/v1/namespaces/default/pods/none')
+  t.match((await failures.next()).value, / get +\S+pods\/none +404 /, 'the first that it prints')
 })
