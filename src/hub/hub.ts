@@ -458,9 +458,7 @@ export async function startHub(
         reports: contentReports({
           store,
           overlays: path.dispatch.local.overlays,
-          filters,
-          answers: counts,
-          watches,
+          running: { filters, answers: counts, watches },
           hostNetwork,
           ledger,
         }),

@@ -22,7 +22,9 @@ export type DiffForComponent = Omit<ShownState, 'object'> & {
 /** Exit code 1: no whole object is stored. */
 export const get = inspection<ObjectWithDiffs>({
   takes: ['KIND/NAME'],
+  ofStopped: true,
   help: `Shows content of API objects, and is for root alone. Of a Secret it shows lengths, not values.
+Of a stopped hub it shows what is stored, and not what filters make of it.
 `,
   flags: {
     namespace: commandFlag({

@@ -153,7 +153,7 @@ const isOfStopped = (values: FamilyValues): boolean =>
   values['root-dir'] !== undefined || values['disk-cache-path'] !== undefined
 
 const ofRunning = (what: string | undefined): string =>
-  `--root-dir, --disk-cache-path: ${what} is about a running hub; of a stopped one there are status, cache, certificates, boot and host-network`
+  `--root-dir, --disk-cache-path: ${what} is about a running hub; of a stopped one there are status, cache, get, pod, traffic, certificates, boot and host-network`
 
 function unknown(what: string | undefined): string {
   const names = Object.keys(inspections)

@@ -12,7 +12,9 @@ interface PodWithDiffs extends Omit<PodReport, 'shown'> {
 /** Exit code 1: the pod is not recorded, its ports clash, or it is refused the host's network. */
 export const pod = inspection<PodWithDiffs>({
   takes: ['NAMESPACE/NAME'],
-  help: `Shows content of API objects, and is for root alone.
+  ofStopped: true,
+  help: `Shows content of API objects, and is for root alone. Of a stopped hub it shows what is stored and
+kept, and not what filters make of it.
 `,
   read: async (from) => {
     const [namespace = '', name = ''] = (from.words[0] ?? '').split('/')
@@ -35,7 +37,7 @@ export const pod = inspection<PodWithDiffs>({
 
 /** The verdict on the pod's network, and why. */
 function networkText({ mode, network, judgement }: Omit<PodReport, 'shown'>): string {
-  const about = `--host-network-propagation is ${mode}`
+  const about = mode === 'unknown' ? 'The hub is stopped' : `--host-network-propagation is ${mode}`
   if (!network) return `${about}; the kubelet of this node has not listed the pod.\n`
   const { clashes, verdict } = network
   return paragraphs(

@@ -15,6 +15,7 @@ interface TrafficReport {
 }
 
 export const traffic = inspection<TrafficReport>({
+  ofStopped: true,
   help: `Counts the bytes of bodies as they are on the wire, from UTC midnight on. Exec, attach and
 port-forward are not counted, nor are uploads without a Content-Length.
 `,

@@ -22,6 +22,10 @@ const writeMs = 5 * 60_000
 
 const dayMs = 24 * 60 * 60_000
 
+/** What is in the file of `DailyTraffic`. */
+export const storedTraffic = (file: string): readonly TrafficRow[] =>
+  storedEntries(file, isEntry).map(fromEntry)
+
 interface DailyTrafficOptions {
   /** All that is counted; the labels of a series are the same object each time. */
   readonly counted: () => Iterable<readonly [TrafficLabels, Traffic]>
@@ -44,7 +48,7 @@ export class DailyTraffic implements AsyncDisposable {
   constructor(file: string, options: DailyTrafficOptions) {
     this.#options = options
     this.#file = new StateFile(file, () => JSON.stringify(this.rows().map(toEntry)))
-    for (const row of storedEntries(file, isEntry).map(fromEntry)) this.#rows.set(keyOf(row), row)
+    for (const row of storedTraffic(file)) this.#rows.set(keyOf(row), row)
     this.#writing = every(writeMs, () => void this.write())
   }
 

@@ -11,6 +11,7 @@ import { readCredentials } from '../../config/credentials.ts'
 import { obtainedFiles } from '../../config/root-dir.ts'
 import { PodReferencesByVersion } from '../boot/pod-references.ts'
 import { bootVerdict, type BootVerdict } from '../boot/verdict.ts'
+import { StatusOverlays } from '../answers/status-overlays.ts'
 import { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
 import { VerdictStore } from '../filter/host-network/verdicts.ts'
@@ -19,12 +20,15 @@ import { bytesOnDisk } from '../store/sqlite/open.ts'
 import { openStopped } from '../store/sqlite/open-stopped.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import { podsAsListed } from './host-network.ts'
+import { storedTraffic, type TrafficRow } from './daily-traffic.ts'
 import { StoredInputs } from './kept-inputs.ts'
 import { knownToNode } from './needed.ts'
 import { sealingKeyIn } from './node-key.ts'
 import { certificateStatuses, type CertificateStatus } from './status/certificates.ts'
 import { collectionStatuses } from './status/collections.ts'
+import { contentReports, type PodReport } from './status/content-reports.ts'
 import type { HubStatus } from './status/document.ts'
+import type { ObjectReport } from './status/object-report.ts'
 import { bootStatus, mostItems } from './status/status.ts'
 
 /** Where the state of a hub is. */
@@ -42,19 +46,25 @@ export interface StoppedStatus extends Pick<
   readonly cache: Pick<HubStatus['cache'], 'bytes'>
 }
 
+/** What was counted; what had been in the five minutes before a crash is missing. */
+interface StoppedTraffic {
+  readonly rows: readonly TrafficRow[]
+}
+
 /** The networks of pods; the mode of propagation is in no file. */
 export type StoppedNetworks = Omit<HostNetworkReport, 'mode'> & { readonly mode: 'unknown' }
 
 /**
- * The report of a stopped hub at `/inspect/<path>`, from what is on the disk, which stays as it is.
- * `undefined` where only a running hub has such a report. Rejects with a message for people, also
- * where a hub is running.
+ * The report of a stopped hub at `/inspect/<path>`, which may have a query, from what is on the
+ * disk, which stays as it is. `undefined` where only a running hub has such a report. Rejects with
+ * a message for people, also where a hub is running.
  */
 export async function stoppedReport(
   folders: StateFolders,
   path: string,
-): Promise<StoppedStatus | BootVerdict | StoppedNetworks | undefined> {
-  const read = Object.hasOwn(reports, path) ? reports[path] : undefined
+): Promise<Report | undefined> {
+  const [name = '', query = ''] = path.split('?')
+  const read = Object.hasOwn(reports, name) ? reports[name] : undefined
   if (!read) return undefined
   const { rootDir, cachePath } = folders
   // Without the key other records can be read as well.
@@ -66,6 +76,7 @@ export async function stoppedReport(
     store,
     nodeName: nodeNameIn(folders, store),
     hasKey: key !== undefined,
+    query: new URLSearchParams(query),
   })
   stopped.checkStopped()
   return report
@@ -76,14 +87,34 @@ interface StoppedParts extends StateFolders {
   readonly nodeName: string
   /** Whether sealed records can be judged. */
   readonly hasKey: boolean
+  readonly query: URLSearchParams
 }
 
-type Report = StoppedStatus | BootVerdict | StoppedNetworks
+type Report =
+  StoppedStatus | BootVerdict | StoppedNetworks | StoppedTraffic | ObjectReport | PodReport
 
 const reports: Readonly<Record<string, (parts: StoppedParts) => Promise<Report>>> = {
   status,
   boot,
   'host-network': hostNetwork,
+  traffic: async ({ rootDir }) => ({ rows: storedTraffic(join(rootDir, 'traffic.json')) }),
+  get: (parts) => content(parts, 'get'),
+  pod: (parts) => content(parts, 'pod'),
+}
+
+/** What filters make of an object is for a running hub to say. */
+async function content(parts: StoppedParts, name: 'get' | 'pod'): Promise<ObjectReport> {
+  const { store, rootDir, hasKey, query } = parts
+  const read = contentReports({
+    store,
+    overlays: new StatusOverlays(),
+    hostNetwork: { report: () => hostNetwork(parts) },
+  })
+  if (!hasKey && name === 'get' && /^secrets?$/i.test(query.get('kind') ?? ''))
+    throw new Error(`Secrets cannot be read: there is no key in ${rootDir} that opens them`)
+  const report = await read[name](query)
+  if (!report) throw new Error('no component of this node has read objects of this kind')
+  return report
 }
 
 async function status(parts: StoppedParts): Promise<StoppedStatus> {

@@ -76,8 +76,24 @@ void t.test('a stopped hub shows what it has stored, and nothing is changed', as
   t.match(network.out, /^The hub is stopped; /)
   t.match(network.out, /^default\/press +pod network/m)
   t.match((await run('certificates', flag)).out, /^serving +20/m)
+  const secret = await run('get', 'secret/password', flag)
+  t.equal(secret.code, 0)
+  t.match(secret.out, /^node +\d+ +20/m)
+  t.match(secret.out, /^ {2}password: \(25 bytes\)$/m)
+  t.match(await run('get', 'secret/other', flag), { code: 1, out: /No component of this node/ })
+  t.match(await run('get', 'deployment/web', flag), {
+    code: 2,
+    err: /has read objects of this kind/,
+  })
+  const pod = await run('pod', 'default/press', flag)
+  t.equal(pod.code, 0)
+  t.match(pod.out, /^The hub is stopped; the kubelet is shown the pod on the pod network\.$/m)
+  t.match(pod.out, /^ {2}name: press$/m)
+  const traffic = await run('traffic', flag)
+  t.equal(traffic.code, 0)
+  t.match(traffic.out, /^kubelet +pods +[1-9]/m)
   t.strictSame(contentOf(rootDir), before)
-  t.notMatch(`${status.out}${cache.out}${boot.out}${network.out}`, password)
+  t.notMatch(`${status.out}${cache.out}${boot.out}${network.out}${secret.out}`, password)
 
   const { err, code } = await run('upstreams', flag)
   t.equal(code, 2)
@@ -115,4 +131,6 @@ void t.test('where nothing can be read the report says why', async (t) => {
   t.equal(boot.code, 2)
   t.match(boot.err, /the boot cannot be judged: there is no key in /)
   t.match((await run('status', `--root-dir=${rootDir}`)).out, /^boot +not judged$/m)
+  const secret = await run('get', 'secret/password', `--root-dir=${rootDir}`)
+  t.match(secret, { code: 2, err: /Secrets cannot be read: there is no key in / })
 })

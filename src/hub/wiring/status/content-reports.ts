@@ -9,7 +9,8 @@ import { objectReport, type ObjectReport, type ObjectReportParts } from './objec
 
 /** A pod as it is stored and shown, and its network. */
 export interface PodReport extends ObjectReport {
-  readonly mode: Inputs['propagation']
+  /** `unknown`: the hub is stopped. */
+  readonly mode: Inputs['propagation'] | 'unknown'
   /** Absent: the kubelet of this node has not listed the pod. */
   readonly network?: PodOnNode
   /** The reason of the last verdict of mode guarded since the start. */
@@ -17,15 +18,21 @@ export interface PodReport extends ObjectReport {
 }
 
 interface ContentReportParts extends ObjectReportParts {
-  readonly hostNetwork: { report(): Promise<HostNetworkReport> }
-  readonly ledger: Pick<PortLedger, 'judgementOf'>
+  readonly hostNetwork: {
+    report(): Promise<Pick<HostNetworkReport, 'pods'> & Pick<PodReport, 'mode'>>
+  }
+  /** Absent of a stopped hub. */
+  readonly ledger?: Pick<PortLedger, 'judgementOf'>
 }
 
 /** The reports with content of API objects, by name: root alone may read them. */
 export const contentReports = (
   parts: ContentReportParts,
-): Record<string, (query: URLSearchParams) => Promise<object | undefined>> => ({
-  get: (query) => {
+): {
+  get(query: URLSearchParams): Promise<ObjectReport | undefined>
+  pod(query: URLSearchParams): Promise<PodReport | undefined>
+} => ({
+  get: async (query) => {
     const [kind = '', namespace = '', name = ''] = ['kind', 'namespace', 'name'].map(
       (each) => query.get(each) ?? '',
     )
@@ -44,6 +51,6 @@ async function podReport(
   const { mode, pods: onNode = [] } = await parts.hostNetwork.report()
   const network = onNode.find((each) => each.namespace === namespace && each.name === name)
   const uid = report.object && textAt(report.object, 'metadata', 'uid')
-  const judgement = uid === undefined ? undefined : parts.ledger.judgementOf(uid)
+  const judgement = uid === undefined ? undefined : parts.ledger?.judgementOf(uid)
   return { ...report, mode, ...(network && { network }), ...(judgement && { judgement }) }
 }

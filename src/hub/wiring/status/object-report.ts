@@ -60,10 +60,15 @@ export interface ObjectReport {
 export interface ObjectReportParts {
   readonly store: SqliteStore
   readonly overlays: StatusOverlays
-  readonly filters: Pick<EnabledFilters, 'decisionsOn' | 'statuses'>
-  readonly answers: AnswerCounts
-  readonly watches: OpenWatches
+  /** Absent of a stopped hub: its filters are those of its flags, and no component reads. */
+  readonly running?: {
+    readonly filters: Pick<EnabledFilters, 'decisionsOn' | 'statuses'>
+    readonly answers: AnswerCounts
+    readonly watches: OpenWatches
+  }
 }
+
+type RunningParts = NonNullable<ObjectReportParts['running']>
 
 /** The kind in any of kubectl's spellings. */
 interface ObjectQuery {
@@ -142,7 +147,7 @@ function reportOf(
   name: string,
   parts: ObjectReportParts,
 ): ObjectReport {
-  const { store, overlays, filters } = parts
+  const { store, overlays, running } = parts
   const resource = qualifiedResource(gvr)
   const stored = storedStates(gvr, namespace, name, store)
   const head = { resource, namespace, name, stored }
@@ -153,8 +158,9 @@ function reportOf(
   const { gvk, object } = found
   const type = { apiVersion: apiVersionOf(gvk), kind: gvk.kind }
   const shownAs = (json: JsonObject): JsonObject => forPeople({ ...type, ...json }, gvr)
-  const shown = componentsOf(resource, parts).map((component): ShownState => {
-    const decided = filters.decisionsOn(component, gvr, gvk, 'json', object)
+  if (!running) return { ...head, object: shownAs(found.json), shown: [] }
+  const shown = componentsOf(resource, running).map((component): ShownState => {
+    const decided = running.filters.decisionsOn(component, gvr, gvk, 'json', object)
     const { decisions, waitsFor } = decided
     const isSame = decided.object === object
     const as = decided.object ? shownAs(jsonOfObject('json', gvk, decided.object)) : null
@@ -188,7 +194,7 @@ const storedStates = (
 /** The components that have read the resource, and those for which a filter acts on it. */
 function componentsOf(
   resource: string,
-  { filters, answers, watches }: ObjectReportParts,
+  { filters, answers, watches }: RunningParts,
 ): readonly string[] {
   const names = new Set([
     ...filters
