@@ -9,7 +9,7 @@ export interface DocumentedLine {
 
 /** By its first word a code block is one of commands; others show files and what is printed. */
 const programs =
-  /^(?:nodehub|kubectl|kubeadm|helm|systemctl|systemd-creds|journalctl|crictl|ctr|buildah|curl|apt|dnf|tar|npm|prometheus|ssh|ss|rm|echo|kill|export|alias|for|[A-Z_]+=\S+)\b/
+  /^(?:nodehub|kubectl|kubeadm|helm|systemctl|systemd-creds|journalctl|crictl|ctr|buildah|curl|tail|cut|chmod|date|df|dmesg|smartctl|apt|dnf|tar|npm|prometheus|ssh|ss|rm|echo|kill|export|alias|for|[A-Z_]+=\S+)\b/
 
 const isScript = (block: string): boolean => /^(?:for .*; do|\w+\(\) \{)$/m.test(block)
 
@@ -25,11 +25,23 @@ const linesIn = (page: string): DocumentedLine[] =>
     },
   )
 
-/** Every command that a page for readers shows in a code block. */
+/** Commands in the text of runbooks, whose sections are too short for code blocks. */
+const runbooks = /^docs\/alerts[\w-]*\.md$/
+
+const linesInText = (page: string): DocumentedLine[] =>
+  runbooks.test(page)
+    ? readFileSync(page, 'utf8')
+        .split('\n\n')
+        .flatMap((paragraph) => [...(paragraph.split(/\bDo:\s/)[1] ?? '').matchAll(/`([^`]+)`/g)])
+        .map(([, words = '']) => ({ page, line: words.replaceAll(/\s+/g, ' ') }))
+        .filter(({ line }) => programs.test(line))
+    : []
+
+/** Every command that a page for readers shows in a code block, or in the text of a runbook. */
 export const documentedLines = (): DocumentedLine[] =>
   globSync(['*.md', 'docs/**/*.md'], { exclude: ['CHANGELOG.md'] })
     .toSorted()
-    .flatMap(linesIn)
+    .flatMap((page) => [...linesIn(page), ...linesInText(page)])
 
 /** The commands of the hub among these, without what a shell does with their output. */
 export const documentedCommands = (): string[] =>

@@ -47,7 +47,7 @@ const ways: readonly (readonly [RegExp, Way])[] = [
   [/^adopt /, { notRun: 'needs a node with a yurthub: adopt-command.test.ts runs it' }],
   [/^cluster /, ofCluster],
   [/^inspect \S+ --watch/, { notRun: 'has no end; test/cli/inspect/ watches' }],
-  [/^inspect \S+ --root-dir=/, 'stopped hub'],
+  [/^inspect .*--root-dir=/, 'stopped hub'],
   [
     /^inspect profile heap-snapshot/,
     { notRun: 'the hub stands still meanwhile: test/http/server/profiles.test.ts makes one' },
@@ -74,7 +74,8 @@ void t.test('each command has a way, and each way a command', async (t) => {
 })
 
 /** Exit codes of reports that find something: not ready, a port that is taken. */
-const findings = /^(?:inspect (?:boot|status|upstreams|pod|host-network|certificates)|lint) ?/
+const findings =
+  /^(?:inspect (?:boot|bundle|filters|get|status|upstreams|pod|host-network|certificates)|lint) ?/
 
 async function succeeds(t: Test, line: string, argv: readonly string[]): Promise<void> {
   let [out, err] = ['', '']

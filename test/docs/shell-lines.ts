@@ -10,12 +10,15 @@ export type ShellWay =
   | 'hub'
   /** As units of a node's root: test/docs/commands.test.ts. */
   | 'units'
+  /** On a node with containerd and the hub as a static pod: test/control-plane/install.test.ts. */
+  | 'static pod'
   /** By this test, which has the command, or reads the page. */
   | { readonly by: string }
   | { readonly notRun: string }
 
-const ofRunningNode = {
-  notRun: 'needs a node with a running systemd and container runtime, which no test has',
+const ofSystemd = {
+  notRun:
+    'needs a node that systemd has booted: clean-debian.test.ts has its files, not its manager',
 } as const
 
 /** The first row that fits a line counts, and each fits one that no row before does. */
@@ -24,17 +27,22 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^nodehub cluster (?:check|exit-plan|give-back|upgrade)\b/, 'API server'],
   [/^nodehub cluster /, { lastsUntil: /nodehub serves the cluster/ }],
   [/^kubectl (?:-n nodehub-system create|label node|delete mutating|apply -k)/, 'API server'],
+  [/^kubectl (?:get (?:csr|node)$|-n nodehub-system get leases)/, 'API server'],
   [/^kubectl (?:api-resources --api-group|get nodes -o custom|get pod shop-2)/, 'API server'],
   [/^kubectl /, { by: 'test/control-plane/on-site-pods.test.ts' }],
   [/^helm install/, { by: 'test/control-plane/chart.test.ts' }],
   [/^for unit in nodehub/, 'units'],
   [/^systemctl enable --now nodehub/, 'units'],
-  [/^systemctl /, ofRunningNode],
-  [/^(?:journalctl|crictl|ctr) /, ofRunningNode],
-  [/^nodehub\(\) \{/, ofRunningNode],
+  [/^(?:systemctl|journalctl) /, ofSystemd],
+  [/^crictl /, { notRun: 'needs crictl, a client of other packages than containerd' }],
+  [/^(?:tail|cut) .*\/var\/log\/pods\//, 'static pod'],
+  [/^(?:ctr |nodehub\(\) \{)/, 'static pod'],
+  [/^chmod 755 \/usr\/local\/bin\/nodehub$/, 'static pod'],
   [/^curl /, 'hub'],
   [/\| curl .*\/v1\/token/, { by: 'test/scenarios/bootstrap.test.ts' }],
   [/^ss /, 'hub'],
+  [/^(?:date|df) ?/, 'hub'],
+  [/^(?:dmesg|smartctl)/, { notRun: 'reads the log of the kernel, or a disk, of a real machine' }],
   [/^echo 'net\.ipv4/, { by: 'test/node/join/kept-ports.test.ts' }],
   [/^npm run package\b/, { by: 'test/packaging/main.test.ts' }],
   [/^npm (?:start|test|run)/, { notRun: 'is how the project itself is built and tested' }],
