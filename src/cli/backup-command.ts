@@ -7,6 +7,7 @@ import { backUp } from '../node/backup/backup.ts'
 import { commandFlag, helpOfFlags, readFlags, strayWords } from './command-flags.ts'
 import { refuse, type Command } from './command.ts'
 import { absolutePath } from './join-flags.ts'
+import { operatorFile } from './operator-file.ts'
 
 /** Where a hub has its state, for backup and restore. */
 export const stateFlags = {
@@ -75,7 +76,13 @@ ${helpOfFlags(backupFlags)}`,
     process.umask(0o077)
     try {
       const withoutKey = values['without-key']
-      const { node, files, schema } = await backUp(file, { ...stateOf(values), withoutKey })
+      const archive = operatorFile(file)
+      const { node, files, schema } = await backUp(archive, {
+        ...stateOf(values),
+        withoutKey,
+        // SQLite resolves links by their text, and would not come out of the container.
+        ...(archive !== file && { copy: join(values['root-dir'], 'backup.new') }),
+      })
       const store = schema === undefined ? 'no store' : 'the store'
       const bytes = files.reduce((sum, { size }) => sum + size, 0)
       terminal.out(

@@ -9,6 +9,7 @@ import { nodePoolLabel } from '../api/kube/node-pool.ts'
 import { messageOf } from '../config/settings.ts'
 import { atLeastOne, boolean, listOf, optional, serverAddress, text } from '../config/value.ts'
 import { whyLater } from '../hub/store/sqlite/copy.ts'
+import { lock } from '../hub/store/sqlite/lock.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
@@ -23,7 +24,7 @@ import {
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { join, joinFlags } from './join-command.ts'
-import { canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
+import { absolutePath, canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
 import { leave } from './leave-command.ts'
 
 /** The flags of `nodehub install`. */
@@ -37,6 +38,12 @@ export const installFlags = {
     type: boolean,
     default: false,
     help: 'Do nothing until SIGTERM: the container that runs after the one that installs.',
+  }),
+  lock: commandFlag({
+    type: optional(absolutePath),
+    default: undefined,
+    defaultShown: 'none',
+    help: 'With --hold, a file to lock meanwhile: the command of the host finds the container by it.',
   }),
   image: commandFlag({
     type: text('IMAGE'),
@@ -90,14 +97,15 @@ ${helpOfFlags(installFlags)}`,
       ...(values.uninstall && values.hold ? ['--uninstall and --hold: give one of them'] : []),
     ]
     if (wrong.length > 0) return refuse(terminal, 'install', wrong)
-    if (values.hold) return held()
+    if (values.hold) return held(values.lock)
     using _waiting = keepProcessAlive()
     return values.uninstall ? removed(values, terminal) : installed(values, terminal)
   },
 }
 
-async function held(): Promise<ExitCode> {
+async function held(file: string | undefined): Promise<ExitCode> {
   using _waiting = keepProcessAlive()
+  using _locked = file === undefined ? undefined : lock(file)
   const stop = Promise.withResolvers<void>()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve())
   await stop.promise

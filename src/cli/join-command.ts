@@ -18,6 +18,7 @@ import {
 } from '../config/value.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { kindOfPool, labelNode, membershipOf } from '../node/join/pool-membership.ts'
+import { hostCommandPath, hostCommandPaths, isRootOfImage } from '../node/join/host-command.ts'
 import { flagsPath, type HubRunner } from '../node/join/hub-files.ts'
 import { startHub, startHubCommand } from '../node/join/hub-service.ts'
 import {
@@ -43,6 +44,7 @@ import {
 import { bootstrapKubelet } from '../node/join/kubelet-bootstrap.ts'
 import { UnreadableFlags } from '../node/join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
+import type { JoinRecord } from '../node/join/join-record.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import { JoinArchive } from '../node/join/record.ts'
 import { canRunBySystemd, runtimeIn, whyNoService } from '../node/join/runnable.ts'
@@ -130,6 +132,13 @@ export const joinFlags = {
     default: undefined,
     defaultShown: 'as the node has joined before, else 169.254.2.1',
     help: 'The address of this interface, link-local IPv4 or IPv6, also for the hub: fd00::2:1 where pods have IPv6 only.',
+  }),
+  'host-command': commandFlag({
+    type: optional(boolean),
+    default: undefined,
+    defaultShown:
+      'as the node has joined before; else true for a static pod where the host has no nodehub and a folder for it can be written',
+    help: 'Whether the host of a static pod is given the command nodehub, which runs in the container of the hub (docs/command-of-the-host.md).',
   }),
   image: commandFlag({
     type: text('IMAGE'),
@@ -222,13 +231,20 @@ export const joinFlags = {
 type Given = FlagValues<typeof joinFlags>
 
 /** The flags, with defaults derived from this node. */
-type Values = Omit<Given, 'systemd' | 'keep-ports' | 'dummy-interface'> & {
+type Values = Omit<Given, 'systemd' | 'keep-ports' | 'dummy-interface' | 'host-command'> & {
   readonly systemd: boolean
+  /** The path of the command of the host. */
+  readonly 'host-command': string | undefined
   readonly 'keep-ports': boolean
   readonly 'dummy-interface': boolean
 }
 
-const ofStaticPods: readonly (keyof Given)[] = ['image', 'manifest-dir', 'keep-ports']
+const ofStaticPods: readonly (keyof Given)[] = [
+  'image',
+  'manifest-dir',
+  'keep-ports',
+  'host-command',
+]
 
 /** Writes the files that connect a node's kubelet to the hub, and put the node into its pool. */
 export const join: Command = {
@@ -301,8 +317,20 @@ function leftTo(values: Given, isForPod: boolean): Values {
       values['dummy-interface'] ??
       hasWritten(dummyUnitPaths.unit) ??
       canMakeDummy(files, values.root),
+    'host-command': systemd ? undefined : hostCommandOf(values, files, existing),
     'dummy-if-ip': values['dummy-if-ip'] ?? /--dummy-if-ip=([0-9a-fA-F:.]+)/.exec(written)?.[1],
   }
+}
+
+/** Where the command of the host goes; where it is already, if this node has joined with one. */
+function hostCommandOf(
+  { 'host-command': wanted, root }: Given,
+  files: NodeFiles,
+  existing: JoinRecord | undefined,
+): string | undefined {
+  if (wanted === false) return undefined
+  const before = existing?.files.find(({ path }) => hostCommandPaths.includes(path))?.path
+  return before ?? hostCommandPath(files, root)
 }
 
 async function joined(
@@ -346,7 +374,7 @@ async function joined(
   if (taken && plan.isFirst) {
     for (const by of taken.byRoot) terminal.err(`note: ${by}: the hub starts once that has ended\n`)
   }
-  for (const note of [...plan.notes, ...notesOnPorts(files, values)])
+  for (const note of [...plan.notes, ...notesOnPorts(files, values), ...notesOnCommand(values)])
     terminal.err(`note: ${note}\n`)
   if (yurthub) {
     terminal.err(
@@ -430,6 +458,14 @@ function notesOnPorts(files: NodeFiles, values: Values): readonly string[] {
     `while the hub is down, after a crash for one, any user's program can take its ports ${ports.proxy}, ${ports.ops} and ${ports.secure}: --keep-ports has the kernel keep them for root, --systemd has systemd hold them (docs/keep-the-ports.md)`,
   ]
 }
+
+/** A note that the host has no command, where that is because this is a container. */
+const notesOnCommand = (values: Values): readonly string[] =>
+  values.systemd || values['host-command'] !== undefined || !isRootOfImage(values.root)
+    ? []
+    : [
+        'the host is given no command nodehub, as this container has a root of its own: nodehub manifests --part command prints it (docs/command-of-the-host.md)',
+      ]
 
 /** Throws `CannotJoin` if the hub could not start, or two hubs would. */
 async function checkRunnable(files: NodeFiles, values: Values): Promise<void> {
@@ -535,6 +571,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
     keepPorts: values['keep-ports'],
     dummyInterface: values['dummy-interface'],
     dummyAddress,
+    hostCommand: values['host-command'],
     hub: {
       image: values.image,
       serverAddresses: servers.join(','),

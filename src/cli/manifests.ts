@@ -21,6 +21,7 @@ import {
   kubeletKubeconfig,
   type KubeletKubeconfigOptions,
 } from '../node/join/kubelet-kubeconfig.ts'
+import { hostCommand } from '../node/join/host-command.ts'
 import { printedRuntime } from '../node/join/runnable.ts'
 import { hubArgs, staticPod, usualPorts, type HubStart } from '../node/join/static-pod.ts'
 import { dummyUnit, dummyUnitName, joinedDummy } from '../node/join/dummy-unit.ts'
@@ -35,6 +36,7 @@ const parts = [
   'kubeconfig',
   'rbac',
   'configmap',
+  'command',
   'cluster',
   'nodes',
 ] as const
@@ -46,6 +48,8 @@ const clusterNamespace = 'nodehub-system'
 
 /** The kubelet's rotated certificate and key, in one file. */
 export const kubeletPair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
+
+const usualManifest = '/etc/kubernetes/manifests/nodehub.yaml'
 
 type Part = (typeof parts)[number]
 
@@ -86,7 +90,7 @@ const valuesOf: Readonly<Record<string, string>> = {
 
 /** Prints YAML for `kubectl apply`, or for a kubelet's manifest folder. */
 export const manifests: Command = {
-  help: () => `Usage: nodehub manifests --part static-pod|systemd|kubeconfig|rbac|configmap|cluster|nodes
+  help: () => `Usage: nodehub manifests --part static-pod|systemd|kubeconfig|rbac|configmap|command|cluster|nodes
        [FLAG...]
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
@@ -99,6 +103,8 @@ export const manifests: Command = {
                with kubectl apply -f -
   configmap    the hubs' ConfigMap, once per cluster: for which components filters act besides, and
                whose answers are recorded; hubs follow it
+  command      the command nodehub for the host of a static pod: write it to /usr/local/bin/nodehub
+               there, with mode 0755
   cluster      NodePools: their definition, admission of pools, nodes and pods, and nodehub cluster,
                which serves it and looks after nodes: once per cluster
   nodes        DaemonSets that install the hub as a static pod on nodes with the label
@@ -277,6 +283,12 @@ function manifest(part: Part, values: FlagValues): string {
           nodeName: values['node-name'],
         }),
       )
+    case 'command':
+      return hostCommand({
+        rootDir: values['root-dir'] ?? defaultRootDir,
+        staticPod: usualManifest,
+        image: values.image ?? `nodehub:${ownVersion()}`,
+      })
     case 'systemd':
       return units(values, namespace)
     case 'kubeconfig':

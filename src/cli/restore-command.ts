@@ -4,6 +4,7 @@ import { restore } from '../node/backup/restore.ts'
 import { stateFlags, stateOf } from './backup-command.ts'
 import { commandFlag, helpOfFlags, readFlags, strayWords } from './command-flags.ts'
 import { refuse, type Command } from './command.ts'
+import { operatorFile } from './operator-file.ts'
 
 /** The flags of `nodehub restore`. */
 export const restoreFlags = {
@@ -41,7 +42,11 @@ ${helpOfFlags(restoreFlags)}`,
     process.umask(0o077)
     try {
       const { force, replace } = values
-      const { node, madeAt, release } = await restore(file, { ...stateOf(values), force, replace })
+      const { node, madeAt, release } = await restore(operatorFile(file), {
+        ...stateOf(values),
+        force,
+        replace,
+      })
       terminal.out(`restored the state of ${node} as of ${madeAt}, written by nodehub ${release}\n`)
       return 0
     } catch (cause) {

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
@@ -18,6 +18,7 @@ import { until } from '../kit/until.ts'
 import { type BareNode, noBareNode, openBareNode } from './bare-node.ts'
 import { makeHostNetworkPool } from './host-network-pool.ts'
 import { buildImage, hubImage, noImageTools } from './image/build.ts'
+import { linesWithWays } from '../docs/shell-lines.ts'
 import { busyboxPod } from './pod.ts'
 import { leaseRenewed, nodeReady, podRunning } from './seen.ts'
 
@@ -184,6 +185,52 @@ void t.test(
       t.match(node.read(staticPod), `image: ${nextImage}`)
       t.equal(systemd.restarted.length, 1, 'the kubelet goes on')
       await undisturbed(t)
+    })
+
+    const shell = (script: string): { code: number; out: string; err: string } => {
+      const [command, args] = node.network.inside('bash', ['-c', script])
+      const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' })
+      return { code: status ?? -1, out: stdout, err: stderr }
+    }
+    const livez = (): Promise<string | undefined> => node.network.fetch(`${node.opsUrl}/livez`)
+
+    await t.test('the host has the command nodehub, also while no hub runs', async (t) => {
+      const status = shell('nodehub inspect status')
+      t.match(status, { code: 0, out: /^nodehub \S+ on edge-1 is ready and online/, err: '' })
+      t.match(shell('nodehub backup /etc/edge-1.tar && rm /etc/edge-1.tar'), { code: 0, err: '' })
+
+      shell(`mv ${staticPod} /etc/kubernetes/nodehub.yaml`)
+      await until('the hub to end', async () => (await livez()) === undefined)
+      const stopped = shell('nodehub inspect status --root-dir=/var/lib/nodehub')
+      t.match(stopped.out, new RegExp(`^The hub on ${name} is stopped\\.$`, 'm'), stopped)
+      t.match(stopped.err, /last lines are in \/var\/log\/pods\/kube-system_nodehub-\S+\.log/)
+      const boot = shell('nodehub inspect boot --root-dir=/var/lib/nodehub')
+      t.match(boot.out, /would (?:not )?come back/, boot)
+      shell(`mv /etc/kubernetes/nodehub.yaml ${staticPod}`)
+      await until('the hub to be back', async () => (await livez()) !== undefined)
+      await undisturbed(t)
+    })
+
+    await t.test('the lines of the pages for such a host', async (t) => {
+      const socket = kubelet.runtime.socket
+      const folder = '/etc/reader'
+      // The image has another name in the pages, and its program prints what it is.
+      const before = `mkdir -p ${folder}; cd ${folder}; cp ${image.archive} nodehub.tar
+        ctr() { command ctr --address ${socket} "$@"; }
+        command -v jq > /dev/null || jq() { cat; }`
+      const lines = linesWithWays.filter(({ way }) => way === 'static pod')
+      t.ok(lines.length > 3)
+      for (const { line } of lines) {
+        const isFunction = line.startsWith('nodehub()')
+        const here = line.replaceAll('docker.io/library/nodehub:0.2.0', hubImage)
+        const { code, out, err } = shell(
+          `${before}\nset -eo pipefail\n${here}\n${isFunction ? 'nodehub version' : ''}`,
+        )
+        t.equal(code, 0, `${line}\n${out}${err}`)
+        if (isFunction) t.match(out, /^nodehub \d/)
+        if (line.startsWith('tail ')) t.match(out, '"msg":"ready"')
+      }
+      shell(`rm -r ${folder}`)
     })
 
     await t.test('removed: the node is as it was', async (t) => {

@@ -241,15 +241,10 @@ interface Places {
 /** As a default installation has it, but for what a shared, small or old machine cannot give. */
 function configuration(
   workspace: Workspace,
-  {
-    clientCa,
-    asksWhoMay = false,
-    staticPodPath,
-    featureGates,
-    config = {},
-  }: Omit<KubeletOptions, 'kubeconfig'>,
+  options: Omit<KubeletOptions, 'kubeconfig'>,
   { address, port, healthPort, runtime }: Places,
 ): object {
+  const { clientCa, asksWhoMay = false, staticPodPath, featureGates, network, config = {} } = options
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
@@ -264,7 +259,7 @@ function configuration(
     },
     authorization: { mode: asksWhoMay ? 'Webhook' : 'AlwaysAllow' },
     containerRuntimeEndpoint: `unix://${runtime.socket}`,
-    podLogsDir: workspace.file('pod-logs'),
+    podLogsDir: network?.hasOwnFiles ? '/var/log/pods' : workspace.file('pod-logs'),
     volumePluginDir: workspace.file('volume-plugins'),
     ...(featureGates && { featureGates }),
     ...(staticPodPath !== undefined && { staticPodPath, fileCheckFrequency: '1s' }),

@@ -11,6 +11,7 @@ import type { HubStatus } from '../../hub/wiring/status/document.ts'
 import { aligned } from '../aligned.ts'
 import { checkConfig } from '../check-config.ts'
 import { commandFlag } from '../command-flags.ts'
+import { operatorFile } from '../operator-file.ts'
 import { versionText } from '../version.ts'
 import { Archive } from './archive.ts'
 import { inspection, type Inspected } from './inspection.ts'
@@ -62,7 +63,7 @@ objects, nodes and addresses.
     const named = from.flag('file')
     const file =
       typeof named === 'string' ? named : `nodehub-bundle-${hostname()}-${timeText()}.tar.gz`
-    const bytes = archive.write(file)
+    const bytes = archive.write(operatorFile(file))
     return { file, bytes, names: archive.names, missing }
   },
   table: ({ file, bytes, names, missing }) =>

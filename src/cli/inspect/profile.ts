@@ -7,6 +7,7 @@ import { afterUnlessClosed, now } from '../../base/clock.ts'
 import { count, optional, text } from '../../config/value.ts'
 import { mostSeconds, profileKinds } from '../../http/server/profiles.ts'
 import { commandFlag } from '../command-flags.ts'
+import { operatorFile } from '../operator-file.ts'
 import { inspection } from './inspection.ts'
 
 type Kind = (typeof profileKinds)[number]
@@ -63,7 +64,7 @@ For root alone; --token-file is not enough. Chrome's developer tools open the fi
     const [answer] = (await once(asking, 'response')) as [IncomingMessage]
     if (answer.statusCode !== 200)
       throw new Error(`${answer.statusCode} ${(await answer.toArray()).join('').trim()}`)
-    const written = createWriteStream(file, { flags: 'wx', mode: 0o600 })
+    const written = createWriteStream(operatorFile(file), { flags: 'wx', mode: 0o600 })
     await pipeline(answer, written)
     return { kind, file, bytes: written.bytesWritten }
   },

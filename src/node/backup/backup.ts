@@ -23,6 +23,8 @@ export interface BackupOptions {
   /** The folder of the store. */
   readonly cachePath: string
   readonly node: string
+  /** Where the store is copied to meanwhile; absent: beside the archive. */
+  readonly copy?: string | undefined
   /** Leaves out the key that seals Secrets and tokens in the store. */
   readonly withoutKey: boolean
 }
@@ -33,8 +35,7 @@ export interface BackupOptions {
  * store is damaged.
  */
 export async function backUp(file: string, options: BackupOptions): Promise<BackupManifest> {
-  const { rootDir, cachePath, node, withoutKey } = options
-  const copy = `${file}.store`
+  const { rootDir, cachePath, node, withoutKey, copy = `${file}.store` } = options
   rmSync(copy, { force: true })
   try {
     // Files first: a hub commits before it writes them, and none may be ahead of the store.
@@ -69,8 +70,8 @@ interface StateFile {
   readonly content: Buffer
 }
 
-/** Reports of SIGQUIT and remains of interrupted writes are no state. */
-const leftOut = /\.(?:new|report\.json)$/
+/** Reports of SIGQUIT, locks and remains of interrupted writes are no state. */
+const leftOut = /\.(?:new|lock|report\.json)$/
 
 function stateFiles(rootDir: string): readonly StateFile[] {
   return ['', 'pki/'].flatMap((folder) =>

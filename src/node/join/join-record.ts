@@ -2,6 +2,7 @@ import { posix } from 'node:path'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { hubPaths, type HubRunner } from './hub-files.ts'
 import { dummyUnitPaths } from './dummy-unit.ts'
+import { hostCommandPaths } from './host-command.ts'
 import { keptPortsFile } from './kept-ports.ts'
 import { loopbackName } from './loopback.ts'
 import type { RemovedFlags } from './kubelet-flags.ts'
@@ -85,7 +86,11 @@ function runByOf({ systemd, staticPod }: JsonObject): HubRunner {
 }
 
 /** Files that a join may write besides those of the hub. */
-const optional: readonly string[] = [keptPortsFile, ...Object.values(dummyUnitPaths)]
+const optional: readonly string[] = [
+  keptPortsFile,
+  ...Object.values(dummyUnitPaths),
+  ...hostCommandPaths,
+]
 
 /** A join writes these files and no others. */
 function checkFiles(files: readonly RecordedFile[], own: readonly string[]): void {

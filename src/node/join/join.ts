@@ -4,6 +4,7 @@ import { hubFiles, type HubRunner, type HubRuntime } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type RemovedFlags } from './kubelet-flags.ts'
 import { dummyUnitFiles } from './dummy-unit.ts'
+import { hostCommand } from './host-command.ts'
 import { keptPorts, keptPortsFile } from './kept-ports.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles, type Rights } from './node-files.ts'
@@ -23,6 +24,8 @@ export interface JoinSettings {
   readonly dummyInterface: boolean
   /** Its address; absent: the hub's default. */
   readonly dummyAddress: string | undefined
+  /** Where the host of a static pod is given the command `nodehub`; `undefined`: nowhere. */
+  readonly hostCommand: string | undefined
   /** How the hub is started; systemd needs no image. */
   readonly hub: Omit<StaticPodOptions, 'nodePool' | 'hostNetwork' | 'rootDir'> & HubRuntime
   readonly kubelet: KubeletKubeconfigOptions
@@ -184,6 +187,7 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
       : []),
     ...(settings.dummyInterface ? dummyUnitFiles(settings.dummyAddress) : []),
     ...hubFiles(settings.runBy, { ...settings.hub, rootDir, nodePool, hostNetwork }),
+    ...hostCommandFile(settings),
     {
       path: paths.kubeletFlags,
       mode: 0o644,
@@ -191,6 +195,12 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
         withFlags(original, { nodePool, hostNetwork, kubeconfig: paths.kubeconfig }),
     },
   ]
+}
+
+function hostCommandFile({ hostCommand: path, runBy, rootDir, hub }: JoinSettings): Target[] {
+  if (path === undefined || 'systemd' in runBy) return []
+  const content = hostCommand({ rootDir, staticPod: runBy.staticPod, image: hub.image })
+  return [{ path, mode: 0o755, content }]
 }
 
 const yaml = (document: object): string => stringify(document, { lineWidth: 0 })

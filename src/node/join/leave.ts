@@ -1,6 +1,7 @@
 import { parseJson } from '../../api/kube/json.ts'
 import { textAt } from '../../api/kube/json-at.ts'
 import { dummyUnitPaths } from './dummy-unit.ts'
+import { hostCommandPaths } from './host-command.ts'
 import { hubPaths } from './hub-files.ts'
 import { withoutFlags } from './kubelet-flags.ts'
 import { isEdited, type FileChange } from './join.ts'
@@ -48,7 +49,12 @@ export function planLeave(
   })
   changes.push(...leftover(files, networkFolder, record))
   const late = new Set(
-    record && [...hubPaths(record), ...Object.values(dummyUnitPaths), record.kubeconfig],
+    record && [
+      ...hubPaths(record),
+      ...Object.values(dummyUnitPaths),
+      ...hostCommandPaths,
+      record.kubeconfig,
+    ],
   )
   // The flags first of all: with them taken back, a kubelet starts without the hub.
   const ordered = changes.toReversed()

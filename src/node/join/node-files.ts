@@ -1,4 +1,5 @@
 import {
+  accessSync,
   closeSync,
   constants,
   existsSync,
@@ -54,7 +55,7 @@ const largest = 4 * 1024 * 1024
 /** As Linux has it. */
 const mostLinks = 40
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY, W_OK } = constants
 
 /** Write permission for others, and the set-id and sticky bits. */
 const writeByOthers = 0o7022
@@ -131,6 +132,18 @@ export class NodeFiles {
   names(folder: string): readonly string[] {
     using place = this.#find(folder)
     return place?.enter() ? readdirSync(place.folder).toSorted() : []
+  }
+
+  /** Whether a new file can be written there; missing folders are made then. */
+  canWrite(path: string): boolean {
+    using place = this.#find(dirname(this.missingAbove(path)[0] ?? path))
+    if (!place?.enter()) return false
+    try {
+      accessSync(place.folder, W_OK)
+      return true
+    } catch {
+      return false
+    }
   }
 
   /** The folders above a path that are missing, the outermost first. */

@@ -12,7 +12,7 @@ class CannotPurge extends Error {
 const folders = new Set(['pki', 'cache', 'compiled', 'joined', 'restore', 'restore.new'])
 /** Copies of files that others have changed since the join: they are the operator's. */
 const copies = 'left'
-const ofHub = /\.(?:key|token|json|new)$/
+const ofHub = /\.(?:key|token|json|new|lock)$/
 const retryMs = 200
 
 /**

@@ -1,5 +1,9 @@
 import { options } from '../../config/options.ts'
 
+/** What the image of the Dockerfile runs, with the Node that it has. */
+export const imageRuntime = '/usr/local/bin/node'
+export const imageMain = '/app/dist/src/main.js'
+
 /** The ports of a hub. */
 export interface HubPorts {
   readonly proxy: number
@@ -65,17 +69,9 @@ export function staticPod(pod: StaticPodOptions): object {
       labels: { 'app.kubernetes.io/name': 'nodehub', 'app.kubernetes.io/component': 'hub' },
     },
     spec: {
-      hostNetwork: true,
-      dnsPolicy: 'Default',
-      // Both, as kubeadm writes them: for a static pod no admission resolves the class.
-      priorityClassName: 'system-node-critical',
-      priority: 2_000_001_000,
+      ...ofNode,
       restartPolicy: 'Always',
-      automountServiceAccountToken: false,
-      enableServiceLinks: false,
       terminationGracePeriodSeconds: 30,
-      tolerations: [{ operator: 'Exists' }],
-      securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
       containers: [
         {
           name: 'nodehub',
@@ -97,21 +93,86 @@ export function staticPod(pod: StaticPodOptions): object {
             readOnlyRootFilesystem: true,
             capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] },
           },
-          volumeMounts: [
-            { name: 'state', mountPath: rootDir },
-            { name: 'kubernetes', mountPath: '/etc/kubernetes', readOnly: true },
-            { name: 'kubelet-pki', mountPath: '/var/lib/kubelet/pki', readOnly: true },
-          ],
+          volumeMounts: mountsOf(rootDir),
         },
       ],
-      volumes: [
-        { name: 'state', hostPath: { path: rootDir, type: 'DirectoryOrCreate' } },
-        { name: 'kubernetes', hostPath: { path: '/etc/kubernetes', type: 'Directory' } },
-        { name: 'kubelet-pki', hostPath: { path: '/var/lib/kubelet/pki', type: 'Directory' } },
-      ],
+      volumes: volumesOf(rootDir),
     },
   }
 }
+
+/**
+ * A static pod of the same image that does nothing, with the folders of the hub: in it commands run
+ * while there is no hub.
+ */
+export const commandPod = ({
+  name,
+  image,
+  rootDir,
+  lock,
+}: {
+  readonly name: string
+  readonly image: string
+  readonly rootDir: string
+  /** Held by its process, so that it is found. */
+  readonly lock: string
+}): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name,
+    namespace: 'kube-system',
+    labels: { 'app.kubernetes.io/name': 'nodehub', 'app.kubernetes.io/component': 'command' },
+  },
+  spec: {
+    ...ofNode,
+    restartPolicy: 'Never',
+    terminationGracePeriodSeconds: 5,
+    containers: [
+      {
+        name: 'command',
+        image,
+        imagePullPolicy: 'IfNotPresent',
+        args: ['install', '--hold', `--lock=${lock}`],
+        env: [nodeNameVariable(undefined)],
+        resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '256Mi' } },
+        securityContext: {
+          runAsUser: 0,
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+        volumeMounts: mountsOf(rootDir),
+      },
+    ],
+    volumes: volumesOf(rootDir),
+  },
+})
+
+/** A pod that the node needs. */
+const ofNode = {
+  hostNetwork: true,
+  dnsPolicy: 'Default',
+  // Both, as kubeadm writes them: for a static pod no admission resolves the class.
+  priorityClassName: 'system-node-critical',
+  priority: 2_000_001_000,
+  automountServiceAccountToken: false,
+  enableServiceLinks: false,
+  tolerations: [{ operator: 'Exists' }],
+  securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+}
+
+const mountsOf = (rootDir: string): readonly object[] => [
+  { name: 'state', mountPath: rootDir },
+  { name: 'kubernetes', mountPath: '/etc/kubernetes', readOnly: true },
+  { name: 'kubelet-pki', mountPath: '/var/lib/kubelet/pki', readOnly: true },
+]
+
+const volumesOf = (rootDir: string): readonly object[] => [
+  { name: 'state', hostPath: { path: rootDir, type: 'DirectoryOrCreate' } },
+  { name: 'kubernetes', hostPath: { path: '/etc/kubernetes', type: 'Directory' } },
+  { name: 'kubelet-pki', hostPath: { path: '/var/lib/kubelet/pki', type: 'Directory' } },
+]
 
 /** The arguments of `nodehub` that start the hub. */
 export function hubArgs(start: HubStart): string[] {

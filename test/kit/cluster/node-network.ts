@@ -58,6 +58,10 @@ export class NodeNetwork {
     return this.#files.root
   }
 
+  get hasOwnFiles(): boolean {
+    return this.#files !== undefined
+  }
+
   /** Paths that a node with files of its own has written or removed. */
   written(): readonly string[] {
     return this.#files?.written() ?? []

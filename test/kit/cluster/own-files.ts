@@ -4,7 +4,7 @@ import { Daemon } from './daemon.ts'
 import { findBinaries } from './binaries.ts'
 import type { Workspace } from './workspace.ts'
 
-/** What a node has of its own below `/etc` and `/var/lib`. */
+/** What a node has of its own below `/etc`, `/var/lib`, `/var/log` and `/usr/local/bin`. */
 export interface OwnFiles {
   /** Its root, as it is reached from outside. */
   readonly root: string
@@ -30,13 +30,13 @@ mount -t overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work probe /e
 }
 
 /**
- * Lays a file system in memory over `/etc` and `/var/lib`, so that all else in them is this
+ * Lays a file system in memory over these folders, so that all else in them is this
  * machine's, and removes what would make the node more than a bare one. Of systemd it has what a
  * test puts there.
  */
 const script = `
 mount -t tmpfs node "$0"
-for path in etc var/lib; do
+for path in etc var/lib var/log usr/local/bin; do
   mkdir -p "$0/$path" "$0/work/$path"
   mount -t overlay -o "lowerdir=/$path,upperdir=$0/$path,workdir=$0/work/$path" node "/$path"
 done
@@ -68,7 +68,7 @@ export async function startOwnFiles(workspace: Workspace, hostName: string): Pro
     root: root(id),
     namespaces: [`--mount=/proc/${id}/ns/mnt`, `--uts=/proc/${id}/ns/uts`],
     written: () =>
-      ['etc', 'var/lib'].flatMap((path) =>
+      ['etc', 'var/lib', 'usr/local/bin'].flatMap((path) =>
         readdirSync(`${root(id)}${folder}/${path}`, { recursive: true, encoding: 'utf8' })
           .map((name) => `/${path}/${name}`)
           .toSorted(),

@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import t, { type Test } from 'tap'
+import { hostCommand } from '../../../src/node/join/host-command.ts'
+import { lock } from '../../../src/hub/store/sqlite/lock.ts'
+import { findBinaries } from '../../kit/cluster/binaries.ts'
+import { until } from '../../kit/until.ts'
+import { makeState } from '../backup/state.ts'
+
+t.setTimeout(120_000)
+
+const found = findBinaries(['nsenter'])
+const skip =
+  'missing' in found
+    ? found.missing
+    : process.platform === 'linux' && process.getuid?.() === 0
+      ? false
+      : 'only root on Linux enters a container'
+
+interface Host {
+  readonly folder: string
+  readonly stateFolder: string
+  readonly manifests: string
+  run(...words: readonly string[]): Promise<{ code: number; out: string; err: string }>
+}
+
+/** The command of a host whose containers are this process, with the sources as their image. */
+function hostOf(t: Test): Host {
+  const folder = t.testdir({ manifests: {}, operator: {}, logs: {} })
+  const stateFolder = makeState(join(folder, "an operator's state"), 'a')
+  mkdirSync(join(folder, 'logs/kube-system_nodehub-a_1/nodehub'), { recursive: true })
+  writeFileSync(join(folder, 'logs/kube-system_nodehub-a_1/nodehub/0.log'), 'the last words\n')
+  const manifests = join(folder, 'manifests')
+  const text = hostCommand({
+    rootDir: stateFolder,
+    staticPod: join(manifests, 'nodehub.yaml'),
+    image: 'hub:1',
+  })
+    .replaceAll('/usr/local/bin/node', process.execPath)
+    .replaceAll('/app/dist/src/main.js', join(process.cwd(), 'src/main.ts'))
+    .replace('/var/log/pods', join(folder, 'logs'))
+  const command = join(folder, 'nodehub')
+  writeFileSync(command, text, { mode: 0o755 })
+  return {
+    folder,
+    stateFolder,
+    manifests,
+    run: (...words) => {
+      const { promise, resolve } = Promise.withResolvers<{
+        code: number
+        out: string
+        err: string
+      }>()
+      const cwd = join(folder, 'operator')
+      execFile(command, words, { cwd, env: { PATH: process.env['PATH'] } }, (error, out, err) =>
+        resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, err }),
+      )
+      return promise
+    },
+  }
+}
+
+void t.test(
+  'it runs in the container of the hub, with the files of the host',
+  { skip },
+  async (t) => {
+    const host = hostOf(t)
+    const handle = openSync(join(host.stateFolder, 'cache/lock.db'), 'a')
+    t.teardown(() => closeSync(handle))
+    t.match(await host.run('version'), { code: 0, out: /^nodehub \d/, err: '' })
+    t.equal((await host.run('inspect', 'nothing')).code, 2, "the code is the command's")
+
+    const state = `--root-dir=${host.stateFolder}`
+    t.match(await host.run('backup', 'here.tar', '--node-name=a', state), { code: 0, err: '' })
+    t.match(await host.run('backup', join(host.folder, 'there.tar'), '--node-name=a', state), {
+      code: 0,
+    })
+    t.ok(existsSync(join(host.folder, 'operator/here.tar')))
+    t.ok(existsSync(join(host.folder, 'there.tar')))
+    t.strictSame(readdirSync(host.manifests), [])
+  },
+)
+
+void t.test('while no hub runs the kubelet starts a container for it', { skip }, async (t) => {
+  const host = hostOf(t)
+  writeFileSync(
+    join(host.manifests, 'nodehub.yaml'),
+    'spec:\n  containers:\n    - image: "hub:2"\n',
+  )
+  const running = host.run('version')
+  const manifest = await until('the manifest', () => {
+    const name = readdirSync(host.manifests).find((each) =>
+      /^nodehub-command-\d+\.json$/.test(each),
+    )
+    return Promise.resolve(name !== undefined && join(host.manifests, name))
+  })
+  const { metadata, spec } = JSON.parse(readFileSync(manifest, 'utf8')) as {
+    metadata: { name: string }
+    spec: { containers: { image: string; args: string[] }[] }
+  }
+  t.equal(`${metadata.name}.json`, basename(manifest))
+  const file = join(host.stateFolder, 'command.lock')
+  t.match(spec.containers, [{ image: 'hub:2', args: ['install', '--hold', `--lock=${file}`] }])
+  const held = lock(file)
+  const { code, out, err } = await running
+  held[Symbol.dispose]()
+  t.equal(code, 0, err)
+  t.match(out, /^nodehub \d/)
+  t.match(err, /no hub runs here, and its last lines are in \S+\/nodehub\/0\.log/)
+  t.strictSame(readdirSync(host.manifests), ['nodehub.yaml'])
+  t.notOk(existsSync(file))
+})
+
+void t.test('what changes the host is refused, with where to read on', { skip }, async (t) => {
+  const host = hostOf(t)
+  for (const word of ['join', 'leave', 'adopt', 'install', 'start'])
+    t.match(await host.run(word), { code: 2, out: '', err: 'docs/command-of-the-host.md' }, word)
+  t.strictSame(readdirSync(host.manifests), [])
+})
