@@ -23,6 +23,7 @@ import {
   type FlagValues,
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { adopt } from './adopt-command.ts'
 import { join, joinFlags } from './join-command.ts'
 import { absolutePath, canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
 import { leave } from './leave-command.ts'
@@ -33,6 +34,11 @@ export const installFlags = {
     type: boolean,
     default: false,
     help: 'Take back what an installation has written, and remove the state of the hub.',
+  }),
+  adopt: commandFlag({
+    type: boolean,
+    default: false,
+    help: "Put the hub in the place of the host's yurthub, as nodehub adopt does, or with --uninstall yurthub in its place again. What failed is not tried again as long as the Node says so.",
   }),
   hold: commandFlag({
     type: boolean,
@@ -77,13 +83,13 @@ type Values = FlagValues<typeof installFlags>
 
 /** Joins or leaves for the host of its container, and reports on the Node how that went. */
 export const install: Command = {
-  help: () => `Usage: nodehub install [--uninstall|--hold] [FLAG...]
+  help: () => `Usage: nodehub install [--uninstall|--hold] [--adopt] [FLAG...]
 
-For the DaemonSets that nodehub manifests --part nodes prints: joins the host of its container, as
-nodehub join does there, waits until the hub of this version is ready, and restarts the kubelet once
-to lead it through the hub. The pool is that of the Node's label. With --uninstall it leaves, and
-every file of the host is as it was. Either can be repeated, and goes on where it was broken off.
-How it went is in the annotation nodehub.io/install of the Node.
+For the DaemonSets that nodehub manifests --part nodes and --part adoption print: joins the host of
+its container, as nodehub join does there, waits until the hub of this version is ready, and
+restarts the kubelet once to lead it through the hub. The pool is that of the Node's label. With
+--uninstall it leaves, and every file of the host is as it was. Either can be repeated, and goes on
+where it was broken off. How it went is in the annotation nodehub.io/install of the Node.
 
 Exit codes: 0, done; 1, it was refused or failed, and says why; 2, not understood.
 
@@ -99,6 +105,7 @@ ${helpOfFlags(installFlags)}`,
     if (wrong.length > 0) return refuse(terminal, 'install', wrong)
     if (values.hold) return held(values.lock)
     using _waiting = keepProcessAlive()
+    if (values.adopt) return adopted(values, terminal)
     return values.uninstall ? removed(values, terminal) : installed(values, terminal)
   },
 }
@@ -155,6 +162,25 @@ async function installed(values: Values, terminal: Terminal): Promise<ExitCode> 
     const failed = await restartKubelet(values.root)
     if (failed !== undefined) throw new Error(`the kubelet was not restarted: ${failed}`)
     return { state: 'Installed', kubelet: flags }
+  })
+}
+
+/** Each try leaves the kubelet without an API server for seconds: a failure is tried once. */
+async function adopted(values: Values, terminal: Terminal): Promise<ExitCode> {
+  const files = new NodeFiles(values.root)
+  return reported(values, files, terminal, async ({ object }) => {
+    const before = installReportIn(object ?? {})
+    const { state: last, message = '' } = before ?? {}
+    if (!values.uninstall && before?.image === values.image && last === 'Failed')
+      throw new Error(message)
+    const said = await quoted(adopt, [
+      `--root=${values.root}`,
+      `--root-dir=${values['root-dir']}`,
+      `--manifest-dir=${values['manifest-dir']}`,
+      ...(values.uninstall ? ['--rollback'] : ['--apply', `--image=${values.image}`]),
+    ])
+    terminal.err(said)
+    return { state: values.uninstall ? 'Removed' : 'Installed' }
   })
 }
 

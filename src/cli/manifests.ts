@@ -4,7 +4,7 @@ import { stringify } from 'yaml'
 import { ownVersion } from '../base/own-version.ts'
 import { policyKinds } from '../cluster/admission/policy-support.ts'
 import { clusterManifests } from '../cluster/install/manifests.ts'
-import { nodeInstallers } from '../cluster/install/nodes.ts'
+import { nodeAdopters, nodeInstallers } from '../cluster/install/nodes.ts'
 import { options } from '../config/options.ts'
 import { didYouMean } from '../config/suggestion.ts'
 import {
@@ -39,6 +39,7 @@ const parts = [
   'command',
   'cluster',
   'nodes',
+  'adoption',
 ] as const
 
 const admissions = ['webhooks', 'policies'] as const
@@ -90,8 +91,7 @@ const valuesOf: Readonly<Record<string, string>> = {
 
 /** Prints YAML for `kubectl apply`, or for a kubelet's manifest folder. */
 export const manifests: Command = {
-  help: () => `Usage: nodehub manifests --part static-pod|systemd|kubeconfig|rbac|configmap|command|cluster|nodes
-       [FLAG...]
+  help: () => `Usage: nodehub manifests --part PART [FLAG...]
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
   systemd      the hub on a node as units of systemd, which holds its listening sockets while it is
@@ -109,6 +109,9 @@ export const manifests: Command = {
                which serves it and looks after nodes: once per cluster
   nodes        DaemonSets that install the hub as a static pod on nodes with the label
                nodehub.io/hub=install, and take it from those with nodehub.io/hub=remove
+  adoption     DaemonSets that put the hub in the place of a yurthub that is a static pod, on nodes
+               with the label nodehub.io/hub=adopt, and yurthub in its place again on those with
+               nodehub.io/hub=roll-back
 
   --server-addr https://HOST:PORT,...
         API servers; required for static-pod and systemd. For nodes by default the kubelet's.
@@ -325,6 +328,10 @@ function manifest(part: Part, values: FlagValues): string {
         ...(values['root-dir'] !== defaultRootDir && { rootDir: values['root-dir'] ?? '' }),
         ...(values['dummy-if-ip'] !== undefined && { dummyAddress: values['dummy-if-ip'] }),
       })
+        .map(yaml)
+        .join('---\n')
+    case 'adoption':
+      return nodeAdopters({ namespace, image: values.image ?? `nodehub:${ownVersion()}` })
         .map(yaml)
         .join('---\n')
     case 'configmap':

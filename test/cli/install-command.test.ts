@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -167,6 +167,25 @@ void t.test('a host that must stay as it is does, and its Node says why', async 
     using db = new DatabaseSync(join(root, state, 'cache/objects.db'))
     db.exec(`PRAGMA user_version = ${newestSchema + 1}`)
   })
+})
+
+void t.test('an adoption that failed is tried again once the Node no longer says so', async (t) => {
+  const host = await startHost(t)
+  const before = filesOf(host.root)
+  const none = /no yurthub starts with this node/
+  t.match(await host.run('--adopt'), { code: 1, err: none })
+  t.match(host.report(), { state: 'Failed', message: none })
+  const yurthub = join(host.root, '/etc/kubernetes/manifests/yurt-hub.yaml')
+  writeFileSync(yurthub, 'kind: Pod\n')
+  t.match(await host.run('--adopt'), { code: 1, err: none }, 'as it was: it is not looked at')
+  const { metadata, ...node } = host.sandbox.get(nodes, 'edge-1') ?? {}
+  host.sandbox.update(nodes, { ...node, metadata: { ...(metadata as object), annotations: {} } })
+  const again = await host.run('--adopt')
+  t.equal(again.code, 1)
+  t.notMatch(again.err, none)
+  rmSync(yurthub)
+  t.strictSame(filesOf(host.root), before)
+  t.match(await host.run('--adopt', '--uninstall'), { code: 0, err: /Removed/ })
 })
 
 void t.test(

@@ -32,10 +32,31 @@ export const nodeInstallers = (installation: NodeInstallation): readonly object[
   daemonSet(installation, removerName, 'remove', ['--uninstall']),
 ]
 
+/**
+ * Two DaemonSets that put hubs in the place of yurthubs of static pods: on nodes with the label
+ * `nodehub.io/hub=adopt`, and yurthub in its place again on those with `nodehub.io/hub=roll-back`.
+ */
+export const nodeAdopters = (installation: NodeInstallation): readonly object[] => [
+  daemonSet(installation, 'nodehub-adopt', 'adopt', ['--adopt', ...ofYurthubNode]),
+  daemonSet(installation, 'nodehub-roll-back', 'roll-back', [
+    '--adopt',
+    '--uninstall',
+    ...ofYurthubNode,
+  ]),
+]
+
+/** Its kubelet has no credentials, which would say the name, and reaches the API by its hub. */
+const ofYurthubNode = [
+  '--kubelet-kubeconfig=/var/lib/openyurt/kubelet.conf',
+  '--node-name=$(NODE_NAME)',
+] as const
+
+type Wanted = 'install' | 'remove' | 'adopt' | 'roll-back'
+
 const daemonSet = (
   installation: NodeInstallation,
   name: string,
-  wanted: 'install' | 'remove',
+  wanted: Wanted,
   args: readonly string[],
 ) => {
   const labels = { 'app.kubernetes.io/name': 'nodehub', 'app.kubernetes.io/component': name }
@@ -47,7 +68,7 @@ const daemonSet = (
       selector: { matchLabels: labels },
       // A new hub takes the ports of the old one for a moment: nodehub cluster upgrade goes from
       // node to node, and checks each.
-      updateStrategy: { type: wanted === 'install' ? 'OnDelete' : 'RollingUpdate' },
+      updateStrategy: { type: wanted === 'remove' ? 'RollingUpdate' : 'OnDelete' },
       template: {
         metadata: { labels },
         spec: podSpec(installation, wanted, args),
@@ -58,7 +79,7 @@ const daemonSet = (
 
 const podSpec = (
   { image, serverAddresses, rootDir }: NodeInstallation,
-  wanted: 'install' | 'remove',
+  wanted: Wanted,
   args: readonly string[],
 ) => ({
   nodeSelector: { [hubLabel]: wanted },
@@ -82,6 +103,9 @@ const podSpec = (
         ...(rootDir === undefined ? [] : [`--root-dir=${rootDir}`]),
       ]),
       name: wanted,
+      ...(args.some((arg) => arg.includes('$(NODE_NAME)')) && {
+        env: [{ name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],
+      }),
       // Of root's rights those with which a file of the host keeps its owner.
       securityContext: {
         ...unprivileged,
