@@ -244,7 +244,14 @@ function configuration(
   options: Omit<KubeletOptions, 'kubeconfig'>,
   { address, port, healthPort, runtime }: Places,
 ): object {
-  const { clientCa, asksWhoMay = false, staticPodPath, featureGates, network, config = {} } = options
+  const {
+    clientCa,
+    asksWhoMay = false,
+    staticPodPath,
+    featureGates,
+    network,
+    config = {},
+  } = options
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
