@@ -140,8 +140,11 @@ async function observed(
   }))
   const observeOn = async (real: RealPlane, { kind, left }: Share): Promise<void> => {
     await using nodes = new Lifetime(say)
+    // Until its nodes are there: what is in their logs tells why they are not.
+    nodes.failed = true
     const mixed = left.some(({ workload }) => workload.mixed)
     const reality = await startReality(nodes, real, kind, { mixed, images, yurthub })
+    nodes.failed = false
     versions = await versionsOf(real)
     for (let row = left.pop(); row; row = left.pop()) {
       const name = `${row.arm.name}, ${row.workload.name}`
@@ -160,18 +163,26 @@ async function observed(
   const observeCluster = async (): Promise<void> => {
     await using cluster = new Lifetime(say)
     let real: RealPlane | undefined
-    for (let share = fullest(shares); share; share = fullest(shares)) {
+    for (let failures = 0; failures < mostFailures;) {
+      const share = fullest(shares)
+      if (share === undefined) return
       share.observers += 1
-      real ??= await startRealPlane(cluster)
-      await observeOn(real, share)
+      try {
+        real ??= await startRealPlane(cluster)
+        await observeOn(real, share)
+      } catch (error) {
+        failures += 1
+        say(`! nodes: ${(error as Error).message}`)
+      }
       share.observers -= 1
     }
   }
-  const ends = await Promise.allSettled(Array.from({ length: clusters }, observeCluster))
-  for (const { reason } of ends.filter((end) => end.status === 'rejected'))
-    say(`! ${(reason as Error).message}`)
+  await Promise.all(Array.from({ length: clusters }, observeCluster))
   return soFar()
 }
+
+/** A cluster whose nodes did not start so often is given up. */
+const mostFailures = 3
 
 /** The rows that want nodes of one kind, and how many clusters take them from it. */
 interface Share {
