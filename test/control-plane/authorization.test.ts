@@ -11,7 +11,13 @@ import { castOf, nodeQuestion, policiesOf, questionFor } from '../hub/authorizat
 import { answerTo, apiServerAuthorizer, bindingTo, roleOf } from '../hub/authorization/policies.ts'
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
-import { noControlPlane, nodeSubject, startControlPlane } from '../kit/control-plane.ts'
+import { Client } from '../kit/client.ts'
+import {
+  noControlPlane,
+  nodeSubject,
+  startControlPlane,
+  type ControlPlane,
+} from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
 
 t.setTimeout(300_000)
@@ -308,6 +314,7 @@ void t.test(
       const spec = questionFor(random, 0, policies)
       asked.push([spec, await isAllowed(admin, spec)])
     }
+    const robot = await withdrawnFrom(plane, castOf(0).namespaces[0] ?? '')
     await plane.first.daemon.kill()
     // The hub was killed as well, and knows of the policies what is on the disk.
     await hub.daemon.kill()
@@ -327,5 +334,62 @@ void t.test(
     t.strictSame(different, [], `seed ${seed}`)
     const yes = asked.filter(([, allowed]) => allowed).length
     t.ok(yes > 20 && yes < 180, `neither answer is rare: ${yes} are allowed`)
+    await t.test(
+      'with decisions, a caller is refused what the API server has denied it',
+      async (t) => {
+        await robot.restart()
+        for (const [path, status] of robot.expected) {
+          t.equal((await robot.client.get(path)).status, status, path)
+        }
+      },
+    )
   },
 )
+
+const serviceAccounts = (of: string): string => `/api/v1/namespaces/${of}/serviceaccounts`
+
+/**
+ * A caller at a hub with `--offline-authorization=decisions`, after a role of it was taken away,
+ * and what it is to be answered without the API server.
+ */
+async function withdrawnFrom(plane: ControlPlane, of: string) {
+  const { admin } = plane
+  const hub = await startHubProcess(plane.workspace, {
+    servers: [plane.url],
+    kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
+    nodeName,
+    folder: 'decisions',
+    flags: ['--cache-components=*'],
+  })
+  await create(admin, serviceAccounts(of), { metadata: { name: 'robot' } })
+  const issued = await admin.post(`${serviceAccounts(of)}/robot/token`, {})
+  const token = textAt(JSON.parse(issued.body.toString()) as Json, 'status', 'token')
+  const client = new Client({ url: hub.url, component: 'robot', token })
+  const subjects = [{ kind: 'ServiceAccount', name: 'robot', namespace: of }]
+  const secrets = `/api/v1/namespaces/${of}/secrets`
+  const configMaps = `/api/v1/namespaces/${of}/configmaps`
+  for (const resource of ['secrets', 'configmaps']) {
+    const rule = { verbs: ['list'], apiGroups: [''], resources: [resource] }
+    await createPolicy(admin, roleOf(`robot-${resource}`, [rule], of))
+    const role = { kind: 'Role', name: `robot-${resource}` }
+    await createPolicy(admin, bindingTo(`robot-${resource}`, role, subjects, of))
+  }
+  const isAnswered = (path: string, status: number): Promise<unknown> =>
+    until(`${status} to ${path}`, async () => (await client.get(path)).status === status)
+  await isAnswered(secrets, 200)
+  await isAnswered(configMaps, 200)
+  await admin.send('DELETE', `${rbac}/namespaces/${of}/rolebindings/robot-secrets`)
+  await isAnswered(secrets, 403)
+  const restart = async (): Promise<void> => {
+    await hub.daemon.kill()
+    await hub.daemon.start()
+  }
+  const expected: readonly (readonly [path: string, status: number])[] = [
+    [secrets, 403],
+    [configMaps, 200],
+    [`${configMaps}/none`, 404],
+    [`${secrets}/any`, 503],
+    ['/api/v1/secrets', 403],
+  ]
+  return { client, expected, restart }
+}

@@ -90,8 +90,13 @@ export class CloudServer {
   }
 
   /** A token of the service account `reader` in the namespace default, as a kubelet requests it. */
-  async readerToken(expirationSeconds = 3_600): Promise<string> {
-    const path = '/api/v1/namespaces/default/serviceaccounts/reader/token'
+  readerToken(expirationSeconds?: number): Promise<string> {
+    return this.accountToken('reader', expirationSeconds)
+  }
+
+  /** The same of another account there. */
+  async accountToken(name: string, expirationSeconds = 3_600): Promise<string> {
+    const path = `/api/v1/namespaces/default/serviceaccounts/${name}/token`
     const body = {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',

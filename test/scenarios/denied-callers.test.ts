@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { mostOfUser } from '../../src/hub/authorization/recorded-decisions.ts'
 import type { Attributes } from '../../src/sandbox/authentication.ts'
-import { at, objectOf, type Answer, type Client } from '../kit/client.ts'
+import { objectOf, type Answer, type Client } from '../kit/client.ts'
 import {
   allServices,
   configMaps,
@@ -30,7 +30,7 @@ async function withRobot(t: Parameters<typeof startCloud>[0], flags: readonly st
     flags: ['--cache-components=*', ...flags],
   })
   await hub.online()
-  const token = await tokenOfRobot(cloud)
+  const token = await cloud.accountToken('robot')
   const robot = (): Client => hub.as('robot', { token })
   /** Whether the API server denies the account, from now on, what `refuses` says. */
   const deny = (refuses: Refuses): void => cloud.sandbox.authorize((asked) => !refuses(asked))
@@ -42,20 +42,6 @@ function populate({ sandbox }: CloudServer): void {
   for (const name of ['one', 'two']) {
     sandbox.create(configMaps, { metadata: { name, namespace: 'default' } })
   }
-}
-
-async function tokenOfRobot(cloud: CloudServer): Promise<string> {
-  const answer = await cloud
-    .as('kubelet')
-    .send('/api/v1/namespaces/default/serviceaccounts/robot/token', {
-      method: 'POST',
-      body: {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenRequest',
-        spec: { expirationSeconds: 3600 },
-      },
-    })
-  return at(objectOf(answer), 'status', 'token') as string
 }
 
 const isOf = ({ user, resource }: Attributes): boolean =>
@@ -174,6 +160,20 @@ void t.test('what another user was denied is not this caller’s', async (t) => 
   t.equal((await robot().get(one)).status, 200)
 })
 
+void t.test('a token that an API server would not issue any more is not given again', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  const issued = async (): Promise<number> => {
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
+    const path = '/api/v1/namespaces/default/serviceaccounts/robot/token'
+    return (await robot().send(path, { method: 'POST', body })).status
+  }
+  t.equal(await issued(), 201)
+  deny(({ user, subresource }) => user.name.endsWith(':robot') && subresource === 'token')
+  t.equal(await issued(), 403)
+  await goOffline(cloud, hub)
+  t.equal(await issued(), 403)
+})
+
 void t.test('an answer to a review of a caller’s rights decides as well', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   const spec = (name: string): JsonObject => ({
@@ -220,7 +220,7 @@ void t.test('a right that is withdrawn counts after kill -9', async (t) => {
   populate(cloud)
   const hub = await startChildHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
   await hub.online()
-  const token = await tokenOfRobot(cloud)
+  const token = await cloud.accountToken('robot')
   const robot = (): Client => hub.as('robot', { token })
   t.equal((await robot().get(one)).status, 200)
   cloud.sandbox.authorize((asked) => !isOf(asked))

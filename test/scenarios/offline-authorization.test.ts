@@ -205,17 +205,7 @@ async function withPolicies(t: Parameters<typeof startCloud>[0]) {
     flags: ['--offline-authorization=rbac', '--cache-components=*'],
   })
   await hub.online()
-  const answer = await cloud
-    .as('kubelet')
-    .send('/api/v1/namespaces/default/serviceaccounts/robot/token', {
-      method: 'POST',
-      body: {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenRequest',
-        spec: { expirationSeconds: 3600 },
-      },
-    })
-  const token = at(objectOf(answer), 'status', 'token') as string
+  const token = await cloud.accountToken('robot')
   await arePoliciesWatched(cloud)
   return { cloud, hub, robot: () => hub.as('robot', { token }) }
 }

@@ -109,15 +109,9 @@ export class OfflineAuthorization {
       return refusalOf(user, attributesOf(exchange), `an API server denied it ${since(refusal.at)}`)
     }
     if (refusal) return notKnown()
-    const isWithdrawn =
-      info.isResource &&
-      isSourceWithdrawn(
-        exchange,
-        info,
-        store,
-        (scope) => decisions.refusalOfList(exchange, scope) !== undefined,
-      )
-    return isWithdrawn ? notKnown() : undefined
+    const isListRefused = info.isResource ? decisions.refusedLists(exchange) : undefined
+    if (!isListRefused || !info.isResource) return undefined
+    return isSourceWithdrawn(exchange, info, store, isListRefused) ? notKnown() : undefined
   }
 
   #byPolicies(

@@ -101,9 +101,8 @@ export class RecordedDecisions implements AsyncDisposable {
     const of = { user: userNameOf(identity), asked, scope }
     if (isAllowed) return this.#note({ ...of, isAllowed, isCached: () => false })
     // Who may not read a part of a collection may not read the whole that others share.
-    const isOfCollection = asked.verb === 'list' || asked.verb === 'watch'
     const refused =
-      info.isResource && isOfCollection && scope.name === ''
+      info.isResource && isOfCollection(asked) && scope.name === ''
         ? this.#parts.access.refused(identity, info.gvr)
         : undefined
     const isCached = (): boolean => this.#parts.isCached(exchange)
@@ -143,16 +142,20 @@ export class RecordedDecisions implements AsyncDisposable {
     return this.#refusal(exchange, asked, requestScope(exchange, asked))
   }
 
-  /** What stands against a list of `scope` of the resource that is requested. */
-  refusalOfList(exchange: Exchange, scope: Scope): Refusal | undefined {
-    if (this.#users.size === 0) return undefined
-    return this.#refusal(exchange, { ...attributesOf(exchange), verb: 'list' }, scope)
+  /**
+   * Which lists of the requested resource are refused; `undefined`: none was denied, which is known
+   * at once.
+   */
+  refusedLists(exchange: Exchange): ((scope: Scope) => boolean) | undefined {
+    const decisions = this.#users.get(userNameOf(exchange.identity))
+    const asked: Attributes = { ...attributesOf(exchange), verb: 'list' }
+    if (!decisions?.has(keyOf(asked))) return undefined
+    return (scope) => this.#refusal(exchange, asked, scope) !== undefined
   }
 
   #refusal({ identity, info }: Exchange, asked: Attributes, scope: Scope): Refusal | undefined {
     const refusal = this.#users.get(userNameOf(identity))?.get(keyOf(asked))?.refusal(scope)
-    const isOfCollection = asked.verb === 'list' || asked.verb === 'watch'
-    if (refusal?.kind !== 'denied' || !info.isResource || !isOfCollection) return refusal
+    if (refusal?.kind !== 'denied' || !info.isResource || !isOfCollection(asked)) return refusal
     // The hub asks itself who may read what is shared.
     return (this.#parts.access.allowedAt(identity, info.gvr) ?? 0) > refusal.at
       ? undefined
@@ -203,6 +206,8 @@ const keyOf = (asked: Attributes): string =>
     ? `${asked.verb} ${qualifiedResource(asked)}/${asked.subresource}`
     : `${asked.verb} ${asked.path}`
 
+const isOfCollection = ({ verb }: Attributes): boolean => verb === 'list' || verb === 'watch'
+
 function sizeOf(decisions: DecisionsOfUser): number {
   let size = 0
   for (const { stored } of decisions.values()) size += Math.max(stored.length, 1)
@@ -213,8 +218,7 @@ const scopeOf = (asked: Attributes): Omit<Scope, 'selectors'> =>
   asked.isResource ? { namespace: asked.namespace, name: asked.name } : { namespace: '', name: '' }
 
 function requestScope({ info }: Exchange, asked: Attributes): Scope {
-  const isOfCollection = asked.verb === 'list' || asked.verb === 'watch'
-  if (!info.isResource || !isOfCollection) return { ...scopeOf(asked), selectors: '' }
+  if (!info.isResource || !isOfCollection(asked)) return { ...scopeOf(asked), selectors: '' }
   return { ...scopeOf(asked), selectors: selectorsText(info) }
 }
 
