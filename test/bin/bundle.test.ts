@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { Script } from 'node:vm'
 import t, { type Test } from 'tap'
 import { codeToKeep, keptCode } from '../../src/cli/compiled-code.ts'
-import { podsOfNode } from '../kit/cloud.ts'
+import { podsOfNode, serviceAccounts } from '../kit/cloud.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
 import { otlpReceiver } from '../kit/otlp-receiver.ts'
@@ -31,6 +31,8 @@ async function bundle(t: Test): Promise<string> {
 void t.test('the built hub answers offline what it has recorded before', async (t) => {
   const [program, cloud] = await Promise.all([bundle(t), startCloud(t)])
   cloud.addPods('a', 'b')
+  cloud.sandbox.create(serviceAccounts, { metadata: { name: 'reader', namespace: 'default' } })
+  const [token, nextToken] = [await cloud.readerToken(), await cloud.readerToken(7200)]
   const rootDir = rootFolder(t)
   const ports = [await freePort(), await freePort(), await freePort()] as const
   const start = (): HubProcess => {
@@ -42,6 +44,8 @@ void t.test('the built hub answers offline what it has recorded before', async (
   const online = start()
   await online.says(/^listening/)
   t.strictSame((await online.as('kubelet').list(podsOfNode)).names, ['default/a', 'default/b'])
+  t.equal((await online.as('kubelet', { token }).get(podsOfNode)).status, 200)
+  await online.says(/^the keys of service accounts are known/)
   t.match(await online.ops.get('/'), { status: 200, body: /<title>nodehub/ }, 'the status page')
   t.strictSame(
     online.lines.filter(({ level }) => ['', 'error', 'fatal'].includes(level)),
@@ -63,6 +67,8 @@ void t.test('the built hub answers offline what it has recorded before', async (
   const offline = start()
   await offline.says(/^listening/)
   t.strictSame((await offline.as('kubelet').list(podsOfNode)).names, ['default/a', 'default/b'])
+  const account = offline.as('kubelet', { token: nextToken })
+  t.equal((await account.get(podsOfNode)).status, 200, 'jose is beside the bundle')
   // Threads and a child are files of their own: a missing one is logged.
   t.notOk(offline.lines.some(({ msg }) => /accepts one connection a turn|writer/.test(msg)))
   signal(offline.pid, 'SIGTERM')

@@ -21,7 +21,7 @@ const algorithms = ['RS256', 'ES256', 'ES384', 'ES512']
 
 /**
  * The errors of jose that say of a token that it is not signed with the key it names. Others say
- * that jose cannot use the key, as one that is too short.
+ * that jose cannot use the key, as one that is too short, or cannot be loaded.
  */
 const forgeries = new Set([
   'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',
@@ -103,13 +103,13 @@ export class ClusterKeys implements AsyncDisposable {
     if (!this.has(keyId) || issuer !== this.#issuer) return 'unknown'
     // API servers may accept further audiences, but do not publish them.
     if (!audiences.includes(this.#issuer)) return 'unknown'
-    const { compactVerify, createLocalJWKSet, errors } = await import('jose')
     try {
+      const { compactVerify, createLocalJWKSet } = await import('jose')
       this.#keySet ??= createLocalJWKSet({ keys: [...this.#keys.values()] })
       await compactVerify(text, this.#keySet, { algorithms })
       return 'genuine'
     } catch (error) {
-      return error instanceof errors.JOSEError && forgeries.has(error.code) ? 'forged' : 'unknown'
+      return forgeries.has((error as { readonly code?: string }).code ?? '') ? 'forged' : 'unknown'
     }
   }
 }
