@@ -42,7 +42,6 @@ void t.test(
   async (t) => {
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
     const image = await buildImage(plane.workspace)
-    t.comment(`the image is ${(image.bytes / 1e6).toFixed(1)} MB, compressed`)
     const staticPodPath = await writeStaticPod(plane)
     await startKubelet(t, {
       nodeName,
@@ -86,8 +85,9 @@ void t.test(
   { skip: noImageTools() ?? false, timeout: 400_000 },
   async (t) => {
     const image = await buildImage(openWorkspace(t))
-    t.ok(image.bytes < 100e6, `${(image.bytes / 1e6).toFixed(1)} MB to pull`)
-    const amd64 = await image.open()
+    const bytes = await image.bytes()
+    t.ok(bytes < 100e6, `${(bytes / 1e6).toFixed(1)} MB to pull`)
+    await using amd64 = await image.open()
     const bill = JSON.parse(readFileSync(join(amd64.root, 'app/sbom.cdx.json'), 'utf8')) as Bill
     t.strictSame(
       bill.components.map(({ name, version }) => `${name}@${version}`).toSorted(),
@@ -102,7 +102,7 @@ void t.test(
     await hub.ended()
     t.equal(await well(), 1)
 
-    const arm64 = await image.forArm64()
+    await using arm64 = await image.forArm64()
     t.strictSame([amd64.architecture, arm64.architecture], ['amd64', 'arm64'])
     t.equal(readFileSync(join(arm64.root, 'usr/local/bin/node'), 'utf8'), 'for another processor')
     await exec('diff', ['-r', join(amd64.root, 'app'), join(arm64.root, 'app')])

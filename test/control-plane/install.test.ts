@@ -97,7 +97,7 @@ void t.test(
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
     const { admin } = plane
     const image = await buildImage(plane.workspace)
-    const next = await image.startingWith(nextImage)
+    const next = await image.named(nextImage)
     await makeHostNetworkPool(plane, 'kiosks')
     await apply(plane, '--part=nodes', `--image=${hubImage}`)
     const node = await startNode(t, plane, [image.archive, next])

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Daemon } from './daemon.ts'
 import { busyboxImage, writeBusyboxImage } from './oci-image.ts'
+import { takesOverlays } from './overlay.ts'
 import type { Workspace } from './workspace.ts'
 
 const exec = promisify(execFile)
@@ -191,7 +192,7 @@ disabled_plugins = [
     bin_dir = "${cniPlugins}"
     conf_dir = "${networkFolder}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "native"
+    snapshotter = "${takesOverlays(workspace.path) ? 'overlayfs' : 'native'}"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
       runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]

@@ -1,0 +1,41 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Workspace } from './cluster/workspace.ts'
+import { Hopeless, until } from './until.ts'
+
+/** Names a folder that ends with the run; absent where a test file runs by itself. */
+export const runFolderVariable = 'NODEHUB_TEST_RUN'
+
+/**
+ * Has `make` fill a folder, once for all test files of a run: the first to ask makes it, and the
+ * others wait until it is made. Rejects for all of them where it cannot be made. Resolves to the
+ * folder, which is of the workspace where the file runs by itself.
+ */
+export async function onceInARun(
+  workspace: Workspace,
+  name: string,
+  make: (folder: string) => Promise<void>,
+): Promise<string> {
+  const folder = join(process.env[runFolderVariable] ?? workspace.path, name)
+  const outcome = `${folder}.outcome`
+  try {
+    mkdirSync(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const said = await until(`${name} of another test`, () => readFileSync(outcome, 'utf8'), {
+      seconds: 240,
+    })
+    if (said !== made) throw new Hopeless(said)
+    return folder
+  }
+  try {
+    await make(folder)
+    writeFileSync(outcome, made)
+  } catch (error) {
+    writeFileSync(outcome, `another test could not make ${name}: ${String(error)}`)
+    throw error
+  }
+  return folder
+}
+
+const made = 'made'
