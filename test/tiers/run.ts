@@ -10,6 +10,7 @@ import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { waitedForSeconds } from '../../bench/measure/process-usage.ts'
 import { noControlPlane } from '../kit/control-plane.ts'
+import { runFolderVariable } from '../kit/once-in-a-run.ts'
 import { groupsOf } from './groups.ts'
 import { isProcessorComment, readResults, type Results } from './tap-results.ts'
 import { timingsOf } from './timings.ts'
@@ -34,11 +35,13 @@ const longest = [
   'test/differential/sandbox.test.ts',
   'test/hub/store/sqlite.test.ts',
   'test/cli/cli.test.ts',
-  ...['install', 'adopt', 'image', 'kubectl', 'offline-reboot', 'propagation', 'versions'].map(
-    (name) => `${ofControlPlane}${name}.test.ts`,
-  ),
-  `${ofControlPlane}failover.test.ts`,
-  `${ofControlPlane}reflectors.test.ts`,
+  ...(
+    'install adopt image serving-certificates exit-plan rotation expired-kubelet clean-debian ' +
+    'guarded-propagation host-network outages bare-node in-cluster kubectl offline-reboot ' +
+    'propagation versions failover reflectors'
+  )
+    .split(' ')
+    .map((name) => `${ofControlPlane}${name}.test.ts`),
 ].toReversed()
 
 /** As they stand in `longest`, and then all others. */
@@ -78,7 +81,8 @@ const tiers: Readonly<Record<string, () => Tier>> = {
   cluster: () => ({
     files: longestFirst(all.filter((file) => file.startsWith(ofControlPlane))),
     left: [],
-    jobs: availableParallelism(),
+    // Four fifths of the time of a file is waiting: for kubelets, leases, the ends of certificates.
+    jobs: 2 * availableParallelism() + 1,
     inMemory: false,
   }),
 }
@@ -114,12 +118,16 @@ const enoughBytes = 4 * 2 ** 30
 function folderInMemory(): string | undefined {
   const { bavail = 0, bsize = 0 } = existsSync(memory) ? statfsSync(memory) : {}
   if (bavail * bsize < enoughBytes) return undefined
-  const folder = mkdtempSync(join(memory, 'nodehub-tests-'))
+  const folder = folderOfRun(memory)
   // Some tests write as another user.
   chmodSync(folder, 0o1777)
+  return folder
+}
+
+/** A folder that is gone with this process. */
+function folderOfRun(parent: string): string {
+  const folder = mkdtempSync(join(parent, 'nodehub-tests-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }))
-  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => process.exit(1))
   return folder
 }
 
@@ -131,8 +139,14 @@ async function runFiles(groups: readonly string[][], options: Options): Promise<
   const named = groups.map((files) => files.join())
   const child = spawn(process.execPath, ['test/tiers/files.ts', `${options.jobs}`, ...named], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_COMPILE_CACHE: compileCache, TMPDIR: options.tmpdir },
+    env: {
+      ...process.env,
+      NODE_COMPILE_CACHE: compileCache,
+      TMPDIR: options.tmpdir,
+      [runFolderVariable]: folderOfRun(options.tmpdir),
+    },
   })
+  process.once('exit', () => child.kill())
   const exit = once(child, 'exit') as Promise<[number | null]>
   const { reporter } = options
   const report = reporter === 'tap' ? undefined : rendering(reporter)
@@ -205,6 +219,8 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
   return status === 0 && empty.length === 0 && (passed > 0 || count > 0) ? 0 : 1
 }
 
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => process.exit(1))
 try {
   process.exitCode = await main(read())
 } catch (error) {

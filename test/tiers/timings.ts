@@ -9,9 +9,9 @@ export interface RunSeconds {
 }
 
 /**
- * A table of what the files of each folder took. Their wall times come to more than that of the
- * run, in which several run at a time. The processor time of the run is more than those of the
- * folders: the runner works, too.
+ * A table of what the files of each folder took, and one of the processes that worked most. The
+ * wall times come to more than that of the run, in which several run at a time. The processor time
+ * of the run is more than those of the folders: the runner works, too.
  */
 export function timingsOf(
   { files, processes }: Results,
@@ -28,11 +28,17 @@ export function timingsOf(
     }))
     .toSorted((a, b) => b.processor - a.processor || b.seconds - a.seconds)
     .map((row) => [row.folder, row.count, row.seconds.toFixed(1), row.processor.toFixed(1)])
-  return table([
+  const byFolders = table([
     ['seconds by folder', 'files', 'wall', 'processor'],
     ...rows,
     ['the run', files.length, seconds.toFixed(1), processor.toFixed(1)],
   ])
+  const most = processes.toSorted((a, b) => b.seconds - a.seconds).slice(0, 20)
+  const byProcesses = table([
+    ['seconds by process, from its first file on', 'processor'],
+    ...most.map((each) => [each.path, each.seconds.toFixed(1)]),
+  ])
+  return `${byFolders}\n\n${byProcesses}`
 }
 
 /** The folder of sources that a test mirrors; else that below `test/`. */

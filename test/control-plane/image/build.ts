@@ -102,7 +102,9 @@ export async function buildImage(workspace: Workspace): Promise<BuiltImage> {
   const found = findBinaries(tools)
   if ('missing' in found) throw new Error(found.missing)
   const { buildah, ldd } = found.paths
-  const folder = await onceInARun(workspace, 'image', (made) => new Images(made, buildah).build(ldd))
+  const folder = await onceInARun(workspace, 'image', (made) =>
+    new Images(made, buildah).build(ldd),
+  )
   const images = new Images(folder, buildah)
   const run = images.run.bind(images)
   const opened = async (image: string): Promise<OpenImage> => {
