@@ -6,7 +6,7 @@ import type { ControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
 
 /** With this flag a hub reads all schemas within as long as it takes to prepare a test. */
-export const readsSchemasSoon = '--boot-refresh-interval=20s'
+export const readsSchemasSoon = '--boot-refresh-interval=5s'
 
 /**
  * Resolves when a hub has recorded what kubectl reads first, and the schemas of all groups that the

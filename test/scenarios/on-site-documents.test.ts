@@ -45,7 +45,7 @@ void t.test('kubectl finds discovery and all schemas at a node where it never ra
     // The sandbox serves some of the groups, and no schema in protobuf.
     if (status === 200 && !accept.includes('proto-openapi')) given.set(`${url} ${accept}`, body)
   }
-  const hub = await startTestHub(t, { upstreams: [cloud], config: refreshing(5_000) })
+  const hub = await startTestHub(t, { upstreams: [cloud], config: refreshing(1_000) })
   await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
   await until('the documents to be recorded', async () => {
     const recorded = await hub.metric('nodehub_recorded_total{kind="document"}')

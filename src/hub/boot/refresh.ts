@@ -93,8 +93,11 @@ const documentFactor = 12
 /** OpenAPI is large: version 2, and what of version 3 has no version of its own. */
 const schemaFactor = 24 * 7 * documentFactor
 
-/** The share of the interval between two schemas of groups: all of them take minutes. */
-const schemaPace = 1 / 100
+/**
+ * The share of the interval between two schemas of groups, so that all of them take some ten
+ * minutes: the link is thin, and other nodes read them at the same time.
+ */
+const schemaPace = 1 / 20
 
 /** What is known of the refreshes of one object or document. */
 interface RefreshState extends RefreshResult {
