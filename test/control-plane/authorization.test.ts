@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
 import { persistentVolumes, pods, volumeAttachments } from '../../src/api/kube/resources.ts'
 import { podRelations, relationsOf } from '../../src/hub/authorization/node-relations.ts'
+import { accountToken } from './account-token.ts'
 import { Random } from '../fuzz/random.ts'
 import { FakeKubeletCache } from '../hub/boot/fake-kubelet-cache.ts'
 import { castOf, nodeQuestion, policiesOf, questionFor } from '../hub/authorization/generated.ts'
@@ -346,8 +347,6 @@ void t.test(
   },
 )
 
-const serviceAccounts = (of: string): string => `/api/v1/namespaces/${of}/serviceaccounts`
-
 /**
  * A caller at a hub with `--offline-authorization=decisions`, after a role of it was taken away,
  * and what it is to be answered without the API server.
@@ -361,9 +360,7 @@ async function withdrawnFrom(plane: ControlPlane, of: string) {
     folder: 'decisions',
     flags: ['--cache-components=*'],
   })
-  await create(admin, serviceAccounts(of), { metadata: { name: 'robot' } })
-  const issued = await admin.post(`${serviceAccounts(of)}/robot/token`, {})
-  const token = textAt(JSON.parse(issued.body.toString()) as Json, 'status', 'token')
+  const token = await accountToken(admin, 'robot', of)
   const client = new Client({ url: hub.url, component: 'robot', token })
   const subjects = [{ kind: 'ServiceAccount', name: 'robot', namespace: of }]
   const secrets = `/api/v1/namespaces/${of}/secrets`

@@ -1,11 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { startHubProcess } from '../kit/cluster/hub-process.ts'
+import { Client } from '../kit/client.ts'
+import { startHubProcess, type HubProcess } from '../kit/cluster/hub-process.ts'
 import {
   administrator,
   noControlPlane,
   nodeSubject,
   startControlPlane,
+  type ControlPlane,
 } from '../kit/control-plane.ts'
 import { noKubelet, startKubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
@@ -13,6 +15,7 @@ import { comparedKubectls } from './kubectl/find.ts'
 import { withoutStaleness } from './kubectl/mask.ts'
 import { type Said, Session } from './kubectl/session.ts'
 import { talker, talkerName } from './kubectl/story.ts'
+import { administratorToken } from './account-token.ts'
 import { busyboxPod } from './pod.ts'
 import { documentsRecorded, readsSchemasSoon } from './recorded-documents.ts'
 import { nodeReady, objectThat, podRunning } from './seen.ts'
@@ -48,6 +51,7 @@ const commands = (manifest: string, customManifest: string): readonly (readonly 
   ['create', 'configmap', 'example', '--from-literal=a=b', '--dry-run=client', '-o', 'yaml'],
   ['apply', '--dry-run=client', '-f', manifest, '-o', 'yaml'],
   ['create', '--dry-run=client', '-f', customManifest, '-o', 'yaml'],
+  ['apply', '--dry-run=client', '-f', customManifest, '-o', 'yaml'],
   ['create', 'role', 'reader', '--verb=get', '--resource=pods', '--dry-run=client', '-o', 'yaml'],
   ['__complete', 'get', 'po'],
   ['__complete', 'get', 'press'],
@@ -92,6 +96,19 @@ const press = {
   kind: 'Press',
   metadata: { name: 'one' },
   spec: { force: 7 },
+}
+
+const presses = '/apis/plant.example/v1/namespaces/default/presses'
+
+/** A component of the node that may do everything lists the custom kind. */
+async function listPresses({ admin }: ControlPlane, hub: HubProcess): Promise<void> {
+  const token = await administratorToken(admin, 'coredns')
+  const component = new Client({ url: hub.url, component: 'coredns', token })
+  // The API server may not know of its rights yet.
+  await until('a list of the custom kind', async () => {
+    const { status } = await component.get(presses)
+    return status === 200
+  })
 }
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
@@ -184,6 +201,7 @@ void t.test(
       for (const args of commands(manifest, customManifest))
         before.set(`${version} ${args.join(' ')}`, comparable(await direct.run(args)))
     }
+    await listPresses(plane, hub)
     await documentsRecorded(plane, hub)
     await plane.first.daemon.kill()
     for (const { path, version } of kubectls) {

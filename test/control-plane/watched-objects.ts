@@ -2,6 +2,7 @@ import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { busyboxImage } from '../kit/cluster/oci-image.ts'
 import type { Kubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
+import { administratorToken } from './account-token.ts'
 
 const namespace = '/api/v1/namespaces/default'
 
@@ -84,21 +85,8 @@ export class WatchedObjects {
   }
 
   /** The token of an account that may read everything. */
-  async token(): Promise<string> {
-    const name = 'informer'
-    await this.#send('POST', `${namespace}/serviceaccounts`, { metadata: { name } })
-    await this.#send('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
-      metadata: { name },
-      roleRef: {
-        apiGroup: 'rbac.authorization.k8s.io',
-        kind: 'ClusterRole',
-        name: 'cluster-admin',
-      },
-      subjects: [{ kind: 'ServiceAccount', name, namespace: 'default' }],
-    })
-    const path = `${namespace}/serviceaccounts/${name}/token`
-    const said = await this.#send('POST', path, { spec: {} })
-    return (JSON.parse(said) as { status: { token: string } }).status.token
+  token(): Promise<string> {
+    return administratorToken(this.#admin, 'informer')
   }
 
   async #send(method: string, path: string, object?: object): Promise<string> {
