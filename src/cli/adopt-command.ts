@@ -128,6 +128,7 @@ ${helpOfFlags(adoptFlags)}`,
 
 async function adopted(files: NodeFiles, values: Values, terminal: Terminal): Promise<ExitCode> {
   const settings: AdoptionSettings = {
+    root: values.root,
     rootDir: values['root-dir'],
     manifestFolder: values['manifest-dir'],
     image: values.image,

@@ -92,7 +92,9 @@ async function adopts(
   t.equal(before.length, 4)
   const stamp = stampOf(node, yurthubManifest)
   const written = (): readonly string[] =>
-    node.network.written().filter((path) => path.startsWith(manifests) || /openyurt/.test(path))
+    node.network
+      .written()
+      .filter((path) => path.startsWith(manifests) || /openyurt|\/bin\/nodehub$/.test(path))
   const files = written()
 
   await t.test('the plan changes nothing', async (t) => {
@@ -124,6 +126,7 @@ async function adopts(
     for (const set of nodeAdopters({ namespace: 'kube-system', image: hubImage }))
       await plane.admin.post('/apis/apps/v1/namespaces/kube-system/daemonsets', set)
     await labelled(at, name, 'adopt', 'Installed')
+    t.ok(written().includes('/usr/local/bin/nodehub'), 'the host has the command')
     t.strictSame(await hubOf(at), ['nodehub'])
     t.strictSame(await untouched(at), before)
     t.strictSame(await restarts(at), [0, 0])

@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import type { Json } from '../../api/kube/json.ts'
+import { hostCommandPaths } from '../join/host-command.ts'
 import { hubPaths, type HubRunner } from '../join/hub-files.ts'
 import type { NodeFiles } from '../join/node-files.ts'
 import {
@@ -96,7 +97,7 @@ function parseAdoptionRecord(text: string, rootDir: string): AdoptionRecord {
   const ports = objectOf(record['ports'], 'ports')
   const port = (name: string): number => numberOf(ports[name], `ports.${name}`, 65_535)
   const written = listOf(record['written'], 'written').map((value) => writtenOf(value))
-  const own = [...hubPaths(runBy)]
+  const own = [...hubPaths(runBy), ...hostCommandPaths]
   const other = written.find(
     ({ path }) => !own.includes(path) && !path.startsWith(`${rootDir}/pki/`),
   )

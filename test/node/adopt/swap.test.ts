@@ -85,6 +85,7 @@ void t.test(
       '--v=2',
     ])
     t.strictSame(pod.spec.containers[0].env, [{ name: 'NODE_NAME', value: 'edge-1' }])
+    t.match(fs.readFileSync(join(root, '/usr/local/bin/nodehub'), 'utf8'), '#!/bin/sh')
     await t.rejects(apply(root), { message: /is adopted already/ })
     t.strictSame(await back(root), [])
     t.strictSame(treeOf(root, state), before)

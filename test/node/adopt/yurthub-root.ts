@@ -79,6 +79,7 @@ export function identityOf(root: string, path = manifest): readonly bigint[] {
 
 /** How `nodehub adopt` is run without flags. */
 export const settings: AdoptionSettings = {
+  root: '/',
   rootDir: '/var/lib/nodehub',
   manifestFolder: '/etc/kubernetes/manifests',
   image: 'nodehub:test',
