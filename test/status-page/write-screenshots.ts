@@ -1,51 +1,44 @@
 /**
- * Takes the pictures of docs/status-page.md: a hub with the demonstration's cluster, online,
- * offline and after a restart without a link. Run it where there is a browser, and look at them.
+ * Takes the pictures of docs/status-page.md: the demonstration online, offline and after a reboot
+ * without a link. Run it where there is a browser, and look at them.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { seedCluster, simulateNode } from '../../src/cli/demo-cluster.ts'
 import { Browser } from '../kit/browser.ts'
-import { CloudServer, podsOfNode } from '../kit/cloud.ts'
-import { startTestHub } from '../kit/hub.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { plainNode } from '../kit/cluster/plain-node.ts'
 import { until } from '../kit/until.ts'
 
 const folder = join(import.meta.dirname, '..', '..', 'docs', 'status-page')
 const stack: (() => unknown)[] = []
 const parts = { teardown: (act: () => unknown): void => void stack.unshift(act) }
 try {
-  const sandbox = await startSandbox({ tls: false })
-  parts.teardown(() => sandbox[Symbol.asyncDispose]())
-  seedCluster(sandbox)
-  const cloud = new CloudServer(sandbox, undefined)
-  const hub = await startTestHub(parts, {
-    upstreams: [cloud],
+  const ports = ['--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0']
+  const demo = spawn(...plainNode('src/main.ts', 'demo', ...ports), {
+    stdio: ['pipe', 'pipe', 'inherit'],
   })
-  const node = simulateNode(hub.url)
+  parts.teardown(() => demo.kill())
+  let said = ''
+  demo.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const printed = (pattern: RegExp): Promise<string> =>
+    until(`${pattern}`, () => Promise.resolve(pattern.exec(said)?.[1]))
+  const address = await printed(/Status page +(http\S+)/)
   const browser = await Browser.start(parts)
   const take = async (name: string, state: RegExp, options = {}): Promise<void> => {
-    const token = readFileSync(hub.inspectTokenFile, 'utf8')
-    const page = await browser.open(`http://127.0.0.1:${hub.hub.opsPort}/#token=${token}`, options)
+    const page = await browser.open(address, options)
     await page.shows('#state', state)
-    await page.shows('[data-section=boot]', /come back/)
+    await page.shows('[data-section=boot]', /● The node and its \d+ pods would come back/)
     await page.shows('[data-section=collections]', /pods/)
+    await page.shows('[data-section=served]', state.test('Offline') ? /cache 200/ : /cloud 200/)
     writeFileSync(join(folder, `${name}.png`), await page.screenshot())
+    await page.close()
   }
-  await until('the node to have read its pods', async () => {
-    const { body } = await hub.ops.get('/inspect/status')
-    const { boot } = JSON.parse(body.toString()) as { boot: { pods: { items: object[] } } | null }
-    return (boot?.pods.items.length ?? 0) > 0
-  })
   await take('online', /Online/, { width: 1120, height: 740 })
-  await cloud.unplug()
-  await hub.offline()
-  await hub.as('kubelet', { encoding: 'protobuf' }).get(podsOfNode)
+  demo.stdin.write('u\n')
   await take('offline', /Offline/, { width: 1120, height: 700, dark: true })
   await take('narrow', /Offline/, { width: 390, height: 844 })
-  await node[Symbol.asyncDispose]()
-  await hub.restart()
-  await hub.offline()
+  demo.stdin.write('b\n')
+  await printed(/The node has (rebooted)/)
   await take('after-a-reboot', /Offline/, { width: 1120, height: 740 })
 } finally {
   for (const act of stack) await act()

@@ -69,7 +69,10 @@ export class Health {
     return [
       {
         name: 'store',
-        check: () => this.#storeFailure ?? (store.isInPlace() ? undefined : misplaced),
+        check: () => {
+          if (this.#storeFailure !== undefined) return `${this.#storeFailure} (in ${cachePath})`
+          return store.isInPlace() ? undefined : misplaced
+        },
       },
       {
         name: 'shutdown',
