@@ -795,6 +795,36 @@ void t.test('with --keep-ports the kernel keeps the ports of a static pod for ro
   )
 })
 
+void t.test('the host of a static pod is given a command, where it has none', async (t) => {
+  const command = '/usr/local/bin/nodehub'
+  /** The command while the node has joined, if it has one. */
+  const commandOf = async (
+    files: Record<string, string>,
+    path = command,
+    ...flags: string[]
+  ): Promise<string | undefined> => {
+    const root = nodeRoot(fs.mkdtempSync(joinPath(tmpdir(), 'nodehub-test-')), { files })
+    t.teardown(() => fs.rmSync(root, { recursive: true }))
+    const before = treeOf(root, state)
+    t.equal((await joining(root, '--image=hub:1', ...flags)).code, 0)
+    const found = fs.existsSync(joinPath(root, path)) ? read(root, path) : undefined
+    t.equal((await leaving(root)).code, 0)
+    t.strictSame(treeOf(root, state), before)
+    return found
+  }
+  const root = nodeRoot(t.testdir())
+  await joining(root, '--image=hub:1')
+  t.equal(fs.statSync(joinPath(root, command)).mode & 0o777, 0o755)
+  t.match(read(root, command), "image='hub:1'")
+  t.equal((await joining(root, '--image=hub:2')).code, 0)
+  t.match(read(root, command), "image='hub:2'", 'an upgrade writes it anew')
+
+  t.equal(await commandOf({}, command, '--host-command=false'), undefined)
+  t.equal(await commandOf({ [command]: 'own' }), 'own', 'what is there stays')
+  t.equal(await commandOf({ '/usr/bin/nodehub': 'of a package' }), undefined)
+  t.match(await commandOf({ '/usr/local': 'no folder' }, '/opt/bin/nodehub'), '#!/bin/sh')
+})
+
 void t.test('where systemd and ip are there, a unit makes the interface of pods', async (t) => {
   const files = { '/usr/lib/systemd/systemd': '', '/sbin/ip': '' }
   const unit = '/etc/systemd/system/nodehub-dummy.service'

@@ -79,15 +79,16 @@ fi
 
 # Prints the process in a container of the image that has this file open. The files are compared by
 # what they are, as a container of others may have one of the same name; only root can open this one.
+# Files of other programs are not looked at: one on a network that is down would not answer.
 holder() {
   [ -e "$1" ] || return 0
-  for open in /proc/[0-9]*/fd/*; do
-    [ "$open" -ef "$1" ] || continue
-    found=\${open#/proc/}
-    found=\${found%%/*}
-    [ -e "/proc/$found/root${imageMain}" ] || continue
-    echo "$found"
-    return
+  for process in /proc/[0-9]*; do
+    [ -e "$process/root${imageMain}" ] || continue
+    for open in "$process"/fd/*; do
+      [ "$open" -ef "$1" ] || continue
+      echo "\${process#/proc/}"
+      return
+    done
   done
 }
 
