@@ -2,6 +2,7 @@ import t from 'tap'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
+import { objectAt } from '../../src/api/kube/json-at.ts'
 import { mostOfUser } from '../../src/hub/authorization/recorded-decisions.ts'
 import type { Attributes } from '../../src/sandbox/authentication.ts'
 import { objectOf, type Answer, type Client } from '../kit/client.ts'
@@ -200,6 +201,24 @@ void t.test('an answer to a review of a caller’s rights decides as well', asyn
   t.equal((await review(robot(), 'SelfSubjectAccessReview', spec('one'))).status, 201)
   await goOffline(cloud, hub)
   t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [200, 403])
+})
+
+void t.test('a review is answered no where the request itself was denied since', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  const ask = (name: string): Promise<Answer> =>
+    review(robot(), 'SelfSubjectAccessReview', {
+      resourceAttributes: { verb: 'get', resource: 'configmaps', namespace: 'default', name },
+    })
+  for (const name of ['one', 'two'])
+    t.equal(objectAt(objectOf(await ask(name)), 'status')['allowed'], true)
+  deny((asked) => isOf(asked) && asked.name === 'one')
+  t.equal((await robot().get(one)).status, 403)
+  await goOffline(cloud, hub)
+  const denied = await ask('one')
+  t.equal(denied.status, 201)
+  t.match(objectOf(denied), { status: { allowed: false, reason: /^an API server denied it at / } })
+  t.match(denied.headers.age, /^\d+$/)
+  t.match(objectOf(await ask('two')), { status: { allowed: true } })
 })
 
 void t.test('a denied list of what is shared is not given from the shared record', async (t) => {

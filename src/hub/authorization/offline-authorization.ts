@@ -56,17 +56,26 @@ export class OfflineAuthorization {
   }
 
   /**
-   * Answers a review by the cluster's policies where these decide, else as the same caller was last
-   * answered; `undefined`: the answer is not known.
+   * Answers a review by the cluster's policies where these decide, or with what an API server has
+   * denied since, else as the same caller was last answered; `undefined`: the answer is not known.
    */
   review(exchange: Exchange, info: ResourceRequest, review: Review): ReviewAnswer | undefined {
     const { mode, recorded, onDecision } = this.#parts
     const answer =
       mode === 'off'
         ? undefined
-        : (this.#byPolicies(exchange, info, review) ?? recorded.last(exchange, info, review))
+        : (this.#byPolicies(exchange, info, review) ??
+          this.#byDenials(exchange, review) ??
+          recorded.last(exchange, info, review))
     onDecision('review', resultOf(answer))
     return answer
+  }
+
+  #byDenials(exchange: Exchange, review: Review): ReviewAnswer | undefined {
+    const refusal = this.#parts.decisions?.refusalInReview(exchange, review)
+    if (refusal?.kind !== 'denied') return undefined
+    const reason = deniedSince(refusal.at)
+    return { status: { allowed: false, reason }, confirmedAt: refusal.at }
   }
 
   /**
@@ -106,7 +115,7 @@ export class OfflineAuthorization {
     const refusal = decisions.refusal(exchange)
     if (refusal?.kind === 'denied') {
       const user = userOf(identity, nodeName)
-      return refusalOf(user, attributesOf(exchange), `an API server denied it ${since(refusal.at)}`)
+      return refusalOf(user, attributesOf(exchange), deniedSince(refusal.at))
     }
     if (refusal) return notKnown()
     const isListRefused = info.isResource ? decisions.refusedLists(exchange) : undefined
@@ -141,10 +150,11 @@ export class OfflineAuthorization {
 const notKnown = (): Status =>
   serviceUnavailable('the cloud cannot be reached, and it is not known whether this is allowed')
 
-/** In words, for the reason of a refusal. */
-function since(at: number): string {
+/** The reason of a refusal. */
+function deniedSince(at: number): string {
   const seconds = Math.max(Math.floor((now() - at) / 1000), 0)
-  return `at ${new Date(at).toISOString()}, ${seconds} seconds ago, and none can be reached now`
+  const time = new Date(at).toISOString()
+  return `an API server denied it at ${time}, ${seconds} seconds ago, and none can be reached now`
 }
 
 /** A LocalSubjectAccessReview is about the namespace that it is posted to. */

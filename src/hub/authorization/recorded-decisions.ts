@@ -4,6 +4,7 @@ import { StateFile, storedEntries } from '../../base/state-file.ts'
 import type { Review } from '../../api/codec/review.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { isObject } from '../../api/kube/json.ts'
+import { textAt } from '../../api/kube/json-at.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
 import { accountOf, type Identity } from '../../api/request/identity.ts'
 import { changesNothing, isRelayed, type ResourceRequest } from '../../api/request/request-info.ts'
@@ -39,10 +40,14 @@ const longestScope = 6_144
 /** Of one user, by verb and resource. */
 type DecisionsOfUser = ReadonlyMap<string, ScopedDecisions>
 
-interface Noted {
+/** What was asked, and for whom. */
+interface Subject {
   readonly user: string
   readonly asked: Attributes
   readonly scope: Scope
+}
+
+interface Noted extends Subject {
   readonly isAllowed: boolean
   /** Asked where there is no more room for this user. */
   readonly isCached: () => boolean
@@ -114,25 +119,18 @@ export class RecordedDecisions implements AsyncDisposable {
    * An API server has answered an access review: about its sender, or about a service account by
    * its name and groups. Resolves when it is on the disk.
    */
-  onReview({ identity, credential }: Exchange, review: Review): Promise<void> | undefined {
-    if (review.kind === 'TokenReview') return undefined
-    const question = questionOf(review.kind, review.spec)
-    const resource = review.spec['resourceAttributes']
-    const hasSelector =
-      isObject(resource) && Boolean(resource['fieldSelector'] ?? resource['labelSelector'])
-    if (!question || hasSelector) return undefined
-    const { user, attributes } = question
-    if (!user && credential !== 'caller') return undefined
-    if (user && !isAccount(user)) return undefined
+  onReview(exchange: Exchange, review: Review): Promise<void> | undefined {
+    const about = subjectOf(exchange, review)
     const isAllowed = review.status['allowed'] === true
-    const scope = { ...scopeOf(attributes), selectors: '' }
-    return this.#note({
-      user: user?.name ?? userNameOf(identity),
-      asked: attributes,
-      scope,
-      isAllowed,
-      isCached: () => false,
-    })
+    // An authorizer that failed has denied nothing.
+    if (!isAllowed && textAt(review.status, 'evaluationError') !== '') return undefined
+    return about && this.#note({ ...about, isAllowed, isCached: () => false })
+  }
+
+  /** What stands against a yes to such a review; `undefined`: nothing. */
+  refusalInReview(exchange: Exchange, review: Review): Refusal | undefined {
+    const about = this.#users.size === 0 ? undefined : subjectOf(exchange, review)
+    return about && this.#users.get(about.user)?.get(keyOf(about.asked))?.refusal(about.scope)
   }
 
   /** What stands against the request; `undefined`: nothing. */
@@ -238,6 +236,22 @@ export const textOfSelectors = ({
   fieldSelector,
 }: Pick<CollectionKey, 'labelSelector' | 'fieldSelector'>): string =>
   labelSelector === '' && fieldSelector === '' ? '' : JSON.stringify([labelSelector, fieldSelector])
+
+/** `undefined` for a review that is not about a caller with a token, or has selectors. */
+function subjectOf({ identity, credential }: Exchange, review: Review): Subject | undefined {
+  const question = review.kind === 'TokenReview' ? undefined : questionOf(review.kind, review.spec)
+  const resource = review.spec['resourceAttributes']
+  const hasSelector =
+    isObject(resource) && Boolean(resource['fieldSelector'] ?? resource['labelSelector'])
+  if (!question || hasSelector) return undefined
+  const { user, attributes } = question
+  if (user ? !isAccount(user) : credential !== 'caller') return undefined
+  return {
+    user: user?.name ?? userNameOf(identity),
+    asked: attributes,
+    scope: { ...scopeOf(attributes), selectors: '' },
+  }
+}
 
 /** Whether the groups are those that an API server gives the service account of this name. */
 function isAccount({ name, groups }: UserInfo): boolean {
