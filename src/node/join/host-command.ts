@@ -104,6 +104,12 @@ run_in() {
     nsenter -t "$into" -m -p ${imageRuntime} --disable-sigusr1 ${imageMain} "$@" 3</
 }
 
+# Of commands that were killed.
+for old in "$folder"/nodehub-command-*.json; do
+  writer=\${old##*-}
+  kill -0 "\${writer%.json}" 2>/dev/null || rm -f "$old"
+done
+
 elsewhere=$(sed -n 's/^[ -]*--disk-cache-path=//p' "$hub" 2>/dev/null | tail -n 1)
 container=$(holder "\${elsewhere:-$cache}/lock.db")
 [ -n "$container" ] || container=$(holder "$lock")
