@@ -14,6 +14,7 @@ import { ApiServer } from '../node/join/api-server.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import { JoinArchive, sha256 } from '../node/join/record.ts'
+import { podLogCommand } from '../node/join/static-pod.ts'
 import { yurthubOf } from '../node/join/yurthub.ts'
 import {
   commandFlag,
@@ -241,7 +242,7 @@ async function awaitHub(values: Values, files: NodeFiles): Promise<void> {
     if (elapsed() - begun > patienceMs) {
       throw new Error(
         version === undefined || version === ownVersion()
-          ? 'the hub is not ready: crictl ps -a; crictl logs'
+          ? `the hub is not ready: ${podLogCommand}`
           : `the hub is still ${version}: the kubelet has not started ${values.image}`,
       )
     }

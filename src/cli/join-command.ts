@@ -50,7 +50,7 @@ import { JoinArchive } from '../node/join/record.ts'
 import { canRunBySystemd, runtimeIn, whyNoService } from '../node/join/runnable.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
 import { isHubOfNode, yurthubOf, type Yurthub } from '../node/join/yurthub.ts'
-import { usualPorts, type HubPorts } from '../node/join/static-pod.ts'
+import { podLogCommand, usualPorts, type HubPorts } from '../node/join/static-pod.ts'
 import { portListeners } from '../node/join/port-listeners.ts'
 import {
   commandFlag,
@@ -686,7 +686,7 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
   const ca = files.text(authorityOf(values))
   if (!(await hubIsReady({ ports: portsOf(values), ca }, patienceMs))) {
     terminal.err(
-      `nodehub join: the hub is not ready, and the kubelet was not restarted: ${values.systemd ? 'journalctl -u nodehub' : 'crictl ps -a; crictl logs'}\n`,
+      `nodehub join: the hub is not ready, and the kubelet was not restarted: ${values.systemd ? 'journalctl -u nodehub' : podLogCommand}\n`,
     )
     return 1
   }

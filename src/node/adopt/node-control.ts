@@ -5,7 +5,7 @@ import type { HubRunner } from '../join/hub-files.ts'
 import { answersWell, hubIsReady, systemctl } from '../join/kubelet-service.ts'
 import type { NodeFiles } from '../join/node-files.ts'
 import { portListeners } from '../join/port-listeners.ts'
-import type { HubPorts } from '../join/static-pod.ts'
+import { podLogCommand, type HubPorts } from '../join/static-pod.ts'
 import type { ClusterView } from './cluster-view.ts'
 import type { NodeControl } from './swap.ts'
 
@@ -74,14 +74,14 @@ async function listenersLeft(ports: HubPorts, ms: number): Promise<readonly stri
  * its lease through the hub.
  */
 async function whyNotReady(
-  { files, rootDir, ports, nodeName, cluster, timeoutMs }: SupervisedNode,
+  { files, rootDir, runBy, ports, nodeName, cluster, timeoutMs }: SupervisedNode,
   leaseBefore: string | undefined,
 ): Promise<string | undefined> {
   const begun = elapsed()
   const ca = files.text(`${rootDir}/pki/ca.crt`)
   const seconds = `${Math.round(timeoutMs / 1000)} s`
   if (!(await hubIsReady({ ports, ca }, timeoutMs)))
-    return `the hub is not ready after ${seconds}: crictl logs, or journalctl -u nodehub`
+    return `the hub is not ready after ${seconds}: ${'systemd' in runBy ? 'journalctl -u nodehub' : podLogCommand}`
   if (cluster === undefined) return undefined
   let why = 'it was not read'
   let first = leaseBefore

@@ -4,6 +4,9 @@ import { options } from '../../config/options.ts'
 export const imageRuntime = '/usr/local/bin/node'
 export const imageMain = '/app/dist/src/main.js'
 
+/** Shows the last lines of the hub of a static pod, also where no client of the runtime is. */
+export const podLogCommand = 'tail -n 20 /var/log/pods/*_nodehub-*/nodehub/*.log'
+
 /** The ports of a hub. */
 export interface HubPorts {
   readonly proxy: number
