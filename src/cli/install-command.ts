@@ -10,6 +10,7 @@ import { messageOf } from '../config/settings.ts'
 import { atLeastOne, boolean, listOf, optional, serverAddress, text } from '../config/value.ts'
 import { whyLater } from '../hub/store/sqlite/copy.ts'
 import { lock } from '../hub/store/sqlite/lock.ts'
+import { Adoption } from '../node/adopt/adoption-record.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
@@ -172,6 +173,9 @@ async function adopted(values: Values, terminal: Terminal): Promise<ExitCode> {
   return reported(values, files, terminal, async ({ object }) => {
     const before = installReportIn(object ?? {})
     const { state: last, message = '' } = before ?? {}
+    // After a reboot of the node, for one.
+    if (!values.uninstall && new Adoption(files, values['root-dir']).read()?.phase === 'adopted')
+      return { state: 'Installed', message: 'the node was adopted before, and stays as it is' }
     if (!values.uninstall && before?.image === values.image && last === 'Failed')
       throw new Error(message)
     const said = await quoted(adopt, [

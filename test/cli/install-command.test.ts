@@ -11,6 +11,8 @@ import { ownVersion } from '../../src/base/own-version.ts'
 import { installReportIn, type InstallReport } from '../../src/api/kube/hub-report.ts'
 import { nodePools } from '../../src/api/kube/node-pool.ts'
 import { install } from '../../src/cli/install-command.ts'
+import { Adoption } from '../../src/node/adopt/adoption-record.ts'
+import { NodeFiles } from '../../src/node/join/node-files.ts'
 import { newestSchema } from '../../src/hub/store/sqlite/schema.ts'
 import { nodes } from '../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
@@ -186,6 +188,25 @@ void t.test('an adoption that failed is tried again once the Node no longer says
   rmSync(yurthub)
   t.strictSame(filesOf(host.root), before)
   t.match(await host.run('--adopt', '--uninstall'), { code: 0, err: /Removed/ })
+})
+
+void t.test('a node that was adopted before stays as it is', async (t) => {
+  const host = await startHost(t)
+  mkdirSync(join(host.root, state), { recursive: true })
+  new Adoption(new NodeFiles(host.root), state).write({
+    version: 1,
+    phase: 'adopted',
+    yurthub: '/etc/kubernetes/manifests/yurt-hub.yaml',
+    runBy: { staticPod: manifest },
+    aside: [],
+    written: [],
+    folders: [],
+    ports: { proxy: 10_261, secure: 10_268, ops: 10_267 },
+  })
+  const before = filesOf(host.root)
+  t.match(await host.run('--adopt'), { code: 0, err: /Installed: the node was adopted before/ })
+  t.match(host.report(), { state: 'Installed' })
+  t.strictSame(filesOf(host.root), before)
 })
 
 void t.test(

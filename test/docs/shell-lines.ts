@@ -26,7 +26,10 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^nodehub manifests .* \| kubectl apply -f -$/, 'API server'],
   [/^nodehub cluster (?:check|exit-plan|give-back|upgrade)\b/, 'API server'],
   [/^nodehub cluster /, { lastsUntil: /nodehub serves the cluster/ }],
-  [/^kubectl (?:-n \S+ (?:create|delete)|label nodes?|delete mutating|apply -k)/, 'API server'],
+  [
+    /^kubectl (?:-n \S+ (?:create|delete)|(?:label|annotate) nodes?|delete mutating|apply -k)/,
+    'API server',
+  ],
   [/^kubectl (?:get (?:csr|node)$|-n nodehub-system get leases)/, 'API server'],
   [/^kubectl (?:api-resources --api-group|get nodes -o custom|get pod shop-2)/, 'API server'],
   [/^kubectl /, { by: 'test/control-plane/on-site-pods.test.ts' }],
