@@ -311,13 +311,14 @@ export const metricTable = {
   hostNetworkVerdicts: {
     name: 'nodehub_host_network_verdicts_total',
     type: 'counter',
-    help: 'Verdicts of --host-network-propagation=guarded by reason; a refused pod counts again when its reason changes, and when it is propagated.',
+    help: 'Verdicts of --host-network-propagation=guarded by reason; a refused pod counts again when its reason changes, when it is propagated, and when it has started on the pod network.',
     labels: ['result', 'reason'],
     initialValues: [
       {
         result: ['propagated'],
         reason: ['Propagated', 'PropagatedWithWarning', 'RunsOnHostNetwork'],
       },
+      { result: ['unchanged'], reason: ['KeptOnPodNetwork'] },
       {
         result: ['refused'],
         reason: [

@@ -143,6 +143,15 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const status = { phase: 'Running', hostIP: '10.0.0.1', podIP: '10.244.0.3' }
       node.cloud.sandbox.update(pods, { ...waits, status } as JsonObject, 'status')
       await node.shown()
+      await until('the end of its wait to be told', async () => {
+        return node.condition('waits')?.['reason'] === 'KeptOnPodNetwork'
+      })
+      t.match(node.condition('waits'), {
+        status: 'False',
+        message: /has started on the pod network/,
+      })
+      const { body } = await node.hub.ops.get('/inspect/pod?namespace=default&name=waits')
+      t.match(JSON.parse(body.toString()), { judgement: { verdict: 'unchanged' } })
       await node.remove('holds')
       t.strictSame(await node.shown(), [])
       node.create('new')
@@ -185,11 +194,20 @@ for (const encoding of ['json', 'protobuf'] as const) {
     node.create('waits')
     t.strictSame(await node.shown(), ['holds'])
     await until('the verdict', async () => node.condition('waits') !== undefined)
+    const before = { status: 'False', lastTransitionTime: '2026-01-01T00:00:00Z' }
+    const conditions = [{ ...before, type: 'HostNetworkPropagated', reason: 'FromBefore' }]
+    const waits = node.cloud.sandbox.get(pods, 'waits', 'default')
+    const status = { phase: 'Pending', conditions }
+    node.cloud.sandbox.update(pods, { ...waits, status } as JsonObject, 'status')
     await node.shown()
     await node.restart('host-network.json')
     t.strictSame(await node.shown(), ['holds'])
+    await until('the reason', async () => node.condition('waits')?.['reason'] === 'PortHeld')
+    t.match(node.condition('waits'), before, 'another reason is no transition')
     await node.remove('holds')
     await until('the pod to be propagated', async () => (await node.shown())[0] === 'waits')
+    await until('the transition', async () => node.condition('waits')?.['status'] === 'True')
+    t.not(node.condition('waits')?.['lastTransitionTime'], before.lastTransitionTime)
   })
 
   void t.test(`a pod that would harm the node is never propagated: ${encoding}`, async (t) => {
@@ -259,4 +277,29 @@ void t.test('a report that the API server fails at does not hold up the others',
   t.strictSame(await node.shown(), ['holds'])
   await until('the second report', async () => node.condition('second') !== undefined)
   t.equal(node.condition('first'), undefined)
+})
+
+void t.test('a propagated pod is told of by a later hub where the first one failed', async (t) => {
+  const node = await guardedNode(t, 'json')
+  {
+    using _failing = node.cloud.sandbox.faults.fail(500, ({ path }) => path.endsWith('/status'))
+    for (const name of ['runs', 'starts']) {
+      const ports = [{ containerPort: name === 'runs' ? port : port + 1, protocol: 'TCP' }]
+      node.create(name, { containers: [{ name: 'main', image: 'main', ports }] })
+    }
+    t.same(new Set(await node.shown()), new Set(['runs', 'starts']))
+    await node.hub.stop()
+  }
+  const status = { phase: 'Running', hostIP: '10.0.0.1', podIP: '10.0.0.1' }
+  const runs = node.cloud.sandbox.get(pods, 'runs', 'default')
+  node.cloud.sandbox.update(pods, { ...runs, status } as JsonObject, 'status')
+  await node.hub.start()
+  await node.hub.online()
+  await node.shown()
+  await until('both conditions', async () =>
+    ['runs', 'starts'].every((name) => node.condition(name) !== undefined),
+  )
+  // By what the hub had of it when it began.
+  for (const name of ['runs', 'starts'])
+    t.match(node.condition(name), { status: 'True', reason: 'Propagated' })
 })

@@ -4,12 +4,23 @@ import { listAt, objectAt, optionalTextAt, printed, textAt, valueAt } from './js
 /** The condition of a pod that shows the hub's verdict under `guarded` propagation. */
 export const propagationCondition = 'HostNetworkPropagated'
 
-/** The status of that condition: 'True', 'False', or '' where no hub has written it. */
-export const propagationStatus = (status: Json | undefined): string =>
-  textAt(
-    listAt(status, 'conditions').find((each) => textAt(each, 'type') === propagationCondition),
-    'status',
+/** That condition in a pod's status; its members are '' where no hub has written it. */
+export interface PropagationCondition {
+  readonly status: string
+  readonly reason: string
+  readonly lastTransitionTime: string
+}
+
+export function propagationConditionIn(status: Json | undefined): PropagationCondition {
+  const condition = listAt(status, 'conditions').find(
+    (each) => textAt(each, 'type') === propagationCondition,
   )
+  return {
+    status: textAt(condition, 'status'),
+    reason: textAt(condition, 'reason'),
+    lastTransitionTime: textAt(condition, 'lastTransitionTime'),
+  }
+}
 
 export interface HostPort {
   readonly port: number

@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
-import { portName, portsOnHost, propagationStatus } from '../../api/kube/host-network-pod.ts'
+import { portName, portsOnHost, propagationConditionIn } from '../../api/kube/host-network-pod.ts'
 import type { SchedulableNode } from '../../api/kube/scheduling.ts'
 import { contextOf, type Context } from '../../node/lint/context.ts'
 import { podsOf, portsOf } from '../../node/lint/pod.ts'
@@ -127,7 +127,7 @@ function runsOnHost(pod: JsonObject): boolean {
   const hosts = addresses('hostIP', 'hostIPs')
   const own = addresses('podIP', 'podIPs')
   if (own.length > 0) return own.some((address) => hosts.includes(address))
-  return propagationStatus(valueAt(pod, 'status')) === 'True'
+  return propagationConditionIn(valueAt(pod, 'status')).status === 'True'
 }
 
 /** The owner reference with `controller: true`, of which there is at most one. */

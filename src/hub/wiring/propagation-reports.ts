@@ -137,23 +137,17 @@ export class PropagationReports implements Disposable {
 }
 
 /** Conditions are merged by type; the uid keeps it off another pod of the same name. */
-const conditionPatch = (
-  { uid }: PodFacts,
+function conditionPatch(
+  { uid, reported }: PodFacts,
   { verdict, reason, message }: Judgement,
-): JsonObject => ({
-  metadata: { uid },
-  status: {
-    conditions: [
-      {
-        type: propagationCondition,
-        status: verdict === 'propagated' ? 'True' : 'False',
-        reason,
-        message,
-        lastTransitionTime: timeText(now()),
-      },
-    ],
-  },
-})
+): JsonObject {
+  const type = propagationCondition
+  const status = verdict === 'propagated' ? 'True' : 'False'
+  const since = status === reported.status ? reported.lastTransitionTime : ''
+  const lastTransitionTime = since === '' ? timeText(now()) : since
+  const conditions = [{ type, status, reason, message, lastTransitionTime }]
+  return { metadata: { uid }, status: { conditions } }
+}
 
 function eventAbout(
   { namespace, name, uid }: PodFacts,
@@ -167,7 +161,7 @@ function eventAbout(
     kind: 'Event',
     metadata: { name: `${name.slice(0, 220)}.${digest}`, namespace },
     involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
-    type: verdict === 'propagated' ? 'Normal' : 'Warning',
+    type: verdict === 'refused' ? 'Warning' : 'Normal',
     reason,
     message: `${propagationCondition}: ${message}`,
     source: { component: 'nodehub', host: nodeName },

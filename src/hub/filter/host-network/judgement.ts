@@ -2,10 +2,12 @@ import { portName, type HostPort } from '../../../api/kube/host-network-pod.ts'
 import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
 import { namespacedName } from '../../../api/kube/object.ts'
 import type { PodFacts } from './pod-facts.ts'
+import type { NetworkVerdict } from './verdicts.ts'
 
 /** A verdict of mode guarded, for people and programs. */
 export interface Judgement {
-  readonly verdict: 'propagated' | 'refused'
+  /** 'unchanged': refused first, and no longer waiting. */
+  readonly verdict: NetworkVerdict
   /** As the reason of a condition. */
   readonly reason: string
   /** A sentence, with what would help. */
@@ -31,6 +33,14 @@ export function judge(pod: PodFacts, users: PortUsers): Judgement {
     const conflict = conflictAt(port, users)
     if (conflict) return { verdict: 'refused', ...conflict }
   }
+  return propagated(pod, users)
+}
+
+/** How a pod is put on the host's network that may be there, or has that verdict already. */
+export function propagated(
+  pod: PodFacts,
+  users: Pick<PortUsers, 'listeners' | 'reserved'>,
+): Judgement {
   const unseen = pod.ports.length > 0 && users.listeners() === undefined
   const notes = [
     ...(unseen ? ['the hub cannot see which ports the host listens on'] : []),
@@ -60,6 +70,16 @@ export const runsOnHost = ({ ports }: PodFacts): Judgement => ({
   message: `the pod already runs on the host's network; it holds ${names(ports)}`,
 })
 
+/** The reason of a pod that was refused, and runs on a network of its own since. */
+export const keptReason = 'KeptOnPodNetwork'
+
+export const keptOnPodNetwork: Judgement = {
+  verdict: 'unchanged',
+  reason: keptReason,
+  message:
+    'the pod was refused, has started on the pod network, and stays there until it is gone. A pod that takes its place is judged anew',
+}
+
 const excluded =
   'Exclude the pod from host-network pools (annotation apps.openyurt.io/exclude-host-network-pool: "true"), or set hostNetwork: true where it may have the host\'s network'
 
@@ -86,7 +106,10 @@ function conflictAt(
   return { reason: 'PortInUse', message }
 }
 
-function likelyTaken({ port, protocol }: HostPort, { reserved }: PortUsers): readonly string[] {
+function likelyTaken(
+  { port, protocol }: HostPort,
+  { reserved }: Pick<PortUsers, 'reserved'>,
+): readonly string[] {
   const use = reservedFor(port, protocol, reserved)?.use
   return use === undefined
     ? []

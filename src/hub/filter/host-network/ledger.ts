@@ -5,7 +5,15 @@ import type { ReservedPort } from '../../../api/kube/node-ports.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import type { ShownObject } from '../filter.ts'
 import type { Inputs } from '../inputs.ts'
-import { judge, runsOnHost, type Judgement, type PortUsers } from './judgement.ts'
+import {
+  judge,
+  keptOnPodNetwork,
+  keptReason,
+  propagated,
+  runsOnHost,
+  type Judgement,
+  type PortUsers,
+} from './judgement.ts'
 import { podFacts, type PodFacts } from './pod-facts.ts'
 import type { NetworkVerdict, NetworkVerdicts, PodVerdict, VerdictStore } from './verdicts.ts'
 
@@ -243,11 +251,22 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     this.#recheck = undefined
     if (!this.#isOpen || !this.#isComplete) return
     this.#withdrawUnrecorded()
-    for (const pod of this.#pods.values()) this.#settleByEvidence(pod)
+    for (const pod of this.#pods.values()) {
+      this.#settleByEvidence(pod)
+      this.#showSettled(pod)
+    }
     if (this.#inputs.pool?.hostNetwork === true) this.#judgeWaiting()
     const mustRetry = this.#options.verdicts.isBehind
-    const waits = this.#judgements.values().some(({ reason }) => reason === 'PortInUse')
-    if (waits || mustRetry) this.#recheck = after(listenersMs, () => this.#judgeAgain())
+    if (mustRetry || this.#awaitsListener())
+      this.#recheck = after(listenersMs, () => this.#judgeAgain())
+  }
+
+  #awaitsListener(): boolean {
+    for (const [uid, { reason }] of this.#judgements) {
+      const pod = this.#pods.get(uid)
+      if (reason === 'PortInUse' && pod && this.#waits(pod)) return true
+    }
+    return false
   }
 
   #judgeAgain(): void {
@@ -286,9 +305,29 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   }
 
   /** A pod of which an earlier hub reported that it refused it has to run before it is settled. */
-  #mayRunUnchanged({ uid, evidence, hasRun, wasRefused }: PodFacts): boolean {
+  #mayRunUnchanged({ uid, evidence, hasRun, reported }: PodFacts): boolean {
     if (hasRun) return evidence === 'unchanged' || this.mayHaveBeenShown(uid)
-    return this.mayHaveBeenShown(uid) && !wasRefused
+    return this.mayHaveBeenShown(uid) && reported.status !== 'False'
+  }
+
+  /**
+   * Shows a final verdict that the pod does not tell of: one of an earlier process, whose report
+   * may have failed, one of another mode, or that of a refused pod which has started meanwhile.
+   */
+  #showSettled(pod: PodFacts): void {
+    const { uid, mayBePropagated, evidence, hasRun, reported } = pod
+    if (!mayBePropagated) return
+    const verdict = this.of(uid)
+    const shown = this.#judgements.get(uid)
+    if (verdict === 'propagated' && !shown && reported.status !== 'True') {
+      const { reserved, listeners } = this.#options
+      const isThere = evidence === 'propagated'
+      this.#show(pod, isThere ? runsOnHost(pod) : propagated(pod, { reserved, listeners }))
+    }
+    const wasRefused = shown
+      ? shown.verdict === 'refused'
+      : reported.status === 'False' && reported.reason !== keptReason
+    if (verdict === 'unchanged' && hasRun && wasRefused) this.#show(pod, keptOnPodNetwork)
   }
 
   /** Judges the pods without a final verdict, oldest first. */

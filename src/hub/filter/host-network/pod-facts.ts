@@ -5,9 +5,10 @@ import {
   hostPortsOf,
   obstacleIn,
   portsOnHost,
-  propagationStatus,
+  propagationConditionIn,
   type HostPort,
   type Obstacle,
+  type PropagationCondition,
 } from '../../../api/kube/host-network-pod.ts'
 import { textAt, valueAt } from '../../../api/kube/json-at.ts'
 import { mayBePropagated, verdictFromStatus } from './rule.ts'
@@ -29,8 +30,8 @@ export interface PodFacts {
   readonly evidence: FinalVerdict | undefined
   /** It has, or had, a network or a container: another network would make it anew. */
   readonly hasRun: boolean
-  /** A hub reported that it refused the pod. */
-  readonly wasRefused: boolean
+  /** What a hub has reported of the verdict. */
+  readonly reported: PropagationCondition
   /** Its ports on the host's network. */
   readonly ports: readonly HostPort[]
   /** The ports of the host that it takes on the pod network. */
@@ -58,7 +59,7 @@ export function podFacts(
     hasEnded: phase === 'Succeeded' || phase === 'Failed',
     isDeleting: textAt(metadata, 'deletionTimestamp') !== '',
     evidence: verdictFromStatus(pod),
-    wasRefused: propagationStatus(status) === 'False',
+    reported: propagationConditionIn(status),
     hasRun: textAt(status, 'podIP') !== '' || hasHadContainer(status),
     ports: portsOnHost(spec),
     hostPorts: hostPortsOf(spec),
