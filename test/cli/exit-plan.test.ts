@@ -7,6 +7,7 @@ import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts
 import type { ExitPlanConfig } from '../../src/config/cluster-config.ts'
 import { nodes, pods } from '../kit/cloud.ts'
 import { customResources } from '../kit/admission-kinds.ts'
+import type { RequestMatch } from '../../src/sandbox/faults.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 
 t.setTimeout(300_000)
@@ -564,4 +565,72 @@ void t.test('a pod without an owner is created again on request', async (t) => {
   t.match(sandbox.get(pods, 'bare', 'shop'), {
     spec: { hostNetwork: true, nodeSelector: { [hostNetworkLabel]: 'true' } },
   })
+})
+
+void t.test('a pod is created again although the API server fails at it', async (t) => {
+  const cluster = await edgeCluster(t)
+  pod(cluster, 'bare')
+  const { sandbox } = cluster
+  const reads: RequestMatch = ({ method, path }) => method === 'GET' && path.endsWith('/pods/bare')
+  const creates: RequestMatch = ({ method, path, query }) =>
+    method === 'POST' && path.endsWith('/pods') && !query.has('dryRun')
+  const struck: string[] = []
+  let fault: Disposable | undefined
+  const next = (name: string, following?: Disposable): void => {
+    struck.push(name)
+    fault?.[Symbol.dispose]()
+    fault = following
+  }
+  const api = await cluster.connect(({ method, path }, status) => {
+    if (method === 'DELETE' && status === 200) {
+      sandbox.delete(pods, 'bare', 'shop', { gracePeriodSeconds: 0 })
+      fault = sandbox.faults.fail(500, reads)
+    } else if (method === 'GET' && status === 500) {
+      next('is it gone', sandbox.faults.cut(0, creates))
+    } else if (method === 'POST' && status === 201 && !path.includes('dryRun')) {
+      const made = sandbox.get(pods, 'bare', 'shop')!
+      const ready = { conditions: [{ type: 'Ready', status: 'True' }] }
+      sandbox.update(pods, { ...made, status: ready }, 'status')
+      next('created, without an answer', sandbox.faults.reset(reads))
+    } else if (method === 'GET' && status === undefined) {
+      next('is it there')
+    }
+  })
+  const { out, code } = await plan({ ...cluster, api }, { apply: true, recreate: true })
+  t.strictSame(struck, ['is it gone', 'created, without an answer', 'is it there'])
+  t.match(out, 'created again, and running')
+  t.equal(code, 0)
+  t.match(sandbox.get(pods, 'bare', 'shop'), { spec: { hostNetwork: true } })
+})
+
+void t.test('a pod that does not run when it is created again is there as before', async (t) => {
+  const cluster = await edgeCluster(t)
+  pod(cluster, 'bare')
+  const { sandbox } = cluster
+  const api = await cluster.connect(({ method }, status) => {
+    // The second one is on no node, and goes at once.
+    if (method === 'DELETE' && status === 200 && sandbox.get(pods, 'bare', 'shop'))
+      sandbox.delete(pods, 'bare', 'shop', { gracePeriodSeconds: 0 })
+  })
+  const options = { apply: true, recreate: true, settleMs: 0 }
+  const { out, code } = await plan({ ...cluster, api }, options)
+  t.match(out, 'the new one does not run in time\n  taken back\n')
+  t.equal(code, 1)
+  t.notMatch(sandbox.get(pods, 'bare', 'shop') ?? { spec: { hostNetwork: true } }, {
+    spec: { hostNetwork: true },
+  })
+})
+
+void t.test('one that cannot be created is left with the manifest that it had', async (t) => {
+  const cluster = await edgeCluster(t)
+  pod(cluster, 'bare')
+  const { sandbox } = cluster
+  const api = await cluster.connect(({ method }, status) => {
+    if (method !== 'DELETE' || status !== 200) return
+    sandbox.delete(pods, 'bare', 'shop', { gracePeriodSeconds: 0 })
+    sandbox.authorize(({ verb }) => verb !== 'create')
+  })
+  const { out, code } = await plan({ ...cluster, api }, { apply: true, recreate: true })
+  t.match(out, /not created: .*\n {2}not taken back: .* Create it as it was from this:\n {2}\{/)
+  t.equal(code, 1)
 })

@@ -2,7 +2,7 @@ import { elapsed, sleep } from '../../base/clock.ts'
 import type { JsonObject } from '../../api/kube/json.ts'
 import { textAt, valueAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
-import { ApiFailure } from '../api/failure.ts'
+import { mayPass } from '../api/failure.ts'
 import { rolloutOf, type Rollout } from '../components/rollout.ts'
 import { controllerOf } from './cluster-state.ts'
 import { makesWorkloads, type Owner } from './owner.ts'
@@ -90,7 +90,7 @@ async function rolloutNow(
     if (rollout.state === 'progressing') await meanwhile?.(workloads)
     return rollout
   } catch (cause) {
-    if (cause instanceof ApiFailure && cause.status < 500) throw cause
+    if (!mayPass(cause)) throw cause
     return 'unreachable'
   }
 }
