@@ -2,6 +2,7 @@ import t from 'tap'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
+import { mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { bindingTo, roleOf } from '../hub/authorization/policies.ts'
 import { at, objectOf, type Answer, type Client } from '../kit/client.ts'
 import { configMaps, serviceAccounts } from '../kit/cloud.ts'
@@ -124,6 +125,30 @@ for (const encoding of ['json', 'protobuf'] as const) {
     })
   })
 }
+
+void t.test(
+  'made-up tokens, however many the kubelet asks about, do not make it forget a genuine one',
+  async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    const token = cloud.sandbox.token('prometheus')
+    await hub.online()
+    await review(kubelet, token)
+    const recorded = (): Promise<number> => hub.metric('nodehub_recorded_total{kind="review"}')
+    const before = await recorded()
+    for (let first = 0; first <= mostRecordedReviews; first += 64) {
+      const answers = Array.from({ length: 64 }, (_, at) =>
+        review(kubelet, `made up ${first + at}`),
+      )
+      t.ok((await Promise.all(answers)).every(({ status }) => status === 201))
+    }
+    t.equal(await recorded(), before, 'nothing is written of them')
+    await cutOff(cloud, hub)
+    const answer = await review(hub.as('kubelet'), token)
+    t.equal(at(objectOf(answer), 'status', 'authenticated'), true)
+  },
+)
 
 function filesIn(folder: string): string[] {
   const entries = readdirSync(folder, { recursive: true }).map((name) => join(folder, `${name}`))

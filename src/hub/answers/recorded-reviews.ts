@@ -9,7 +9,7 @@ import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { unprovenIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import type { ObjectKey, ObjectStore, Partition } from '../store/store.ts'
+import type { ObjectKey, ObjectStore } from '../store/store.ts'
 
 /** Resolves when what follows from the answer is on the disk; `undefined`: nothing does. */
 type OnAnswered = (exchange: Exchange, answered: Review) => Promise<void> | undefined
@@ -20,7 +20,10 @@ export interface ReviewAnswer {
   readonly confirmedAt: number
 }
 
-/** The most answers of one caller; beyond them the oldest quarter is removed. */
+/**
+ * The most answers of one caller to access reviews, and as many to token reviews; beyond them the
+ * oldest quarter is removed.
+ */
 export const mostRecordedReviews = 1_024
 
 /** A longer status is not recorded, and the one before it is forgotten. */
@@ -29,14 +32,15 @@ export const longestStatus = 16 * 1024
 /** An answer that only repeats the last one is not written more often. */
 const repeatedMs = 60_000
 
-/** No path leads to this resource: its name has a slash. */
-const resource: GVR = {
+/** No path leads to these resources: their names have a slash. */
+const accessReviews: GVR = {
   group: 'authorization.k8s.io',
   version: 'v1',
   resource: 'reviews/answered',
 }
 
-const kind: GVK = { group: resource.group, version: resource.version, kind: 'ReviewStatus' }
+/** Apart, so that no number of tokens evicts an answer about a right. */
+const tokenReviews: GVR = { ...accessReviews, resource: 'tokenreviews/answered' }
 
 /**
  * The last answers of API servers to access reviews and token reviews, by the identity of who asked
@@ -92,8 +96,10 @@ export class RecordedReviews {
     // The answer before it is not the last one any more: it may have been yes.
     if (text.length > longestStatus) return known && this.#store.forget(key)
     if (known && JSON.stringify(known.status) === text && isRecent(known)) return undefined
-    if (!known) this.#makeRoom(key.partition)
-    const { namespace, name } = key
+    if (!known && isRefusedToken(asked, status)) return undefined
+    if (!known) this.#makeRoom(key)
+    const { namespace, name, gvr } = key
+    const kind: GVK = { group: gvr.group, version: gvr.version, kind: 'ReviewStatus' }
     const bytes = Buffer.from(text)
     return this.#store.put(key, kind, { namespace, name, uid: '', resourceVersion: '', bytes })
   }
@@ -107,7 +113,7 @@ export class RecordedReviews {
         identity: exchange.identity,
         representation: objectRepresentation('json').key,
       },
-      gvr: resource,
+      gvr: review.kind === 'TokenReview' ? tokenReviews : accessReviews,
       namespace: '',
       name: createHmac('sha256', this.#hashKey).update(`review ${question}`).digest('base64url'),
     }
@@ -121,17 +127,24 @@ export class RecordedReviews {
   }
 
   /** A failed removal is repeated with the next new answer. */
-  #makeRoom(partition: Partition): void {
-    const names = this.#store.names(partition, resource)
+  #makeRoom({ partition, gvr }: Pick<ObjectKey, 'partition' | 'gvr'>): void {
+    const names = this.#store.names(partition, gvr)
     if (names.length < mostRecordedReviews) return
     const aged = names.map((named) => {
-      const key = { partition, gvr: resource, ...named }
+      const key = { partition, gvr, ...named }
       return { key, at: this.#stored(key)?.confirmedAt ?? 0 }
     })
     const oldest = aged.toSorted((a, b) => a.at - b.at).slice(0, mostRecordedReviews / 4)
     for (const { key } of oldest) void this.#store.forget(key).catch(() => undefined)
   }
 }
+
+/**
+ * Stored only where a yes stands: whoever reaches the kubelet can make it ask about any number of
+ * made-up tokens, whose refusals would evict the answers about genuine ones.
+ */
+const isRefusedToken = ({ kind }: Review, status: JsonObject): boolean =>
+  kind === 'TokenReview' && status['authenticated'] !== true
 
 /** After the clock was set back an answer may date from the future. */
 function isRecent({ confirmedAt }: ReviewAnswer): boolean {

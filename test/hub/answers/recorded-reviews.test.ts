@@ -34,6 +34,12 @@ const review = (user: string): Review => ({
   status: {},
 })
 
+const tokenReview = (token: string): Review => ({
+  kind: 'TokenReview',
+  spec: { token },
+  status: {},
+})
+
 /** Puts and reads answers of one caller. */
 function callerOf(
   reviews: RecordedReviews,
@@ -45,6 +51,12 @@ function callerOf(
     put: (asked: Review, allowed = true, reason?: string) =>
       reviews.put(exchange, info, asked, { allowed, ...(reason !== undefined && { reason }) }),
     last: (asked: Review) => reviews.last(exchange, info, asked)?.status['allowed'],
+    putToken: (token: string, authenticated = true) =>
+      reviews.put(exchange, info, tokenReview(token), authenticated ? { authenticated } : {}),
+    lastToken: (token: string) => {
+      const answer = reviews.last(exchange, info, tokenReview(token))
+      return answer && answer.status['authenticated'] === true
+    },
   }
 }
 
@@ -90,21 +102,40 @@ void t.test('a long status is not kept, and the oldest make room for new ones', 
   t.ok(known() < mostRecordedReviews && known() >= mostRecordedReviews / 2, `${known()} are left`)
 })
 
+void t.test('tokens and rights do not make room for each other', async (t) => {
+  const caller = callerOf(await recorded(t))
+  await caller.put(review('a'))
+  const tokens = Array.from({ length: mostRecordedReviews }, (_, at) => `token ${at}`)
+  await Promise.all(tokens.map(async (token) => caller.putToken(token)))
+  for (const user of ['b', 'c']) await caller.put(review(user))
+  t.ok(tokens.every((token) => caller.lastToken(token)))
+  await caller.putToken('one more')
+  t.notOk(tokens.every((token) => caller.lastToken(token)))
+  for (const user of ['a', 'b', 'c']) t.equal(caller.last(review(user)), true)
+})
+
+void t.test('that a token is refused is kept only where it was accepted before', async (t) => {
+  const caller = callerOf(await recorded(t))
+  t.equal(caller.putToken('made up', false), undefined, 'no commit')
+  t.equal(caller.lastToken('made up'), undefined)
+  await caller.putToken('revoked')
+  await caller.putToken('revoked', false)
+  t.equal(caller.lastToken('revoked'), false)
+  await caller.putToken('revoked')
+  t.equal(caller.lastToken('revoked'), true, 'accepted again')
+})
+
 void t.test('of a token that has expired nothing is known', async (t) => {
   const caller = callerOf(await recorded(t))
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const tokenReview = (exp?: number): Review => ({
-    kind: 'TokenReview',
-    spec: { token: `${part({ alg: 'none' })}.${part({ exp })}.c2ln` },
-    status: {},
-  })
+  const token = (exp?: number): string => `${part({ alg: 'none' })}.${part({ exp })}.c2ln`
   const now = Math.floor(Date.now() / 1000)
   for (const [exp, known] of [
     [now + 3600, true],
     [now - 1, undefined],
     [undefined, true],
   ] as const) {
-    await caller.put(tokenReview(exp))
-    t.equal(caller.last(tokenReview(exp)), known, `${exp}`)
+    await caller.putToken(token(exp))
+    t.equal(caller.lastToken(token(exp)), known, `${exp}`)
   }
 })
