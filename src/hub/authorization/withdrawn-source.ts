@@ -3,7 +3,7 @@ import { namedBySelector, type ResourceRequest } from '../../api/request/request
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import { coveringCollection } from '../answers/covering-collection.ts'
 import { objectKey } from '../answers/keys.ts'
-import type { CollectionKey, ObjectStore } from '../store/store.ts'
+import type { CollectionKey, ObjectStore, StoredCollection } from '../store/store.ts'
 import { textOfSelectors } from './recorded-decisions.ts'
 import type { Scope } from './scoped-decisions.ts'
 
@@ -29,18 +29,22 @@ export function isSourceWithdrawn(
     store.names(partition, gvr).some((each) => each.name === name && each.namespace === namespace),
   )
   if (isOwn) return false
+  const held = exchange.representations.flatMap(({ key }) =>
+    store.collections(
+      { identity: exchange.identity, representation: key },
+      info.gvr,
+      info.namespace,
+    ),
+  )
+  // Without a list of its own it is in the one that callers share, or in one that is incomplete.
+  if (held.length === 0) return isListRefused(everything)
+  const isRefused = ({ key }: StoredCollection): boolean => isListRefused(scopeOf(key))
+  // A list with a selector may have the object, and may not.
   const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
-  const sources = exchange.representations
-    .flatMap(({ key }) =>
-      store.collections(
-        { identity: exchange.identity, representation: key },
-        info.gvr,
-        info.namespace,
-      ),
-    )
-    .filter(({ key }) => covers(key, named))
-  return sources.length > 0 && sources.every(({ key }) => isListRefused(scopeOf(key)))
+  return held.some(isRefused) && !held.some((each) => covers(each.key, named) && !isRefused(each))
 }
+
+const everything: Scope = { namespace: '', name: '', selectors: '' }
 
 const scopeOf = (key: CollectionKey): Scope => ({
   namespace: key.namespace ?? '',
