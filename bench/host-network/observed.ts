@@ -1,3 +1,5 @@
+import type { Json } from '../../src/api/kube/json.ts'
+import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
 import type { Result } from './outcome.ts'
 import type { Change } from './series.ts'
 
@@ -67,3 +69,38 @@ export function happenedFrom(
     noneMs: enough === 0 ? 0 : during((count) => count === 0),
   }
 }
+
+/**
+ * Events by reason, of those objects alone: what is told late of a former row is none of this one.
+ * What was told again is counted in the event.
+ */
+export function timesTold(
+  list: readonly Json[],
+  ids: ReadonlySet<string>,
+): Readonly<Record<string, number>> {
+  const told: Record<string, number> = {}
+  for (const event of list) {
+    if (!ids.has(textAt(event, 'involvedObject', 'uid'))) continue
+    const times = Math.max(
+      1,
+      Number(valueAt(event, 'count') ?? 0),
+      Number(valueAt(event, 'series', 'count') ?? 0),
+    )
+    const reason = textAt(event, 'reason')
+    told[reason] = (told[reason] ?? 0) + times
+  }
+  return told
+}
+
+/** Of the container that answers. */
+export const mainStatusOf = (pod: Json | undefined): Json | undefined =>
+  listAt(pod, 'status', 'containerStatuses').find((status) => textAt(status, 'name') === 'main')
+
+/** Whether the status of a pod is of the container that runs, and not of one before it. */
+export const tellsOf = (pod: Json | undefined, running: string | undefined): boolean =>
+  running !== undefined && textAt(mainStatusOf(pod), 'containerID').endsWith(`://${running}`)
+
+/** Whether the controller of a Deployment goes by what was written. */
+export const hasTakenUp = (deployment: Json, written: Json): boolean =>
+  Number(valueAt(deployment, 'status', 'observedGeneration') ?? 0) >=
+  Number(valueAt(written, 'metadata', 'generation'))

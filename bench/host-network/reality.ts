@@ -21,9 +21,17 @@ import {
 } from './outcome.ts'
 import type { RealPlane } from './plane.ts'
 import { Series } from './series.ts'
-import { happenedFrom, type Observed } from './observed.ts'
+import {
+  happenedFrom,
+  hasTakenUp,
+  mainStatusOf,
+  type Observed,
+  tellsOf,
+  timesTold,
+} from './observed.ts'
 import type { Row } from './table.ts'
 import { nodeUsage } from './usage.ts'
+import type { Watch } from './watch.ts'
 import {
   namespaceOf,
   namespaces,
@@ -59,11 +67,9 @@ interface SeenPod extends Fate {
   readonly restarts: number
 }
 
-interface ObserveOptions {
+interface ObserveOptions extends Partial<Watch> {
   /** How long is looked on where what is seen is not as expected. */
   readonly seconds?: number
-  /** How long is looked in all at least, as long as not all pods serve. */
-  readonly atLeastMs?: number
 }
 
 /** A control plane, and nodes that arms are tried on; all end with the scope. */
@@ -176,19 +182,23 @@ class Trial {
   /** Names of those that answered while the API server could not be reached. */
   #offline: ReadonlySet<string> = new Set()
   #seen: readonly SeenPod[] = []
+  /** The uids of its pods and of what makes them. */
+  readonly #ids = new Set<string>()
+  /** Whether the API does not tell yet of what happened: what it tells is of the time before. */
+  #isBehind: () => Promise<boolean> = () => Promise.resolve(false)
 
   constructor(
     real: RealPlane,
     nodes: readonly RealNode[],
     { arm, workload, modelled }: Pick<Row, 'arm' | 'workload' | 'modelled'>,
-    { seconds = 90, atLeastMs = 0 }: ObserveOptions,
+    { seconds = 90, atLeastMs = 0, evenIfAllServe = false }: ObserveOptions,
   ) {
     this.#real = real
     this.#nodes = nodes
     this.#arm = arm
     this.#workload = workload
     this.#expected = modelled
-    this.#options = { seconds, atLeastMs }
+    this.#options = { seconds, atLeastMs, evenIfAllServe }
     this.#pods = podsOf(namespaceOf(workload))
   }
 
@@ -198,15 +208,16 @@ class Trial {
     const began = await this.#act()
     const isMeasured = this.#workload.measured && this.#options.atLeastMs > 0
     const node = isMeasured ? await this.#usage() : undefined
-    if (node !== undefined || series.ms < this.#options.atLeastMs)
-      this.#seen = await this.#settled(this.#expected, this.#options.atLeastMs)
+    const untilMs = (began?.ms ?? 0) + this.#options.atLeastMs
+    if (node !== undefined || series.ms < untilMs)
+      this.#seen = await this.#settled(this.#expected, untilMs)
     const endMs = series.ms
     return {
       ...counted(this.#seen),
       settledMs: series.changes.at(-1)?.ms ?? 0,
       watchedMs: endMs,
       restarts: this.#seen.reduce((sum, each) => sum + each.restarts, 0),
-      events: timesTold(await this.#list(eventsOf(namespaceOf(this.#workload)))),
+      events: timesTold(await this.#list(eventsOf(namespaceOf(this.#workload))), this.#ids),
       writes: this.#real.audit.since(
         mark,
         this.#nodes.map(({ name }) => name),
@@ -252,23 +263,24 @@ class Trial {
     const written = programs.map((program) => this.#arm.written(podOf(program)))
     const [first] = written
     if (owner && first) {
-      const status = await this.#post(ownersOf(owner.toLowerCase()), ownerOf(this.#workload, first))
+      const object = ownerOf(this.#workload, first)
+      const { status, body } = await this.#real.plane.admin.post(
+        ownersOf(owner.toLowerCase()),
+        object,
+      )
       if (status !== 201) throw new Error(`the ${owner} was answered ${status}`)
+      this.#ids.add(textAt(JSON.parse(body.toString()) as Json, 'metadata', 'uid'))
       return
     }
     for (const [at, pod] of written.entries()) {
       const name = programs[at]?.name ?? ''
-      const status = await this.#post(this.#pods, pod)
+      const { status } = await this.#real.plane.admin.post(this.#pods, pod)
       if (status === 403) {
         const fate = { outcome: 'Refused', misrepresented: false, remarks: [] } as const
         this.#refused.push({ ...fate, name, node: '', restarts: 0 })
         this.#series.see(name, 'Refused')
       } else if (status !== 201) throw new Error(`pod ${name} was answered ${status}`)
     }
-  }
-
-  async #post(path: string, object: JsonObject): Promise<number> {
-    return (await this.#real.plane.admin.post(path, object)).status
   }
 
   async #delete(name: string): Promise<void> {
@@ -278,13 +290,18 @@ class Trial {
 
   async #update(): Promise<void> {
     const template = { metadata: { labels: { [updated.key]: updated.value } } }
-    const { status } = await this.#real.plane.admin.send(
+    const { admin } = this.#real.plane
+    const path = `${ownersOf('deployment')}/each`
+    const { status, body } = await admin.send(
       'PATCH',
-      `${ownersOf('deployment')}/each`,
+      path,
       JSON.stringify({ spec: { template } }),
       'application/merge-patch+json',
     )
     if (status !== 200) throw new Error(`the update was answered ${status}`)
+    const written = JSON.parse(body.toString()) as Json
+    this.#isBehind = async () =>
+      !hasTakenUp(JSON.parse((await admin.get(path)).body.toString()) as Json, written)
   }
 
   /** Of each node, whose pods then answer by what the node itself knows. */
@@ -308,6 +325,17 @@ class Trial {
       await pause(lookMs)
     }
     this.#offline = answering
+    this.#isBehind = async () => {
+      const running = await Promise.all(nodes.map((node) => node.mainContainers()))
+      const ids = new Map(running.flatMap((its) => [...its].map(([pod, { id }]) => [pod, id])))
+      const told = this.#real.followed.pods(namespaceOf(this.#workload))
+      return !served.every(({ name }) =>
+        tellsOf(
+          told.find((pod) => textAt(pod, 'metadata', 'name') === name),
+          ids.get(name),
+        ),
+      )
+    }
     await Promise.all(nodes.map((node) => node.mend()))
     for (const node of nodes)
       await until(
@@ -327,8 +355,8 @@ class Trial {
     return owner ? programs[0] : programs.find(({ name }) => name === pod)
   }
 
-  async #settled(expected: Expected, atLeastMs = 0): Promise<readonly SeenPod[]> {
-    const { seconds } = this.#options
+  async #settled(expected: Expected, untilMs = 0): Promise<readonly SeenPod[]> {
+    const { seconds, evenIfAllServe } = this.#options
     const began = performance.now()
     let last = ''
     let since = began
@@ -340,10 +368,10 @@ class Trial {
         .join()
       const isWhole = !seen.includes(undefined) && known.length >= this.#fewest()
       const now = performance.now()
-      if (text !== last || !isWhole) since = now
+      if (text !== last || !isWhole || (await this.#isBehind())) since = now
       last = text
       if (now - since >= steadyMs) {
-        const isOver = this.#series.ms >= atLeastMs || known.every(isServing)
+        const isOver = this.#series.ms >= untilMs || (!evenIfAllServe && known.every(isServing))
         if (isOver && isAsExpected(counted(known), expected)) return known
         if (now - began > seconds * 1000) return known
       }
@@ -372,6 +400,11 @@ class Trial {
         return this.#look(pod, node, container)
       }),
     )
+    for (const pod of found) {
+      this.#ids.add(textAt(pod, 'metadata', 'uid'))
+      for (const owner of listAt(pod, 'metadata', 'ownerReferences'))
+        this.#ids.add(textAt(owner, 'uid'))
+    }
     const names = found.map((pod) => textAt(pod, 'metadata', 'name'))
     for (const [at, name] of names.entries()) {
       const outcome = seen[at]?.outcome
@@ -495,10 +528,6 @@ const isServing = ({ outcome }: SeenPod): boolean => outcome === 'Serving'
 const isEnding = (pod: Json | undefined): boolean =>
   valueAt(pod, 'metadata', 'deletionTimestamp') !== undefined
 
-/** Of the container that answers. */
-const mainStatusOf = (pod: Json): Json | undefined =>
-  listAt(pod, 'status', 'containerStatuses').find((status) => textAt(status, 'name') === 'main')
-
 const conditionOf = (pod: Json, type: string): string =>
   textAt(
     listAt(pod, 'status', 'conditions').find((each) => textAt(each, 'type') === type),
@@ -508,23 +537,6 @@ const conditionOf = (pod: Json, type: string): string =>
 /** By its status, between two tries of its container: it has the address of the node. */
 const seemsPropagated = (pod: Json): boolean =>
   textAt(pod, 'status', 'podIP') === textAt(pod, 'status', 'hostIP')
-
-/** Of pods and what makes them, by reason; what was told again is counted in the event. */
-function timesTold(list: readonly Json[]): Record<string, number> {
-  const told: Record<string, number> = {}
-  for (const event of list) {
-    const kind = textAt(event, 'involvedObject', 'kind')
-    if (!['Pod', 'DaemonSet', 'ReplicaSet', 'Deployment'].includes(kind)) continue
-    const times = Math.max(
-      1,
-      Number(valueAt(event, 'count') ?? 0),
-      Number(valueAt(event, 'series', 'count') ?? 0),
-    )
-    const reason = textAt(event, 'reason')
-    told[reason] = (told[reason] ?? 0) + times
-  }
-  return told
-}
 
 let started = 0
 

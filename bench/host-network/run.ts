@@ -19,13 +19,14 @@ import { captionOf, madeNow, mergeIntoRecord, type Record, writeRecord } from '.
 import { reusingArchive } from './reusing.ts'
 import { agrees, costTableOf, modelRows, type Row, tableOf } from './table.ts'
 import { timelineOf } from './timeline.ts'
+import { watchOf } from './watch.ts'
 
 const usage = `Usage: npm run bench -- host-network [--model] [--arms A,B] [--workloads A,B] [--runs N] [--clusters N] [--yurthub FILE] [--seconds N] [--json FILE] [--svg FILE] [--series FILE] [--docs]
 
 Every workload under every arm, on a real scheduler and kubelets where there are any; with --model by
 the model of them alone. --runs repeats all of it, each time in an order of its own, and the spread
 is told. --clusters says how many control planes are observed at a time, each with nodes of its own
-(3). --yurthub is a program of OpenYurt 1.4 with that very name; without, its rows are left out.
+(4). --yurthub is a program of OpenYurt 1.4 with that very name; without, its rows are left out.
 One workload is watched for --seconds at least (20), to measure what a node uses meanwhile.
 --json has all that was seen, --svg a picture of what came of it, --series one of what was when;
 --docs puts the rows that were seen into the record that docs/comparison.md shows. At the end it
@@ -43,7 +44,7 @@ export async function compareHostNetwork(
       arms: { type: 'string' },
       workloads: { type: 'string' },
       runs: { type: 'string', default: '1' },
-      clusters: { type: 'string', default: '3' },
+      clusters: { type: 'string', default: '4' },
       yurthub: { type: 'string' },
       seconds: { type: 'string', default: '20' },
       json: { type: 'string' },
@@ -149,7 +150,7 @@ async function observed(
     for (let row = left.pop(); row; row = left.pop()) {
       const name = `${row.arm.name}, ${row.workload.name}`
       try {
-        const one = await reality.observe(row, { atLeastMs: leastFor(row, atLeastMs) })
+        const one = await reality.observe(row, watchOf(row, atLeastMs))
         say(`${name}: ${textOf(one)}${remarksOf(one) && ` (${remarksOf(one)})`}`)
         if (!isAsExpected(one, row.modelled)) say(`! ${differenceOf(one, row)}`)
         seen.set(row, one)
@@ -205,15 +206,6 @@ function fullest(shares: readonly Share[]): Share | undefined {
 /** In rows: those of yurthub take thrice as long, as its nodes serve nothing after a reboot. */
 const restOf = ({ kind, left, observers }: Share): number =>
   (left.length * (kind.hub === 'yurthub' ? 3 : 1)) / (observers + 1)
-
-/**
- * A pod that comes before the port is free may get it after its back-off: what looks settled after
- * some seconds may not be.
- */
-function leastFor({ workload, modelled }: Row, atLeastMs: number): number {
-  if (workload.measured) return atLeastMs
-  return modelled.others === undefined ? 0 : 60_000
-}
 
 const kindsOfNodes: readonly NodeKind[] = [
   { hostNetworkNodes: false, podNetwork: true, hub: 'nodehub' },

@@ -1,5 +1,10 @@
 import t from 'tap'
-import { happenedFrom } from '../../../bench/host-network/observed.ts'
+import {
+  happenedFrom,
+  hasTakenUp,
+  tellsOf,
+  timesTold,
+} from '../../../bench/host-network/observed.ts'
 import type { Change, State } from '../../../bench/host-network/series.ts'
 
 const change = (ms: number, pod: string, state: State): Change => ({ ms, pod, state })
@@ -55,4 +60,29 @@ void t.test('where none serves in the end, none is missed', async (t) => {
     shortMs: 0,
     noneMs: 0,
   })
+})
+
+void t.test('an event of a former row is none of this one', async (t) => {
+  const event = (uid: string, more = {}) => ({
+    reason: 'Killing',
+    involvedObject: { kind: 'Pod', uid },
+    ...more,
+  })
+  const list = [event('former'), event('its'), event('its', { count: 3 })]
+  t.strictSame(timesTold(list, new Set(['its'])), { Killing: 4 })
+})
+
+void t.test('the status of a container before the one that runs tells nothing', async (t) => {
+  const status = { containerStatuses: [{ name: 'main', containerID: 'containerd://former' }] }
+  t.ok(tellsOf({ status }, 'former'))
+  t.notOk(tellsOf({ status }, 'now'))
+  t.notOk(tellsOf({ status }, undefined))
+  t.notOk(tellsOf(undefined, 'now'))
+})
+
+void t.test('a Deployment goes by what was written once its controller has seen it', async (t) => {
+  const written = { metadata: { generation: 2 } }
+  t.notOk(hasTakenUp({ status: { observedGeneration: 1 } }, written))
+  t.notOk(hasTakenUp({}, written))
+  t.ok(hasTakenUp({ status: { observedGeneration: 2 } }, written))
 })
