@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { footprintOf } from '../bench/report/footprint.ts'
 import { readResults } from '../bench/report/results.ts'
 import { picturesOf, readRecord } from '../bench/host-network/record.ts'
+import { withSentences } from '../bench/host-network/sentences.ts'
 import { rowLines, tables } from './tables.ts'
 
 for (const { file, heading, rows } of tables) {
@@ -21,5 +22,8 @@ writeFileSync(
   'README.md',
   readme.replace(/One run beside yurthub.*/, () => footprint),
 )
+
+const comparison = 'docs/comparison.md'
+writeFileSync(comparison, withSentences(readFileSync(comparison, 'utf8'), readRecord()))
 
 for (const [file, picture] of picturesOf(readRecord())) writeFileSync(file, picture)

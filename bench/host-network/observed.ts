@@ -2,6 +2,7 @@ import type { Json } from '../../src/api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
 import type { Result } from './outcome.ts'
 import type { Change } from './series.ts'
+import type { Workload } from './workloads.ts'
 
 /** A row as it was seen once. */
 export interface Observed extends Result {
@@ -29,7 +30,10 @@ export interface Observed extends Result {
 export interface Happened {
   /** From the creation of the first pod. */
   readonly atMs: number
-  /** From then on with fewer pods serving than before, of those that are left in the end. */
+  /**
+   * From then on with fewer pods serving than before, of those that are left in the end; where it
+   * `isEndless`, only as long as was looked.
+   */
   readonly shortMs: number
   /** Of these, with none serving. */
   readonly noneMs: number
@@ -68,6 +72,22 @@ export function happenedFrom(
     shortMs: during((count) => count < enough),
     noneMs: enough === 0 ? 0 : during((count) => count === 0),
   }
+}
+
+/**
+ * Whether service was still short when the looking ended, or in a reboot when the link was mended:
+ * what is counted of it is then how long was looked, and not how long it lasts.
+ */
+export function isEndless(workload: Pick<Workload, 'happens'>, seen: Observed): boolean {
+  const { changes, happened, remarks } = seen
+  if (happened === undefined) return false
+  const statesAt = (ms: number): readonly Change[] => [
+    ...new Map(changes.filter((each) => each.ms < ms).map((each) => [each.pod, each])).values(),
+  ]
+  const before = statesAt(happened.atMs).filter(serves).length
+  if (workload.happens === 'reboot') return (remarks['served without a link'] ?? 0) < before
+  const left = statesAt(Infinity).filter(({ state }) => state !== 'Gone')
+  return left.filter(serves).length < Math.min(before, left.length)
 }
 
 /**

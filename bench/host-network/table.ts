@@ -2,7 +2,7 @@ import { median } from '../measure/statistics.ts'
 import { type Arm, arms } from './arms.ts'
 import { modelled } from './model.ts'
 import { type Expected, isAsExpected, remarksOf, type Result, textOf } from './outcome.ts'
-import type { Observed } from './observed.ts'
+import { isEndless, type Observed } from './observed.ts'
 import { type Workload, workloads } from './workloads.ts'
 
 /**
@@ -32,12 +32,12 @@ export const resultsOf = ({ runs, modelled }: Row): readonly Result[] =>
 export const agrees = ({ runs, modelled }: Row): boolean =>
   runs.length > 0 && runs.every((seen) => isAsExpected(seen, modelled))
 
-/** `2 Serving, 1 NotServing (1 Ready without serving)`. */
-const cellOf = (row: Row): string =>
-  resultsOf(row)
-    .map((result) => [textOf(result), remarksOf(result)])
-    .map(([outcome, remarks]) => (remarks ? `${outcome} (${remarks})` : outcome))
-    .join(' or ')
+/** `2 Serving, 1 NotServing (1 Ready without serving)`, each differing result once. */
+export const resultTextsOf = (row: Row): readonly string[] =>
+  resultsOf(row).map((result) => {
+    const remarks = remarksOf(result)
+    return remarks ? `${textOf(result)} (${remarks})` : textOf(result)
+  })
 
 /** A row for each workload: its title, and what became of its pods under each of the arms. */
 export const cellsOf = (rows: readonly Row[], shown: readonly Arm[]): string[][] =>
@@ -45,7 +45,7 @@ export const cellsOf = (rows: readonly Row[], shown: readonly Arm[]): string[][]
     workload.title,
     ...shown.map((arm) => {
       const row = rows.find((each) => each.arm === arm && each.workload === workload)
-      return row ? cellOf(row) : ''
+      return row ? resultTextsOf(row).join(' or ') : ''
     }),
   ])
 
@@ -64,6 +64,7 @@ const costColumns = [
   'arm',
   'serve, of all pods',
   'on another network than the API says',
+  'watched, in seconds a row',
   'restarts',
   'events',
   'API writes',
@@ -86,23 +87,27 @@ export const costsOf = (rows: readonly Row[]): string[][] =>
       Array.from({ length: runs }, (_, run) => of(its.flatMap((row) => row.runs[run] ?? [])))
     const sum = (of: (seen: Observed) => number): string =>
       spreadOf(each((seen) => seen.reduce((total, one) => total + of(one), 0)))
-    const ofRow = (workload: string, of: (seen: Observed) => number | undefined, digits: number) =>
-      spreadOf(
-        (its.find((row) => row.workload.name === workload)?.runs ?? []).flatMap(
-          (seen) => of(seen) ?? [],
-        ),
-        digits,
-      )
-    const short = (seen: Observed): number | undefined =>
-      seen.happened && seen.happened.shortMs / 1000
+    const ofRow = (
+      name: string,
+      of: (seen: Observed, workload: Workload) => number | undefined,
+      digits: number,
+    ): string => {
+      const row = its.find(({ workload }) => workload.name === name)
+      return spreadOf(row?.runs.flatMap((seen) => of(seen, row.workload) ?? []) ?? [], digits)
+    }
+    const short = (seen: Observed, workload: Workload): number | undefined =>
+      isEndless(workload, seen) ? Infinity : seen.happened && seen.happened.shortMs / 1000
     return [
       [
         arm.name,
         sum(({ counts }) => (counts.Serving ?? 0) + (counts.Shared ?? 0)),
         sum(({ misrepresented }) => misrepresented),
+        spreadOf(
+          each((seen) => total(seen.map(({ watchedMs }) => watchedMs / 1000)) / seen.length),
+        ),
         sum(({ restarts }) => restarts),
-        sum(({ events }) => total(events)),
-        sum(({ writes }) => total(writes)),
+        sum(({ events }) => total(Object.values(events))),
+        sum(({ writes }) => total(Object.values(writes))),
         ofRow('holder-ends', short, 1),
         ofRow('update-in-place', short, 1),
         ofRow('offline-reboot', short, 1),
@@ -118,17 +123,16 @@ export const costsOf = (rows: readonly Row[]): string[][] =>
 export const costTableOf = (rows: readonly Row[]): readonly string[] =>
   markdown(costColumns, costsOf(rows))
 
-/** `4.2 (3.9 to 5.0)`; the bounds where they differ. */
+/** `4.2 (3.9 to 5.0)`; the bounds where they differ; `2.5 (2.1 to does not end)`. */
 function spreadOf(values: readonly number[], digits = 0): string {
   if (values.length === 0) return ''
   const [middle, least, most] = [median(values), Math.min(...values), Math.max(...values)].map(
-    (value) => value.toFixed(digits),
+    (value) => (value === Infinity ? 'does not end' : value.toFixed(digits)),
   )
   return least === most ? `${middle}` : `${middle} (${least} to ${most})`
 }
 
-const total = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((sum, count) => sum + count, 0)
+const total = (values: readonly number[]): number => values.reduce((sum, each) => sum + each, 0)
 
 function markdown(head: readonly string[], cells: readonly (readonly string[])[]): string[] {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`

@@ -1,0 +1,62 @@
+import { captionOf, type Record } from './record.ts'
+import { resultTextsOf, type Row } from './table.ts'
+
+/**
+ * What docs/comparison.md says of its record in words: written by test/write-tables.ts, so that
+ * another record leaves nothing false.
+ */
+export const sentencesOf = ({ made, rows }: Record): readonly string[] => [
+  `Seen with ${captionOf(made)}; ${made.machine}.`,
+  repetitionsOf(rows),
+  agreementOf(rows),
+  surgesOf(rows),
+]
+
+/** `page` with the sentences of the record in the place of those between the marks. */
+export const withSentences = (page: string, record: Record): string =>
+  page.replace(/(<!-- of the record -->\n).*?(?=<!-- end of it -->)/s, (_, mark: string) =>
+    [mark, ...sentencesOf(record).map((sentence) => `${sentence}\n`)].join(''),
+  )
+
+/** `Of 210 rows 77 were seen 2 times, 133 were seen 3 times.` */
+function repetitionsOf(rows: readonly Row[]): string {
+  const numbers = [...new Set(rows.map(({ runs }) => runs.length))].toSorted((a, b) => a - b)
+  const parts = numbers.map((number) => {
+    const many = rows.filter(({ runs }) => runs.length === number).length
+    return `${many} ${many === 1 ? 'was' : 'were'} seen ${times(number)}`
+  })
+  return `Of ${rows.length} rows ${parts.join(', ')}.`
+}
+
+const times = (number: number): string => (number === 1 ? 'once' : `${number} times`)
+
+/** In which rows the filter of yurthub and ours that is made after it come to the same. */
+function agreementOf(rows: readonly Row[]): string {
+  const pairs = rows.flatMap((theirs) => {
+    const ours = rows.find(
+      ({ arm, workload }) => arm.name === 'legacy' && workload === theirs.workload,
+    )
+    return theirs.arm.name === 'yurthub-1.4' && ours ? [{ theirs, ours }] : []
+  })
+  const texts = pairs.map(({ theirs, ours }) => ({
+    title: theirs.workload.title,
+    theirs: resultTextsOf(theirs),
+    ours: resultTextsOf(ours),
+  }))
+  // Where chance decides, one run of each that came to the same is enough.
+  const differing = texts.filter(({ theirs, ours }) => !theirs.some((each) => ours.includes(each)))
+  const same = `\`yurthub-1.4\` and \`legacy\` come to the same in ${texts.length - differing.length} of ${texts.length} rows`
+  const others = differing.map(
+    ({ title, theirs, ours }) => `${title} (${theirs.join(' or ')}; ours ${ours.join(' or ')})`,
+  )
+  return others.length === 0 ? `${same}.` : `${same}; they differ in: ${others.join('; ')}.`
+}
+
+function surgesOf(rows: readonly Row[]): string {
+  const seen = rows.flatMap(({ workload, runs }) =>
+    workload.name === 'rolling-update' ? runs.flatMap(({ happened }) => happened ?? []) : [],
+  )
+  const most = Math.max(0, ...seen.map(({ shortMs }) => shortMs))
+  const short = most === 0 ? 'none is ever' : `one is for up to ${(most / 1000).toFixed(1)} s`
+  return `In the update with maxSurge 1, where many do not go on, ${short} short of service.`
+}

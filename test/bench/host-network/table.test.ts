@@ -1,0 +1,71 @@
+import t from 'tap'
+import type { Observed } from '../../../bench/host-network/observed.ts'
+import type { Record } from '../../../bench/host-network/record.ts'
+import { sentencesOf, withSentences } from '../../../bench/host-network/sentences.ts'
+import type { Change } from '../../../bench/host-network/series.ts'
+import { costsOf, modelRows, type Row } from '../../../bench/host-network/table.ts'
+
+const rowOf = (name: string, ...runs: readonly Observed[]): Row => {
+  const row = modelRows().find(({ arm, workload }) => `${arm.name}, ${workload.name}` === name)
+  if (!row) throw new Error(`there is no row ${name}`)
+  return { ...row, runs }
+}
+
+const seen = (more: Partial<Observed>): Observed => ({
+  counts: { Serving: 1 },
+  said: {},
+  misrepresented: 0,
+  remarks: {},
+  settledMs: 0,
+  watchedMs: 10_000,
+  restarts: 0,
+  events: {},
+  writes: {},
+  changes: [],
+  ...more,
+})
+
+const breaks: readonly Change[] = [
+  { ms: 100, pod: 'a', state: 'Serving' },
+  { ms: 2_000, pod: 'a', state: 'Stuck' },
+]
+const comesBack: readonly Change[] = [...breaks, { ms: 4_500, pod: 'a', state: 'Serving' }]
+const short = (shortMs: number) => ({ atMs: 1_500, shortMs, noneMs: shortMs })
+
+void t.test('an outage that lasts until the looking ends is no number of seconds', async (t) => {
+  const lasting = seen({ changes: breaks, happened: short(8_000) })
+  const mended = seen({ changes: comesBack, happened: short(2_500) })
+  const cell = (...runs: readonly Observed[]) =>
+    costsOf([rowOf('yurthub-1.4, switched-off', ...runs)])[0]?.[10]
+  t.equal(cell(lasting), 'does not end')
+  t.equal(cell(mended), '2.5')
+  t.equal(cell(mended, mended, lasting), '2.5 (2.5 to does not end)')
+})
+
+void t.test('nor is one in a reboot that lasts until the bench mends the link', async (t) => {
+  const run = { changes: comesBack, happened: short(2_500) }
+  const cell = (more: Partial<Observed>) =>
+    costsOf([rowOf('legacy, offline-reboot', seen({ ...run, ...more }))])[0]?.[9]
+  t.equal(cell({}), 'does not end')
+  t.equal(cell({ remarks: { 'served without a link': 1 } }), '2.5')
+})
+
+void t.test('what stands on the page in words is what the record has', async (t) => {
+  const made = { date: '2030-01-01', kubernetes: 'v1', containerd: '2', machine: 'two cores' }
+  const rows = [
+    rowOf('yurthub-1.4, same-port', seen({ counts: { Serving: 2 } })),
+    rowOf('legacy, same-port', seen({ counts: { Serving: 2 } }), seen({ counts: { Serving: 1 } })),
+    rowOf('yurthub-1.4, switched-off', seen({ counts: { Stuck: 3 } })),
+    rowOf('legacy, switched-off', seen({ counts: { Serving: 3 } })),
+    rowOf('guarded, rolling-update', seen({ changes: comesBack, happened: short(2_500) })),
+  ]
+  const record: Record = { made, rows }
+  t.strictSame(sentencesOf(record), [
+    'Seen with Kubernetes v1, containerd 2, on 2030-01-01; two cores.',
+    'Of 5 rows 4 were seen once, 1 was seen 2 times.',
+    '`yurthub-1.4` and `legacy` come to the same in 1 of 2 rows; they differ in: two pods, a port each; propagation is switched off; a third pod (3 Stuck; ours 3 Serving).',
+    'In the update with maxSurge 1, where many do not go on, one is for up to 2.5 s short of service.',
+  ])
+  const page = 'before\n<!-- of the record -->\nformer\n<!-- end of it -->\nafter\n'
+  t.equal(withSentences(page, record), page.replace('former', sentencesOf(record).join('\n')))
+})
