@@ -18,9 +18,11 @@ export const withSentences = (page: string, record: Record): string =>
     [mark, ...sentencesOf(record).map((sentence) => `${sentence}\n`)].join(''),
   )
 
-/** `Of 210 rows 77 were seen 2 times, 133 were seen 3 times.` */
+/** `Each of 210 rows was seen 3 times.`; `Of 210 rows 77 were seen once, 133 were seen 3 times.` */
 function repetitionsOf(rows: readonly Row[]): string {
   const numbers = [...new Set(rows.map(({ runs }) => runs.length))].toSorted((a, b) => a - b)
+  const [first = 0] = numbers
+  if (numbers.length === 1) return `Each of ${rows.length} rows was seen ${times(first)}.`
   const parts = numbers.map((number) => {
     const many = rows.filter(({ runs }) => runs.length === number).length
     return `${many} ${many === 1 ? 'was' : 'were'} seen ${times(number)}`

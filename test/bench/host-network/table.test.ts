@@ -66,6 +66,8 @@ void t.test('what stands on the page in words is what the record has', async (t)
     '`yurthub-1.4` and `legacy` come to the same in 1 of 2 rows; they differ in: two pods, a port each; propagation is switched off; a third pod (3 Stuck; ours 3 Serving).',
     'In the update with maxSurge 1, where many do not go on, one is for up to 2.5 s short of service.',
   ])
+  const [, repeated] = sentencesOf({ made, rows: rows.slice(2) })
+  t.equal(repeated, 'Each of 3 rows was seen once.')
   const page = 'before\n<!-- of the record -->\nformer\n<!-- end of it -->\nafter\n'
   t.equal(withSentences(page, record), page.replace('former', sentencesOf(record).join('\n')))
 })
