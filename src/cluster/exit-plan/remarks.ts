@@ -49,7 +49,7 @@ export const notMeant = ({ namespace, name }: Owner, { only }: PlanChoices): rea
   only.length > 0 && !only.includes(`${namespace}/${name}`) ? ['--only names others'] : []
 
 /** Why a change of the template alone would not replace the pods. */
-export function stuckFor({ kind, object }: Owner): readonly string[] {
+export function stuckFor({ kind, object }: Pick<Owner, 'kind' | 'object'>): readonly string[] {
   const byHand = 'change its template, then delete its pods one after another'
   const reasons: string[] = []
   if (kind === 'ReplicaSet' || kind === 'ReplicationController')
@@ -58,9 +58,27 @@ export function stuckFor({ kind, object }: Owner): readonly string[] {
     reasons.push(`its pods are replaced as they are deleted (OnDelete): ${byHand}`)
   if (valueAt(object, 'spec', 'paused') === true)
     reasons.push('its rollout is paused: resume it first')
+  if (object && isHeldBack(kind, object))
+    reasons.push(
+      'its partition may hold back a change, which a whole rollout would release: finish or withdraw its rollout first, and set the partition to 0',
+    )
   if (valueAt(object, 'metadata', 'deletionTimestamp') !== undefined)
     reasons.push('it is being deleted')
   return reasons
+}
+
+/**
+ * Whether a StatefulSet has two revisions, one of them for the pods above its partition. The
+ * StatefulSets of a YurtAppSet, which are not read here, may have.
+ */
+function isHeldBack(kind: string, object: JsonObject): boolean {
+  const around = templateIn(object)?.path.slice(0, -1) ?? []
+  const strategy = objectAt(object, ...around, 'updateStrategy', 'rollingUpdate')
+  if (!(Number(strategy['partition'] ?? 0) > 0)) return false
+  const revisions = ['currentRevision', 'updateRevision'].map((field) =>
+    textAt(object, 'status', field),
+  )
+  return makesWorkloads({ kind }) || revisions[0] !== revisions[1]
 }
 
 /** The patch makes a hostPort of what is another port: that is no obstacle here. */

@@ -5,6 +5,7 @@ import { mergePatch } from '../../../src/api/kube/patch/merge-patch.ts'
 import { hostNetworkLabel } from '../../../src/api/kube/node-pool.ts'
 import { mergePatchBetween, patchOf } from '../../../src/cluster/exit-plan/patch.ts'
 import { recreated } from '../../../src/cluster/exit-plan/recreate.ts'
+import { stuckFor } from '../../../src/cluster/exit-plan/remarks.ts'
 
 const options = { intent: 'host-network', nodeSelector: {}, oneAtATime: false } as const
 
@@ -147,6 +148,23 @@ void t.test('the template of a CronJob is that of its Jobs', (t) => {
       },
     },
   })
+  t.end()
+})
+
+void t.test('a StatefulSet is left whose partition holds back a change', (t) => {
+  const reasonsFor = (kind: string, partition: number, updateRevision: string) => {
+    const updateStrategy = { type: 'RollingUpdate', rollingUpdate: { partition } }
+    const template = { template: { spec: withPorts({ containerPort: 80 }) }, updateStrategy }
+    const workloadTemplate = { statefulSetTemplate: { spec: template } }
+    const spec = kind === 'StatefulSet' ? template : { workload: { workloadTemplate } }
+    const status = { currentRevision: 'old', updateRevision }
+    return stuckFor({ kind, object: { apiVersion: 'apps/v1', kind, spec, status } })
+  }
+  t.match(reasonsFor('StatefulSet', 1, 'new'), [/finish or withdraw its rollout first/])
+  t.strictSame(reasonsFor('StatefulSet', 1, 'old'), [], 'nothing is held back')
+  t.strictSame(reasonsFor('StatefulSet', 0, 'new'), [], 'its own rollout goes on anyway')
+  t.match(reasonsFor('YurtAppSet', 1, 'old'), [/finish or withdraw its rollout first/])
+  t.strictSame(reasonsFor('YurtAppSet', 0, 'old'), [])
   t.end()
 })
 
