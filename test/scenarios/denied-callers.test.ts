@@ -246,6 +246,21 @@ void t.test('a denied list of what is shared is not given from the shared record
   t.equal((await hub.as('kube-proxy').get(allServices)).status, 200)
 })
 
+void t.test('a review that denies the whole closes the shared record as well', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  cloud.sandbox.create(services, service('web', '10.96.0.9'))
+  const inDefault = '/api/v1/namespaces/default/services'
+  await hub.as('kube-proxy').watch(allServices)
+  await robot().watch(allServices)
+  deny(({ user, resource }) => user.name.endsWith(':robot') && resource === 'services')
+  const resourceAttributes = { verb: 'list', resource: 'services', version: 'v1' }
+  await review(robot(), 'SelfSubjectAccessReview', { resourceAttributes })
+  await goOffline(cloud, hub)
+  const paths = [allServices, inDefault, `${inDefault}/web`]
+  t.strictSame(await statuses(robot(), ...paths), [403, 503, 503])
+  t.strictSame(await statuses(hub.as('kube-proxy'), ...paths), [200, 200, 200])
+})
+
 void t.test('a right that is withdrawn counts after kill -9', async (t) => {
   const cloud = await startCloud(t)
   populate(cloud)

@@ -19,6 +19,7 @@ import type { Attributes, UserInfo } from './attributes.ts'
 import { attributesOf, groupsOfAccount } from './requests.ts'
 import { questionOf } from './review.ts'
 import {
+  everything,
   ScopedDecisions,
   type Refusal,
   type Scope,
@@ -149,6 +150,15 @@ export class RecordedDecisions implements AsyncDisposable {
     const asked: Attributes = { ...attributesOf(exchange), verb: 'list' }
     if (!decisions?.has(keyOf(asked))) return undefined
     return (scope) => this.#refusal(exchange, asked, scope) !== undefined
+  }
+
+  /** Whether the caller may not list, or not watch, all objects of the requested resource. */
+  refusesWhole(exchange: Exchange): boolean {
+    if (this.#users.size === 0) return false
+    const asked = attributesOf(exchange)
+    return ['list', 'watch'].some(
+      (verb) => this.#refusal(exchange, { ...asked, verb }, everything) !== undefined,
+    )
   }
 
   #refusal({ identity, info }: Exchange, asked: Attributes, scope: Scope): Refusal | undefined {

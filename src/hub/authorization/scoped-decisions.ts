@@ -8,6 +8,8 @@ export interface Scope {
   readonly selectors: string
 }
 
+export const everything: Scope = { namespace: '', name: '', selectors: '' }
+
 /** What an API server last decided about a scope, in milliseconds since the epoch. */
 export interface ScopedDecision extends Scope {
   readonly allowed: boolean
@@ -83,7 +85,7 @@ export class ScopedDecisions {
       (each) => each.allowed || !includes(scope, each) || isOfSelector(each),
     )
     const wasOverfull = this.#overfull
-    if (isEverything(scope)) this.#overfull = false
+    if (isSame(scope, everything)) this.#overfull = false
     const isLifted = this.#decisions.length < length || wasOverfull !== this.#overfull
     if (!this.refusal(scope) || !room) return isLifted
     this.#decisions = [...this.#decisions, { ...scopeOf(scope), allowed: true, at }]
@@ -106,8 +108,5 @@ const includes = (scope: Scope, part: Scope): boolean =>
 
 const isSame = (a: Scope, b: Scope): boolean =>
   a.namespace === b.namespace && a.name === b.name && a.selectors === b.selectors
-
-const isEverything = ({ namespace, name, selectors }: Scope): boolean =>
-  namespace === '' && name === '' && selectors === ''
 
 const scopeOf = ({ namespace, name, selectors }: Scope): Scope => ({ namespace, name, selectors })

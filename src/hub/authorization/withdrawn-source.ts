@@ -5,7 +5,7 @@ import { coveringCollection } from '../answers/covering-collection.ts'
 import { objectKey } from '../answers/keys.ts'
 import type { CollectionKey, ObjectStore, StoredCollection } from '../store/store.ts'
 import { textOfSelectors } from './recorded-decisions.ts'
-import type { Scope } from './scoped-decisions.ts'
+import { everything, type Scope } from './scoped-decisions.ts'
 
 /**
  * Whether the cache would answer a read only from a list that its caller may no longer have: the
@@ -43,8 +43,6 @@ export function isSourceWithdrawn(
   const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
   return held.some(isRefused) && !held.some((each) => covers(each.key, named) && !isRefused(each))
 }
-
-const everything: Scope = { namespace: '', name: '', selectors: '' }
 
 const scopeOf = (key: CollectionKey): Scope => ({
   namespace: key.namespace ?? '',
