@@ -33,7 +33,7 @@ export async function exitPlan(
     const left = await planned(api, config)
     say(
       left.length === 0
-        ? 'no pod needs the filter any more: switch it off on every hub (--host-network-propagation=off)'
+        ? `no pod needs the filter any more: switch it off on every hub (--host-network-propagation=off)\n${unseen}`
         : `left: ${left.map(({ owner }) => ownerName(owner)).join(', ')}`,
     )
     return left.length === 0 ? 0 : 1
@@ -45,6 +45,10 @@ export async function exitPlan(
     return 1
   }
 }
+
+/** The plan begins with pods. */
+const unseen =
+  'what has no propagated pod now is not found (0 replicas, a CronJob without Jobs, refused pods): run `nodehub lint` on it first'
 
 async function planned(api: ApiServer, config: ExitPlanConfig): Promise<readonly Step[]> {
   const state = await readClusterState(api)
@@ -72,7 +76,8 @@ const reportOf = (steps: readonly Step[]) => ({
 })
 
 function tableOf(steps: readonly Step[], { apply }: ExitPlanConfig): string {
-  if (steps.length === 0) return 'no pod runs on the host network without asking for it\n'
+  if (steps.length === 0)
+    return `no pod runs on the host network without asking for it\n${unseen}\n`
   const rows = steps.map(({ owner, action, propagated, intent, forecast }, at) => [
     String(at + 1),
     ownerName(owner),

@@ -247,6 +247,10 @@ void t.test('--apply patches an owner, waits for its pods, and ends with none le
     /Deployment shop\/web:\n {2}patched\n {2}settled in \d+ s: 2 available at least, of 2/,
   )
   t.match(out, 'no pod needs the filter any more')
+  t.match(
+    out,
+    /\nwhat has no propagated pod now is not found .*: run `nodehub lint` on it first\n$/,
+  )
   t.equal(code, 0)
   t.match(specOf(cluster, 'web'), { template: { spec: { hostNetwork: true } } })
   const annotations = valueAt(
@@ -256,6 +260,7 @@ void t.test('--apply patches an owner, waits for its pods, and ends with none le
   )
   t.strictSame(annotations ?? {}, {}, 'nothing is kept of what it was')
   t.equal((await plan(cluster, { apply: true })).code, 0, 'a second run finds nothing')
+  t.match((await plan(cluster)).out, 'what has no propagated pod now is not found')
 })
 
 function replacePodsAtFirst(cluster: TestCluster, owner: JsonObject): void {
