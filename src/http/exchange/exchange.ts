@@ -150,6 +150,8 @@ export interface Exchange extends Incoming {
   readonly comparesEvents?: () => boolean
   /** Called when an upstream may have received the first bytes of the request. */
   readonly onSent?: () => void
+  /** Called with each part of an upstream's answer that arrives. */
+  readonly onReceived?: () => void
   /** The span of the request, where its trace is recorded. */
   readonly span?: Span
 }

@@ -30,6 +30,8 @@ export interface OwnRequest extends RequestCredentials {
   readonly userAgent?: string
   /** See `Exchange`. */
   readonly comparesEvents?: () => boolean
+  /** See `Exchange`. */
+  readonly onReceived?: () => void
   readonly signal: AbortSignal
 }
 
@@ -43,7 +45,7 @@ let ownRequests = 0
 /** A request that the hub makes itself. */
 export function ownRequest(request: OwnRequest): Exchange {
   const { method, url, accept, content, gzip, signal } = request
-  const { component = ownUserAgent, userAgent = ownUserAgent, comparesEvents } = request
+  const { component = ownUserAgent, userAgent = ownUserAgent, comparesEvents, onReceived } = request
   const { identity, credential, authorization, claim } = request
   const info = parseRequestInfo(method, url)
   ownRequests += 1
@@ -69,6 +71,7 @@ export function ownRequest(request: OwnRequest): Exchange {
     credential,
     ...(claim && { claim }),
     ...(comparesEvents && { comparesEvents }),
+    ...(onReceived && { onReceived }),
     representations: representationsOf(accept, info.query),
     ...(content && { content: content.bytes }),
   }

@@ -125,6 +125,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   readonly #upstream: Upstream
   readonly #repeatable: boolean
   readonly #onSent: (() => void) | undefined
+  readonly #onReceived: (() => void) | undefined
   readonly #lasts: boolean
   readonly #watch: boolean
   readonly #resolve: (reply: UpstreamReply) => void
@@ -151,6 +152,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#upstream = upstream
     this.#repeatable = repeatable
     this.#onSent = exchange.onSent
+    this.#onReceived = exchange.onReceived
     this.#lasts = isLongRunning(exchange.info)
     this.#watch = isWatch(exchange.info)
     this.#isRelayed = isRelayed(exchange.info)
@@ -178,7 +180,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    this.#upstream.received()
+    this.#received()
     if (status < 200) return
     const headers = new HeaderList(rawStrings(controller.rawHeaders))
     if (hasUnknownFraming(headers)) return controller.abort(new UnknownFraming())
@@ -198,9 +200,14 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#upstream.received()
+    this.#received()
     this.#body.data(chunk, controller)
     if (this.#state === 'held' && this.#body.early > heldBytes) this.#answer()
+  }
+
+  #received(): void {
+    this.#upstream.received()
+    this.#onReceived?.()
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {

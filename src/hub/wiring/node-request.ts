@@ -1,5 +1,5 @@
 import { onAbort } from '../../base/abort.ts'
-import { after } from '../../base/clock.ts'
+import { afterAwake } from '../../base/clock.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { ownRequest, type OwnRequest } from '../../http/exchange/own-request.ts'
@@ -21,8 +21,11 @@ export type NodeRequests = (request: NodeRequest) => Promise<number>
 
 const asNode = { identity: nodeIdentity, credential: 'node', gzip: true } as const
 
-/** An answer that takes longer is given up. */
-const patienceMs = 30_000
+/**
+ * An answer of which nothing arrives for longer is given up. A link may be slow: as long as bytes
+ * arrive, an answer takes as long as it takes.
+ */
+export const nodePatienceMs = 30_000
 
 /**
  * Makes requests of the hub with the node's credentials; their answers are recorded with the
@@ -37,11 +40,18 @@ export function nodeRequests(
 ): NodeRequests {
   return async (request) => {
     const over = new AbortController()
-    using _patience = after(patienceMs, () => over.abort())
+    using patience = new Patience(() => over.abort())
     using _closing = onAbort(closing, () => over.abort())
     try {
       return await codeOf(
-        await dispatch(ownRequest({ ...asNode, ...request, signal: over.signal })),
+        await dispatch(
+          ownRequest({
+            ...asNode,
+            ...request,
+            signal: over.signal,
+            onReceived: () => patience.renew(),
+          }),
+        ),
       )
     } catch (error) {
       // No API server answered, the answer broke off, or the cache has none: the caller retries
@@ -52,6 +62,26 @@ export function nodeRequests(
     } finally {
       over.abort()
     }
+  }
+}
+
+/** Calls `act` once the server has been silent for `nodePatienceMs`, until disposed. */
+class Patience implements Disposable {
+  readonly #act: () => void
+  #waiting: Disposable
+
+  constructor(act: () => void) {
+    this.#act = act
+    this.#waiting = afterAwake(nodePatienceMs, act)
+  }
+
+  renew(): void {
+    this.#waiting[Symbol.dispose]()
+    this.#waiting = afterAwake(nodePatienceMs, this.#act)
+  }
+
+  [Symbol.dispose](): void {
+    this.#waiting[Symbol.dispose]()
   }
 }
 

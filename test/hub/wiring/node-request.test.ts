@@ -1,9 +1,22 @@
+import { EventEmitter, once } from 'node:events'
+import { mock } from 'node:test'
 import t from 'tap'
-import type { Reply, ReplySource } from '../../../src/http/exchange/exchange.ts'
+import { Connections } from '../../../src/http/client/connections.ts'
+import { Chunks } from '../../../src/http/exchange/chunks.ts'
+import type { Exchange, Reply, ReplySource } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import type { OnUnexpected } from '../../../src/hub/pipeline/failures.ts'
+import { attempt } from '../../../src/hub/upstream/attempt.ts'
 import { Unreachable } from '../../../src/hub/upstream/forward.ts'
-import { nodeRequests, type NodeRequest } from '../../../src/hub/wiring/node-request.ts'
+import { Upstream } from '../../../src/hub/upstream/upstream.ts'
+import {
+  nodePatienceMs,
+  nodeRequests,
+  type NodeRequest,
+} from '../../../src/hub/wiring/node-request.ts'
+import { rawUpstream } from '../../kit/wire/upstream.ts'
+import type { Teardown, Wire } from '../../kit/wire/wire.ts'
+import { patientRules, Probes } from '../upstream/probes.ts'
 
 const question: NodeRequest = {
   method: 'GET',
@@ -43,4 +56,80 @@ void t.test('a mistake in a program is told, and a cloud that is away is not', a
   t.equal(await failing(mistake), 0)
   t.equal(await failing(new Unreachable(false)), 0)
   t.strictSame(told, [[mistake, question.method, question.url]])
+})
+
+interface Asked {
+  readonly code: Promise<number>
+  readonly server: Wire
+  /** Sends part of the answer; resolves when it has arrived, or was given up. */
+  readonly send: (part: string) => Promise<void>
+}
+
+/** A request of the node on its way to a server, whose answer is read to its end. */
+async function ask(t: Teardown): Promise<Asked> {
+  const listening = await rawUpstream(t)
+  const connections = new Connections({ files: [] })
+  const upstream = new Upstream(listening.origin, new Probes().probe, patientRules, {
+    onHealth: () => undefined,
+  })
+  t.teardown(async () => {
+    upstream.close()
+    await connections[Symbol.asyncDispose]()
+  })
+  const seen = new EventEmitter()
+  const dispatch = async (asked: Exchange): Promise<Reply> => {
+    const onReceived = (): void => {
+      asked.onReceived?.()
+      seen.emit('part')
+    }
+    const { credential, url, headers } = asked
+    const exchange = { ...asked, onReceived }
+    const outgoing = { exchange, credential, url, headers, repeatable: false }
+    const { status, source } = await attempt(outgoing, upstream, connections)
+    for await (const _ of new Chunks(source));
+    return answered('cloud', status)
+  }
+  const code = nodeRequests(dispatch, new AbortController().signal, () => undefined)(question)
+  const server = await listening.asked()
+  return {
+    code,
+    server,
+    send: async (part) => {
+      const arrived = once(seen, 'part')
+      server.write(part)
+      await Promise.race([arrived, code])
+    },
+  }
+}
+
+/** Waking time is counted in parts. */
+function passes(ms: number): void {
+  for (let part = 0; part < 4; part++) mock.timers.tick(ms / 4)
+}
+
+void t.test('an answer has as long as it takes over a slow link', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { code, send } = await ask(t)
+  passes(nodePatienceMs - 4)
+  await send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n')
+  for (const letter of 'slow') {
+    passes(nodePatienceMs - 4)
+    await send(letter)
+  }
+  passes(nodePatienceMs - 4)
+  await send('.')
+  t.equal(await code, 200)
+})
+
+void t.test('of a silent server an answer is given up, also in the middle of one', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  for (const part of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsl']) {
+    const { code, server, send } = await ask(t)
+    if (part !== '') await send(part)
+    passes(nodePatienceMs)
+    t.equal(await code, 0)
+    await server.ended
+  }
 })
