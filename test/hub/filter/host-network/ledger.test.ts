@@ -10,6 +10,7 @@ import {
   VerdictStore,
   type VerdictStoreOptions,
 } from '../../../../src/hub/filter/host-network/verdicts.ts'
+import type { Inputs } from '../../../../src/hub/filter/inputs.ts'
 import { podCursor, podObject, statuses } from '../../../kit/pods.ts'
 
 /** A pod of the model, as the cloud has it. */
@@ -21,8 +22,9 @@ interface ModelPod {
   /** The network on which its kubelet has started it. */
   runs?: 'host' | 'pod'
   ended: boolean
-  /** Its condition HostNetworkPropagated. */
+  /** Its condition HostNetworkPropagated is False. */
   refused: boolean
+  readonly condition?: 'True'
 }
 
 /** Numbers from 0 up to `below`, the same for the same seed (mulberry32). */
@@ -39,6 +41,7 @@ function numbers(seed: number) {
 const pool = { name: 'edge', type: 'Edge', hostNetwork: true, labels: {}, annotations: {} }
 
 function recorded(pod: ModelPod): RecordedPod {
+  const condition = pod.refused ? 'False' : pod.condition
   const object = podObject('json', pod.name, {
     metadata: { creationTimestamp: pod.createdAt, resourceVersion: String(pod.version) },
     spec: {
@@ -50,7 +53,7 @@ function recorded(pod: ModelPod): RecordedPod {
       phase: pod.ended ? 'Succeeded' : pod.runs ? 'Running' : 'Pending',
       ...(pod.runs === 'host' ? statuses.onHost : {}),
       ...(pod.runs === 'pod' ? statuses.onPodNetwork : {}),
-      conditions: pod.refused ? [{ type: 'HostNetworkPropagated', status: 'False' }] : [],
+      conditions: condition ? [{ type: 'HostNetworkPropagated', status: condition }] : [],
     },
   })
   return { cursor: podCursor('json', object), uid: pod.name, resourceVersion: String(pod.version) }
@@ -64,8 +67,12 @@ interface Opened {
 type Surroundings = Pick<LedgerOptions, 'listeners' | 'stored' | 'onJudged' | 'onFailure'> &
   Pick<VerdictStoreOptions, 'shownBefore'>
 
-/** The ledger of a hub that starts with these verdicts, in mode guarded. */
-function openLedger(file: string, { shownBefore, ...others }: Surroundings): Opened {
+/** The ledger of a hub that starts with these verdicts, in mode guarded unless another is given. */
+function openLedger(
+  file: string,
+  { shownBefore, ...others }: Surroundings,
+  propagation: Inputs['propagation'] = 'guarded',
+): Opened {
   const verdicts = new VerdictStore(file, {
     shownBefore,
     onKept: () => undefined,
@@ -74,7 +81,7 @@ function openLedger(file: string, { shownBefore, ...others }: Surroundings): Ope
   })
   verdicts.keep()
   const ledger = new PortLedger({ ...others, nodeName: 'node-1', verdicts, reserved: [] })
-  ledger.follow({ propagation: 'guarded', pool })
+  ledger.follow({ propagation, pool })
   return { verdicts, ledger }
 }
 
@@ -222,5 +229,34 @@ void t.test(
     later.ledger.changed([arrival])
     t.strictSame(networks(later), ['propagated', 'refused'], 'the older pod has the port by now')
     await closeLedger(later)
+  },
+)
+
+void t.test(
+  'what another mode has propagated is shown with a reason, unless it is told',
+  async (t) => {
+    const made = { version: 10, ended: false, refused: false, createdAt: '2026-01-01T00:00:00Z' }
+    const pods = [
+      { ...made, name: 'runs', ports: [8000], runs: 'host' as const },
+      { ...made, name: 'starts', ports: [8001] },
+      { ...made, name: 'told', ports: [8002], condition: 'True' as const },
+    ]
+    const shown = new Map<string, string>()
+    const surroundings: Surroundings = {
+      shownBefore: () => [],
+      // Those that run listen.
+      listeners: () => new Set(['8000/TCP', '8001/TCP', '8002/TCP']),
+      stored: () => ({ pods: pods.map(recorded), version: '10' }),
+      onJudged: ({ uid }, { verdict, reason }) => shown.set(uid, `${verdict} ${reason}`),
+      onFailure: (cause) => t.fail(String(cause)),
+    }
+    const opened = openLedger(join(t.testdir(), 'host-network.json'), surroundings, 'on')
+    await opened.verdicts.settle(pods.map(({ name }) => [name, 'propagated']))
+    opened.ledger.follow({ propagation: 'guarded', pool })
+    t.strictSame(Object.fromEntries(shown), {
+      runs: 'propagated RunsOnHostNetwork',
+      starts: 'propagated Propagated',
+    })
+    await closeLedger(opened)
   },
 )
