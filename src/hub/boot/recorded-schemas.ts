@@ -15,7 +15,7 @@ const schemaTypes = [
   'application/com.github.proto-openapi.spec.v3@v1.0+protobuf',
 ] as const
 
-/** What the schemas may take in the store, until no further one is requested. */
+/** What the schemas take in the store before no further one is requested. */
 export const mostSchemaBytes = 24 * 1024 * 1024
 
 /** The share of the store that they may take, where that is less. */
@@ -62,14 +62,20 @@ export class RecordedSchemas implements AsyncDisposable {
     this.#onFailure = onFailure
   }
 
-  /** The schemas to keep: as many of them as there is room for. */
+  /**
+   * The schemas to keep: as many of them as there is room for. How large one is that was never
+   * recorded is not known: each is wanted until what is recorded takes all the room.
+   */
   wanted(cache: KubeletCache): readonly DocumentRequest[] {
     const wanted: DocumentRequest[] = []
+    const groups = this.#groups(cache)
+    const hasRoom = this.#recordedBytes() < this.#mostBytes
     let bytes = 0
-    for (const { url, version } of this.#groups(cache)) {
+    for (const { url, version } of groups) {
       for (const accept of schemaTypes) {
         const recorded = this.#recorded.get(keyOf({ url, accept }))
         if (bytes >= this.#mostBytes) return wanted
+        if (!recorded && !hasRoom) continue
         bytes += recorded?.bytes ?? 0
         wanted.push({ url, accept, schema: stateOf(version, recorded) })
       }
@@ -87,7 +93,11 @@ export class RecordedSchemas implements AsyncDisposable {
     if (!body) return
     const version = versionIn(request.url)
     this.#recorded.set(keyOf(request), { version, bytes: body.byteLength })
-    void this.#file.write().catch(this.#onFailure)
+    this.#write()
+  }
+
+  #recordedBytes(): number {
+    return [...this.#recorded.values()].reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
   #groups(cache: KubeletCache): readonly IndexedGroup[] {
@@ -105,7 +115,13 @@ export class RecordedSchemas implements AsyncDisposable {
     const kept = new Set(
       groups.flatMap(({ url }) => schemaTypes.map((accept) => keyOf({ url, accept }))),
     )
-    for (const key of this.#recorded.keys()) if (!kept.has(key)) this.#recorded.delete(key)
+    const others = [...this.#recorded.keys()].filter((key) => !kept.has(key))
+    for (const key of others) this.#recorded.delete(key)
+    if (others.length > 0) this.#write()
+  }
+
+  #write(): void {
+    void this.#file.write().catch(this.#onFailure)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

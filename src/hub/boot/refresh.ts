@@ -43,7 +43,7 @@ export type RefreshOutcome = RefreshResult['outcome']
 export interface RefreshParts {
   readonly nodeName: string
   readonly cache: () => KubeletCache
-  /** Called for each scan. */
+  /** Called for each scan, and before each schema of a group. */
   readonly documents: (cache: KubeletCache) => readonly DocumentRequest[]
   /** Differs after every change of the pods. Called often. */
   readonly podsVersion: () => string | undefined
@@ -224,12 +224,13 @@ export class Refresher implements Disposable {
   }
 
   async #refreshSchema(): Promise<void> {
-    const [next, ...others] = this.#schemas
     // The next pass schedules it again.
-    if (!next || this.#running || !this.#mayRequest()) return
-    this.#schemas = others
-    this.#schemaKey = next.key
+    if (this.#running || !this.#mayRequest()) return
     try {
+      const [next, ...others] = this.#schemasStillWanted()
+      this.#schemas = others
+      if (!next) return
+      this.#schemaKey = next.key
       await this.#refresh(next)
     } catch (cause) {
       this.#parts.onFailure(cause)
@@ -237,6 +238,13 @@ export class Refresher implements Disposable {
       this.#schemaKey = undefined
       this.#scheduleSchema()
     }
+  }
+
+  /** Each schema that was recorded since the scan leaves less room for the others. */
+  #schemasStillWanted(): readonly RefreshTarget[] {
+    const { documents, cache } = this.#parts
+    const wanted = new Set(documents(cache()).map(documentKeyOf))
+    return this.#schemas.filter(({ key }) => wanted.has(key))
   }
 
   /** How long changes of pods wait for a scan: scans take at most `scanShare` of the time. */
@@ -414,11 +422,13 @@ function targetOf(needed: ResolvedReference, accept: string): RefreshTarget {
   }
 }
 
+const documentKeyOf = ({ url, accept }: RefreshRequest): string => JSON.stringify([url, accept])
+
 const documentTarget = (
   { url, accept, schema }: DocumentRequest,
   stored?: CachedDocument,
 ): RefreshTarget => ({
-  key: JSON.stringify([url, accept]),
+  key: documentKeyOf({ url, accept }),
   request: { url, accept },
   known: stored !== undefined,
   settled: true,

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
@@ -113,6 +113,31 @@ void t.test('no more are wanted than there is room for', async (t) => {
   const schemas = schemasIn(rootFolder(t))
   const wanted = schemas.wanted(cacheWith(Object.fromEntries(many) as Record<string, string>))
   t.equal(wanted.length, 2 * mostSchemas)
+})
+
+void t.test('what was never recorded is not wanted where there is no room for it', async (t) => {
+  const cache = cacheWith({ 'apis/a/v1': 'A', 'apis/b/v1': 'B', 'apis/c/v1': 'C' })
+  const schemas = schemasIn(rootFolder(t))
+  const last = schemas.wanted(cache).slice(-2)
+  for (const request of last) record(schemas, cache, request, mostSchemaBytes / 2)
+  t.strictSame(states(schemas.wanted(cache)), [['/openapi/v3/apis/c/v1?hash=C', 'current']])
+  index(cache, { 'apis/a/v1': 'A', 'apis/b/v1': 'B' }, 2)
+  t.equal(schemas.wanted(cache).length, 4, 'until a group is gone')
+})
+
+void t.test('a group that is gone is forgotten on the disk, too', async (t) => {
+  const folder = rootFolder(t)
+  const before = schemasIn(folder)
+  const cache = cacheWith({ 'apis/a/v1': 'A', 'apis/b/v1': 'B' })
+  for (const request of before.wanted(cache)) record(before, cache, request, 10)
+  await before[Symbol.asyncDispose]()
+  index(cache, { 'apis/b/v1': 'B' }, 2)
+  const schemas = schemasIn(folder)
+  schemas.wanted(cache)
+  await schemas[Symbol.asyncDispose]()
+  const text = readFileSync(join(folder, 'schemas.json'), 'utf8')
+  t.match(text, 'apis/b/v1')
+  t.notMatch(text, 'apis/a/v1')
 })
 
 void t.test('what the store did not keep is not recorded', async (t) => {

@@ -422,6 +422,26 @@ void t.test(
   },
 )
 
+void t.test('a schema that there is no more room for is not asked for', async (t) => {
+  using world = new World()
+  mock.method(Math, 'random', () => 0)
+  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  world.documents.push(...names.map((name) => schema(name)))
+  world.answer = ({ url }) => {
+    recordSchema(world, url)
+    // The next scan is some while after this.
+    if (url === schema('e').url) world.documents.length = 5
+    return 'confirmed'
+  }
+  world.refresher.cameOnline()
+  await world.pass(2 * minute)
+  const schemas = world.urls().filter((url) => url.startsWith('/openapi/'))
+  t.strictSame(
+    schemas,
+    names.slice(0, 5).map((name) => schema(name).url),
+  )
+})
+
 void t.test('a schema on a slow link keeps nothing that pods need waiting', async (t) => {
   using world = new World()
   world.documents.push(schema('a'), schema('b'))
