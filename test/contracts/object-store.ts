@@ -3,7 +3,12 @@ import type { ObjectEvent, WatchEvent } from '../../src/api/codec/watch.ts'
 import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { RepresentationKey } from '../../src/api/request/representation.ts'
-import { nodeIdentity, tokenHolder } from '../../src/api/request/identity.ts'
+import {
+  accountsNamed,
+  nodeIdentity,
+  serviceAccount,
+  tokenHolder,
+} from '../../src/api/request/identity.ts'
 import type {
   Partition,
   CollectionHead,
@@ -702,6 +707,19 @@ export function objectStoreContract(
       t.equal(store.version(collection({ namespace: 'default' })), undefined)
     },
   )
+
+  promise('whether anything is stored for an account of a name is known', async (t, store) => {
+    const robot = { namespace: 'default', name: 'robot' }
+    t.notOk(store.holdsFor(accountsNamed(robot)))
+    const identity = serviceAccount({ ...robot, uid: 'u-1' })
+    await store.put(
+      keyOf('a', { partition: { identity, representation: json } }),
+      pod,
+      object('a', 1),
+    )
+    t.ok(store.holdsFor(accountsNamed(robot)))
+    t.notOk(store.holdsFor(accountsNamed({ ...robot, name: 'rob' })))
+  })
 
   promise(
     'the newest version that an identity was shown of a resource is known',

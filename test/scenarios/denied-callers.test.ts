@@ -1,5 +1,5 @@
 import t from 'tap'
-import { writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { objectAt } from '../../src/api/kube/json-at.ts'
@@ -233,6 +233,26 @@ void t.test('a review is answered no where the request itself was denied since',
   t.match(objectOf(await ask('two')), { status: { allowed: true } })
 })
 
+void t.test('a yes to a review with a selector is not repeated after a denial', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  const ask = (namespace: string): Promise<Answer> =>
+    review(robot(), 'SelfSubjectAccessReview', {
+      resourceAttributes: {
+        verb: 'list',
+        resource: 'configmaps',
+        namespace,
+        labelSelector: { requirements: [{ key: 'app', operator: 'In', values: ['web'] }] },
+      },
+    })
+  for (const namespace of ['default', 'other'])
+    t.match(objectOf(await ask(namespace)), { status: { allowed: true } })
+  deny(isOf)
+  t.equal((await robot().get(namespaced)).status, 403)
+  await goOffline(cloud, hub)
+  t.equal((await ask('default')).status, 503)
+  t.match(objectOf(await ask('other')), { status: { allowed: true } }, 'nothing of it was denied')
+})
+
 void t.test('a denied list of what is shared is not given from the shared record', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   cloud.sandbox.create(services, service('web', '10.96.0.9'))
@@ -281,19 +301,36 @@ void t.test('a right that is withdrawn counts after kill -9', async (t) => {
 void t.test('who is denied more than is remembered is answered 503 beyond that', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   t.strictSame(await statuses(robot(), namespaced, one), [200, 200])
+  const ask = (name: string, namespace = 'default'): Promise<Answer> =>
+    review(robot(), 'SelfSubjectAccessReview', {
+      resourceAttributes: { verb: 'get', resource: 'configmaps', namespace, name },
+    })
+  t.match(objectOf(await ask('one')), { status: { allowed: true } })
   deny((asked) => isOf(asked) && asked.verb === 'get')
-  for (let i = 0; i <= mostOfUser; i++) {
-    t.equal((await robot().get(`${namespaced}/none-${i}`)).status, 403)
+  const file = join(hub.config.rootDir, 'decisions.json')
+  const isDenied = async (i: number): Promise<void> => {
+    t.strictSame(await statuses(robot(), `${namespaced}/none-${i}`), [403])
   }
+  for (let i = 0; i <= mostOfUser; i++) await isDenied(i)
+  const written = statSync(file).mtimeMs
+  for (let i = 1; i <= 8; i++) await isDenied(mostOfUser + i)
+  t.equal(statSync(file).mtimeMs, written, 'nothing more is written')
   await goOffline(cloud, hub)
   t.strictSame(await statuses(robot(), one, namespaced), [503, 200])
+  t.equal((await ask('one')).status, 503, 'a yes of before is not repeated')
+  await cloud.plug()
+  await hub.online()
+  deny(() => false)
+  t.match(objectOf(await ask('', '')), { status: { allowed: true } })
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), one, namespaced), [200, 200])
 })
 
 void t.test('decisions that cannot be read are as good as none', async (t) => {
   const { cloud, hub, robot } = await withRobot(t)
   t.equal((await robot().get(one)).status, 200)
   await cloud.unplug()
-  for (const text of ['[', '{}', '[["x",[["get configmaps/",false,[["a"]]]]]]', '[["x",null]]']) {
+  for (const text of ['[', '{}', '[["x",[["get configmaps/",0,[["a"]]]]]]', '[["x",null]]']) {
     await hub.stop()
     writeFileSync(join(hub.config.rootDir, 'decisions.json'), text)
     await hub.start()

@@ -34,6 +34,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   version: (key) => store.version(key),
   committedVersion: (key) => store.committedVersion(key),
   settled: (key) => store.settled(key),
+  holdsFor: (prefix) => store.holdsFor(prefix),
   observedVersion: (identity, gvr) => store.observedVersion(identity, gvr),
   isContradicted: (key) => store.isContradicted(key),
   names: (audience, gvr) => store.names(audience, gvr),

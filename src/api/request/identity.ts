@@ -36,6 +36,12 @@ export const serviceAccount = (account: {
 }): Identity =>
   `${accountPrefix}${[account.namespace, account.name, account.uid].map(encodeURIComponent).join('/')}` as Identity
 
+/** How the identities of all accounts of a name begin, whichever their uids. */
+export const accountsNamed = (account: {
+  readonly namespace: string
+  readonly name: string
+}): string => serviceAccount({ ...account, uid: '' })
+
 /** The service account that an identity is; `undefined` for another identity. */
 export function accountOf(
   identity: Identity,

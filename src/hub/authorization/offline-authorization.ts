@@ -60,22 +60,24 @@ export class OfflineAuthorization {
    * denied since, else as the same caller was last answered; `undefined`: the answer is not known.
    */
   review(exchange: Exchange, info: ResourceRequest, review: Review): ReviewAnswer | undefined {
-    const { mode, recorded, onDecision } = this.#parts
+    const { mode, onDecision } = this.#parts
     const answer =
       mode === 'off'
         ? undefined
-        : (this.#byPolicies(exchange, info, review) ??
-          this.#byDenials(exchange, review) ??
-          recorded.last(exchange, info, review))
+        : (this.#byPolicies(exchange, info, review) ?? this.#byRecords(exchange, info, review))
     onDecision('review', resultOf(answer))
     return answer
   }
 
-  #byDenials(exchange: Exchange, review: Review): ReviewAnswer | undefined {
-    const refusal = this.#parts.decisions?.refusalInReview(exchange, review)
-    if (refusal?.kind !== 'denied') return undefined
-    const reason = deniedSince(refusal.at)
-    return { status: { allowed: false, reason }, confirmedAt: refusal.at }
+  #byRecords(exchange: Exchange, info: ResourceRequest, review: Review): ReviewAnswer | undefined {
+    const { decisions, recorded } = this.#parts
+    const refusal = decisions?.refusalInReview(exchange, review)
+    if (refusal?.kind === 'denied') {
+      const reason = deniedSince(refusal.at)
+      return { status: { allowed: false, reason }, confirmedAt: refusal.at }
+    }
+    const last = recorded.last(exchange, info, review)
+    return refusal && last?.status['allowed'] !== false ? undefined : last
   }
 
   /**

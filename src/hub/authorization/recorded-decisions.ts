@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { now } from '../../base/clock.ts'
 import { StateFile, storedEntries } from '../../base/state-file.ts'
 import type { Review } from '../../api/codec/review.ts'
@@ -32,11 +31,14 @@ import {
  */
 export const mostOfUser = 256
 
-/** What is remembered in all; beyond it the users go that were seen longest ago. */
+/** What is remembered in all; beyond it all is refused in place of what the user has with most. */
 export const mostDecisions = 4_096
 
-/** A longer scope is not remembered: nothing is recorded that it could be answered from. */
-const longestScope = 6_144
+/** A denial counts once for each begun part of so many characters. */
+export const charactersOfDecision = 256
+
+/** A longer request is not remembered: nothing is recorded that it could be answered from. */
+export const longestRequest = 6_144
 
 /** Of one user, by verb and resource. */
 type DecisionsOfUser = ReadonlyMap<string, ScopedDecisions>
@@ -58,6 +60,10 @@ interface RecordedDecisionsParts {
   readonly access: Pick<AccessReviews, 'refused' | 'allowedAt'>
   /** Whether anything is stored that the request, or another of its resource, is answered from. */
   readonly isCached: (exchange: Exchange) => boolean
+  /** Whether anything is stored for the service account of this user name. */
+  readonly isKnown: (user: string) => boolean
+  /** All is refused from now on that has the verb and the resource of `what`. */
+  readonly onClosed: (user: string, what: string) => void
   /** The file could not be written. */
   readonly onFailure: (cause: unknown) => void
 }
@@ -70,10 +76,8 @@ interface RecordedDecisionsParts {
 export class RecordedDecisions implements AsyncDisposable {
   readonly #file: StateFile
   readonly #parts: RecordedDecisionsParts
-  readonly #users = new LRUCache<string, DecisionsOfUser>({
-    maxSize: mostDecisions,
-    sizeCalculation: sizeOf,
-  })
+  /** Those whose decisions changed longest ago come first. */
+  readonly #users = new Map<string, DecisionsOfUser>()
 
   constructor(file: string, parts: RecordedDecisionsParts) {
     this.#parts = parts
@@ -81,6 +85,7 @@ export class RecordedDecisions implements AsyncDisposable {
     for (const [user, decisions] of storedEntries(file, isEntry)) {
       this.#users.set(user, new Map(decisions.map(fromEntry)))
     }
+    this.#makeRoom()
   }
 
   /** The same forwarder, of whose answers to callers with tokens the decisions are noted. */
@@ -125,13 +130,22 @@ export class RecordedDecisions implements AsyncDisposable {
     const isAllowed = review.status['allowed'] === true
     // An authorizer that failed has denied nothing.
     if (!isAllowed && textAt(review.status, 'evaluationError') !== '') return undefined
-    return about && this.#note({ ...about, isAllowed, isCached: () => false })
+    // With a selector an authorizer may decide otherwise than without.
+    if (!about || about.scope.selectors !== '') return undefined
+    const isOwn = review.kind === 'SelfSubjectAccessReview'
+    // Lest accounts that are made up fill what is remembered.
+    if (!isAllowed && !isOwn && !this.#parts.isKnown(about.user)) return undefined
+    return this.#note({ ...about, isAllowed, isCached: () => false })
   }
 
   /** What stands against a yes to such a review; `undefined`: nothing. */
   refusalInReview(exchange: Exchange, review: Review): Refusal | undefined {
-    const about = this.#users.size === 0 ? undefined : subjectOf(exchange, review)
-    return about && this.#users.get(about.user)?.get(keyOf(about.asked))?.refusal(about.scope)
+    const about = subjectOf(exchange, review)
+    if (!about) return undefined
+    const key = keyOf(about.asked)
+    if (isTooLong(key, about.scope)) return { kind: 'closed' }
+    const refusal = this.#users.get(about.user)?.get(key)?.refusal(about.scope)
+    return refusal && about.scope.selectors !== '' ? { kind: 'closed' } : refusal
   }
 
   /** What stands against the request; `undefined`: nothing. */
@@ -171,31 +185,50 @@ export class RecordedDecisions implements AsyncDisposable {
   }
 
   #note({ user, asked, scope, isAllowed, isCached }: Noted): Promise<void> | undefined {
-    const { namespace, name, selectors } = scope
-    if (namespace.length + name.length + selectors.length > longestScope) return undefined
-    const known = this.#users.get(user)
     const key = keyOf(asked)
+    if (isTooLong(key, scope)) return undefined
+    const known = this.#users.get(user)
     const decisions = known?.get(key)
-    const hasRoom = !known || sizeOf(known) < mostOfUser
+    const hasRoom = (known ? sizeOf(known) : 0) + sizeOfOne(key, scope) <= mostOfUser
     if (!decisions && (isAllowed || !(hasRoom || isCached()))) return undefined
     const noted = decisions ?? new ScopedDecisions()
+    const { closedAt } = noted
     const isChanged = isAllowed
       ? noted.allow(scope, now(), hasRoom)
       : noted.deny(scope, now(), hasRoom)
     if (!isChanged) return undefined
+    if (closedAt === 0 && noted.closedAt !== 0) this.#parts.onClosed(user, key)
     const all = new Map(known)
     if (noted.isEmpty) all.delete(key)
     else all.set(key, noted)
-    if (all.size === 0) this.#users.delete(user)
-    else this.#users.set(user, all)
+    this.#users.delete(user)
+    if (all.size > 0) this.#users.set(user, all)
+    this.#makeRoom()
     return this.#file.write().catch(this.#parts.onFailure)
   }
 
+  #makeRoom(): void {
+    const sizes = new Map([...this.#users].map(([user, decisions]) => [user, sizeOf(decisions)]))
+    let all = [...sizes.values()].reduce((sum, size) => sum + size, 0)
+    while (all > mostDecisions) {
+      const most = Math.max(...sizes.values())
+      const [user = ''] = [...sizes].find(([, size]) => size === most) ?? []
+      const decisions = this.#users.get(user) ?? new Map<string, ScopedDecisions>()
+      for (const [key, each] of decisions) {
+        if (each.closedAt === 0) this.#parts.onClosed(user, key)
+        each.close(now())
+      }
+      // What is as small as it can be is forgotten.
+      const size = sizeOf(decisions)
+      if (size === most) this.#users.delete(user)
+      const left = size === most ? 0 : size
+      sizes.set(user, left)
+      all -= most - left
+    }
+  }
+
   #entries(): readonly Entry[] {
-    // Least recently used first, so that loading restores the order.
-    const entries: Entry[] = []
-    this.#users.rforEach((decisions, user) => entries.push([user, toEntries(decisions)]))
-    return entries
+    return [...this.#users].map(([user, decisions]) => [user, toEntries(decisions)])
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -218,9 +251,20 @@ const isOfCollection = ({ verb }: Attributes): boolean => verb === 'list' || ver
 
 function sizeOf(decisions: DecisionsOfUser): number {
   let size = 0
-  for (const { stored } of decisions.values()) size += Math.max(stored.length, 1)
+  for (const [key, { stored, closedAt }] of decisions) {
+    if (closedAt !== 0) size += sizeOfOne(key, everything)
+    for (const each of stored) size += sizeOfOne(key, each)
+  }
   return size
 }
+
+const sizeOfOne = (key: string, scope: Scope): number =>
+  Math.ceil(lengthOf(key, scope) / charactersOfDecision)
+
+const isTooLong = (key: string, scope: Scope): boolean => lengthOf(key, scope) > longestRequest
+
+const lengthOf = (key: string, { namespace, name, selectors }: Scope): number =>
+  key.length + namespace.length + name.length + selectors.length
 
 const scopeOf = (asked: Attributes): Omit<Scope, 'selectors'> =>
   asked.isResource ? { namespace: asked.namespace, name: asked.name } : { namespace: '', name: '' }
@@ -247,19 +291,22 @@ export const textOfSelectors = ({
 }: Pick<CollectionKey, 'labelSelector' | 'fieldSelector'>): string =>
   labelSelector === '' && fieldSelector === '' ? '' : JSON.stringify([labelSelector, fieldSelector])
 
-/** `undefined` for a review that is not about a caller with a token, or has selectors. */
+/** `undefined` for a review that is not about a caller with a token. */
 function subjectOf({ identity, credential }: Exchange, review: Review): Subject | undefined {
   const question = review.kind === 'TokenReview' ? undefined : questionOf(review.kind, review.spec)
+  if (!question) return undefined
   const resource = review.spec['resourceAttributes']
-  const hasSelector =
-    isObject(resource) && Boolean(resource['fieldSelector'] ?? resource['labelSelector'])
-  if (!question || hasSelector) return undefined
+  const { labelSelector, fieldSelector } = isObject(resource) ? resource : {}
+  const hasSelector = Boolean(labelSelector ?? fieldSelector)
   const { user, attributes } = question
   if (user ? !isAccount(user) : credential !== 'caller') return undefined
   return {
     user: user?.name ?? userNameOf(identity),
     asked: attributes,
-    scope: { ...scopeOf(attributes), selectors: '' },
+    scope: {
+      ...scopeOf(attributes),
+      selectors: hasSelector ? JSON.stringify({ labelSelector, fieldSelector }) : '',
+    },
   }
 }
 
@@ -284,13 +331,13 @@ type StoredScope = readonly [
 
 type Entry = [
   user: string,
-  decisions: (readonly [key: string, overfull: boolean, scopes: readonly StoredScope[]])[],
+  decisions: (readonly [key: string, closedAt: number, scopes: readonly StoredScope[]])[],
 ]
 
-const fromEntry = ([key, overfull, scopes]: Entry[1][number]): [string, ScopedDecisions] => [
+const fromEntry = ([key, closedAt, scopes]: Entry[1][number]): [string, ScopedDecisions] => [
   key,
   ScopedDecisions.from(
-    overfull,
+    closedAt,
     scopes.map(([namespace, name, selectors, allowed, at]) => ({
       namespace,
       name,
@@ -302,7 +349,7 @@ const fromEntry = ([key, overfull, scopes]: Entry[1][number]): [string, ScopedDe
 ]
 
 const toEntries = (decisions: DecisionsOfUser): Entry[1] =>
-  [...decisions].map(([key, { overfull, stored }]) => [key, overfull, stored.map(toStored)])
+  [...decisions].map(([key, { closedAt, stored }]) => [key, closedAt, stored.map(toStored)])
 
 const toStored = ({ namespace, name, selectors, allowed, at }: ScopedDecision): StoredScope => [
   namespace,
@@ -320,7 +367,7 @@ const isEntry = (entry: unknown): entry is Entry =>
   Array.isArray(entry[1]) &&
   entry[1].every(
     (each) =>
-      isTuple(each, 'string', 'boolean', 'object') &&
+      isTuple(each, 'string', 'number', 'object') &&
       Array.isArray(each[2]) &&
       each[2].every((scope) => isTuple(scope, 'string', 'string', 'string', 'boolean', 'number')),
   )

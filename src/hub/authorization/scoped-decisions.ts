@@ -16,28 +16,31 @@ export interface ScopedDecision extends Scope {
   readonly at: number
 }
 
-/** `overfull`: more was denied than is remembered, and this may be among it. */
-export type Refusal =
-  { readonly kind: 'denied'; readonly at: number } | { readonly kind: 'overfull' }
+/** `closed`: more was denied than is remembered, and this may be among it. */
+export type Refusal = { readonly kind: 'denied'; readonly at: number } | { readonly kind: 'closed' }
 
 /** A denial that only repeats an earlier one is not written again within this time. */
 const repeatedMs = 10 * 60_000
+
+/** The first yes after so long without a denial beyond the bound opens again what it closed. */
+export const closedMs = 60 * 60_000
 
 /**
  * What API servers have denied one user for one verb and resource, and have not allowed since. The
  * newest decision about a request counts. A denial also refuses every wider request, which would
  * include what was denied, and the same request under a selector, which RBAC does not look at. An
- * allowance is kept only where it makes an exception from a denial.
+ * allowance is kept only where it makes an exception.
  */
 export class ScopedDecisions {
   #decisions: readonly ScopedDecision[] = []
-  #overfull = false
+  /** When something was last denied that is not remembered; 0: never. */
+  #closedAt = 0
 
-  /** What `stored` has returned. */
-  static from(overfull: boolean, decisions: readonly ScopedDecision[]): ScopedDecisions {
+  /** What `stored` and `closedAt` have returned. */
+  static from(closedAt: number, decisions: readonly ScopedDecision[]): ScopedDecisions {
     const read = new ScopedDecisions()
     read.#decisions = decisions
-    read.#overfull = overfull
+    read.#closedAt = closedAt
     return read
   }
 
@@ -45,31 +48,39 @@ export class ScopedDecisions {
     return this.#decisions
   }
 
-  get overfull(): boolean {
-    return this.#overfull
+  get closedAt(): number {
+    return this.#closedAt
   }
 
   get isEmpty(): boolean {
-    return this.#decisions.length === 0 && !this.#overfull
+    return this.#decisions.length === 0 && this.#closedAt === 0
   }
 
   /**
    * Notes a denial, where there is `room` for one more. Returns whether it has to be written. Where
-   * there is no room, all that is not allowed from now on is refused.
+   * there is no room, all that is not allowed from now on is refused, and nothing more is noted.
    */
   deny(scope: Scope, at: number, room: boolean): boolean {
     const before = this.#decisions.find((each) => !each.allowed && isSame(each, scope))
-    const age = at - (before?.at ?? 0)
-    if (before && age >= 0 && age < repeatedMs) return false
+    if (before && isRepeated(before.at, at)) return false
+    const { length } = this.#decisions
     const standing = this.#decisions.filter(
       (each) => each !== before && !(each.allowed && includes(each, scope)),
     )
-    if (before || room) this.#decisions = [...standing, { ...scopeOf(scope), allowed: false, at }]
-    else {
-      this.#overfull = true
-      this.#decisions = standing.filter(({ allowed }) => allowed)
+    if (before || (room && this.#closedAt === 0)) {
+      this.#decisions = [...standing, { ...scopeOf(scope), allowed: false, at }]
+      return true
     }
+    this.#decisions = standing
+    if (this.#closedAt !== 0 && isRepeated(this.#closedAt, at)) return standing.length < length
+    this.#closedAt = at
     return true
+  }
+
+  /** Refuses all in place of what is remembered. */
+  close(at: number): void {
+    this.#decisions = []
+    this.#closedAt = at
   }
 
   /**
@@ -84,9 +95,9 @@ export class ScopedDecisions {
     this.#decisions = this.#decisions.filter(
       (each) => each.allowed || !includes(scope, each) || isOfSelector(each),
     )
-    const wasOverfull = this.#overfull
-    if (isSame(scope, everything)) this.#overfull = false
-    const isLifted = this.#decisions.length < length || wasOverfull !== this.#overfull
+    const wasClosedAt = this.#closedAt
+    if (isSame(scope, everything) || at - wasClosedAt >= closedMs) this.#closedAt = 0
+    const isLifted = this.#decisions.length < length || wasClosedAt !== this.#closedAt
     if (!this.refusal(scope) || !room) return isLifted
     this.#decisions = [...this.#decisions, { ...scopeOf(scope), allowed: true, at }]
     return true
@@ -97,9 +108,12 @@ export class ScopedDecisions {
     if (this.#decisions.some((each) => each.allowed && isSame(each, scope))) return undefined
     const denied = this.#decisions.find((each) => !each.allowed && includes(scope, each))
     if (denied) return { kind: 'denied', at: denied.at }
-    return this.#overfull ? { kind: 'overfull' } : undefined
+    return this.#closedAt === 0 ? undefined : { kind: 'closed' }
   }
 }
+
+/** Not where the clock was set back. */
+const isRepeated = (before: number, at: number): boolean => at >= before && at - before < repeatedMs
 
 /** Whether a request of `scope` includes what `part` is about, whatever the selectors. */
 const includes = (scope: Scope, part: Scope): boolean =>

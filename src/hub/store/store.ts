@@ -211,6 +211,8 @@ export interface ObjectStore extends AsyncDisposable {
    * of object records and of collections. `undefined`: none that compares.
    */
   observedVersion(identity: Identity, gvr: GVR): ResourceVersion | undefined
+  /** Whether anything is stored for an identity that begins so. */
+  holdsFor(prefix: string): boolean
   /**
    * Whether an API server has answered since that one of the collection's objects does not exist
    * (`forget`).

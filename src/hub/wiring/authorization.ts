@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { accountsNamed } from '../../api/request/identity.ts'
 import { isAnsweredByBody } from '../../api/request/request-info.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -33,6 +34,12 @@ export const recordedDecisionsOf = (
     ? new RecordedDecisions(join(rootDir, 'decisions.json'), {
         access,
         isCached: (exchange) => isCached(exchange, store, access),
+        isKnown: (user) => isKnown(user, store, access),
+        onClosed: (user, what) =>
+          log.warn(
+            { user, what },
+            'more was denied to this caller than is remembered: offline it is answered 503 for all of this',
+          ),
         onFailure: (err) =>
           log.error(
             { err },
@@ -46,9 +53,17 @@ function isCached(exchange: Exchange, store: ObjectStore, access: AccessReviews)
   const { identity, info } = exchange
   if (!info.isResource) return documentKeys(exchange).some((key) => store.document(key))
   if (isAnsweredByBody(info)) return true
+  if (info.subresource !== undefined) return false
   const { gvr } = info
   const isShared = access.allowedAt(identity, gvr) !== undefined
   return isShared || store.observedVersion(identity, gvr) !== undefined
+}
+
+/** Whether anything is stored for the service account of a user name. */
+function isKnown(user: string, store: ObjectStore, access: AccessReviews): boolean {
+  const [, , namespace = '', name = ''] = user.split(':')
+  const identities = accountsNamed({ namespace, name })
+  return access.hasVerdictOf(identities) || store.holdsFor(identities)
 }
 
 interface AuthorizationParts {

@@ -4,6 +4,8 @@ import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { serviceAccount, tokenHolder } from '../../../src/api/request/identity.ts'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
 import {
+  charactersOfDecision,
+  longestRequest,
   mostDecisions,
   mostOfUser,
   RecordedDecisions,
@@ -14,10 +16,12 @@ import { rootFolder } from '../../kit/root-folder.ts'
 const url = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 const robot = serviceAccount({ namespace: 'default', name: 'robot', uid: 'u-1' })
 
-const decisionsIn = (folder: string): RecordedDecisions =>
+const decisionsIn = (folder: string, told: string[] = []): RecordedDecisions =>
   new RecordedDecisions(join(folder, 'decisions.json'), {
     access: { refused: async () => undefined, allowedAt: () => undefined },
     isCached: () => false,
+    isKnown: (user) => user.endsWith(':robot'),
+    onClosed: (...closed) => told.push(closed.join(': ')),
     onFailure: () => undefined,
   })
 
@@ -36,8 +40,9 @@ const answer = async (
   name: string,
   status: JsonObject,
   identity: Exchange['identity'] = robot,
+  verb = 'get',
 ): Promise<void> => {
-  const resourceAttributes = { verb: 'get', resource: 'configmaps', namespace: 'default', name }
+  const resourceAttributes = { verb, resource: 'configmaps', namespace: 'default', name }
   await decisions.onReview(as(identity, url, 'POST'), {
     kind: 'SelfSubjectAccessReview',
     spec: { resourceAttributes },
@@ -82,4 +87,69 @@ void t.test('a caller that is denied much has no other forgotten', async (t) => 
   t.ok(isRefused(decisions, reads(robot, 'one')))
   t.ok(isRefused(decisions, reads(loud, 'none-0')))
   t.ok(mostDecisions > 8 * mostOfUser)
+})
+
+void t.test('the callers with most make room, and are refused all in its place', async (t) => {
+  const folder = rootFolder(t)
+  const told: string[] = []
+  const before = decisionsIn(folder, told)
+  await answer(before, 'one', {})
+  const loud = Array.from({ length: mostDecisions / mostOfUser }, (_, i) =>
+    tokenHolder(`loud-${i}`),
+  )
+  for (const each of loud) {
+    const names = Array.from({ length: mostOfUser }, (_, i) => `none-${i}`)
+    await Promise.all(names.map((name) => answer(before, name, {}, each)))
+  }
+  t.strictSame(told, ['token:loud-0: get configmaps/'], 'each is told once')
+  for (const decisions of [before, decisionsIn(folder)]) {
+    t.ok(isRefused(decisions, reads(robot, 'one')))
+    for (const each of loud) t.ok(isRefused(decisions, reads(each, 'none-0')))
+    t.ok(isRefused(decisions, reads(tokenHolder('loud-0'), 'some')))
+    t.notOk(isRefused(decisions, reads(tokenHolder('loud-1'), 'some')))
+  }
+})
+
+void t.test('a long request counts as many, and one that is too long not at all', async (t) => {
+  const decisions = decisionsIn(rootFolder(t))
+  const path = (length: number): string => `/${'x'.repeat(length)}`
+  const deny = (verb: string, name: string) => answer(decisions, name, {}, robot, verb)
+  await deny(path(longestRequest), 'one')
+  const parts = 8
+  for (let i = 0; i <= mostOfUser / parts; i++)
+    await deny(`${path((parts - 1) * charactersOfDecision)}${i}`, 'one')
+  await deny('get', 'one')
+  t.notOk(isRefused(decisions, reads(robot, 'one')), 'there is no room')
+  const again = decisionsIn(rootFolder(t))
+  await answer(again, 'one', {}, robot, path(longestRequest))
+  await answer(again, 'one', {})
+  t.ok(isRefused(again, reads(robot, 'one')))
+})
+
+void t.test('a no about an account of which nothing is stored is not remembered', async (t) => {
+  const decisions = decisionsIn(rootFolder(t))
+  const told = async (name: string): Promise<void> =>
+    decisions.onReview(as(tokenHolder('prober'), url, 'POST'), {
+      kind: 'SubjectAccessReview',
+      spec: {
+        user: `system:serviceaccount:default:${name}`,
+        groups: [
+          'system:serviceaccounts',
+          'system:serviceaccounts:default',
+          'system:authenticated',
+        ],
+        resourceAttributes: {
+          verb: 'get',
+          resource: 'configmaps',
+          namespace: 'default',
+          name: 'one',
+        },
+      },
+      status: { allowed: false },
+    })
+  await told('robot')
+  await told('made-up')
+  const madeUp = serviceAccount({ namespace: 'default', name: 'made-up', uid: 'u-3' })
+  t.ok(isRefused(decisions, reads(robot, 'one')))
+  t.notOk(isRefused(decisions, reads(madeUp, 'one')))
 })

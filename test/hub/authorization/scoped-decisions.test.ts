@@ -1,5 +1,9 @@
 import t from 'tap'
-import { ScopedDecisions, type Scope } from '../../../src/hub/authorization/scoped-decisions.ts'
+import {
+  closedMs,
+  ScopedDecisions,
+  type Scope,
+} from '../../../src/hub/authorization/scoped-decisions.ts'
 
 const scope = (namespace: string, name = '', selectors = ''): Scope => ({
   namespace,
@@ -71,13 +75,36 @@ void t.test('a denial that repeats another is written once in ten minutes', asyn
 void t.test('where there is no room, what is not allowed since is refused', async (t) => {
   const decisions = denied(scope('a', 'one'))
   t.ok(decisions.deny(scope('a', 'two'), 2, false))
-  for (const name of ['one', 'two', 'three'])
-    t.strictSame(decisions.refusal(scope('a', name)), { kind: 'overfull' }, name)
+  t.strictSame(decisions.refusal(scope('a', 'one')), { kind: 'denied', at: 1 })
+  for (const name of ['two', 'three'])
+    t.strictSame(decisions.refusal(scope('a', name)), { kind: 'closed' }, name)
   t.ok(decisions.allow(scope('a', 'three'), 3, true))
   t.notOk(isRefused(decisions, scope('a', 'three')))
-  t.ok(isRefused(decisions, scope('a', 'one')))
-  t.notOk(decisions.allow(scope('a', 'one'), 3, false), 'nor is there room for an exception')
-  t.ok(isRefused(decisions, scope('a', 'one')))
-  t.ok(decisions.allow(everywhere, 4, false))
-  t.notOk(isRefused(decisions, scope('a', 'one')))
+  t.ok(decisions.deny(scope('a', 'three'), 4, false), 'the newest decision counts')
+  t.ok(isRefused(decisions, scope('a', 'three')))
+  t.notOk(decisions.allow(scope('a', 'two'), 5, false), 'nor is there room for an exception')
+  t.ok(isRefused(decisions, scope('a', 'two')))
+  t.ok(decisions.allow(everywhere, 6, false))
+  t.ok(decisions.isEmpty)
+})
+
+void t.test('what is denied beyond the room is written once in ten minutes', async (t) => {
+  const minute = 60_000
+  const decisions = denied(scope('a', 'one'))
+  t.ok(decisions.deny(scope('a', 'two'), minute, false))
+  for (const name of ['two', 'three'])
+    t.notOk(decisions.deny(scope('a', name), 10 * minute, true), 'nor does room make a difference')
+  t.equal(decisions.stored.length, 1)
+  t.ok(decisions.deny(scope('a', 'four'), 11 * minute, false))
+  t.equal(decisions.closedAt, 11 * minute)
+})
+
+void t.test('a yes opens what is closed, an hour after the last no', async (t) => {
+  const decisions = denied(scope('a', 'one'))
+  decisions.deny(scope('a', 'two'), 2, false)
+  t.notOk(decisions.allow(scope('a', 'three'), 1 + closedMs, false))
+  t.ok(isRefused(decisions, scope('a', 'four')))
+  t.ok(decisions.allow(scope('a', 'three'), 2 + closedMs, false))
+  t.notOk(isRefused(decisions, scope('a', 'four')))
+  t.ok(isRefused(decisions, scope('a', 'one')), 'what is remembered stays denied')
 })

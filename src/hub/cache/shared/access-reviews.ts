@@ -66,6 +66,12 @@ export class AccessReviews implements AsyncDisposable {
     return verdict?.allowed === true ? verdict.at : undefined
   }
 
+  /** Whether any verdict is known of an identity that begins so. */
+  hasVerdictOf(prefix: string): boolean {
+    const quoted = JSON.stringify([prefix]).slice(0, -2)
+    return [...this.#verdicts.keys()].some((key) => key.startsWith(quoted))
+  }
+
   /** An API server has refused what the last verdict allowed. Resolves when that counts. */
   async refused(who: Identity, gvr: GVR): Promise<void> {
     const key = keyOf(who, gvr)

@@ -95,6 +95,11 @@ export class Reads {
          WHERE scope = ? AND namespace IN ('', ?) AND whole = 1 AND holes = 0`,
       ),
       // A longer decimal number is larger.
+      holdsFor: prepare(
+        db,
+        `SELECT 1 FROM scope WHERE identity BETWEEN ?1 AND ?2
+         UNION ALL SELECT 1 FROM document WHERE identity BETWEEN ?1 AND ?2 LIMIT 1`,
+      ),
       observed: prepare(
         db,
         `SELECT version FROM (
@@ -217,6 +222,11 @@ export class Reads {
   observedVersion(identity: string, group: string, resource: string): ResourceVersion | undefined {
     const [version] = this.#sql.observed.get(identity, group, resource) ?? []
     return version === undefined ? undefined : resourceVersion(String(version))
+  }
+
+  /** As `ObjectStore` has it. */
+  holdsFor(prefix: string): boolean {
+    return this.#sql.holdsFor.get(prefix, `${prefix}\u{10FFFF}`) !== undefined
   }
 
   /** As `ObjectStore` has it. */

@@ -166,6 +166,10 @@ export class SqliteStore implements ObjectStore {
     return this.#connection.read((reads) => reads.observedVersion(identity, group, resource))
   }
 
+  holdsFor(prefix: string): boolean {
+    return this.#connection.read((reads) => reads.holdsFor(prefix)) ?? true
+  }
+
   isContradicted(key: CollectionKey): boolean {
     return this.#connection.read((reads) => reads.isContradicted(addressOf(key))) ?? false
   }
