@@ -7,9 +7,6 @@ export const hostCommandPaths: readonly string[] = ['/usr/local/bin/nodehub', '/
 /** Where packages put theirs. */
 const packagedCommand = '/usr/bin/nodehub'
 
-/** The lock by which the command finds the container that the kubelet has started for it. */
-const commandLock = 'command.lock'
-
 export interface HostCommand {
   readonly rootDir: string
   /** The manifest of the hub, beside which the command puts its own. */
@@ -33,8 +30,11 @@ export const isRootOfImage = (root: string): boolean =>
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** In place of what is known when the command runs. */
-const placeholders = { name: 'NAME', image: 'IMAGE' } as const
+/** What is known when the command runs, by its place in the pod, as the shell has it. */
+const known: Readonly<Record<string, string>> = {
+  '%NAME%': '"$name"',
+  '%IMAGE%': '"${now:-$image}"',
+}
 
 /**
  * The command `nodehub` of a host whose hub is a static pod. Of the host it takes a POSIX shell and
@@ -43,20 +43,23 @@ const placeholders = { name: 'NAME', image: 'IMAGE' } as const
 export function hostCommand({ rootDir, staticPod, image }: HostCommand): string {
   const folder = staticPod.slice(0, staticPod.lastIndexOf('/'))
   const pod = JSON.stringify(
-    commandPod({ ...placeholders, rootDir, lock: `${rootDir}/${commandLock}` }),
+    commandPod({ name: '%NAME%', image: '%IMAGE%', rootDir, lock: `${rootDir}/%NAME%.lock` }),
     undefined,
     2,
   )
-  const [head = '', middle = '', tail = ''] = pod.split(/\bNAME\b|\bIMAGE\b/)
+  const pieces = pod.split(/(%NAME%|%IMAGE%)/).map((piece) => known[piece] ?? quoted(piece))
   return `#!/bin/sh
 # Runs nodehub of the hub's image for this host: in the container of the hub, or, while no hub runs,
 # in one that the kubelet starts for it. docs/command-of-the-host.md has what it can and cannot do.
 # Written by nodehub join, and removed by nodehub leave.
 hub=${quoted(staticPod)}
 cache=${quoted(`${rootDir}/cache`)}
-lock=${quoted(`${rootDir}/${commandLock}`)}
-# Of each command its own: a kubelet takes its time before it starts a pod of the same name again.
+state=${quoted(rootDir)}
+# Of each command its own: a kubelet takes its time before it starts a pod of the same name again,
+# and the container of another ends with that one.
 name=nodehub-command-$$
+# By it the command finds the container that the kubelet has started.
+lock=$state/$name.lock
 folder=${quoted(folder)}
 manifest=$folder/$name.json
 image=${quoted(image)}
@@ -77,19 +80,25 @@ if [ "$(id -u)" != 0 ]; then
   exit 2
 fi
 
-# Prints the process in a container of the image that has this file open. The files are compared by
-# what they are, as a container of others may have one of the same name; only root can open this one.
-# Files of other programs are not looked at: one on a network that is down would not answer.
+# Prints the process in a container of the image that has this file open; commands such as this one
+# are none, as their container may end with them. The names of open files come from the kernel, which
+# asks no file system for them: one on a network that is down would not answer. Files of that name are
+# compared by what they are, as a container of others may have one; only root can open this one.
 holder() {
   [ -e "$1" ] || return 0
-  for process in /proc/[0-9]*; do
-    [ -e "$process/root${imageMain}" ] || continue
-    for open in "$process"/fd/*; do
-      [ "$open" -ef "$1" ] || continue
+  ls -ln /proc/[0-9]*/fd 2>/dev/null |
+    sed -n -e '/^\\/proc\\/[0-9]*\\/fd:$/h' -e "/ -> .*\\/\${1##*/}$/{
+      s/^[^>]* \\([0-9]*\\) -> .*/\\1/
+      G
+      s/^\\([0-9]*\\)\\n\\(.*\\):$/\\2\\/\\1/p
+    }" |
+    while read -r open; do
+      process=\${open%/fd/*}
+      [ "$open" -ef "$1" ] && [ -e "$process/root${imageMain}" ] || continue
+      tr '\\0' '\\n' <"$process/environ" | grep -q '^NODEHUB_HOST_ROOT=' && continue
       echo "\${process#/proc/}"
-      return
+      break
     done
-  done
 }
 
 # What the shell of the operator has for other programs of Node.
@@ -107,12 +116,15 @@ run_in() {
 # Of commands that were killed.
 for old in "$folder"/nodehub-command-*.json; do
   writer=\${old##*-}
-  kill -0 "\${writer%.json}" 2>/dev/null || rm -f "$old"
+  kill -0 "\${writer%.json}" 2>/dev/null || rm -f "$old" "$state/nodehub-command-\${writer%.json}.lock"
 done
 
-elsewhere=$(sed -n 's/^[ -]*--disk-cache-path=//p' "$hub" 2>/dev/null | tail -n 1)
+elsewhere=$(sed -n "/^[ \\"'-]*--disk-cache-path=/{
+  s///
+  s/[\\"',]* *$//
+  p
+}" "$hub" 2>/dev/null | tail -n 1)
 container=$(holder "\${elsewhere:-$cache}/lock.db")
-[ -n "$container" ] || container=$(holder "$lock")
 if [ -n "$container" ]; then
   run_in "$container" "$@"
   exit
@@ -121,9 +133,9 @@ fi
 last=$(ls -t "$logs"/*_nodehub-*/nodehub/*.log 2>/dev/null | head -n 1)
 say "no hub runs here, and its last lines are in \${last:-its log}; the kubelet starts a container for this command"
 now=$(sed -n 's/^[ -]*image: *//p' "$hub" 2>/dev/null | head -n 1 | tr -d "\\"'")
-trap 'rm -f "$manifest" "$lock"' EXIT
+trap 'rm -f "$manifest" "$folder/.$name" "$lock"' EXIT
 trap 'exit 130' INT TERM HUP
-printf '%s' ${quoted(head)} $name ${quoted(middle)} "\${now:-$image}" ${quoted(tail)} >"$folder/.$name" &&
+printf '%s' ${pieces.join(' ')} >"$folder/.$name" &&
   mv "$folder/.$name" "$manifest" || exit 2
 waited=0
 while container=$(holder "$lock"); [ -z "$container" ]; do

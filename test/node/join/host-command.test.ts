@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import {
   closeSync,
   existsSync,
@@ -90,6 +90,25 @@ void t.test(
   },
 )
 
+interface CommandPod {
+  readonly metadata: { readonly name: string }
+  readonly spec: { readonly containers: readonly { image: string; args: readonly string[] }[] }
+}
+
+const podOf = (manifest: string): CommandPod =>
+  JSON.parse(readFileSync(manifest, 'utf8')) as CommandPod
+
+/** Those of running commands, once there are so many. */
+const manifestsOfCommands = (host: Host, count: number): Promise<string[]> =>
+  until('the manifests', () => {
+    const names = readdirSync(host.manifests).filter((each) =>
+      /^nodehub-command-(?!4194305)\d+\.json$/.test(each),
+    )
+    return Promise.resolve(
+      names.length === count && names.map((name) => join(host.manifests, name)),
+    )
+  })
+
 void t.test('while no hub runs the kubelet starts a container for it', { skip }, async (t) => {
   const host = hostOf(t)
   writeFileSync(
@@ -99,18 +118,10 @@ void t.test('while no hub runs the kubelet starts a container for it', { skip },
   // As a command leaves it that was killed: no process has this number.
   writeFileSync(join(host.manifests, 'nodehub-command-4194305.json'), '{}')
   const running = host.run('version')
-  const manifest = await until('the manifest', () => {
-    const name = readdirSync(host.manifests).find((each) =>
-      /^nodehub-command-(?!4194305)\d+\.json$/.test(each),
-    )
-    return Promise.resolve(name !== undefined && join(host.manifests, name))
-  })
-  const { metadata, spec } = JSON.parse(readFileSync(manifest, 'utf8')) as {
-    metadata: { name: string }
-    spec: { containers: { image: string; args: string[] }[] }
-  }
+  const [manifest = ''] = await manifestsOfCommands(host, 1)
+  const { metadata, spec } = podOf(manifest)
   t.equal(`${metadata.name}.json`, basename(manifest))
-  const file = join(host.stateFolder, 'command.lock')
+  const file = join(host.stateFolder, `${metadata.name}.lock`)
   t.match(spec.containers, [{ image: 'hub:2', args: ['install', '--hold', `--lock=${file}`] }])
   const held = lock(file)
   const { code, out, err } = await running
@@ -121,6 +132,54 @@ void t.test('while no hub runs the kubelet starts a container for it', { skip },
   t.strictSame(readdirSync(host.manifests), ['nodehub.yaml'])
   t.notOk(existsSync(file))
 })
+
+void t.test('commands without a hub end without one another', { skip }, async (t) => {
+  const host = hostOf(t)
+  // As a restore has it open that runs in the container of its own command.
+  const handle = openSync(join(host.stateFolder, 'cache/lock.db'), 'a')
+  const restore = spawn('sleep', ['100'], {
+    stdio: [handle, 'ignore', 'ignore'],
+    env: { ...process.env, NODEHUB_HOST_ROOT: '/proc/self/fd/3' },
+  })
+  closeSync(handle)
+  t.teardown(() => restore.kill())
+  const runs = [host.run('version'), host.run('version')]
+  const manifests = await manifestsOfCommands(host, 2)
+  const locks = manifests.map((each) => join(host.stateFolder, `${basename(each, '.json')}.lock`))
+  t.strictSame(
+    manifests.map((each) => podOf(each).spec.containers[0]?.args.at(-1)),
+    locks.map((each) => `--lock=${each}`),
+  )
+  const [first = '', second = ''] = locks
+  const heldFirst = lock(first)
+  t.match(await Promise.race(runs), { code: 0, out: /^nodehub \d/ })
+  heldFirst[Symbol.dispose]()
+  t.strictSame(
+    [...manifests, ...locks].map((each) => existsSync(each)),
+    [false, true, false, false],
+  )
+  const heldSecond = lock(second)
+  t.match(await Promise.all(runs), [{ code: 0 }, { code: 0 }])
+  heldSecond[Symbol.dispose]()
+  t.strictSame(readdirSync(host.manifests), [])
+})
+
+void t.test(
+  'a hub whose cache is elsewhere is found, however its manifest writes that',
+  { skip },
+  async (t) => {
+    const host = hostOf(t)
+    const elsewhere = join(host.folder, 'a disk')
+    mkdirSync(elsewhere)
+    const held = lock(join(elsewhere, 'lock.db'))
+    t.teardown(() => held[Symbol.dispose]())
+    const flag = `--disk-cache-path=${elsewhere}`
+    for (const written of [flag, JSON.stringify(flag), `'${flag}'`, `${JSON.stringify(flag)},`]) {
+      writeFileSync(join(host.manifests, 'nodehub.yaml'), `      args:\n        - ${written}\n`)
+      t.match(await host.run('version'), { code: 0, err: '' }, written)
+    }
+  },
+)
 
 void t.test('what changes the host is refused, with where to read on', { skip }, async (t) => {
   const host = hostOf(t)
