@@ -42,7 +42,7 @@ for path in etc var/lib var/log usr/local/bin; do
 done
 mkdir -p /run/systemd
 mount -t tmpfs node /run/systemd
-rm -rf /etc/kubernetes /etc/cni /etc/containerd /var/lib/kubelet /var/lib/nodehub
+rm -rf /etc/kubernetes /etc/cni /etc/containerd /var/lib/kubelet /var/lib/nodehub /usr/local/bin/nodehub
 echo "$1" > /proc/sys/kernel/hostname
 touch "$0/made"
 while :; do sleep 3600; done
