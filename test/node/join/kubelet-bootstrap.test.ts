@@ -80,6 +80,10 @@ const onEmptyNode = (command: readonly string[]): string =>
   [
     'mount -t tmpfs none /etc',
     'mount -t tmpfs none /var/lib',
+    'mount -t tmpfs none /mnt',
+    'mkdir /mnt/upper /mnt/work',
+    // Over what is there: this Node may be, too.
+    'mount -t overlay -o lowerdir=/usr/local/bin,upperdir=/mnt/upper,workdir=/mnt/work none /usr/local/bin',
     command.map((word) => `'${word}'`).join(' '),
     'find /etc /var/lib -type f -o -type l',
     'cat /etc/kubernetes/manifests/nodehub.yaml /var/lib/kubelet/kubeadm-flags.env',
