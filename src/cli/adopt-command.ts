@@ -113,10 +113,8 @@ ${helpOfFlags(adoptFlags)}`,
       ...(values.apply && values.rollback ? ['--apply and --rollback: give one of them'] : []),
     ]
     if (wrong.length > 0) return refuse(terminal, 'adopt', wrong)
-    const files = new NodeFiles(values.root)
     try {
-      if (values.rollback) return await rolledBack(files, values, terminal)
-      return await adopted(files, values, terminal)
+      return await adoptOrThrow(values, terminal)
     } catch (cause) {
       const reasons = cause instanceof CannotAdopt ? cause.reasons : [messageOf(cause)]
       for (const reason of reasons) terminal.err(`nodehub adopt: ${reason}\n`)
@@ -124,6 +122,12 @@ ${helpOfFlags(adoptFlags)}`,
       return 1
     }
   },
+}
+
+/** What `adopt` does. Throws where nothing was changed. */
+export async function adoptOrThrow(values: Values, terminal: Terminal): Promise<ExitCode> {
+  const files = new NodeFiles(values.root)
+  return values.rollback ? rolledBack(files, values, terminal) : adopted(files, values, terminal)
 }
 
 async function adopted(files: NodeFiles, values: Values, terminal: Terminal): Promise<ExitCode> {

@@ -1,19 +1,20 @@
 import { get } from 'node:http'
 import { join as joinPath } from 'node:path'
+import { parse } from 'yaml'
 import { afterUnlessClosed, elapsed, keepProcessAlive, pause } from '../base/clock.ts'
 import { ownVersion } from '../base/own-version.ts'
 import { installReportIn, installReportPatch, type InstallReport } from '../api/kube/hub-report.ts'
 import { isObject, type JsonObject } from '../api/kube/json.ts'
-import { textAt } from '../api/kube/json-at.ts'
+import { listAt, textAt } from '../api/kube/json-at.ts'
 import { nodePoolLabel } from '../api/kube/node-pool.ts'
 import { messageOf } from '../config/settings.ts'
 import { atLeastOne, boolean, listOf, optional, serverAddress, text } from '../config/value.ts'
 import { whyLater } from '../hub/store/sqlite/copy.ts'
 import { lock } from '../hub/store/sqlite/lock.ts'
-import { Adoption } from '../node/adopt/adoption-record.ts'
+import { Adoption, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
-import { NodeFiles } from '../node/join/node-files.ts'
+import { NodeFiles, ownRights } from '../node/join/node-files.ts'
 import { JoinArchive, sha256 } from '../node/join/record.ts'
 import { podLogCommand } from '../node/join/static-pod.ts'
 import { yurthubOf } from '../node/join/yurthub.ts'
@@ -25,7 +26,7 @@ import {
   type FlagValues,
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { adopt } from './adopt-command.ts'
+import { adoptFlags, adoptOrThrow } from './adopt-command.ts'
 import { join, joinFlags } from './join-command.ts'
 import { absolutePath, canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
 import { leave } from './leave-command.ts'
@@ -123,7 +124,17 @@ async function held(file: string | undefined): Promise<ExitCode> {
 
 /** The host must stay as it is: a person has to decide. */
 class Refused extends Error {
-  readonly code = 'REFUSED'
+  readonly code: string = 'REFUSED'
+}
+
+/** A node that went back to yurthub by hand, against its label. */
+class RolledBack extends Refused {
+  override readonly code = 'ROLLED_BACK'
+  constructor() {
+    super(
+      'the node was adopted, and was rolled back on the node: take its label nodehub.io/hub off; to adopt it again, kubectl annotate node NAME nodehub.io/install-',
+    )
+  }
 }
 
 async function installed(values: Values, terminal: Terminal): Promise<ExitCode> {
@@ -167,26 +178,127 @@ async function installed(values: Values, terminal: Terminal): Promise<ExitCode> 
   })
 }
 
-/** Each try leaves the kubelet without an API server for seconds: a failure is tried once. */
+/**
+ * Each try leaves the kubelet without an API server for seconds: what failed is tried once, what
+ * was refused again and again.
+ */
 async function adopted(values: Values, terminal: Terminal): Promise<ExitCode> {
   const files = new NodeFiles(values.root)
-  return reported(values, files, terminal, async ({ object }) => {
-    const before = installReportIn(object ?? {})
-    const { state: last, message = '' } = before ?? {}
+  const unsaid = new UnsaidFailure(files, values['root-dir'])
+  const act = async ({ object }: FoundNode): Promise<Outcome> => {
+    const record = new Adoption(files, values['root-dir']).read()
+    if (values.uninstall) refuseOtherHub(values, files, record)
     // After a reboot of the node, for one.
-    if (!values.uninstall && new Adoption(files, values['root-dir']).read()?.phase === 'adopted')
-      return { state: 'Installed', message: 'the node was adopted before, and stays as it is' }
-    if (!values.uninstall && before?.image === values.image && last === 'Failed')
-      throw new Error(message)
-    const said = await quoted(adopt, [
+    else if (record?.phase === 'adopted') return staying(values, files, record)
+    else refuseAgain(values, object, unsaid, record)
+    const { values: flags } = readFlags(adoptFlags, [
       `--root=${values.root}`,
       `--root-dir=${values['root-dir']}`,
       `--manifest-dir=${values['manifest-dir']}`,
       ...(values.uninstall ? ['--rollback'] : ['--apply', `--image=${values.image}`]),
     ])
-    terminal.err(said)
+    const { code, out, err } = await outputOf(async (quiet) => {
+      try {
+        return await adoptOrThrow(flags, quiet)
+      } catch (cause) {
+        throw new Refused(messageOf(cause), { cause })
+      }
+    })
+    if (code !== 0) {
+      if (!values.uninstall) unsaid.write(values.image, err.trim())
+      throw new Error(err.trim())
+    }
+    terminal.err(`${err}${out}`)
     return { state: values.uninstall ? 'Removed' : 'Installed' }
-  })
+  }
+  return reported(values, files, terminal, act, () => unsaid.forget())
+}
+
+/** Throws where the node is not to be adopted although it has the label. */
+function refuseAgain(
+  { image }: Values,
+  node: JsonObject | undefined,
+  unsaid: UnsaidFailure,
+  record: AdoptionRecord | undefined,
+): void {
+  const last = installReportIn(node ?? {})
+  const failure = unsaid.of(image)
+  if (failure !== undefined) throw new Error(failure)
+  if (last?.state === 'Failed' && last.image === image) throw new Error(last.message ?? '')
+  if (record === undefined && (last?.state === 'Installed' || last?.rolledBack))
+    throw new RolledBack()
+}
+
+/** A hub that was adopted stays, at whatever image its manifest has. */
+async function staying(
+  values: Values,
+  files: NodeFiles,
+  { ports, runBy }: AdoptionRecord,
+): Promise<Outcome> {
+  const ca = files.text(`${values['root-dir']}/pki/ca.crt`)
+  if (!(await hubIsReady({ ports, ca }, patienceMs)))
+    throw new Error(`the node is adopted, and its hub is not ready: ${podLogCommand}`)
+  const version = await hubVersion(ports.ops)
+  return {
+    state: 'Installed',
+    image: 'staticPod' in runBy ? imageIn(files.text(runBy.staticPod)) : '',
+    ...(version !== undefined && { version }),
+    message: 'the node was adopted before, and stays as it is',
+  }
+}
+
+/** That of a static pod's only container; '' where the manifest cannot be read. */
+function imageIn(manifest: string | undefined): string {
+  try {
+    const pod = parse(manifest ?? '', { maxAliasCount: 0 }) as JsonObject | null
+    return textAt(listAt(pod, 'spec', 'containers')[0] ?? null, 'image')
+  } catch {
+    return ''
+  }
+}
+
+/** Throws `Refused` where there is a hub, and no adoption that could be taken back. */
+function refuseOtherHub(
+  values: Values,
+  files: NodeFiles,
+  record: AdoptionRecord | undefined,
+): void {
+  if (record !== undefined) return
+  const manifest = `${values['manifest-dir']}/nodehub.yaml`
+  const hasJoined = new JoinArchive(files, values['root-dir']).read() !== undefined
+  if (!hasJoined && !files.isThere(manifest)) return
+  throw new Refused(
+    `the hub of this node was not put there by an adoption: ${hasJoined ? 'the label nodehub.io/hub=remove, or nodehub leave on the node, takes it away' : `see who wrote ${manifest}`}`,
+  )
+}
+
+/**
+ * A failed adoption that the Node does not tell yet: the yurthub that has just come back may not
+ * have passed the report on.
+ */
+class UnsaidFailure {
+  readonly #files: NodeFiles
+  readonly #path: string
+
+  constructor(files: NodeFiles, rootDir: string) {
+    this.#files = files
+    this.#path = `${rootDir}/adoption-failed`
+  }
+
+  /** Why the adoption to this image failed. */
+  of(image: string): string | undefined {
+    const [failed, ...message] = this.#files.read(this.#path)?.content.toString().split('\n') ?? []
+    return failed === image ? message.join('\n') : undefined
+  }
+
+  write(image: string, message: string): void {
+    const content = Buffer.from(`${image}\n${message}`)
+    this.#files.write(this.#path, { content, ...ownRights(0o600) })
+  }
+
+  forget(): void {
+    if (this.#files.isThere(this.#path)) this.#files.remove(this.#path)
+  }
 }
 
 const serversOf = (values: Values): string[] => {
@@ -299,12 +411,15 @@ interface FoundNode {
   readonly object: JsonObject | undefined
 }
 
+type Outcome = Pick<InstallReport, 'state'> & Partial<InstallReport>
+
 /** Acts, and writes the outcome to the Node, where an API server is reached. */
 async function reported(
   values: Values,
   files: NodeFiles,
   terminal: Terminal,
-  act: (node: FoundNode) => Promise<Pick<InstallReport, 'state'> & Partial<InstallReport>>,
+  act: (node: FoundNode) => Promise<Outcome>,
+  onSaid: () => void = () => undefined,
 ): Promise<ExitCode> {
   const { image } = values
   let api: ApiServer | undefined
@@ -323,12 +438,14 @@ async function reported(
       version: ownVersion(),
       message: messageOf(cause),
       ...(kubelet !== undefined && { kubelet }),
+      ...(cause instanceof RolledBack && { rolledBack: true }),
     }
   }
   const unsaid = api && node.object ? await written(api, node, report) : 'no API server was reached'
   const { state, message = 'as it should be' } = report
   terminal.err(`nodehub install: ${state}: ${message}\n`)
-  if (unsaid !== undefined) terminal.err(`note: the Node does not say so: ${unsaid}\n`)
+  if (unsaid === undefined) onSaid()
+  else terminal.err(`note: the Node does not say so: ${unsaid}\n`)
   return state === 'Installed' || state === 'Removed' ? 0 : 1
 }
 
@@ -360,11 +477,18 @@ async function written(
 
 /** Runs a command that has to succeed; resolves to what it said. */
 async function quoted(command: Command, argv: readonly string[]): Promise<string> {
+  const { code, out, err } = await outputOf((terminal) => command.run(argv, terminal))
+  if (code !== 0) throw new Error(err.trim())
+  return `${err}${out}`
+}
+
+async function outputOf(
+  run: (terminal: Terminal) => Promise<ExitCode>,
+): Promise<{ code: ExitCode; out: string; err: string }> {
   let [out, err] = ['', '']
-  const code = await command.run(argv, {
+  const code = await run({
     out: (said) => void (out += said),
     err: (said) => void (err += said),
   })
-  if (code !== 0) throw new Error(err.trim())
-  return `${err}${out}`
+  return { code, out, err }
 }

@@ -32,6 +32,7 @@ interface Said {
 interface Host extends TestCluster {
   readonly root: string
   readonly systemd: SystemdSocket
+  readonly ports: { readonly secure: number; readonly ops: number }
   run(...flags: string[]): Promise<Said>
   /** Runs it for a copy of the host. */
   runAt(root: string, ...flags: string[]): Promise<Said>
@@ -80,6 +81,7 @@ async function startHost(
     ...cluster,
     root,
     systemd,
+    ports,
     run: (...flags) => runAt(root, ...flags),
     runAt,
     report: () => installReportIn(cluster.sandbox.get(nodes, 'edge-1') ?? {}),
@@ -171,41 +173,92 @@ void t.test('a host that must stay as it is does, and its Node says why', async 
   })
 })
 
-void t.test('an adoption that failed is tried again once the Node no longer says so', async (t) => {
+const annotate = (host: Host, report: object | undefined): void => {
+  const { metadata, ...node } = host.sandbox.get(nodes, 'edge-1') ?? {}
+  const annotations: Record<string, string> =
+    report === undefined ? {} : { 'nodehub.io/install': JSON.stringify(report) }
+  host.sandbox.update(nodes, { ...node, metadata: { ...(metadata as object), annotations } })
+}
+
+const yurthubManifest = '/etc/kubernetes/manifests/yurt-hub.yaml'
+const noYurthub = /no yurthub starts with this node/
+
+void t.test('an adoption that is refused changes nothing, and is tried again', async (t) => {
   const host = await startHost(t)
   const before = filesOf(host.root)
-  const none = /no yurthub starts with this node/
-  t.match(await host.run('--adopt'), { code: 1, err: none })
-  t.match(host.report(), { state: 'Failed', message: none })
-  const yurthub = join(host.root, '/etc/kubernetes/manifests/yurt-hub.yaml')
-  writeFileSync(yurthub, 'kind: Pod\n')
-  t.match(await host.run('--adopt'), { code: 1, err: none }, 'as it was: it is not looked at')
-  const { metadata, ...node } = host.sandbox.get(nodes, 'edge-1') ?? {}
-  host.sandbox.update(nodes, { ...node, metadata: { ...(metadata as object), annotations: {} } })
+  t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
+  t.match(host.report(), { state: 'Refused', message: noYurthub })
+  writeFileSync(join(host.root, yurthubManifest), 'kind: Pod\n')
   const again = await host.run('--adopt')
   t.equal(again.code, 1)
-  t.notMatch(again.err, none)
-  rmSync(yurthub)
+  t.notMatch(again.err, noYurthub)
+  rmSync(join(host.root, yurthubManifest))
   t.strictSame(filesOf(host.root), before)
   t.match(await host.run('--adopt', '--uninstall'), { code: 0, err: /Removed/ })
 })
 
-void t.test('a node that was adopted before stays as it is', async (t) => {
+void t.test('an adoption that failed is tried again once the Node no longer says so', async (t) => {
+  const host = await startHost(t)
+  const failed = { state: 'Failed', image: 'hub:1', version: '1', message: 'it was not ready' }
+  annotate(host, failed)
+  t.match(await host.run('--adopt'), { code: 1, err: /Failed: it was not ready/ })
+  annotate(host, undefined)
+  t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
+})
+
+void t.test('a failure that the Node could not be told is told later, not repeated', async (t) => {
   const host = await startHost(t)
   mkdirSync(join(host.root, state), { recursive: true })
+  const unsaid = join(host.root, state, 'adoption-failed')
+  writeFileSync(unsaid, 'hub:1\nit was not ready')
+  t.match(await host.run('--adopt', '--node-name=other'), { code: 1, err: /does not say so/ })
+  t.ok(existsSync(unsaid))
+  t.match(await host.run('--adopt'), { code: 1, err: /Failed: it was not ready/ })
+  t.match(host.report(), { state: 'Failed', message: 'it was not ready' })
+  t.notOk(existsSync(unsaid))
+  annotate(host, undefined)
+  t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
+})
+
+void t.test('a node that was rolled back on the node is not adopted again by itself', async (t) => {
+  const host = await startHost(t)
+  annotate(host, { state: 'Installed', image: 'hub:1', version: '1' })
+  const why = /rolled back on the node: take its label/
+  for (const image of ['hub:1', 'hub:1', 'hub:2']) {
+    t.match(await host.run('--adopt', `--image=${image}`), { code: 1, err: why })
+    t.match(host.report(), { state: 'Refused', message: why })
+  }
+  annotate(host, undefined)
+  t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
+})
+
+void t.test('a hub that no adoption put there is not rolled back', async (t) => {
+  const host = await startHost(t)
+  writeFileSync(join(host.root, manifest), 'kind: Pod\n')
+  const before = filesOf(host.root, state)
+  const why = /not put there by an adoption/
+  t.match(await host.run('--adopt', '--uninstall'), { code: 1, err: why })
+  t.match(host.report(), { state: 'Refused', message: why })
+  t.strictSame(filesOf(host.root, state), before)
+})
+
+void t.test('a node that was adopted before stays, and says what it runs', async (t) => {
+  const host = await startHost(t, { version: '0.1.9' })
+  await storedAuthority(join(host.root, state, 'pki'), () => undefined)
   new Adoption(new NodeFiles(host.root), state).write({
     version: 1,
     phase: 'adopted',
-    yurthub: '/etc/kubernetes/manifests/yurt-hub.yaml',
+    yurthub: yurthubManifest,
     runBy: { staticPod: manifest },
     aside: [],
     written: [],
     folders: [],
-    ports: { proxy: 10_261, secure: 10_268, ops: 10_267 },
+    ports: { proxy: 10_261, ...host.ports },
   })
+  writeFileSync(join(host.root, manifest), 'spec:\n  containers:\n    - image: hub:0\n')
   const before = filesOf(host.root)
   t.match(await host.run('--adopt'), { code: 0, err: /Installed: the node was adopted before/ })
-  t.match(host.report(), { state: 'Installed' })
+  t.match(host.report(), { state: 'Installed', image: 'hub:0', version: '0.1.9' })
   t.strictSame(filesOf(host.root), before)
 })
 

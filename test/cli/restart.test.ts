@@ -19,7 +19,7 @@ const noDummy = '--dummy-interface=false'
 /**
  * Runs what follows with the node's folders in the place of the machine's own, for itself alone.
  */
-const onTheNode = `for each in etc srv var/lib; do mount --bind "$NODE_ROOT/$each" "/$each" || exit 99; done; exec "$@"`
+const onTheNode = `for each in etc srv var/lib usr/local/bin; do mount --bind "$NODE_ROOT/$each" "/$each" || exit 99; done; exec "$@"`
 
 /** Says what the kubelet would find, restarted now. */
 const systemctl = `#!/bin/sh
@@ -43,6 +43,7 @@ async function machine(t: Test) {
   const root = nodeRoot(t.testdir())
   const pki = join(root, '/var/lib/nodehub/pki')
   mkdirSync(pki, { recursive: true, mode: 0o700 })
+  mkdirSync(join(root, 'usr/local/bin'), { recursive: true })
   const { certificate, key } = await (
     await storedAuthority(pki, () => undefined)
   ).issue({

@@ -51,6 +51,8 @@ export interface InstallReport {
   readonly message?: string
   /** The checksum of the kubelet's flags with which it was restarted last. */
   readonly kubelet?: string
+  /** The node was adopted and went back by itself: it is not adopted while the report is there. */
+  readonly rolledBack?: true
 }
 
 /** The report on a Node; `undefined` where there is none, or none that can be read. */
@@ -65,6 +67,7 @@ export function installReportIn(node: JsonObject): InstallReport | undefined {
     version: textAt(report, 'version'),
     ...(message !== '' && { message }),
     ...(kubelet !== '' && { kubelet }),
+    ...(valueAt(report, 'rolledBack') === true && { rolledBack: true }),
   }
 }
 
