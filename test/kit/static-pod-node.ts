@@ -73,13 +73,8 @@ export class StaticPodNode {
 
   #endYurthub(): void {
     for (const server of this.#yurthub) {
-      const end = (): void => {
-        server.close()
-        server.closeAllConnections()
-      }
-      // One that has looked up its address, and not yet listened, would listen all the same.
-      if (server.listening) end()
-      else server.once('listening', end)
+      server.close()
+      server.closeAllConnections()
     }
     this.#yurthub = []
   }
