@@ -64,7 +64,7 @@ async function startHost(
   const ports = { secure: await freePort(), ops: await freePort() }
   const ended = new AbortController()
   t.teardown(() => ended.abort())
-  void startHub(t, root, ports, version, ended.signal)
+  void startHub(root, ports, version, ended.signal)
   const runAt = async (at: string, ...flags: string[]): Promise<Said> => {
     let err = ''
     const argv = [
@@ -90,7 +90,6 @@ async function startHost(
 
 /** What a kubelet would start: ready, with a certificate of the authority that was made. */
 async function startHub(
-  t: Test,
   root: string,
   ports: { secure: number; ops: number },
   version: string,
@@ -112,8 +111,10 @@ async function startHub(
     [secure, ports.secure],
     [ops, ports.ops],
   ] as const) {
+    // The test may have ended meanwhile: a server that nobody closes keeps the process for ever.
+    if (signal.aborted) return
     server.listen(port, '127.0.0.1')
-    t.teardown(() => server.close())
+    signal.addEventListener('abort', () => server.close())
     await once(server, 'listening')
   }
 }

@@ -54,6 +54,10 @@ void t.test(
       })
       await program.stop()
       await node.serves(t, 'third', ofHost)
+      // It is reported once it stands, and the pod may serve before that.
+      await until('the refusal to be over', async () => {
+        return (await node.verdict('third'))['status'] === 'True'
+      })
       t.match(await node.verdict('third'), { status: 'True', reason: 'Propagated' })
     })
 
