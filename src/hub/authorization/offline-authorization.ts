@@ -120,9 +120,10 @@ export class OfflineAuthorization {
       return refusalOf(user, attributesOf(exchange), deniedSince(refusal.at))
     }
     if (refusal) return notKnown()
-    const isListRefused = info.isResource ? decisions.refusedLists(exchange) : undefined
-    if (!isListRefused || !info.isResource) return undefined
-    return isSourceWithdrawn(exchange, info, store, isListRefused) ? notKnown() : undefined
+    if (!info.isResource) return undefined
+    const isRefused = decisions.refusedLists(exchange)
+    const isWithdrawn = isRefused && isSourceWithdrawn(exchange, info, store, isRefused)
+    return isWithdrawn ? notKnown() : undefined
   }
 
   #byPolicies(
