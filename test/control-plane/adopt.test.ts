@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
-import { installReportIn, type InstallReport } from '../../src/api/kube/hub-report.ts'
 import { nodeAdopters } from '../../src/cluster/install/nodes.ts'
 import { type ControlPlane, startControlPlane } from '../kit/control-plane.ts'
 import type { Kubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
 import { type BareNode, noBareNode } from './bare-node.ts'
 import { buildImage, type BuiltImage, hubImage, noImageTools } from './image/build.ts'
+import { labelForHub } from './hub-label.ts'
 import { busyboxPod } from './pod.ts'
 import { leaseRenewed, nodeReady, podRunning } from './seen.ts'
 import {
@@ -48,27 +48,6 @@ const hubOf = async ({ kubelet }: Adopted): Promise<readonly string[]> =>
   (await kubelet.runtime.running())
     .filter(({ kind, name }) => kind === 'container' && /^(?:yurt-hub|nodehub)$/.test(name))
     .map(({ name }) => name)
-
-/** Labels the node, and waits until it says how that went. */
-async function labelled(
-  { plane: { admin } }: Adopted,
-  name: string,
-  wanted: string,
-  state: InstallReport['state'],
-): Promise<void> {
-  const path = `/api/v1/nodes/${name}`
-  const patch = JSON.stringify({ metadata: { labels: { 'nodehub.io/hub': wanted } } })
-  await admin.send('PATCH', path, patch, 'application/merge-patch+json')
-  let last: InstallReport | undefined
-  await until(
-    `the Node to say ${state}`,
-    async () => {
-      last = installReportIn((await admin.get(path)).json() as never)
-      return last?.state === state
-    },
-    { seconds: 240, describe: () => last },
-  )
-}
 
 async function adopts(
   t: Test,
@@ -125,7 +104,7 @@ async function adopts(
   await t.test('by a label the hub takes its place, and the pods know nothing of it', async (t) => {
     for (const set of nodeAdopters({ namespace: 'kube-system', image: hubImage }))
       await plane.admin.post('/apis/apps/v1/namespaces/kube-system/daemonsets', set)
-    await labelled(at, name, 'adopt', 'Installed')
+    await labelForHub(plane.admin, name, 'adopt', 'Installed')
     t.ok(written().includes('/usr/local/bin/nodehub'), 'the host has the command')
     t.strictSame(await hubOf(at), ['nodehub'])
     t.strictSame(await untouched(at), before)
@@ -143,7 +122,7 @@ async function adopts(
   })
 
   await t.test('by another label yurthub is back, with the pods as they are', async (t) => {
-    await labelled(at, name, 'roll-back', 'Removed')
+    await labelForHub(plane.admin, name, 'roll-back', 'Removed')
     t.equal(stampOf(node, yurthubManifest), stamp)
     t.strictSame(written(), files)
     await until('yurthub alone to run', async () => (await hubOf(at)).join() === 'yurt-hub')

@@ -2,7 +2,6 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
-import { installReportIn, type InstallReport } from '../../src/api/kube/hub-report.ts'
 import { ownVersion } from '../../src/base/own-version.ts'
 import { manifests } from '../../src/cli/manifests.ts'
 import {
@@ -17,6 +16,7 @@ import { startSystemdSocket } from '../kit/systemd-socket.ts'
 import { until } from '../kit/until.ts'
 import { type BareNode, noBareNode, openBareNode } from './bare-node.ts'
 import { makeHostNetworkPool } from './host-network-pool.ts'
+import { labelForHub } from './hub-label.ts'
 import { buildImage, hubImage, noImageTools } from './image/build.ts'
 import { linesWithWays } from '../docs/shell-lines.ts'
 import { busyboxPod } from './pod.ts'
@@ -26,7 +26,6 @@ t.setTimeout(1_200_000)
 
 const skip = noBareNode() || (noImageTools() ?? false)
 const name = 'edge-1'
-const nodePath = `/api/v1/nodes/${name}`
 const pods = '/api/v1/namespaces/default/pods'
 const staticPod = '/etc/kubernetes/manifests/nodehub.yaml'
 const nextImage = 'localhost/nodehub:next'
@@ -113,24 +112,6 @@ void t.test(
       await kubelet.daemon.kill()
       kubelet = await start()
     }
-    const label = (value: string | null): Promise<unknown> =>
-      admin.send(
-        'PATCH',
-        nodePath,
-        JSON.stringify({ metadata: { labels: { 'nodehub.io/hub': value } } }),
-        'application/merge-patch+json',
-      )
-    const reported = async (state: string): Promise<void> => {
-      let last: InstallReport | undefined
-      await until(
-        `the Node to say ${state}`,
-        async () => {
-          last = installReportIn((await admin.get(nodePath)).json() as never)
-          return last?.state === state
-        },
-        { seconds: 240, describe: () => last },
-      )
-    }
     const ofPod = async (): Promise<readonly string[]> =>
       (await kubelet.runtime.running())
         .filter(({ pod }) => pod === 'shop')
@@ -162,8 +143,7 @@ void t.test(
     const files = filesOf(node)
 
     await t.test('installed: the kubelet goes through the hub', async (t) => {
-      await label('install')
-      await reported('Installed')
+      await labelForHub(admin, name, 'install', 'Installed')
       t.strictSame(systemd.restarted, ['kubelet.service'])
       await until('the kubelet to go through the hub', async () => {
         const metrics = (await node.network.fetch(`${node.opsUrl}/metrics`)) ?? ''
@@ -234,8 +214,7 @@ void t.test(
     })
 
     await t.test('removed: the node is as it was', async (t) => {
-      await label('remove')
-      await reported('Removed')
+      await labelForHub(admin, name, 'remove', 'Removed')
       t.strictSame(systemd.restarted, ['kubelet.service', 'kubelet.service'])
       t.strictSame(filesOf(node), files)
       t.equal(await node.network.fetch(`${node.opsUrl}/livez`), undefined)
