@@ -180,7 +180,11 @@ void t.test(
       t.match(shell('nodehub backup /etc/edge-1.tar && rm /etc/edge-1.tar'), { code: 0, err: '' })
 
       shell(`mv ${staticPod} /etc/kubernetes/nodehub.yaml`)
-      await until('the hub to end', async () => (await livez()) === undefined)
+      // Its last seconds are those of a container which the command would still enter.
+      await until(
+        'the container of the hub to end',
+        async () => !(await kubelet.runtime.running()).some(({ pod }) => pod === `nodehub-${name}`),
+      )
       const stopped = shell('nodehub inspect status --root-dir=/var/lib/nodehub')
       t.match(stopped.out, new RegExp(`^The hub on ${name} is stopped\\.$`, 'm'), stopped)
       t.match(stopped.err, /last lines are in \/var\/log\/pods\/kube-system_nodehub-\S+\.log/)

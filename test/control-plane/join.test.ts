@@ -54,8 +54,9 @@ void t.test(
         `--kubelet-flags=${node}/kubeadm-flags.env`,
         `--manifest-dir=${node}/manifests`,
         `--proxy-secure-port=${securePort}`,
-        // This machine may have systemd.
+        // This machine may have systemd, and has programs of its own.
         '--dummy-interface=false',
+        '--host-command=false',
         ...places,
       ])
     t.match(await joining(), `wrote ${node}/kubeadm-flags.env`)
