@@ -5,7 +5,7 @@ import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { isObject } from '../../api/kube/json.ts'
 import { textAt } from '../../api/kube/json-at.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
-import { accountOf, type Identity } from '../../api/request/identity.ts'
+import { accountOf, accountsNamed, type Identity } from '../../api/request/identity.ts'
 import { changesNothing, isRelayed, type ResourceRequest } from '../../api/request/request-info.ts'
 import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
 import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
@@ -60,8 +60,8 @@ interface RecordedDecisionsParts {
   readonly access: Pick<AccessReviews, 'refused' | 'allowedAt'>
   /** Whether anything is stored that the request, or another of its resource, is answered from. */
   readonly isCached: (exchange: Exchange) => boolean
-  /** Whether anything is stored for the service account of this user name. */
-  readonly isKnown: (user: string) => boolean
+  /** Whether anything is stored for a service account whose identities begin so. */
+  readonly isKnown: (identities: string) => boolean
   /** All is refused from now on that has the verb and the resource of `what`. */
   readonly onClosed: (user: string, what: string) => void
   /** The file could not be written. */
@@ -106,19 +106,10 @@ export class RecordedDecisions implements AsyncDisposable {
     if (!changesNothing(exchange) || isRelayed(exchange.info)) return undefined
     if (impersonates(exchange.headers) || !isProven(exchange)) return undefined
     if (!isFromApiServer(reply.headers) || reply.isStarting) return undefined
-    const { identity, info } = exchange
     const asked = attributesOf(exchange)
     const scope = requestScope(exchange, asked)
-    const of = { user: userNameOf(identity), asked, scope }
-    if (isAllowed) return this.#note({ ...of, isAllowed, isCached: () => false })
-    // Who may not read a part of a collection may not read the whole that others share.
-    const refused =
-      info.isResource && isOfCollection(asked) && scope.name === ''
-        ? this.#parts.access.refused(identity, info.gvr)
-        : undefined
-    const isCached = (): boolean => this.#parts.isCached(exchange)
-    const noted = this.#note({ ...of, isAllowed, isCached })
-    return refused ? Promise.all([refused, noted]).then(() => undefined) : noted
+    const isCached = (): boolean => !isAllowed && this.#parts.isCached(exchange)
+    return this.#note({ user: userNameOf(exchange.identity), asked, scope, isAllowed, isCached })
   }
 
   /**
@@ -134,7 +125,7 @@ export class RecordedDecisions implements AsyncDisposable {
     if (!about || about.scope.selectors !== '') return undefined
     const isOwn = review.kind === 'SelfSubjectAccessReview'
     // Lest accounts that are made up fill what is remembered.
-    if (!isAllowed && !isOwn && !this.#parts.isKnown(about.user)) return undefined
+    if (!isAllowed && !isOwn && !this.#parts.isKnown(identitiesOf(about.user))) return undefined
     return this.#note({ ...about, isAllowed, isCached: () => false })
   }
 
@@ -184,7 +175,17 @@ export class RecordedDecisions implements AsyncDisposable {
       : refusal
   }
 
-  #note({ user, asked, scope, isAllowed, isCached }: Noted): Promise<void> | undefined {
+  #note(decision: Noted): Promise<void> | undefined {
+    const { user, asked, scope, isAllowed } = decision
+    const written = this.#record(decision)
+    const isList = asked.isResource && asked.subresource === '' && isOfCollection(asked)
+    if (isAllowed || !isList || scope.name !== '') return written
+    // A caller that may not read a part of a collection may not read the whole that others share.
+    const withdrawn = this.#parts.access.refused(identitiesOf(user), asked)
+    return Promise.all([withdrawn, written]).then(() => undefined)
+  }
+
+  #record({ user, asked, scope, isAllowed, isCached }: Noted): Promise<void> | undefined {
     const key = keyOf(asked)
     if (isTooLong(key, scope)) return undefined
     const known = this.#users.get(user)
@@ -240,6 +241,13 @@ export class RecordedDecisions implements AsyncDisposable {
 function userNameOf(identity: Identity): string {
   const account = accountOf(identity)
   return account ? `system:serviceaccount:${account.namespace}:${account.name}` : identity
+}
+
+/** How the identities of a user begin whose name is of `userNameOf`. */
+function identitiesOf(user: string): string {
+  const [prefix, kind, namespace = '', name = ''] = user.split(':')
+  const isOfAccount = prefix === 'system' && kind === 'serviceaccount'
+  return isOfAccount ? accountsNamed({ namespace, name }) : user
 }
 
 const keyOf = (asked: Attributes): string =>

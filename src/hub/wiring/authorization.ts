@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { accountsNamed } from '../../api/request/identity.ts'
 import { isAnsweredByBody } from '../../api/request/request-info.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -34,7 +33,7 @@ export const recordedDecisionsOf = (
     ? new RecordedDecisions(join(rootDir, 'decisions.json'), {
         access,
         isCached: (exchange) => isCached(exchange, store, access),
-        isKnown: (user) => isKnown(user, store, access),
+        isKnown: (identities) => access.hasVerdictOf(identities) || store.holdsFor(identities),
         onClosed: (user, what) =>
           log.warn(
             { user, what },
@@ -57,13 +56,6 @@ function isCached(exchange: Exchange, store: ObjectStore, access: AccessReviews)
   const { gvr } = info
   const isShared = access.allowedAt(identity, gvr) !== undefined
   return isShared || store.observedVersion(identity, gvr) !== undefined
-}
-
-/** Whether anything is stored for the service account of a user name. */
-function isKnown(user: string, store: ObjectStore, access: AccessReviews): boolean {
-  const [, , namespace = '', name = ''] = user.split(':')
-  const identities = accountsNamed({ namespace, name })
-  return access.hasVerdictOf(identities) || store.holdsFor(identities)
 }
 
 interface AuthorizationParts {

@@ -10,18 +10,25 @@ import {
   mostOfUser,
   RecordedDecisions,
 } from '../../../src/hub/authorization/recorded-decisions.ts'
+import { AccessReviews } from '../../../src/hub/cache/shared/access-reviews.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
 
 const url = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 const robot = serviceAccount({ namespace: 'default', name: 'robot', uid: 'u-1' })
 
-const decisionsIn = (folder: string, told: string[] = []): RecordedDecisions =>
+const noReviews = { refused: async () => undefined, allowedAt: () => undefined }
+
+const decisionsIn = (
+  folder: string,
+  closedOnes: string[] = [],
+  access: Pick<AccessReviews, 'refused' | 'allowedAt'> = noReviews,
+): RecordedDecisions =>
   new RecordedDecisions(join(folder, 'decisions.json'), {
-    access: { refused: async () => undefined, allowedAt: () => undefined },
+    access,
     isCached: () => false,
-    isKnown: (user) => user.endsWith(':robot'),
-    onClosed: (...closed) => told.push(closed.join(': ')),
+    isKnown: (identities) => identities.endsWith('/robot/'),
+    onClosed: (...closed) => closedOnes.push(closed.join(': ')),
     onFailure: () => undefined,
   })
 
@@ -61,6 +68,28 @@ void t.test('an authorizer that failed has denied nothing', async (t) => {
   t.ok(isRefused(decisions, reads(robot, 'one')))
   await answer(decisions, 'one', { allowed: true, evaluationError: 'of another authorizer' })
   t.notOk(isRefused(decisions, reads(robot, 'one')))
+})
+
+void t.test("a review's no counts after the hub's own yes, however soon", async (t) => {
+  let now = 1
+  t.capture(Date, 'now', () => now)
+  const folder = rootFolder(t)
+  const access = new AccessReviews(join(folder, 'access.json'), {
+    onReviewed: () => undefined,
+    onFailure: () => undefined,
+  })
+  const decisions = decisionsIn(folder, [], access)
+  const configMaps = { group: '', version: 'v1', resource: 'configmaps' }
+  const list = as(robot, '/api/v1/namespaces/default/configmaps')
+  const deny = async () => answer(decisions, '', { allowed: false }, robot, 'list')
+  await deny()
+  now += 30_000
+  await access.of(robot, configMaps, async () => true)
+  t.notOk(isRefused(decisions, list))
+  now += 30_000
+  await deny()
+  t.ok(isRefused(decisions, list))
+  t.equal(access.last(robot, configMaps), false, 'nor is it given what others share')
 })
 
 void t.test('an account is one caller, whatever its uid, and a token one of its own', async (t) => {

@@ -68,16 +68,22 @@ export class AccessReviews implements AsyncDisposable {
 
   /** Whether any verdict is known of an identity that begins so. */
   hasVerdictOf(prefix: string): boolean {
-    const quoted = JSON.stringify([prefix]).slice(0, -2)
-    return [...this.#verdicts.keys()].some((key) => key.startsWith(quoted))
+    const begin = beginOfKey(prefix)
+    return [...this.#verdicts.keys()].some((key) => key.startsWith(begin))
   }
 
-  /** An API server has refused what the last verdict allowed. Resolves when that counts. */
-  async refused(who: Identity, gvr: GVR): Promise<void> {
-    const key = keyOf(who, gvr)
-    if (this.#verdicts.get(key)?.allowed === true) {
-      await this.#set(key, { allowed: false, at: now() })
-    }
+  /**
+   * An API server has refused the resource, in whichever version, to the identities that begin so:
+   * what their last verdicts allowed no longer counts. Resolves when that is on the disk.
+   */
+  async refused(prefix: string, { group, resource }: Omit<GVR, 'version'>): Promise<void> {
+    const begin = beginOfKey(prefix)
+    const allowed = [...this.#verdicts].filter(([key, verdict]) => {
+      if (!verdict.allowed || !key.startsWith(begin)) return false
+      const of = gvrOf(key)
+      return of.group === group && of.resource === resource
+    })
+    await Promise.all(allowed.map(([key]) => this.#set(key, { allowed: false, at: now() })))
   }
 
   /**
@@ -139,6 +145,14 @@ function isFresh({ allowed, at }: ReviewResult): boolean {
 
 const keyOf = (who: Identity, { group, version, resource }: GVR): string =>
   JSON.stringify([who, group, version, resource])
+
+/** Of the keys of all identities that begin so. */
+const beginOfKey = (prefix: string): string => JSON.stringify([prefix]).slice(0, -2)
+
+function gvrOf(key: string): GVR {
+  const [, group, version, resource] = JSON.parse(key) as [string, string, string, string]
+  return { group, version, resource }
+}
 
 function isEntry(entry: unknown): entry is [string, ReviewResult] {
   if (!Array.isArray(entry) || typeof entry[0] !== 'string') return false
