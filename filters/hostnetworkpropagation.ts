@@ -62,7 +62,7 @@ export const hostnetworkpropagation = (
       verdicts.of(uid) === undefined &&
       unlessUnreadable(() => mayBePropagated(pod, nodeName)) === true
     const before = (pods: readonly ShownObject[]): Promise<void> | undefined => {
-      const judged: PodVerdict[] = []
+      const decisions: PodVerdict[] = []
       const decided = inputs.propagation === 'guarded' && verdicts.judge(pods)
       for (const { cursor, uid } of pods) {
         if (decided === 'needs list' && isUndecided(cursor, uid))
@@ -70,9 +70,9 @@ export const hostnetworkpropagation = (
         const known = verdicts.of(uid) ?? unlessUnreadable(() => verdictOn(cursor, uid))
         const verdict = known === 'unknown' && decided ? 'unchanged' : known
         if (verdict === 'unknown') throw new StatusError(serviceUnavailable(kindUnknown))
-        if (verdict !== undefined && uid !== '') judged.push([uid, verdict])
+        if (verdict !== undefined && uid !== '') decisions.push([uid, verdict])
       }
-      return verdicts.settle(judged)
+      return verdicts.settle(decisions)
     }
     // The answer to a deletion may be a Status.
     const filter: Filter = (pod) => {

@@ -70,7 +70,7 @@ export async function addAddress(name: string, address: string): Promise<void> {
 /**
  * The arguments of `ip` that add the one address. An IPv4 address has the scope `link`, so that the
  * kernel never chooses it as the source of what the node sends elsewhere. An IPv6 address can be
- * used at once, as nobody on a dummy interface could have the same.
+ * used at once, as no other host on a dummy interface can have the same.
  */
 export function addressArguments(name: string, address: string): readonly string[] {
   const [bits, ...more] = isIPv6(address) ? ['128', 'nodad'] : ['32', 'scope', 'link']

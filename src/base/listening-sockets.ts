@@ -140,7 +140,7 @@ export function describeListener(socket: ListeningSocket): string {
 export const joinHostPort = ({ address, port }: ListenAddress): string =>
   `${isIPv6(address) ? `[${address}]` : address}:${port}`
 
-/** An address in its canonical spelling, with the zone of a link-local one. */
+/** An address in its canonical form, with the zone of a link-local one. */
 export function canonical(address: string): string {
   const [plain = '', ...zone] = address.split('%')
   const family = isIPv4(plain) ? 'ipv4' : 'ipv6'

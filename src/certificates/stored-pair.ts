@@ -33,7 +33,10 @@ export class StoredPair {
     return join(this.#folder, `${this.#name}-current.pem`)
   }
 
-  /** `undefined` where there is none, or one that cannot be used. Validity is not checked. */
+  /**
+   * The stored pair; `undefined` where there is none, or it cannot be used. Validity is not
+   * checked.
+   */
   read(): IssuedCertificate | undefined {
     try {
       const target = readlinkSync(this.file)
@@ -87,7 +90,9 @@ export class StoredPair {
    */
   async replace({ certificate, key }: IssuedCertificate): Promise<void> {
     if (!isUsablePair(certificate, key))
-      throw new Error('the certificate is for another key than was asked for, or cannot be read')
+      throw new Error(
+        'the certificate is for another key than the requested one, or cannot be read',
+      )
     const written = `${this.#name}-${timeText(now()).replaceAll(/\D+/g, '-').replace(/-$/, '')}.pem`
     await writeDurably(join(this.#folder, written), `${certificate.trimEnd()}\n${key}`)
     const beside = `${this.file}.new`
@@ -99,7 +104,7 @@ export class StoredPair {
       await folder.sync()
     }
     const names = await readdir(this.#folder)
-    // Also what a process left that was killed while it wrote.
+    // Also the remains of a process that was killed while it wrote.
     const former = names.filter(
       (name) => this.#isOwn(name.replace(/\.new$/, '')) && name !== written,
     )

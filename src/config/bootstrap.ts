@@ -17,7 +17,7 @@ export interface BootstrapConfig {
   readonly file: string | undefined
   /** `sha256:` and the hash of a CA's public key, in lower case. */
   readonly caHashes: readonly string[]
-  /** Whether a CA is believed that the token alone vouches for. */
+  /** Whether the hub trusts a CA that only the token vouches for. */
   readonly anyCa: boolean
   /** The file of the given CA; absent: found by the token. */
   readonly ca: string | undefined
@@ -59,7 +59,7 @@ const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
 export function certificatesIn(pem: string): readonly string[] {
   try {
     const all = pem.match(block) ?? []
-    // The key is decoded when it is first asked for, and only then found to be unreadable.
+    // Node decodes the key at its first use, and only then finds that it is unreadable.
     for (const each of all) void new X509Certificate(each).publicKey
     return all.map((each) => `${each}\n`)
   } catch {
@@ -90,8 +90,8 @@ class UnusableBootstrap extends Error {
 }
 
 /**
- * Mistakes in how the hub is to obtain its credentials. Where `own`, what it has obtained, has a
- * certificate already, a bootstrap file that was taken away is none.
+ * Mistakes in how the hub is to obtain its credentials. A missing bootstrap file is no mistake
+ * where the hub has obtained its certificate (`own`) already.
  */
 export function bootstrapMistakes(
   config: BootstrapConfig,
@@ -119,7 +119,7 @@ export function bootstrapMistakes(
 }
 
 const unknownCa =
-  "--join-token: the cluster's CA is not known: give --discovery-token-ca-cert-hash, which kubeadm token create --print-join-command prints, or the CA's file with --upstream-ca, or, where nobody can be between the node and its API servers, --discovery-token-unsafe-skip-ca-verification"
+  "--join-token: the cluster's CA is not known: give --discovery-token-ca-cert-hash, which kubeadm token create --print-join-command prints, or the CA's file with --upstream-ca, or, where the network between the node and its API servers is trusted, --discovery-token-unsafe-skip-ca-verification"
 
 /**
  * The credentials and the CA of the bootstrap kubeconfig. Throws where it cannot be used, or its CA

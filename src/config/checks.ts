@@ -58,7 +58,7 @@ export function bootstrapInTheClear(
 
 /** Why a bootstrap token is not sent to these addresses, of plain HTTP. */
 export const tokenInTheClear = (plain: readonly URL[]): string =>
-  `${plain.map(({ origin }) => origin).join(', ')} has no TLS, and anybody on the way would read the bootstrap token: give an https: address`
+  `${plain.map(({ origin }) => origin).join(', ')} has no TLS, and anyone on the network path could read the bootstrap token: give an https: address`
 
 function together(values: Values, a: OptionName, b: OptionName): string[] {
   return (values[a] === undefined) === (values[b] === undefined)

@@ -47,7 +47,7 @@ export interface HubCertificateRules {
   /** Besides `system:nodes`. */
   readonly organizations: readonly string[]
   readonly names: readonly string[]
-  /** In their canonical spelling. */
+  /** In their canonical form. */
   readonly addresses: readonly string[]
   /** Where a node's own address may be, to be in its hub's certificate. */
   readonly nodeNetworks: BlockList

@@ -132,7 +132,7 @@ export const clusterOptions = {
   'hub-cert-signers': option({
     type: is.listOf(is.signerName),
     group: 'Certificates of hubs',
-    help: "Signers for which CertificateSigningRequests of nodes for their hubs' serving certificates are approved, or denied (docs/pods-reach-the-hub.md). Another one needs the right to approve for it; empty: none is judged.",
+    help: "Signers for which CertificateSigningRequests of nodes for their hubs' serving certificates are approved, or denied (docs/pods-reach-the-hub.md). Another one needs the right to approve for it; empty: it decides on none.",
     default: ['kubernetes.io/kubelet-serving'],
   }),
   'hub-cert-organizations': option({

@@ -103,12 +103,12 @@ export function watchConfig<Read extends UsableConfig>(
     const changed = names.filter((name) => isLive.get(name) && differs(name, inForce))
     const waiting = names.filter((name) => !isLive.get(name) && differs(name, started))
     const unreported = waiting.filter((name) => differs(name, reported))
-    const isNews = !isFirst || expected || unusable !== undefined
+    const isReported = !isFirst || expected || unusable !== undefined
     inForce = reported = values
     unusable = undefined
     isFirst = false
     // The first reading without a change is not reported.
-    if (!isNews && changed.length + unreported.length === 0) return
+    if (!isReported && changed.length + unreported.length === 0) return
     const newNotes = result.notes.filter((note) => !notes.includes(note))
     notes = result.notes
     const live = result.liveUnder(first.config)

@@ -168,7 +168,7 @@ function isNodeItself(nodeName: string, files: CredentialFiles, readFile: ReadFi
   return certificate !== undefined && isCertificateOf(nodeName, certificate.chain)
 }
 
-/** API servers over plain HTTP, which are for tests, know nobody by a certificate. */
+/** API servers over plain HTTP, which are for tests, authenticate no client by a certificate. */
 const isSecure = (values: LiveValues): boolean =>
   values['server-addr'].some(({ protocol }) => protocol === 'https:')
 
@@ -181,7 +181,7 @@ function isReadable(file: string, readFile: ReadFile): boolean {
   }
 }
 
-/** Whether there is a mistake already for what the hub was to obtain its credentials with. */
+/** Whether there is already a mistake for the flags with which the hub obtains its credentials. */
 const malformedBootstrap = (
   settings: readonly Setting[],
   given: (name: OptionName) => boolean,

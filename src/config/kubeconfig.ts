@@ -97,7 +97,7 @@ function currentContext(document: Mapping): Mapping {
 /** The entry called `name` in one of the kubeconfig's lists. */
 function entry(document: Mapping, list: string, kind: string, name: string | undefined): Mapping {
   if (name === undefined) {
-    if (kind === 'user') return {} // a context without a user speaks for nobody
+    if (kind === 'user') return {} // a context without a user has no credentials
     throw new MalformedKubeconfig(`its context names no ${kind}`)
   }
   const entries = document[list]

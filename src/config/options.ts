@@ -127,7 +127,7 @@ export const options = {
     type: is.boolean,
     group: 'Credentials',
     live: true,
-    help: 'Whether, where no such hash is given, any CA is believed: then whoever has the token, and is between the node and its API servers, can pass as the cluster.',
+    help: 'Whether the hub trusts any CA where no such hash is given: then an attacker who has the token, and is between the node and its API servers, can pass as the cluster.',
     default: false,
   }),
   'client-ca': option({
@@ -372,7 +372,7 @@ export const options = {
     help: 'Minutes between two garbage collections of the store.',
     default: 120,
     warningFor: notImplemented(
-      'once a day, whatever is given, what is kept for tokens that nobody used for 30 days is swept, and nothing else',
+      'the hub sweeps once a day, whatever is given, and only the records of tokens that were not used for 30 days',
     ),
   }),
   'min-request-timeout': option({

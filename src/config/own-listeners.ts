@@ -59,7 +59,7 @@ function isReached(address: string, host: string, addresses: readonly string[]):
   return all.includes(canonical(host)) || (everywhere && addresses.map(canonical).includes(host))
 }
 
-/** Without brackets, as `canonical` spells an address. */
+/** Without brackets, as `canonical` writes an address. */
 export function hostOf({ hostname }: URL): string {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
   return isIP(host) === 0 ? host : canonical(host)

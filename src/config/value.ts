@@ -85,7 +85,7 @@ export const cidr: ValueType<string> = {
   },
 }
 
-/** One of the words; `aliases` maps other spellings to them. */
+/** One of the words; `aliases` maps other forms to them. */
 export function oneOf<const T extends string>(
   words: readonly T[],
   aliases: Readonly<Record<string, T>> = {},
@@ -160,7 +160,7 @@ const unitMs = new Map([
   ['h', 3_600_000],
 ])
 
-/** Go's spelling of a duration (`40s`, `1m30s`, `500ms`), in milliseconds; at most a week. */
+/** A duration in Go's notation (`40s`, `1m30s`, `500ms`), in milliseconds; at most a week. */
 export const duration: ValueType<number> = {
   placeholder: 'DURATION',
   parse(text) {
@@ -187,7 +187,7 @@ const unitBytes = new Map([
   ['Gi', 2 ** 30],
 ])
 
-/** Kubernetes' spelling of a size (`512Mi`, `1G`, plain bytes), in bytes, from `low` on. */
+/** A size in Kubernetes' notation (`512Mi`, `1G`, plain bytes), in bytes, from `low` on. */
 export const size = (low: string): ValueType<number> => ({
   placeholder: 'SIZE',
   parse(text) {

@@ -67,17 +67,17 @@ const durations = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
  * `components` have series of their own, besides the well-known ones; others count as `other`.
  */
 export function createMetrics(components: () => ReadonlySet<string> = none): HubMetrics {
-  const shelf = newRegistry()
+  const registry = newRegistry()
   const bounds = labelBounds(components)
-  const named = metricsIn(metricTable, shelf, bounds)
+  const named = metricsIn(metricTable, registry, bounds)
   const traffic = new TrafficTable()
   const trafficSeries = seriesWith(metricTable.yurthubTraffic.labels, bounds)
-  shelf.updates.push(trafficReport(traffic, named))
+  registry.updates.push(trafficReport(traffic, named))
   return {
     ...named,
     traffic: (labels) => traffic.of(trafficSeries(labels)),
     allTraffic: () => traffic.all() as Iterable<[Labels & TrafficLabels, Traffic]>,
-    ...readingOf(metricTable, shelf, named),
+    ...readingOf(metricTable, registry, named),
   }
 }
 
@@ -87,9 +87,9 @@ export type ClusterMetrics = MetricsOf<ClusterMetricTable> &
 
 /** The metrics of one replica of `nodehub cluster`, in a registry of their own. */
 export function createClusterMetrics(): ClusterMetrics {
-  const shelf = newRegistry()
-  const named = metricsIn(clusterMetricTable, shelf, labelBounds(none))
-  return { ...named, ...readingOf(clusterMetricTable, shelf, named) }
+  const registry = newRegistry()
+  const named = metricsIn(clusterMetricTable, registry, labelBounds(none))
+  return { ...named, ...readingOf(clusterMetricTable, registry, named) }
 }
 
 /** A registry, and what is done before it is read. */
@@ -140,13 +140,13 @@ function newRegistry(): MetricRegistry {
 
 const metricsIn = <Table extends Readonly<Record<string, MetricRow>>>(
   table: Table,
-  shelf: MetricRegistry,
+  registry: MetricRegistry,
   bounds: Bounds,
 ): MetricsOf<Table> =>
   Object.fromEntries(
     Object.entries<MetricRow>(table).map(([key, row]) => [
       key,
-      metricOf(row, shelf, seriesWith(row.labels, bounds)),
+      metricOf(row, registry, seriesWith(row.labels, bounds)),
     ]),
   ) as unknown as MetricsOf<Table>
 

@@ -184,7 +184,7 @@ export const metricTable = {
     name: 'nodehub_offline_since_timestamp_seconds',
     formerName: 'nodehub_offline_since_seconds',
     type: 'gauge',
-    help: 'When the hub went offline, in seconds since the epoch; 0 while it is online or has not judged yet.',
+    help: 'When the hub went offline, in seconds since the epoch; 0 while it is online, or no probe has ended yet.',
     labels: [],
   },
   cacheAge: {
@@ -299,7 +299,7 @@ export const metricTable = {
   hostNetworkPods: {
     name: 'nodehub_host_network_pods',
     type: 'gauge',
-    help: 'Pods of this node by the network on which the kubelet is shown them: host, they ask for it; propagated, they do not; pod. would: those of pod that --host-network-propagation=on would propagate if they were new. All 0 where the mode was never other than off and nothing is propagated.',
+    help: 'Pods of this node by the network on which the kubelet is shown them: host, their spec requests it; propagated, it does not; pod. would: those of pod that --host-network-propagation=on would propagate if they were new. All 0 where the mode was never other than off and nothing is propagated.',
     labels: ['kind'],
   },
   hostNetworkPortClashes: {

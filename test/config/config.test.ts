@@ -157,7 +157,8 @@ void t.test('no bootstrap token goes to an API server without TLS', async (t) =>
     '--join-token=abcdef.0123456789abcdef',
     '--discovery-token-unsafe-skip-ca-verification',
   ]
-  const inTheClear = /^--server-addr: http:\/\/b has no TLS, and anybody on the way would read/
+  const inTheClear =
+    /^--server-addr: http:\/\/b has no TLS, and anyone on the network path could read/
   t.match(mistakes('--server-addr=http://b', ...flags), [inTheClear])
   t.match(mistakes('--server-addr=https://a,http://b', ...flags), [inTheClear])
   t.match(mistakes('--server-addr=http://b', '--bootstrap-mode=token'), [inTheClear])

@@ -36,7 +36,7 @@ function jsonOf({ encoding, gvk, object }: Read): JsonObject {
   }
 }
 
-/** The token that a TokenReview asks about; '' in other reviews. */
+/** The token that a TokenReview is to authenticate; '' in other reviews. */
 export const tokenOf = ({ kind, spec }: Review): string =>
   kind === 'TokenReview' ? textAt(spec, 'token') : ''
 

@@ -67,15 +67,15 @@ function holds({ operator, values }: LabelRequirement, value: string | undefined
   }
 }
 
-/** One spelling for label selectors that mean the same. Throws `MalformedSelector`. */
+/** One text for label selectors that mean the same. Throws `MalformedSelector`. */
 export const canonicalLabelSelector = (text: string): string =>
   [...labelTerms(text)].toSorted(order).join(',')
 
-/** Its requirements, each in one spelling. */
+/** The texts of its requirements. */
 const labelTerms = (text: string): Set<string> =>
-  new Set(parseLabelSelector(text).map(spellRequirement))
+  new Set(parseLabelSelector(text).map(textOfRequirement))
 
-function spellRequirement({ key, operator, values }: LabelRequirement): string {
+function textOfRequirement({ key, operator, values }: LabelRequirement): string {
   const [only = ''] = values
   switch (operator) {
     case 'exists':
@@ -123,7 +123,7 @@ export const matchesFields = (
     ({ field, operator, value }) => ((read(field) ?? '') === value) === (operator === '='),
   )
 
-/** One spelling for field selectors that mean the same. Throws `MalformedSelector`. */
+/** One text for field selectors that mean the same. Throws `MalformedSelector`. */
 export const canonicalFieldSelector = (text: string): string =>
   [...fieldTerms(text)].toSorted(order).join(',')
 

@@ -55,7 +55,7 @@ export interface Status {
  */
 export class StatusError extends Error {
   readonly status: Status
-  /** Why, where the client is not told; absent: its message says it. */
+  /** Why, where the answer does not say it; absent: its message says it. */
   readonly reason: string | undefined
   constructor(status: Status, options?: ErrorOptions & { readonly reason?: string }) {
     // Made for each refused request. No one reads the trace, which costs a flooded hub 1 % of its
@@ -198,8 +198,13 @@ export const timeout = (message: string): Status => failure(504, 'Timeout', mess
  * The answer to a request for a version that the server has not reached (apiserver
  * pkg/storage/errors.go).
  */
-export const tooLargeResourceVersion = (asked: string, current: string): Status =>
-  failure(504, 'Timeout', `Timeout: Too large resource version: ${asked}, current: ${current}`, {
-    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-    retryAfterSeconds: 1,
-  })
+export const tooLargeResourceVersion = (requested: string, current: string): Status =>
+  failure(
+    504,
+    'Timeout',
+    `Timeout: Too large resource version: ${requested}, current: ${current}`,
+    {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds: 1,
+    },
+  )

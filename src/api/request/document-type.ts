@@ -4,12 +4,12 @@ import { encodingOfType, parseAccept, type AcceptClause } from './representation
 declare const brand: unique symbol
 
 /**
- * The representation of a document (discovery, OpenAPI, version), as clients spell it. The set is
- * small, so that no client can fill the store with spellings of the same answer.
+ * The representation of a document (discovery, OpenAPI, version), as clients name it. The set is
+ * small, so that no client can fill the store with names of the same answer.
  */
 export type DocumentType = string & { readonly [brand]: 'DocumentType' }
 
-/** OpenAPI in protobuf. API servers answer the deprecated spelling, with an `@`, with the other. */
+/** OpenAPI in protobuf. API servers answer the deprecated name, with an `@`, with the other. */
 const openApi = /^application\/com\.github\.proto-openapi\.spec\.(v[23])[.@]v1\.0\+protobuf$/
 
 /** Versions of aggregated discovery. */

@@ -33,7 +33,7 @@ const nameIn = (field: string): string =>
     .replace(/:\d*$/, '')
     .replace(/^\[(.*)\]$/, '$1')
 
-/** Whether both ends of a connection are on loopback: nobody beyond this host has it. */
+/** Whether both ends of a connection are on loopback, so that its client is on this host. */
 export const isWithinHost = ({
   localAddress,
   address,

@@ -17,7 +17,7 @@ export const nodeIdentity = 'node' as Identity
 export const sharedIdentity = 'shared' as Identity
 
 /** A caller without a proven identity. Records for it are never read. */
-export const unprovenIdentity = 'nobody' as Identity
+export const unprovenIdentity = 'unproven' as Identity
 
 /**
  * A client of `nodehub cluster` with a certificate of `--client-ca`. It is never part of a store

@@ -116,7 +116,7 @@ function representationOf(
 
 /**
  * Whether each part of an answer shows which object it is of. Rows of a Table do, unless the client
- * asked for rows without objects.
+ * requested rows without objects.
  */
 export const namesObjects = ({ projection, key }: Representation): boolean =>
   projection !== 'table' || !key.endsWith(';None')

@@ -12,6 +12,6 @@ export const lastBookmarkMs = 2_000
 /** The duration of a watch: `timeoutSeconds`, else at random between `leastMs` and twice that. */
 export function watchLifetimeMs({ query }: ResourceRequest, leastMs: number): number {
   const seconds = Number(query.get('timeoutSeconds') ?? 0)
-  const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : jitter(1, 2) * leastMs
-  return Math.min(asked, 24 * 3_600_000)
+  const lifetime = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : jitter(1, 2) * leastMs
+  return Math.min(lifetime, 24 * 3_600_000)
 }

@@ -161,7 +161,7 @@ void t.test('an empty or a strange Authorization does not make its sender the no
   ]) {
     const caller = await authenticate(request('authorization', value), rules('node', 0))
     t.equal(caller.credential, 'caller', value.slice(0, 20))
-    t.equal(caller.identity, 'nobody')
+    t.equal(caller.identity, 'unproven')
     t.equal(caller.claim?.holds(), false)
   }
 })

@@ -59,7 +59,7 @@ export function locate(bytes: Buffer, at: number, path: readonly (string | numbe
 }
 
 function memberAt(bytes: Buffer, at: number, key: string): number {
-  if (key === '*') throw new PathError('* where one value is asked for')
+  if (key === '*') throw new PathError('* in a path that has to lead to one value')
   if (bytes[at] !== 0x7b) return -1
   return membersNamed(bytes, at, key).at(-1)?.valueStart ?? -1
 }

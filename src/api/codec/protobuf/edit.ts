@@ -147,11 +147,12 @@ function keyOf(entry: Fields): Buffer {
 
 /** The elements of a list as `change` decides; all other fields keep their position. */
 function editEach(bytes: Buffer, field: Field, change: ElementChange): Buffer {
-  if (!field.repeated) throw new PathError('each element of what is no list')
+  if (!field.repeated) throw new PathError('each element of a value that is no list')
   const parts: Buffer[] = []
   let changed = false
   for (const fields = new Fields(bytes); fields.next();) {
-    const made = fields.number === field.number ? judged(fields, field, change) : undefined
+    const made =
+      fields.number === field.number ? changedOccurrence(fields, field, change) : undefined
     if (made) changed = true
     parts.push(made ?? fields.whole)
   }
@@ -162,7 +163,7 @@ function editEach(bytes: Buffer, field: Field, change: ElementChange): Buffer {
  * One occurrence of a list's field after `change`; a packed occurrence holds several numbers.
  * `undefined` if it is unchanged.
  */
-function judged(one: Fields, field: Field, change: ElementChange): Buffer | undefined {
+function changedOccurrence(one: Fields, field: Field, change: ElementChange): Buffer | undefined {
   const elements = elementsIn(occurrenceOf(one), field)
   const made = elements.map((element) => changedElement(field, element, change))
   if (made.every((part) => part === undefined)) return undefined
@@ -217,7 +218,7 @@ function editElement(field: Field, element: Occurrence, rest: Path, edit: Edit):
     const inner = editMessage(messageOf(field), valueOf(element), rest, edit)
     return bytesField(field.number, inner)
   }
-  if (edit.op === 'each') throw new PathError('each element of what is no list')
+  if (edit.op === 'each') throw new PathError('each element of a value that is no list')
   return edit.op === 'set' ? writeElement(field, edit.value) : nothing
 }
 
