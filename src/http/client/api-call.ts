@@ -29,7 +29,10 @@ export type ApiCall = (request: ApiRequest) => Promise<ApiResponse>
 
 export interface ApiCallOptions {
   readonly patienceMs?: number
-  /** Whether any server is believed. For what is not secret, and is verified by other means. */
+  /**
+   * Whether the server's certificate is left unverified. For answers that are not secret, and are
+   * verified by other means.
+   */
   readonly unverified?: true
   /** Gives up the requests. */
   readonly signal?: AbortSignal
@@ -37,7 +40,7 @@ export interface ApiCallOptions {
 
 const usualPatienceMs = 15_000
 
-/** Characters that are read of a server that may be anybody. */
+/** The characters that are read of the answer of an unverified server. */
 export const mostOfUnverified = 1024 * 1024
 
 /**
@@ -77,8 +80,8 @@ const tlsOf = (credentials: Credentials, unverified: true | undefined) =>
   unverified ? { rejectUnauthorized: false } : connectionTls(credentials)
 
 /**
- * Requests to the first of `servers` that answers, and not with a failure of its own or a gateway's
- * (429 and 5xx).
+ * Requests to the first of `servers` that answers with anything but a failure of its own or of a
+ * gateway (429 and 5xx).
  */
 export const anyApiCall =
   (servers: readonly URL[], credentials: Credentials, options?: ApiCallOptions): ApiCall =>
@@ -102,7 +105,7 @@ export class ApiRefusal extends Error {
   readonly code = 'API_REFUSAL'
   readonly status: number
   constructor(origin: string, { method, path }: ApiRequest, { status, body }: ApiResponse) {
-    // Printed for people, and before the server is verified: no control of their terminal.
+    // Printed on terminals, before the server is verified: control characters are removed.
     const message = textAt(body, 'message').slice(0, 500).replaceAll(/\p{C}/gu, ' ')
     super(
       `${origin} answered ${status} to ${method} ${path}${message === '' ? '' : `: ${message}`}`,

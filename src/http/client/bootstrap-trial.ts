@@ -15,9 +15,9 @@ import { findCa } from './cluster-info.ts'
 const version = { method: 'GET', path: '/version' }
 
 /**
- * Why the hub would get no certificate now, as far as that is seen without a request for one:
- * whether an API server answers, the CA is the pinned one, and the token is accepted. Writes
- * nothing, and takes no longer than `patienceMs`. `undefined`: no reason is seen.
+ * Why the hub would get no certificate now, without a request for one: checks whether an API server
+ * answers, the CA is the pinned one, and the token is accepted. Writes nothing, and takes no longer
+ * than `patienceMs`. `undefined`: no reason was found.
  */
 export async function bootstrapFault(
   servers: readonly URL[],

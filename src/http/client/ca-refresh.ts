@@ -7,7 +7,7 @@ import { publishedCa } from './cluster-info.ts'
 
 export interface CaRefreshOptions {
   readonly servers: () => readonly URL[]
-  /** The CA of now, PEM; `undefined`: there is none yet, or it is not the hub's to change. */
+  /** The present CA, PEM; `undefined`: there is none yet, or the configuration gives it. */
   readonly present: () => string | undefined
   /** Stores the next one. */
   readonly store: (ca: string) => Promise<void>
@@ -17,17 +17,17 @@ export interface CaRefreshOptions {
   readonly everyMs: number
 }
 
-/** The published CA cannot be believed. */
+/** The hub cannot trust the published CA. */
 class UnusableCa extends Error {
   readonly code = 'UNUSABLE_CA'
 }
 
 /**
  * Follows the cluster's CA while it is rotated: compares it with the CA bundle in the ConfigMap
- * cluster-info, which an API server shows that the present CA has verified, and to anybody. A
- * bundle is taken over only if it verifies every API server that the present one verifies: a wrong
- * one, and a new CA alone before all servers have its certificates, would cut the hub off. What no
- * verified server has said is never believed.
+ * cluster-info, which any client may read, and reads that only from an API server that the present
+ * CA verifies. The hub adopts a bundle only if it verifies every API server that the present one
+ * verifies: a wrong one, and a new CA alone before all servers have its certificates, would cut the
+ * hub off.
  */
 export class CaRefresh implements AsyncDisposable {
   readonly #options: CaRefreshOptions

@@ -44,7 +44,7 @@ export interface RenewalAttempt {
 }
 
 export interface CertificateRenewalOptions {
-  /** The time until a certificate is to be obtained, looked at again and again; 0: now. */
+  /** The time until a certificate is to be obtained, which is read repeatedly; 0: now. */
   readonly dueMs: () => number
   /** Obtains one, and stores it. */
   readonly obtain: (attempt: RenewalAttempt) => Promise<void>
@@ -65,7 +65,7 @@ export class CertificateRenewal implements AsyncDisposable {
   #pause = new AbortController()
   #retryMs: number
   #deniedMs: number
-  /** By the clock that is never set. */
+  /** On the monotonic clock. */
   #deniedUntil = 0
   #wasDenied = false
   #isPending = false
@@ -93,7 +93,7 @@ export class CertificateRenewal implements AsyncDisposable {
     this.#pause.abort()
   }
 
-  /** Makes an attempt now, also after a denial: for what an operator has changed. */
+  /** Makes an attempt now, also after a denial: an operator has changed something. */
   retry(): void {
     this.#deniedUntil = 0
     this.wake()

@@ -7,18 +7,18 @@ import { anyApiCall, ApiRefusal, type ApiCall } from './api-call.ts'
 
 const path = '/api/v1/namespaces/kube-public/configmaps/cluster-info'
 
-/** The cluster's CA cannot be found, or what says that it is the CA cannot be believed. */
+/** The cluster's CA cannot be found, or the proof that it is the CA does not hold. */
 class UnknownCa extends Error {
   readonly code = 'UNKNOWN_CA'
 }
 
 /**
  * The CA of the cluster, PEM, found by a bootstrap token as kubeadm does it
- * (cmd/kubeadm/app/discovery/token): read from the ConfigMap cluster-info, over a connection that
- * is not verified, whose signature only a holder of the token can make, and read again over one
- * that the CA verifies. That connection believes only certificates with a pinned public key: who
- * stole the token could sign a bundle in which another CA stands beside the cluster's. Pins that
- * are given count with `anyCa`, too. Rejects where anything does not fit.
+ * (cmd/kubeadm/app/discovery/token): read from the ConfigMap cluster-info over an unverified
+ * connection, with a signature that only a holder of the token can make, and read again over a
+ * connection that the CA verifies. That connection accepts only certificates with a pinned public
+ * key: a thief of the token could sign a bundle with another CA beside the cluster's. Given pins
+ * count with `anyCa`, too. Rejects where anything does not match.
  */
 export async function findCa(
   servers: readonly URL[],
@@ -37,14 +37,14 @@ export async function findCa(
   if (believed.length === 0) {
     const has = certificatesIn(ca).map(hashOfPublicKey).join(', ')
     throw new UnknownCa(
-      `the CA in ${shortPath} has the public key ${has}, which --discovery-token-ca-cert-hash does not name: it is another cluster's, or somebody is between the node and its API servers`,
+      `the CA in ${shortPath} has the public key ${has}, which --discovery-token-ca-cert-hash does not name: it is another cluster's, or an attacker is between the node and its API servers`,
     )
   }
   const verified = anyApiCall(servers, { ca: believed.join(''), files: [] }, stopped)
   const second = await clusterInfo(verified, token)
   if (second !== first) {
     throw new UnknownCa(
-      `${shortPath} is another one when it is read over a verified connection: somebody is between the node and its API servers, or it has changed just now`,
+      `${shortPath} is another one when it is read over a verified connection: an attacker is between the node and its API servers, or it has changed just now`,
     )
   }
   return ca
@@ -53,8 +53,8 @@ export async function findCa(
 const shortPath = 'the ConfigMap kube-public/cluster-info'
 
 /**
- * The CA in the ConfigMap, PEM, as the server of `call` shows it: to be believed as far as that has
- * been verified.
+ * The CA in the ConfigMap, PEM, as the server of `call` shows it: no more trustworthy than that
+ * server.
  */
 export async function publishedCa(call: ApiCall): Promise<string> {
   return caIn((await read(call)).kubeconfig)
@@ -71,7 +71,7 @@ async function clusterInfo(call: ApiCall, { id, secret }: BootstrapToken): Promi
   }
   if (!(await isSignedWith({ id, secret: secret.reveal() }, kubeconfig, signature))) {
     throw new UnknownCa(
-      `the signature of ${shortPath} is not that of the bootstrap token ${id}: its secret is another one, or somebody is between the node and its API servers`,
+      `the signature of ${shortPath} is not that of the bootstrap token ${id}: its secret is another one, or an attacker is between the node and its API servers`,
     )
   }
   return kubeconfig

@@ -72,7 +72,7 @@ export function followCredentials(
   return { check, move, [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
-/** What is yet to be obtained replaces nothing that can be used. */
+/** Credentials that are yet to be obtained replace no usable ones. */
 const losesIdentity = ({ awaited }: Credentials, { certificate, token }: Credentials): boolean =>
   awaited === true && (certificate !== undefined || token !== undefined)
 

@@ -4,8 +4,8 @@ import { parseBootstrapToken, type BootstrapToken } from '../../config/bootstrap
 
 /**
  * The bootstrap tokens that root has handed over while the hub ran, in a file for later starts: the
- * last one, and behind it the last good one before it. Whether the cluster takes a token is known
- * only once a certificate is requested with it, and until then it displaces no good one.
+ * last one, and behind it the last good one before it. Only a request for a certificate shows
+ * whether the cluster accepts a token; until then it displaces no good one.
  */
 export class HandedOverTokens {
   readonly #file: string
@@ -29,7 +29,7 @@ export class HandedOverTokens {
   /** To be called when a certificate was obtained with the token: those behind it are forgotten. */
   proven(token: BootstrapToken): Promise<void> {
     const good = textOf(token)
-    // One that was handed over meanwhile stays before it, and may have taken its place.
+    // A token that was handed over meanwhile stays before it, and may have replaced it.
     return this.#change((lines) => {
       const at = lines.indexOf(good)
       return at === -1 ? [...lines.slice(0, 1), good] : lines.slice(0, at + 1)

@@ -74,7 +74,7 @@ const usualPace: NodeCertificatePace = {
   caMs: 3_600_000,
 }
 
-/** By whom a request is made: an identity that the API server may accept. */
+/** The identity with which a request is sent, and which the API server may accept. */
 interface Requester {
   readonly name: string
   readonly credentials: (signal: AbortSignal) => Credentials | Promise<Credentials>
@@ -91,9 +91,9 @@ class NoCertificate extends Error {
  * The hub's own client certificate: requested from the cluster with a bootstrap token, stored, and
  * rotated in time with itself. Everything is tried again for as long as it takes; the present
  * certificate stays in force until the next one is on the disk. One that has expired, or that API
- * servers refuse, is replaced with a bootstrap token or the kubelet's certificate. Certificates
- * outside their validity are judged by API servers alone, as the node's clock may be wrong. The CA
- * is followed while the cluster rotates it, unless it is given.
+ * servers refuse, is replaced with a bootstrap token or the kubelet's certificate. Only API servers
+ * decide on certificates outside their validity, as the node's clock may be wrong. The CA is
+ * followed while the cluster rotates it, unless it is given.
  */
 export class NodeCertificate implements AsyncDisposable {
   readonly #options: NodeCertificateOptions
@@ -205,7 +205,9 @@ export class NodeCertificate implements AsyncDisposable {
     onStored()
   }
 
-  /** In the order in which they are tried: the least that has to be trusted anew comes first. */
+  /**
+   * In the order in which they are tried: those that add least to what the hub trusts come first.
+   */
   *#requesters(): Generator<Requester> {
     const { bootstrap, kubelet, nodeName } = this.#options
     const { file, token } = bootstrap()

@@ -53,7 +53,7 @@ export class RequestedServingCertificate implements AsyncDisposable {
   readonly #renewal: CertificateRenewal
   #isNeeded: boolean
   #shown: string | undefined
-  /** The authorities of which the signer is none. */
+  /** The authorities without the signer. */
   #othersThanSigner: string | undefined
 
   constructor(options: RequestedServingOptions) {
@@ -111,8 +111,8 @@ export class RequestedServingCertificate implements AsyncDisposable {
   }
 
   /**
-   * Whether pods no longer trust who has signed a certificate, as after a rotation of the cluster's
-   * CA. Where they do not trust the signer either, one is requested once.
+   * Whether pods no longer trust the authority that signed a certificate, as after a rotation of
+   * the cluster's CA. Where they do not trust the signer either, one is requested once.
    */
   #isWithdrawn(certificate: string): boolean {
     const authorities = this.#options.authorities()
@@ -130,7 +130,7 @@ export class RequestedServingCertificate implements AsyncDisposable {
       signal,
     })
     if (!isForNames(certificate, names))
-      throw new RequestDenied('what was signed is for other names than were asked for')
+      throw new RequestDenied('the signed certificate is for other names than the request')
     const pair = { certificate, key: pemOfKey(key) }
     await stored.replace(pair)
     const isOther = authorities !== undefined && !isOfAuthorities(certificate, authorities)
@@ -150,7 +150,7 @@ export class RequestedServingCertificate implements AsyncDisposable {
   }
 }
 
-/** Whether one of the authorities has signed a certificate, or one that follows it in its chain. */
+/** Whether one of the authorities has signed a certificate, or a later one in its chain. */
 function isOfAuthorities(chain: string, authorities: string): boolean {
   const issuers = certificatesIn(authorities).map((each) => new X509Certificate(each))
   return certificatesIn(chain)

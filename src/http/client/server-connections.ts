@@ -72,9 +72,9 @@ export class ServerConnections {
   }
 
   /**
-   * What made a session silent may have broken the pool's connections, and no timer ends a request
-   * on one of those: new requests go over new connections. Those under way stay, as silence alone
-   * is no failure.
+   * The fault that made a session silent may have broken the pool's connections, and no timer ends
+   * a request on one of those: new requests go over new connections. Those under way stay, as
+   * silence alone is no failure.
    */
   #renewPool(): void {
     const old = this.#pool

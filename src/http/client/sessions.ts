@@ -14,7 +14,7 @@ export interface SessionsOptions {
   readonly http1: StreamFallbacks['http1']
   /** Takes a connection that agreed on HTTP/1.1. */
   readonly onHttp1Socket: (socket: TLSSocket) => void
-  /** A session over which nothing comes any more is given up. */
+  /** A session that receives nothing any more is given up. */
   readonly onSilent: () => void
 }
 

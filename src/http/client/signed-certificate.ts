@@ -7,7 +7,7 @@ import { isObject, type Json } from '../../api/kube/json.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
 import { ApiRefusal, type ApiCall } from './api-call.ts'
 
-/** What is asked of a signer (certificates.k8s.io/v1). */
+/** The parts of a request to a signer (certificates.k8s.io/v1). */
 export interface CertificateSpec extends RequestedSubject {
   readonly signerName: string
   readonly usages: readonly string[]
@@ -49,8 +49,8 @@ const longestLookMs = 5_000
 /**
  * Has a certificate signed for a private key by a CertificateSigningRequest, and resolves with it
  * and its chain, PEM. The request is named after key and content: made again, it is found, and gets
- * what was signed meanwhile. Rejects with `RequestDenied`, and where no API server answers, the
- * request is refused, or nobody signs it in time.
+ * the certificate that was signed meanwhile. Rejects with `RequestDenied`, and where no API server
+ * answers, the request is refused, or is not signed in time.
  */
 export async function signedCertificate(
   call: ApiCall,
@@ -137,7 +137,7 @@ function certificateOf(object: Json, name: string): string | undefined {
   return certificate === '' ? undefined : Buffer.from(certificate, 'base64').toString()
 }
 
-/** Throws `RequestDenied` for a certificate that is of no use. */
+/** Throws `RequestDenied` for an unusable certificate. */
 function checked(certificate: string, key: KeyObject, commonName: string): string {
   try {
     const leaf = new X509Certificate(certificate)

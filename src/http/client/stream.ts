@@ -10,7 +10,7 @@ export interface StreamRequest {
   readonly headers: readonly string[]
 }
 
-/** Where a request goes that cannot stay on its stream. */
+/** The ways of a request that cannot stay on its stream. */
 export interface StreamFallbacks {
   /** To another session; called once at most. */
   readonly retry: (stream: Stream) => void

@@ -96,7 +96,7 @@ export interface User {
  * identity.
  */
 export interface Claim {
-  /** Whether it holds, by what is known without another request to an API server. */
+  /** Whether it holds, decided without another request to an API server. */
   holds(): boolean
   /** The caller's identity as known now, which can change during a request. */
   identity(): Identity
@@ -112,12 +112,12 @@ export interface Claim {
    */
   readonly keyId: string | undefined
   /**
-   * Verifies that the caller is the service account that its token names. `ask` sends a
+   * Verifies that the caller is the service account that its token names. `review` sends a
    * TokenReview, and resolves to `undefined` where no API server answers it. Resolves to the
    * caller's identity as known then. A token is reviewed once, or again after some time where the
    * review failed. Absent where there is nothing to verify.
    */
-  readonly confirm?: (ask: () => Promise<User | undefined>) => Promise<Identity>
+  readonly confirm?: (review: () => Promise<User | undefined>) => Promise<Identity>
 }
 
 /** A request whose meaning and sender are known. */

@@ -1,10 +1,10 @@
-/** Why an answer is what it is. Without secrets: it is logged, and shown to root. */
+/** Why the hub gave this answer. Without secrets: it is logged, and shown to root. */
 export interface Explanation {
   /** Why its source has answered, in words. */
   readonly reason?: string
   /** The API server that answered. */
   readonly upstream?: string
-  /** What filters made of it; absent where none acts. */
+  /** How filters changed it; absent where none acts. */
   readonly filtered?: Filtered
 }
 
@@ -20,7 +20,7 @@ interface Explained {
   readonly explanation?: Explanation
 }
 
-/** The same answer with a reason; one that it has already is the more special one, and follows. */
+/** The same answer with a reason; a reason that it has already is more specific, and follows. */
 export function because<R extends Explained>(reply: R, reason: string): R {
   const { explanation } = reply
   const special = explanation?.reason
@@ -28,7 +28,7 @@ export function because<R extends Explained>(reply: R, reason: string): R {
   return { ...reply, explanation: { ...explanation, reason: both } }
 }
 
-/** The same answer, with what filters make of it. */
+/** The same answer, with the changes that filters make. */
 export const filteredBy = <R extends Explained>(reply: R, filtered: Filtered): R => ({
   ...reply,
   explanation: { ...reply.explanation, filtered },

@@ -8,6 +8,6 @@ import type { Exchange } from './exchange.ts'
  */
 export const isProven = ({ claim }: Pick<Exchange, 'claim'>): boolean => claim?.holds() !== false
 
-/** The proven identity of the caller; `nobody` where it is unproven. */
+/** The proven identity of the caller; `unproven` where there is none. */
 export const provenIdentity = (exchange: Pick<Exchange, 'claim' | 'identity'>): Identity =>
   isProven(exchange) ? exchange.identity : unprovenIdentity

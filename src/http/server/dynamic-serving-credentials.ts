@@ -30,7 +30,7 @@ export interface DynamicServingOptions {
   /** The one address where it is shown; `undefined`: everywhere. */
   readonly signedFor?: string | undefined
   readonly onAuthorityMade: () => void
-  /** Called when given files have changed and are unusable: the last good ones stay in force. */
+  /** Called when given files have changed and are unusable: the last usable ones stay in force. */
   readonly onUnusable: (cause: unknown) => void
   /** Called when the hub's own certificate cannot be made or stored. */
   readonly onFailure: (cause: unknown) => void

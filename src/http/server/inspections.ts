@@ -24,7 +24,7 @@ export interface Inspections {
 }
 
 interface ContentInspections {
-  /** `undefined`: nothing that is stored is meant. */
+  /** `undefined`: the query names nothing that is stored. */
   readonly reports: Readonly<
     Record<string, (query: URLSearchParams) => Promise<object | undefined>>
   >
@@ -33,7 +33,7 @@ interface ContentInspections {
 }
 
 interface Tail {
-  /** The items that a query names, without `watch`. Throws where it is not understood. */
+  /** The items that a query names, without `watch`. Throws for an invalid query. */
   select(query: URLSearchParams): TailItems
 }
 
@@ -43,7 +43,7 @@ interface TailItems {
   follow(signal: AbortSignalLike): AsyncGenerator<readonly object[]>
 }
 
-/** One report for all who ask, or for one query. */
+/** One report for all callers, or for one query. */
 interface Report {
   readonly whole: () => Promise<WireReply>
   readonly events: Events
@@ -144,8 +144,9 @@ function selected(
 }
 
 /**
- * A browser says from where a page made it send the request. The page that the hub itself serves
- * may; one of another port of this host is another program's. Other programs send no such field.
+ * A browser names the site of the page that made it send the request. The hub accepts its own page;
+ * a page of another port of this host belongs to another program. Programs other than browsers send
+ * no such field.
  */
 const isOfAnotherSite = (site: string | undefined): boolean =>
   site !== undefined && site !== 'same-origin' && site !== 'none'

@@ -77,7 +77,7 @@ export const mostPipelined = 4
 /** Answers here are short, and their clients wait for them. */
 export const stalledMs = 10_000
 
-/** More often than any scraper asks. */
+/** Scrapers come less often. */
 export const leastExpositionMs = 1_000
 
 /**

@@ -1,7 +1,4 @@
-/**
- * What is known of a connection's client: nothing proven, a caller with a token, or the node
- * itself.
- */
+/** The proof of a connection's client: none, a caller with a token, or the node itself. */
 export type ConnectionRank = 'unproven' | 'caller' | 'node'
 
 /** The facts of a connection that ranking needs. */

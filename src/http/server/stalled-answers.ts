@@ -31,9 +31,9 @@ interface AnswerState extends TrackedAnswer {
 
 /**
  * Tracks the answers in flight on the connections of one listener, and cuts those that stall
- * because the client takes nothing. It judges each answer separately: a client that answers pings,
- * or reads one stream, may have abandoned another. Where no caller is proven on the connection,
- * partial progress does not count: what waits has to be sent within `unprovenMs`.
+ * because the client takes nothing. It decides on each answer separately: a client that answers
+ * pings, or reads one stream, may have abandoned another. Where no caller is proven on the
+ * connection, partial progress does not count: what waits has to be sent within `unprovenMs`.
  */
 export class StalledAnswers implements Disposable {
   readonly #unprovenMs: number

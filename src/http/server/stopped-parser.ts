@@ -31,9 +31,9 @@ export function stopParser(connection: Duplex): void {
 }
 
 /**
- * Has Node's parser skip the rest of the body that it is at. Node discards the body of a request
- * that is over without an event, but makes a buffer of each part, so that a read of chunks of a
- * byte takes as long as if they were read.
+ * Has Node's parser skip the rest of the current body. Node discards the body of a request that is
+ * over without an event, but makes a buffer of each part, so that a read of chunks of a byte takes
+ * as long as if they were read.
  */
 export function skipRestOfBody(connection: Duplex): void {
   skipBody(connection)
@@ -41,8 +41,8 @@ export function skipRestOfBody(connection: Duplex): void {
 
 /**
  * Until the next head, for which `onHead` is called if it is given. Node uses a parser for another
- * connection once this one has closed, or has been handed over after a head: what is changed and
- * Node does not reset is restored before either.
+ * connection once this one has closed, or has been handed over after a head: changes that Node does
+ * not reset are undone before either.
  */
 function skipBody(connection: Duplex, onHead?: () => number): void {
   const { parser } = connection as ParsedConnection
