@@ -136,7 +136,7 @@ void t.test('a refusal is explained', { skip }, async (t) => {
   t.match(unproven.headers[header], 'source=hub; reason="no API server has accepted this token')
   t.match(
     await why(hub, `${aPod}/log`, 'kubectl'),
-    'source=hub; reason="the cloud cannot be reached, and the kubelet is asked only for who has',
+    'source=hub; reason="the cloud cannot be reached, and the hub relays to the kubelet only for callers with',
   )
   t.match(
     await why(hub, `${allPods}&limit=1&continue=abc`),

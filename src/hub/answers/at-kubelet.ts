@@ -20,7 +20,7 @@ export interface AtKubeletParts extends OnSiteParts {
 
 /**
  * Has the node's own kubelet answer logs, exec, attach and port-forward while no API server can be
- * reached, for who has the kubelet's certificate. `undefined` for any other request or caller.
+ * reached, for callers with the kubelet's certificate. `undefined` for any other request or caller.
  */
 export async function relayedToKubelet(
   exchange: Exchange,
@@ -46,9 +46,9 @@ export async function relayedToKubelet(
   return exchange.upgrade ? kubelet.upgrade(exchange, url) : kubelet.get(exchange, url)
 }
 
-/** A container on the host's network may be root by its socket. */
+/** By its socket, a container on the host's network may be root, too. */
 export const needsCertificate =
-  "the cloud cannot be reached, and the kubelet is asked only for who has its certificate: use root's kubeconfig for the hub's TLS port"
+  "the cloud cannot be reached, and the hub relays to the kubelet only for callers with the kubelet's certificate: use root's kubeconfig for the hub's TLS port"
 
 const notHere = (pod: string, nodeName: string): string =>
   `the cloud cannot be reached, and pod ${pod} is not known to run on this node (${nodeName})`

@@ -21,7 +21,7 @@ export interface CoveringCollection {
   readonly representation: Representation
   readonly key: CollectionKey
   readonly resourceVersion: string
-  /** What of a wider collection was requested; absent: all of it. */
+  /** The requested part of a wider collection; absent: all of it. */
   readonly selection?: Selection
 }
 

@@ -22,8 +22,8 @@ const pathOfVersion = /^\/(?:api|apis\/(?<group>[^/]+))\/(?<version>[^/]+)$/
 
 /**
  * The resources of one group and version, from the recorded discovery of all of them: a kubectl
- * that does not know the aggregated document of its API server asks for each group by itself.
- * `undefined` where that is not asked for, or not known.
+ * that does not know the aggregated document of its API server requests each group by itself.
+ * `undefined` where the request is for another document, or the resources are not known.
  */
 export function resourcesFromAggregated(
   { identity, info, headers }: Exchange,
@@ -71,7 +71,7 @@ function resourcesOf(resource: Json, of: GroupVersion): JsonObject[] {
   const name = textAt(resource, 'resource')
   const namespaced = textAt(resource, 'scope') === 'Namespaced'
   const described = (each: Json, own: string, singularName: string): JsonObject[] => {
-    // What has no kind is served for other clients than these.
+    // Resources without a kind are for other clients than these.
     const kind = optionalObjectAt(each, 'responseKind')
     if (!kind) return []
     const [group, version] = [textAt(kind, 'group'), textAt(kind, 'version')]

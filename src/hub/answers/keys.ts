@@ -9,7 +9,7 @@ import { tokenResource, tokenName } from '../store/token-name.ts'
 import type { Partition, CollectionKey, DocumentKey, ObjectKey } from '../store/store.ts'
 
 /**
- * The selectors of a list or watch; selectors that mean the same are spelled the same. Throws
+ * The selectors of a list or watch; selectors that mean the same have the same text. Throws
  * `MalformedSelector`.
  */
 export function selectorsOf({ query }: ResourceRequest): {

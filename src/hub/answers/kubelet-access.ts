@@ -5,13 +5,16 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { ReviewAnswer } from './recorded-reviews.ts'
 
-/** What the hub uses of the kubelet's API, as the kubelet names it (pkg/kubelet/server/auth.go). */
+/**
+ * The parts of the kubelet's API that the hub uses, as the kubelet names them
+ * (pkg/kubelet/server/auth.go).
+ */
 const used = new Set(['proxy', 'stats', 'metrics'])
 
 /**
  * Answers the kubelet of this node that the hub may use the kubelet's API, which it does for root
  * only. `hubName` is the name in the certificate that the hub shows there. `undefined` for any
- * other question, or of any other caller.
+ * other review, and for any other caller.
  */
 export function ownUseOf(
   nodeName: string,
@@ -20,17 +23,17 @@ export function ownUseOf(
   { gvr }: Pick<ResourceRequest, 'gvr'>,
   { spec }: Pick<Review, 'spec'>,
 ): ReviewAnswer | undefined {
-  const asked = objectAt(spec, 'resourceAttributes')
+  const attributes = objectAt(spec, 'resourceAttributes')
   const isOwnUse =
     credential === 'node' &&
     qualifiedResource(gvr) === 'subjectaccessreviews.authorization.k8s.io' &&
     textAt(spec, 'user') === hubName &&
-    textAt(asked, 'group') === '' &&
-    textAt(asked, 'resource') === 'nodes' &&
-    textAt(asked, 'name') === nodeName &&
-    textAt(asked, 'namespace') === '' &&
-    used.has(textAt(asked, 'subresource')) &&
-    ['get', 'create'].includes(textAt(asked, 'verb'))
+    textAt(attributes, 'group') === '' &&
+    textAt(attributes, 'resource') === 'nodes' &&
+    textAt(attributes, 'name') === nodeName &&
+    textAt(attributes, 'namespace') === '' &&
+    used.has(textAt(attributes, 'subresource')) &&
+    ['get', 'create'].includes(textAt(attributes, 'verb'))
   if (!isOwnUse) return undefined
   // No API server has confirmed it.
   return { status: { allowed: true, reason: 'the hub of this node, for root' }, confirmedAt: 0 }

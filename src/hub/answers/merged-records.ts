@@ -25,11 +25,11 @@ import type {
 /** The records to look through. */
 export interface RecordSource {
   readonly store: ObjectStore
-  /** Whether what was recorded for this identity counts. */
+  /** Whether records of this identity count. */
   readonly isShown: (identity: Identity) => boolean
 }
 
-/** What to look for among the records. */
+/** The objects to look for among the records. */
 export interface RecordQuery {
   readonly gvr: GVR
   /** Absent: all namespaces, or a cluster-scoped resource. */
@@ -38,7 +38,7 @@ export interface RecordQuery {
   readonly fieldSelector: string
 }
 
-/** What is known of an object from elsewhere than the records. */
+/** The state of an object that is known from another source than the records. */
 export interface KnownState {
   /** The version at which it existed. */
   readonly version: string
@@ -60,7 +60,9 @@ export interface MergedRecord {
 export interface MergedRecords {
   /** Ordered by namespace and name. */
   readonly records: readonly MergedRecord[]
-  /** The newest collection that holds all that was looked for; absent: there may be more. */
+  /**
+   * The newest collection that holds all that the query selects; absent: there may be more objects.
+   */
   readonly covering?: StoredCollection
   /** The callers whose records these are. */
   readonly identities: readonly Identity[]
@@ -144,9 +146,8 @@ export async function mergedRecords(
 }
 
 /**
- * The newest recorded state of one object. 'absent': the newest that is known of it is a collection
- * that would hold it and does not, of a later version than that of `known`. `undefined`: nothing is
- * known.
+ * The newest recorded state of one object. 'absent': a collection that would hold it does not, at a
+ * later version than that of `known` and of all recorded states. `undefined`: nothing is known.
  */
 export function mergedRecord(
   named: Omit<ObjectKey, 'partition'>,
@@ -163,7 +164,7 @@ interface RecordAndState {
   readonly stored: StoredObject
 }
 
-/** The newest that is known of an object is that this collection does not hold it. */
+/** An object is absent: this collection would hold it, and is newer than its recorded states. */
 interface Absence {
   readonly absentFrom: StoredCollection
 }

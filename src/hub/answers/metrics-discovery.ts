@@ -8,7 +8,7 @@ import { metricsGroup, metricsVersion } from './resource-metrics.ts'
 
 const groupVersion = `${metricsGroup}/${metricsVersion}`
 
-/** What the kubelet of this node can answer, as metrics-server describes it. */
+/** The resources that the kubelet of this node can answer, as metrics-server describes them. */
 const resources = [
   { name: 'nodes', kind: 'NodeMetrics', namespaced: false },
   { name: 'pods', kind: 'PodMetrics', namespaced: true },
@@ -16,7 +16,7 @@ const resources = [
 
 const verbs = ['get', 'list']
 
-/** The document of the group's version, for kubectl that asks for each group by itself. */
+/** The document of the group's version, for a kubectl that requests each group by itself. */
 export const metricsResourcesPath = `/apis/${groupVersion}`
 
 export const metricsResources = (): BodyReply => ({

@@ -10,7 +10,7 @@ import { objectRepresentation } from '../../api/request/representation.ts'
 import type { ObjectOfKind } from '../store/store.ts'
 import type { RecordQuery } from './merged-records.ts'
 
-/** Some hours of a node whose pods fail: what repeats takes the place of what it repeats. */
+/** Some hours of a node whose pods fail: a repetition replaces the event that it repeats. */
 export const maxEvents = 1_000
 export const maxBytes = 4 * 1024 * 1024
 
@@ -85,7 +85,7 @@ export class NodeEvents {
     return events.filter(({ gvk, object }) => selection.selects(gvk, 'json', object))
   }
 
-  /** Whether the cloud may still have had it when it was last reached. */
+  /** Whether the cloud may still have had it when the hub last reached an API server. */
   #isCurrent({ sentAt }: NodeEvent): boolean {
     return sentAt === undefined || sentAt > this.#lastOnline() - eventLifetimeMs
   }

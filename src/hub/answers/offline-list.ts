@@ -10,7 +10,7 @@ import { listReply } from './replies.ts'
 import { storedList, type CoveringCollection } from './covering-collection.ts'
 import { withStaleness } from './staleness.ts'
 
-/** What a list shows in place of what is stored, and what its objects are. */
+/** Replaces stored objects in a list by those that the client is to see; `gvk` is their kind. */
 export type Overlay = (
   stored: StoredList,
   objects: { readonly kind: GVK; readonly representation: Representation },
@@ -18,9 +18,9 @@ export type Overlay = (
 
 /**
  * Answers a list while no API server is healthy: at the newest stored version, in one page whatever
- * the limit. Throws 504 for a newer version, 410 for exactly another one or a further page, and
- * what an API server throws for invalid options, whatever is stored. `overlay` replaces what is
- * stored by what the client is to see. `undefined` where `collection` is, or cannot be read whole.
+ * the limit. Throws 504 for a newer version, 410 for exactly another one or a further page, and an
+ * API server's error for invalid options, whatever is stored. `overlay` replaces stored objects by
+ * those that the client is to see. `undefined` where `collection` is, or cannot be read whole.
  */
 export function offlineList(
   exchange: Exchange,

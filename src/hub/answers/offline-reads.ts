@@ -16,8 +16,8 @@ import type { OverlayKey, StatusOverlays } from './status-overlays.ts'
 import { coveringCollection, newestCoveringVersion } from './covering-collection.ts'
 
 /**
- * The 503 for what the cache does not hold. It has no Retry-After: client-go repeats a 503 with
- * Retry-After after that time, and backs off without.
+ * The 503 for objects that the cache does not hold. It has no Retry-After: client-go repeats a 503
+ * with Retry-After after that time, and backs off without.
  */
 export const neverCached = (): StatusError =>
   new StatusError(
@@ -27,7 +27,7 @@ export const neverCached = (): StatusError =>
 /**
  * The refusal of a list or watch that no stored collection answers: the API server's 400 for a
  * field that its kind cannot be selected by, else `neverCached`. A newer API server may know more
- * fields: what it has answered before is answered here, too.
+ * fields: the hub repeats its stored answers.
  */
 export function unansweredCollection(info: ResourceRequest): StatusError {
   const kind = selectableKind(info.gvr)
@@ -38,7 +38,7 @@ export function unansweredCollection(info: ResourceRequest): StatusError {
     : neverCached()
 }
 
-/** The 503 for what only an API server can do: writes, exec, logs. */
+/** The 503 for requests that only an API server can answer: writes, exec, logs. */
 export const needsTheCloud = (): StatusError =>
   new StatusError(
     serviceUnavailable('the cloud cannot be reached, and this cannot be done without it'),

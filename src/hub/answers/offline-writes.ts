@@ -263,8 +263,8 @@ async function cachedToken(
 }
 
 /**
- * Answers an access review or a token review: the review as it was sent, with the status that is
- * known, whatever status it was sent with. Throws 503 where the answer is not known.
+ * Answers an access review or a token review: the review as it was sent, with the recorded status
+ * in place of its own. Throws 503 where no answer is recorded.
  */
 async function answeredReview(
   exchange: Exchange,

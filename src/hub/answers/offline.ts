@@ -28,12 +28,12 @@ import { localWrite, type OfflineWriteParts } from './offline-writes.ts'
 
 export interface OfflineParts extends OfflineWriteParts, AtKubeletParts {
   /**
-   * To be called before anything stored is given to a caller: throws the StatusError where it may
-   * not have that.
+   * To be called before a caller gets a stored answer: throws the StatusError where it may not have
+   * it.
    */
   readonly authorize: (exchange: Exchange) => void
   /**
-   * Answers a watch from what is stored; `undefined`: no stored collection covers it. Throws the
+   * Answers a watch from the store; `undefined`: no stored collection covers it. Throws the
    * StatusError of an API server for invalid options.
    */
   readonly watch: (exchange: Exchange, info: ResourceRequest) => WatchReply | undefined
@@ -65,12 +65,12 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
   if (exchange.method === 'HEAD') throw neverCached()
   switch (info.verb) {
     case 'get':
-      return readOnSite(exchange, info, parts, (asked) =>
-        localObject(asked, info, store, parts.overlays),
+      return readOnSite(exchange, info, parts, (preferred) =>
+        localObject(preferred, info, store, parts.overlays),
       )
     case 'list':
-      return readOnSite(exchange, info, parts, (asked) =>
-        localList(asked, info, store, parts.overlays),
+      return readOnSite(exchange, info, parts, (preferred) =>
+        localList(preferred, info, store, parts.overlays),
       )
     case 'watch': {
       if (info.name !== undefined) throw neverCached()
@@ -86,7 +86,7 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
 
 /**
  * A document as it was recorded. Discovery shows a person on site that `kubectl top` has an answer
- * here, and is split up for a kubectl that asks for each group by itself.
+ * here, and is split up for a kubectl that requests each group by itself.
  */
 async function offlineDocument(
   exchange: Exchange,

@@ -67,10 +67,10 @@ type ShownOnSite = Shown & Pick<OnSiteParts, 'events'>
 
 /**
  * Answers a read of a person who is root at the node and cannot reach the cloud. `exact` answers
- * from what the same caller has read. Where that has no answer in the caller's preferred
- * representation, or components of the node have recorded newer states since, the answer is made
- * from what these have recorded, with a `Warning` that says so; where that has none either, `exact`
- * may answer in another representation.
+ * from the records of the same caller. Where these have no answer in the caller's preferred
+ * representation, or components of the node have recorded newer states since, the hub makes the
+ * answer from the components' records, with a `Warning` that says so; where these have none either,
+ * `exact` may answer in another representation.
  */
 export async function readOnSite<R extends ListReply | ObjectReply>(
   exchange: Exchange,
@@ -86,9 +86,9 @@ export async function readOnSite<R extends ListReply | ObjectReply>(
   const since = info.verb === 'get' ? objectSince : listSince
   let newer: Answer
   try {
-    const asked = { ...exchange, representations: representations.slice(0, 1) }
-    newer = await since(asked, info, shown)
-    if (!newer) return exact(asked)
+    const preferred = { ...exchange, representations: representations.slice(0, 1) }
+    newer = await since(preferred, info, shown)
+    if (!newer) return exact(preferred)
   } catch (error) {
     if (!isMissing(error)) throw error
   }
@@ -102,7 +102,10 @@ export async function readOnSite<R extends ListReply | ObjectReply>(
   return exact(exchange)
 }
 
-/** 'absent': the records show that there is no such object. `undefined`: they say nothing of it. */
+/**
+ * 'absent': the records show that there is no such object. `undefined`: they do not show whether
+ * there is.
+ */
 type Answer<R = ListReply | ObjectReply> = R | 'absent' | undefined
 
 function unlessAbsent<R>(reply: R | 'absent', { gvr, name = '' }: ResourceRequest): R {
@@ -115,7 +118,7 @@ const reasonOf = ({ projection }: Representation): string =>
     ? 'the Table is made from what components of this node have read'
     : 'components of this node have read it'
 
-/** What the hub shares among callers was read with the node's credentials. */
+/** The hub reads shared collections with the node's credentials. */
 const ofNode = new Set([nodeIdentity, sharedIdentity])
 
 const queryOf = (info: ResourceRequest): RecordQuery => ({
@@ -124,11 +127,11 @@ const queryOf = (info: ResourceRequest): RecordQuery => ({
   ...selectorsOf(info),
 })
 
-/** Not known, or absent as far as the caller's own records show. */
+/** Not recorded, or absent according to the caller's own records. */
 const isMissing = (error: unknown): boolean =>
   error instanceof StatusError && (error.status.code === 503 || error.status.code === 404)
 
-/** What components have recorded of an object after the state that the caller has read. */
+/** The state of an object that components have recorded after the one that the caller has read. */
 async function objectSince(
   exchange: Exchange,
   info: ResourceRequest,
@@ -144,10 +147,10 @@ async function objectSince(
 }
 
 /**
- * The list that the caller has read, with what components have recorded since. Where a whole
- * collection is newer, that collection; else without the objects that are deleted or not selected
- * any more, and with those that are newer or were added. Rows of a Table are put in only under the
- * columns that it has.
+ * The list that the caller has read, with the changes that components have recorded since. Where a
+ * whole collection is newer, that collection; else without the objects that are deleted or not
+ * selected any more, and with those that are newer or were added. Rows of a Table are put in only
+ * under the columns that it has.
  */
 async function listSince(
   exchange: Exchange,
@@ -280,7 +283,7 @@ function eventsBeside(
 const writtenIn = (events: readonly NodeEvent[]): number =>
   events.filter(({ sentAt }) => sentAt === undefined).length
 
-/** Whether answers in this representation are made from what components have recorded. */
+/** Whether the hub makes answers in this representation from records of components. */
 const isMade = ({ encoding, projection }: Representation): boolean =>
   encoding === 'json' && projection !== 'metadata'
 
@@ -330,7 +333,7 @@ async function recordedList(
     found ?? (await mergedRecords(query, parts, newestOfEachName(sentStates(query, parts))))
   const events = merged ? eventsBeside(query, merged, parts) : []
   const kind = merged && (events[0]?.gvk ?? kindOf(merged, parts.store))
-  // Where no collection shows that there is none, emptiness is not known.
+  // An empty list needs a collection that shows that there is no object.
   if (!kind) return undefined
   const version = versionOf(merged)
   refuseInvalidVersion(options.resourceVersion, version, 'list')
@@ -375,7 +378,7 @@ function confirmedAtOf(
   return all.length > 0 ? leastOf(all) : ((covering && store.confirmedAt(covering.key)) ?? 0)
 }
 
-/** An object in JSON with its kind, and what its record says of it. */
+/** An object in JSON with its kind, and facts of its record. */
 interface ShownObject {
   readonly gvk: GVK
   readonly object: ApiObject
@@ -399,7 +402,7 @@ function shownObject(encoding: Encoding, { gvk, object }: ObjectOfKind): ShownOb
   return { gvk, object: { ...object, bytes }, json: { ...type, ...json } }
 }
 
-/** The records, and the node's own events in place of what is recorded of the same name. */
+/** The records, with the node's own events in place of records of the same name. */
 function withEvents(
   records: readonly MergedRecord[],
   events: readonly NodeEvent[],

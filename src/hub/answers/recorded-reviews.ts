@@ -11,7 +11,7 @@ import { unprovenIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectKey, ObjectStore } from '../store/store.ts'
 
-/** Resolves when what follows from the answer is on the disk; `undefined`: nothing does. */
+/** Resolves when the consequences of the answer are on the disk; `undefined`: it has none. */
 type OnAnswered = (exchange: Exchange, answered: Review) => Promise<void> | undefined
 
 /** The status of a review, and when an API server gave it, in milliseconds since the epoch. */
@@ -43,9 +43,9 @@ const accessReviews: GVR = {
 const tokenReviews: GVR = { ...accessReviews, resource: 'tokenreviews/answered' }
 
 /**
- * The last answers of API servers to access reviews and token reviews, by the identity of who asked
- * and by the exact question, in whatever encoding. On the disk a question is a keyed hash: it may
- * contain a token, and whoever reads the file cannot try which.
+ * The last answers of API servers to access reviews and token reviews, by the identity of the
+ * caller and by the exact question, in whatever encoding. On the disk a question is a keyed hash:
+ * it may contain a token, and a reader of the file must not be able to guess it.
  */
 export class RecordedReviews {
   readonly #store: ObjectStore
@@ -73,11 +73,11 @@ export class RecordedReviews {
   put(
     exchange: Exchange,
     info: ResourceRequest,
-    asked: Review,
+    review: Review,
     status: JsonObject,
   ): Promise<void> | undefined {
-    const written = this.#put(exchange, info, asked, status)
-    const noted = this.#onAnswered(exchange, { ...asked, status })
+    const written = this.#put(exchange, info, review, status)
+    const noted = this.#onAnswered(exchange, { ...review, status })
     return written && noted
       ? Promise.all([written, noted]).then(() => undefined)
       : (written ?? noted)
@@ -86,17 +86,17 @@ export class RecordedReviews {
   #put(
     exchange: Exchange,
     info: ResourceRequest,
-    asked: Review,
+    review: Review,
     status: JsonObject,
   ): Promise<void> | undefined {
-    const key = this.#key(exchange, info, asked)
+    const key = this.#key(exchange, info, review)
     const text = JSON.stringify(status)
     if (!key) return undefined
     const known = this.#stored(key)
-    // The answer before it is not the last one any more: it may have been yes.
+    // The answer before it is outdated, and may have been yes.
     if (text.length > longestStatus) return known && this.#store.forget(key)
     if (known && JSON.stringify(known.status) === text && isRecent(known)) return undefined
-    if (!known && isRefusedToken(asked, status)) return undefined
+    if (!known && isRefusedToken(review, status)) return undefined
     if (!known) this.#makeRoom(key)
     const { namespace, name, gvr } = key
     const kind: GVK = { group: gvr.group, version: gvr.version, kind: 'ReviewStatus' }
@@ -140,8 +140,9 @@ export class RecordedReviews {
 }
 
 /**
- * Stored only where a yes stands: whoever reaches the kubelet can make it ask about any number of
- * made-up tokens, whose refusals would evict the answers about genuine ones.
+ * A refused token, which is stored only in place of an accepted one: any client of the kubelet can
+ * make it review any number of invented tokens, whose refusals would evict the answers about
+ * genuine ones.
  */
 const isRefusedToken = ({ kind }: Review, status: JsonObject): boolean =>
   kind === 'TokenReview' && status['authenticated'] !== true
@@ -152,6 +153,6 @@ function isRecent({ confirmedAt }: ReviewAnswer): boolean {
   return age >= 0 && age < repeatedMs
 }
 
-/** False for a token that does not say when it expires. */
+/** False for a token without an expiry. */
 const hasExpired = (token: string): boolean =>
   (claimTimeMs(claimsOf(token)?.claims['exp']) ?? Infinity) <= now()

@@ -6,8 +6,8 @@ import { nodeIdentity } from '../../api/request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 
 /**
- * The minor version of Kubernetes that an API server last said to the node to be of, as 36 for
- * 1.36; `undefined`: not known.
+ * The minor version of Kubernetes in the last answer of an API server to the node, as 36 for 1.36;
+ * `undefined`: not known.
  */
 export function recordedMinor(store: Pick<ObjectStore, 'document'>): number | undefined {
   const [accept] = documentTypesOf(mediaType('json'))

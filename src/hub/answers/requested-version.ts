@@ -10,7 +10,7 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 
 /**
  * Throws a StatusError where the requested version is malformed. Aggregated API servers may issue
- * versions of their own syntax: if the stored one is not decimal, nothing is checked.
+ * versions of their own syntax: if the stored one is not decimal, the hub checks nothing.
  */
 export function refuseInvalidVersion(
   requested: string,

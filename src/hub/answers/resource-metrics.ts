@@ -29,10 +29,10 @@ const longestSummary = 8 * 1024 * 1024
 const patienceMs = 10_000
 
 /**
- * Answers `kubectl top` while no API server can be reached, for who has the kubelet's certificate:
- * NodeMetrics of this node and PodMetrics of its pods, from the kubelet's summary. A pod of which
- * the kubelet does not know the usage of every container is left out, as metrics-server does; of
- * other nodes nothing is known. `undefined` for any other request or caller.
+ * Answers `kubectl top` while no API server can be reached, for callers with the kubelet's
+ * certificate: NodeMetrics of this node and PodMetrics of its pods, from the kubelet's summary.
+ * Like metrics-server, it leaves out pods with a container whose usage the kubelet does not know.
+ * It has no metrics of other nodes. `undefined` for any other request or caller.
  */
 export async function metricsFromKubelet(
   exchange: Exchange,
@@ -79,7 +79,7 @@ function replyOf(object: JsonObject, { nodeName }: AtKubeletParts): BodyReply {
 
 /**
  * The selected pods of this node, or the node, as components have recorded them: the kubelet's
- * summary has no labels. Throws 503 where nothing shows that there is none.
+ * summary has no labels. Throws 503 where the records do not show that there is none.
  */
 async function recordedHere(
   info: ResourceRequest,
@@ -136,7 +136,7 @@ function unreadable(cause: unknown): never {
   throw new StatusError(serviceUnavailable(message), { cause })
 }
 
-/** What is used, and when that was measured. */
+/** The usage of a container, pod or node, and the time of its measurement. */
 interface Usage {
   readonly timestamp: string
   readonly usage: JsonObject
@@ -151,7 +151,7 @@ function usageOf(stats: Json | undefined): Usage | undefined {
   return { timestamp, usage: { cpu: `${cpu}n`, memory: String(memory) } }
 }
 
-/** Without `window`, which the kubelet does not tell. */
+/** Without `window`, which the kubelet's summary lacks. */
 function nodeMetrics(summary: Json, known: readonly JsonObject[]): JsonObject[] {
   const used = usageOf(valueAt(summary, 'node'))
   return known.flatMap((node) => (used ? [{ metadata: metadataOf(node), ...used }] : []))

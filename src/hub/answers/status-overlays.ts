@@ -25,9 +25,9 @@ type Members = ReadonlyMap<string, MemberChange>
 
 interface StatusOverlay {
   readonly uid: string
-  /** What the writer has changed of the stored object. */
+  /** The writer's changes of the stored object. */
   readonly members: Members
-  /** The changes that the writer was last shown: its next patch applies to these. */
+  /** The changes that the writer last read: its next patch applies to these. */
   readonly shown: Members
 }
 
@@ -47,12 +47,12 @@ export class StatusOverlays {
 
   #back: AbortSignal | undefined
 
-  /** The object as its writer was last shown it: its next patch applies to this. */
+  /** The object as its writer last read it: its next patch applies to this. */
   lastShown(of: OverlayKey, encoding: Encoding, { gvk, object }: ObjectOfKind): ApiObject {
     return overlaid(encoding, gvk, object, this.#of(of, object)?.shown ?? none)
   }
 
-  /** The object as its writer sees it now, which becomes what its next patch applies to. */
+  /** The object as its writer sees it now; the writer's next patch applies to this. */
   show(
     of: OverlayKey,
     { encoding, projection }: Representation,
@@ -66,7 +66,10 @@ export class StatusOverlays {
     return overlaid(encoding, gvk, object, overlay.members)
   }
 
-  /** The object as `show` returns it, for another reader than its writer, which notices nothing. */
+  /**
+   * The object as `show` returns it, for another reader than its writer; the writer's next patch
+   * applies to the same object as before.
+   */
   peek(of: OverlayKey, encoding: Encoding, { gvk, object }: ObjectOfKind): ApiObject {
     return overlaid(encoding, gvk, object, this.#of(of, object)?.members ?? none)
   }
@@ -86,7 +89,7 @@ export class StatusOverlays {
     return { ...stored, batches: mapBatches(stored.batches, (batch) => batch.map(show)) }
   }
 
-  /** The writer is shown these objects without overlays: its next patches apply to those. */
+  /** The writer reads these objects without overlays: its next patches apply to those. */
   resetShown(of: Omit<OverlayKey, 'namespace' | 'name'>): void {
     const prefix = prefixOf(of)
     for (const [key, overlay] of this.#overlays.entries()) {

@@ -36,7 +36,7 @@ export function readPatch(contentType: string | undefined, body: Buffer): Patch 
 export interface PatchTarget {
   readonly gvr: GVR
   readonly gvk: GVK
-  /** As its writer was last shown the object. */
+  /** The object as its writer last read it. */
   readonly object: JsonObject
 }
 

@@ -6,7 +6,7 @@ export interface UserInfo {
   readonly groups: readonly string[]
 }
 
-/** What a user wants to do (apiserver pkg/authorization/authorizer, Attributes). */
+/** The action that a user requests (apiserver pkg/authorization/authorizer, Attributes). */
 export type Attributes = ResourceAttributes | NonResourceAttributes
 
 export interface ResourceAttributes {
@@ -28,8 +28,8 @@ export interface NonResourceAttributes {
 }
 
 /**
- * What an authorizer says. `no-opinion`: it does not allow the request, and another one may.
- * `unknown`: the hub lacks what the decision depends on.
+ * The decision of an authorizer. `no-opinion`: it does not allow the request, and another one may.
+ * `unknown`: the hub lacks data that the decision depends on.
  */
 export type Decision =
   | { readonly kind: 'allowed' | 'no-opinion'; readonly reason: string }
@@ -42,8 +42,8 @@ export const allowed = (reason = ''): Decision => ({ kind: 'allowed', reason })
 export type Authorizer = (user: UserInfo, attributes: Attributes) => Decision
 
 /**
- * The first authorizer that allows a request decides. Where none does and one of them lacks what
- * its decision depends on, the request is neither allowed nor denied.
+ * The first authorizer that allows a request decides. Where none does and one of them lacks data
+ * that its decision depends on, the request is neither allowed nor denied.
  */
 export const union =
   (...authorizers: readonly Authorizer[]): Authorizer =>
@@ -62,6 +62,6 @@ export const union =
     return noOpinion(reasons.join('\n'))
   }
 
-/** The group that kube-apiserver allows everything before it asks any authorizer. */
+/** The group that kube-apiserver allows everything before it calls any authorizer. */
 export const privilegedGroup: Authorizer = ({ groups }) =>
   groups.includes('system:masters') ? allowed() : noOpinion()

@@ -34,8 +34,8 @@ export type IsRelated = (
 
 /**
  * Decides what a node may do as the API server's Node authorizer (k/k
- * plugin/pkg/auth/authorizer/node) of Kubernetes 1.`minor`. What depends on a feature gate, or on a
- * version that is not known, is not known.
+ * plugin/pkg/auth/authorizer/node) of Kubernetes 1.`minor`. The decision is `unknown` where it
+ * depends on a feature gate, or on a version that is not known.
  */
 export const nodeAuthorizer =
   (isRelated: IsRelated, minor: () => number | undefined): Authorizer =>
@@ -70,12 +70,12 @@ function wasOpen(resource: string, { verb, subresource }: ResourceAttributes): b
   return resource === 'resourceslices.resource.k8s.io' && ofMany
 }
 
-interface Asking {
+interface NodeFacts {
   readonly node: string
   readonly isRelated: IsRelated
 }
 
-type Rule = (attributes: ResourceAttributes, asking: Asking) => Decision
+type Rule = (attributes: ResourceAttributes, facts: NodeFacts) => Decision
 
 /** Resources that a node may read only with a feature gate that the hub does not know. */
 const gated = new Set([
@@ -87,29 +87,29 @@ const gated = new Set([
 const divided: Readonly<Record<string, Rule>> = {
   secrets: readsNamespaced('secrets'),
   configmaps: readsNamespaced('configmaps'),
-  persistentvolumeclaims: (attributes, asking) => {
+  persistentvolumeclaims: (attributes, facts) => {
     if (attributes.subresource !== 'status') {
-      return gets('persistentvolumeclaims')(attributes, asking)
+      return gets('persistentvolumeclaims')(attributes, facts)
     }
     return attributes.verb === 'update' || attributes.verb === 'patch'
-      ? related('persistentvolumeclaims', attributes, asking)
+      ? related('persistentvolumeclaims', attributes, facts)
       : noOpinion('can only get/update/patch this type')
   },
   persistentvolumes: gets('persistentvolumes'),
   'resourceclaims.resource.k8s.io': gets('resourceclaims.resource.k8s.io'),
   'volumeattachments.storage.k8s.io': gets('volumeattachments.storage.k8s.io'),
-  serviceaccounts: (attributes, asking) => {
+  serviceaccounts: (attributes, facts) => {
     const { verb, name, subresource } = attributes
     // Allowed for the service accounts of its pods where a feature gate is on.
     if (verb === 'get' && subresource === '') {
-      const decision = readsNamespaced('serviceaccounts')(attributes, asking)
+      const decision = readsNamespaced('serviceaccounts')(attributes, facts)
       return decision.kind === 'allowed' ? unknown : decision
     }
     if (verb !== 'create' || name === '') {
       return noOpinion('can only create tokens for individual service accounts')
     }
     return subresource === 'token'
-      ? related('serviceaccounts', attributes, asking)
+      ? related('serviceaccounts', attributes, facts)
       : noOpinion('can only create token subresource of serviceaccount')
   },
   'leases.coordination.k8s.io': ({ verb, namespace, name }, { node }) => {
@@ -132,19 +132,19 @@ const divided: Readonly<Record<string, Rule>> = {
       ? allowed()
       : noOpinion('can only access CSINode with the same name as the requesting node')
   },
-  'resourceslices.resource.k8s.io': (attributes, asking) => {
+  'resourceslices.resource.k8s.io': (attributes, facts) => {
     const { verb, subresource } = attributes
     if (subresource !== '') return noOpinion('cannot authorize ResourceSlice subresources')
     if (verb === 'create') return allowed()
     if (['get', 'update', 'patch', 'delete'].includes(verb)) {
-      return related('resourceslices.resource.k8s.io', attributes, asking)
+      return related('resourceslices.resource.k8s.io', attributes, facts)
     }
     if (!['watch', 'list', 'deletecollection'].includes(verb)) {
       return noOpinion(
         'only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection',
       )
     }
-    return selects(attributes, 'spec.nodeName', asking.node)
+    return selects(attributes, 'spec.nodeName', facts.node)
       ? allowed()
       : noOpinion(
           'can only list/watch/deletecollection resourceslices with nodeName field selector',
@@ -162,18 +162,18 @@ const divided: Readonly<Record<string, Rule>> = {
         : `node '${node}' cannot read '${name}', only its own Node object`,
     )
   },
-  pods: (attributes, asking) => {
+  pods: (attributes, facts) => {
     const { verb, subresource, name } = attributes
     if (subresource === 'status') return isUpdate(verb) ? allowed() : noOpinion()
     if (subresource === 'eviction') return verb === 'create' ? allowed() : noOpinion()
     if (subresource !== '') return noOpinion()
     if (verb === 'create' || verb === 'delete') return allowed()
-    if (verb === 'get') return related('pods', attributes, asking)
+    if (verb === 'get') return related('pods', attributes, facts)
     if (!isRead(verb)) return noOpinion()
-    if (selects(attributes, 'spec.nodeName', asking.node)) return allowed()
+    if (selects(attributes, 'spec.nodeName', facts.node)) return allowed()
     return name === ''
       ? noOpinion('can only list/watch pods with spec.nodeName field selector')
-      : related('pods', attributes, asking)
+      : related('pods', attributes, facts)
   },
 }
 
@@ -189,31 +189,31 @@ const selects = ({ fieldSelector }: ResourceAttributes, name: string, of: string
 
 /** A get of one object. */
 function gets(resource: RelatedResource): Rule {
-  return (attributes, asking) => {
+  return (attributes, facts) => {
     if (attributes.verb !== 'get') {
       return noOpinion('can only get individual resources of this type')
     }
     if (attributes.subresource !== '') return noOpinion('cannot get subresource')
-    return related(resource, attributes, asking)
+    return related(resource, attributes, facts)
   }
 }
 
 /** A get, list or watch of one object of a namespace. */
 function readsNamespaced(resource: RelatedResource): Rule {
-  return (attributes, asking) => {
+  return (attributes, facts) => {
     if (!isRead(attributes.verb)) return noOpinion('can only read resources of this type')
     if (attributes.subresource !== '') return noOpinion('cannot read subresource')
     if (attributes.namespace === '') {
       return noOpinion('can only read namespaced object of this type')
     }
-    return related(resource, attributes, asking)
+    return related(resource, attributes, facts)
   }
 }
 
 function related(
   resource: RelatedResource,
   { namespace, name }: ResourceAttributes,
-  { node, isRelated }: Asking,
+  { node, isRelated }: NodeFacts,
 ): Decision {
   if (name === '') return noOpinion('No Object name found')
   const is = isRelated(node, resource, { namespace, name })
@@ -230,7 +230,7 @@ const rule = (
 const read = ['get', 'list', 'watch'] as const
 
 /**
- * What every node may do with the other resources (k/k
+ * The rights of every node for the other resources (k/k
  * plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go, NodeRules).
  */
 const nodeRules: readonly PolicyRule[] = [

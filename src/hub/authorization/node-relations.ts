@@ -10,7 +10,7 @@ import type { IsRelated } from './node-authorizer.ts'
 
 type ObjectName = Parameters<IsRelated>[2]
 
-/** What the pods of a node name, by `nameOf`. */
+/** The objects that the pods of a node name, by `nameOf`. */
 export interface PodRelations {
   readonly names: ReadonlySet<string>
   /** Their claims, from which volumes and the secrets of these follow. */
@@ -21,7 +21,7 @@ const nameOf = (resource: string, { namespace, name }: ObjectName): string =>
   JSON.stringify([resource, namespace, name])
 
 /**
- * What the pods of a node name, as the API server's Node authorizer reads it (k/k
+ * The objects that the pods of a node name, as the API server's Node authorizer reads it (k/k
  * plugin/pkg/auth/authorizer/node/graph.go, AddPod): pods that have ended count, and of a mirror
  * pod nothing but itself. `undefined` where the pods were never listed, or one is malformed.
  */
@@ -60,17 +60,17 @@ function* namedBy(pod: Cursor): Generator<readonly [string, ObjectName]> {
 
 interface NodeRelationsParts {
   readonly nodeName: string
-  /** What the node's kubelet has read. */
+  /** The records of the node's kubelet. */
   readonly cache: () => KubeletCache
-  /** What its pods name, as of now. */
+  /** The objects that its pods name now. */
   readonly pods: () => PodRelations | undefined
 }
 
 /**
- * What this node is related to, by what its kubelet has read: its pods, the volumes of their
- * claims, its attachments. A kubelet does not read all of what the API server knows: that a volume,
- * a secret of a volume, an attachment or a slice is not related is certain only without claims, or
- * never.
+ * The relations of this node to objects, by the records of its kubelet: its pods, the volumes of
+ * their claims, its attachments. A kubelet does not read all objects from which an API server
+ * derives relations: the hub is certain that a volume, a secret of a volume, an attachment or a
+ * slice is not related only without claims, or never.
  */
 export const relationsOf =
   ({ nodeName, cache, pods }: NodeRelationsParts): IsRelated =>

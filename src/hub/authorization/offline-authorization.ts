@@ -21,11 +21,11 @@ import { isSourceWithdrawn } from './withdrawn-source.ts'
 /**
  * `off`: reviews are answered by API servers only. `decisions`: the last answer is repeated, and
  * the last decision of an API server about a caller's request counts for the cache. `rbac`: the
- * cluster's policies decide, also about what is answered from the cache.
+ * cluster's policies decide, also about answers from the cache.
  */
 export type OfflineAuthorizationMode = 'off' | 'decisions' | 'rbac'
 
-/** An authorizer, and when an API server last confirmed what it decides by. */
+/** An authorizer, and when an API server last confirmed its policies. */
 export interface PolicyAuthorizer {
   readonly authorize: Authorizer
   readonly confirmedAt: number
@@ -38,7 +38,9 @@ interface OfflineAuthorizationParts {
   readonly mode: OfflineAuthorizationMode
   readonly nodeName: string
   readonly recorded: RecordedReviews
-  /** What API servers last decided about requests; `undefined` in other modes than `decisions`. */
+  /**
+   * The last decisions of API servers about requests; `undefined` in other modes than `decisions`.
+   */
   readonly decisions: RecordedDecisions | undefined
   readonly store: ObjectStore
   /** `undefined`: the policies, or some of them, are not known. */
@@ -47,7 +49,10 @@ interface OfflineAuthorizationParts {
   readonly onDecision: (kind: 'review' | 'request', result: DecisionResult) => void
 }
 
-/** Decides what callers may do while no API server can. What is not known is never allowed. */
+/**
+ * Decides about callers' rights while no API server can. It never allows a request whose decision
+ * it does not know.
+ */
 export class OfflineAuthorization {
   readonly #parts: OfflineAuthorizationParts
 
@@ -56,8 +61,8 @@ export class OfflineAuthorization {
   }
 
   /**
-   * Answers a review by the cluster's policies where these decide, or with what an API server has
-   * denied since, else as the same caller was last answered; `undefined`: the answer is not known.
+   * Answers a review by the cluster's policies where these decide, or with a later denial of an API
+   * server, else with the last answer to the same caller; `undefined`: the answer is not known.
    */
   review(exchange: Exchange, info: ResourceRequest, review: Review): ReviewAnswer | undefined {
     const { mode, onDecision } = this.#parts
@@ -83,8 +88,8 @@ export class OfflineAuthorization {
   /**
    * To be called before the cache answers. Throws 403 where the request is denied, and 503 where it
    * is not known whether it is: by the cluster's policies, or else by the last decisions of API
-   * servers. Of these, what is recorded for a caller is the one that allows it. The node itself may
-   * read what it was given.
+   * servers. Of these, the caller's record counts as the decision that allows it. The node itself
+   * may read its own records.
    */
   check(exchange: Exchange): void {
     const { mode, decisions, onDecision } = this.#parts
@@ -134,7 +139,7 @@ export class OfflineAuthorization {
     const { mode, nodeName, policies } = this.#parts
     const { kind, spec } = review
     if (mode !== 'rbac' || kind === 'TokenReview') return undefined
-    // On a member that the hub does not know the answer may depend.
+    // The answer may depend on a member that the hub does not know.
     const question = canonicalSpec(review) === undefined ? undefined : questionOf(kind, spec)
     if (!question || !isInNamespace(question, info)) return undefined
     const user = question.user ?? userOf(identity, nodeName)

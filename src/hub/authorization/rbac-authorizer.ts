@@ -44,7 +44,7 @@ export function rbacAuthorizer(policies: Policies): Authorizer {
   }
 }
 
-/** Whether one of the rules allows the request, whoever makes it. */
+/** Whether one of the rules allows the request, for any user. */
 export const rulesAllow = (rules: readonly PolicyRule[], attributes: Attributes): boolean =>
   rules.some((rule) => ruleAllows(rule, attributes))
 
@@ -74,7 +74,7 @@ function bindingsBySubject(bindings: Iterable<Binding>): BindingsBySubject {
   return bySubject
 }
 
-/** `undefined` for a service account without a namespace, which is nobody. */
+/** `undefined` for a service account without a namespace, which matches no user. */
 function keyOf({ kind, name, namespace }: Subject, ofBinding: string): string | undefined {
   if (kind !== 'ServiceAccount') return subjectKey(ofBinding, kind, name)
   const account = namespace || ofBinding

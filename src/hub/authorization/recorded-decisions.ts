@@ -26,52 +26,55 @@ import {
 } from './scoped-decisions.ts'
 
 /**
- * The denials of one user that are remembered one by one. Beyond them all is refused that has the
- * verb and the resource of a further one, if anything of that is cached.
+ * The denials of one user that are remembered one by one. Beyond that, the hub refuses every
+ * request with the verb and the resource of a further denial, if any of its objects is cached.
  */
 export const mostOfUser = 256
 
-/** What is remembered in all; beyond it all is refused in place of what the user has with most. */
+/**
+ * The decisions that are remembered in all. Beyond them the hub refuses, of the user with most, all
+ * requests with the verbs and resources of that user's denials, in place of these.
+ */
 export const mostDecisions = 4_096
 
 /** A denial counts once for each begun part of so many characters. */
 export const charactersOfDecision = 256
 
-/** A longer request is not remembered: nothing is recorded that it could be answered from. */
+/** A longer request is not remembered: the cache has no record that could answer it. */
 export const longestRequest = 6_144
 
 /** Of one user, by verb and resource. */
 type DecisionsOfUser = ReadonlyMap<string, ScopedDecisions>
 
-/** What was asked, and for whom. */
+/** The action that a decision is about, and the user. */
 interface Subject {
   readonly user: string
-  readonly asked: Attributes
+  readonly attributes: Attributes
   readonly scope: Scope
 }
 
 interface Noted extends Subject {
   readonly isAllowed: boolean
-  /** Asked where there is no more room for this user. */
+  /** Called where there is no more room for this user. */
   readonly isCached: () => boolean
 }
 
 interface RecordedDecisionsParts {
   readonly access: Pick<AccessReviews, 'refused' | 'allowedAt'>
-  /** Whether anything is stored that the request, or another of its resource, is answered from. */
+  /** Whether the store could answer the request, or another one for its resource. */
   readonly isCached: (exchange: Exchange) => boolean
   /** Whether anything is stored for a service account whose identities begin so. */
   readonly isKnown: (identities: string) => boolean
-  /** All is refused from now on that has the verb and the resource of `what`. */
+  /** From now on the hub refuses all requests with the verb and the resource of `what`. */
   readonly onClosed: (user: string, what: string) => void
   /** The file could not be written. */
   readonly onFailure: (cause: unknown) => void
 }
 
 /**
- * What API servers have denied callers with tokens, and have not allowed since: by their answers to
- * the callers' own requests, and to reviews of their rights. A decision is on the disk, in `file`,
- * before the answer that has it is passed on. Disposing waits until it is written.
+ * The requests that API servers have denied callers with tokens, and have not allowed since, from
+ * their answers to the callers' own requests and to reviews of their rights. A decision is on the
+ * disk, in `file`, before the answer that has it is passed on. Disposing waits until it is written.
  */
 export class RecordedDecisions implements AsyncDisposable {
   readonly #file: StateFile
@@ -88,7 +91,7 @@ export class RecordedDecisions implements AsyncDisposable {
     this.#makeRoom()
   }
 
-  /** The same forwarder, of whose answers to callers with tokens the decisions are noted. */
+  /** The same forwarder; notes the decisions in its answers to callers with tokens. */
   heeding(forward: Forward): Forward {
     const heeded: Forward = async (exchange, options) => {
       const reply = await forward(exchange, options)
@@ -102,14 +105,20 @@ export class RecordedDecisions implements AsyncDisposable {
   #onAnswer(exchange: Exchange, reply: BytesReply): Promise<void> | undefined {
     const isAllowed = reply.status < 400
     if (reply.status !== 403 && (!isAllowed || this.#users.size === 0)) return undefined
-    // An answer of a pod, or to another user, decides nothing about this one.
+    // An answer of a pod, or to another user, is no decision about this one.
     if (!changesNothing(exchange) || isRelayed(exchange.info)) return undefined
     if (impersonates(exchange.headers) || !isProven(exchange)) return undefined
     if (!isFromApiServer(reply.headers) || reply.isStarting) return undefined
-    const asked = attributesOf(exchange)
-    const scope = requestScope(exchange, asked)
+    const attributes = attributesOf(exchange)
+    const scope = requestScope(exchange, attributes)
     const isCached = (): boolean => !isAllowed && this.#parts.isCached(exchange)
-    return this.#note({ user: userNameOf(exchange.identity), asked, scope, isAllowed, isCached })
+    return this.#note({
+      user: userNameOf(exchange.identity),
+      attributes,
+      scope,
+      isAllowed,
+      isCached,
+    })
   }
 
   /**
@@ -124,26 +133,26 @@ export class RecordedDecisions implements AsyncDisposable {
     // With a selector an authorizer may decide otherwise than without.
     if (!about || about.scope.selectors !== '') return undefined
     const isOwn = review.kind === 'SelfSubjectAccessReview'
-    // Lest accounts that are made up fill what is remembered.
+    // Denials of invented accounts must not displace others.
     if (!isAllowed && !isOwn && !this.#parts.isKnown(identitiesOf(about.user))) return undefined
     return this.#note({ ...about, isAllowed, isCached: () => false })
   }
 
-  /** What stands against a yes to such a review; `undefined`: nothing. */
+  /** The denial that contradicts a yes to such a review; `undefined`: there is none. */
   refusalInReview(exchange: Exchange, review: Review): Refusal | undefined {
     const about = subjectOf(exchange, review)
     if (!about) return undefined
-    const key = keyOf(about.asked)
+    const key = keyOf(about.attributes)
     if (isTooLong(key, about.scope)) return { kind: 'closed' }
     const refusal = this.#users.get(about.user)?.get(key)?.refusal(about.scope)
     return refusal && about.scope.selectors !== '' ? { kind: 'closed' } : refusal
   }
 
-  /** What stands against the request; `undefined`: nothing. */
+  /** The denial that applies to the request; `undefined`: there is none. */
   refusal(exchange: Exchange): Refusal | undefined {
     if (this.#users.size === 0) return undefined
-    const asked = attributesOf(exchange)
-    return this.#refusal(exchange, asked, requestScope(exchange, asked))
+    const attributes = attributesOf(exchange)
+    return this.#refusal(exchange, attributes, requestScope(exchange, attributes))
   }
 
   /**
@@ -152,41 +161,47 @@ export class RecordedDecisions implements AsyncDisposable {
    */
   refusedLists(exchange: Exchange): ((scope: Scope) => boolean) | undefined {
     const decisions = this.#users.get(userNameOf(exchange.identity))
-    const asked: Attributes = { ...attributesOf(exchange), verb: 'list' }
-    if (!decisions?.has(keyOf(asked))) return undefined
-    return (scope) => this.#refusal(exchange, asked, scope) !== undefined
+    const attributes: Attributes = { ...attributesOf(exchange), verb: 'list' }
+    if (!decisions?.has(keyOf(attributes))) return undefined
+    return (scope) => this.#refusal(exchange, attributes, scope) !== undefined
   }
 
   /** Whether the caller may not list, or not watch, all objects of the requested resource. */
   refusesWhole(exchange: Exchange): boolean {
     if (this.#users.size === 0) return false
-    const asked = attributesOf(exchange)
+    const attributes = attributesOf(exchange)
     return ['list', 'watch'].some(
-      (verb) => this.#refusal(exchange, { ...asked, verb }, everything) !== undefined,
+      (verb) => this.#refusal(exchange, { ...attributes, verb }, everything) !== undefined,
     )
   }
 
-  #refusal({ identity, info }: Exchange, asked: Attributes, scope: Scope): Refusal | undefined {
-    const refusal = this.#users.get(userNameOf(identity))?.get(keyOf(asked))?.refusal(scope)
-    if (refusal?.kind !== 'denied' || !info.isResource || !isOfCollection(asked)) return refusal
-    // The hub asks itself who may read what is shared.
+  #refusal(
+    { identity, info }: Exchange,
+    attributes: Attributes,
+    scope: Scope,
+  ): Refusal | undefined {
+    const refusal = this.#users.get(userNameOf(identity))?.get(keyOf(attributes))?.refusal(scope)
+    if (refusal?.kind !== 'denied' || !info.isResource || !isOfCollection(attributes))
+      return refusal
+    // The hub makes reviews of its own for shared collections.
     return (this.#parts.access.allowedAt(identity, info.gvr) ?? 0) > refusal.at
       ? undefined
       : refusal
   }
 
   #note(decision: Noted): Promise<void> | undefined {
-    const { user, asked, scope, isAllowed } = decision
+    const { user, attributes, scope, isAllowed } = decision
     const written = this.#record(decision)
-    const isList = asked.isResource && asked.subresource === '' && isOfCollection(asked)
+    const isList =
+      attributes.isResource && attributes.subresource === '' && isOfCollection(attributes)
     if (isAllowed || !isList || scope.name !== '') return written
     // A caller that may not read a part of a collection may not read the whole that others share.
-    const withdrawn = this.#parts.access.refused(identitiesOf(user), asked)
+    const withdrawn = this.#parts.access.refused(identitiesOf(user), attributes)
     return Promise.all([withdrawn, written]).then(() => undefined)
   }
 
-  #record({ user, asked, scope, isAllowed, isCached }: Noted): Promise<void> | undefined {
-    const key = keyOf(asked)
+  #record({ user, attributes, scope, isAllowed, isCached }: Noted): Promise<void> | undefined {
+    const key = keyOf(attributes)
     if (isTooLong(key, scope)) return undefined
     const known = this.#users.get(user)
     const decisions = known?.get(key)
@@ -219,7 +234,7 @@ export class RecordedDecisions implements AsyncDisposable {
         if (each.closedAt === 0) this.#parts.onClosed(user, key)
         each.close(now())
       }
-      // What is as small as it can be is forgotten.
+      // Decisions that cannot become smaller are forgotten.
       const size = sizeOf(decisions)
       if (size === most) this.#users.delete(user)
       const left = size === most ? 0 : size
@@ -250,10 +265,10 @@ function identitiesOf(user: string): string {
   return isOfAccount ? accountsNamed({ namespace, name }) : user
 }
 
-const keyOf = (asked: Attributes): string =>
-  asked.isResource
-    ? `${asked.verb} ${qualifiedResource(asked)}/${asked.subresource}`
-    : `${asked.verb} ${asked.path}`
+const keyOf = (attributes: Attributes): string =>
+  attributes.isResource
+    ? `${attributes.verb} ${qualifiedResource(attributes)}/${attributes.subresource}`
+    : `${attributes.verb} ${attributes.path}`
 
 const isOfCollection = ({ verb }: Attributes): boolean => verb === 'list' || verb === 'watch'
 
@@ -274,12 +289,15 @@ const isTooLong = (key: string, scope: Scope): boolean => lengthOf(key, scope) >
 const lengthOf = (key: string, { namespace, name, selectors }: Scope): number =>
   key.length + namespace.length + name.length + selectors.length
 
-const scopeOf = (asked: Attributes): Omit<Scope, 'selectors'> =>
-  asked.isResource ? { namespace: asked.namespace, name: asked.name } : { namespace: '', name: '' }
+const scopeOf = (attributes: Attributes): Omit<Scope, 'selectors'> =>
+  attributes.isResource
+    ? { namespace: attributes.namespace, name: attributes.name }
+    : { namespace: '', name: '' }
 
-function requestScope({ info }: Exchange, asked: Attributes): Scope {
-  if (!info.isResource || !isOfCollection(asked)) return { ...scopeOf(asked), selectors: '' }
-  return { ...scopeOf(asked), selectors: selectorsText(info) }
+function requestScope({ info }: Exchange, attributes: Attributes): Scope {
+  if (!info.isResource || !isOfCollection(attributes))
+    return { ...scopeOf(attributes), selectors: '' }
+  return { ...scopeOf(attributes), selectors: selectorsText(info) }
 }
 
 /** An API server refuses a malformed selector, and the cache has nothing for it. */
@@ -310,7 +328,7 @@ function subjectOf({ identity, credential }: Exchange, review: Review): Subject 
   if (user ? !isAccount(user) : credential !== 'caller') return undefined
   return {
     user: user?.name ?? userNameOf(identity),
-    asked: attributes,
+    attributes,
     scope: {
       ...scopeOf(attributes),
       selectors: hasSelector ? JSON.stringify({ labelSelector, fieldSelector }) : '',

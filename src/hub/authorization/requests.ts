@@ -11,8 +11,8 @@ import { accountOf, nodeIdentity, type Identity } from '../../api/request/identi
 import type { Attributes, UserInfo } from './attributes.ts'
 
 /**
- * The user that an API server sees in a caller; `undefined` for the holder of a token of which the
- * hub does not know whose it is.
+ * The user that an API server sees in a caller; `undefined` for the holder of a token whose account
+ * the hub does not know.
  */
 export function userOf(identity: Identity, nodeName: string): UserInfo | undefined {
   if (identity === nodeIdentity) {
@@ -37,7 +37,7 @@ export const groupsOfAccount = (namespace: string): readonly string[] => [
 ]
 
 /**
- * What a request wants to do, as the API server authorizes it (apiserver
+ * The attributes by which the API server authorizes a request (apiserver
  * pkg/endpoints/request/requestinfo.go, pkg/endpoints/filters/authorization.go).
  */
 export function attributesOf({ info }: Pick<Exchange, 'info'>): Attributes {
@@ -61,7 +61,7 @@ export function attributesOf({ info }: Pick<Exchange, 'info'>): Attributes {
 const isCollection = ({ verb }: ResourceRequest): boolean =>
   verb === 'list' || verb === 'watch' || verb === 'deletecollection'
 
-/** A selector that the API server cannot read is none to its authorizers. */
+/** The API server gives its authorizers no selector that it cannot parse. */
 function fieldSelectorOf({ query }: ResourceRequest): FieldSelector {
   try {
     return parseFieldSelector(query.get('fieldSelector') ?? '')
@@ -73,7 +73,7 @@ function fieldSelectorOf({ query }: ResourceRequest): FieldSelector {
 
 /**
  * The 403 of an API server (apiserver pkg/endpoints/handlers/responsewriters/errors.go); `reason`
- * is the authorizers'. `user` is absent where the hub does not know whose the token is.
+ * is the authorizers'. `user` is absent where the hub does not know the token's account.
  */
 export function refusalOf(
   user: UserInfo | undefined,

@@ -77,8 +77,8 @@ function attributesIn(spec: JsonObject): Attributes | undefined {
 }
 
 /**
- * What of the selector the API server understands: it authorizes as if there were no other
- * requirements. `undefined` for one that it refuses.
+ * The requirements of the selector that the API server knows: it authorizes as if there were no
+ * others. `undefined` for a selector that it refuses.
  */
 function fieldSelectorIn(selector: Json | undefined): FieldSelector | undefined {
   if (selector === undefined) return []

@@ -10,33 +10,36 @@ export interface Scope {
 
 export const everything: Scope = { namespace: '', name: '', selectors: '' }
 
-/** What an API server last decided about a scope, in milliseconds since the epoch. */
+/** The last decision of an API server about a scope, in milliseconds since the epoch. */
 export interface ScopedDecision extends Scope {
   readonly allowed: boolean
   readonly at: number
 }
 
-/** `closed`: more was denied than is remembered, and this may be among it. */
+/** `closed`: more requests were denied than are remembered, and this may be one of them. */
 export type Refusal = { readonly kind: 'denied'; readonly at: number } | { readonly kind: 'closed' }
 
 /** A denial that only repeats an earlier one is not written again within this time. */
 const repeatedMs = 10 * 60_000
 
-/** The first yes after so long without a denial beyond the bound opens again what it closed. */
+/**
+ * The first allowance after so long without a denial beyond the bound makes the set count single
+ * decisions again.
+ */
 export const closedMs = 60 * 60_000
 
 /**
- * What API servers have denied one user for one verb and resource, and have not allowed since. The
- * newest decision about a request counts. A denial also refuses every wider request, which would
- * include what was denied, and the same request under a selector, which RBAC does not look at. An
- * allowance is kept only where it makes an exception.
+ * The requests with one verb and resource that API servers have denied one user, and have not
+ * allowed since. The newest decision about a request counts. A denial also refuses every wider
+ * request, which would include the denied one, and the same request under a selector, which RBAC
+ * does not look at. An allowance is kept only where it makes an exception.
  */
 export class ScopedDecisions {
   #decisions: readonly ScopedDecision[] = []
-  /** When something was last denied that is not remembered; 0: never. */
+  /** The time of the last denial that is not remembered; 0: there is none. */
   #closedAt = 0
 
-  /** What `stored` and `closedAt` have returned. */
+  /** From the results of `stored` and `closedAt`. */
   static from(closedAt: number, decisions: readonly ScopedDecision[]): ScopedDecisions {
     const read = new ScopedDecisions()
     read.#decisions = decisions
@@ -58,26 +61,27 @@ export class ScopedDecisions {
 
   /**
    * Notes a denial, where there is `room` for one more. Returns whether it has to be written. Where
-   * there is no room, all that is not allowed from now on is refused, and nothing more is noted.
+   * there is no room, the set refuses everything that is not allowed from now on, and notes no more
+   * denials.
    */
   deny(scope: Scope, at: number, room: boolean): boolean {
     const before = this.#decisions.find((each) => !each.allowed && isSame(each, scope))
     if (before && isRepeated(before.at, at)) return false
     const { length } = this.#decisions
-    const standing = this.#decisions.filter(
+    const remaining = this.#decisions.filter(
       (each) => each !== before && !(each.allowed && includes(each, scope)),
     )
     if (before || (room && this.#closedAt === 0)) {
-      this.#decisions = [...standing, { ...scopeOf(scope), allowed: false, at }]
+      this.#decisions = [...remaining, { ...scopeOf(scope), allowed: false, at }]
       return true
     }
-    this.#decisions = standing
-    if (this.#closedAt !== 0 && isRepeated(this.#closedAt, at)) return standing.length < length
+    this.#decisions = remaining
+    if (this.#closedAt !== 0 && isRepeated(this.#closedAt, at)) return remaining.length < length
     this.#closedAt = at
     return true
   }
 
-  /** Refuses all in place of what is remembered. */
+  /** Refuses everything, in place of the remembered decisions. */
   close(at: number): void {
     this.#decisions = []
     this.#closedAt = at
@@ -103,7 +107,7 @@ export class ScopedDecisions {
     return true
   }
 
-  /** `undefined`: nothing that was denied stands against a request of this scope. */
+  /** `undefined`: no denial applies to a request of this scope. */
   refusal(scope: Scope): Refusal | undefined {
     if (this.#decisions.some((each) => each.allowed && isSame(each, scope))) return undefined
     const denied = this.#decisions.find((each) => !each.allowed && includes(scope, each))
@@ -115,7 +119,7 @@ export class ScopedDecisions {
 /** Not where the clock was set back. */
 const isRepeated = (before: number, at: number): boolean => at >= before && at - before < repeatedMs
 
-/** Whether a request of `scope` includes what `part` is about, whatever the selectors. */
+/** Whether a request of `scope` includes that of `part`, whatever the selectors. */
 const includes = (scope: Scope, part: Scope): boolean =>
   (scope.namespace === '' || scope.namespace === part.namespace) &&
   (scope.name === '' || scope.name === part.name)

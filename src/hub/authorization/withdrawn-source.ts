@@ -10,7 +10,7 @@ import { everything, type Scope } from './scoped-decisions.ts'
 /**
  * Whether the cache would answer a read only from a list that its caller may no longer have: the
  * list of a wider collection, or for a get of one that has the object. An object that the caller
- * has got by its name, and a watch of the collection itself, stand by themselves.
+ * has got by its name, and a watch of the collection itself, have their own decisions.
  */
 export function isSourceWithdrawn(
   exchange: Exchange,
