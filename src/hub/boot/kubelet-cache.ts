@@ -41,7 +41,7 @@ export interface CollectionQuery {
   readonly fieldSelector?: string
 }
 
-/** What this node's kubelet can read offline now. */
+/** The records that this node's kubelet can read offline now. */
 export interface KubeletCache {
   /** The encodings that the kubelet accepts, most preferred first. */
   readonly encodings: readonly Encoding[]

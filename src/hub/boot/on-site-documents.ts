@@ -4,7 +4,7 @@ import { mediaType } from '../../api/kube/media-type.ts'
 const aggregated = (version: 'v2' | 'v2beta1'): string =>
   `${mediaType('json')};g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList,${mediaType('json')}`
 
-/** The groups of what a technician looks at most on a node. */
+/** The groups of the resources that a technician reads most on a node. */
 export const describedGroups = [
   'api/v1',
   'apis/apps/v1',
@@ -16,7 +16,7 @@ export const describedGroups = [
 export const schemaIndex = '/openapi/v3'
 
 /**
- * What kubectl reads before it does what it is asked for: discovery, the version, the index of
+ * The documents that kubectl reads before its actual request: discovery, the version, the index of
  * schemas, and in one document the schemas that an older kubectl reads.
  */
 export const onSiteDocuments: readonly { readonly url: string; readonly accept: string }[] = [
@@ -25,7 +25,7 @@ export const onSiteDocuments: readonly { readonly url: string; readonly accept: 
   ),
   { url: '/version', accept: mediaType('json') },
   { url: schemaIndex, accept: mediaType('json') },
-  // An older kubectl asks an API server without v2beta1 for each group.
+  // An older kubectl requests each group from an API server without v2beta1.
   ...describedGroups.map((group) => ({ url: `/${group}`, accept: mediaType('json') })),
   // Of all groups, as a kubectl before 1.28 reads it to explain and to validate.
   { url: '/openapi/v2', accept: 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf' },

@@ -11,7 +11,7 @@ import {
   type TokenReference,
 } from './references.ts'
 
-/** What a pod needs from the API server before its containers start. */
+/** The objects that a pod needs from the API server before its containers start. */
 export interface PodDependencies {
   readonly objects: readonly ResolvedReference[]
   readonly tokens: readonly TokenReference[]
@@ -30,8 +30,8 @@ export interface ResolvedReference extends ObjectReference {
 }
 
 /**
- * Resolves the references of a pod, and what the objects they name lead to: the volume that a claim
- * is bound to, its attachment to the node, its secrets, the tokens that its driver wants.
+ * Resolves the references of a pod, and those of the objects that they name: the volume that a
+ * claim is bound to, its attachment to the node, its secrets, the tokens that its driver wants.
  */
 export function podDependencies(
   { objects, tokens, serviceAccount, inlineDrivers }: PodReferences,

@@ -12,8 +12,8 @@ interface ParsedPod {
 export const maxParsedPods = 1_000
 
 /**
- * What the pods of a node refer to, each pod parsed once per resource version: nearly every change
- * is one pod's status, and parsing the others again would be most of the work of a scan.
+ * The references of the pods of a node, each pod parsed once per resource version: nearly every
+ * change is one pod's status, and parsing the others again would be most of the work of a scan.
  */
 export class PodReferencesByVersion {
   readonly #pods = new LRUCache<string, ParsedPod>({ max: maxParsedPods })

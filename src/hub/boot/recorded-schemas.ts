@@ -15,7 +15,7 @@ const schemaTypes = [
   'application/com.github.proto-openapi.spec.v3@v1.0+protobuf',
 ] as const
 
-/** What the schemas take in the store before no further one is requested. */
+/** The bytes of schemas in the store beyond which the hub requests no further one. */
 export const mostSchemaBytes = 24 * 1024 * 1024
 
 /** The share of the store that they may take, where that is less. */
@@ -24,7 +24,7 @@ export const schemaShare = 1 / 16
 /** The most groups whose schemas are recorded, with their versions. */
 export const mostSchemas = 128
 
-/** A group and its version in the index: what is below these describes discovery only. */
+/** A group and its version in the index: paths below these describe discovery only. */
 const described = /^(?:api|apis\/[\w.-]+)\/v[\w]+$/
 
 /** A schema as it was recorded. */
@@ -43,9 +43,9 @@ interface IndexedGroup {
 
 /**
  * The schemas of all groups, in OpenAPI 3, by the API server's index. The index has a hash of each,
- * and what is recorded with that hash is not requested again. The groups that are looked at most
- * come first. Which hash each was recorded with is in `file`. Disposing waits until that is
- * written.
+ * and the hub does not request a schema again that it has recorded with that hash. The groups that
+ * are looked at most come first. Which hash each was recorded with is in `file`. Disposing waits
+ * until that is written.
  */
 export class RecordedSchemas implements AsyncDisposable {
   readonly #file: StateFile
@@ -63,8 +63,8 @@ export class RecordedSchemas implements AsyncDisposable {
   }
 
   /**
-   * The schemas to keep: as many of them as there is room for. How large one is that was never
-   * recorded is not known: each is wanted until what is recorded takes all the room.
+   * The schemas to keep: as many of them as there is room for. The hub does not know the size of a
+   * schema before it has recorded it: it wants each until the recorded ones take all the room.
    */
   wanted(cache: KubeletCache): readonly DocumentRequest[] {
     const wanted: DocumentRequest[] = []
@@ -89,7 +89,7 @@ export class RecordedSchemas implements AsyncDisposable {
     const body = documentTypesOf(request.accept)
       .map((accept) => cache.document({ url: pathOf(request.url), accept }))
       .find((found) => found !== undefined)
-    // What the store has no room for is not recorded.
+    // The store had no room for it.
     if (!body) return
     const version = versionIn(request.url)
     this.#recorded.set(keyOf(request), { version, bytes: body.byteLength })

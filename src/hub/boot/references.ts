@@ -10,16 +10,16 @@ import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import * as resources from '../../api/kube/resources.ts'
 
 /**
- * What a missing object means for a pod. `required`: the pod does not start. `optional`: it starts
- * if an API server has answered that the object does not exist, and not while that is unknown.
- * `if-requested`: only some kubelets read it, and the others do not need it.
+ * The effect of a missing object on a pod. `required`: the pod does not start. `optional`: it
+ * starts if an API server has answered that the object does not exist, and not while that is
+ * unknown. `if-requested`: only some kubelets read it, and the others do not need it.
  */
 export type Need = 'required' | 'optional' | 'if-requested'
 
 /** An object that a kubelet reads before it starts the containers of a pod. */
 export interface ObjectReference {
   readonly gvr: GVR
-  /** Empty for what is cluster-scoped. */
+  /** Empty for a cluster-scoped object. */
   readonly namespace: string
   /**
    * Empty for all objects of the resource (`listed`): which of them count is the kubelet's
@@ -79,7 +79,7 @@ export interface PodKind {
 }
 
 /**
- * What a pod refers to; `undefined`: it does not start again with the node. Throws a
+ * The references of a pod; `undefined`: it does not start again with the node. Throws a
  * `MalformedBody`.
  */
 export function bootReferences(
@@ -99,8 +99,8 @@ export function startsAtBoot(pod: Cursor): boolean {
 }
 
 /**
- * All objects that a pod refers to by name, each once, without the claims' volumes and what those
- * lead to. Decodes the whole spec at once: reads by path would scan all of it for each variable.
+ * All objects that a pod refers to by name, each once, without the claims' volumes and their
+ * references. Decodes the whole spec at once: reads by path would scan all of it for each variable.
  * Throws a `MalformedBody`.
  */
 export function referencesOf(pod: Cursor): PodReferences {

@@ -59,7 +59,7 @@ export interface RefreshParts {
    * object.
    */
   readonly onForbidden: (of: ObjectReference) => void
-  /** What the pods refer to, parsed once for all scans of them. */
+  /** The references of the pods, parsed once for all scans of them. */
   readonly references: PodReferencesByVersion
   /** A pass failed unexpectedly; another one follows. */
   readonly onFailure: (cause: unknown) => void
@@ -90,7 +90,7 @@ const maxTargets = 5_000
  */
 const documentFactor = 12
 
-/** OpenAPI is large: version 2, and what of version 3 has no version of its own. */
+/** OpenAPI is large: version 2, and the parts of version 3 without a version of their own. */
 const schemaFactor = 24 * 7 * documentFactor
 
 /**
@@ -99,7 +99,7 @@ const schemaFactor = 24 * 7 * documentFactor
  */
 const schemaPace = 1 / 20
 
-/** What is known of the refreshes of one object or document. */
+/** The state of the refreshes of one object or document. */
 interface RefreshState extends RefreshResult {
   /**
    * When this was written. A time in the future means that the clock was set back since: the state
@@ -113,10 +113,11 @@ interface RefreshState extends RefreshResult {
 }
 
 /**
- * Refreshes in the store what a kubelet reads once or by name: claims, volumes, attachments, its
- * CSINode, and whatever it does not watch. Refreshes only what a pod of the node refers to or the
- * kubelet has read itself, a few objects at a time, each at a time of its own, never while offline.
- * An object that is not stored is requested as soon as a pod refers to it.
+ * Refreshes in the store the objects that a kubelet reads once or by name: claims, volumes,
+ * attachments, its CSINode, and all that it does not watch. Refreshes only objects that a pod of
+ * the node refers to or the kubelet has read itself, a few objects at a time, each at a time of its
+ * own, never while offline. An object that is not stored is requested as soon as a pod refers to
+ * it.
  */
 export class Refresher implements Disposable {
   readonly #parts: RefreshParts
@@ -159,8 +160,8 @@ export class Refresher implements Disposable {
   }
 
   /**
-   * An API server is healthy again. What has become due offline is spread over a while, as all
-   * other nodes refresh at the same time.
+   * An API server is healthy again. Refreshes that have become due offline are spread over a while,
+   * as all other nodes refresh at the same time.
    */
   cameOnline(): void {
     const spread = this.#parts.everyMs() / 10
@@ -266,7 +267,7 @@ export class Refresher implements Disposable {
 
   async #refresh(target: RefreshTarget): Promise<void> {
     const outcome = await this.#parts.request(target.request)
-    // The link may have failed, which says nothing of the object.
+    // A failure of the link is no result for the object.
     if (this.#mayRequest() || outcome !== 'failed') this.#note(target, outcome)
   }
 
@@ -276,7 +277,8 @@ export class Refresher implements Disposable {
       this.#parts.onForbidden(reference)
     const requestedAt = now()
     const isAnswered = outcome === 'confirmed' || outcome === 'absent'
-    // An answer that the disk does not keep is a failure: the API server is not asked all the time.
+    // An answer that the disk does not keep is a failure: the hub backs off rather than repeat the
+    // request all the time.
     const failures = isAnswered && known ? 0 : (before?.failures ?? 0) + 1
     // An API server may refuse at first, until its authorizer has seen the pod.
     const waitMs = isAnswered
@@ -333,8 +335,8 @@ export class Refresher implements Disposable {
   }
 
   /**
-   * When a target is due: as computed after its last refresh, but sooner or later by what the store
-   * has now.
+   * When a target is due: as computed after its last refresh, but sooner or later depending on the
+   * store's present state.
    */
   #dueAt(target: RefreshTarget, state: RefreshState): number {
     const everyMs = this.#parts.everyMs()
@@ -506,7 +508,7 @@ async function refreshTargets(
   return { targets, tookMs: slices.tookMs }
 }
 
-/** Nothing where the pod or an object of it is malformed: the boot verdict reports it. */
+/** None where the pod or an object of it is malformed: the boot verdict reports it. */
 function dependenciesOf(
   pod: ApiObject,
   kind: PodKind,

@@ -37,14 +37,14 @@ export interface Problem {
   readonly reason: Reason
   /** `secrets`, `volumeattachments.storage.k8s.io`. */
   readonly resource: string
-  /** Empty for what is cluster-scoped. */
+  /** Empty for a cluster-scoped object. */
   readonly namespace: string
   readonly name: string
   /** For people. */
   readonly message: string
 }
 
-/** A stored object that no API server has confirmed for long, though one could have been asked. */
+/** A stored object that no API server has confirmed for long, though one was reachable. */
 export interface StaleObject {
   readonly resource: string
   readonly namespace: string
@@ -94,17 +94,18 @@ export interface VerdictInputs {
   readonly cache: KubeletCache
   /** In milliseconds since the epoch. */
   readonly now: number
-  /** What the pods refer to, as parsed before. */
+  /** The references of the pods, as parsed before. */
   readonly references: PodReferencesByVersion
   readonly lastRefresh: (of: ObjectReference) => RefreshResult | undefined
-  /** Objects confirmed before this are stale; 0 while no API server can be asked. */
+  /** Objects confirmed before this are stale; 0 while no API server is reachable. */
   readonly oldBefore: number
 }
 
 /**
- * Decides by the store alone what a kubelet that starts now would find offline (k/k pkg/kubelet:
- * node, pods, services, drivers and runtime classes before any pod; then, for each pod, all that it
- * refers to). Goes through the pods in slices of time, each pod by what is stored at that moment.
+ * Decides by the store alone which objects a kubelet that starts now would find offline (k/k
+ * pkg/kubelet: node, pods, services, drivers and runtime classes before any pod; then, for each
+ * pod, all that it refers to). Goes through the pods in slices of time, each pod by the store's
+ * content at that moment.
  */
 export async function bootVerdict(inputs: VerdictInputs): Promise<BootVerdict> {
   const slices = new TimeSlices()
@@ -140,7 +141,7 @@ export const unknownVerdict = (name: string, now: number): BootVerdict => ({
   node: {
     name,
     ready: false,
-    problems: [problem('damaged', listOf(resources.pods), 'the cache cannot be judged')],
+    problems: [problem('damaged', listOf(resources.pods), 'the cache cannot be read')],
   },
   pods: [],
 })
@@ -154,7 +155,7 @@ const nodeLists = (
 ): readonly { queries: readonly CollectionQuery[]; without: string }[] => [
   {
     queries: [{ gvr: resources.nodes, fieldSelector: `metadata.name=${nodeName}` }],
-    without: 'the kubelet asks for its pods only once it knows its node',
+    without: 'the kubelet lists its pods only once it knows its node',
   },
   { queries: [podsOf(nodeName)], without: 'the kubelet starts no pod of the API server' },
   {
@@ -290,7 +291,7 @@ function tokenVerdict(
   const what = { gvr: tokenResource, namespace, name: serviceAccount }
   const whose = audiences.length === 0 ? 'the token' : `the token for ${audiences.join(', ')}`
   if (typeof found !== 'object') {
-    const why = `${whose} was never seen: a kubelet asks again within a day, or when it is started again`
+    const why = `${whose} was never seen: a kubelet requests it again within a day, or when it is started again`
     return { problem: problem('missing', what, why) }
   }
   const expires = claimTimeMs(claimsOf(tokenIn(found))?.claims['exp'])

@@ -48,8 +48,8 @@ export class ObservedVersions {
   }
 
   /**
-   * The same for a consistent read, before which `of` was `before`. It cannot be older, unless the
-   * cluster was restored from a backup: then its version replaces the last observed one.
+   * The same for a consistent read, before which the version was `before`. It cannot be older,
+   * unless the cluster was restored from a backup: then its version replaces the last observed one.
    */
   noteConsistent(of: ObservedResource, version: string, before: ResourceVersion | undefined): void {
     const shown = resourceVersion(version)

@@ -11,7 +11,7 @@ import {
 import { selectorsOf } from '../answers/keys.ts'
 
 /**
- * What can be recorded of an exchange: an object, a collection by list or watch, an event that the
+ * The recordable part of an exchange: an object, a collection by list or watch, an event that the
  * node has written, a document, or a token or review with its request.
  */
 export type Recordable =
@@ -31,7 +31,7 @@ const writesKept = new Set([
   'create leases.coordination.k8s.io',
 ])
 
-/** What the node writes of these is shown to a person there. */
+/** The hub shows those that the node writes to a person there. */
 const events = new Set(['events', 'events.events.k8s.io'])
 
 /**
@@ -40,7 +40,7 @@ const events = new Set(['events', 'events.events.k8s.io'])
  */
 const neverKept = new Set(['certificatesigningrequests.certificates.k8s.io'])
 
-/** Without escapes, by which a caller could spell one path in many ways. */
+/** Without escapes, by which a caller could write one path in many ways. */
 const documentPaths = /^\/(?:api|apis|version|openapi)(?:\/[\w.-]+){0,6}$/
 
 /**
@@ -52,7 +52,7 @@ export const longestPath = 512
 export const longestName = 512
 export const longestSelectors = 4_096
 
-/** What can be recorded of the answer to `exchange`; `undefined`: nothing. */
+/** The recordable part of the answer to `exchange`; `undefined`: there is none. */
 export function recordable(exchange: Exchange): Recordable | undefined {
   if (exchange.upgrade || impersonates(exchange.headers)) return undefined
   const { info, content } = exchange

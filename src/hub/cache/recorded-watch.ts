@@ -229,7 +229,7 @@ interface EventRecorderParts {
  * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and
  * one without a version reports no earlier deletions: neither is recorded. Of one that starts
  * earlier the events up to the stored version are skipped. Rows of a Table with other columns than
- * are stored, as of an API server of another version, are not recorded either.
+ * the stored ones, as from an API server of another version, are not recorded either.
  */
 class RecordedChanges implements EventRecorder {
   readonly #parts: EventRecorderParts
@@ -245,9 +245,9 @@ class RecordedChanges implements EventRecorder {
   }
 
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
-    const news = events.filter((event) => this.#isNews(event))
+    const applied = events.filter((event) => this.#applies(event))
     const { store, key, hooks } = this.#parts
-    if (news.length === 0) {
+    if (applied.length === 0) {
       // Another watch of the collection may still be writing them.
       if (this.#storedVersion !== undefined) await store.settled(key)
       return events
@@ -259,11 +259,11 @@ class RecordedChanges implements EventRecorder {
         return events
       }
       const options = { since: this.#storedVersion, previous: tellsPrevious }
-      const previous = await store.apply(key, news, options)
+      const previous = await store.apply(key, applied, options)
       hooks.onRecorded('watch')
-      this.#storedVersion = versionOf(news.at(-1)) ?? this.#storedVersion
+      this.#storedVersion = versionOf(applied.at(-1)) ?? this.#storedVersion
       if (!tellsPrevious) return events
-      return events.map((event) => withPrevious(event, previous[news.indexOf(event)]))
+      return events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
     } catch (cause) {
       this.#storedVersion = undefined
       hooks.onStoreFailure(cause)
@@ -282,7 +282,7 @@ class RecordedChanges implements EventRecorder {
   }
 
   /** A bookmark at the stored version confirms that it is still the newest. */
-  #isNews(event: WatchEvent): boolean {
+  #applies(event: WatchEvent): boolean {
     const version = versionOf(event)
     if (this.#storedVersion === undefined || version === undefined) return false
     const order = compareVersions(version, this.#storedVersion)
@@ -354,7 +354,7 @@ class RecordedInitialEvents implements EventRecorder {
 
   async #commit(version: string): Promise<void> {
     const { store, key, baseline } = this.#parts
-    // The stored collection is newer, and the changes after it are told apart from repetitions.
+    // The stored collection is newer, and the changes after it are distinguished from repetitions.
     if (!replacesStored(version, baseline, store.version(key))) {
       await this[Symbol.asyncDispose]()
       return store.settled(key)

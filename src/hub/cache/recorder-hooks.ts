@@ -5,7 +5,7 @@ import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ObjectOfKind } from '../store/store.ts'
 import type { Recordable } from './recordable.ts'
 
-/** What the recorder reports. No failure keeps an answer from its client. */
+/** The reports of the recorder. No failure keeps an answer from its client. */
 export interface RecorderHooks {
   readonly onRecorded: (kind: Recordable['kind']) => void
   /** The store failed; the client was answered all the same. */

@@ -38,18 +38,18 @@ import { reviewIn } from '../../api/codec/review.ts'
 import type { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { RecordedWatch } from './recorded-watch.ts'
 
-/** What to record of an answer, with the stored versions at the time of the request. */
+/** The part of an answer to record, with the stored versions at the time of the request. */
 export type RecordingPlan = Recordable & {
   readonly storedVersions?: ReadonlyMap<RepresentationKey, string | undefined>
   /** The last observed version of the caller for the resource of a collection. */
   readonly lastObserved?: ResourceVersion | undefined
-  /** What was stored of the named object, in each representation. */
+  /** The stored state of the named object, in each representation. */
   readonly storedStates?: ReadonlyMap<RepresentationKey, StoredState>
   /** The hub made it a consistent read, though the client did not require that. */
   readonly isConsistent?: true
 }
 
-/** What was stored of an object at the time of the request. */
+/** The stored state of an object at the time of the request. */
 interface StoredState {
   /** '' where the object was known not to exist. */
   readonly version: string
@@ -86,7 +86,7 @@ interface RecordingRules {
   comparesEvents(exchange: Exchange): boolean
 }
 
-interface AskedByBody {
+interface RequestWithBody {
   readonly info: ResourceRequest
   readonly content: Buffer
 }
@@ -335,22 +335,29 @@ export class Recorder {
   }
 
   /** Throws `MalformedBody`, as `#review` does; `undefined` where there is nothing to record. */
-  #token(exchange: Exchange, asked: AskedByBody, answer: EncodedBody): Promise<void> | undefined {
-    const token = cachedTokenOf(exchange, asked, answer)
+  #token(
+    exchange: Exchange,
+    request: RequestWithBody,
+    answer: EncodedBody,
+  ): Promise<void> | undefined {
+    const token = cachedTokenOf(exchange, request, answer)
     return token && this.#tokens.put(token, answer.encoding)
   }
 
   #review(
     exchange: Exchange,
-    { info, content }: AskedByBody,
+    { info, content }: RequestWithBody,
     { encoding, body }: EncodedBody,
   ): Promise<void> | undefined {
-    const askedIn = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
-    if (askedIn === undefined) return undefined
-    const asked = reviewIn({ encoding: askedIn, ...readObject(askedIn, 'object', content) })
+    const requestEncoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
+    if (requestEncoding === undefined) return undefined
+    const review = reviewIn({
+      encoding: requestEncoding,
+      ...readObject(requestEncoding, 'object', content),
+    })
     const answered = reviewIn({ encoding, ...readObject(encoding, 'object', body) })
-    if (!asked || asked.kind !== answered?.kind) return undefined
-    return this.#reviews.put(exchange, info, asked, answered.status)
+    if (!review || review.kind !== answered?.kind) return undefined
+    return this.#reviews.put(exchange, info, review, answered.status)
   }
 
   /**

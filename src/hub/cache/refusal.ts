@@ -2,9 +2,9 @@ import { RequestRefused, ResourceExpired } from '../../api/reflector/reflector.t
 import type { Reply } from '../../http/exchange/exchange.ts'
 
 /**
- * What an answer of another kind than requested means for a reflector: that the version has
- * expired, that the request is refused, as by a status code of `refusals` or by a 200, or a failure
- * that may pass, as any of an API server that is starting.
+ * The meaning for a reflector of an answer of another kind than requested: the version has expired;
+ * the request is refused, by a status code of `refusals` or by a 200; or a failure that may pass,
+ * as any failure of an API server that is starting.
  */
 export function refusalOf(reply: Reply, refusals: ReadonlySet<number>): Error {
   const status = reply.kind === 'upgrade' ? 0 : reply.status

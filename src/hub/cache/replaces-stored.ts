@@ -4,7 +4,7 @@ import {
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
 
-/** What was known when a collection was requested. */
+/** The known versions when a collection was requested. */
 export interface RequestBaseline {
   /** The version of the stored collection at the time of the request. */
   readonly storedVersion: ResourceVersion | undefined

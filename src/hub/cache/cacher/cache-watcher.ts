@@ -12,8 +12,8 @@ import { StoreFailure } from '../../store/store.ts'
 import type { EventLog } from './event-log.ts'
 
 /**
- * The objects that a watch selects. What a selection makes of an event is computed once for all
- * watches with the same `key`.
+ * The objects that a watch selects. The selected form of an event is computed once for all watches
+ * with the same `key`.
  */
 export interface WatchSelection {
   readonly selection: Selection
@@ -246,7 +246,7 @@ const soon = (lastedMs: number): number => Math.max(minWatchMs - lastedMs, 0) + 
 
 const errorOf = (why: string): WatchEvent => ({ type: 'ERROR', status: expired(why) })
 
-/** What selections have made of events, by the selections' keys; collected with the event. */
+/** The selected forms of events, by the selections' keys; collected with the event. */
 const selectedEvents = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
 
 export const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({

@@ -47,9 +47,9 @@ export interface CacherHooks {
   /** The change in the number of upstream watches. */
   readonly onUpstreamWatches: (difference: number) => void
   readonly onWatchers: (difference: number) => void
-  /** The hub ended a cache watcher whose client is still connected. */
+  /** The hub ended a cache watcher while its client was still connected. */
   readonly onWatcherEnded: (reason: Exclude<WatcherEnd, 'done'>) => void
-  /** The upstream watch failed. `refused`: it is not tried again before a client comes. */
+  /** The upstream watch failed. `refused`: the cacher does not retry before a client comes. */
   readonly onFailed: (gvr: GVR, cause: unknown, refused: boolean) => void
 }
 
@@ -390,7 +390,8 @@ export class Cacher implements AsyncDisposable {
     if (stored === undefined || isNewer(version, stored)) {
       throw new RequestRefused(0, 'the store does not take its events')
     }
-    // No event that follows the log can be older. Whether the cluster was restored is checked next.
+    // No event that follows the log can be older. The cacher checks next whether the cluster was
+    // restored.
     if (isNewer(log.version, version)) throw new Error('the upstream watch sent a past version')
     this.#hasFollowed = true
     this.#publish(log, events)
@@ -502,9 +503,9 @@ export class Cacher implements AsyncDisposable {
     }
     if (from === undefined) return undefined
     const cursor = log.after(from)
-    // What is in memory may lack the previous states, by which a selection tells an event.
-    const isTold = cursor === log.end || selected.selection.everything
-    return cursor === undefined || !isTold ? this.#fromStore(log, from) : { cursor, from }
+    // The events in memory may lack the previous states that a selection needs.
+    const isComplete = cursor === log.end || selected.selection.everything
+    return cursor === undefined || !isComplete ? this.#fromStore(log, from) : { cursor, from }
   }
 
   /** Events that the log has dropped may be in the store. */
@@ -546,7 +547,7 @@ export class Cacher implements AsyncDisposable {
     await running?.done
   }
 
-  /** Ends its cache watchers and its upstream watch for good. */
+  /** Ends its cache watchers and its upstream watch. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     this.#idle?.[Symbol.dispose]()

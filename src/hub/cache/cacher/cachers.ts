@@ -58,8 +58,8 @@ const idleMs = 2_000
 const patienceMs = 1_000
 
 /**
- * How long the events of a client that watches on what is not stored wait for a list of that to be
- * recorded: longer than a list takes on most links.
+ * How long the events of a client that resumes a watch on a collection that is not stored wait for
+ * a recorded list of it: longer than a list takes on most links.
  */
 export const recordingMs = 10_000
 
@@ -85,7 +85,10 @@ interface ServedCacher {
 export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
   readonly #served = new Map<string, ServedCacher>()
-  /** Collections that were listed, or are, because a client watches on what is not stored. */
+  /**
+   * Collections that the hub has listed, or lists, because a client has resumed a watch on them and
+   * they were not stored.
+   */
   readonly #listed = new Map<string, Promise<void>>()
   readonly #closing = new AbortController()
   /** An upper bound of the events' memory: logs may have dropped some since. */
@@ -114,15 +117,14 @@ export class Cachers implements AsyncDisposable {
     const request = this.#request(exchange)
     if (!request) return passThrough(exchange.signal)
     const reply = await this.#live(request)
-    if (reply)
-      return because(reply, 'the cacher of the collection has the events that are asked for')
+    if (reply) return because(reply, 'the cacher of the collection has the requested events')
     return this.#continued(request, passThrough)
   }
 
   /**
    * Answers a watch from the stored state, and with the events that follow once the hub is online;
-   * `undefined`: the collection is not stored. Throws what an API server refuses before a watch
-   * begins.
+   * `undefined`: the collection is not stored. Throws the StatusError with which an API server
+   * refuses a watch before it begins.
    */
   offline(exchange: Exchange, info: ResourceRequest): WatchReply | undefined {
     const { resourceVersion: requested, sendInitialEvents } = listOptionsOf(info.query, true, true)
@@ -190,7 +192,7 @@ export class Cachers implements AsyncDisposable {
     if (cacher.isLive && !cacher.usesCredentialOf(reading)) return undefined
     const options = this.#watchOptions(request, served)
     if (start.kind === 'state') {
-      // Cells of a Table tell of their own time, as an AGE does: an API server writes them anew.
+      // Cells of a Table are as old as the row, such as an AGE: an API server writes them again.
       if (representation.projection === 'table') return undefined
       const { version, isLive } = cacher
       const isOld = version === undefined || isNewer(start.notOlderThan, version)
@@ -261,11 +263,11 @@ export class Cachers implements AsyncDisposable {
   }
 
   /**
-   * Lists a collection in the place of a client that watches on from `version`: its list was
+   * Lists a collection in the place of a client that resumes its watch at `version`: its list was
    * recorded in a cache that has been lost since, and it may not list again before an offline
-   * reboot. Only whole objects: Tables are read by people. Once in the life of the hub: what the
-   * store has no room for would be listed for each watch. Resolves when it is recorded, or could
-   * not be had; `undefined`: the collection is stored, or it is not listed.
+   * reboot. Only whole objects: Tables are read by people. Once in the life of the hub: a
+   * collection that the store has no room for would be listed for each watch. Resolves when it is
+   * recorded, or the list has failed; `undefined`: the collection is stored, or it is not listed.
    */
   #recordAnew(
     { exchange, info }: RecordedWatchRequest,

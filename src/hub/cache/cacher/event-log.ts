@@ -57,18 +57,18 @@ export class EventLog {
    * came in.
    */
   append(events: readonly WatchEvent[]): void {
-    const news: ObjectEvent[] = []
+    const added: ObjectEvent[] = []
     for (const event of events) {
       const version = versionOf(event)
       if (event.type === 'ERROR' || version === undefined || !isNewer(version, this.#version))
         continue
       this.#version = version
-      if (event.type !== 'BOOKMARK') news.push(copied(event))
+      if (event.type !== 'BOOKMARK') added.push(copied(event))
     }
-    const last = resourceVersion(news.at(-1)?.object.resourceVersion)
+    const last = resourceVersion(added.at(-1)?.object.resourceVersion)
     if (last === undefined) return
-    const bytes = news.reduce((sum, event) => sum + sizeOf(event), 0)
-    this.#groups.push({ events: news, version: last, bytes })
+    const bytes = added.reduce((sum, event) => sum + sizeOf(event), 0)
+    this.#groups.push({ events: added, version: last, bytes })
     this.#bytes += bytes
     this.#trim()
   }

@@ -23,8 +23,8 @@ const references = new Set(['secrets', 'configmaps'])
 const endpoints = new Set(['services', 'endpointslices', 'endpoints'])
 
 /**
- * The rank of a watch: first the node's own Node and pods, then what its pods refer to, then where
- * their traffic goes, then the rest, and last people, who can retry by hand.
+ * The rank of a watch: first the node's own Node and pods, then the objects its pods refer to, then
+ * Services and endpoints, then the rest, and last people, who can retry by hand.
  */
 export function reconnectRank(
   { component, identity }: Exchange,

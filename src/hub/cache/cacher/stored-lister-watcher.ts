@@ -18,7 +18,7 @@ import { refusalOf } from '../refusal.ts'
 
 /** The handlers that reach the API servers. */
 export interface UpstreamHandlers {
-  /** Records each answer before it returns it: what is read from it has been committed. */
+  /** Records each answer before it returns it: its content has been committed. */
   readonly recorded: Handler<Exchange, Reply>
   readonly unrecorded: Handler<Exchange, BytesReply>
 }
@@ -94,8 +94,8 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
     },
     // A consistent read of one object, which no lagging server answers from its watch cache.
     isRestored: async (signal) => {
-      const asked = { method: 'GET', ...of.client(), accept: mediaType('json'), signal } as const
-      const reply = await upstream.unrecorded(ownRequest({ ...asked, url: url({ limit: '1' }) }))
+      const request = { method: 'GET', ...of.client(), accept: mediaType('json'), signal } as const
+      const reply = await upstream.unrecorded(ownRequest({ ...request, url: url({ limit: '1' }) }))
       if (reply.status !== 200) throw refusalOf(reply, refusals)
       const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as ListMeta
       return isNewer(store.version(key), metadata?.resourceVersion)

@@ -60,7 +60,7 @@ export class AccessReviews implements AsyncDisposable {
     return this.#verdicts.get(keyOf(who, gvr))?.allowed
   }
 
-  /** When the last verdict was given, where that is yes; as `last`, whatever its age. */
+  /** When the last verdict was given, if it allows the reads; as `last`, whatever its age. */
   allowedAt(who: Identity, gvr: GVR): number | undefined {
     const verdict = this.#verdicts.get(keyOf(who, gvr))
     return verdict?.allowed === true ? verdict.at : undefined

@@ -75,8 +75,8 @@ const patienceMs = 1_000
 /**
  * The cachers of the collections that all components of a node share: one upstream watch for each
  * collection and representation. A cacher answers a caller where both the hub and the caller may
- * list and watch the whole collection. It answers nothing that an API server would not, and nothing
- * older.
+ * list and watch the whole collection. It gives no answer that an API server would refuse, and none
+ * older than the API server's.
  */
 export class SharedCachers implements AsyncDisposable {
   readonly #parts: SharedCachersParts
@@ -129,9 +129,9 @@ export class SharedCachers implements AsyncDisposable {
   }
 
   /**
-   * Answers while the hub is offline: where the shared collection is newer than what the caller has
-   * observed, and the last review allowed the caller to read it. `undefined`: the caller's own
-   * records answer.
+   * Answers while the hub is offline: where the shared collection is newer than the caller's last
+   * observed version, and the last review allowed the caller to read it. `undefined`: the caller's
+   * own records answer.
    */
   offline(exchange: Exchange): Reply | undefined {
     const read = this.#read(exchange)
