@@ -3,8 +3,8 @@ import { showing, type Filter, type FilterDefinition } from '../src/hub/filter/f
 import type { HubAddress } from '../src/hub/filter/inputs.ts'
 
 /**
- * Redirects to the hub what pods send to the ClusterIP of default/kubernetes: kube-proxy gets the
- * hub as the only endpoint. Slices of the other address family keep the cloud's endpoints.
+ * Redirects to the hub the traffic of pods to the ClusterIP of default/kubernetes: kube-proxy gets
+ * the hub as the only endpoint. Slices of the other address family keep the cloud's endpoints.
  */
 export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
   name: 'forwardkubesvctraffic',

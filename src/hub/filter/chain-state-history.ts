@@ -54,12 +54,12 @@ export const mostEras = 4
 
 /**
  * Records under which states of its filter chain each collection was delivered to its clients, and
- * from which version on. From that, and from the version that a client resumes from, follows what
- * the client holds. Two clients with the same key and version cannot be distinguished: once the
- * first one has the changes of a new state, or has listed under it, the second counts as up to
- * date, too, until its version is newer. The history is kept in `file`, and is on the disk before
- * anything is delivered under a new state; without a file, it lasts as long as this process.
- * Disposing waits for pending writes.
+ * from which version on. These, and the version that a client resumes from, show which objects the
+ * client holds. Two clients with the same key and version cannot be distinguished: once the first
+ * one has the changes of a new state, or has listed under it, the second counts as up to date, too,
+ * until its version is newer. The history is kept in `file`, and is on the disk before anything is
+ * delivered under a new state; without a file, it lasts as long as this process. Disposing waits
+ * for pending writes.
  */
 export class ChainStateHistory implements AsyncDisposable {
   readonly #file: StateFile | undefined
@@ -78,14 +78,17 @@ export class ChainStateHistory implements AsyncDisposable {
     }
   }
 
-  #restore({ audience, eras, isListed }: StoredHistory, states: readonly ChainState[]): void {
+  #restore(
+    { audience: collection, eras, isListed }: StoredHistory,
+    states: readonly ChainState[],
+  ): void {
     const history = eras.flatMap(({ state: at, ...era }): Era[] => {
       const state = states[at]
       return state ? [{ ...era, state }] : []
     })
     // An incomplete history allows no conclusion.
     if (history.length < eras.length) return
-    this.#histories.set(audience, { eras: history, isListed, written: undefined })
+    this.#histories.set(collection, { eras: history, isListed, written: undefined })
   }
 
   /** Whether the collection has a history. */
@@ -166,7 +169,7 @@ export class ChainStateHistory implements AsyncDisposable {
     void this.#write(history)
   }
 
-  /** Records that a client had the time to receive what was sent at the beginning of `state`. */
+  /** Records that a client had the time to receive the events sent at the beginning of `state`. */
   recordDelivery(collection: ClientCollection, state: ChainState): void {
     const history = this.#histories.get(keyOf(collection))
     const newest = history?.eras.at(-1)
@@ -177,7 +180,7 @@ export class ChainStateHistory implements AsyncDisposable {
   }
 
   /**
-   * Records that a client has to list: what it holds afterwards counts as delivered under `state`,
+   * Records that a client has to list: its objects count as delivered under `state` afterwards,
    * even if it does not list here.
    */
   recordRelist(collection: ClientCollection, state: ChainState): void {
@@ -223,10 +226,10 @@ export class ChainStateHistory implements AsyncDisposable {
       states.set(key, history)
       return history.at
     }
-    const histories = [...this.#histories.rkeys()].map((audience): StoredHistory => {
-      const { eras = [], isListed = false } = this.#histories.peek(audience) ?? {}
+    const histories = [...this.#histories.rkeys()].map((collection): StoredHistory => {
+      const { eras = [], isListed = false } = this.#histories.peek(collection) ?? {}
       return {
-        audience,
+        audience: collection,
         isListed,
         eras: eras.map(({ state, ...era }) => ({ ...era, state: indexOf(state) })),
       }
@@ -241,7 +244,7 @@ export class ChainStateHistory implements AsyncDisposable {
 }
 
 /**
- * What the file holds: states, which histories refer to by index. The field names are those of
+ * The content of the file: states, which histories refer to by index. The field names are those of
  * files that are in use.
  */
 type Entry = ChainState | StoredHistory

@@ -2,8 +2,8 @@ import type { FilterDefinition } from './filter.ts'
 import type { InputName, Inputs } from './inputs.ts'
 
 /**
- * What a chain's decisions depend on besides the object, as plain text that means the same to the
- * next process.
+ * The state on which a chain's decisions depend besides the object, as plain text that means the
+ * same to the next process.
  */
 export interface ChainState {
   /** The filters in order, each with its revision. */
@@ -21,7 +21,7 @@ export const unfiltered: ChainState = { chain: '[]', inputs: '{}', acts: false }
 export const isSameState = (a: ChainState, b: ChainState): boolean =>
   a.chain === b.chain && a.inputs === b.inputs
 
-/** What a client that received objects under `before` needs now that `now` applies. */
+/** The update for a client that received objects under `before`, now that `now` applies. */
 export function updateBetween(
   before: ChainState,
   now: ChainState,

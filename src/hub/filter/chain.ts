@@ -18,8 +18,8 @@ export interface FilterChain {
   /** The names of the filters that act, for logs and metrics. */
   readonly filters: readonly string[]
   /**
-   * What decisions depend on besides the object. All chains with the same state decide the same for
-   * the same object.
+   * The state on which decisions depend besides the object. All chains with the same state decide
+   * the same for the same object.
    */
   readonly state: ChainState
   /** Inputs that are unknown and awaited. Until they are known, the hub must not answer. */
@@ -53,7 +53,10 @@ export const chainWith = (
   ...otherwise,
 })
 
-/** What narrows a request to some objects of its resource. Absent: the request is about all. */
+/**
+ * The part of a request that narrows it to some objects of its resource. Absent: the request is
+ * about all.
+ */
 export type RequestScope = Pick<ResourceRequest, 'namespace' | 'name' | 'query'>
 
 /** The filter chains of a hub. */

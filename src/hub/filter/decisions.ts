@@ -6,7 +6,7 @@ import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import type { ActiveFilter } from './chain.ts'
 
-/** What one filter makes of an object. */
+/** The decision of one filter on an object. */
 export interface FilterDecision {
   readonly filter: string
   readonly decision: 'left' | 'edited' | 'withheld' | 'failed'
@@ -20,8 +20,8 @@ export interface DecidedObject {
 }
 
 /**
- * What filters would make of an object now, one by one, for people. Nothing is settled, cached or
- * counted: a pod on whose network nothing has been decided stays undecided.
+ * The decisions of filters on an object now, one by one, for people. Nothing is settled, cached or
+ * counted: a pod without a verdict on its network stays without.
  */
 export function decisionsOn(
   active: readonly ActiveFilter[],

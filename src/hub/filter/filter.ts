@@ -7,8 +7,8 @@ export type { Cursor, Element } from '../../api/codec/cursor.ts'
 export type { Edit } from '../../api/codec/edit.ts'
 
 /**
- * All verbs whose answers contain objects: reads, and writes, whose replies contain what a read
- * would.
+ * All verbs whose answers contain objects: reads, and writes, whose replies contain the object as a
+ * read would.
  */
 export const showing: readonly ResourceVerb[] = [
   'get',
@@ -68,8 +68,9 @@ export interface FilterDefinition<Needs extends InputName = InputName> {
   /** What happens to an object at which the filter throws. */
   readonly onError: 'pass' | 'withhold'
   /**
-   * False: the filter changes objects and withholds none. Its events are told without the previous
-   * state of their objects, which need not be read then. To withhold one nevertheless is an error.
+   * False: the filter changes objects and withholds none. It filters an event without the previous
+   * state of the object, which the hub then need not read. To withhold one nevertheless is an
+   * error.
    */
   readonly withholds?: false
   /**

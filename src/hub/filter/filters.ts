@@ -63,7 +63,7 @@ export class Filters implements FilterChains {
     this.#buildFilters()
   }
 
-  /** The filters in order, each with what it waits for, and whether it acts. */
+  /** The filters in order, each with the inputs it waits for, and whether it acts. */
   get all(): readonly Pick<BuiltFilter, 'definition' | 'missing' | 'filter'>[] {
     return [...this.#built.values()]
   }
@@ -128,14 +128,14 @@ export class Filters implements FilterChains {
   }
 
   /**
-   * Whether a filter may withhold objects, now or under other inputs: then an event is told by what
-   * became of its object.
+   * Whether a filter may withhold objects, now or under other inputs: then the type of an event
+   * depends on the previous state of its object.
    */
   mayWithhold(component: string, gvr: GVR, verb: ResourceVerb, scope?: RequestScope): boolean {
     return this.#matching(component, gvr, verb, scope).some(canWithhold)
   }
 
-  /** What the filters would make now of an object that a component lists, for people. */
+  /** The decisions of the filters now on an object that a component lists, for people. */
   decisionsOn(
     component: string,
     gvr: GVR,

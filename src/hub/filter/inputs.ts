@@ -23,9 +23,9 @@ export interface HubAddress {
 }
 
 /**
- * What filters may depend on besides the object: plain data, kept on the disk, so that after a
- * restart the hub knows what its clients received. `undefined`: unknown on this node so far. Once
- * known, an input keeps its last value.
+ * The data that filters may depend on besides the object: plain values, kept on the disk, so that
+ * after a restart the hub knows what its clients received. `undefined`: unknown on this node so
+ * far. Once known, an input keeps its last value.
  */
 export interface Inputs {
   readonly nodeName: string
@@ -42,8 +42,8 @@ export interface Inputs {
   /** The values of the annotation `openyurt.io/topologyKeys` of services, by `namespace/name`. */
   readonly topologies: Readonly<Record<string, string>> | undefined
   /**
-   * Where pods reach the hub. `null`: nowhere as far as is known, or with a certificate that pods
-   * would not trust.
+   * Where pods reach the hub. `null`: the hub knows no such address, or pods would not trust its
+   * certificate.
    */
   readonly hubAddress: HubAddress | null
   /** The mode of the filter for host-network pools. */

@@ -11,13 +11,13 @@ const mostEntries = 4
 /** The time of an entry is written anew at most so often. */
 const refreshMs = 60 * 60_000
 
-/** What could not be written is written after so long. */
+/** A failed write is repeated after so long. */
 const retryMs = 60_000
 
 /**
  * The certificates of this node that were accepted last, each while all of it was valid, on the
- * disk. What OpenSSL does not see behind a date that is wrong (a path length, an unknown extension,
- * a weak digest) it has seen then.
+ * disk. Faults that OpenSSL does not report beside a wrong date (a path length, an unknown
+ * extension, a weak digest) it would have reported then.
  */
 export class AcceptedCertificates implements AsyncDisposable {
   readonly #file: StateFile

@@ -44,7 +44,7 @@ export interface AuthenticationRules {
   readonly outage: Outage
 }
 
-/** What is known of the API servers, for callers that count only while none answers the hub. */
+/** The state of the API servers, for callers that count only while none answers the hub. */
 export interface Outage {
   /**
    * Resolves with a signal that aborts when the hub ceases to answer the node's requests from the
@@ -94,10 +94,11 @@ function nodeCaller({ headers }: Incoming): Caller {
 }
 
 /**
- * The node at the TLS listener by what counts on loopback and offline only. A kubelet that cannot
- * renew its certificate shows it after its end, or before its beginning by a clock that starts in
- * 1970; one that rotates it (client-go) shows none once it has ended, and is known by its socket as
- * on the plain listener. At 401 either would take the API server for healthy, and end itself.
+ * The node at the TLS listener by proofs that count on loopback and offline only. A kubelet that
+ * cannot renew its certificate shows it after its end, or before its beginning by a clock that
+ * starts in 1970; one that rotates it (client-go) shows none once it has ended, and is known by its
+ * socket as on the plain listener. At 401 either would take the API server for healthy, and end
+ * itself.
  */
 async function offlineNodeCaller(
   incoming: Incoming,
@@ -154,11 +155,11 @@ export const isRoot = async (peer: Peer, owners: SocketOwners): Promise<boolean>
   (await owners.uid(peer).catch(() => undefined)) === 0
 
 /**
- * Whose records a person at the node is shown offline. Everyone's, who has the kubelet's
- * certificate, whose key only root can read, also after its end (see `offlineNodeCaller`). The
- * node's, who is root by a socket: so is a container on the host's network whose user is 0, and
- * which cannot read the hub's files. Loopback excludes a machine that has the certificate, and no
- * right at this node.
+ * Whose records the hub shows a person at the node offline. Everyone's to a caller with the
+ * kubelet's certificate, whose key only root can read, also after its end (see
+ * `offlineNodeCaller`). The node's to a caller that is root by its socket: so is a container on the
+ * host's network whose user is 0, and which cannot read the hub's files. Loopback excludes a
+ * machine that has the certificate, and no right at this node.
  */
 export async function reachAtNode(
   { peer, identity, credential }: Pick<Exchange, 'peer' | 'identity' | 'credential'>,

@@ -184,8 +184,8 @@ const knownTokens = (max: number): LRUCache<string, KnownToken> =>
 const unread = { signature: 'unknown', generation: -1, reviewableAt: 0 } as const
 
 /**
- * For a credential that an API server does not read as a token. It answers as to an anonymous
- * caller, which proves nothing.
+ * For a credential that an API server does not read as a token. The API server answers it as an
+ * anonymous caller, which proves nothing.
  */
 const unprovable: ClaimedIdentity = {
   identity: unprovenIdentity,

@@ -10,18 +10,21 @@ export type Signature = 'genuine' | 'forged' | 'unknown'
 /** A JSON web key (RFC 7517), which tokens name by `kid`. */
 export type PublishedKey = webcrypto.JsonWebKey & { readonly kid?: string }
 
-/** What API servers publish for verifiers of their tokens (OpenID Connect discovery, RFC 7517). */
+/**
+ * The documents that API servers publish for verifiers of their tokens (OpenID Connect discovery,
+ * RFC 7517).
+ */
 export interface PublishedKeys {
   readonly issuer: string
   readonly keys: readonly PublishedKey[]
 }
 
-/** What API servers sign with (kubernetes pkg/serviceaccount/jwt.go). */
+/** The algorithms with which API servers sign (kubernetes pkg/serviceaccount/jwt.go). */
 const algorithms = ['RS256', 'ES256', 'ES384', 'ES512']
 
 /**
- * The errors of jose that say of a token that it is not signed with the key it names. Others say
- * that jose cannot use the key, as one that is too short, or cannot be loaded.
+ * The errors of jose for a token that is not signed with the key it names. Its other errors mean
+ * that it cannot use the key, such as one that is too short, or that it cannot be loaded.
  */
 const forgeries = new Set([
   'ERR_JWS_SIGNATURE_VERIFICATION_FAILED',

@@ -31,8 +31,8 @@ const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(o
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /**
- * Whether a caller of a proxy may be told why it is answered as it is: root of this host by its
- * socket, or who has the node's certificate, on loopback.
+ * Whether a caller of a proxy may read explanations of its answers: root of this host by its
+ * socket, or a caller with the node's certificate, on loopback.
  */
 export async function mayBeExplained(
   { peer, credential }: Pick<Exchange, 'peer' | 'credential'>,

@@ -9,7 +9,7 @@ import { serviceAccount, type Identity } from '../../api/request/identity.ts'
  * the epoch.
  */
 export interface WebToken {
-  /** The token as it was shown. */
+  /** The token as the caller sent it. */
   readonly text: string
   readonly keyId: string
   readonly issuer: string

@@ -14,7 +14,7 @@ const mostBytes = 64 * 1024
 
 /**
  * The most concurrent reviews. A review may outlast its client, as other requests may wait for it,
- * and so holds no seat of the in-flight limit: without this bound a caller with made-up tokens
+ * and so holds no seat of the in-flight limit: without this bound a caller with invented tokens
  * could have hundreds of them open at an API server.
  */
 export const mostReviews = 50
@@ -24,9 +24,9 @@ const versions = ['v1', 'v1beta1'] as const
 
 /**
  * Determines the holder of a token that names a service account, where the cluster's keys do not
- * show it: each token of the account reads what is recorded for the account, and no other token
- * does. The first request with the token waits for that, so that all of them are recorded under the
- * same key. Offline there is no review, and requests with known keys, or of the node, need none.
+ * show it: each token of the account reads the records of the account, and no other token does. The
+ * first request with the token waits for that, so that all of them are recorded under the same key.
+ * Offline there is no review, and requests with known keys, or of the node, need none.
  */
 export function withConfirmedAccount(
   authentication: AuthenticationForward,
@@ -66,8 +66,8 @@ export function withConfirmedAccount(
 /**
  * The user that an API server sees in the token (SelfSubjectReview, which every authenticated user
  * may create). `undefined` where none answers in time. An API server without that API proves with
- * its 404 that it accepts the token, and the keys are fetched with it: the request waits for these,
- * which show the holder as well.
+ * its 404 that it accepts the token, and the hub fetches the keys with it: the request waits for
+ * these, which show the holder as well.
  */
 async function holderOf(
   exchange: Exchange,

@@ -13,8 +13,9 @@ const stopped = new Error('the hub is stopping')
 const unknown = new Error('the caller was known only offline')
 
 /**
- * For a caller that was known for an outage which has ended, perhaps by the next one: to a 401 the
- * kubelet of an offline node would listen, and its next request is judged anew.
+ * For a caller that was known for an outage which has ended; the next one may have begun. Not 401,
+ * which the kubelet of an offline node would take for an API server's answer: the hub authenticates
+ * its next request again.
  */
 export const noLongerKnown = (): Status =>
   serviceUnavailable('the outage has ended for which the caller was known: try again', 1)

@@ -38,7 +38,7 @@ import {
 } from './freshness.ts'
 import { within } from '../../base/clock.ts'
 
-/** What it takes to read from an API server or the cache, and to record. */
+/** The parts for reading from an API server or the cache, and for recording. */
 interface UpstreamPathParts {
   readonly cloud: Cloud
   readonly forward: Forward
@@ -159,7 +159,7 @@ function notOlderThanObserved(
   return observed && asNotOlderThan(exchange, observed)
 }
 
-/** The cache's answer; `undefined` where that is older than what the caller has observed. */
+/** The cache's answer; `undefined` where that is older than the caller's last observed version. */
 async function fromCacheIfCurrent(
   exchange: Exchange,
   parts: DispatchParts,
@@ -224,7 +224,7 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
   if (plan === undefined) return forward(exchange, { onOutcome })
   const record = (wanted: RecordingPlan, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, withProvenIdentity(exchange), reply)
-  const asked = { ...exchange, headers: withReadableEncodings(exchange.headers) }
+  const readable = { ...exchange, headers: withReadableEncodings(exchange.headers) }
   const observed = lastObservedFor(plan, () =>
     newestVersion([
       parts.shared?.lastObserved(exchange),
@@ -232,21 +232,21 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
     ]),
   )
   if (observed === undefined) {
-    return record(plan, await forward(asked, { onOutcome }))
+    return record(plan, await forward(readable, { onOutcome }))
   }
   if (plan.kind === 'watch') {
-    const current = { ...asked, url: consistentWatchListUrl(exchange.url) }
+    const current = { ...readable, url: consistentWatchListUrl(exchange.url) }
     return record({ ...plan, isConsistent: true }, await forward(current, { onOutcome }))
   }
   if (!isContradicted(exchange, parts)) {
-    const current = { ...asked, url: notOlderThanUrl(exchange.url, observed) }
+    const current = { ...readable, url: notOlderThanUrl(exchange.url, observed) }
     const reply = await forward(current, { onOutcome })
     if (reply.status !== 504) return record(plan, reply)
     // No API server has that version: all of them lag, or the cluster was restored from a backup. A
     // consistent read decides.
     discard(reply)
   }
-  const decisive = { ...asked, url: consistentUrl(exchange.url) }
+  const decisive = { ...readable, url: consistentUrl(exchange.url) }
   return record({ ...plan, isConsistent: true }, await forward(decisive, { onOutcome }))
 }
 
@@ -306,7 +306,7 @@ async function answerAtStartup(
     if (!(error instanceof StatusError)) throw error
     return undefined
   })
-  // What the cache refuses an API server may answer.
+  // An API server may answer a request that the cache refuses.
   if (!reply) await cloud.onlineKnown()
   return reply
 }

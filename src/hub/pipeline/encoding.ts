@@ -57,7 +57,7 @@ function streamed(
   return { ...headOf(reply), kind: 'bytes', headers, source: sourceOf(body) }
 }
 
-/** What an answer has in every representation. */
+/** The part of an answer that is the same in every representation. */
 const headOf = ({ status, headers, from, explanation }: ObjectReply | ListReply | WatchReply) => ({
   status,
   headers,

@@ -1,6 +1,6 @@
 import type { Exchange, Handler, ReplySource, WireReply } from '../../http/exchange/exchange.ts'
 
-/** In a request `1` asks for an explanation, in an answer it is the explanation. */
+/** In a request `1` requests an explanation; in an answer it is the explanation. */
 const explainHeader = 'X-Nodehub-Explain'
 const lowerCase = explainHeader.toLowerCase()
 
@@ -8,9 +8,9 @@ const lowerCase = explainHeader.toLowerCase()
 const longestReason = 256
 
 /**
- * Adds `X-Nodehub-Explain` to the answers to callers who may have it and ask for it: the source,
- * the reason, the age, the API server and the filters. The field of a request goes no further,
- * whoever sends it. Exec and the like are not explained: their answer is written elsewhere.
+ * Adds `X-Nodehub-Explain` to the answers to callers that may have it and request it: the source,
+ * the reason, the age, the API server and the filters. The field of a request goes no further, for
+ * any caller. Exec and the like are not explained: their answer is written elsewhere.
  */
 export function withExplanation(mayBeExplained: (exchange: Exchange) => Promise<boolean>) {
   return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
@@ -26,7 +26,7 @@ export function withExplanation(mayBeExplained: (exchange: Exchange) => Promise<
     }
 }
 
-/** Why an answer is what it is, in the words of the header. */
+/** Why the hub gave an answer, in the words of the header. */
 interface ExplainedReply {
   readonly source: ReplySource
   readonly reason: string | undefined
@@ -36,7 +36,10 @@ interface ExplainedReply {
   readonly filters: readonly string[] | undefined
 }
 
-/** What the header says of an answer; other ways of explaining it use the same words. */
+/**
+ * The explanation of an answer, as the header has it; other ways of explaining it use the same
+ * words.
+ */
 export function explained(reply: WireReply): ExplainedReply {
   const { from, explanation: { reason, upstream, filtered } = {} } = reply
   return {

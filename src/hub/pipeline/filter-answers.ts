@@ -147,7 +147,7 @@ async function deletedList(reply: ListReply, chain: FilterChain | undefined): Pr
   try {
     return chain ? await filteredList(reply, chain) : reply
   } catch (error) {
-    // What was written was written, whatever may be shown of it.
+    // The write has taken effect, whatever the filters may show of it.
     if (error instanceof StatusError) return reply
     throw error
   }
@@ -161,7 +161,7 @@ async function filteredObject(
   try {
     await prepareFilters(chain, reply.gvk, reply.representation, [reply.object])
   } catch (error) {
-    // What was written was written, whatever may be shown of it.
+    // The write has taken effect, whatever the filters may show of it.
     if (!isRead(info)) return reply
     throw error
   }

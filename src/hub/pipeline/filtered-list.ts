@@ -102,9 +102,9 @@ async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch>
 }
 
 /**
- * The list after its commit, and after the filters have prepared their decisions on all of it: what
- * decides in the commit has decided, and there is one wait for the disk instead of one for each
- * batch. Throws `BrokenAnswer` where the list breaks off.
+ * The list after its commit, and after the filters have prepared their decisions on all of it:
+ * filters that decide in the commit have decided, and there is one wait for the disk instead of one
+ * for each batch. Throws `BrokenAnswer` where the list breaks off.
  */
 async function committed(
   list: ListStream,

@@ -19,8 +19,8 @@ import { prepareFilters } from './prepare-filters.ts'
 
 export interface FilterChangeHooks {
   /**
-   * A client was sent so many objects that its filters decide otherwise on since their inputs
-   * changed.
+   * The hub has sent a client so many objects on which its filters decide otherwise since their
+   * inputs changed.
    */
   readonly onDifference: (collection: ClientCollection, objects: number) => void
   /**
@@ -243,8 +243,8 @@ export class FilteredWatch {
       const [before = chain, ...others] = former
       // Under which chain the client was shown the previous state is unknown: then the type of the
       // event decides.
-      const asked = others.length > 0 ? withoutPrevious(event) : event
-      return filterEvent(chain, gvk, encoding, asked, before) ?? []
+      const comparable = others.length > 0 ? withoutPrevious(event) : event
+      return filterEvent(chain, gvk, encoding, comparable, before) ?? []
     })
   }
 

@@ -10,7 +10,7 @@ export interface WatchGroup {
   readonly namespace: string
   readonly labelSelector: string
   readonly fieldSelector: string
-  /** What answers them; absent: nothing has yet. */
+  /** The source of their events; absent: none has answered yet. */
   readonly source?: ReplySource
   readonly open: number
   /** When the oldest began, in milliseconds since the epoch. */

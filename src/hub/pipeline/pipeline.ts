@@ -82,7 +82,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withSpan(parts.tracer))
       // counts every answer, whichever layer below gives it
       .through(withTrace(parts))
-      // explains an answer to root, and keeps the wish for it from all below
+      // explains an answer to root, and removes the field that requests it for all below
       .through(withExplanation((exchange) => mayBeExplained(exchange, parts.callers.owners)))
       // marks followed logs and the like, for which a hot restart does not wait
       .through(withLongRunning)
@@ -221,11 +221,11 @@ function withLongRunning(next: Handler<Exchange, WireReply>): Handler<Exchange, 
   return (exchange) => {
     const { info } = exchange
     const mayLast = isLongRunning(info) && !isWatch(info)
-    return mayLast ? next(exchange).then(lasting) : next(exchange)
+    return mayLast ? next(exchange).then(asLongRunning) : next(exchange)
   }
 }
 
-const lasting = (reply: WireReply): WireReply =>
+const asLongRunning = (reply: WireReply): WireReply =>
   reply.kind === 'bytes' ? { ...reply, longRunning: true } : reply
 
 /** A larger body, or one of unknown length, passes unread, and its answer is not recorded. */

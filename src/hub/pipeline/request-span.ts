@@ -9,7 +9,7 @@ import { explained } from './explain.ts'
 /**
  * Records the span of each sampled request: until the end of its answer or, of a watch, exec and
  * the like, until the head of the answer. The trace of a caller is continued once it is proven:
- * others could have the hub export whatever they send.
+ * other callers could have the hub export arbitrary data.
  */
 export function withSpan(tracer: Tracer | undefined) {
   return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {

@@ -32,7 +32,7 @@ import { MalformedSelector } from '../../api/kube/selectors.ts'
 import { selectorsOf } from '../answers/keys.ts'
 import type { ObjectStore } from '../store/store.ts'
 
-/** What the filter layers need. */
+/** The parts that the filter layers need. */
 export interface FilterParts {
   readonly filters: FilterChains
   readonly shown: ChainStateHistory
@@ -120,7 +120,7 @@ function continuesFrom({ query }: ResourceRequest): ResourceVersion | undefined 
   return resourceVersion(query.get('resourceVersion') ?? undefined)
 }
 
-/** The chains with whose looks what a client holds has to be compared; or why it has to list. */
+/** The chains under which a client may have received its objects; or why it has to list. */
 function formerChains(
   { filters, shown }: FilterParts,
   collection: ClientCollection,
@@ -199,8 +199,9 @@ function endedByFilters(
 }
 
 /**
- * What a client is shown by a list or watch; `undefined` where that is not recorded. An unproven
- * caller counts under no identity of its own. Metadata and rows of a Table are filtered alike.
+ * The collection that a client gets by a list or watch; `undefined` where it is not recorded. An
+ * unproven caller counts under no identity of its own. Metadata and rows of a Table are filtered
+ * alike.
  */
 export function clientCollectionOf(
   exchange: Exchange,

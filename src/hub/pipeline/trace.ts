@@ -36,11 +36,11 @@ export interface AnswerLine {
   readonly why?: string
 }
 
-/** What a log has no use for. */
+/** The details of an answer that the log does not have. */
 export interface AnswerDetail {
-  /** As whom the caller is known; `none`: it was refused before. */
+  /** The caller's kind of identity; `none`: it was refused before authentication. */
   readonly caller: 'node' | 'service account' | 'token' | 'unproven' | 'none'
-  /** As the cluster names a service account; absent: the caller is known by nothing more. */
+  /** The cluster's name of a service account; absent: the caller has no such name. */
   readonly account?: string
   /** Of the object or collection, as the path names them. */
   readonly namespace?: string
@@ -67,9 +67,9 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
     async (exchange) => {
       const began = elapsed()
       const { info } = exchange
-      const lasting = isLongRunning(info) || exchange.upgrade
+      const longRunning = isLongRunning(info) || exchange.upgrade
       const watching = isWatch(info)
-      const gauge = watching ? metrics.watches : lasting ? undefined : metrics.requestsInFlight
+      const gauge = watching ? metrics.watches : longRunning ? undefined : metrics.requestsInFlight
       const traffic = metrics.traffic(trafficLabels(exchange))
       traffic.requestBytes += contentLength(exchange)
       gauge?.add(1)
@@ -104,7 +104,7 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
       else count(101)
       onAbort(exchange.signal, () => {
         const ms = elapsed() - began
-        if (!lasting) {
+        if (!longRunning) {
           metrics.requestDuration.observe({ verb: info.verb, source: reply.from }, ms / 1000)
         }
         const { id, method, component } = exchange

@@ -24,7 +24,7 @@ export function failAttempt(span: Span | undefined, cause: unknown): void {
   span?.end(firstCause(cause))
 }
 
-/** The code of the innermost cause that has one: that of a `NoAnswer` says only that. */
+/** The code of the innermost cause that has one: that of a `NoAnswer` names no cause. */
 function firstCause(error: unknown): string {
   let code = 'UNKNOWN'
   for (let each = error; each instanceof Error; each = each.cause) {

@@ -139,7 +139,9 @@ class Attempt implements Dispatcher.DispatchHandler {
   #hold: Disposable | undefined
   /** The hub ends the request. */
   #isStopped = false
-  /** The answer may come from a pod or a kubelet, whose break says nothing of the API server. */
+  /**
+   * The answer may come from a pod or a kubelet; that it breaks off is no fault of the API server.
+   */
   readonly #isRelayed: boolean
 
   constructor(

@@ -15,7 +15,7 @@ export type BalanceMode = 'round-robin' | 'priority' | 'consistent-hashing'
  */
 export type Availability = 'ready' | 'ejected' | 'unready' | 'unresponsive' | 'unhealthy'
 
-/** What the load balancer needs to know of an upstream. */
+/** The facts of an upstream that the load balancer needs. */
 export interface LoadBalancedHost {
   readonly origin: string
   readonly availability: Availability
@@ -23,7 +23,7 @@ export interface LoadBalancedHost {
   readonly slowStartWeight: number
 }
 
-/** What the load balancer needs to know of a request. */
+/** The facts of a request that the load balancer needs. */
 export type LoadBalancerContext = Pick<Exchange, 'identity' | 'component' | 'headers' | 'info'>
 
 /**

@@ -46,7 +46,7 @@ export interface ForwardOptions {
 /** Codes beside successes that an API server answers only after successful authentication. */
 const behindAuthentication = new Set([403, 404, 409])
 
-/** What an API server answers until it has read tokens, roles and custom resources. */
+/** The answers of an API server until it has read tokens, roles and custom resources. */
 const startRefusals = new Set([401, 403, 404])
 
 /** After so long without an answer to a request its upstream is probed. */

@@ -33,8 +33,8 @@ export interface OwnKubeletParts {
 const longestRefusal = 4096
 
 /**
- * The kubelet of this node. It vouches for its serving certificate itself, so that the kernel
- * tells the hub who serves: only a socket of root is sent anything.
+ * The kubelet of this node. It vouches for its serving certificate itself, so that the hub
+ * identifies it by the kernel's socket table: it sends requests only to a socket of root.
  */
 export class OwnKubelet implements Kubelet {
   readonly #parts: OwnKubeletParts
@@ -99,7 +99,7 @@ const withoutCertificate =
 const unreachable = (failures: readonly string[]): string =>
   `the cloud cannot be reached, and neither can the kubelet of this node (${failures.join('; ') || 'its address is not known'})`
 
-/** The answer to a GET. A refusal becomes the Status that an API server makes of it. */
+/** The answer to a GET. A refusal becomes the Status into which an API server turns it. */
 class KubeletAnswer implements Dispatcher.DispatchHandler {
   readonly #client: InstanceType<typeof undici.Client>
   readonly #resolve: (reply: BytesReply) => void

@@ -212,10 +212,10 @@ function grouped(headers: HeaderList): Record<string, string | string[]> {
 }
 
 /**
- * A server that does not upgrade says why in an ordinary answer, by which clients choose what to
- * try next. The hub passes it on unchanged. http-proxy's own handler would fold its fields and
- * leave a chunked body unchunked; http-proxy adds that handler after it has announced the request,
- * so the hub removes it in the next tick.
+ * A server that does not upgrade says why in an ordinary answer, by which clients choose the next
+ * protocol to try. The hub passes it on unchanged. http-proxy's own handler would fold its fields
+ * and leave a chunked body unchunked; http-proxy adds that handler after it has announced the
+ * request, so the hub removes it in the next tick.
  */
 function answerRefusals(request: ClientRequest, socket: Duplex): void {
   process.nextTick(() => {

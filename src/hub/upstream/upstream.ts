@@ -11,11 +11,14 @@ import {
 
 /**
  * For so long after its last failure an API server that is not ready yet counts as starting: it
- * answers 401, 403 and 404 until it has read what it decides by.
+ * answers 401, 403 and 404 until it has read the objects that it decides by.
  */
 const startMs = 60_000
 
-/** Which request presented the hub's own credentials to an upstream: a client's, or a probe. */
+/**
+ * The kind of request that presented the hub's own credentials to an upstream: a client's, or a
+ * probe.
+ */
 type CredentialUse = 'request' | 'probe'
 
 /** The rules for health checks and outlier detection. */

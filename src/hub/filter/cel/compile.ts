@@ -25,7 +25,7 @@ export type Run = (evaluation: Evaluation) => Value
 /** The variables of expressions besides the object. */
 export type Variable = 'node' | 'pool'
 
-/** A part of an expression: what is known of its value, and how to evaluate it. */
+/** A part of an expression: the facts of its value, and how to evaluate it. */
 interface Part {
   readonly shape: Shape
   readonly run: Run

@@ -59,7 +59,7 @@ export class Evaluation {
     return keys
   }
 
-  /** What a comprehension iterates over: the elements of a list, the keys of a map. */
+  /** The range of a comprehension: the elements of a list, the keys of a map. */
   rangeOf(value: Value): List | undefined {
     const list = listOf(value)
     if (list) return list

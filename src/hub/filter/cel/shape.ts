@@ -1,7 +1,7 @@
 import { fieldNamed } from '../../../api/codec/protobuf/field-path.ts'
 import type { Field, MessageSchema } from '../../../api/codec/schema/schema.ts'
 
-/** What is known in advance of a value: its fields by the schema, or that any are possible. */
+/** The shape of a value: its fields by the schema, or any fields. */
 export type Shape =
   | { readonly kind: 'any' }
   | { readonly kind: 'scalar' }

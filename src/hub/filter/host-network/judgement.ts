@@ -36,7 +36,7 @@ export function judge(pod: PodFacts, users: PortUsers): Judgement {
   return propagated(pod, users)
 }
 
-/** How a pod is put on the host's network that may be there, or has that verdict already. */
+/** The judgement on a pod that may be put on the host's network, or has that verdict already. */
 export function propagated(
   pod: PodFacts,
   users: Pick<PortUsers, 'listeners' | 'reserved'>,
@@ -63,7 +63,7 @@ export function propagated(
   }
 }
 
-/** Why a pod that shows it runs on the host's network is left there. */
+/** The judgement on a pod whose status shows that it runs on the host's network already. */
 export const runsOnHost = ({ ports }: PodFacts): Judgement => ({
   verdict: 'propagated',
   reason: 'RunsOnHostNetwork',
@@ -77,7 +77,7 @@ export const keptOnPodNetwork: Judgement = {
   verdict: 'unchanged',
   reason: keptReason,
   message:
-    'the pod was refused, has started on the pod network, and stays there until it is gone. A pod that takes its place is judged anew',
+    'the pod was refused, has started on the pod network, and stays there until it is gone. A pod that takes its place gets a verdict of its own',
 }
 
 const excluded =

@@ -45,8 +45,8 @@ export interface LedgerOptions {
 }
 
 /**
- * How often pods are judged again while a program of the host, which no commit shows, is in the
- * way.
+ * How often the ledger decides again on pods while a program of the host, which no commit shows,
+ * has their port.
  */
 const listenersMs = 5_000
 
@@ -60,7 +60,7 @@ export const mostPods = 2048
  * The ports of the host and the pods that hold them. In mode guarded it decides, in the order in
  * which the store accepts writes of the node's pods, which of them are put on the host's network:
  * an answer is sent after its commit, so that the filter finds every verdict. A pod that it
- * propagates stays so; one that it refused, and that never ran, is judged again, oldest first,
+ * propagates stays so; on one that it refused, and that never ran, it decides again, oldest first,
  * whenever a port may be free.
  */
 export class PortLedger implements NetworkVerdicts, Disposable {
@@ -68,8 +68,8 @@ export class PortLedger implements NetworkVerdicts, Disposable {
   readonly #pods = new Map<string, PodFacts>()
   readonly #judgements = new Map<string, Judgement>()
   /**
-   * Pods with a verdict that came when the stored list was known, and lacked them: the verdict of a
-   * commit that a crash has prevented, so that no kubelet was told.
+   * Pods with a verdict that came when the stored list was known, and lacked them: a crash has
+   * prevented the commit of that verdict, so that no kubelet got the pod.
    */
   readonly #unrecorded = new Set<string>()
   /** The version of the last accepted write. */
@@ -104,8 +104,8 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     return this.#options.verdicts.isPropagatedLater(uid)
   }
 
-  settle(judged: readonly PodVerdict[]): Promise<void> | undefined {
-    return this.#options.verdicts.settle(judged)
+  settle(decisions: readonly PodVerdict[]): Promise<void> | undefined {
+    return this.#options.verdicts.settle(decisions)
   }
 
   /** Whether the node's pods have to be listed before it can decide. */
@@ -176,7 +176,7 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     if (!this.#isOpen) return
     try {
       const stored = this.#options.stored()
-      // A collection that missed a write: what it held is known from before.
+      // A collection that missed a write: its earlier pods are known.
       if (stored === undefined) return
       const pods = [...stored.pods]
       if (!isNewer(this.#accepted, stored.version)) this.#replace(pods, () => false)
@@ -241,9 +241,9 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     this.#unrecorded.delete(uid)
   }
 
-  #settle(judged: readonly PodVerdict[]): void {
-    // What waits for the write calls `settle` again.
-    this.settle(judged)?.catch(() => undefined)
+  #settle(decisions: readonly PodVerdict[]): void {
+    // Answers that wait for the write call `settle` again.
+    this.settle(decisions)?.catch(() => undefined)
   }
 
   #judgeAll(): void {
@@ -274,7 +274,7 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     this.#judgeAll()
   }
 
-  /** A verdict that no kubelet was told of gives way to a pod that has its port by now. */
+  /** A verdict that has reached no kubelet gives way to a pod that has its port by now. */
   #withdrawUnrecorded(): void {
     for (const uid of this.#unrecorded) {
       const pod = this.#pods.get(uid)
@@ -304,15 +304,16 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     if (isOther || pod.hasEnded) this.#settle([[uid, 'unchanged']])
   }
 
-  /** A pod of which an earlier hub reported that it refused it has to run before it is settled. */
+  /** A pod that an earlier hub reported as refused has to run before its verdict is final. */
   #mayRunUnchanged({ uid, evidence, hasRun, reported }: PodFacts): boolean {
     if (hasRun) return evidence === 'unchanged' || this.mayHaveBeenShown(uid)
     return this.mayHaveBeenShown(uid) && reported.status !== 'False'
   }
 
   /**
-   * Shows a final verdict that the pod does not tell of: one of an earlier process, whose report
-   * may have failed, one of another mode, or that of a refused pod which has started meanwhile.
+   * Shows a final verdict that the pod's condition does not show: one of an earlier process, whose
+   * report may have failed, one of another mode, or that of a refused pod which has started
+   * meanwhile.
    */
   #showSettled(pod: PodFacts): void {
     const { uid, mayBePropagated, evidence, hasRun, reported } = pod

@@ -14,7 +14,7 @@ import { textAt, valueAt } from '../../../api/kube/json-at.ts'
 import { mayBePropagated, verdictFromStatus } from './rule.ts'
 import type { FinalVerdict } from './verdicts.ts'
 
-/** What the port ledger knows of a pod of this node. */
+/** The facts of a pod of this node that the port ledger decides by. */
 export interface PodFacts {
   readonly uid: string
   readonly namespace: string
@@ -30,7 +30,7 @@ export interface PodFacts {
   readonly evidence: FinalVerdict | undefined
   /** It has, or had, a network or a container: another network would make it anew. */
   readonly hasRun: boolean
-  /** What a hub has reported of the verdict. */
+  /** The verdict as a hub has reported it. */
   readonly reported: PropagationCondition
   /** Its ports on the host's network. */
   readonly ports: readonly HostPort[]

@@ -30,10 +30,10 @@ export interface NetworkVerdicts {
   /** Whether a pod was refused first, and is propagated since. */
   isPropagatedLater(uid: string): boolean
   /**
-   * To be called in mode guarded with pods that may have no verdict, before `settle`: those that no
-   * commit has brought are judged as if they had just come. Returns whether it decides at all: then
-   * a pod that still has no verdict is one too many, and stays as the API has it. 'needs list':
-   * nothing can be decided before the node's pods are listed.
+   * To be called in mode guarded with pods that may have no verdict, before `settle`: it decides on
+   * those that no commit has brought as if they had just come. Returns whether it decides at all:
+   * then a pod that still has no verdict is one too many, and stays as the API has it. 'needs
+   * list': nothing can be decided before the node's pods are listed.
    */
   judge(pods: readonly ShownObject[]): boolean | 'needs list'
   /**
@@ -41,7 +41,7 @@ export interface NetworkVerdicts {
    * of them has to be on the disk and is not yet: it resolves when it is, and rejects where the
    * write fails; the next call tries again.
    */
-  settle(judged: readonly PodVerdict[]): Promise<void> | undefined
+  settle(decisions: readonly PodVerdict[]): Promise<void> | undefined
 }
 
 /**
@@ -139,8 +139,8 @@ export class VerdictStore implements Omit<NetworkVerdicts, 'judge'>, AsyncDispos
   }
 
   /**
-   * Replaces 'refused' by a final verdict, or one that no client was told of by 'refused'. Clients
-   * get the pod propagated once that is on the disk: see `onRevised`.
+   * Replaces 'refused' by a final verdict, or a verdict that has reached no client by 'refused'.
+   * Clients get the pod propagated once that is on the disk: see `onRevised`.
    */
   revise(uid: string, verdict: NetworkVerdict): void {
     const { state = 'sent', later } = this.#entries.get(uid) ?? {}
@@ -149,7 +149,7 @@ export class VerdictStore implements Omit<NetworkVerdicts, 'judge'>, AsyncDispos
     this.retry()
   }
 
-  /** Writes what is not on the disk yet. */
+  /** Writes the verdicts that are not on the disk yet. */
   retry(): void {
     this.#begin()
     this.#write().catch(this.#options.onFailure)
@@ -163,9 +163,9 @@ export class VerdictStore implements Omit<NetworkVerdicts, 'judge'>, AsyncDispos
     if (this.#begin()) this.#write().catch(this.#options.onFailure)
   }
 
-  settle(judged: readonly PodVerdict[]): Promise<void> | undefined {
+  settle(decisions: readonly PodVerdict[]): Promise<void> | undefined {
     let age = 0
-    for (const [uid, verdict] of judged) {
+    for (const [uid, verdict] of decisions) {
       const known = this.#entries.get(uid)
       const entry =
         known && known.verdict !== 'assumed'

@@ -42,7 +42,8 @@ export const nodesOfBucket = (bytes: Uint8Array): readonly string[] =>
   textsOf(listAt(membersOf(bytes), 'nodes').map((node) => textAt(node, 'name')))
 
 /**
- * What the hub knows of a node's pool, from the configuration, the Node, the NodePool and earlier.
+ * The hub's observations of a node's pool, from the configuration, the Node, the NodePool and
+ * earlier.
  */
 export interface PoolObservations {
   /** The pool name in the configuration. */
@@ -66,7 +67,10 @@ export function poolNameOf({ configuredName, node }: PoolObservations): string |
   return configuredName ?? (node && (node.labels[nodePoolLabel] || null))
 }
 
-/** The facts of the pool. What cannot be read keeps its last value while the pool is the same. */
+/**
+ * The facts of the pool. A fact that cannot be read keeps its last value while the pool is the
+ * same.
+ */
 export function poolFactsOf(known: PoolObservations): PoolFacts | null | undefined {
   const name = poolNameOf(known)
   const last = known.lastFacts?.name === name ? known.lastFacts : undefined

@@ -32,13 +32,13 @@ export function whyUnusable(definition: FilterDefinition, file: string): string 
   const filter = filterIn(made)
   if (!filter)
     return `create must return a function, { filter, before } or undefined, not ${printed(made)}`
-  const judgement = judged(filter, definition)
-  if (judgement === threw || isJudgement(judgement)) return undefined
-  if (judgement instanceof Promise) {
-    judgement.catch(() => undefined)
+  const decision = sampleDecision(filter, definition)
+  if (decision === threw || isDecision(decision)) return undefined
+  if (decision instanceof Promise) {
+    decision.catch(() => undefined)
     return 'the filter is asynchronous: it must return its decision at once'
   }
-  return `the filter must return 'leave', 'withhold' or a list of edits, not ${printed(judgement)}`
+  return `the filter must return 'leave', 'withhold' or a list of edits, not ${printed(decision)}`
 }
 
 function filterIn(made: unknown): Filter | undefined {
@@ -49,7 +49,7 @@ function filterIn(made: unknown): Filter | undefined {
 
 const threw = Symbol('threw')
 
-function judged(filter: Filter, { rules }: FilterDefinition): unknown {
+function sampleDecision(filter: Filter, { rules }: FilterDefinition): unknown {
   const gvk = { group: rules[0]?.group ?? '', version: 'v1', kind: 'Probe' }
   const text =
     '{"kind":"Probe","apiVersion":"v1","metadata":{"namespace":"default","name":"probe"}}'
@@ -61,7 +61,7 @@ function judged(filter: Filter, { rules }: FilterDefinition): unknown {
   }
 }
 
-const isJudgement = (value: unknown): boolean =>
+const isDecision = (value: unknown): boolean =>
   value === 'leave' || value === 'withhold' || (Array.isArray(value) && value.every(isEdit))
 
 const isEdit = (value: unknown): boolean =>

@@ -20,7 +20,7 @@ const resourceForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The definition, where it has no mistake. What `create` returns is checked when it is called. */
+/** The definition, where it has no mistake. The result of `create` is checked when it is called. */
 export function checkedDefinition(
   value: unknown,
   where: string,

@@ -34,7 +34,7 @@ const builtInGroups = new Set([
   'storagemigration.k8s.io',
 ])
 
-/** What is known in advance of the objects of one resource. */
+/** The shapes of the objects of one resource. */
 export interface ResourceShapes {
   /** `services`, `ingresses.networking.k8s.io`. */
   readonly resource: string
