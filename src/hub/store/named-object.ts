@@ -10,8 +10,8 @@ export interface NamedObject {
 }
 
 /**
- * Returns the objects that the node's pods refer to, by what a store holds at the moment; more does
- * no harm. `undefined`: not known; then none is evicted as unreferenced. Does not throw.
+ * Returns the objects that the node's pods refer to, by the store's present content; more does no
+ * harm. `undefined`: not known; then none is evicted as unreferenced. Does not throw.
  */
 export type FindReferencedObjects = (store: ObjectStore) => readonly NamedObject[] | undefined
 

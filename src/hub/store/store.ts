@@ -7,16 +7,13 @@ import type { RepresentationKey } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 
 /**
- * A part of the store: what one identity was given in one representation. An answer never leaves
+ * A part of the store: the answers to one identity in one representation. An answer never leaves
  * its partition, nor is it converted, but for a person who is root at the node (`Reach`).
  */
 export interface Partition {
   readonly identity: Identity
   readonly representation: RepresentationKey
-  /**
-   * The component is kubectl. What was recorded for kubectl only is evicted first. Not part of the
-   * key.
-   */
+  /** The component is kubectl. Records for kubectl only are evicted first. Not part of the key. */
   readonly interactive?: boolean
 }
 
@@ -29,15 +26,15 @@ export interface ObjectKey {
 }
 
 /**
- * What a list or watch covers. The component decides whether it is recorded and which filters
- * apply; it is not part of the key.
+ * The collection that a list or watch covers. The component decides whether it is recorded and
+ * which filters apply; it is not part of the key.
  */
 export interface CollectionKey {
   readonly partition: Partition
   readonly gvr: GVR
   /** Absent: all namespaces, or a cluster-scoped resource. */
   readonly namespace?: string
-  /** As `canonicalLabelSelector` and `canonicalFieldSelector` spell it; '' selects everything. */
+  /** As `canonicalLabelSelector` and `canonicalFieldSelector` return it; '' selects everything. */
   readonly labelSelector: string
   readonly fieldSelector: string
 }
@@ -48,7 +45,7 @@ export interface StoredCollection {
   readonly resourceVersion: string
 }
 
-/** What a partition holds of a resource, without the objects. */
+/** The content of a partition for one resource, without the objects. */
 export interface StoredPartition {
   readonly partition: Partition
   /** The collections that are complete, of any namespace. */
@@ -62,7 +59,7 @@ export interface DocumentKey {
   readonly identity: Identity
   /** A path, without a query. */
   readonly url: string
-  /** The representation, as `documentTypesOf` spells it. */
+  /** The representation, as `documentTypesOf` returns it. */
   readonly accept: string
 }
 
@@ -154,7 +151,7 @@ export interface Replacement extends AsyncDisposable {
    * written.
    */
   add(batch: ListBatch): Promise<void>
-  /** Removes the object of this name from what was added; it may be added again. */
+  /** Removes the object of this name from those that were added; it may be added again. */
   remove(of: { readonly namespace: string; readonly name: string }): void
   /** Resolves when it is durable. */
   commit(head: CollectionHead): Promise<void>
@@ -171,10 +168,10 @@ export interface ApplyOptions {
 }
 
 /**
- * Stores what components were sent. Reads are synchronous and see everything committed before;
+ * Stores the answers to components. Reads are synchronous and see everything committed before;
  * writes resolve when they are committed, and reject with a `StoreFailure` when they are not:
- * nothing is half applied. A collection whose write failed is unfit: `list` and what depends on it
- * return `undefined` until its next commit.
+ * nothing is half applied. A collection whose write failed is unfit: `list` and methods that depend
+ * on it return `undefined` until its next commit.
  */
 export interface ObjectStore extends AsyncDisposable {
   /**
@@ -188,8 +185,8 @@ export interface ObjectStore extends AsyncDisposable {
   /** `undefined`: never listed, which is not the same as an empty list. */
   list(key: CollectionKey): StoredList | undefined
   /**
-   * The `confirmedAt` of what `list` would return; `undefined`: as `list`. Keeps no bodies for a
-   * reader.
+   * The `confirmedAt` of the list that `list` would return; `undefined`: as `list`. Keeps no bodies
+   * for a reader.
    */
   confirmedAt(key: CollectionKey): number | undefined
   /**
@@ -231,7 +228,7 @@ export interface ObjectStore extends AsyncDisposable {
     partition: Partition,
     gvr: GVR,
   ): readonly { readonly namespace: string; readonly name: string }[]
-  /** What is stored of a resource in one API version, for every identity. */
+  /** The content of the store for a resource in one API version, for every identity. */
   partitions(gvr: GVR): readonly StoredPartition[]
   /** Records an object. An older version than the stored one changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
@@ -290,7 +287,7 @@ export type AcceptedWrite =
       readonly objects: readonly ApiObject[]
     }
 
-/** Hears of the writes of some collections, in the order of their commits. */
+/** Observes the writes of some collections, in the order of their commits. */
 export interface WriteObserver {
   readonly observes: (key: CollectionKey) => boolean
   /** Must not throw. */

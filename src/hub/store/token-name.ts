@@ -7,7 +7,7 @@ import type { GVR } from '../../api/kube/gvk.ts'
  */
 export const tokenResource: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
 
-/** What the answer to a token request depends on, without the namespace. */
+/** The part of a token request on which its answer depends, without the namespace. */
 export interface NamedTokenSpec extends TokenSpec {
   readonly serviceAccount: string
 }

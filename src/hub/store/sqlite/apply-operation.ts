@@ -21,12 +21,12 @@ export function toApply(
   events: readonly WatchEvent[],
   { since, previous, version }: Pick<Apply, 'since' | 'previous' | 'version'>,
 ): Omit<Apply, 'whole'> {
-  const told = events.filter((event) => event.type !== 'BOOKMARK' && event.type !== 'ERROR')
+  const changes = events.filter((event) => event.type !== 'BOOKMARK' && event.type !== 'ERROR')
   return {
     kind: 'apply',
     collection,
-    types: told.map(({ type }) => type),
-    objects: pack(told.map(({ object }) => object)),
+    types: changes.map(({ type }) => type),
+    objects: pack(changes.map(({ object }) => object)),
     since,
     previous,
     version,

@@ -30,7 +30,7 @@ export class BodyCache {
   }
 
   set(scope: number, stored: ObjectRow, bytes: Uint8Array): void {
-    // Without a version, states of an object cannot be told apart.
+    // Without a version, states of an object cannot be distinguished.
     if (stored.resourceVersion === '') return
     this.#kept.set(`${scope}/${stored.id}`, { stored, bytes })
   }

@@ -12,8 +12,8 @@ export interface Body {
 }
 
 /**
- * What the checksum covers besides the bytes: the object and the size, because rows are used again
- * for other objects.
+ * The fields that the checksum covers besides the bytes: the object and the size, because rows are
+ * used again for other objects.
  */
 const fieldsOf = ({ namespace, name, uid, resourceVersion, size }: Named): readonly Field[] => [
   namespace,

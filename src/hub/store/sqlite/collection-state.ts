@@ -7,7 +7,7 @@ import type { NamePair } from './messages.ts'
 import type { Reads } from './reads.ts'
 import { isPast, mayFollow, newest } from './versions.ts'
 
-/** What comparing needs of an object in a collection. */
+/** The part of an object in a collection that comparing needs. */
 export interface Entry {
   readonly namespace: string
   readonly name: string
@@ -122,7 +122,7 @@ export class CollectionState {
     return this.#entries?.size ?? 0
   }
 
-  /** Whether the tables say all there is to know of it. */
+  /** Whether the tables have its whole state. */
   get idle(): boolean {
     return this.forgettable && this.#accepted.size === 0 && !this.unfit && !this.hasDamage
   }
@@ -156,8 +156,8 @@ export class CollectionState {
   }
 
   /**
-   * The version that is stored, where that is known without a read: an event of a watch is looked
-   * at for it. `undefined`: not known.
+   * The version that is stored, where that is known without a read, as each event of a watch needs
+   * it. `undefined`: not known.
    */
   get committedVersion(): string | undefined {
     const isInDoubt = this.unfit || this.#accepted.size > 0 || this.#underWay > 0
@@ -237,12 +237,12 @@ export class CollectionState {
     this.reload()
   }
 
-  /** Staged objects are lost; what is stored is not. */
+  /** Staged objects are lost; stored ones are not. */
   interrupt(): void {
     if (this.listeners.size > 0) this.reload()
   }
 
-  /** What is stored has changed otherwise. */
+  /** The stored state has changed by another way. */
   reload(): void {
     this.generation += 1
     this.forget()
@@ -253,7 +253,7 @@ export class CollectionState {
     return !this.unfit || this.#underWay > 0
   }
 
-  /** Whether events apply to what is stored. */
+  /** Whether events apply to the stored state. */
   get #follows(): boolean {
     return this.#head !== undefined && this.#takesIn
   }

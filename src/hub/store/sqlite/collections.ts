@@ -12,7 +12,7 @@ export class Collections {
   /** For collections without a state. */
   #unsynced: boolean
 
-  /** `unsynced`: what an earlier process wrote may not be on the disk yet. */
+  /** `unsynced`: writes of an earlier process may not be on the disk yet. */
   constructor(unsynced: boolean) {
     this.#unsynced = unsynced
   }
@@ -40,7 +40,7 @@ export class Collections {
     for (const state of this.#states.values()) state.interrupt()
   }
 
-  /** What is stored for `identity` has changed otherwise than by its writes. */
+  /** The records of `identity` have changed by another way than its writes. */
   reload(identity: string): void {
     for (const state of this.#states.values())
       if (state.address.scope[0] === identity) state.reload()

@@ -69,7 +69,10 @@ export function whyLater(directory: string): string | undefined {
 /** Locks the store's directory as a hub does. Throws `DirectoryInUse` while one runs. */
 export const lockDirectory = (directory: string): Disposable => lock(join(directory, lockFile))
 
-/** The files of the database in `directory`: what belongs to the former one goes first. */
+/**
+ * The files of the database in `directory`, in the order in which to remove those of the former
+ * one.
+ */
 export const databaseFiles = (directory: string) => {
   const database = join(directory, databaseFile)
   return {

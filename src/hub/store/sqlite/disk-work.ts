@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { after } from '../../../base/clock.ts'
 
-/** What the store has written since it was opened. */
+/** The writes of the store since it was opened. */
 export interface DiskWork {
   /**
    * Bytes written to the database, its WAL and SQLite's other files, with checkpoints. 0 where the
@@ -21,12 +21,12 @@ export type SharedDiskWork = BigInt64Array<SharedArrayBuffer>
 export const sharedDiskWork = (): SharedDiskWork =>
   new BigInt64Array(new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT))
 
-const told = (shared: SharedDiskWork, field: Field): number =>
+const count = (shared: SharedDiskWork, field: Field): number =>
   Number(Atomics.load(shared, fields[field]))
 
 export const diskWorkOf = (shared: SharedDiskWork): DiskWork => ({
-  bytes: told(shared, 'bytes'),
-  syncs: told(shared, 'syncs'),
+  bytes: count(shared, 'bytes'),
+  syncs: count(shared, 'syncs'),
 })
 
 /** The WAL header in bytes: written and synced when the WAL is restarted. */

@@ -74,7 +74,7 @@ const sizeAt = 9
 /**
  * The writer's access to the persisted event logs: the events of each complete collection since
  * `ring_from`, each written in the transaction that applies it. A log that cannot be continued is
- * restarted, so that a client behind it has to list: it never skips an event.
+ * restarted, so that a client at an older version has to list: the log never skips an event.
  *
  * A list without changes keeps the log readable for clients at the version before it, and at its
  * own. A client at a version in between was sent an event that has been undone since, and which the
@@ -199,7 +199,7 @@ export class EventLogs {
     return String(last[8])
   }
 
-  /** From now on the log has what happens after `version`, and nothing before. */
+  /** From now on the log has the events after `version`, and none before. */
   restart({ id, scope }: Omit<LoggedCollection, 'version'>, version: string): void {
     const tail = this.#logs.get(id)?.tail ?? tailIn(this.#sql.find.get(id)?.[2])
     for (const event of tail)
@@ -228,7 +228,7 @@ export class EventLogs {
     }
   }
 
-  /** The tables may have changed: drops what was read of them. */
+  /** The tables may have changed: drops its cached reads. */
   forget(): void {
     this.#logs.clear()
   }
@@ -265,10 +265,10 @@ export class EventLogs {
 
 const countOf = ({ first, next }: Pick<EventLog, 'first' | 'next'>): number => next - first
 
-const isDue = (log: EventLog, toldAt: number, at: number): boolean =>
+const isDue = (log: EventLog, oldestAt: number, at: number): boolean =>
   countOf(log) > maxEvents - slack ||
   log.bytes > maxEventBytes - maxEventBytes / 8 ||
-  (countOf(log) > minEvents && toldAt < at - freshEventMs)
+  (countOf(log) > minEvents && oldestAt < at - freshEventMs)
 
 /** Parses `collection.ring_gaps`. */
 export const gapsIn = (text: unknown): readonly Gap[] => JSON.parse(String(text)) as readonly Gap[]

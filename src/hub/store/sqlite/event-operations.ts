@@ -36,23 +36,24 @@ export class EventOperations {
     const { collections, members, objects } = this.#tables
     const found = apply.whole ? collections.find(address) : undefined
     const collection = found && isFollowedBy(apply, found) ? found : undefined
-    const told = unpack(apply.objects)
+    const changed = unpack(apply.objects)
     const previous = apply.previous ? new Previous(objects, address.scope) : undefined
-    told.forEach((object, position) => {
+    changed.forEach((object, position) => {
       const member = collection && members.find(collection.id, object)
       if (member) previous?.note(position, member)
-      const isNews = collection !== undefined && !isPast(object.resourceVersion, collection.version)
+      const applies =
+        collection !== undefined && !isPast(object.resourceVersion, collection.version)
       this.#applyOne(apply, {
         type: types[position] ?? 'MODIFIED',
         object,
-        collection: isNews ? collection : undefined,
+        collection: applies ? collection : undefined,
         member,
       })
     })
     if (collection) {
       const version = newest(collection.version, apply.version)
       collections.confirm(collection.id, address, version, confirmedAt)
-      this.#endAt(version, collection, told, confirmedAt)
+      this.#endAt(version, collection, changed, confirmedAt)
     }
     return previous?.all()
   }
@@ -100,16 +101,21 @@ export class EventOperations {
    * Completes the log entry of this apply. A log whose events are out of order cannot be read from
    * a version on, and is restarted.
    */
-  #endAt(version: string, collection: CollectionRow, told: readonly ApiObject[], at: number): void {
+  #endAt(
+    version: string,
+    collection: CollectionRow,
+    changed: readonly ApiObject[],
+    at: number,
+  ): void {
     const { eventLogs } = this.#tables
-    const news = told.filter((object) => !isPast(object.resourceVersion, collection.version))
-    const versions = news.map(({ resourceVersion }) => resourceVersion)
+    const applied = changed.filter((object) => !isPast(object.resourceVersion, collection.version))
+    const versions = applied.map(({ resourceVersion }) => resourceVersion)
     if (!isAscending([collection.version, ...versions])) eventLogs.restart(collection, version)
     else if (versions.length > 0) eventLogs.added(collection, at)
   }
 }
 
-/** The previous states of the objects that events are about, where they can be read. */
+/** The previous states of the objects of events, where they can be read. */
 class Previous {
   readonly #objects: Objects
   readonly #scope: ScopeKey

@@ -33,7 +33,7 @@ export const evictDownTo = 0.8
 
 const quoted = (texts: readonly string[]): string => texts.map((each) => `'${each}'`).join(', ')
 
-/** What a kubelet needs to run its pods again after a boot without a link. */
+/** The resources that a kubelet needs to run its pods again after a boot without a link. */
 const bootResources = [
   '/nodes',
   '/pods',
@@ -66,7 +66,7 @@ const podResources = [
   'resource.k8s.io/resourceclaims',
 ]
 
-/** Not among the names in `?`, a JSON array as `qualifiedName` spells them. */
+/** Not among the names in `?`, a JSON array of names as `qualifiedName` forms them. */
 const isUnreferenced = (name: string, namespace: string): string =>
   `identity = '${nodeIdentity}' AND passing = 0 AND api_group || '/' || resource IN (${quoted(podResources)})
    AND api_group || '/' || resource || '/' || ${namespace} || '/' || ${name} NOT IN (SELECT value FROM json_each(?))`
@@ -137,7 +137,7 @@ class StepBudget {
   }
 }
 
-/** Evicts part of what an identity has. `undefined`: it has nothing. */
+/** Evicts part of an identity's records. `undefined`: it has none. */
 type EvictOldest = (identity: string, taking: StepBudget) => Usage | undefined
 
 /** A kind of which the heaviest identity is evicted first. */
@@ -150,9 +150,9 @@ interface EvictionClass {
 
 /**
  * Evicts from a database that is nearly full, and from identities beyond their quota: step by step,
- * least needed first. What a node boots with is never evicted; what pods refer to only last, and
- * only with a list of what is still referenced. A collection is evicted as a whole: from the first
- * step on it counts as never listed.
+ * least needed first. It never evicts the records that a node boots with, and objects that pods
+ * refer to only last, and only with a list of those that are still referenced. A collection is
+ * evicted as a whole: from the first step on it counts as never listed.
  */
 export class Eviction {
   readonly #tables: Tables
@@ -161,8 +161,8 @@ export class Eviction {
   readonly #pageSize: number
   readonly #classes: readonly [passing: EvictionClass, ...EvictionClass[]]
   /**
-   * Per kind, ordered by least recent use. Read when a kind's turn comes, and reduced by what is
-   * evicted; read again at its next turn, or when used up.
+   * Per kind, ordered by least recent use. Read when a kind's turn comes, and reduced by each
+   * eviction; read again at its next turn, or when used up.
    */
   readonly #weights = new Map<EvictedKind, Map<string, number>>()
   /** Since the last step of an eviction in progress. */
@@ -307,8 +307,8 @@ export class Eviction {
   }
 
   /**
-   * Called after each commit: mostly what was written, or the page count alone, shows that it is
-   * not.
+   * Called after each commit: mostly the size of the writes, or the page count alone, shows that it
+   * is not.
    */
   get isNear(): boolean {
     if (this.#headroom > 0) return false
@@ -341,7 +341,7 @@ export class Eviction {
     } else if (known === undefined) this.#sql.setInteractive.run(this.#tables.objects.scope(scope))
   }
 
-  /** Deletes free rows, and evicts some of what is least needed if that is not enough. */
+  /** Deletes free rows, and evicts some of the least needed records if that is not enough. */
   step(needed?: readonly string[]): EvictionStep {
     const given = this.#tables.objects.giveBack(stepRows)
     const excess = this.#used() - this.#tables.objects.keptBytes - evictDownTo * this.#maxBytes
@@ -356,7 +356,7 @@ export class Eviction {
     return given > 0 ? { more: true } : { more: false, exhausted: true }
   }
 
-  /** Evicts what an identity used least recently, if it is beyond its quota. */
+  /** Evicts the least recently used records of an identity, if it is beyond its quota. */
   stepOf(identity: string): EvictionStep {
     let excess = this.#quotas.excess(identity)
     if (!excess) {

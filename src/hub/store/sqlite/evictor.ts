@@ -24,7 +24,7 @@ export interface EvictorParts {
    */
   readonly giveUpReader: () => boolean
   readonly onEvicted: OnEvicted
-  /** What the node's pods refer to; `undefined`: not known. */
+  /** The objects that the node's pods refer to; `undefined`: not known. */
   readonly referencedObjects: () => readonly NamedObject[] | undefined
 }
 
@@ -61,7 +61,7 @@ export class Evictor {
       .finally(() => this.#beyondQuota.delete(identity))
   }
 
-  /** `of`: an identity beyond its quota; absent: whatever is least needed. */
+  /** `of`: an identity beyond its quota; absent: the least needed records. */
   async #make(of?: string): Promise<void> {
     const counts = new Map<EvictedKind, number>()
     try {

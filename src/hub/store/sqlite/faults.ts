@@ -1,7 +1,7 @@
 import type { StoreFailure } from '../store.ts'
 
 /**
- * Faults that no caller is told of, or not in full. `writer`: there is no writer; another one is
+ * Faults that reach no caller, or not in full. `writer`: there is no writer; another one is
  * started.
  */
 export type FaultKind = 'write' | 'read' | 'writer' | 'damaged' | 'set-aside' | 'resealed'

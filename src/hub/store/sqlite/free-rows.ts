@@ -10,8 +10,8 @@ const kept = 128
 const deletedAtOnce = 256
 
 /**
- * Unreferenced rows of `body` by size, to be used again. A rollback returns what its transaction
- * took.
+ * Unreferenced rows of `body` by size, to be used again. A rollback returns the rows that its
+ * transaction took.
  */
 export class FreeRows {
   readonly #byRoom = new Map<number, number[]>()

@@ -17,7 +17,7 @@ export class History {
     this.#parts = parts
   }
 
-  /** As `ObjectStore.changes`. Throws what SQLite throws. */
+  /** As `ObjectStore.changes`. Throws SQLite's errors. */
   changes(reads: Reads, key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
     const { collections, damage, snapshots } = this.#parts
     const address = addressOf(key)

@@ -36,7 +36,7 @@ export class IdleSweep implements Disposable {
 
   /** Must be called for each read and write of `identity`. */
   used(identity: Identity): void {
-    // The node's data is never deleted, and unauthenticated data always.
+    // The node's data is never deleted, and unauthenticated callers' data always.
     if (identity === nodeIdentity || identity === unprovenIdentity || this.#used.has(identity))
       return
     if (this.#used.size >= maxRemembered) this.#used.clear()

@@ -8,8 +8,8 @@ export const unsyncedMs = 5000
  * Syncs commits that did not wait for a sync: once for all of a while, and not at all after a later
  * synced commit, which takes everything before it in the WAL along.
  *
- * The WAL is synced through a descriptor of its own: the kernel syncs files, not what was written
- * through one descriptor. Closing a descriptor releases SQLite's locks on the file
+ * The WAL is synced through a descriptor of its own: the kernel syncs files, not the writes through
+ * one descriptor. Closing a descriptor releases SQLite's locks on the file
  * (https://sqlite.org/howtocorrupt.html, 2.2), but SQLite locks the database and its shared memory,
  * never the WAL. The sync writes no page, and makes no reader look again. The name of the WAL is
  * durable already: SQLite syncs the header of a new WAL, and its folder, before anything that
@@ -23,8 +23,8 @@ export class LateSync implements Disposable {
   #timer: Disposable | undefined
 
   /**
-   * `sync` is called when a sync is due, with a function that syncs the WAL and throws what the
-   * disk reports. `sync` does not throw.
+   * `sync` is called when a sync is due, with a function that syncs the WAL and throws the disk's
+   * errors. `sync` does not throw.
    */
   constructor(log: string, withinMs: number, sync: (log: () => void) => void) {
     this.#log = log

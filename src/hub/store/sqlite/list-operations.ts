@@ -38,7 +38,7 @@ export class ListOperations {
     this.#logList(commitList, { id, scope }, isSame ? before : undefined)
   }
 
-  /** Removes what the list does not have. Returns whether there was any. */
+  /** Removes the members that the list does not have. Returns whether there were any. */
   #remove(scope: number, collection: number, commitList: CommitList): boolean {
     let changed = false
     for (const [namespace, name] of commitList.removed) {

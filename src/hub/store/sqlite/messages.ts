@@ -182,11 +182,11 @@ export interface MarkScope {
 /** One step of eviction. */
 export interface Evict {
   readonly kind: 'evict'
-  /** Evict from this identity, which is beyond its quota; absent: what is least needed. */
+  /** Evict from this identity, which is beyond its quota; absent: the least needed records. */
   readonly of?: string
   /**
-   * All objects that pods refer to, as `qualifiedName` spells them: others may be evicted as
-   * unreferenced. Absent: none of these may.
+   * All objects that pods refer to, by `qualifiedName`: others may be evicted as unreferenced.
+   * Absent: none of these may.
    */
   readonly referenced?: readonly string[]
 }
@@ -229,7 +229,7 @@ export interface Displaced {
 export type EvictedKind =
   'passing' | 'idle' | 'document' | 'object' | 'collection' | 'gone' | 'quota'
 
-/** What one step has evicted. */
+/** The objects and documents that one step has evicted. */
 export interface Evicted {
   readonly kind: EvictedKind
   /** Objects and documents. */
@@ -268,7 +268,7 @@ export interface WriterOptions {
   readonly path: string
   readonly sealingKey: Uint8Array
   readonly maxBytes: number | undefined
-  /** Counters of what the writer does to the disk. */
+  /** Counters of the writer's work on the disk. */
   readonly diskWork: SharedDiskWork
   /** How long a commit may stay unsynced. */
   readonly syncWithinMs: number

@@ -183,8 +183,8 @@ export class Objects {
   }
 
   /**
-   * Frees what groups up to `group` have left unreferenced: surplus and sealed rows are deleted.
-   * Within a transaction.
+   * Frees the bodies that groups up to `group` have left unreferenced: surplus and sealed rows are
+   * deleted. Within a transaction.
    */
   sweep(group: number): void {
     const swept = this.#unreferenced.findIndex((left) => left.group > group)

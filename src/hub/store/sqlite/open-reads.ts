@@ -5,7 +5,7 @@ import { Reads } from './reads.ts'
 import { isLater, isOlder, migrate, versionOf } from './schema.ts'
 import type { Seal } from './seal.ts'
 
-/** Opens a read connection beside a writer. Throws what SQLite throws. */
+/** Opens a read connection beside a writer. Throws SQLite's errors. */
 export const openReads = (path: string, seal: Seal): Reads =>
   readsOf(new DatabaseSync(path, { readOnly: true, timeout: 2000 }), seal)
 

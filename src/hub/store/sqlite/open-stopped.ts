@@ -12,9 +12,7 @@ import { databaseFile, lockFile } from './store-directory.ts'
 /** The store of a hub that is not running, for reading. */
 export interface StoppedStore extends AsyncDisposable {
   readonly store: SqliteStore
-  /**
-   * Throws a `StoreFailure` if a hub has started meanwhile: what was read may be of two states.
-   */
+  /** Throws a `StoreFailure` if a hub has started meanwhile: the reads may be of two states. */
   checkStopped(): void
 }
 

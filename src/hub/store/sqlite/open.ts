@@ -23,8 +23,8 @@ export interface StoreOptions {
   /** The key that secrets are sealed with: 32 bytes. */
   readonly sealingKey: Uint8Array
   /**
-   * The maximal size of the database in bytes. What is least needed is evicted before; a write that
-   * still does not fit is refused.
+   * The maximal size of the database in bytes. The store evicts the least needed records before; it
+   * refuses a write that still does not fit.
    */
   readonly maxBytes?: number
   /** How long a commit may stay unsynced, in milliseconds; absent: some seconds. */
@@ -61,9 +61,9 @@ export const bytesOnDisk = (directory: string): number =>
 /**
  * Opens the store, also after a crash. Sets a database that cannot be used aside under another
  * name, which is reported, and begins a new one. On a disk that refuses writes the store opens,
- * too: it reads what is there, refuses writes, and starts a writer as soon as the disk allows it.
- * Rejects with a `StoreFailure` where there is nothing to read and the fault is permanent, and
- * where another store, of this process or another, uses the directory.
+ * too: it reads the existing database, refuses writes, and starts a writer as soon as the disk
+ * allows it. Rejects with a `StoreFailure` where there is nothing to read and the fault is
+ * permanent, and where another store, of this process or another, uses the directory.
  */
 export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   const { directory, sealingKey, maxBytes, patienceMs = 0, report } = options

@@ -24,7 +24,7 @@ import { prepare, type Statement } from './statements.ts'
 import { tablesOf, type Tables } from './tables.ts'
 import { mayFollow } from './versions.ts'
 
-/** Carries out operations within the caller's transaction. Throws what SQLite throws. */
+/** Carries out operations within the caller's transaction. Throws SQLite's errors. */
 export class Operations {
   readonly #tables: Tables
   readonly #lists: ListOperations

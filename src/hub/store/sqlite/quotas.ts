@@ -3,7 +3,7 @@ import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
 import type { Operation } from './messages.ts'
 import { prepare } from './statements.ts'
 
-/** What is stored for one identity. */
+/** The size of the records of one identity. */
 export interface Usage {
   readonly bytes: number
   readonly collections: number
@@ -17,8 +17,8 @@ export interface Excess {
 
 /**
  * The quota of one identity, as a share of the maximal size of the database and by number; no
- * component of a node comes near. Beyond it, what the identity used least recently is evicted until
- * an eighth of the quota is free.
+ * component of a node comes near. Beyond it, the store evicts the identity's least recently used
+ * records until an eighth of the quota is free.
  */
 export const quotaShare = 1 / 4
 export const quotaCounts = { collections: 2_000, documents: 1_000 }
@@ -27,7 +27,10 @@ export const quotaTarget = 7 / 8
 /** Bytes that one identity may have stored; lists in progress may have as many again. */
 export const quotaBytes = (maxBytes: number): number => quotaShare * maxBytes
 
-/** Without a quota: what the node boots with, and what the hub itself reads for all. */
+/**
+ * Without a quota: the records that the node boots with, and those that the hub itself reads for
+ * all.
+ */
 const exempt = new Set<string>([nodeIdentity, sharedIdentity])
 export const hasQuota = (identity: string): boolean => !exempt.has(identity)
 
@@ -52,13 +55,13 @@ export const collectionWeight = `${headWeight} + ${eventLogWeight} +
   (SELECT coalesce(sum(${objectWeight}), 0) FROM member WHERE member.collection = collection.id)`
 
 /**
- * Measures what each identity has stored, so that none can fill the cache and have others' data
+ * Measures the records of each identity, so that none can fill the cache and have others' data
  * evicted. A measurement reads all rows of an identity. Therefore writes are added up, as if they
  * replaced nothing, and an identity is measured again only when that sum exceeds its quota.
  */
 export class Quotas {
   readonly #quota: Usage
-  /** An upper bound of what each identity has stored. */
+  /** An upper bound of the size of each identity's records. */
   readonly #measured = new Map<string, Usage>()
   readonly #written = new Set<string>()
   readonly #released = new Set<string>()
@@ -101,7 +104,7 @@ export class Quotas {
     })
   }
 
-  /** What an identity has beyond seven eighths of its quota; `undefined`: nothing. */
+  /** The excess of an identity over seven eighths of its quota; `undefined`: none. */
   excess(identity: string): Excess | undefined {
     const noted = this.#measured.get(identity)
     return (
@@ -110,7 +113,7 @@ export class Quotas {
     )
   }
 
-  /** Part of what the identity has was evicted. */
+  /** Part of the identity's records was evicted. */
   released(identity: string, less: Usage): void {
     const noted = this.#measured.get(identity)
     if (!noted) return
@@ -160,7 +163,7 @@ const sum = (a: Usage, b: Usage): Usage => ({
 const nothing: Usage = { bytes: 0, collections: 0, documents: 0 }
 
 /**
- * What an operation adds at most, and for which identity. Staged objects count, as they become
+ * The most that an operation adds, and for which identity. Staged objects count, as they become
  * members.
  */
 function addedBy(operation: Operation): (Usage & { readonly identity: string }) | undefined {
@@ -213,12 +216,12 @@ export function writeSize(operation: Operation): { readonly rows: number; readon
   }
 }
 
-/** What an object or event writes besides its body, at most: a page in each of a few trees. */
+/** The most that an object or event writes besides its body: a page in each of a few trees. */
 const rowGrowth = 32 * 1024
 
 /**
  * By how many bytes an operation lets database and WAL grow at most; Infinity: by more than its
- * size says. Until so much could be too much, nobody has to measure them after each commit.
+ * size says. The store measures them after a commit only once the sum of these could be too much.
  */
 export function growthOf(operation: Operation): number {
   if (operation.kind !== 'apply' && operation.kind !== 'put') return Infinity

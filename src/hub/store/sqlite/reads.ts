@@ -64,7 +64,7 @@ export interface Confirmation {
 const headColumns =
   'id, kind_group, kind_version, kind, version, extra, confirmed_at, whole, holes, checksum'
 
-/** Synchronous reads through a connection that cannot write. Throws what SQLite throws. */
+/** Synchronous reads through a connection that cannot write. Throws SQLite's errors. */
 export class Reads {
   readonly #db: DatabaseSync
   readonly #seal: Seal
@@ -312,7 +312,7 @@ export class Reads {
   objectStates(scope: ScopeKey, namespace: string, name: string): ObjectStates | undefined {
     const id = this.#scope(scope)
     if (id === undefined) return undefined
-    return this.#queries.get(`standing ${id} ${namespace}/${name}`, () =>
+    return this.#queries.get(`states ${id} ${namespace}/${name}`, () =>
       this.#states.of(id, scope, namespace, name),
     )
   }

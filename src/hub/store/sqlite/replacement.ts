@@ -120,7 +120,7 @@ export class StagedReplacement implements Replacement {
     const entries = this.#entries()
     this.#end()
     const confirmedAt = now()
-    // A newer list was accepted meanwhile and says all that this one could.
+    // A newer list was accepted meanwhile, and replaces this one.
     if (isNewer(this.#replacedAt, head.resourceVersion)) {
       await this.#discard()
       return this.#state.settled()
@@ -181,7 +181,7 @@ export class StagedReplacement implements Replacement {
     )
   }
 
-  /** The operation after which the collection holds the list, and what is newer than it. */
+  /** The operation after which the collection holds the list, and newer changes. */
   #commitList(
     head: CollectionHead,
     entries: ReadonlyMap<string, Entry>,
@@ -294,7 +294,7 @@ export class StagedReplacement implements Replacement {
       collection: this.#state.address,
       replacement: this.#parts.replacement,
     }
-    // What stays staged is deleted when the store is opened again.
+    // Remaining staged objects are deleted when the store is opened again.
     await this.#parts.queue.push({ operation: () => operation, bytes: 0 }).catch(() => undefined)
   }
 }

@@ -25,7 +25,8 @@ import type { DatabaseSync } from 'node:sqlite'
  * `document` has each document once in each representation: `url` is its path, `accept` the media
  * type of the answer.
  *
- * `scope.passing` marks what was recorded for kubectl only: it is evicted first (see `Eviction`).
+ * `scope.passing` marks a scope that was recorded for kubectl only: it is evicted first (see
+ * `Eviction`).
  */
 const migrations = [
   `

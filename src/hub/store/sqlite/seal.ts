@@ -6,8 +6,8 @@ const nonceLength = 12
 const tagLength = 16
 
 /**
- * Encrypts what must not be on a disk in the clear. Sealed bytes open only in the place they were
- * sealed for: not in another row, and not changed.
+ * Encrypts bytes that must not be on a disk in the clear. Sealed bytes open only in the place they
+ * were sealed for: not in another row, and not changed.
  */
 export class Seal {
   readonly #key: Uint8Array

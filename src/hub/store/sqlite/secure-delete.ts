@@ -6,7 +6,7 @@ import type { DatabaseSync } from 'node:sqlite'
  */
 export const usualDeletion = 'PRAGMA secure_delete = FAST'
 
-/** Overwrites whatever `act` deletes, also on pages that become free. */
+/** Overwrites the content that `act` deletes, also on pages that become free. */
 export function secureDelete<T>(db: DatabaseSync, act: () => T): T {
   db.exec('PRAGMA secure_delete = ON')
   try {

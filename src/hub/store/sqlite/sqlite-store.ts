@@ -67,8 +67,8 @@ export class SqliteStore implements ObjectStore {
   readonly #staging: Staging
   #replacements = 0
   /**
-   * Removals in progress: until they are committed, what is stored does not show what a put must
-   * write.
+   * Removals in progress: until they are committed, the stored state does not show whether a put
+   * has to write.
    */
   #forgetting = 0
   #closed: Promise<void> | undefined
@@ -103,12 +103,12 @@ export class SqliteStore implements ObjectStore {
     })
   }
 
-  /** False: the file was removed or replaced, and what is written now ends with the process. */
+  /** False: the file was removed or replaced, and later writes end with the process. */
   isInPlace(): boolean {
     return this.#connection.isInPlace()
   }
 
-  /** What this process has written. */
+  /** The writes of this process. */
   get diskWork(): DiskWork {
     return diskWorkOf(this.#parts.diskWork)
   }

@@ -5,7 +5,7 @@ import type { ScopeKey } from './address.ts'
 /**
  * Deletes staged objects and unreferenced bodies of the last process. Returns whether the key
  * differs from the one that sealed the stored secrets: these are then deleted with their
- * collections, so that nothing looks empty that only cannot be opened.
+ * collections, so that no collection looks empty whose records only cannot be opened.
  */
 export function cleanUp(db: DatabaseSync, seal: Seal): boolean {
   db.exec('BEGIN IMMEDIATE')

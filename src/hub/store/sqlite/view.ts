@@ -41,7 +41,7 @@ export class Bodies {
     this.#damage = damage
   }
 
-  /** In the order given. Throws what SQLite throws. */
+  /** In the order given. Throws SQLite's errors. */
   of(reads: Reads, scope: ScopeKey, wanted: readonly ObjectRow[]): readonly ApiObject[] {
     return reads.bodies(scope, wanted, (stored) => this.#damage.object(scope, stored))
   }
@@ -65,8 +65,8 @@ export interface ViewParts {
 }
 
 /**
- * What may be served of the store: without collections that missed a write, and without what is
- * damaged. As `ObjectStore` documents it; throws what SQLite throws.
+ * The records that may be served: without collections that missed a write, and without damaged
+ * records. As `ObjectStore` documents it; throws SQLite's errors.
  */
 export class View {
   readonly #parts: ViewParts
@@ -229,7 +229,7 @@ function wholeVersion(reads: Reads, address: CollectionAddress): string | undefi
 }
 
 /** The time on the disk is some minutes old. */
-/** When a collection was confirmed, by what is written and by this process. */
+/** When a collection was confirmed, by the tables and by this process. */
 export const latestOf = (
   written: number,
   state: { readonly confirmedAt: number } | undefined,

@@ -23,15 +23,15 @@ export interface WritePathParts {
   readonly onCommitted: OnCommitted
   readonly onRecovered: () => void
   readonly onEvicted: OnEvicted
-  /** What the node's pods refer to; `undefined`: not known. */
+  /** The objects that the node's pods refer to; `undefined`: not known. */
   readonly referencedObjects: () => readonly NamedObject[] | undefined
 }
 
 /**
  * Takes writes to the disk through all failures. A writer that has ended is started again, and its
  * unanswered writes are refused. A disk that refuses writes is tried until it takes one. A
- * collection that missed a write must not be served after a restart either: that is written as soon
- * as anything can be.
+ * collection that missed a write must not be served after a restart either: it is marked as soon as
+ * the disk takes a write.
  */
 export class WritePath implements AsyncDisposable {
   readonly queue: WriteQueue
@@ -63,8 +63,8 @@ export class WritePath implements AsyncDisposable {
   }
 
   /**
-   * Writes what does not belong to one collection. Resolves when it is committed, rejects with a
-   * `StoreFailure`.
+   * Makes a write that does not belong to one collection. Resolves when it is committed, rejects
+   * with a `StoreFailure`.
    */
   async write(
     operation: Operation,

@@ -69,10 +69,10 @@ class Writer {
   #retryAt = 0
   #durable = true
   /**
-   * The WAL may have gaps that cannot be detected: what Linux fails to write in a sync counts as
-   * written afterwards (https://lwn.net/Articles/752063/), and an earlier process may have had such
-   * a failure. Further commits could be lost with it, synced or not, until the whole WAL is in the
-   * database and restarted.
+   * The WAL may have gaps that cannot be detected: pages that Linux fails to write in a sync count
+   * as written afterwards (https://lwn.net/Articles/752063/), and an earlier process may have had
+   * such a failure. Further commits could be lost with it, synced or not, until the whole WAL is in
+   * the database and restarted.
    */
   #doubtful: boolean
   #idle: Disposable | undefined
