@@ -105,7 +105,7 @@ export interface Hub extends AsyncDisposable {
   readonly closed: Promise<void>
 }
 
-/** What was read together with the settings. */
+/** The files that were read together with the settings. */
 export interface Reloaded {
   /** The filters of their modules. */
   readonly filters: readonly FilterDefinition[]
@@ -316,8 +316,8 @@ export async function startHub(
   metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
   metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
   const { own: dispatch, sharing } = path
-  const asking = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
-  // Before the stored inputs are known, by which the ledger judges what is stored.
+  const readers = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
+  // Before the stored inputs are known, by which the ledger decides on the stored pods.
   unshared.use(
     new PropagationReports(podsJudged, {
       nodeName: config.nodeName,
@@ -328,8 +328,8 @@ export async function startHub(
       log,
     }),
   )
-  const inputs = unshared.use(new FilterInputs(asking))
-  const configMap = unshared.use(new HubConfigMap(asking))
+  const inputs = unshared.use(new FilterInputs(readers))
+  const configMap = unshared.use(new HubConfigMap(readers))
   const nodePods = unshared.use(new NodePods({ nodeName: config.nodeName, ledger, dispatch, log }))
   ledger.follow(filters.inputs)
   // The kubelet's watch may exist already, and no other request would need this input before a pod

@@ -461,7 +461,7 @@ const sections = [
 const bootRows = (pod, { problems }) => problems.map((problem) => ({ pod, ...problem }))
 
 function bootSentence(boot) {
-  if (boot === null) return element('p', { class: 'quiet' }, 'Not judged yet.')
+  if (boot === null) return element('p', { class: 'quiet' }, 'No verdict yet.')
   const all = boot.pods.items.length + boot.pods.omitted
   if (boot.ready)
     return element(

@@ -48,7 +48,7 @@ const stoppedTable = ({ node, cache, collections, boot, certificates }: StoppedS
         [
           'boot',
           boot === null
-            ? 'not judged'
+            ? 'no verdict'
             : boot.ready
               ? 'would come back'
               : 'would not come back: see inspect boot',

@@ -22,7 +22,7 @@ interface DecisionsParts {
 }
 
 /**
- * What API servers last decided about callers' requests; `undefined` in other modes than
+ * The last decisions of API servers about callers' requests; `undefined` in other modes than
  * `decisions`.
  */
 export const recordedDecisionsOf = (
@@ -68,7 +68,7 @@ interface AuthorizationParts {
   readonly metrics: HubMetrics
 }
 
-/** Decides what callers may do while no API server can, by `--offline-authorization`. */
+/** Decides about callers' rights while no API server can, by `--offline-authorization`. */
 export const offlineAuthorizationOf = ({
   config,
   store,
@@ -88,7 +88,8 @@ export const offlineAuthorizationOf = ({
   })
 
 /**
- * What the node is related to, by what its kubelet has read; pods are read again when they change.
+ * The relations of the node to objects, by the records of its kubelet; pods are read again when
+ * they change.
  */
 export function nodeRelations(
   { nodeName }: StartConfig,

@@ -42,7 +42,7 @@ interface BootDependencies {
   readonly log: Logger
 }
 
-/** How often the boot is judged for the log and the node's condition. */
+/** How often the hub makes a boot verdict for the log and the node's condition. */
 export const judgeIntervalMs = 10_000
 const minJudgeIntervalMs = 500
 
@@ -50,7 +50,7 @@ const deniedMs = 60 * 60_000
 const failedMs = 60_000
 
 /**
- * Keeps the records fresh that the node needs to boot, and judges whether it would boot offline.
+ * Keeps the records fresh that the node needs to boot, and decides whether it would boot offline.
  */
 export class Boot implements Disposable {
   readonly #dependencies: BootDependencies
@@ -97,16 +97,16 @@ export class Boot implements Disposable {
   }
 
   /**
-   * Judges, in time slices, what a reboot without a link would restore; metrics and readiness show
-   * it until the next verdict. If the cache cannot be judged, the hub goes on, and shows that the
-   * node is not ready.
+   * Makes, in time slices, a verdict on a reboot without a link; metrics and readiness show it
+   * until the next one. If the cache cannot be read, the hub goes on, and shows that the node is
+   * not ready.
    */
   async verdict(): Promise<BootVerdict> {
     const { nodeName, live, cloud, metrics, log } = this.#dependencies
     const { boot } = live()
     const present = now()
     // Offline all records grow old, and no refresh is possible.
-    const asked = cloud.online === true && boot.refreshMs > 0
+    const refreshes = cloud.online === true && boot.refreshMs > 0
     try {
       this.#verdict = await bootVerdict({
         nodeName,
@@ -114,25 +114,24 @@ export class Boot implements Disposable {
         now: present,
         references: this.#references,
         lastRefresh: (of) => this.#refresher.lastResult(of),
-        oldBefore: asked ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
+        oldBefore: refreshes ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
       })
     } catch (err) {
-      if (!this.#closing.signal.aborted)
-        log.error({ err }, 'cannot judge what the node needs to boot')
+      if (!this.#closing.signal.aborted) log.error({ err }, 'cannot make the boot verdict')
       this.#verdict = unknownVerdict(nodeName, present)
     }
     showVerdict(metrics, this.#verdict)
     return this.#verdict
   }
 
-  /** The last verdict; `undefined`: the boot was not judged yet. */
+  /** The last verdict; `undefined`: there is none yet. */
   get lastVerdict(): BootVerdict | undefined {
     return this.#verdict
   }
 
   /** The last verdict, for `/readyz?verbose`: it does not affect readiness. */
   verboseLine(): string {
-    if (!this.#verdict) return '[ ]boot not yet judged'
+    if (!this.#verdict) return '[ ]boot no verdict yet'
     const { ready, pods, node: self } = this.#verdict
     if (ready)
       return `[+]boot the node and its pods (${pods.length}) would come back without a link`

@@ -29,7 +29,7 @@ interface ConfigMapDependencies {
   readonly log: Logger
 }
 
-/** What the cluster's ConfigMap has changed. */
+/** The changes that the cluster's ConfigMap makes. */
 export interface ConfigMapReport {
   /** Its namespace and name. */
   readonly name: string
@@ -104,7 +104,7 @@ export class HubConfigMap implements AsyncDisposable {
     return [this.#unusable, this.#refused].flatMap((line) => line ?? [])
   }
 
-  /** What it has changed; `null` where none is read. */
+  /** The changes that it makes; `null` where none is read. */
   report(): ConfigMapReport | null {
     if (!this.#informer) return null
     const { cacheAgents = [], components = [] } = this.#settings ?? {}

@@ -17,12 +17,12 @@ export const mostDays = 31
 /** Beyond so many pairs of component and resource a day, the rest counts as `other`. */
 export const mostPairs = 128
 
-/** A crash loses what was counted in this time at most. */
+/** A crash loses the counts of this time at most. */
 const writeMs = 5 * 60_000
 
 const dayMs = 24 * 60 * 60_000
 
-/** What is in the file of `DailyTraffic`. */
+/** The content of the file of `DailyTraffic`. */
 export const storedTraffic = (file: string): readonly TrafficRow[] =>
   storedEntries(file, isEntry).map(fromEntry)
 
@@ -33,14 +33,14 @@ interface DailyTrafficOptions {
 }
 
 /**
- * The traffic of each day, kept in `file` across restarts: what has been counted is added to the
- * day on which it is read. Rows of a day that a wrong clock has put into the future are dropped.
+ * The traffic of each day, kept in `file` across restarts: counts are added to the day on which
+ * they are read. Rows of a day that a wrong clock has put into the future are dropped.
  */
 export class DailyTraffic implements AsyncDisposable {
   readonly #file: StateFile
   readonly #options: DailyTrafficOptions
   readonly #rows = new Map<string, TrafficRow>()
-  /** What of each series is in a row already. */
+  /** The counts of each series that are in a row already. */
   readonly #added = new Map<TrafficLabels, TrafficBytes>()
   readonly #writing: Disposable
   #changed = false
@@ -60,7 +60,7 @@ export class DailyTraffic implements AsyncDisposable {
     )
   }
 
-  /** Resolves once what has changed is on the disk, or cannot be written. */
+  /** Resolves once all changes are on the disk, or cannot be written. */
   async write(): Promise<void> {
     this.#add()
     if (!this.#changed) return

@@ -62,7 +62,7 @@ interface CloudPathParts {
   readonly access: AccessReviews
   /** `undefined`: none are kept. */
   readonly decisions: RecordedDecisions | undefined
-  /** Keys the hash of what is recorded of a review. */
+  /** Keys the hash under which reviews are recorded. */
   readonly keys: NodeKeys
   readonly recorded: RecordedComponents
   readonly filters: EnabledFilters

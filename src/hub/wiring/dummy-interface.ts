@@ -24,7 +24,7 @@ interface DummyInterfaceParts {
 /** How often the interface is looked at, and where it is missing made again. */
 const againMs = 60_000
 
-/** What the kernel keeps of an alias (IFALIASZ). */
+/** The longest alias that the kernel keeps (IFALIASZ). */
 const longestAlias = 255
 
 /**
@@ -115,7 +115,7 @@ export class DummyInterface implements AsyncDisposable {
     return found.some((each) => canonical(each.address) === address)
   }
 
-  /** Makes of the interface what is missing. Rejects with the reason where it cannot be used. */
+  /** Makes the missing parts of the interface. Rejects with the reason where it cannot be used. */
   async #make(): Promise<void> {
     const { name, address } = this.#wanted
     const has = (each: NetworkInterface): boolean => each.addresses.map(canonical).includes(address)

@@ -14,7 +14,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FilterChangeHooks } from '../pipeline/filtered-watch.ts'
 import { FailureLog } from './failure-log.ts'
 
-/** A filter, what it does now, and what it has decided since the start. */
+/** A filter, its present state, and its decisions since the start. */
 export interface FilterStatus {
   readonly name: string
   /**
@@ -125,16 +125,16 @@ export class EnabledFilters implements FilterChains, Disposable {
     this.#failures[Symbol.dispose]()
   }
 
-  chainFor(...asked: Parameters<FilterChains['chainFor']>): FilterChain | undefined {
-    return this.#filters.chainFor(...asked)
+  chainFor(...request: Parameters<FilterChains['chainFor']>): FilterChain | undefined {
+    return this.#filters.chainFor(...request)
   }
 
-  chainOf(...asked: Parameters<FilterChains['chainOf']>): FilterChain | undefined {
-    return this.#filters.chainOf(...asked)
+  chainOf(...request: Parameters<FilterChains['chainOf']>): FilterChain | undefined {
+    return this.#filters.chainOf(...request)
   }
 
-  decisionsOn(...asked: Parameters<Filters['decisionsOn']>): ReturnType<Filters['decisionsOn']> {
-    return this.#filters.decisionsOn(...asked)
+  decisionsOn(...request: Parameters<Filters['decisionsOn']>): ReturnType<Filters['decisionsOn']> {
+    return this.#filters.decisionsOn(...request)
   }
 
   onChange(act: () => void): Disposable {

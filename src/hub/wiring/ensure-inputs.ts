@@ -21,9 +21,9 @@ export const ensureInputsOf =
     const needs = filters.needsOf(exchange)
     const learned = inputs.ensure(needs)
     // The first pods must be directed to the same address as later ones.
-    const judged = needs.has('hubAddress') ? hubAddress.firstProbe : undefined
+    const probed = needs.has('hubAddress') ? hubAddress.firstProbe : undefined
     const encoding = exchange.representations[0]?.encoding ?? 'json'
     const listed = needs.has('propagatedLater') ? nodePods.ensure(encoding) : undefined
-    const awaited = [learned, judged, listed].filter((each) => each !== undefined)
+    const awaited = [learned, probed, listed].filter((each) => each !== undefined)
     return awaited.length < 2 ? awaited[0] : Promise.all(awaited).then(() => undefined)
   }

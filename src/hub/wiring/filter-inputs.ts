@@ -122,8 +122,8 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   /**
-   * Retries at once what was never known and had no answer, as a request waits for it: the next
-   * retry may be far off.
+   * Retries at once the inputs that were never known and had no answer, as a request waits for
+   * them: the next retry may be far off.
    */
   #retryFailed(names: readonly InputName[]): void {
     for (const name of names) {
@@ -389,10 +389,10 @@ export class FilterInputs implements AsyncDisposable {
     const last = this.#current
     const known = this.#poolInputs()
     const name = poolNameOf(known)
-    const isAsked = this.#isSyncing('pool', 'buckets')
+    const isPending = this.#isSyncing('pool', 'buckets')
     // The facts of a new pool are not published before its NodePool was read: half of them would be
     // a guess.
-    const isHeld = name !== last.pool?.name && typeof name === 'string' && isAsked
+    const isHeld = name !== last.pool?.name && typeof name === 'string' && isPending
     const pool = isHeld ? last.pool : poolFactsOf(known)
     const lastNodes = isHeld || last.pool?.name === pool?.name ? last.poolNodes : undefined
     const nodesNow = isHeld || way === 'off' ? undefined : this.#nodesOfPool(way)
@@ -466,8 +466,8 @@ const informersOf: Readonly<Record<ClusterInputName, readonly InformerName[]>> =
 
 const isLearned = (name: InputName): name is ClusterInputName => Object.hasOwn(informersOf, name)
 
-/** What filters do without an input. */
-const consequence = 'they keep what they knew last, or do without'
+/** How filters act without an input. */
+const consequence = 'they keep its last value, or act without it'
 
 const reasons = ['forbidden', 'absent', 'refused'] as const
 

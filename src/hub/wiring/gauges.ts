@@ -61,7 +61,7 @@ export function showListening(
   }
 }
 
-/** Logs that all listeners serve, and what readiness lacks. */
+/** Logs that all listeners serve, and which readiness checks fail. */
 export function logReady(checks: readonly CheckResult[], log: Logger): void {
   const faults = checks.flatMap(({ name, required, fault }) =>
     required && fault !== undefined ? [`${name}: ${fault}`] : [],

@@ -16,8 +16,8 @@ export class Health {
   #listening: readonly string[] = []
 
   /**
-   * Why the store takes no writes: the first failure since a write succeeded, as those after it
-   * tell only that it failed. `undefined` if the last write succeeded.
+   * Why the store takes no writes: the first failure since a write succeeded, as later ones only
+   * repeat that it failed. `undefined` if the last write succeeded.
    */
   get storeFailure(): string | undefined {
     return this.#storeFailure
@@ -98,7 +98,7 @@ export class Health {
   }
 }
 
-/** The line for what cannot be used from now on. */
+/** The line for a configuration that cannot be used. */
 export function unusableLine(what: string, mistakes: readonly string[]): string {
   const since = new Date(now()).toISOString()
   return `[ ]${what} unusable since ${since}, the last good one is in force: ${mistakes.join('; ')}`

@@ -259,8 +259,8 @@ export class HostNetwork implements Disposable {
     if (!verdicts.areKept) return
     const version = this.#podsVersion()
     const { propagation, pool } = this.#parts.inputs()
-    const toldBy = JSON.stringify([propagation, pool])
-    if (version === this.#version && toldBy === this.#reportedInputs) return
+    const reportInputs = JSON.stringify([propagation, pool])
+    if (version === this.#version && reportInputs === this.#reportedInputs) return
     const began = elapsed()
     try {
       if (this.#pods() === undefined) return
@@ -275,7 +275,7 @@ export class HostNetwork implements Disposable {
       this.#show(report.pods ?? [])
       this.#logPods(report)
       this.#version = version
-      this.#reportedInputs = toldBy
+      this.#reportedInputs = reportInputs
     } catch (err) {
       if (!this.#closed) log.error({ err }, 'cannot determine which pods were deleted')
     }

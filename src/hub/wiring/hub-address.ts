@@ -50,7 +50,7 @@ export class ReachableAddress implements Disposable {
   #isProbed = false
   /** `undefined` until the TLS proxy listens. */
   #securePort: number | undefined
-  /** Of the dummy interface, once it was made or not; `why` is what prevents its use. */
+  /** The result of making the dummy interface; `why` is the reason that prevents its use. */
   #dummy: { readonly why: string | undefined } | undefined
   #address: HubAddress | null = null
   /**
@@ -101,7 +101,7 @@ export class ReachableAddress implements Disposable {
   /** For `/readyz?verbose`: it does not affect readiness. */
   verboseLine(): string {
     if (this.#address) return `[+]hub-address pods are led to ${shownAs(this.#address)}`
-    return `[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not yet judged'}`
+    return `[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not probed yet'}`
   }
 
   async #probeUntilCurrent(): Promise<void> {
@@ -111,7 +111,7 @@ export class ReachableAddress implements Disposable {
       const finding = await this.#probeTwiceAtFirst()
       if (!this.#closed && !this.#again) this.#settle(finding)
     }
-    // At once: who asks for a probe from now on is not to wait for this one.
+    // At once: a later call of `probe` must not wait for this one.
     this.#probing = undefined
     if (this.#closed) return
     this.#timer = after(this.#why === undefined ? againMs : brokenAgainMs, () => void this.probe())

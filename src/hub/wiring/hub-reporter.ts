@@ -35,9 +35,9 @@ const refusedForMs = 60 * 60_000
 const mostRefused = 8
 
 /**
- * Writes the report of this hub to its Node: when the hub has started, and when what it says has
- * changed, with a pause after each write. It has no heartbeat: a Node says itself whether its
- * kubelet still reaches the cluster through the hub.
+ * Writes the report of this hub to its Node: when the hub has started, and when the report has
+ * changed, with a pause after each write. It has no heartbeat: the Node's own conditions show
+ * whether its kubelet still reaches the cluster through the hub.
  */
 export class HubReporter implements Disposable {
   readonly #dependencies: ReporterDependencies

@@ -9,12 +9,13 @@ export const servingNames = (config: StartConfig): string[] => withLoopback(ownH
 
 /**
  * Those in the one that is requested from the cluster, besides the names of the API server. The
- * node's name is not among them: who has a bootstrap token chooses it, so that it is not approved.
+ * node's name is not among them: the holder of a bootstrap token chooses it, so that it is not
+ * approved.
  */
 export const requestedNames = (config: StartConfig): string[] =>
   withLoopback(lowerCase(addressesForPods(config)))
 
-/** Where the proxies listen, and where pods are led. */
+/** The addresses where the proxies listen, and to which pods are led. */
 const addressesForPods = ({ proxy, pods }: StartConfig) => [
   proxy.address,
   pods.dummy?.address,

@@ -31,9 +31,7 @@ export class NodePods implements Disposable {
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
   }
 
-  /**
-   * `undefined`: the ledger needs no list. Resolves when the list is recorded, or could not be had.
-   */
+  /** `undefined`: the ledger needs no list. Resolves when the list is recorded, or has failed. */
   ensure(encoding: Encoding): Promise<void> | undefined {
     if (!this.#dependencies.ledger.needsList) return undefined
     return (this.#listing ??= this.#list(encoding).finally(() => (this.#listing = undefined)))

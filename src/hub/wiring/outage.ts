@@ -11,9 +11,9 @@ interface Dependencies {
 }
 
 /**
- * What authentication knows of an outage. Where all API servers refuse the hub's own credentials,
- * the node is answered as offline. Logs once an outage for each certificate out of its dates that
- * counts, and for none.
+ * The state of an outage for authentication. Where all API servers refuse the hub's own
+ * credentials, the node is answered as offline. Logs once an outage for each certificate out of its
+ * dates that counts, and for none.
  */
 export function outageOf({ cloud, log }: Dependencies): Outage {
   const logged = new WeakMap<AbortSignal, Set<string>>()

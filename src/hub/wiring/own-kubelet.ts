@@ -24,13 +24,16 @@ interface Dependencies {
   readonly owners: SocketOwners
 }
 
-/** The kubelet of this node, and what it is told while no API server can tell it. */
+/**
+ * The kubelet of this node, and the answers to its access reviews while no API server can give
+ * them.
+ */
 interface Wired {
   readonly kubelet: OwnKubelet
   readonly ownUse: OfflineWriteParts['review']
 }
 
-/** What it takes to have the kubelet of this node answer in the cloud's place. */
+/** Makes the parts by which the kubelet of this node answers in the cloud's place. */
 export const ownKubeletOf = ({
   nodeName,
   cloud,
@@ -52,11 +55,11 @@ export const ownKubeletOf = ({
   },
 })
 
-/** The port of a kubelet whose node says nothing else. */
+/** The port of a kubelet whose Node names no other. */
 const defaultPort = 10_250
 
 /**
- * Where the kubelet listens by what its node says: at all addresses by default, of which loopback
+ * Where the kubelet listens according to its Node: at all addresses by default, of which loopback
  * needs no link, or at one of the node's.
  */
 function kubeletAddresses(

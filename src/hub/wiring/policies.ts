@@ -41,7 +41,7 @@ const gvr = (resource: string): GVR => ({
   resource,
 })
 
-/** What happens where policies are missing. */
+/** The consequence of missing policies. */
 const consequence = 'offline, callers other than the node are answered 503'
 
 /** By resource, the status code with which an API server last refused to list it. */
@@ -57,7 +57,7 @@ interface CollectionParts extends PolicyDependencies {
 
 /**
  * One collection of policies: its values are those of the last list and the events since. Once an
- * API server refuses them they do not count until one lists them again: what the cache has of them
+ * API server refuses them they do not count until one lists them again: the cache's state of them
  * may be out of date for longer than an outage.
  */
 class PolicyCollection<T> implements AsyncDisposable {
@@ -127,7 +127,7 @@ class PolicyCollection<T> implements AsyncDisposable {
   async #ask(exchange: Exchange): Promise<Reply> {
     const { cloud, dispatch } = this.#parts
     if (this.#refusal !== undefined && cloud.online !== true) {
-      throw new Error('what was refused is not read from the cache')
+      throw new Error('the API server refused these policies: not read from the cache')
     }
     const reply = await dispatch(exchange)
     if (reply.kind === 'list') this.#isCurrent = reply.from === 'cloud'

@@ -35,8 +35,8 @@ const mostWaiting = 1_024
 
 /**
  * Shows the verdicts of mode guarded in the cluster: as a condition of the pod, and as an Event
- * about it, each where the API server lets the node write it. What cannot be written is tried again
- * while the verdict is the same.
+ * about it, each where the API server lets the node write it. It retries a failed write while the
+ * verdict is the same.
  */
 export class PropagationReports implements Disposable {
   readonly #dependencies: ReportDependencies
@@ -50,12 +50,12 @@ export class PropagationReports implements Disposable {
   #mayWriteAt = 0
   #denied = false
 
-  constructor(judged: Broadcast<[PodFacts, Judgement]>, dependencies: ReportDependencies) {
+  constructor(verdicts: Broadcast<[PodFacts, Judgement]>, dependencies: ReportDependencies) {
     const { dispatch, log } = dependencies
     this.#dependencies = dependencies
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
     this.#listening = [
-      judged.listen((pod, judgement) => this.#add(pod, judgement)),
+      verdicts.listen((pod, judgement) => this.#add(pod, judgement)),
       dependencies.onlineChanged.listen((online) => online && this.#soon()),
     ]
   }

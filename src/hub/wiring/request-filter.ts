@@ -1,9 +1,9 @@
 import type { RequestEntry } from './request-entry.ts'
 
-/** What requests can be selected by; each has one value or several, of which one has to fit. */
+/** The parameters that select requests; each has one value or several, of which one has to fit. */
 const fits: Readonly<Record<string, (entry: RequestEntry, value: string) => boolean>> = {
   component: ({ component }, value) => component === value,
-  /** As whom the caller is known, or the name of its account. */
+  /** The caller's kind of identity, or the name of its account. */
   user: ({ caller, account }, value) => caller === value || account === value,
   verb: ({ verb }, value) => verb === value,
   /** With or without its group. */

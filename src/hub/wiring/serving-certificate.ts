@@ -25,7 +25,7 @@ export function requestedServingOf(
 ): RequestedServingCertificate | undefined {
   const { signer, organizations, signedFor } = config.tls
   if (signer === undefined) return undefined
-  // That of another signer is none of this one.
+  // A certificate of another signer is not used for this one.
   const digest = hash('sha256', JSON.stringify([signer, organizations])).slice(0, 8)
   return new RequestedServingCertificate({
     nodeName: config.nodeName,

@@ -37,7 +37,7 @@ export interface StateFolders {
   readonly cachePath: string
 }
 
-/** The status of a hub that is not running: what is on the disk, with the names of `HubStatus`. */
+/** The status of a hub that is not running, from the disk, with the names of `HubStatus`. */
 export interface StoppedStatus extends Pick<
   HubStatus,
   'at' | 'node' | 'version' | 'collections' | 'boot' | 'certificates'
@@ -46,7 +46,7 @@ export interface StoppedStatus extends Pick<
   readonly cache: Pick<HubStatus['cache'], 'bytes'>
 }
 
-/** What was counted; what had been in the five minutes before a crash is missing. */
+/** The counted traffic, without that of up to five minutes before a crash. */
 interface StoppedTraffic {
   readonly rows: readonly TrafficRow[]
 }
@@ -55,9 +55,9 @@ interface StoppedTraffic {
 export type StoppedNetworks = Omit<HostNetworkReport, 'mode'> & { readonly mode: 'unknown' }
 
 /**
- * The report of a stopped hub at `/inspect/<path>`, which may have a query, from what is on the
- * disk, which stays as it is. `undefined` where only a running hub has such a report. Rejects with
- * a message for people, also where a hub is running.
+ * The report of a stopped hub at `/inspect/<path>`, which may have a query, from the files on the
+ * disk, which stay as they are. `undefined` where only a running hub has such a report. Rejects
+ * with a message for people, also where a hub is running.
  */
 export async function stoppedReport(
   folders: StateFolders,
@@ -85,7 +85,7 @@ export async function stoppedReport(
 interface StoppedParts extends StateFolders {
   readonly store: SqliteStore
   readonly nodeName: string
-  /** Whether sealed records can be judged. */
+  /** Whether the hub's own key can open sealed records. */
   readonly hasKey: boolean
   readonly query: URLSearchParams
 }
@@ -102,7 +102,7 @@ const reports: Readonly<Record<string, (parts: StoppedParts) => Promise<Report>>
   pod: (parts) => content(parts, 'pod'),
 }
 
-/** What filters make of an object is for a running hub to say. */
+/** Only a running hub can report the decisions of filters on an object. */
 async function content(parts: StoppedParts, name: 'get' | 'pod'): Promise<ObjectReport> {
   const { store, rootDir, hasKey, query } = parts
   const read = contentReports({
@@ -134,7 +134,7 @@ async function status(parts: StoppedParts): Promise<StoppedStatus> {
 async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise<BootVerdict> {
   if (!hasKey) {
     throw new Error(
-      `the boot cannot be judged: there is no key in ${rootDir} that opens tokens; a key that is handed in (--store-key-credential, --store-key-command) is with the running hub only`,
+      `no boot verdict: there is no key in ${rootDir} that opens tokens; a key that is handed in (--store-key-credential, --store-key-command) is with the running hub only`,
     )
   }
   const ignored = { onReviewed: () => undefined, onFailure: () => undefined }
@@ -145,7 +145,7 @@ async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise
     now: now(),
     references: new PodReferencesByVersion(),
     lastRefresh: () => undefined,
-    // No API server can be asked.
+    // No API server is reachable from here.
     oldBefore: 0,
   })
 }

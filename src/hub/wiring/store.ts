@@ -49,7 +49,7 @@ export const storeOf = (
         health.storeSetAside()
         metrics.storeSetAside.add()
       }
-      // What is damaged is read again from the cloud.
+      // Damaged records are read again from the cloud.
       if (kind === 'damaged') log.warn({ err }, 'a record is damaged, and is set aside')
       else log.error({ err, kind }, 'the store failed')
     },

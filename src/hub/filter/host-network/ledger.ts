@@ -331,7 +331,7 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     if (verdict === 'unchanged' && hasRun && wasRefused) this.#show(pod, keptOnPodNetwork)
   }
 
-  /** Judges the pods without a final verdict, oldest first. */
+  /** Decides on the pods without a final verdict, oldest first. */
   #judgeWaiting(): void {
     const { verdicts, reserved, listeners } = this.#options
     const waiting = [...this.#pods.values()].filter((pod) => this.#waits(pod)).toSorted(byAge)

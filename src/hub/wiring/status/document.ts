@@ -39,7 +39,7 @@ export interface UpstreamStatus {
   readonly failures: readonly FailureStatus[]
 }
 
-/** What an `AnswerCount` holds. */
+/** An `AnswerCount`, with its time as text. */
 export interface ServedStatus extends Omit<AnswerCount, 'last'> {
   readonly last: Omit<AnswerCount['last'], 'at'> & { readonly at: string }
 }
@@ -51,7 +51,9 @@ export interface CollectionStatus {
   readonly namespace: string
   readonly labelSelector: string
   readonly fieldSelector: string
-  /** Who read it: `node`, `shared`, a service account or the keyed hash of a token. */
+  /**
+   * The identity that read it: `node`, `shared`, a service account or the keyed hash of a token.
+   */
   readonly identity: string
   readonly representation: string
   readonly resourceVersion: string
@@ -67,7 +69,7 @@ export interface CollectionStatus {
   readonly live: boolean
 }
 
-/** What a `WatchGroup` holds. */
+/** A `WatchGroup`, with its time as text. */
 export interface WatchStatus extends Omit<WatchGroup, 'since'> {
   /** When the oldest began. */
   readonly since: string
@@ -82,8 +84,8 @@ export interface LogLine {
 }
 
 /**
- * What the hub knows of itself, for `nodehub inspect` and the status page: names of API objects,
- * and none of their content; no secret. Lists are bounded.
+ * The state of the hub, for `nodehub inspect` and the status page: names of API objects, and none
+ * of their content; no secret. Lists are bounded.
  */
 export interface HubStatus {
   readonly at: string
@@ -103,7 +105,7 @@ export interface HubStatus {
   /** In bytes, on the disk. */
   readonly cache: { readonly bytes: number; readonly limit: number }
   readonly watches: Part<WatchStatus>
-  /** `null` where the boot was not judged yet. */
+  /** `null` where there is no verdict yet. */
   readonly boot:
     | (Omit<BootVerdict, 'pods'> & {
         /** Those that would not come back first. */

@@ -35,7 +35,7 @@ interface StoredState {
 /** The object as one component is shown it. */
 export interface ShownState {
   readonly component: string
-  /** What each filter makes of it, in order. */
+  /** The decisions of the filters on it, in order. */
   readonly decisions: readonly FilterDecision[]
   /** Inputs without which the component gets a 503. */
   readonly waitsFor: readonly string[]
@@ -70,7 +70,7 @@ export interface ObjectReportParts {
 
 type RunningParts = NonNullable<ObjectReportParts['running']>
 
-/** The kind in any of kubectl's spellings. */
+/** The kind in any form that kubectl takes. */
 interface ObjectQuery {
   readonly kind: string
   /** Ignored for cluster-scoped objects. */
@@ -208,7 +208,7 @@ function componentsOf(
   return [...names].slice(0, mostComponents).toSorted()
 }
 
-/** Without what is long and helps no one, and without secrets. */
+/** Without long members that a person does not read, and without secrets. */
 function forPeople(object: JsonObject, gvr: GVR): JsonObject {
   const { apiVersion = '', kind = '', metadata, ...rest } = object
   const { managedFields: _long, ...kept } = isObject(metadata) ? metadata : {}
