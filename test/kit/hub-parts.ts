@@ -118,7 +118,6 @@ export async function startHubParts(
     shared &&
     parts.use(
       new SharedCachers({
-        isWithdrawn: () => false,
         store,
         upstream: handlers,
         access: new AccessReviews(join(rootDir, 'access.json'), {

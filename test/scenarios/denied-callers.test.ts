@@ -14,7 +14,8 @@ import {
   services,
   type CloudServer,
 } from '../kit/cloud.ts'
-import { goOffline, startChildHub, startCloud, startTestHub } from '../kit/hub.ts'
+import { dial } from '../kit/wire/wire.ts'
+import { goOffline, startChildHub, startCloud, startTestHub, TestHub } from '../kit/hub.ts'
 
 const namespaced = '/api/v1/namespaces/default/configmaps'
 const everywhere = '/api/v1/configmaps'
@@ -22,13 +23,16 @@ const one = `${namespaced}/one`
 
 type Refuses = (attributes: Attributes) => boolean
 
-/** A cloud with two config maps, a hub, and a pod's client with the token of an account. */
+/**
+ * A cloud with two config maps, a hub that records all components unless `flags` say otherwise, and
+ * a pod's client with the token of an account.
+ */
 async function withRobot(t: Parameters<typeof startCloud>[0], flags: readonly string[] = []) {
   const cloud = await startCloud(t)
   populate(cloud)
   const hub = await startTestHub(t, {
     upstreams: [cloud],
-    flags: ['--cache-components=*', ...flags],
+    flags: flags.length > 0 ? flags : ['--cache-components=*'],
   })
   await hub.online()
   const token = await cloud.accountToken('robot')
@@ -120,6 +124,46 @@ void t.test('a denied watch does not begin from the record', async (t) => {
   const watch = `${namespaced}?watch=true&resourceVersion=${resourceVersion}`
   deny((asked) => isOf(asked) && asked.verb === 'watch')
   t.strictSame(await statuses(robot(), watch), [403])
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), watch, namespaced), [403, 200])
+})
+
+void t.test('a watch does not begin with what a denied list has', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  const { resourceVersion } = await robot().list(namespaced)
+  deny((asked) => isOf(asked) && asked.verb === 'list')
+  t.strictSame(await statuses(robot(), namespaced), [403])
+  await goOffline(cloud, hub)
+  const watch = `${namespaced}?watch=true`
+  const withState = [
+    watch,
+    `${watch}&resourceVersion=0`,
+    `${watch}&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan`,
+  ]
+  t.strictSame(await statuses(robot(), ...withState), [503, 503, 503])
+  t.strictSame(await statuses(robot(), `${watch}&resourceVersion=${resourceVersion}`), [200])
+})
+
+void t.test('a watch over WebSocket is denied as any other', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  const { resourceVersion } = await robot().list(namespaced)
+  const watch = `${namespaced}?watch=true&resourceVersion=${resourceVersion}`
+  deny((asked) => isOf(asked) && asked.verb === 'watch')
+  const client = await dial(t, Number(new URL(hub.url).port))
+  client.write(
+    [
+      `GET ${watch} HTTP/1.1`,
+      'Host: localhost',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      `Authorization: Bearer ${await cloud.accountToken('robot')}`,
+      '',
+      '',
+    ].join('\r\n'),
+  )
+  t.match((await client.head()).line, / 403 /)
   await goOffline(cloud, hub)
   t.strictSame(await statuses(robot(), watch, namespaced), [403, 200])
 })
@@ -281,6 +325,35 @@ void t.test('a review that denies the whole closes the shared record as well', a
   t.strictSame(await statuses(hub.as('kube-proxy'), ...paths), [200, 200, 200])
 })
 
+void t.test('a review counts whichever program has requested it', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t, ['--cache-components=kubelet'])
+  cloud.sandbox.create(services, service('web', '10.96.0.9'))
+  await hub.as('kubelet').watch(allServices)
+  await robot().watch(allServices)
+  deny(({ user, resource }) => user.name.endsWith(':robot') && resource === 'services')
+  const resourceAttributes = { verb: 'list', resource: 'services', version: 'v1' }
+  const curl = hub.as('curl/8.10.1', { token: await cloud.accountToken('robot') })
+  await review(curl, 'SelfSubjectAccessReview', { resourceAttributes })
+  await goOffline(cloud, hub)
+  t.strictSame(await statuses(robot(), allServices), [403])
+})
+
+void t.test('what is denied with rbac counts once the hub has decisions again', async (t) => {
+  const all = '--cache-components=*'
+  const { cloud, hub, robot, deny } = await withRobot(t, [all, '--offline-authorization=rbac'])
+  t.strictSame(await statuses(robot(), one), [200])
+  deny(isOf)
+  t.strictSame(await statuses(robot(), one), [403])
+  const token = await cloud.accountToken('robot')
+  await hub.stop()
+  await cloud.unplug()
+  const again = new TestHub(hub.rootDir, { upstreams: [cloud], flags: [all] })
+  t.teardown(() => again.stop())
+  await again.start()
+  await again.offline()
+  t.strictSame(await statuses(again.as('robot', { token }), one), [403])
+})
+
 void t.test('a right that is withdrawn counts after kill -9', async (t) => {
   const cloud = await startCloud(t)
   populate(cloud)
@@ -340,7 +413,10 @@ void t.test('decisions that cannot be read are as good as none', async (t) => {
 })
 
 void t.test('with off nothing that was denied is remembered', async (t) => {
-  const { cloud, hub, robot, deny } = await withRobot(t, ['--offline-authorization=off'])
+  const { cloud, hub, robot, deny } = await withRobot(t, [
+    '--cache-components=*',
+    '--offline-authorization=off',
+  ])
   t.equal((await robot().get(one)).status, 200)
   deny(isOf)
   t.equal((await robot().get(one)).status, 403)

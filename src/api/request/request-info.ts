@@ -225,6 +225,10 @@ export const changesNothing = ({
  */
 export const isWatch = (info: RequestInfo): boolean => info.isResource && info.verb === 'watch'
 
+/** Whether a watch begins with all objects of its collection. */
+export const beginsWithState = ({ query }: ResourceRequest): boolean =>
+  isTrue(query.get('sendInitialEvents')) || ['', '0'].includes(query.get('resourceVersion') ?? '')
+
 const longRunning = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
 
 /**

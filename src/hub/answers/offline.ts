@@ -6,7 +6,7 @@ import { StatusError, unauthorized } from '../../api/kube/status.ts'
 import {
   isReview,
   isTokenRequest,
-  isTrue,
+  beginsWithState,
   type NonResourceRequest,
   type ResourceRequest,
 } from '../../api/request/request-info.ts'
@@ -74,6 +74,7 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
       )
     case 'watch': {
       if (info.name !== undefined) throw neverCached()
+      // These it shows without overlays.
       if (beginsWithState(info)) {
         parts.overlays.resetShown({ identity: exchange.identity, gvr: info.gvr })
       }
@@ -116,7 +117,3 @@ const localWriteReason = (info: ResourceRequest): string =>
     : isReview(info)
       ? 'what is recorded decides the review'
       : 'the write is accepted at the node, and its component repeats it'
-
-/** Whether a watch begins with all objects, which it shows without overlays. */
-const beginsWithState = ({ query }: ResourceRequest): boolean =>
-  isTrue(query.get('sendInitialEvents')) || ['', '0'].includes(query.get('resourceVersion') ?? '')

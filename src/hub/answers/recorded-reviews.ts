@@ -12,7 +12,11 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectKey, ObjectStore } from '../store/store.ts'
 
 /** Resolves when the consequences of the answer are on the disk; `undefined`: it has none. */
-type OnAnswered = (exchange: Exchange, answered: Review) => Promise<void> | undefined
+type OnAnswered = (
+  exchange: Exchange,
+  answered: Review,
+  sentAt: number,
+) => Promise<void> | undefined
 
 /** The status of a review, and when an API server gave it, in milliseconds since the epoch. */
 export interface ReviewAnswer {
@@ -69,15 +73,18 @@ export class RecordedReviews {
     return this.#stored(key)
   }
 
-  /** Resolves after the commit; `undefined` where there is nothing to write. */
+  /**
+   * Records the answer to what was sent at `sentAt` by the monotonic clock. Resolves after the
+   * commit; `undefined` where there is nothing to write.
+   */
   put(
     exchange: Exchange,
     info: ResourceRequest,
     review: Review,
-    status: JsonObject,
+    { status, sentAt }: { readonly status: JsonObject; readonly sentAt: number },
   ): Promise<void> | undefined {
     const written = this.#put(exchange, info, review, status)
-    const noted = this.#onAnswered(exchange, { ...review, status })
+    const noted = this.#onAnswered(exchange, { ...review, status }, sentAt)
     return written && noted
       ? Promise.all([written, noted]).then(() => undefined)
       : (written ?? noted)

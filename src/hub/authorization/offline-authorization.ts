@@ -38,9 +38,7 @@ interface OfflineAuthorizationParts {
   readonly mode: OfflineAuthorizationMode
   readonly nodeName: string
   readonly recorded: RecordedReviews
-  /**
-   * The last decisions of API servers about requests; `undefined` in other modes than `decisions`.
-   */
+  /** The last decisions of API servers about requests; `undefined` with `off`. */
   readonly decisions: RecordedDecisions | undefined
   readonly store: ObjectStore
   /** `undefined`: the policies, or some of them, are not known. */
@@ -95,9 +93,10 @@ export class OfflineAuthorization {
     const { mode, decisions, onDecision } = this.#parts
     if (mode === 'off' || exchange.credential === 'node') return
     if (!isProven(exchange)) throw new StatusError(unauthorized(), { reason: unprovenReason })
-    const refusal = decisions
-      ? this.#refusalByDecisions(exchange, decisions)
-      : this.#refusalByPolicies(exchange)
+    const refusal =
+      mode === 'rbac'
+        ? this.#refusalByPolicies(exchange)
+        : decisions && this.#refusalByDecisions(exchange, decisions)
     if (!refusal) {
       onDecision('request', 'allowed')
       return

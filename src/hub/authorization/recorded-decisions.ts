@@ -1,12 +1,17 @@
-import { now } from '../../base/clock.ts'
+import { elapsed, now } from '../../base/clock.ts'
 import { StateFile, storedEntries } from '../../base/state-file.ts'
-import type { Review } from '../../api/codec/review.ts'
+import { canonicalSpec, type Review } from '../../api/codec/review.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
-import { isObject } from '../../api/kube/json.ts'
+import { isList, isObject, parseJson } from '../../api/kube/json.ts'
 import { textAt } from '../../api/kube/json-at.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
 import { accountOf, accountsNamed, type Identity } from '../../api/request/identity.ts'
-import { changesNothing, isRelayed, type ResourceRequest } from '../../api/request/request-info.ts'
+import {
+  changesNothing,
+  isRelayed,
+  isWatch,
+  type ResourceRequest,
+} from '../../api/request/request-info.ts'
 import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
 import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
 import { isProven } from '../../http/exchange/proven.ts'
@@ -14,6 +19,7 @@ import { selectorsOf } from '../answers/keys.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import type { CollectionKey } from '../store/store.ts'
 import type { Forward } from '../upstream/forward.ts'
+import type { Upgrade } from '../upstream/upgrade.ts'
 import type { Attributes, UserInfo } from './attributes.ts'
 import { attributesOf, groupsOfAccount } from './requests.ts'
 import { questionOf } from './review.ts'
@@ -55,12 +61,14 @@ interface Subject {
 
 interface Noted extends Subject {
   readonly isAllowed: boolean
+  /** When the request was sent, by the monotonic clock. */
+  readonly sentAt: number
   /** Called where there is no more room for this user. */
   readonly isCached: () => boolean
 }
 
 interface RecordedDecisionsParts {
-  readonly access: Pick<AccessReviews, 'refused' | 'allowedAt'>
+  readonly access: Pick<AccessReviews, 'refused' | 'last'>
   /** Whether the store could answer the request, or another one for its resource. */
   readonly isCached: (exchange: Exchange) => boolean
   /** Whether anything is stored for a service account whose identities begin so. */
@@ -81,6 +89,8 @@ export class RecordedDecisions implements AsyncDisposable {
   readonly #parts: RecordedDecisionsParts
   /** Those whose decisions changed longest ago come first. */
   readonly #users = new Map<string, DecisionsOfUser>()
+  /** When each of them was last denied something, by the monotonic clock. */
+  readonly #deniedAt = new Map<string, number>()
 
   constructor(file: string, parts: RecordedDecisionsParts) {
     this.#parts = parts
@@ -94,48 +104,71 @@ export class RecordedDecisions implements AsyncDisposable {
   /** The same forwarder; notes the decisions in its answers to callers with tokens. */
   heeding(forward: Forward): Forward {
     const heeded: Forward = async (exchange, options) => {
+      const sentAt = elapsed()
       const reply = await forward(exchange, options)
-      await this.#onAnswer(exchange, reply)
+      await this.#onAnswer(exchange, reply, sentAt)
       return reply
     }
     return (exchange, options) =>
       (exchange.credential === 'caller' ? heeded : forward)(exchange, options)
   }
 
-  #onAnswer(exchange: Exchange, reply: BytesReply): Promise<void> | undefined {
-    const isAllowed = reply.status < 400
-    if (reply.status !== 403 && (!isAllowed || this.#users.size === 0)) return undefined
+  /**
+   * The same upgrader; notes the decisions about watches of callers with tokens. A refusal is
+   * passed on meanwhile.
+   */
+  heedingUpgrades(upgrade: Upgrade): Upgrade {
+    return async (exchange) => {
+      const sentAt = elapsed()
+      const reply = await upgrade(exchange)
+      if (exchange.credential === 'caller' && isWatch(exchange.info))
+        void reply.finalStatus?.then((status) => this.#onStatus(exchange, status, sentAt))
+      return reply
+    }
+  }
+
+  #onAnswer(
+    exchange: Exchange,
+    { status, headers, isStarting }: BytesReply,
+    sentAt: number,
+  ): Promise<void> | undefined {
+    return isFromApiServer(headers) && !isStarting
+      ? this.#onStatus(exchange, status, sentAt)
+      : undefined
+  }
+
+  #onStatus(exchange: Exchange, status: number, sentAt: number): Promise<void> | undefined {
+    // 0: the connection of an upgrade ended before its answer.
+    const isAllowed = status > 0 && status < 400
+    if (status !== 403 && (!isAllowed || this.#users.size === 0)) return undefined
     // An answer of a pod, or to another user, is no decision about this one.
     if (!changesNothing(exchange) || isRelayed(exchange.info)) return undefined
     if (impersonates(exchange.headers) || !isProven(exchange)) return undefined
-    if (!isFromApiServer(reply.headers) || reply.isStarting) return undefined
     const attributes = attributesOf(exchange)
     const scope = requestScope(exchange, attributes)
     const isCached = (): boolean => !isAllowed && this.#parts.isCached(exchange)
-    return this.#note({
-      user: userNameOf(exchange.identity),
-      attributes,
-      scope,
-      isAllowed,
-      isCached,
-    })
+    const user = userNameOf(exchange.identity)
+    return this.#note({ user, attributes, scope, isAllowed, sentAt, isCached })
   }
 
   /**
    * An API server has answered an access review: about its sender, or about a service account by
-   * its name and groups. Resolves when it is on the disk.
+   * its name and groups, to a request that was sent at `sentAt` by the monotonic clock. Resolves
+   * when it is on the disk.
    */
-  onReview(exchange: Exchange, review: Review): Promise<void> | undefined {
+  onReview(exchange: Exchange, review: Review, sentAt: number): Promise<void> | undefined {
     const about = subjectOf(exchange, review)
     const isAllowed = review.status['allowed'] === true
     // An authorizer that failed has denied nothing.
     if (!isAllowed && textAt(review.status, 'evaluationError') !== '') return undefined
     // With a selector an authorizer may decide otherwise than without.
     if (!about || about.scope.selectors !== '') return undefined
+    // A member that the hub does not know may narrow what is allowed.
+    if (isAllowed && canonicalSpec(review) === undefined) return undefined
     const isOwn = review.kind === 'SelfSubjectAccessReview'
     // Denials of invented accounts must not displace others.
     if (!isAllowed && !isOwn && !this.#parts.isKnown(identitiesOf(about.user))) return undefined
-    return this.#note({ ...about, isAllowed, isCached: () => false })
+    return this.#note({ ...about, isAllowed, sentAt, isCached: () => false })
   }
 
   /** The denial that contradicts a yes to such a review; `undefined`: there is none. */
@@ -166,42 +199,38 @@ export class RecordedDecisions implements AsyncDisposable {
     return (scope) => this.#refusal(exchange, attributes, scope) !== undefined
   }
 
-  /** Whether the caller may not list, or not watch, all objects of the requested resource. */
-  refusesWhole(exchange: Exchange): boolean {
-    if (this.#users.size === 0) return false
-    const attributes = attributesOf(exchange)
-    return ['list', 'watch'].some(
-      (verb) => this.#refusal(exchange, { ...attributes, verb }, everything) !== undefined,
-    )
-  }
-
   #refusal(
     { identity, info }: Exchange,
     attributes: Attributes,
     scope: Scope,
   ): Refusal | undefined {
     const refusal = this.#users.get(userNameOf(identity))?.get(keyOf(attributes))?.refusal(scope)
-    if (refusal?.kind !== 'denied' || !info.isResource || !isOfCollection(attributes))
-      return refusal
-    // The hub makes reviews of its own for shared collections.
-    return (this.#parts.access.allowedAt(identity, info.gvr) ?? 0) > refusal.at
-      ? undefined
-      : refusal
+    if (!refusal || !info.isResource || !isOfCollection(attributes)) return refusal
+    // The hub makes reviews of its own for shared collections. Each denial withdraws an earlier yes
+    // (`#note`), so that a yes is newer.
+    return this.#parts.access.last(identity, info.gvr) === true ? undefined : refusal
   }
 
   #note(decision: Noted): Promise<void> | undefined {
-    const { user, attributes, scope, isAllowed } = decision
+    const { user, attributes, isAllowed } = decision
     const written = this.#record(decision)
-    const isList =
-      attributes.isResource && attributes.subresource === '' && isOfCollection(attributes)
-    if (isAllowed || !isList || scope.name !== '') return written
+    if (isAllowed) return written
+    if (this.#users.has(user)) this.#deniedAt.set(user, elapsed())
+    if (!attributes.isResource || attributes.subresource !== '' || !isOfCollection(attributes))
+      return written
     // A caller that may not read a part of a collection may not read the whole that others share.
     const withdrawn = this.#parts.access.refused(identitiesOf(user), attributes)
     return Promise.all([withdrawn, written]).then(() => undefined)
   }
 
-  #record({ user, attributes, scope, isAllowed, isCached }: Noted): Promise<void> | undefined {
+  #record(decision: Noted): Promise<void> | undefined {
+    const { user, attributes, isAllowed, sentAt, isCached } = decision
+    // The API server may have made this decision before the denial.
+    if (isAllowed && sentAt <= (this.#deniedAt.get(user) ?? -Infinity)) return undefined
     const key = keyOf(attributes)
+    // A denial without its selectors refuses the same and more.
+    const isShortened = !isAllowed && isTooLong(key, decision.scope)
+    const scope = isShortened ? { ...decision.scope, selectors: '' } : decision.scope
     if (isTooLong(key, scope)) return undefined
     const known = this.#users.get(user)
     const decisions = known?.get(key)
@@ -213,12 +242,13 @@ export class RecordedDecisions implements AsyncDisposable {
       ? noted.allow(scope, now(), hasRoom)
       : noted.deny(scope, now(), hasRoom)
     if (!isChanged) return undefined
-    if (closedAt === 0 && noted.closedAt !== 0) this.#parts.onClosed(user, key)
+    if (closedAt === 0 && noted.closedAt !== 0) this.#parts.onClosed(user, textOf(key))
     const all = new Map(known)
     if (noted.isEmpty) all.delete(key)
     else all.set(key, noted)
     this.#users.delete(user)
     if (all.size > 0) this.#users.set(user, all)
+    else this.#deniedAt.delete(user)
     this.#makeRoom()
     return this.#file.write().catch(this.#parts.onFailure)
   }
@@ -231,12 +261,15 @@ export class RecordedDecisions implements AsyncDisposable {
       const [user = ''] = [...sizes].find(([, size]) => size === most) ?? []
       const decisions = this.#users.get(user) ?? new Map<string, ScopedDecisions>()
       for (const [key, each] of decisions) {
-        if (each.closedAt === 0) this.#parts.onClosed(user, key)
+        if (each.closedAt === 0) this.#parts.onClosed(user, textOf(key))
         each.close(now())
       }
       // Decisions that cannot become smaller are forgotten.
       const size = sizeOf(decisions)
-      if (size === most) this.#users.delete(user)
+      if (size === most) {
+        this.#users.delete(user)
+        this.#deniedAt.delete(user)
+      }
       const left = size === most ? 0 : size
       sizes.set(user, left)
       all -= most - left
@@ -265,10 +298,27 @@ function identitiesOf(user: string): string {
   return isOfAccount ? accountsNamed({ namespace, name }) : user
 }
 
+/** Reviews may have any text as a verb, a group, a resource or a path. */
 const keyOf = (attributes: Attributes): string =>
-  attributes.isResource
-    ? `${attributes.verb} ${qualifiedResource(attributes)}/${attributes.subresource}`
-    : `${attributes.verb} ${attributes.path}`
+  JSON.stringify(
+    attributes.isResource
+      ? [attributes.verb, attributes.group, attributes.resource, attributes.subresource]
+      : [attributes.verb, attributes.path],
+  )
+
+/** The parts of a key; `undefined` for what is none. */
+function partsOf(key: string): readonly string[] | undefined {
+  const parts = parseJson(key)
+  return isList(parts) && parts.every((part) => typeof part === 'string') ? parts : undefined
+}
+
+/** A key for people. */
+function textOf(key: string): string {
+  const [verb = '', group = '', resource, subresource = ''] = partsOf(key) ?? []
+  if (resource === undefined) return `${verb} ${group}`
+  const qualified = qualifiedResource({ group, resource })
+  return `${verb} ${qualified}${subresource && `/${subresource}`}`
+}
 
 const isOfCollection = ({ verb }: Attributes): boolean => verb === 'list' || verb === 'watch'
 
@@ -394,6 +444,7 @@ const isEntry = (entry: unknown): entry is Entry =>
   entry[1].every(
     (each) =>
       isTuple(each, 'string', 'number', 'object') &&
+      partsOf(String(each[0])) !== undefined &&
       Array.isArray(each[2]) &&
       each[2].every((scope) => isTuple(scope, 'string', 'string', 'string', 'boolean', 'number')),
   )

@@ -66,11 +66,10 @@ export class ScopedDecisions {
    */
   deny(scope: Scope, at: number, room: boolean): boolean {
     const before = this.#decisions.find((each) => !each.allowed && isSame(each, scope))
-    if (before && isRepeated(before.at, at)) return false
+    const isException = (each: ScopedDecision): boolean => each.allowed && includes(each, scope)
+    if (before && isRepeated(before.at, at) && !this.#decisions.some(isException)) return false
     const { length } = this.#decisions
-    const remaining = this.#decisions.filter(
-      (each) => each !== before && !(each.allowed && includes(each, scope)),
-    )
+    const remaining = this.#decisions.filter((each) => each !== before && !isException(each))
     if (before || (room && this.#closedAt === 0)) {
       this.#decisions = [...remaining, { ...scopeOf(scope), allowed: false, at }]
       return true

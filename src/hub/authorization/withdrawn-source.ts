@@ -1,5 +1,9 @@
 import { covers, selectorOfName } from '../../api/kube/selectors.ts'
-import { namedBySelector, type ResourceRequest } from '../../api/request/request-info.ts'
+import {
+  beginsWithState,
+  namedBySelector,
+  type ResourceRequest,
+} from '../../api/request/request-info.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import { coveringCollection } from '../answers/covering-collection.ts'
 import { objectKey } from '../answers/keys.ts'
@@ -9,8 +13,9 @@ import { everything, type Scope } from './scoped-decisions.ts'
 
 /**
  * Whether the cache would answer a read only from a list that its caller may no longer have: the
- * list of a wider collection, or for a get of one that has the object. An object that the caller
- * has got by its name, and a watch of the collection itself, have their own decisions.
+ * list of a wider collection, the one that a watch begins with, or for a get of one that has the
+ * object. An object that the caller has got by its name, and the events of a watch of the
+ * collection itself, have their own decisions.
  */
 export function isSourceWithdrawn(
   exchange: Exchange,
@@ -20,7 +25,9 @@ export function isSourceWithdrawn(
 ): boolean {
   if (info.verb === 'list' || info.verb === 'watch') {
     const source = coveringCollection(exchange, info, store)
-    return source?.selection !== undefined && isListRefused(scopeOf(source.key))
+    if (!source) return false
+    const isOfList = source.selection !== undefined || beginsWithState(info)
+    return isOfList && isListRefused(scopeOf(source.key))
   }
   if (info.verb !== 'get') return false
   const { name = '', namespace = '' } = info

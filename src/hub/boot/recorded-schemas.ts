@@ -83,13 +83,26 @@ export class RecordedSchemas implements AsyncDisposable {
     return wanted
   }
 
-  /** To be called after each document that an API server has given. */
-  confirmed(request: Pick<DocumentRequest, 'url' | 'accept'>, cache: KubeletCache): void {
+  /**
+   * To be called after each document that an API server has given, to a request of `requestedAt`,
+   * in milliseconds since the epoch.
+   */
+  confirmed(
+    request: Pick<DocumentRequest, 'url' | 'accept'>,
+    requestedAt: number,
+    cache: KubeletCache,
+  ): void {
     if (!request.url.startsWith(`${schemaIndex}/`)) return
-    const body = documentTypesOf(request.accept)
-      .map((accept) => cache.document({ url: pathOf(request.url), accept }))
-      .find((found) => found !== undefined)
-    // The store had no room for it.
+    const types: readonly string[] = documentTypesOf(request.accept)
+    const path = pathOf(request.url)
+    // The store may have had no room for it, and may still hold an earlier version.
+    const stored = cache
+      .documents()
+      .find(
+        ({ url, accept, confirmedAt }) =>
+          url === path && types.includes(accept) && confirmedAt >= requestedAt,
+      )
+    const body = stored && cache.document(stored)
     if (!body) return
     const version = versionIn(request.url)
     this.#recorded.set(keyOf(request), { version, bytes: body.byteLength })

@@ -436,12 +436,16 @@ const documentTarget = (
   settled: true,
   confirmedAt: plausible(stored?.confirmedAt ?? 0),
   watchedUntil: 0,
-  intervalFactor: intervalFactorOf(url, schema),
+  intervalFactor: intervalFactorOf(url, schema, stored !== undefined),
   isSchema: schema !== undefined,
 })
 
-function intervalFactorOf(url: string, schema: DocumentRequest['schema']): number {
-  if (schema === 'current') return Infinity
+function intervalFactorOf(
+  url: string,
+  schema: DocumentRequest['schema'],
+  isStored: boolean,
+): number {
+  if (schema === 'current' && isStored) return Infinity
   if (schema === 'outdated') return 1
   return schema || url === '/openapi/v2' ? schemaFactor : documentFactor
 }

@@ -59,8 +59,10 @@ export function recordable(exchange: Exchange): Recordable | undefined {
   if (isAnsweredByBody(info)) {
     const isKept =
       content !== undefined && exchange.representations.length > 0 && !info.query.has('dryRun')
-    const kind = isReview(info) ? 'review' : 'token'
-    return isKept && !isIndented(exchange) ? { kind, info, content } : undefined
+    if (!isKept) return undefined
+    // Of a review only the status is kept.
+    if (isReview(info)) return { kind: 'review', info, content }
+    return isIndented(exchange) ? undefined : { kind: 'token', info, content }
   }
   if (!info.isResource) {
     return exchange.method === 'GET' && isDocument(info) ? { kind: 'document' } : undefined

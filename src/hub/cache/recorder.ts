@@ -1,3 +1,4 @@
+import { elapsed } from '../../base/clock.ts'
 import { joined } from '../../base/bytes.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
@@ -45,6 +46,8 @@ export type RecordingPlan = Recordable & {
   readonly lastObserved?: ResourceVersion | undefined
   /** The stored state of the named object, in each representation. */
   readonly storedStates?: ReadonlyMap<RepresentationKey, StoredState>
+  /** When the request of a review was planned, by the monotonic clock. */
+  readonly sentAt?: number
   /** The hub made it a consistent read, though the client did not require that. */
   readonly isConsistent?: true
 }
@@ -89,6 +92,7 @@ interface RecordingRules {
 interface RequestWithBody {
   readonly info: ResourceRequest
   readonly content: Buffer
+  readonly sentAt?: number
 }
 
 interface EncodedBody {
@@ -144,6 +148,7 @@ export class Recorder {
       const isNamed = what.info.name !== undefined
       return isNamed ? { ...what, storedStates: this.#storedStates(exchange, what.info) } : what
     }
+    if (what?.kind === 'review') return { ...what, sentAt: elapsed() }
     if (what?.kind !== 'list' && what?.kind !== 'watch') return what
     const { info } = what
     const kept = exchange.representations.map(
@@ -346,7 +351,7 @@ export class Recorder {
 
   #review(
     exchange: Exchange,
-    { info, content }: RequestWithBody,
+    { info, content, sentAt = 0 }: RequestWithBody,
     { encoding, body }: EncodedBody,
   ): Promise<void> | undefined {
     const requestEncoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
@@ -357,7 +362,7 @@ export class Recorder {
     })
     const answered = reviewIn({ encoding, ...readObject(encoding, 'object', body) })
     if (!review || review.kind !== answered?.kind) return undefined
-    return this.#reviews.put(exchange, info, review, answered.status)
+    return this.#reviews.put(exchange, info, review, { status: answered.status, sentAt })
   }
 
   /**

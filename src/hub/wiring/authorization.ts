@@ -22,14 +22,14 @@ interface DecisionsParts {
 }
 
 /**
- * The last decisions of API servers about callers' requests; `undefined` in other modes than
- * `decisions`.
+ * The last decisions of API servers about callers' requests; `undefined` with `off`. They decide
+ * reviews and, with `decisions`, answers from the cache.
  */
 export const recordedDecisionsOf = (
   { offlineAuthorization, rootDir }: StartConfig,
   { access, store, log }: DecisionsParts,
 ): RecordedDecisions | undefined =>
-  offlineAuthorization === 'decisions'
+  offlineAuthorization !== 'off'
     ? new RecordedDecisions(join(rootDir, 'decisions.json'), {
         access,
         isCached: (exchange) => isCached(exchange, store, access),
@@ -54,7 +54,7 @@ function isCached(exchange: Exchange, store: ObjectStore, access: AccessReviews)
   if (isAnsweredByBody(info)) return true
   if (info.subresource !== undefined) return false
   const { gvr } = info
-  const isShared = access.allowedAt(identity, gvr) !== undefined
+  const isShared = access.last(identity, gvr) === true
   return isShared || store.observedVersion(identity, gvr) !== undefined
 }
 

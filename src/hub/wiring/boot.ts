@@ -167,9 +167,10 @@ export class Boot implements Disposable {
   }
 
   async #ask({ url, accept }: RefreshRequest): Promise<RefreshOutcome> {
+    const requestedAt = now()
     const code = await this.#request({ method: 'GET', url, accept, component: 'kubelet' })
     if (code === 200) {
-      this.#dependencies.schemas.confirmed({ url, accept }, this.#knowledge())
+      this.#dependencies.schemas.confirmed({ url, accept }, requestedAt, this.#knowledge())
       return 'confirmed'
     }
     if (code === 404) return 'absent'

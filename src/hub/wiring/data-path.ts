@@ -117,6 +117,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const reviews = new RecordedReviews(store, parts.keys.tokens.reveal(), (...answered) =>
     decisions?.onReview(...answered),
   )
+  const upgrade = reportingUpgrades(upgrader(cloud, connections))
   const authorization = offlineAuthorizationOf({
     config,
     store,
@@ -129,13 +130,13 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const recorder = recorderOf(parts, { reviews, events, onUnpacked })
   const upstream = upstreamHandlers(() => dispatch)
   const dependencies = { cloud, upstream, store, metrics, log }
-  const shared = sharedCachersOf(config, live, parts, dependencies)
+  const shared = sharedCachersOf(config, live, access, dependencies)
   const cachers = cachersOf(config, { ...dependencies, recorder })
   const { kubelet, ownUse } = ownKubeletOf({ nodeName, cloud, connections, store, access, owners })
   const alone: DispatchParts = {
     cloud,
     forward,
-    upgrade: reportingUpgrades(upgrader(cloud, connections)),
+    upgrade: decisions?.heedingUpgrades(upgrade) ?? upgrade,
     recorder,
     local: {
       store,
@@ -206,7 +207,8 @@ const recorderOf = (
     {
       isRecorded: (exchange) => {
         const { component, info } = exchange
-        if (isReview(info) && config.offlineAuthorization === 'off') return false
+        // What is denied to a caller counts, whichever program has requested the review.
+        if (isReview(info)) return config.offlineAuthorization !== 'off'
         // The hub reads its own answers through the recorder.
         if (exchange.identity === sharedIdentity || component === ownComponent) return true
         return recorded.has(component) || filters.actOn(exchange)

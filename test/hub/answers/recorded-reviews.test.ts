@@ -40,6 +40,8 @@ const tokenReview = (token: string): Review => ({
   status: {},
 })
 
+const sentAt = 0
+
 /** Puts and reads answers of one caller. */
 function callerOf(
   reviews: RecordedReviews,
@@ -49,10 +51,16 @@ function callerOf(
   if (!info.isResource) throw new Error('a review is posted to a resource')
   return {
     put: (asked: Review, allowed = true, reason?: string) =>
-      reviews.put(exchange, info, asked, { allowed, ...(reason !== undefined && { reason }) }),
+      reviews.put(exchange, info, asked, {
+        status: { allowed, ...(reason !== undefined && { reason }) },
+        sentAt,
+      }),
     last: (asked: Review) => reviews.last(exchange, info, asked)?.status['allowed'],
     putToken: (token: string, authenticated = true) =>
-      reviews.put(exchange, info, tokenReview(token), authenticated ? { authenticated } : {}),
+      reviews.put(exchange, info, tokenReview(token), {
+        status: authenticated ? { authenticated } : {},
+        sentAt,
+      }),
     lastToken: (token: string) => {
       const answer = reviews.last(exchange, info, tokenReview(token))
       return answer && answer.status['authenticated'] === true
@@ -90,8 +98,8 @@ void t.test('a long status is not kept, and the oldest make room for new ones', 
   const exchange = exchangeOf(url, { method: 'POST' })
   const { info } = exchange
   if (!info.isResource) throw new Error('a review is posted to a resource')
-  const reason = 'x'.repeat(20_000)
-  t.equal(reviews.put(exchange, info, review('a'), { allowed: true, reason }), undefined)
+  const status = { allowed: true, reason: 'x'.repeat(20_000) }
+  t.equal(reviews.put(exchange, info, review('a'), { status, sentAt }), undefined)
   const caller = callerOf(reviews)
   const users = Array.from({ length: mostRecordedReviews }, (_, at) => `user ${at}`)
   await Promise.all(users.map(async (user) => caller.put(review(user))))

@@ -10,19 +10,24 @@ import {
   mostOfUser,
   RecordedDecisions,
 } from '../../../src/hub/authorization/recorded-decisions.ts'
+import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import type { Forward } from '../../../src/hub/upstream/forward.ts'
 import { AccessReviews } from '../../../src/hub/cache/shared/access-reviews.ts'
+import { elapsed } from '../../../src/base/clock.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
 
 const url = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
 const robot = serviceAccount({ namespace: 'default', name: 'robot', uid: 'u-1' })
 
-const noReviews = { refused: async () => undefined, allowedAt: () => undefined }
+const noHooks = { onReviewed: () => undefined, onFailure: () => undefined }
+
+const noReviews = { refused: async () => undefined, last: () => undefined }
 
 const decisionsIn = (
   folder: string,
   closedOnes: string[] = [],
-  access: Pick<AccessReviews, 'refused' | 'allowedAt'> = noReviews,
+  access: Pick<AccessReviews, 'refused' | 'last'> = noReviews,
 ): RecordedDecisions =>
   new RecordedDecisions(join(folder, 'decisions.json'), {
     access,
@@ -50,11 +55,19 @@ const answer = async (
   verb = 'get',
 ): Promise<void> => {
   const resourceAttributes = { verb, resource: 'configmaps', namespace: 'default', name }
-  await decisions.onReview(as(identity, url, 'POST'), {
-    kind: 'SelfSubjectAccessReview',
-    spec: { resourceAttributes },
-    status,
-  })
+  await reviewed(decisions, { resourceAttributes }, status, identity)
+}
+
+/** What an API server answers to a caller's review of its own rights. */
+const reviewed = async (
+  decisions: RecordedDecisions,
+  spec: JsonObject,
+  status: JsonObject,
+  identity: Exchange['identity'] = robot,
+  sentAt = elapsed(),
+): Promise<void> => {
+  const kind = 'SelfSubjectAccessReview'
+  await decisions.onReview(as(identity, url, 'POST'), { kind, spec, status }, sentAt)
 }
 
 const isRefused = (decisions: RecordedDecisions, exchange: Exchange): boolean =>
@@ -74,10 +87,7 @@ void t.test("a review's no counts after the hub's own yes, however soon", async 
   let now = 1
   t.capture(Date, 'now', () => now)
   const folder = rootFolder(t)
-  const access = new AccessReviews(join(folder, 'access.json'), {
-    onReviewed: () => undefined,
-    onFailure: () => undefined,
-  })
+  const access = new AccessReviews(join(folder, 'access.json'), noHooks)
   const decisions = decisionsIn(folder, [], access)
   const configMaps = { group: '', version: 'v1', resource: 'configmaps' }
   const list = as(robot, '/api/v1/namespaces/default/configmaps')
@@ -86,10 +96,69 @@ void t.test("a review's no counts after the hub's own yes, however soon", async 
   now += 30_000
   await access.of(robot, configMaps, async () => true)
   t.notOk(isRefused(decisions, list))
+  for (let i = 0; i < 2; i++) {
+    now += 30_000
+    await deny()
+    t.ok(isRefused(decisions, list))
+    t.equal(access.last(robot, configMaps), false, 'nor is it given what others share')
+  }
   now += 30_000
-  await deny()
-  t.ok(isRefused(decisions, list))
-  t.equal(access.last(robot, configMaps), false, 'nor is it given what others share')
+  await access.of(robot, configMaps, async () => true)
+  now = 0
+  const again = new AccessReviews(join(folder, 'access.json'), noHooks)
+  t.notOk(isRefused(decisionsIn(folder, [], again), list), 'whatever the clock is set to')
+})
+
+void t.test('a yes to another question lifts no denial', async (t) => {
+  const decisions = decisionsIn(rootFolder(t))
+  const leases = 'leases.coordination.k8s.io'
+  const list = as(robot, '/apis/coordination.k8s.io/v1/namespaces/default/leases')
+  const of = { verb: 'list', namespace: 'default' }
+  const deny = { resourceAttributes: { ...of, group: 'coordination.k8s.io', resource: 'leases' } }
+  await reviewed(decisions, deny, { allowed: false })
+  for (const spec of [
+    { resourceAttributes: { ...of, resource: leases } },
+    { resourceAttributes: { ...of, resource: 'leases', group: '' } },
+    { nonResourceAttributes: { verb: 'list', path: `${leases}/` } },
+    { resourceAttributes: { ...deny.resourceAttributes, subresource: 'status' } },
+    { resourceAttributes: { ...deny.resourceAttributes, newerMember: 'that narrows it' } },
+  ]) {
+    await reviewed(decisions, spec, { allowed: true })
+    t.ok(isRefused(decisions, list), JSON.stringify(spec))
+  }
+  await reviewed(decisions, deny, { allowed: true })
+  t.notOk(isRefused(decisions, list))
+})
+
+void t.test('a yes to what was sent before a denial lifts nothing', async (t) => {
+  const decisions = decisionsIn(rootFolder(t))
+  const sentBefore = elapsed()
+  await answer(decisions, 'one', { allowed: false })
+  const resourceAttributes = {
+    verb: 'get',
+    resource: 'configmaps',
+    namespace: 'default',
+    name: 'one',
+  }
+  await reviewed(decisions, { resourceAttributes }, { allowed: true }, robot, sentBefore)
+  t.ok(isRefused(decisions, reads(robot, 'one')))
+  await reviewed(decisions, { resourceAttributes }, { allowed: true }, robot, Infinity)
+  t.notOk(isRefused(decisions, reads(robot, 'one')))
+})
+
+void t.test('a denied list whose selectors are too long is denied without them', async (t) => {
+  const path = '/api/v1/namespaces/default/configmaps'
+  const long = as(robot, `${path}?labelSelector=${'x'.repeat(longestRequest)}`)
+  const decisions = decisionsIn(rootFolder(t))
+  const forbidden: Forward = async () => ({
+    kind: 'bytes',
+    from: 'cloud',
+    status: 403,
+    headers: new HeaderList(['Audit-Id', 'a']),
+    source: () => () => undefined,
+  })
+  await decisions.heeding(forbidden)(long, { onOutcome: () => undefined })
+  for (const exchange of [long, as(robot, path)]) t.ok(isRefused(decisions, exchange))
 })
 
 void t.test('an account is one caller, whatever its uid, and a token one of its own', async (t) => {
@@ -130,7 +199,7 @@ void t.test('the callers with most make room, and are refused all in its place',
     const names = Array.from({ length: mostOfUser }, (_, i) => `none-${i}`)
     await Promise.all(names.map((name) => answer(before, name, {}, each)))
   }
-  t.strictSame(told, ['token:loud-0: get configmaps/'], 'each is told once')
+  t.strictSame(told, ['token:loud-0: get configmaps'], 'each is told once')
   for (const decisions of [before, decisionsIn(folder)]) {
     t.ok(isRefused(decisions, reads(robot, 'one')))
     for (const each of loud) t.ok(isRefused(decisions, reads(each, 'none-0')))
@@ -158,24 +227,28 @@ void t.test('a long request counts as many, and one that is too long not at all'
 void t.test('a no about an account of which nothing is stored is not remembered', async (t) => {
   const decisions = decisionsIn(rootFolder(t))
   const told = async (name: string): Promise<void> =>
-    decisions.onReview(as(tokenHolder('prober'), url, 'POST'), {
-      kind: 'SubjectAccessReview',
-      spec: {
-        user: `system:serviceaccount:default:${name}`,
-        groups: [
-          'system:serviceaccounts',
-          'system:serviceaccounts:default',
-          'system:authenticated',
-        ],
-        resourceAttributes: {
-          verb: 'get',
-          resource: 'configmaps',
-          namespace: 'default',
-          name: 'one',
+    decisions.onReview(
+      as(tokenHolder('prober'), url, 'POST'),
+      {
+        kind: 'SubjectAccessReview',
+        spec: {
+          user: `system:serviceaccount:default:${name}`,
+          groups: [
+            'system:serviceaccounts',
+            'system:serviceaccounts:default',
+            'system:authenticated',
+          ],
+          resourceAttributes: {
+            verb: 'get',
+            resource: 'configmaps',
+            namespace: 'default',
+            name: 'one',
+          },
         },
+        status: { allowed: false },
       },
-      status: { allowed: false },
-    })
+      elapsed(),
+    )
   await told('robot')
   await told('made-up')
   const madeUp = serviceAccount({ namespace: 'default', name: 'made-up', uid: 'u-3' })

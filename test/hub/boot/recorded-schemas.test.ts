@@ -7,6 +7,7 @@ import {
   RecordedSchemas,
 } from '../../../src/hub/boot/recorded-schemas.ts'
 import type { DocumentRequest } from '../../../src/hub/boot/refresh.ts'
+import { documentTypesOf } from '../../../src/api/request/document-type.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
@@ -40,8 +41,12 @@ function record(
   request: DocumentRequest,
   bytes: number,
 ): void {
-  cache.bodies.set(request.url.split('?')[0] ?? '', Buffer.alloc(bytes))
-  schemas.confirmed(request, cache)
+  const { url, accept } = request
+  const [path = ''] = url.split('?')
+  cache.bodies.set(path, Buffer.alloc(bytes))
+  for (const type of documentTypesOf(accept))
+    cache.cachedDocuments.push({ url: path, accept: type, confirmedAt: 2 })
+  schemas.confirmed(request, 2, cache)
 }
 
 const schemasIn = (folder: string, cacheMaxBytes = wide): RecordedSchemas =>
@@ -87,6 +92,18 @@ void t.test('what is recorded is current as long as the index has its hash', asy
     ['/openapi/v3/api/v1?hash=A', 'current'],
     ['/openapi/v3/apis/apps/v1?hash=C', 'outdated'],
   ])
+})
+
+void t.test('what the store has of an earlier request is not of the new hash', async (t) => {
+  const schemas = schemasIn(rootFolder(t))
+  const cache = cacheWith({ 'api/v1': 'A' })
+  for (const request of schemas.wanted(cache)) record(schemas, cache, request, 10)
+  const { cachedDocuments } = cache
+  const stored = [...cachedDocuments]
+  index(cache, { 'api/v1': 'B' }, 3)
+  cachedDocuments.push(...stored)
+  for (const request of schemas.wanted(cache)) schemas.confirmed(request, 3, cache)
+  t.strictSame(states(schemas.wanted(cache)), [['/openapi/v3/api/v1?hash=B', 'outdated']])
 })
 
 void t.test('without a hash it is not known whether one is current', async (t) => {
@@ -143,7 +160,7 @@ void t.test('a group that is gone is forgotten on the disk, too', async (t) => {
 void t.test('what the store did not keep is not recorded', async (t) => {
   const schemas = schemasIn(rootFolder(t))
   const cache = cacheWith({ 'api/v1': 'A' })
-  for (const request of schemas.wanted(cache)) schemas.confirmed(request, cache)
+  for (const request of schemas.wanted(cache)) schemas.confirmed(request, 0, cache)
   t.strictSame(states(schemas.wanted(cache)), [['/openapi/v3/api/v1?hash=A', 'outdated']])
 })
 

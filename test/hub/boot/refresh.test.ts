@@ -402,6 +402,18 @@ void t.test('schemas are asked for one at a time, after all else', async (t) => 
 })
 
 void t.test(
+  'a recorded schema that the store has lost is asked for until it is there',
+  async (t) => {
+    using world = new World()
+    world.documents.push(schema('a', 'current'))
+    world.answer = ({ url }) => (url.startsWith('/openapi/') ? 'failed' : 'confirmed')
+    world.refresher.cameOnline()
+    await world.pass(240 * minute)
+    t.ok(world.urls().filter((url) => url.startsWith('/openapi/')).length > 1)
+  },
+)
+
+void t.test(
   'a schema is asked for again when its version has changed, and not before',
   async (t) => {
     using world = new World()

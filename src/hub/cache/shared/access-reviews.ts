@@ -42,6 +42,8 @@ export class AccessReviews implements AsyncDisposable {
   /** Verdicts that are not on the disk yet, and have no effect until they are. */
   readonly #unwritten = new Map<string, ReviewResult>()
   readonly #running = new Map<string, Promise<boolean | undefined>>()
+  /** Of these an API server has refused something since: a yes may be the older decision. */
+  readonly #overtaken = new Set<string>()
   /** When a review gave no verdict, by the monotonic clock. */
   readonly #unanswered = lruCache<string, number>(mostVerdicts)
 
@@ -60,12 +62,6 @@ export class AccessReviews implements AsyncDisposable {
     return this.#verdicts.get(keyOf(who, gvr))?.allowed
   }
 
-  /** When the last verdict was given, if it allows the reads; as `last`, whatever its age. */
-  allowedAt(who: Identity, gvr: GVR): number | undefined {
-    const verdict = this.#verdicts.get(keyOf(who, gvr))
-    return verdict?.allowed === true ? verdict.at : undefined
-  }
-
   /** Whether any verdict is known of an identity that begins so. */
   hasVerdictOf(prefix: string): boolean {
     const begin = beginOfKey(prefix)
@@ -78,11 +74,13 @@ export class AccessReviews implements AsyncDisposable {
    */
   async refused(prefix: string, { group, resource }: Omit<GVR, 'version'>): Promise<void> {
     const begin = beginOfKey(prefix)
-    const allowed = [...this.#verdicts].filter(([key, verdict]) => {
-      if (!verdict.allowed || !key.startsWith(begin)) return false
+    const isAffected = (key: string): boolean => {
+      if (!key.startsWith(begin)) return false
       const of = gvrOf(key)
       return of.group === group && of.resource === resource
-    })
+    }
+    for (const key of this.#running.keys()) if (isAffected(key)) this.#overtaken.add(key)
+    const allowed = [...this.#verdicts].filter(([key, { allowed }]) => allowed && isAffected(key))
     await Promise.all(allowed.map(([key]) => this.#set(key, { allowed: false, at: now() })))
   }
 
@@ -100,7 +98,10 @@ export class AccessReviews implements AsyncDisposable {
   }
 
   #start(key: string, ask: Review): Promise<boolean | undefined> {
-    const asking = this.#review(key, ask).finally(() => this.#running.delete(key))
+    const asking = this.#review(key, ask).finally(() => {
+      this.#running.delete(key)
+      this.#overtaken.delete(key)
+    })
     this.#running.set(key, asking)
     return asking
   }
@@ -108,9 +109,15 @@ export class AccessReviews implements AsyncDisposable {
   async #review(key: string, ask: Review): Promise<boolean | undefined> {
     const allowed = await ask()
     this.#hooks.onReviewed(allowed)
-    if (allowed === undefined) this.#unanswered.set(key, elapsed())
-    else await this.#set(key, { allowed, at: now() })
-    return allowed
+    const isDenied = (): boolean => allowed === true && this.#overtaken.has(key)
+    if (allowed === undefined || isDenied()) {
+      this.#unanswered.set(key, elapsed())
+      return undefined
+    }
+    await this.#set(key, { allowed, at: now() })
+    if (!isDenied()) return allowed
+    await this.#set(key, { allowed: false, at: now() })
+    return false
   }
 
   async #set(key: string, verdict: ReviewResult): Promise<void> {

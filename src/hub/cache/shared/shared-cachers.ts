@@ -43,8 +43,6 @@ export interface SharedCachersParts {
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
   readonly access: AccessReviews
-  /** Whether an API server has since denied the caller the whole collection. */
-  readonly isWithdrawn: (exchange: Exchange) => boolean
   /** The resources whose collections are shared at present. */
   readonly scope: () => readonly GVR[]
   readonly connectivity: Connectivity
@@ -248,12 +246,10 @@ export class SharedCachers implements AsyncDisposable {
   }
 
   /** Whether the last decisions allowed it. */
-  #wasAllowed({ credentials, gvr, exchange }: SharedRead): boolean {
-    const { access, isWithdrawn } = this.#parts
+  #wasAllowed({ credentials, gvr }: SharedRead): boolean {
+    const { access } = this.#parts
     return (
-      access.last(nodeIdentity, gvr) === true &&
-      access.last(credentials.identity, gvr) === true &&
-      !isWithdrawn(exchange)
+      access.last(nodeIdentity, gvr) === true && access.last(credentials.identity, gvr) === true
     )
   }
 

@@ -62,6 +62,29 @@ void t.test('who ask together ask once, and nobody again at once after no answer
   t.equal(access.last(nodeIdentity, services), undefined)
 })
 
+void t.test('a yes to a review that a denial has overtaken does not count', async (t) => {
+  const { access, ask } = accessIn(rootFolder(t))
+  const answer = Promise.withResolvers<boolean>()
+  const review = access.of(nodeIdentity, services, () => answer.promise)
+  await access.refused(nodeIdentity, services)
+  answer.resolve(true)
+  t.equal(await review, undefined)
+  t.equal(access.last(nodeIdentity, services), undefined)
+  await ask(true)
+  t.equal(access.last(nodeIdentity, services), undefined, 'it is made again after five seconds')
+})
+
+void t.test('a yes that is being written is withdrawn by a denial', async (t) => {
+  const folder = rootFolder(t)
+  const { access, ask, reviewed } = accessIn(folder)
+  const written = ask(true)
+  await reviewed()
+  await access.refused(nodeIdentity, services)
+  t.equal(await written, false)
+  t.equal(access.last(nodeIdentity, services), false)
+  t.equal(accessIn(folder).access.last(nodeIdentity, services), false)
+})
+
 void t.test('nobody acts on a verdict before it is on the disk', async (t) => {
   const folder = rootFolder(t)
   const { access, ask, reviewed } = accessIn(folder)
