@@ -36,10 +36,10 @@ export interface Cluster extends AsyncDisposable {
   readonly leads: () => boolean
 }
 
-/** A yurt-manager does what nodehub is to do. */
+/** A yurt-manager runs that does nodehub's work. */
 export class YurtManagerPresent extends Error {
   readonly code = 'BESIDE_YURT_MANAGER'
-  /** A line for each thing that is in the way. */
+  /** A line for each conflict. */
   readonly conflicts: readonly string[]
   constructor(conflicts: readonly string[]) {
     super('a yurt-manager takes care of NodePools here')
@@ -49,7 +49,7 @@ export class YurtManagerPresent extends Error {
 
 export interface ClusterOptions {
   readonly log: Logger
-  /** Called with a line for each thing that was taken from a yurt-manager. */
+  /** Called with a line for each part that was taken from a yurt-manager. */
   readonly onTaken?: (line: string) => void
 }
 
@@ -216,8 +216,8 @@ export async function startCluster(
     const end = endOf(serving.pair().cert)
     if (end !== undefined) metrics.certificateEnd.set(end.getTime() / 1000)
   })
-  // Last, so that it goes first: what it leads ends, and the lease is free, while admission is
-  // still served.
+  // Last, so that it goes first: the parts that it leads end, and the lease is free, while
+  // admission is still served.
   parts.use(leadership)
 
   const running = parts.move()

@@ -59,9 +59,9 @@ interface ObservedLease {
 }
 
 /**
- * Leads when nobody else does: takes the lease when it is free or has not been renewed for its
- * duration, renews it, and stops before another may take it. Given up at the end, so that another
- * need not wait.
+ * Leads while no other process does: takes the lease when it is free or has not been renewed for
+ * its duration, renews it, and stops before another may take it. Given up at the end, so that
+ * another need not wait.
  *
  *   waiting -> leading   the lease was taken
  *   leading -> waiting   it could not be renewed in time, or another has it

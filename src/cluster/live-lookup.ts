@@ -16,14 +16,14 @@ import { poolsPath } from './pools.ts'
  */
 const patienceMs = 2_000
 
-/** How long the level of a namespace is taken for what it was: warnings alone depend on it. */
+/** How long a read level of a namespace counts: only warnings depend on it. */
 const namespaceMs = 30_000
 
 const metadataOnly = (kind: string): string =>
   `application/json;as=${kind};g=meta.k8s.io;v=1,application/json`
 
 /**
- * What admission reads from the cluster. Pools come from the informer, and from the API server
+ * The cluster state that admission reads. Pools come from the informer, and from the API server
  * where they are not there yet. Nodes come from the API server, as only the leader has an informer
  * of them.
  */

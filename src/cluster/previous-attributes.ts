@@ -1,18 +1,18 @@
 import { isList, isObject, parseJson, type Json } from '../api/kube/json.ts'
 import type { PoolTaint } from '../api/kube/node-pool.ts'
 
-/** On a Node: what its pool has put on it. */
+/** On a Node: the attributes that its pool has put on it. */
 export const previousAttributesAnnotation = 'nodepool.openyurt.io/previous-attributes'
 
 /**
- * What the annotation on a Node records of its pool, as JSON. Labels, annotations and taints are in
- * yurt-manager's format (pkg/yurtmanager/controller/nodepool/nodepool_controller.go), which ignores
- * the other members.
+ * The content of the annotation on a Node about its pool, as JSON. Labels, annotations and taints
+ * are in yurt-manager's format (pkg/yurtmanager/controller/nodepool/nodepool_controller.go), which
+ * ignores the other members.
  */
 export interface PreviousAttributes {
   /**
-   * What the pool put on the node, with its values. What was there before is not the pool's, even
-   * where it is equal.
+   * The attributes that the pool put on the node, with their values. An attribute that was there
+   * before is not the pool's, even where it is equal.
    */
   readonly labels: Readonly<Record<string, string>>
   readonly annotations: Readonly<Record<string, string>>
@@ -31,7 +31,7 @@ export interface PreviousAttributes {
 const nothingRemembered: PreviousAttributes = { labels: {}, annotations: {}, taints: [] }
 
 /**
- * Reads the annotation. What is malformed counts as absent, so that nothing is removed because of
+ * Reads the annotation. A malformed member counts as absent, so that nothing is removed because of
  * it.
  */
 export function readPrevious(annotation: string | undefined): PreviousAttributes {

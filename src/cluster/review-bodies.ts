@@ -5,7 +5,7 @@ import { wholeRequestBody } from '../http/exchange/request-body.ts'
 import { requestEntityTooLarge, StatusError, timeout, tooManyRequests } from '../api/kube/status.ts'
 
 /**
- * An object is 1.5 MB at most in etcd, and an update is sent with what it was before; the API
+ * An object is 1.5 MB at most in etcd, and an update is sent with the object before it; the API
  * server cuts no list to be converted.
  */
 export const largestBody = 8 * 1024 * 1024

@@ -61,7 +61,7 @@ export const mostConnections = 1_000
 
 /**
  * The limit of connections on which no caller is proven, where `clientCa` is given. One turn of the
- * event loop processes what has arrived on all of them (see `limits.unprovenTls`). It is higher
+ * event loop processes all bytes that have arrived on them (see `limits.unprovenTls`). It is higher
  * than a hub's: an API server that begins many reviews at once has not shown its certificate on any
  * of their connections yet. Without `clientCa` API servers are unproven themselves, for as many
  * reviews as they have in flight.

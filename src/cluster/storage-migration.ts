@@ -40,7 +40,9 @@ export async function migrateStorage(
   return { rewritten }
 }
 
-/** An empty patch: the API server rewrites what is stored in another version all the same. */
+/**
+ * An empty patch: the API server rewrites an object that is stored in another version all the same.
+ */
 async function rewrite(api: ApiServer, pool: JsonObject, signal: AbortSignal): Promise<boolean> {
   const name = textAt(pool, 'metadata', 'name')
   const resourceVersion = textAt(pool, 'metadata', 'resourceVersion')

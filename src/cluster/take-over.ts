@@ -22,10 +22,10 @@ const nodePoolController = 'nodepool-controller'
 /** Its short name, too (cmd/yurt-manager/names/controller_names.go). */
 const controllerNames = [nodePoolController, 'nodepool']
 
-/** The ConfigMap that records what was taken. */
+/** The ConfigMap that records the parts that were taken. */
 const recordName = 'nodehub-cluster-taken-over'
 
-/** Something of yurt-manager's that does what nodehub does. */
+/** A part of yurt-manager that does nodehub's work. */
 export type YurtManagerConflict =
   | {
       readonly kind: 'webhooks'
@@ -95,8 +95,7 @@ async function controllersIn(api: ApiServer): Promise<YurtManagerConflict[]> {
 }
 
 /**
- * Whether a webhook of yurt-manager's is about what nodehub's webhooks are about. Its other ones
- * stay.
+ * Whether a webhook of yurt-manager concerns the same objects as nodehub's. Its other ones stay.
  */
 function isAboutPools(webhook: JsonObject): boolean {
   if (textAt(webhook, 'clientConfig', 'service', 'name') !== webhookService) return false
@@ -164,7 +163,7 @@ export function describeConflict(conflict: YurtManagerConflict): string[] {
 const nameIn = (path: string): string => path.split('/').at(-1) ?? ''
 const namespaceIn = (path: string): string => path.split('/')[5] ?? ''
 
-/** What was taken of one object: enough to restore it after any other change. */
+/** The parts that were taken of one object: enough to restore it after any other change. */
 interface Original {
   readonly path: string
   readonly webhooks?: readonly JsonObject[]
@@ -179,7 +178,7 @@ interface Original {
 /**
  * Takes over everything that conflicts: each part is recorded first, and taken only as it was
  * recorded. Safe to repeat and to run concurrently. The conversion is only recorded: applying
- * nodehub's definition changes it. Resolves to what was taken.
+ * nodehub's definition changes it. Resolves to the parts that were taken.
  */
 export async function takeOver(
   api: ApiServer,

@@ -38,7 +38,7 @@ const isNotOurOwn = ({ controllers }: Actors): MatchCondition => ({
   expression: `!(${isOneOf(user, controllers)})`,
 })
 
-/** Requests about nodes that mean something to pools. */
+/** Requests about nodes that concern pools. */
 export const nodeConditions = (actors: Actors): readonly MatchCondition[] => [
   { name: 'concerns-its-pool', expression: any(isCreate, nodeChanges) },
   isNotOurOwn(actors),

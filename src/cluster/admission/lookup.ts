@@ -2,7 +2,7 @@ import type { NodePool } from '../../api/kube/node-pool.ts'
 import type { Context } from '../../node/lint/context.ts'
 
 /**
- * What admission reads from the cluster. `unknown`: it cannot be read now, which is no reason to
+ * The cluster state that admission reads. `unknown`: it cannot be read now, which is no reason to
  * refuse a node or a pod.
  */
 export interface ClusterLookup {

@@ -43,14 +43,17 @@ export const poolOfNewNode = (node: JsonObject): string =>
  * desired pool counts in the change that sets it.
  */
 export function poolOfUpdate(old: JsonObject, node: JsonObject): string {
-  const [before, after] = [label(old, nodePoolLabel), label(node, nodePoolLabel) || wish(old, node)]
+  const [before, after] = [
+    label(old, nodePoolLabel),
+    label(node, nodePoolLabel) || newlyDesired(old, node),
+  ]
   return before === after ? '' : before || after
 }
 
-function wish(old: JsonObject, node: JsonObject): string {
-  const wished = label(node, desiredNodePoolLabel)
-  const isNew = wished !== label(old, desiredNodePoolLabel)
-  return isNew && label(old, nodePoolLabel) === '' ? wished : ''
+function newlyDesired(old: JsonObject, node: JsonObject): string {
+  const desired = label(node, desiredNodePoolLabel)
+  const isNew = desired !== label(old, desiredNodePoolLabel)
+  return isNew && label(old, nodePoolLabel) === '' ? desired : ''
 }
 
 /**
@@ -89,8 +92,8 @@ export function mutateNodeUpdate(
 ): MutationResult {
   const name = poolOfUpdate(old, node)
   if (name === '') return { object: node, warnings: [] }
-  const wished = label(node, nodePoolLabel) === '' ? wish(old, node) : ''
-  const member = wished === '' ? node : labelled(node, nodePoolLabel, wished)
+  const desired = label(node, nodePoolLabel) === '' ? newlyDesired(old, node) : ''
+  const member = desired === '' ? node : labelled(node, nodePoolLabel, desired)
   if (pool === undefined || pool === 'unknown')
     return { object: member, warnings: [notFoundWarning(name, pool)] }
   const known = rememberedKind(old) ?? rememberedKind(member)

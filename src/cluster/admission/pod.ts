@@ -10,17 +10,17 @@ import { excludeAnnotation, hostNetworkLabel } from '../../api/kube/node-pool.ts
 export const isMirror = (pod: JsonObject): boolean =>
   valueAt(pod, 'metadata', 'annotations', 'kubernetes.io/config.mirror') !== undefined
 
-/** Exactly `true`: other spellings have never had an effect. */
+/** Exactly `true`: other values have never had an effect. */
 export const isExcluded = (pod: JsonObject): boolean =>
   valueAt(pod, 'metadata', 'annotations', excludeAnnotation) === 'true'
 
 const offHostNetwork = { key: hostNetworkLabel, operator: 'NotIn', values: ['true'] }
 
 /**
- * A pod that does not come onto nodes of host-network pools: its required node affinity says so in
- * each term, since terms are alternatives. A term without any condition matches nothing and would
- * match nearly everything with this one; such terms stay as they are. So does an empty list of
- * terms, which the API server refuses. Applied again, nothing changes.
+ * A pod that does not come onto nodes of host-network pools: its required node affinity has this
+ * condition in each term, since terms are alternatives. A term without any condition matches
+ * nothing and would match nearly everything with this one; such terms stay as they are. So does an
+ * empty list of terms, which the API server refuses. Applied again, nothing changes.
  */
 export function keptOffHostNetwork(pod: JsonObject): JsonObject {
   const selector = valueAt(pod, ...requiredNodeAffinity)

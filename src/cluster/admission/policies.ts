@@ -34,7 +34,7 @@ export const podCreates: ResourceRule = { ...nodeCreates, resources: ['pods'] }
 
 const written = { version: 'v1', operations: ['CREATE', 'UPDATE'] } as const
 
-/** Writes of what makes pods. */
+/** Writes of objects that make pods. */
 export const workloadWrites: readonly ResourceRule[] = [
   { group: 'apps', ...written, resources: ['deployments', 'daemonsets', 'statefulsets'] },
   { group: 'batch', ...written, resources: ['jobs', 'cronjobs'] },

@@ -47,9 +47,9 @@ export async function unsupportedPolicies(
 }
 
 /**
- * What an installation misses since the API server does not take its policies, a line each with
- * what to do about it; none where all is there. `webhooks` is the name of the webhook
- * configurations, without which nodes and pods are left to policies.
+ * The policies that an installation misses since the API server does not take them, a line each
+ * with the remedy; none where all are there. `webhooks` is the name of the webhook configurations,
+ * without which nodes and pods are left to policies.
  */
 export async function missingPolicies(discover: Discover, webhooks: string): Promise<string[]> {
   const lines: string[] = []
@@ -64,7 +64,7 @@ export async function missingPolicies(discover: Discover, webhooks: string): Pro
     (await discover(`${group}/v1/mutatingwebhookconfigurations/${webhooks}`)) === undefined
   )
     lines.push(
-      `${mutating}, and there is no MutatingWebhookConfiguration ${webhooks}: new nodes and pods are neither changed nor judged by their pools; ` +
+      `${mutating}, and there is no MutatingWebhookConfiguration ${webhooks}: new nodes and pods are neither changed nor checked by their pools; ` +
         'apply what nodehub manifests --part cluster --admission=webhooks prints',
     )
   return lines

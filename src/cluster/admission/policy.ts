@@ -41,15 +41,15 @@ const apiVersion = 'admissionregistration.k8s.io/v1'
 export const validating = (
   text: PolicyOptions,
   validations: readonly Validation[],
-): readonly object[] => judging(text, validations, 'Deny')
+): readonly object[] => validatingWith(text, validations, 'Deny')
 
 /** One that warns, and refuses nothing. */
 export const warning = (
   text: PolicyOptions,
   validations: readonly Validation[],
-): readonly object[] => judging(text, validations, 'Warn')
+): readonly object[] => validatingWith(text, validations, 'Warn')
 
-const judging = (
+const validatingWith = (
   text: PolicyOptions,
   validations: readonly Validation[],
   action: 'Deny' | 'Warn',

@@ -32,7 +32,7 @@ const names = [
     labelOf('object', name),
   ),
   `${spec}.?nodeSelector[?${quoted(nodePoolLabel)}].orValue("")`,
-  // Lists are of one type, and what a variable holds is of any.
+  // Lists are of one type, and the value of a variable is of any.
   'string(variables.poolRequired)',
 ]
 

@@ -111,10 +111,7 @@ function requestIn(review: Json): Json | undefined {
 const senseless = (path: string): Status =>
   badRequest(`${path} got a request about an object of another kind, or about none`)
 
-/**
- * `undefined` where the request is about something else than `kinds`, or leaves out what it is
- * about.
- */
+/** `undefined` where the request is about another kind than `kinds`, or names none. */
 function parseRequest(
   request: Json | undefined,
   uid: string,

@@ -21,9 +21,9 @@ interface WebhookOptions {
 }
 
 /**
- * The requests that API servers send to the webhooks, and what happens where none answers: writes
- * of pools fail, those of nodes and pods go on. `name`: of both configurations. `namespace`: the
- * webhooks' own, whose pods do not wait for themselves.
+ * The requests that API servers send to the webhooks. Where none answers, writes of pools fail, and
+ * those of nodes and pods go on. `name`: of both configurations. `namespace`: the webhooks' own,
+ * whose pods do not wait for themselves.
  */
 export const webhookConfigurations = (
   target: WebhookTarget,

@@ -16,7 +16,7 @@ export interface ApiInformerOptions<Item> extends Pick<
   readonly transform: (object: JsonObject, before: Item | undefined) => Item
 }
 
-/** Bounds what the API server and the informer hold of one answer. */
+/** Bounds the memory that one answer takes at the API server and here. */
 const pageSize = 500
 
 /** An informer of a collection of the cluster's API server. */

@@ -22,13 +22,13 @@ export interface ApproverOptions {
   readonly nodesListed: Promise<unknown>
   readonly onDecided?: (name: string, verdict: 'approved' | 'denied', why: string) => void
   readonly onFailure?: (what: string, cause: unknown) => void
-  /** How soon a request of a node that has not registered is judged again. */
+  /** How soon it decides again on a request of a node that has not registered. */
   readonly againMs?: number
 }
 
 const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 
-/** As hubs name their requests. Those of kubelets, and of anybody else, are not judged here. */
+/** The prefix of hubs' requests. It leaves alone those of kubelets and of all other clients. */
 const prefix = 'nodehub-'
 
 /** A request that waits for a decision. */
@@ -37,13 +37,12 @@ interface Pending extends CertificateRequestFacts {
   readonly conditions: readonly Json[]
 }
 
-/** More than a request can be; a larger one is held as nothing, which is denied. */
+/** More than a request can be; a larger one is stored as an empty one, which is denied. */
 const longestRequest = 64 * 1024
 
 /**
- * Approves the requests of nodes for the serving certificates of their hubs, and denies those that
- * are not as they should be, with the reason in the condition. What another approver has decided,
- * stays.
+ * Approves the requests of nodes for the serving certificates of their hubs, and denies invalid
+ * ones, with the reason in the condition. It does not change decisions of other approvers.
  */
 export class ServingCertificateApprover implements AsyncDisposable {
   readonly #options: ApproverOptions
@@ -77,7 +76,7 @@ export class ServingCertificateApprover implements AsyncDisposable {
     void options.nodesListed.then(() => this.#start())
   }
 
-  /** Resolves when every request that was there has been judged. */
+  /** Resolves when it has decided on every listed request. */
   async settled(): Promise<void> {
     await Promise.all([this.#options.nodesListed, ...this.#informers.map(({ listed }) => listed)])
     await this.#queue.idle()
@@ -104,7 +103,7 @@ export class ServingCertificateApprover implements AsyncDisposable {
   }
 
   /**
-   * Adds the condition to the version that was judged. False where the request is gone; on a
+   * Adds the condition to the version that it has decided on. False where the request is gone; on a
    * conflict the watch brings the newer version, and with it perhaps another approver's decision.
    */
   async #write(
@@ -135,7 +134,7 @@ export class ServingCertificateApprover implements AsyncDisposable {
     }
   }
 
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves when all its work has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#queue, ...this.#informers].map((each) => each[Symbol.asyncDispose]()))
   }

@@ -6,7 +6,7 @@ import type { NodeFacts } from '../controller/node-facts.ts'
 
 /** The members of a CertificateSigningRequest that decide on it. */
 export interface CertificateRequestFacts {
-  /** As the API server has authenticated who made it. */
+  /** The user that made it, as the API server has authenticated it. */
   readonly username: string
   readonly groups: readonly string[]
   readonly usages: readonly string[]
@@ -31,7 +31,7 @@ const possibleUsages = [...requiredUsages, 'key encipherment']
  * for itself, with its own identity, for names and addresses of every hub, and for its own
  * addresses in the networks that are given for them. Elsewhere it could claim an API server's: a
  * node writes its addresses itself. For the same reason one that another node has, too, is no
- * node's own. Its name is nothing that leads to it: who has a bootstrap token chooses that.
+ * node's own. The node's name is not accepted: the holder of a bootstrap token chooses that.
  */
 export async function judge(
   facts: CertificateRequestFacts,

@@ -26,7 +26,7 @@ export type ChangeOutcome =
   /** The API server has it; `rolledOut` waits for the pods. */
   'changed' | 'nothing to change' | 'nothing to take back' | 'changed by another client since'
 
-/** Keeps a component off host-network nodes, and keeps on it what it had before. */
+/** Keeps a component off host-network nodes, and stores its former affinity on it. */
 export const apply = (api: ApiServer, component: Component): Promise<ChangeOutcome> =>
   written(api, component, (workload) => {
     const template = objectAt(workload, 'spec', 'template')

@@ -14,7 +14,10 @@ export interface Owner {
   readonly setting: string
 }
 
-/** A part of the pod network, or of what goes with it, that has no place on a host-network node. */
+/**
+ * A part of the pod network, or of a product that belongs to it, that has no place on a
+ * host-network node.
+ */
 export interface Component {
   readonly kind: WorkloadKind
   readonly namespace: string

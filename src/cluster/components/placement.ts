@@ -58,8 +58,8 @@ function keepsOff(condition: Json): boolean {
 }
 
 /**
- * The affinity with which a template is kept off, and nothing else about it changes; absent where
- * there is nothing to change it to.
+ * The affinity that keeps a template's pods off, without any other change; absent where there is
+ * nothing to change it to.
  */
 export function affinityKeptOff(template: JsonObject): Json | undefined {
   const before = valueAt(template, 'spec', 'affinity')

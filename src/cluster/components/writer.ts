@@ -4,7 +4,10 @@ import { listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 /** A tool that writes an object from a source of its own, and may write over a change. */
 export interface Writer {
   readonly name: string
-  /** Helm writes at an upgrade; what applies a source, at once; of others nothing is known. */
+  /**
+   * Helm writes at an upgrade; a tool that applies a source, at once; the times of others are
+   * unknown.
+   */
   readonly kind: 'helm' | 'source' | 'other'
 }
 
@@ -14,7 +17,7 @@ const marks = [
   [/^addonmanager\.kubernetes\.io\/mode$/, 'the addon manager'],
 ] as const
 
-/** Field managers of tools that leave no mark on what they write. */
+/** Field managers of tools that leave no mark on the objects that they write. */
 const fieldManagers: Readonly<Record<string, string>> = {
   'argocd-controller': 'Argo CD',
   'argocd-application-controller': 'Argo CD',

@@ -13,9 +13,9 @@ export interface MergedTexts {
 }
 
 /**
- * Sets what a pool has, and removes what it no longer has. Only values that are recorded as the
- * pool's, and unchanged since, are changed or removed: another client has set any other value, and
- * it stays, even where it is the pool's own.
+ * Sets the values that a pool has, and removes those that it no longer has. Only values that are
+ * recorded as the pool's, and unchanged since, are changed or removed: another client has set any
+ * other value, and it stays, even where it is the pool's own.
  */
 export function mergeTexts(
   current: Texts,

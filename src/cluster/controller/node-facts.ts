@@ -15,7 +15,7 @@ export interface NodeFacts {
   /** As `textOrDigest` keeps them. */
   readonly annotations: Readonly<Record<string, string>>
   readonly taints: readonly PoolTaint[]
-  /** IP addresses, in their canonical spelling. */
+  /** IP addresses, in their canonical form. */
   readonly addresses: readonly string[]
   /** Whether the condition Ready is True. */
   readonly ready: boolean

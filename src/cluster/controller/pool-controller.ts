@@ -106,7 +106,7 @@ export class PoolController implements AsyncDisposable {
     while (this.depth > 0) await Promise.all([this.#nodeQueue.idle(), this.#poolQueue.idle()])
   }
 
-  /** Nothing is decided on half of what there is. */
+  /** It decides only once all collections are listed. */
   #start(): void {
     this.#started = true
     for (const name of this.#nodes.items.keys()) this.#nodeQueue.add(name)
@@ -228,7 +228,7 @@ export class PoolController implements AsyncDisposable {
     }
   }
 
-  /** Resolves when nothing of it is under way any more. */
+  /** Resolves when all its work has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([
       this.#nodeQueue[Symbol.asyncDispose](),

@@ -93,7 +93,9 @@ export function reconcileNode(
   }
 }
 
-/** The pool's things go; that there was a pool, and of which kind, stays remembered. */
+/**
+ * The pool's attributes are removed; the annotation keeps that there was a pool, and of which kind.
+ */
 function withoutPool(node: NodeFacts, before: PreviousAttributes): NodeOutcome {
   const merged = mergedAttributes(node, before, undefined)
   const { nodePool, hostNetwork, labelled } = before

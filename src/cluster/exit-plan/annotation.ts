@@ -16,6 +16,6 @@ export const annotated = (value: string | null): JsonObject => ({
 export const specOf = (object: JsonObject | undefined): Json =>
   withAt(objectAt(object, 'spec'), ['replicas'], undefined)
 
-/** Tells whether a spec is still the one that was patched. */
+/** A digest that shows whether a spec is still the one that was patched. */
 export const digestOf = (object: JsonObject | undefined): string =>
   hash('sha256', JSON.stringify(specOf(object)))

@@ -14,8 +14,8 @@ import { takeBack } from './take-back.ts'
 
 /**
  * Carries out a plan, one owner after the other. Stops at the first that is refused or does not
- * settle, after taking that one back. Resolves to whether all were done; what was done stays, and
- * the next run goes on from there.
+ * settle, after taking that one back. Resolves to whether all were done; completed owners stay
+ * changed, and the next run goes on from there.
  */
 export async function applyPlan(
   api: ApiServer,
@@ -71,7 +71,7 @@ function reportOf({ kind }: Owner, { ms, fewest, wanted, withoutMs }: Settled): 
 
 /**
  * Patches the object as it was planned for, after the API server has tried patch and pod: another
- * template than the plan's is left alone. Resolves to what is in the way, if anything is.
+ * template than the plan's is left alone. Resolves to the obstacle, if there is one.
  */
 async function patchOwner(
   api: ApiServer,
@@ -112,8 +112,9 @@ async function refusedBy(act: () => Promise<JsonObject>): Promise<JsonObject | s
 
 /**
  * Has the API server try a pod of the patched template: the level of Pod Security, which may come
- * from the API server's own configuration, applies to pods alone. Who may not create pods goes
- * without the trial; a quota says nothing, as each new pod takes the place of an old one.
+ * from the API server's own configuration, applies to pods alone. An operator that may not create
+ * pods goes without the trial; a refusal by quota does not count, as each new pod takes the place
+ * of an old one.
  */
 async function podRefused(
   api: ApiServer,

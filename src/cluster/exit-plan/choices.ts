@@ -1,6 +1,6 @@
 import type { Intent } from './patch.ts'
 
-/** How an operator answers what the cluster does not. */
+/** The operator's choices where the cluster's state does not decide. */
 export interface PlanChoices {
   /** For owners with pods on host-network nodes and on others. */
   readonly mixed: 'ask' | Intent

@@ -25,14 +25,14 @@ export interface PodFacts {
   readonly node: string
   readonly labels: JsonObject
   readonly controller: ControllerReference | undefined
-  /** Whether it runs on the host's network although its spec does not ask for it. */
+  /** Whether it runs on the host's network although its spec does not request it. */
   readonly propagated: boolean
   readonly hostNetwork: boolean
-  /** Succeeded or Failed: it holds no port, and tells how its successor will run. */
+  /** Succeeded or Failed: it holds no port, and shows how its successor will run. */
   readonly ended: boolean
   /** Ports of the host that the scheduler and the kubelet count, by `portName`. */
   readonly declared: readonly string[]
-  /** Ports of the host on which it listens, as far as its spec tells. */
+  /** Ports of the host on which it listens, as far as its spec shows. */
   readonly listens: readonly string[]
 }
 
@@ -43,7 +43,7 @@ export interface DisruptionBudget {
   readonly allowed: number
 }
 
-/** What the plan is made from, all of it read from the API server. */
+/** The state from which the plan is made, read from the API server. */
 export interface ClusterState {
   readonly nodes: readonly SchedulableNode[]
   readonly pods: readonly PodFacts[]
@@ -114,9 +114,9 @@ function podFacts(pod: JsonObject): PodFacts {
 }
 
 /**
- * By what its kubelet wrote: only a pod on the host's network has the address of its host
- * (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go). Of a pod that has no address yet,
- * a hub's condition tells.
+ * By the status of its kubelet: only a pod on the host's network has the address of its host
+ * (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go). For a pod without an address a
+ * hub's condition decides.
  */
 function runsOnHost(pod: JsonObject): boolean {
   const addresses = (one: string, all: string): readonly string[] =>

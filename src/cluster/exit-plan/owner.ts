@@ -12,7 +12,7 @@ export interface Owner {
   readonly namespace: string
   readonly name: string
   readonly uid: string
-  /** Of the object in the API; absent for a kind of which nothing is known here. */
+  /** Of the object in the API; absent for an unknown kind. */
   readonly path?: string
   /** As it was read; absent where the path is. */
   readonly object?: JsonObject
@@ -70,7 +70,7 @@ interface OwnerObject extends Omit<Owner, 'pods' | 'writer'> {
 /**
  * The owners of all propagated pods, each once, by following `ownerReferences` with `controller:
  * true` to the last one. An object counts as owner only if its uid is the one that is named. Where
- * an owner is gone the pods are left out: they are being deleted, too. What ended counts for a
+ * an owner is gone the pods are left out: they are being deleted, too. Ended pods count for a
  * CronJob alone, which makes pods again.
  */
 export async function ownersOf(
@@ -153,7 +153,7 @@ async function firstServed(
 /** Whether OpenYurt's controller makes workloads of its template, one for each pool. */
 export const makesWorkloads = ({ kind }: Pick<Owner, 'kind'>): boolean => kind.startsWith('Yurt')
 
-/** `Deployment shop/web`, without what a terminal would obey: kinds and names are not checked. */
+/** `Deployment shop/web`, without control characters: kinds and names are not checked. */
 export const ownerName = ({
   kind,
   namespace,

@@ -19,7 +19,7 @@ export interface PlannedPatch {
   readonly after: JsonObject
 }
 
-/** What the owner's patch says besides `hostNetwork` and ports. */
+/** The content of the owner's patch besides `hostNetwork` and ports. */
 export interface PatchOptions {
   readonly intent: Intent
   /** Keeps the pods on the nodes of their pools. */
@@ -54,8 +54,8 @@ export function templateIn(
 
 /**
  * The patch with which an object's pods live as they do under the filter, or stay off host-network
- * nodes. Custom resources take merge patches alone, which replace lists whole; all else is given a
- * strategic merge patch, which names only what changes.
+ * nodes. Custom resources take merge patches alone, which replace lists whole; all other kinds take
+ * a strategic merge patch, which names only the changes.
  */
 export function patchOf(object: JsonObject, options: PatchOptions): PlannedPatch | undefined {
   const found = templateIn(object)
@@ -97,7 +97,7 @@ const selectorOf = (
  * The members of a pod's spec that put it on the host's network. The scheduler does not know of the
  * ports that propagated pods hold, and could put a new pod beside an old one, where it crashes for
  * as long as the rollout waits for it. Anti-affinity among the owner's pods prevents that, and
- * later says no more than that they share a port.
+ * later only states that they share a port.
  */
 function onHostNetwork(
   spec: JsonObject,

@@ -17,7 +17,7 @@ import { recreated } from './recreate.ts'
 import { notesOn, notMeant, reasonsToLeave, stuckFor } from './remarks.ts'
 import { Replay, type Forecast } from './replay.ts'
 
-/** What happens to one owner. */
+/** The step of the plan for one owner. */
 export interface Step {
   readonly owner: Owner
   /**
@@ -29,12 +29,12 @@ export interface Step {
   /** Pods that the filter has on the host's network now. */
   readonly propagated: number
   readonly patch?: PlannedPatch
-  /** What takes the place of an object that is created again. */
+  /** The replacement of an object that is created again. */
   readonly manifest?: JsonObject
   readonly forecast?: Forecast
-  /** Why it is left, each a sentence with what to do. */
+  /** Why it is left, each a sentence with the remedy. */
   readonly reasons: readonly string[]
-  /** What the operator is to know before. */
+  /** Facts that the operator needs before. */
   readonly notes: readonly string[]
 }
 
@@ -54,8 +54,8 @@ export function planOf(
 type Draft = Omit<Step, 'owner' | 'forecast' | 'propagated'>
 
 /**
- * What has no pods first, what keeps some pods serving before what has a gap, and last what is
- * deleted: a fault in the cluster shows where it costs least.
+ * Owners without pods first, those that keep some pods serving before those with a gap, and last
+ * those that are deleted: a fault in the cluster shows where it costs least.
  */
 function rank({ owner, draft }: { owner: Owner; draft: Draft }): number {
   if (draft.action === 'wait') return 0
@@ -144,7 +144,7 @@ function placeOf(
 
 const isOnHost = ({ labels }: SchedulableNode): boolean => labels[hostNetworkLabel] === 'true'
 
-/** Blocks what cannot work, by lint's rules on the patched object and by the replay. */
+/** Blocks steps that cannot work, by lint's rules on the patched object and by the replay. */
 function forecasted(
   owner: Owner,
   draft: Draft,
@@ -156,7 +156,7 @@ function forecasted(
   const { kind, apiVersion } = owner
   const described = { ...after, kind, apiVersion }
   const findings = findingsIn(described, state.context).filter(
-    ({ rule, level }) => level !== 'note' && !judgedHere.has(rule),
+    ({ rule, level }) => level !== 'note' && !replayed.has(rule),
   )
   const refused = findings.filter(({ rule, level }) => refusing.has(rule) && level === 'error')
   const others = findings.filter((finding) => !refused.includes(finding))
@@ -176,8 +176,8 @@ function forecasted(
   return { ...draft, owner, propagated, action, reasons, notes, forecast }
 }
 
-/** Rules of lint whose subject the replay judges by the pods and nodes that are there. */
-const judgedHere = new Set([
+/** Rules of lint on which the replay decides by the pods and nodes that exist. */
+const replayed = new Set([
   'more-pods-than-nodes',
   'no-pod-network',
   'host-dns-on-standard-node',

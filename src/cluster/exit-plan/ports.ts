@@ -7,7 +7,7 @@ const lists = ['containers', 'initContainers'] as const
 /**
  * The container lists of a pod on the host's network, with every port declared: `hostPort` as the
  * API server would fill it in for a pod (and not for a template), and the ports that probes name by
- * number. With `merge` the lists are whole; with `strategic` they have what changes alone. A list
+ * number. With `merge` the lists are whole; with `strategic` they have the changes alone. A list
  * without a change is left out.
  */
 export function editedPorts(spec: JsonObject, type: 'strategic' | 'merge'): JsonObject {

@@ -5,8 +5,8 @@ import type { PatchOptions } from './patch.ts'
 import { editedPorts } from './ports.ts'
 
 /**
- * A pod or Job to be created in place of one that is there, without what the API server and
- * controllers have written. It lives as `options` say.
+ * A pod or Job to be created in place of an existing one, without the fields that the API server
+ * and controllers have written. `options` decide where it runs.
  */
 export function recreated(
   object: JsonObject,

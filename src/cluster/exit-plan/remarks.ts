@@ -8,7 +8,7 @@ import { makesWorkloads, printable, type Owner } from './owner.ts'
 import { templateIn, type Intent } from './patch.ts'
 import type { PlanChoices } from './choices.ts'
 
-/** Why an owner is not patched, or not replaced, each with what to do. */
+/** Why an owner is not patched, or not replaced, each with the remedy. */
 export function reasonsToLeave(
   owner: Owner,
   {
@@ -81,7 +81,7 @@ function isHeldBack(kind: string, object: JsonObject): boolean {
   return makesWorkloads({ kind }) || revisions[0] !== revisions[1]
 }
 
-/** The patch makes a hostPort of what is another port: that is no obstacle here. */
+/** The patch changes a hostPort that differs: that is no obstacle here. */
 const withoutHostPorts = (pod: JsonObject): JsonObject => ({
   ...pod,
   spec: { ...objectAt(pod, 'spec'), containers: [], initContainers: [] },
@@ -90,7 +90,7 @@ const withoutHostPorts = (pod: JsonObject): JsonObject => ({
 /** The node controller taints a node whose kubelet is silent. */
 const unreachable = 'node.kubernetes.io/unreachable'
 
-/** What the operator is to know before an owner is changed. */
+/** Facts that the operator needs before an owner is changed. */
 export function notesOn(
   { object, pods, kind }: Owner,
   {

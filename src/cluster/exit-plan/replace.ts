@@ -87,7 +87,7 @@ async function remove(api: ApiServer, path: string, uid: string): Promise<void> 
 
 /**
  * Creates an object of which there is none, in several attempts where the API server fails.
- * Resolves to its uid, or to what is in the way.
+ * Resolves to its uid, or to the obstacle.
  */
 async function created(
   api: ApiServer,
@@ -109,7 +109,7 @@ async function created(
       if (!(cause instanceof ApiFailure)) throw cause
       // 409 with another reason: a quota was written at the same time.
       if (isConflict(cause) && cause.reason !== 'AlreadyExists') return false
-      // What an attempt without an answer has made is there.
+      // An attempt without an answer has created it.
       const own = isConflict(cause) && isUnanswered ? await api.get(path) : undefined
       made = own ? { uid: textAt(own, 'metadata', 'uid') } : cause.message
     }
@@ -134,7 +134,7 @@ const runs = (api: ApiServer, path: string, withinMs: number): Promise<boolean> 
     )
   })
 
-/** An API server that fails, or cannot be reached, is asked again within that time. */
+/** Repeats the request within that time where the API server fails, or cannot be reached. */
 async function within(ms: number, holds: () => Promise<boolean>): Promise<boolean> {
   const began = elapsed()
   for (;;) {

@@ -7,11 +7,11 @@ import { keptOffHostNetwork } from '../admission/pod.ts'
 import type { ClusterState, PodFacts } from './cluster-state.ts'
 import { templateIn, type Intent } from './patch.ts'
 
-/** What becomes of an owner's pods once its patch is applied. */
+/** The forecast for an owner's pods once its patch is applied. */
 export interface Forecast {
   /** Pods that the controller will want. */
   readonly wanted: number
-  /** Pods for which the scheduler finds no node, with what is in the way. */
+  /** Pods for which the scheduler finds no node, with the obstacle. */
   readonly pending: number
   readonly because: readonly string[]
   /**
@@ -164,7 +164,7 @@ function wantedPods(after: JsonObject, workload: string, nodes: number, now: num
   if (workload === 'DaemonSet') return nodes
   if (workload === 'Deployment' || workload === 'StatefulSet') {
     const path = templateIn(after)?.path.slice(0, -1) ?? []
-    // YurtAppSet makes a Deployment for each pool: what runs now is what it wants.
+    // YurtAppSet makes a Deployment for each pool: it wants the pods that run now.
     if (path.length > 1) return now
     return Number(valueAt(after, ...path, 'replicas') ?? 1)
   }

@@ -13,7 +13,7 @@ const rule = (group: string, resources: readonly string[], verbs: readonly strin
 export const isMissingRight = (cause: unknown): boolean =>
   cause instanceof ApiFailure && cause.status === 403 && / cannot \w+ resource /.test(cause.message)
 
-/** The least that an exit plan needs to be allowed, as a ClusterRole: to read, and to apply. */
+/** The least rights that an exit plan needs, as a ClusterRole: to read, and to apply. */
 export function exitPlanRole({
   apply,
   recreate,

@@ -14,7 +14,7 @@ export interface ApplyOptions {
   readonly say: (line: string) => void
 }
 
-/** How a rollout ended, and what its service had of it. */
+/** How a rollout ended, and its effect on the service. */
 export interface Settled {
   readonly outcome: 'settled' | 'failed' | 'not in time' | 'gone'
   readonly ms: number
@@ -37,9 +37,9 @@ const pollMs = 1_000
 export const seconds = (ms: number): string => `${Math.round(ms / 1000)} s`
 
 /**
- * Waits at most `withinMs` until the pods of an owner are of its last template and available. An
- * API server that cannot be reached for a while is asked again within that time. Until then
- * `meanwhile` is called at each look, with the workloads that have the last template.
+ * Waits at most `withinMs` until the pods of an owner are of its last template and available. While
+ * an API server cannot be reached, it repeats the request within that time. Until then `meanwhile`
+ * is called at each look, with the workloads that have the last template.
  */
 export async function settle(
   api: ApiServer,
@@ -131,11 +131,11 @@ function combined(owner: JsonObject, children: readonly RollingWorkload[]) {
   return { rollout, workloads: isWritten ? children : [] }
 }
 
-/** On what OpenYurt's controller makes: the revision of the owner that it was made by. */
+/** On objects that OpenYurt's controller makes: the revision of their owner. */
 const revisionLabel = 'apps.openyurt.io/controller-revision-hash'
 
 /**
- * The status tells which generation OpenYurt's controller has worked on. Up to 1.4 that may be so
+ * The status shows which generation OpenYurt's controller has worked on. Up to 1.4 that may be so
  * although a child could not be written.
  */
 function hasLastTemplate(owner: JsonObject, children: readonly RollingWorkload[]): boolean {
@@ -145,11 +145,11 @@ function hasLastTemplate(owner: JsonObject, children: readonly RollingWorkload[]
     children.map(({ object }) => textAt(object, 'metadata', 'labels', revisionLabel)),
   )
   const path = templateIn(owner)?.path ?? []
-  const isAsked = valueAt(owner, ...path, 'spec', 'hostNetwork') === true
+  const isRequested = valueAt(owner, ...path, 'spec', 'hostNetwork') === true
   return (
     observed >= generation &&
     revisions.size <= 1 &&
-    children.every(({ object }) => isOnHostNetwork(object) === isAsked)
+    children.every(({ object }) => isOnHostNetwork(object) === isRequested)
   )
 }
 

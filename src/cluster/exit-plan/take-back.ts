@@ -10,9 +10,9 @@ import { mergePatchBetween, templateIn } from './patch.ts'
 import { seconds, settle, type ApplyOptions, type RollingWorkload } from './settle.ts'
 
 /**
- * Gives an owner what it had before its patch, unless somebody has changed the object since. The
- * strategy of the patch stays until the pods have settled: under the one before, a new pod could
- * wait for ever for the port of an old one.
+ * Gives an owner its state from before its patch, unless another client has changed the object
+ * since. The strategy of the patch stays until the pods have settled: under the one before, a new
+ * pod could wait for ever for the port of an old one.
  */
 export async function takeBack(
   api: ApiServer,

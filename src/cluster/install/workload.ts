@@ -6,8 +6,7 @@ const labelsOf = ({ name }: Installation) => ({
 })
 
 /**
- * Two replicas that all admit, of which one leads; and what keeps one of them there, and others
- * out.
+ * Two replicas that all admit, of which one leads; with a disruption budget, and network policies.
  */
 export const workload = (installation: Installation): readonly object[] => {
   const { name, namespace } = installation

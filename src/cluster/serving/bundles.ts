@@ -51,7 +51,7 @@ const places = (configurations: string): readonly Target[] => [
   },
 ]
 
-/** Repairs are made at once; this finds what a failure has left. */
+/** Repairs are made at once; this finds the rest after a failure. */
 const resyncMs = 30_000
 
 /** The stored facts of such an object. */

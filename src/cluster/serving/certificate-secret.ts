@@ -34,8 +34,8 @@ interface SecretState {
 
 /**
  * The CA and the serving certificate that all replicas share in a Secret. Each replica may renew
- * them: one whose write conflicts reads what the other has made. All watch the Secret, and serve
- * what it contains.
+ * them: one whose write conflicts reads the other's result. All watch the Secret, and serve what it
+ * contains.
  */
 export class CertificateSecret implements AsyncDisposable {
   readonly #options: CertificateSecretOptions
@@ -75,7 +75,7 @@ export class CertificateSecret implements AsyncDisposable {
     return this.#state?.bundle.join('')
   }
 
-  /** Renews what is due; one run at a time. */
+  /** Renews the certificates that are due; one run at a time. */
   reconcile(): Promise<void> {
     this.#running ??= this.#reconcile().finally(() => {
       this.#running = undefined

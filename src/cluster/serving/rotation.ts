@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { CertificateAuthority, type IssuedCertificate } from '../../certificates/authority.ts'
 
-/** What the replicas share: the CA of the webhooks and their leaf. All in PEM. */
+/** The state that the replicas share: the CA of the webhooks and their leaf. All in PEM. */
 export interface ServingState {
   /** All CAs that API servers have to trust now. */
   readonly bundle: readonly string[]
@@ -23,17 +23,17 @@ const dayMs = 24 * 3_600_000
 const lifetimes = { authority: 5 * 365 * dayMs, leaf: 90 * dayMs } as const
 
 /**
- * API servers read the configurations within seconds; the rest is time to repair what prevents
- * that.
+ * API servers read the configurations within seconds; the rest is time to repair faults that
+ * prevent that.
  */
-const toldMs = dayMs
+const publishedMs = dayMs
 
 /** The part of a lifetime after which the next certificate is issued. */
 const oldAfter = 2 / 3
 
 /**
- * The state that is due at `now`; the same object where nothing is to be done. What cannot be used
- * is made again.
+ * The state that is due at `now`; the same object where nothing is to be done. Unusable parts are
+ * made again.
  *
  * The next CA is in the bundle first, and signs only after the bundle has been published for a day
  * (`published`). The one before it stays in the bundle until the last leaf it issued has expired: a
@@ -47,7 +47,7 @@ export async function rotated(
 ): Promise<ServingState> {
   if (state === undefined || !isUsable(state, now)) return madeAnew(state, names, now)
   const trusted = withoutRetired(await withNext(state, now), now)
-  if (trusted.next !== undefined && published && now - madeAt(trusted.next) >= toldMs)
+  if (trusted.next !== undefined && published && now - madeAt(trusted.next) >= publishedMs)
     return withLeaf({ ...signedByNext(trusted, trusted.next), signingSince: now }, names)
   return isOld(trusted.leaf, now) || !isFor(trusted.leaf, names)
     ? withLeaf(trusted, names)
@@ -60,7 +60,7 @@ async function madeAnew(
   now: number,
 ): Promise<ServingState> {
   const signing = await newAuthority()
-  // Other replicas may show what the old ones vouch for until they have read this.
+  // Other replicas may show a leaf of the old CAs until they have read this.
   const before = (state?.bundle ?? []).filter((each) => isCertificate(each) && !hasEnded(each, now))
   const bundle = [signing.certificate, ...before]
   const since = before.length > 0 ? now : 0

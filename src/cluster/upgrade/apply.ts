@@ -43,9 +43,9 @@ interface WaveEnd {
 const pollMs = 1_000
 
 /**
- * Takes a fleet to an image, wave after wave. What is done is kept in the cluster: a run that was
- * broken off is continued by the next one. Resolves to whether all waves passed; at the first that
- * fails it is taken back, and the upgrade stops.
+ * Takes a fleet to an image, wave after wave. The progress is kept in the cluster: the next run
+ * continues one that was broken off. Resolves to whether all waves passed; at the first that fails
+ * it is taken back, and the upgrade stops.
  */
 export async function applyUpgrade(
   api: ApiServer,
@@ -91,7 +91,7 @@ export async function applyUpgrade(
   return true
 }
 
-/** Ends the taking back of a wave that an earlier run was killed at. */
+/** Ends the rollback of a wave during which an earlier run was killed. */
 export async function finishTakingBack(
   api: ApiServer,
   state: UpgradeState,
@@ -151,7 +151,7 @@ class Wave {
     this.#options = options
   }
 
-  /** Changes each node, and judges it until it has passed for the whole of the soak time. */
+  /** Changes each node, and checks it until it has passed for the whole of the soak time. */
   bring(target: Target): Promise<WaveEnd> {
     return this.#until(
       this.#names,
@@ -170,7 +170,7 @@ class Wave {
   async restore(image: string): Promise<WaveEnd> {
     const fleet = await readFleet(this.#api, await this.#installers())
     const changed = this.#names.filter((name) => fleet.get(name)?.baseline !== undefined)
-    // What the hub refuses, and its verdict on a reboot, do not keep a node from going back.
+    // Refusals of the hub, and its verdict on a reboot, do not keep a node from going back.
     const anything = { to: image, started: '', offlineReady: '', refused: [] }
     return this.#until(
       changed,
@@ -186,7 +186,7 @@ class Wave {
     )
   }
 
-  /** Takes what was kept of the nodes off them. */
+  /** Removes the baselines from the nodes. */
   async forget(): Promise<void> {
     const fleet = await readFleet(this.#api, await this.#installers())
     for (const name of this.#names)

@@ -1,6 +1,6 @@
 import type { Baseline, FleetNode } from './fleet.ts'
 
-/** What a node is to run. */
+/** The image that a node is to run. */
 export interface Target {
   readonly image: string
   /** '' where it is not known: that of a hub that did not report. */
@@ -18,9 +18,9 @@ export type GateVerdict =
 const waiting = (why: string): GateVerdict => ({ state: 'waiting', why })
 
 /**
- * Judges a node after its installer was replaced: it passes while the hub of the target runs, is
- * ready, would come back offline if it would have before, and refuses nothing that the hub before
- * did not refuse.
+ * Decides on a node after its installer was replaced: it passes while the hub of the target runs,
+ * is ready, would come back offline if it would have before, and refuses nothing that the hub
+ * before did not refuse.
  */
 export function gateOf(node: FleetNode, baseline: Baseline, target: Target): GateVerdict {
   const { pod, installed, report, offlineReady } = node

@@ -14,7 +14,7 @@ export interface UpgradeOptions {
   readonly nodes: readonly string[]
 }
 
-/** What happens to the caches of the nodes, said before anything is changed. */
+/** The forecast for the caches of the nodes, printed before anything is changed. */
 export interface CacheForecast {
   readonly kept: boolean
   readonly text: string
@@ -65,7 +65,7 @@ export function planUpgrade(
 }
 
 function whyLater({ isReady, pod, baseline }: FleetNode): string | undefined {
-  // One that an earlier run has changed is judged, whatever has become of it.
+  // A node that an earlier run has changed goes through the gate in any state.
   if (baseline !== undefined) return undefined
   if (!isReady) return 'is not Ready, which may be for want of a link'
   return pod === undefined ? 'has no installer' : undefined
@@ -99,8 +99,8 @@ export const schemaOfRelease: Readonly<Record<string, number>> = {
 }
 
 /**
- * Says what becomes of the caches: a release reads those of earlier schemas and refuses to start on
- * a later one (docs/upgrade-without-a-gap.md).
+ * The forecast for the caches: a release reads those of earlier schemas and refuses to start on a
+ * later one (docs/upgrade-without-a-gap.md).
  */
 function cacheForecast(nodes: readonly FleetNode[], { version }: Target): CacheForecast {
   const schema = version === ownVersion() ? newestSchema : schemaOfRelease[version]
