@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 
-// Before anything else is loaded: as long as nobody listens for it, Node opens its debugger on
+// Before anything else is loaded: as long as no handler listens for it, Node opens its debugger on
 // SIGUSR1, to every program of the host. With --disable-sigusr1 it does not from the first moment
 // on.
 process.on('SIGUSR1', () => undefined)

@@ -124,7 +124,7 @@ ${helpOfFlags(adoptFlags)}`,
   },
 }
 
-/** What `adopt` does. Throws where nothing was changed. */
+/** Carries out `adopt`. Throws where nothing was changed. */
 export async function adoptOrThrow(values: Values, terminal: Terminal): Promise<ExitCode> {
   const files = new NodeFiles(values.root)
   return values.rollback ? rolledBack(files, values, terminal) : adopted(files, values, terminal)
@@ -234,7 +234,7 @@ interface ClusterFacts {
   readonly more: readonly string[]
 }
 
-/** What the cluster says about this node: an adoption is for one that is online and Ready. */
+/** The cluster's state of this node: an adoption is for one that is online and Ready. */
 async function lookUp(cluster: ClusterView, plan: AdoptionPlan): Promise<ClusterFacts> {
   const { nodeName, flags, isBegun } = plan
   const obstacles: string[] = []

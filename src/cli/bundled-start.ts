@@ -9,12 +9,13 @@ import { compiledIn, keptCode, type BundleScript } from './compiled-code.ts'
  * `start` in `dist/`: runs its bundle with the code that an earlier process has kept of it.
  *
  * Why: Node's compile cache has the code that a module makes when it is loaded, which are a few
- * functions of it. What a start then calls was compiled each time: 100 of its 300 ms of CPU, and 60
- * more to read through 2 MB of source. `vm.Script` hands out what was compiled by any later moment.
+ * functions of it. Node compiled the functions that a start then calls each time: 100 of its 300 ms
+ * of CPU, and 60 more to read through 2 MB of source. `vm.Script` hands out all code that was
+ * compiled by any later moment.
  *
- * What holds: the code is of exactly this source and whole (checksums), of this V8 and its flags
- * (V8 checks), and from a folder into which nobody else writes. Without it the bundle is compiled.
- * The bundle is a function whose parameters are what it would otherwise know of its module.
+ * The code is of exactly this source and whole (checksums), of this V8 and its flags (V8 checks),
+ * and from a folder into which no other user writes. Without it the bundle is compiled. The bundle
+ * is a function; its parameters are the variables that a module has by itself.
  */
 const file = join(import.meta.dirname, 'start.cjs')
 const source = readFileSync(file, 'utf8')

@@ -61,7 +61,7 @@ ${otherSources}`,
   },
 }
 
-/** What is still to be done for the hub's own certificate; `undefined`: nothing. */
+/** The remaining work for the hub's own certificate; `undefined`: none. */
 function bootstrapState(own: Credentials, fault: string | undefined): string | undefined {
   if (own.awaited) return 'there is no client certificate yet: start requests one'
   return fault === undefined ? undefined : `${fault}: start requests another`

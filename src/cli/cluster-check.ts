@@ -14,8 +14,8 @@ const isMeant = ({ only }: CheckConfig, { namespace, name }: Component): boolean
   only.length === 0 || only.includes(`${namespace}/${name}`)
 
 /**
- * Reports which components of the pod network could run on host-network nodes, and what else
- * differs from the pools; applies the requested action. Exit code 1 if something is left to do.
+ * Reports which components of the pod network could run on host-network nodes, and other
+ * differences from the pools; applies the requested action. Exit code 1 if something is left to do.
  */
 export async function checkCluster(
   api: ApiServer,
@@ -31,7 +31,7 @@ export async function checkCluster(
   const left =
     config.action === 'revert'
       ? await revertAll(api, config, found, terminal)
-      : await judgeAll(api, config, found, terminal)
+      : await checkAll(api, config, found, terminal)
   for (const { node, remark } of found.nodes) terminal.out(`node ${node}: ${remark}\n`)
   const slipped = await excluded(api, config, found, terminal)
   const missed = await missingPolicies(
@@ -43,7 +43,7 @@ export async function checkCluster(
 }
 
 /** Returns how many components could still run on host-network nodes. */
-async function judgeAll(
+async function checkAll(
   api: ApiServer,
   config: CheckConfig,
   { components }: Survey,

@@ -14,7 +14,7 @@ export interface CompletedFlag {
   readonly short?: string
 }
 
-/** What may follow the name of a command. */
+/** The words that may follow the name of a command. */
 export interface Completions {
   readonly flags?: Readonly<Record<string, CompletedFlag>>
   /** One of these comes first. */
@@ -24,7 +24,7 @@ export interface Completions {
 }
 
 export interface Command {
-  /** What `--help` prints. */
+  /** The text that `--help` prints. */
   help(): string
   /** For the scripts of `nodehub completion`. */
   completions(): Completions | Promise<Completions>

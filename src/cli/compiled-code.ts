@@ -16,7 +16,7 @@ const writtenMs = 60_000
 /** The bundle of `start` as it was compiled by `bundled-start.ts`. */
 export interface BundleScript {
   readonly source: string
-  /** What V8 has made of it up to now. */
+  /** The code that V8 has compiled of it up to now. */
   createCachedData(): Buffer
   /** How it was compiled: from scratch, or from code that a process kept early, or late. */
   readonly from: 'source' | KeptCode['from']
@@ -26,8 +26,8 @@ export interface BundleScript {
 declare const bundleScript: BundleScript | undefined
 
 /**
- * Code of the bundle. `early`: what had run when a process ended soon. `late`: what a hub runs that
- * has been up for a while.
+ * Code of the bundle. `early`: the functions that had run when a process ended soon. `late`: those
+ * of a hub that has been up for a while.
  */
 interface KeptCode {
   readonly from: 'early' | 'late'
@@ -82,7 +82,10 @@ export function keepCodeAtEnd(): void {
   }
 }
 
-/** Keeps the code of the bundle in `folder`: what a start calls, which Node's cache lacks. */
+/**
+ * Keeps the code of the bundle in `folder`: the functions that a start calls, which Node's cache
+ * lacks.
+ */
 function keepBundle(folder: string, script: BundleScript): void {
   const file = join(folder, bundleCode)
   if (script.from === 'late') return

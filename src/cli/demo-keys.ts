@@ -14,7 +14,7 @@ import type { Terminal } from './command.ts'
 import { nodeName } from './demo-cluster.ts'
 import type { DemoNode } from './demo-node.ts'
 
-/** What is printed of the keys. */
+/** The help on the keys. */
 export const keys = `  Type, and press return:
     u  unplug the cloud             p  plug it in again
     z  freeze one API server, and thaw it
@@ -51,7 +51,7 @@ export async function obey(terminal: Terminal, demonstration: Demonstration): Pr
   if (process.stdin.isTTY !== true) await untilAborted(stopped.signal)
 }
 
-/** The commands, and what they have broken so far. */
+/** The commands, and the faults that they have made so far. */
 class Commands implements AsyncDisposable {
   readonly #out: (text: string) => void
   readonly #with: Demonstration
@@ -231,7 +231,7 @@ class Commands implements AsyncDisposable {
     return this.#unplugged === undefined
   }
 
-  /** What the hub answers a component, in JSON. */
+  /** The hub's answer to a component, in JSON. */
   async #get(component: string, path: string): Promise<Json | undefined> {
     const { body } = await request(`${this.#with.node.server}${path}`, {
       headers: { 'user-agent': `${component}/v1.35.0 (linux/amd64)`, accept: 'application/json' },

@@ -39,7 +39,7 @@ export class DemoNode implements AsyncDisposable {
     return this.#programs.pods
   }
 
-  /** Stops all programs and starts them anew: only what the hub has on its disk is left. */
+  /** Stops all programs and starts them again: only the hub's files are left. */
   async reboot(): Promise<void> {
     await this[Symbol.asyncDispose]()
     this.#hub = await startHub(this.#config, this.#options)

@@ -90,8 +90,8 @@ const ownServer =
 const needsPlain = 'the simulated clients speak without TLS: --plain-proxy has to be on'
 
 const gone =
-  '\n  The cloud is gone. What is asked now is answered from the cache: try kubectl again.\n'
-const back = '\n  The cloud is there: what is asked goes to it.\n'
+  '\n  The cloud is gone. The hub answers requests from the cache now: try kubectl again.\n'
+const back = '\n  The cloud is there: the hub forwards requests to it.\n'
 
 /** The certificate that API server and TLS proxy accept as the node's. */
 async function nodeUser(sandbox: Sandbox): Promise<object> {

@@ -77,7 +77,7 @@ const reportOf = (steps: readonly Step[]) => ({
 
 function tableOf(steps: readonly Step[], { apply }: ExitPlanConfig): string {
   if (steps.length === 0)
-    return `no pod runs on the host network without asking for it\n${unseen}\n`
+    return `no pod runs on the host network without requesting it\n${unseen}\n`
   const rows = steps.map(({ owner, action, propagated, intent, forecast }, at) => [
     String(at + 1),
     ownerName(owner),

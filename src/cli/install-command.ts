@@ -84,7 +84,7 @@ export const installFlags = {
 
 type Values = FlagValues<typeof installFlags>
 
-/** Joins or leaves for the host of its container, and reports on the Node how that went. */
+/** Joins or leaves for the host of its container, and reports the outcome on the Node. */
 export const install: Command = {
   help: () => `Usage: nodehub install [--uninstall|--hold] [--adopt] [FLAG...]
 
@@ -179,8 +179,8 @@ async function installed(values: Values, terminal: Terminal): Promise<ExitCode> 
 }
 
 /**
- * Each try leaves the kubelet without an API server for seconds: what failed is tried once, what
- * was refused again and again.
+ * Each try leaves the kubelet without an API server for seconds: an adoption that failed is tried
+ * once, one that was refused again and again.
  */
 async function adopted(values: Values, terminal: Terminal): Promise<ExitCode> {
   const files = new NodeFiles(values.root)
@@ -273,7 +273,7 @@ function refuseOtherHub(
 }
 
 /**
- * A failed adoption that the Node does not tell yet: the yurthub that has just come back may not
+ * A failed adoption that the Node does not show yet: the yurthub that has just come back may not
  * have passed the report on.
  */
 class UnsaidFailure {
@@ -475,7 +475,7 @@ async function written(
   }
 }
 
-/** Runs a command that has to succeed; resolves to what it said. */
+/** Runs a command that has to succeed; resolves to its output. */
 async function quoted(command: Command, argv: readonly string[]): Promise<string> {
   const { code, out, err } = await outputOf((terminal) => command.run(argv, terminal))
   if (code !== 0) throw new Error(err.trim())

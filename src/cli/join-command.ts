@@ -359,7 +359,7 @@ async function joined(
       )
     }
   }
-  // Where the API server was not reached it is not asked once more.
+  // Where the API server was not reached, no further request is sent.
   const isReached = membership !== undefined && 'registered' in membership
   if (isReached) await checkKind(values, api, nodePool, terminal)
   const taken = values.root === '/' ? portListeners(portsOf(values)) : undefined
@@ -397,7 +397,7 @@ async function joined(
   return restarted(values, terminal, files)
 }
 
-/** What is missing or in the way for a join with a bootstrap token. */
+/** The missing flags and obstacles for a join with a bootstrap token. */
 function bootstrapMistakes(values: Given): string[] {
   if (values['join-token'] === undefined) return []
   const { 'discovery-token-ca-cert-hash': hashes, root } = values
@@ -410,7 +410,7 @@ function bootstrapMistakes(values: Given): string[] {
   ]
   if (hashes.length === 0 && !values['discovery-token-unsafe-skip-ca-verification']) {
     mistakes.push(
-      '--discovery-token-ca-cert-hash is required: kubeadm token create --print-join-command prints it; or, where nobody can be between the node and its API servers, --discovery-token-unsafe-skip-ca-verification',
+      '--discovery-token-ca-cert-hash is required: kubeadm token create --print-join-command prints it; or, where the network between the node and its API servers is trusted, --discovery-token-unsafe-skip-ca-verification',
     )
   }
   return mistakes.map((mistake) => `--join-token: ${mistake}`)
@@ -511,10 +511,10 @@ const ofServers = ({ servers }: Yurthub): string =>
 async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): Promise<boolean> {
   const said = values['host-network-pool']
   if (said !== undefined) return said
-  const asked = await kindOfPool(api, nodePool)
-  if ('hostNetwork' in asked) return asked.hostNetwork
+  const kind = await kindOfPool(api, nodePool)
+  if ('hostNetwork' in kind) return kind.hostNetwork
   throw new CannotJoin(
-    `${asked.failure}; say whether ${nodePool} is a host-network pool: --host-network-pool=true or =false`,
+    `${kind.failure}; say whether ${nodePool} is a host-network pool: --host-network-pool=true or =false`,
   )
 }
 
@@ -526,15 +526,15 @@ async function checkKind(
   terminal: Terminal,
 ): Promise<void> {
   if (given === undefined) return
-  const asked = await kindOfPool(api, nodePool)
-  if ('hostNetwork' in asked && asked.hostNetwork !== given) {
+  const kind = await kindOfPool(api, nodePool)
+  if ('hostNetwork' in kind && kind.hostNetwork !== given) {
     throw new CannotJoin(
-      `--host-network-pool=${given}, but NodePool ${nodePool} at ${api.address} is ${asked.hostNetwork ? 'a' : 'no'} host-network pool: leave the flag out, or give another --nodepool-name`,
+      `--host-network-pool=${given}, but NodePool ${nodePool} at ${api.address} is ${kind.hostNetwork ? 'a' : 'no'} host-network pool: leave the flag out, or give another --nodepool-name`,
     )
   }
-  if ('isMissing' in asked) {
+  if ('isMissing' in kind) {
     terminal.err(
-      `note: ${asked.failure}: until it is created, the node is one without a pool; is --nodepool-name right?\n`,
+      `note: ${kind.failure}: until it is created, the node is one without a pool; is --nodepool-name right?\n`,
     )
   }
 }

@@ -45,7 +45,7 @@ export const leaveFlags = {
 
 type Values = FlagValues<typeof leaveFlags>
 
-/** Reverts what join has written. */
+/** Reverts the files that join has written. */
 export const leave: Command = {
   help: () => `Usage: nodehub leave [FLAG...]
 
@@ -77,7 +77,7 @@ ${helpOfFlags(leaveFlags)}`,
   },
 }
 
-/** A hub that nobody ends keeps its state. */
+/** A hub that goes on running keeps its state. */
 const purgeMistakes = ({ purge, restart, root, 'dry-run': dryRun }: Values): string[] =>
   purge && !restart && !dryRun && root === '/'
     ? ['--purge: add --restart, with which the hub ends']
@@ -197,7 +197,7 @@ function checkNeverJoined(files: NodeFiles, rootDir: string): void {
   )
 }
 
-/** Why the hub must not be removed now, if there is a reason, and notes on what is unknown. */
+/** Why the hub must not be removed now, if there is a reason, and notes on unknown facts. */
 async function propagatedBy(
   record: JoinRecord,
   files: NodeFiles,
@@ -207,10 +207,10 @@ async function propagatedBy(
   // The filter acts only on nodes of host-network pools; without it, pods of an earlier hub may be
   // left.
   if (!likely && !record.hostNetwork) return { notes: [] }
-  const pods = await askedForPods(record, files, values['node-name'])
+  const pods = await podsAtServer(record, files, values['node-name'])
   if ('failure' in pods) {
     const unknown = `whether pods run that only the hub puts on the host network is not known: ${pods.failure}`
-    if (!likely) return { notes: [`${unknown}; nothing on this node tells of any`] }
+    if (!likely) return { notes: [`${unknown}; no file of this node shows any`] }
     return {
       obstacle: `${unknown}; without the hub these would be torn down: leave when it answers, or with --force`,
       notes: [],
@@ -223,7 +223,7 @@ async function propagatedBy(
   }
 }
 
-async function askedForPods(
+async function podsAtServer(
   record: JoinRecord,
   files: NodeFiles,
   given: string | undefined,
@@ -234,7 +234,7 @@ async function askedForPods(
     if (node !== undefined) return await propagatedPods(api, node)
     return { failure: 'the name of the node is not known (--node-name)' }
   } catch (cause) {
-    return { failure: `no API server can be asked: ${messageOf(cause)}` }
+    return { failure: `no API server can be reached: ${messageOf(cause)}` }
   }
 }
 

@@ -76,7 +76,7 @@ ${helpOfFlags(lintFlags)}`,
       ),
     )
     for (const each of wrong) terminal.err(`nodehub lint: ${each}`)
-    const found = toldOf(read, new Map(values.pool))
+    const found = findingsOf(read, new Map(values.pool))
     terminal.out(printed(found, values.output))
     if (wrong.length > 0) return 2
     const counted = (level: string): number => found.filter((each) => each.level === level).length
@@ -102,7 +102,7 @@ function sourceOf(file: string): ReadSource {
   try {
     if (file !== '-' && statSync(file).size > largest) return nothing('it is larger than 64 MiB')
     const source = parseManifest(readFileSync(file === '-' ? 0 : file, 'utf8'))
-    if (source.mistakes.length > 0 || source.objects.some(({ object }) => isJudged(object)))
+    if (source.mistakes.length > 0 || source.objects.some(({ object }) => isChecked(object)))
       return source
     return nothing('it holds no Kubernetes object, kubelet environment or CNI configuration')
   } catch (cause) {
@@ -119,7 +119,7 @@ const unreadable: Readonly<Record<string, string>> = {
 }
 
 /** Whether the object has a kind, or is one that rules check without a kind. */
-const isJudged = (object: JsonObject): boolean =>
+const isChecked = (object: JsonObject): boolean =>
   typeof object['kind'] === 'string' ||
   object['cniVersion'] !== undefined ||
   podsOf(object).length > 0
@@ -130,7 +130,7 @@ interface ReadFile {
 }
 
 /** All findings, in the order of files and objects. */
-function toldOf(
+function findingsOf(
   read: readonly ReadFile[],
   pools: ReadonlyMap<string, PoolFacts>,
 ): LocatedFinding[] {
@@ -173,9 +173,9 @@ function printed(found: readonly LocatedFinding[], output: 'text' | 'json' | 'sa
   }
 }
 
-function explained(told: LocatedFinding): object {
-  const { reason, document } = rules.find(({ id }) => id === told.rule) ?? {}
-  return { ...told, reason, document }
+function explained(finding: LocatedFinding): object {
+  const { reason, document } = rules.find(({ id }) => id === finding.rule) ?? {}
+  return { ...finding, reason, document }
 }
 
 /** One line per finding, and each rule's reason once. */

@@ -19,14 +19,14 @@ export const parentAsPredecessor = (): Predecessor => ({
   async released() {
     if (!process.connected) return
     const gone = once(process, 'disconnect')
-    const told = new Promise<void>((resolve) =>
+    const handedOver = new Promise<void>((resolve) =>
       process.on('message', (word, handle) => {
         if (word === ('hold' satisfies HotRestartMessage)) giveBack(handle)
         if (word === ('yours' satisfies HotRestartMessage)) resolve()
       }),
     )
     say('ready')
-    await Promise.race([told, gone])
+    await Promise.race([handedOver, gone])
   },
   serving() {
     say('serving')

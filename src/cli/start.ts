@@ -54,7 +54,7 @@ ${otherSources}`,
       return 1
     }
     if ('mistakes' in result) return refuse(terminal, 'start', result.mistakes)
-    process.umask(0o077) // keys and cached Secrets are nobody else's, from the first byte
+    process.umask(0o077) // no other user may read keys and cached Secrets, from the first byte
     const sink = standardError()
     const recentLog = new RecentLines(recentLogBounds)
     const log = createLog(result.config.logLevel, alsoTo(recentLog, sink))

@@ -192,7 +192,7 @@ class SignalRequests implements Disposable {
   }
 }
 
-/** Logs what a reload has changed. */
+/** Logs the changes of a reload. */
 function logChanges(
   { changed, unreported, notes }: ConfigChange<ConfigWithFilters>,
   log: Logger,

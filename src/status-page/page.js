@@ -76,7 +76,7 @@ async function readStream() {
   }
 }
 
-/** Asks for a token, and resolves when one was entered. */
+/** Shows a form for a token, and resolves when one was entered. */
 async function signIn(reason) {
   sessionStorage.removeItem('token')
   byId('sign-in-reason').textContent = token === undefined ? '' : 'This token is not accepted.'
@@ -260,7 +260,7 @@ const tables = {
 }
 
 const count = (number) => (number === 0 ? '·' : String(number))
-const networks = { host: 'host, as it asks', propagated: 'host, propagated', pod: 'pod network' }
+const networks = { host: 'host, as requested', propagated: 'host, propagated', pod: 'pod network' }
 const levels = { warn: 'warn', error: 'bad', fatal: 'bad' }
 const uses = {
   client: 'to API servers',

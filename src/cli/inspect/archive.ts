@@ -7,7 +7,7 @@ import { scrubbed } from '../log.ts'
 /** The bounds of one file of a bundle, and of all of them together, before they are compressed. */
 const bundleBounds = { file: 4 * 1024 * 1024, all: 32 * 1024 * 1024 }
 
-/** What stands at the end of a file that was cut. */
+/** The end of a file that was cut. */
 const cut = '\n[cut: this file was longer]\n'
 
 /** Bootstrap tokens, and passwords of URLs; in a log these shapes would hide too much. */

@@ -17,7 +17,7 @@ import { Archive } from './archive.ts'
 import { inspection, type Inspected } from './inspection.ts'
 import { inspections } from './table.ts'
 
-/** What was written, and what could not be had. */
+/** The files of a bundle, and those that could not be read. */
 interface BundleReport {
   readonly file: string
   readonly bytes: number
@@ -28,7 +28,7 @@ interface BundleReport {
 /** The time for everything in a bundle. */
 const withinMs = 60_000
 
-/** Exit code 1: something could not be had. */
+/** Exit code 1: a part could not be read. */
 export const bundle = inspection<BundleReport>({
   help: `What cannot be had is named in the archive, in missing.txt: a bundle of a hub that is stopped, or does
 not answer, has what there is without it. Read it before you pass it on: it has the names of API
@@ -123,7 +123,7 @@ async function answer(from: Inspected, path: string): Promise<string> {
   return status === 200 ? content : `${status}\n${content}`
 }
 
-/** What check-config says of the flags of the hub. */
+/** The result of check-config for the flags of the hub. */
 async function checked(flags: readonly string[] | undefined): Promise<string> {
   if (flags === undefined) throw new Error('the flags of nodehub start were not given after --')
   let said = ''

@@ -8,7 +8,7 @@ import { commandFlag } from '../command-flags.ts'
 import { inspection } from './inspection.ts'
 import { paragraphs } from './printed.ts'
 
-/** An object as stored, and how what each component is shown differs from it. */
+/** An object as stored, and its differences from the object that each component gets. */
 interface ObjectWithDiffs extends Omit<ObjectReport, 'shown'> {
   readonly shown: readonly DiffForComponent[]
 }
@@ -45,7 +45,7 @@ Of a stopped hub it shows what is stored, and not what filters make of it.
   code: ({ object }) => (object ? 0 : 1),
 })
 
-/** How what each component is shown differs from what is stored. */
+/** The differences between the stored object and the one that each component gets. */
 export function diffsOf({ object: stored, shown }: ObjectReport): readonly DiffForComponent[] {
   const before = stored ? stringify(stored) : ''
   return shown.map(({ object, ...rest }) => {
@@ -55,7 +55,7 @@ export function diffsOf({ object: stored, shown }: ObjectReport): readonly DiffF
   })
 }
 
-/** Who has read the object, and how old that is. */
+/** The identities that have read the object, and the age of their records. */
 export const recordsTable = ({
   resource,
   stored,
@@ -76,7 +76,7 @@ export const recordsTable = ({
 const objectText = ({ object }: Pick<ObjectReport, 'object'>): string =>
   object ? stringify(object) : ''
 
-/** What each component is shown, the diffs last. */
+/** The object as each component gets it, the diffs last. */
 export function shownText({ shown }: Pick<ObjectWithDiffs, 'shown'>): string {
   const table = aligned(
     ['COMPONENT', 'IS SHOWN IT', 'FILTERS'],

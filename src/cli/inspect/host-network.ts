@@ -48,7 +48,7 @@ function hostNetworkTable({
 }
 
 const networks: Readonly<Record<PodOnNode['network'], string>> = {
-  host: 'host, as it asks',
+  host: 'host, as requested',
   propagated: 'host, propagated',
   pod: 'pod network',
 }

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { wholeAnswer } from '../../base/whole-answer.ts'
 import type { ReportOptions, TailItem } from './inspection.ts'
 
-/** Where the operations port of a hub is, and with what it is inspected. */
+/** The operations port of a hub, and the credential for inspections. */
 export interface HubAddress {
   readonly host: string
   readonly port: number

@@ -6,10 +6,10 @@ import type { Inspected } from './inspection.ts'
 export const hubStatus = async (from: Inspected): Promise<HubStatus> =>
   (await from.report('status')) as HubStatus
 
-/** The status document of the running hub, or what there is of it in the files of a stopped one. */
+/** The status document of the running hub, or the parts of it in the files of a stopped one. */
 export const anyStatus = async (from: Inspected): Promise<HubStatus | StoppedStatus> =>
   (await from.report('status')) as HubStatus | StoppedStatus
 
-/** A line for what a bounded list lacks. */
+/** A line for the items that a bounded list leaves out. */
 export const omittedLine = ({ omitted }: { readonly omitted: number }): string =>
   omitted === 0 ? '' : `${omitted} more are not shown.\n`

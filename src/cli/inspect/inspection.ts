@@ -2,7 +2,7 @@ import type { ClientRequest } from 'node:http'
 import type { ExitCode } from '../command.ts'
 import type { CommandFlag } from '../command-flags.ts'
 
-/** What a sub-command of `nodehub inspect` reads from. */
+/** The hub that a sub-command of `nodehub inspect` reads from. */
 export interface Inspected {
   /**
    * The report at `/inspect/<path>` of the running hub, as JSON; with --root-dir that of a stopped
@@ -15,7 +15,7 @@ export interface Inspected {
   request(method: 'GET' | 'POST', path: string): ClientRequest
   /** The positional arguments after the name of the sub-command, as many as it takes. */
   readonly words: readonly string[]
-  /** What stands after `--`, where the sub-command takes that; absent: there is no `--`. */
+  /** The arguments after `--`, where the sub-command takes them; absent: there is no `--`. */
   readonly rest: readonly string[] | undefined
   /** The values of the flags, those of the sub-command included. */
   flag(name: string): unknown

@@ -55,7 +55,7 @@ function networkText({ mode, network, judgement }: Omit<PodReport, 'shown'>): st
 }
 
 const networks = {
-  host: "on the host's network, as it asks",
+  host: "on the host's network, as its spec requests",
   propagated: "on the host's network, by propagation",
   pod: 'on the pod network',
 } as const

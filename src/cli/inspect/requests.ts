@@ -16,7 +16,10 @@ const words = (name: string, help: string): CommandFlag<readonly string[]> =>
 
 /** Which requests to show; the hub selects them, so that the others are not sent. */
 const filters = {
-  component: words('NAME', 'The program that asks, by its User-Agent: kubelet, kube-proxy.'),
+  component: words(
+    'NAME',
+    'The program behind the request, by its User-Agent: kubelet, kube-proxy.',
+  ),
   user: words(
     'USER',
     'As whom the caller is known: node, token, unproven, none, or the name of a service account as system:serviceaccount:NAMESPACE:NAME.',
@@ -24,7 +27,7 @@ const filters = {
   verb: words('VERB', 'get, list, watch, patch and so on.'),
   resource: words('RESOURCE', 'pods, endpointslices or endpointslices.discovery.k8s.io.'),
   namespace: commandFlag({
-    ...words('NAMESPACE', 'Of the object, or of the collection that was asked for.'),
+    ...words('NAMESPACE', 'Of the requested object or collection.'),
     short: 'n',
   }),
   name: words('NAME', 'Of the object.'),

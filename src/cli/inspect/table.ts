@@ -26,7 +26,7 @@ export const inspections: Readonly<Record<string, Entry>> = {
   },
   requests: {
     summary:
-      'the last requests and, with --watch, those to come: who asked for what, and why it was answered as it was',
+      'the last requests and, with --watch, those to come: by which component, for which resource, and why the hub answered so',
     load: async () => (await import('./requests.ts')).requests,
   },
   traffic: {
