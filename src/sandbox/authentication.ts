@@ -8,7 +8,7 @@ import { anonymous, authenticated, type User } from './users.ts'
 
 const users = new WeakMap<Socket, User>()
 
-/** Whoever presents a certificate that the CA has not signed, or that has expired. */
+/** A client whose certificate the CA has not signed, or that has expired. */
 const unverified: User = { name: '', groups: [] }
 
 /** The user of a client certificate, where the client presents one. */

@@ -33,7 +33,10 @@ export class Catalog {
     return this.kinds.some(({ gvr }) => gvr.group === group && gvr.version === version)
   }
 
-  /** Serves what a CustomResourceDefinition defines, in place of what it defined before. */
+  /**
+   * Serves the resources that a CustomResourceDefinition defines, in place of those that it defined
+   * before.
+   */
   define(definition: KubeObject): void {
     this.#custom.set(definition.metadata.name, kindsOf(definition))
   }

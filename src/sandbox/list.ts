@@ -75,14 +75,14 @@ async function startingVersion(
   freshnessMs: number,
 ): Promise<number> {
   const { resourceVersion } = options
-  const asked = versionNumber(resourceVersion, 'list')
-  if (asked === 0) return resourceVersion === '0' ? view.version : view.newest
-  await waitUntilFresh(view, asked, freshnessMs)
+  const requested = versionNumber(resourceVersion, 'list')
+  if (requested === 0) return resourceVersion === '0' ? view.version : view.newest
+  await waitUntilFresh(view, requested, freshnessMs)
   if (!isExactList(options)) return view.version
-  if (asked < view.compacted) {
+  if (requested < view.compacted) {
     throw new StatusError(expired('The resourceVersion for the provided list is too old.'))
   }
-  return asked
+  return requested
 }
 
 /**

@@ -29,7 +29,7 @@ export const openApiV3Index = (catalog: Catalog): JsonObject => ({
   ),
 })
 
-/** By which the index tells versions of a schema apart. */
+/** The hash by which the index distinguishes versions of a schema. */
 export const schemaHash = (document: JsonObject): string =>
   createHash('sha512').update(jsonText(document)).digest('hex').toUpperCase()
 

@@ -17,7 +17,7 @@ const types = [
   'application/apply-patch+yaml',
 ]
 
-/** Whether a patch may create what it patches: server-side apply. */
+/** Whether a patch may create its object: server-side apply. */
 export const isApply = (contentType: string | undefined): boolean =>
   bareType(contentType) === 'application/apply-patch+yaml'
 

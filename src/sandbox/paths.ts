@@ -131,9 +131,9 @@ function sendSchema(api: Api, call: Call, path: string): boolean {
         ? openApiV3Index(catalog)
         : openApiV3(catalog, rest.join('/'))
   if (!document) throw new StatusError(notFound({ group: '', resource: 'openapi', name: path }))
-  const asked = call.seen.query.get('hash')
-  const hash = asked === null || which === 'v2' ? asked : schemaHash(document)
-  if (asked !== hash) {
+  const requested = call.seen.query.get('hash')
+  const hash = requested === null || which === 'v2' ? requested : schemaHash(document)
+  if (requested !== hash) {
     const headers = { Location: `${path}?hash=${hash}` }
     sendBody(call, { status: 301, contentType: 'text/html', bytes: Buffer.alloc(0), headers })
     return true

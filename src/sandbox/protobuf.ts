@@ -22,8 +22,8 @@ export function toProtobuf(gvk: GVK, object: JsonObject): Buffer {
 }
 
 /**
- * The reverse: what the API server would show in JSON. Throws a ProtobufError for all that is no
- * such object.
+ * The reverse: the JSON that the API server would show. Throws a ProtobufError for bytes that are
+ * no such object.
  */
 export function fromProtobuf(bytes: Uint8Array): { gvk: GVK; object: JsonObject } {
   try {

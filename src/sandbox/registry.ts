@@ -221,7 +221,7 @@ export class Registry {
     }
   }
 
-  /** With all that the server would show of it, in the server's order. */
+  /** With all members that the server would show, in the server's order. */
   #finished(kind: Kind, object: JsonObject): KubeObject {
     const whole: JsonObject = {
       ...object,
@@ -280,8 +280,8 @@ export class Registry {
 
   #checkVersion(kind: Kind, old: KubeObject, given: JsonObject): void {
     const { name } = old.metadata
-    const asked = textAt(given, 'metadata', 'resourceVersion')
-    if (asked === '' && (kind.custom || versionedUpdate.has(kind.gvr.resource))) {
+    const requested = textAt(given, 'metadata', 'resourceVersion')
+    if (requested === '' && (kind.custom || versionedUpdate.has(kind.gvr.resource))) {
       const flaw = invalidValue('metadata.resourceVersion', '0', 'must be specified for an update')
       throw new StatusError(invalidResource(kind, name, [flaw]))
     }
@@ -291,7 +291,7 @@ export class Registry {
       const cause = `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
       throw new StatusError(conflict({ ...kind.gvr, name }, cause))
     }
-    if (asked !== '' && asked !== old.metadata.resourceVersion) {
+    if (requested !== '' && requested !== old.metadata.resourceVersion) {
       throw new StatusError(conflict({ ...kind.gvr, name }, modified))
     }
   }

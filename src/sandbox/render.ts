@@ -154,8 +154,8 @@ function tableOf(
 }
 
 /**
- * The object of a bookmark: nothing but a version, and what a kind shows of itself when it is
- * empty.
+ * The object of a bookmark: nothing but a version, and the members that an empty object of the kind
+ * shows.
  */
 export function bookmarkObject(kind: Kind, version: string, initialEventsEnd: boolean): KubeObject {
   const metadata: JsonObject = {

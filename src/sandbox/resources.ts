@@ -73,10 +73,10 @@ async function getObject(api: Api, call: ResourceCall): Promise<void> {
   const { view, kind, info } = call
   const name = nameOf(call)
   const format = formatOf(call)
-  const asked = info.query.get('resourceVersion') ?? ''
-  await waitUntilFresh(view, versionNumber(asked, 'get'), api.freshnessMs)
+  const requested = info.query.get('resourceVersion') ?? ''
+  await waitUntilFresh(view, versionNumber(requested, 'get'), api.freshnessMs)
   const object = view
-    .at(kind, asked === '' ? view.newest : view.version)
+    .at(kind, requested === '' ? view.newest : view.version)
     .get(namespacedName({ namespace: info.namespace, name }))
   if (!object) throw new StatusError(notFound({ ...kind.gvr, name }))
   sendResource(call, object, 200, format)
@@ -252,10 +252,7 @@ async function deleteOptionsOf({ info, request }: ResourceCall): Promise<DeleteO
   }
 }
 
-/**
- * Clients write these options in the group and version of what they delete: whichever it is, it is
- * right.
- */
+/** Clients write these options in the group and version of the deleted object: any is right. */
 function deleteOptionsVersion(body: Buffer): string {
   const inJson = /"apiVersion"\s*:\s*"([^"]*)"/.exec(body.subarray(0, 4096).toString('latin1'))
   return inJson?.[1] ?? 'v1'

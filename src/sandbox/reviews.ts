@@ -10,7 +10,7 @@ import { bodyOf, formatOf, type ResourceCall } from './resource-call.ts'
 import { issuer } from './tokens.ts'
 import type { User } from './users.ts'
 
-/** Whether a resource only answers what it is sent. */
+/** Whether a resource only answers its requests, and stores nothing. */
 export const isReview = (kind: Kind): boolean =>
   kind.verbs.length === 1 && kind.verbs[0] === 'create'
 
@@ -19,53 +19,53 @@ export async function answerReview(api: Api, call: ResourceCall): Promise<void> 
   const { kind, info } = call
   if (info.verb !== 'create' || info.name !== undefined) throw new StatusError(methodNotAllowed())
   const format = formatOf(call)
-  const asked = await bodyOf(call)
+  const given = await bodyOf(call)
   const answered: JsonObject = {
     kind: kind.kind,
     apiVersion: apiVersionOfKind(kind),
-    ...answers[kind.kind]?.(api, call, asked),
+    ...answers[kind.kind]?.(api, call, given),
   }
   sendObject(call, gvkOf(kind), answered, format, { status: 201 })
 }
 
-type Handler = (api: Api, call: ResourceCall, asked: JsonObject) => JsonObject
+type Handler = (api: Api, call: ResourceCall, given: JsonObject) => JsonObject
 
 const answers: Record<string, Handler> = {
   SelfSubjectReview: (_api, { user }) => ({
     metadata: { creationTimestamp: timestamp(now()) },
     status: { userInfo: userInfo(user) },
   }),
-  TokenReview: (api, _call, asked) => {
-    const token = textAt(asked, 'spec', 'token')
-    const wanted = listAt(asked, 'spec', 'audiences').map(String)
+  TokenReview: (api, _call, given) => {
+    const token = textAt(given, 'spec', 'token')
+    const wanted = listAt(given, 'spec', 'audiences').map(String)
     const audience = (wanted.length > 0 ? wanted : [issuer]).find((one) =>
       api.tokens.userOf(token, one),
     )
     const user = audience === undefined ? undefined : api.tokens.userOf(token, audience)
     return {
       metadata: {},
-      spec: objectAt(asked, 'spec'),
+      spec: objectAt(given, 'spec'),
       status: user
         ? { authenticated: true, user: userInfo(user), audiences: [audience ?? issuer] }
         : { error: '[invalid bearer token, unknown]', user: {} },
     }
   },
-  SelfSubjectAccessReview: (api, { user }, asked) => review(api, user, asked),
-  SubjectAccessReview: (api, _call, asked) =>
+  SelfSubjectAccessReview: (api, { user }, given) => review(api, user, given),
+  SubjectAccessReview: (api, _call, given) =>
     review(
       api,
       {
-        name: textAt(asked, 'spec', 'user'),
-        groups: listAt(asked, 'spec', 'groups').map(String),
+        name: textAt(given, 'spec', 'user'),
+        groups: listAt(given, 'spec', 'groups').map(String),
       },
-      asked,
+      given,
     ),
 }
 
-function review(api: Api, user: User, asked: JsonObject): JsonObject {
-  const resource = objectAt(asked, 'spec', 'resourceAttributes')
-  const path = objectAt(asked, 'spec', 'nonResourceAttributes')
-  const about = asked['spec'] !== undefined && Object.keys(resource).length > 0
+function review(api: Api, user: User, given: JsonObject): JsonObject {
+  const resource = objectAt(given, 'spec', 'resourceAttributes')
+  const path = objectAt(given, 'spec', 'nonResourceAttributes')
+  const about = given['spec'] !== undefined && Object.keys(resource).length > 0
   const attributes = Object.fromEntries(
     ['group', 'version', 'resource', 'subresource', 'namespace', 'name'].flatMap((name) => {
       const value = optionalTextAt(resource, name)
@@ -82,7 +82,7 @@ function review(api: Api, user: User, asked: JsonObject): JsonObject {
   })
   return {
     metadata: {},
-    spec: objectAt(asked, 'spec'),
+    spec: objectAt(given, 'spec'),
     status: {
       allowed: verdict === true,
       ...(typeof verdict === 'string' && { reason: verdict }),

@@ -4,7 +4,7 @@ import type { Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 
 /**
- * One write. `object` is what it left, or for DELETED the last state with the version of the
+ * One write. `object` is the state after it, or for DELETED the last state with the version of the
  * deletion.
  */
 export interface StorageEvent {

@@ -84,9 +84,9 @@ function boundTo(
   const { catalog } = api.registry
   const pod = api.registry.get(catalog.get(pods), info.namespace, textAt(bound, 'name'))
   const { name, uid } = pod.metadata
-  const asked = optionalTextAt(bound, 'uid')
-  if (asked && asked !== uid) {
-    const cause = `the UID in the bound object reference (${asked}) does not match the UID in record. The object might have been deleted and then recreated`
+  const requested = optionalTextAt(bound, 'uid')
+  if (requested && requested !== uid) {
+    const cause = `the UID in the bound object reference (${requested}) does not match the UID in record. The object might have been deleted and then recreated`
     throw new StatusError(conflict({ ...pods, name }, cause))
   }
   const nodeName = optionalTextAt(pod, 'spec', 'nodeName')

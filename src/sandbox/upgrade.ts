@@ -22,7 +22,7 @@ interface Upgrade {
   readonly request: IncomingMessage
   readonly seen: SeenRequest
   readonly socket: Duplex
-  /** What came after the request. */
+  /** The bytes after the request. */
   readonly head: Buffer
 }
 

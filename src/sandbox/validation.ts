@@ -45,8 +45,8 @@ const subdomain =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
 /**
- * Throws a StatusError 422 for what no client gets past the server by mistake: names, and pods
- * without containers.
+ * Throws a StatusError 422 for the mistakes that clients make: in names, and pods without
+ * containers.
  */
 export function validate(kind: Kind, object: JsonObject): void {
   const name = textAt(object, 'metadata', 'name')

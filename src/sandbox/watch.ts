@@ -46,9 +46,9 @@ export async function awaitStart(
   { resourceVersion, sendInitialEvents }: ListOptions,
   freshnessMs: number,
 ): Promise<void> {
-  const asked = versionNumber(resourceVersion, 'watch')
+  const requested = versionNumber(resourceVersion, 'watch')
   if (sendInitialEvents !== true) return
-  await waitUntilFresh(view, resourceVersion === '' ? view.newest : asked, freshnessMs)
+  await waitUntilFresh(view, resourceVersion === '' ? view.newest : requested, freshnessMs)
 }
 
 /**
@@ -62,8 +62,8 @@ export function watch(
   settings: WatchSettings,
 ): OpenWatch | undefined {
   const { kind, options, format } = watched
-  const asked = versionNumber(options.resourceVersion, 'watch')
-  const initial = options.sendInitialEvents ?? asked === 0
+  const requested = versionNumber(options.resourceVersion, 'watch')
+  const initial = options.sendInitialEvents ?? requested === 0
   let first = true
   const send = (type: EventType, object: KubeObject): void => {
     writer.write(renderEvent(kind, type, object, format, first))
@@ -73,7 +73,7 @@ export function watch(
   const bookmark = (initialEventsEnd = false): void => {
     // A lagging server sends no bookmark older than the client's version (apiserver
     // pkg/storage/cacher/cache_watcher.go).
-    if (view.version < asked) return
+    if (view.version < requested) return
     send('BOOKMARK', bookmarkObject(kind, String(view.version), initialEventsEnd))
   }
   const sendChange = (change: StorageEvent): void => {
@@ -81,8 +81,8 @@ export function watch(
     if (event) send(event.type, event.object)
   }
 
-  if (!initial && asked !== 0 && asked < view.compacted) {
-    const status = expired(`too old resource version: ${asked} (${view.compacted})`)
+  if (!initial && requested !== 0 && requested < view.compacted) {
+    const status = expired(`too old resource version: ${requested} (${view.compacted})`)
     writer.end(renderErrorEvent(status, format))
     return undefined
   }
@@ -90,12 +90,12 @@ export function watch(
     for (const object of selected(view, watched)) send('ADDED', object)
     const ends = options.sendInitialEvents ?? settings.watchListServed
     if (ends && options.allowBookmarks) bookmark(true)
-  } else if (asked !== 0) {
-    for (const change of view.changesAfter(asked)) sendChange(change)
+  } else if (requested !== 0) {
+    for (const change of view.changesAfter(requested)) sendChange(change)
   }
 
   const running = new DisposableStack()
-  running.use(view.follow((change) => change.version > asked && sendChange(change)))
+  running.use(view.follow((change) => change.version > requested && sendChange(change)))
   if (options.allowBookmarks) running.use(every(settings.bookmarkMs, () => bookmark()))
   const deadline =
     options.timeoutSeconds === undefined || options.timeoutSeconds === 0

@@ -59,7 +59,7 @@ export function mergedUpdate(
   return hasStatus(kind) ? withAt(whole, ['status'], status(old)) : whole
 }
 
-/** Throws a StatusError 409 where a delete is meant for another object than there is. */
+/** Throws a StatusError 409 where a delete names another object than the stored one. */
 export function checkPreconditions(
   kind: Kind,
   old: KubeObject,
@@ -69,11 +69,11 @@ export function checkPreconditions(
   // Worded with the kind where other conflicts have the resource (apiserver
   // pkg/registry/rest/delete.go).
   const about = { group: kind.gvr.group, resource: kind.kind, name }
-  const refuse = (what: string, asked: string, found: string, happened: string): StatusError =>
+  const refuse = (what: string, requested: string, found: string, happened: string): StatusError =>
     new StatusError(
       conflict(
         about,
-        `the ${what} in the precondition (${asked}) does not match the ${what} in record (${found}). The object might have been ${happened}`,
+        `the ${what} in the precondition (${requested}) does not match the ${what} in record (${found}). The object might have been ${happened}`,
       ),
     )
   if (uid !== undefined && uid !== old.metadata.uid) {
