@@ -39,7 +39,7 @@ export interface BackupFile {
 export const isStatePath = (path: string): boolean =>
   /^(?:pki\/)?[A-Za-z0-9][\w.-]{0,79}$/.test(path) && !foreign.has(path)
 
-/** Folders of the hub's folder, and what is not of the hub's state. */
+/** Folders of the hub's folder, and names that are not of the hub's state. */
 const foreign = new Set(['pki', 'cache', 'joined', 'compiled', 'restore', 'restore.new'])
 
 /** Throws `MalformedArchive` at anything that no backup has: the archive may be hostile. */

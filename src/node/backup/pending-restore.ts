@@ -4,7 +4,7 @@ import { syncFolder } from '../../base/folder.ts'
 import { databaseFiles, lockDirectory } from '../../hub/store/sqlite/copy.ts'
 import { isStatePath, keyName } from './manifest.ts'
 
-/** What a staged restore puts in place. */
+/** The parts that a staged restore puts in place. */
 export interface RestorePlan {
   /** The folder of the store. */
   readonly cachePath: string
@@ -17,7 +17,8 @@ export interface RestorePlan {
 
 /**
  * The folders of a restore in the hub's folder. It is decided once `staging` has become `pending`:
- * before, all is as it was; from then on the next start, or the next restore, puts it in place.
+ * before that nothing has changed; from then on the next start, or the next restore, puts it in
+ * place.
  */
 export const restoreFolders = (rootDir: string) => {
   const pending = join(rootDir, 'restore')

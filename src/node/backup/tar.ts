@@ -41,15 +41,15 @@ export function tarHeader(name: string, size: number, modifiedMs: number): Buffe
   return block
 }
 
-/** What follows a content of `size` bytes. */
+/** The padding after a content of `size` bytes. */
 export const tarPadding = (size: number): Buffer => Buffer.alloc(-size & (blockBytes - 1))
 
 /** The end of an archive. */
 export const tarEnd = (): Buffer => Buffer.alloc(2 * blockBytes)
 
 /**
- * The files of an archive in their order. Throws `MalformedArchive` at anything else than what
- * `tarHeader` writes: a link, a folder, a device, a damaged header, an early end.
+ * The files of an archive in their order. Throws `MalformedArchive` at any header that `tarHeader`
+ * would not write: a link, a folder, a device, a damaged header, an early end.
  */
 export async function* tarEntries(archive: FileHandle): AsyncGenerator<TarEntry> {
   const { size: end } = await archive.stat()

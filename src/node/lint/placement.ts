@@ -6,9 +6,7 @@ import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../api/ku
 import type { Context, PoolFacts } from './context.ts'
 import type { PodSubject } from './pod.ts'
 
-/**
- * Where the scheduler may put a pod, judged by the labels and taints that pools give their nodes.
- */
+/** Where the scheduler may put a pod, by the labels and taints that pools give their nodes. */
 export interface Placement {
   /** Known host-network pools on whose nodes it may run. */
   readonly hostNetwork: readonly string[]
@@ -16,10 +14,7 @@ export interface Placement {
    * Whether it may run on a node that is of no host-network pool: of a standard pool, or of none.
    */
   readonly standard: boolean
-  /**
-   * Unknown pools that it names. Apart from the known pools, nothing follows about where it runs
-   * then.
-   */
+  /** Unknown pools that it names. Where it runs apart from the known pools is then unknown. */
   readonly unknown: readonly string[]
 }
 
@@ -30,7 +25,7 @@ interface NodeModel {
 }
 
 /**
- * Judges by nodeSelector, required node affinity, the exclude annotation and the taints of pools.
+ * Decides by nodeSelector, required node affinity, the exclude annotation and the taints of pools.
  */
 export function placementOf(pod: PodSubject, context: Context): Placement {
   const known = [...context.pools]

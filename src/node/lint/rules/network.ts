@@ -100,9 +100,9 @@ export const neverScheduled: PodRule = {
   about: 'pod',
   id: 'never-scheduled',
   level: 'error',
-  title: 'a pod that asks for a host-network pool and is kept off it',
+  title: 'a pod that selects a host-network pool and is kept off it',
   reason:
-    'Affinity from the exclude annotation comes on top of what the pod asks for: no node has both.',
+    'Affinity from the exclude annotation is added to the selectors of the pod: no node meets both.',
   document: documents.assigning,
   *check(pod, context) {
     if (!isExcluded(pod)) return

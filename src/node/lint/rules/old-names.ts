@@ -15,7 +15,7 @@ export const oldLabel: ObjectRule = {
   id: 'old-label',
   level: 'error',
   title: 'a label of the proposals that no node carries',
-  reason: `The label was renamed before it came out: nodes of host-network pools carry ${hostNetworkLabel}=true. What is to be kept off such nodes by an old name is scheduled there all the same, and what asks for one is scheduled nowhere.`,
+  reason: `The label was renamed before it came out: nodes of host-network pools carry ${hostNetworkLabel}=true. A pod that an old name is to keep off such nodes is scheduled there all the same, and a pod that selects an old name is scheduled nowhere.`,
   document: documents.proposal,
   *check(object) {
     for (const { path, text } of textsIn(object)) {
@@ -70,13 +70,16 @@ export const oldFilter: ObjectRule = {
       yield {
         path,
         message:
-          'podhostnetwork is without effect: the filter is hostnetworkpropagation, and it acts where --host-network-propagation asks for it',
+          'podhostnetwork is without effect: the filter is hostnetworkpropagation, and it acts where --host-network-propagation enables it',
       }
     }
   },
 }
 
-const wishes = ['apps.openyurt.io/desired-nodepool', 'nodepool.openyurt.io/desired-nodepool']
+const desiredPoolLabels = [
+  'apps.openyurt.io/desired-nodepool',
+  'nodepool.openyurt.io/desired-nodepool',
+]
 
 export const desiredPoolLabel: PodRule = {
   about: 'pod',
@@ -87,7 +90,7 @@ export const desiredPoolLabel: PodRule = {
     'A label of a pod chooses no node, and gives it hostNetwork only where admission is configured to (opt-in).',
   document: documents.proposal,
   *check(pod) {
-    for (const label of wishes) {
+    for (const label of desiredPoolLabels) {
       if (valueAt(pod.metadata, 'labels', label) === undefined) continue
       yield {
         path: inMetadata(pod, 'labels', label),

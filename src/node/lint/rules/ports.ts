@@ -39,7 +39,7 @@ export const hostPortDiffers: PodRule = {
   },
 }
 
-/** Ports that a node needs for itself, and what takes them. */
+/** Ports that a node needs for itself, and their users. */
 const ofTheCluster = new Map([
   [6443, 'the API server'],
   [9099, 'the health of Calico'],
@@ -66,7 +66,7 @@ export const reservedPort: PodRule = {
   level: 'error',
   title: 'a port of the node that something else needs',
   reason:
-    'Whoever comes second cannot listen. Where the first is no pod, the scheduler does not know of it, and the pod crashes on every node.',
+    'The second program at a port cannot listen. Where the first is no pod, the scheduler does not know of it, and the pod crashes on every node.',
   document: documents.ports,
   *check(pod) {
     // The components that the ports are kept for.
