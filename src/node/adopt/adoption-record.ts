@@ -22,7 +22,7 @@ import type { HubPorts } from '../join/static-pod.ts'
  */
 const phases = ['adopting', 'starting', 'adopted', 'rolling-back'] as const
 
-/** All that is needed to undo an adoption. It is on the disk before the first file changes. */
+/** The record by which an adoption is undone. It is on the disk before the first file changes. */
 export interface AdoptionRecord {
   readonly version: 1
   readonly phase: (typeof phases)[number]
@@ -31,7 +31,7 @@ export interface AdoptionRecord {
   readonly runBy: HubRunner
   /** Paths of yurthub that are renamed within their folders, to `asideName`. */
   readonly aside: readonly string[]
-  /** What adopt writes, with the checksum of the content; of a link `null`. */
+  /** The paths that adopt writes, with the checksum of the content; of a link `null`. */
   readonly written: readonly { readonly path: string; readonly sha256: string | null }[]
   /** Folders that adopt makes, the innermost last. */
   readonly folders: readonly string[]

@@ -6,7 +6,7 @@ import type { ApiClient } from '../join/pool-membership.ts'
 
 const patienceMs = 5000
 
-/** The API servers of the hub, without the hub: what the cluster knows of this node. */
+/** The cluster's state of this node, read from the hub's API servers without the hub. */
 export class ClusterView implements ApiClient {
   readonly #servers: readonly URL[]
   readonly #credentials: Credentials

@@ -4,12 +4,12 @@ import type { Option } from '../../config/option.ts'
 import { withoutPassword } from '../../config/value.ts'
 import { usualPorts, type HubPorts } from '../join/static-pod.ts'
 
-/** What becomes of a flag of yurthub. */
+/** A flag of yurthub, and the hub's flag for it. */
 export interface MappedFlag {
-  /** As it was given, without secrets. */
+  /** The flag as it was given, without secrets. */
   readonly given: string
   readonly fate: 'kept' | 'changed' | 'dropped'
-  /** What the hub is given in its place. */
+  /** The hub's flag in its place. */
   readonly to?: string
   readonly reason?: string
 }
@@ -27,7 +27,7 @@ export interface MappedFlags {
   /** Whether yurthub makes the interface at which pods reach it. */
   readonly dummyInterface: boolean
   readonly disabledFilters: readonly string[]
-  /** Why the flags cannot be taken over, a sentence each. */
+  /** Why the flags cannot be mapped, a sentence each. */
   readonly mistakes: readonly string[]
 }
 
@@ -35,7 +35,7 @@ export interface MappingOptions {
   /** Names of flags to leave out. */
   readonly dropped: readonly string[]
   readonly rootDir: string
-  /** How the hub is known to API servers, for a reason. */
+  /** The hub's credentials at API servers, as part of a reason. */
   readonly credentials: string
   readonly hubCertSigner: string | undefined
 }
@@ -54,7 +54,7 @@ const credentialFlags = new Set<string>([
   'discovery-token-unsafe-skip-ca-verification',
 ])
 
-/** Where the hub has its own way to be given this. */
+/** Settings for which the hub has a way of its own. */
 const structural = new Set<string>([
   'server-addr',
   'namespace',
@@ -188,7 +188,7 @@ function mappedTo(
     return { fate: 'changed', to: 'NODE_NAME', reason: 'the hub has it from its environment' }
   const warning = option.warningFor?.(value)
   if (option.group.startsWith('Accepted'))
-    return { fate: 'dropped', reason: warning ?? 'it asks for nothing that the hub has' }
+    return { fate: 'dropped', reason: warning ?? 'the hub has no such function' }
   if (name === 'hub-cert-organizations' && hubCertSigner === undefined)
     return { fate: 'dropped', reason: 'it has no effect without --hub-cert-signer' }
   if (value === undefined || (text === '' && option.default === undefined))

@@ -292,7 +292,7 @@ function refuseOtherHubs(
 }
 
 interface Identity {
-  /** `undefined`: yurthub's own may serve. */
+  /** `undefined`: yurthub's own may be used. */
   readonly usable: UsedCredentials | undefined
   readonly faults: readonly string[]
   readonly nodeName: string | undefined
@@ -316,7 +316,7 @@ function identityOf(files: NodeFiles, { kubeconfig }: AdoptionSettings): Identit
   const value = valid(files, given)
   if ('fault' in value) {
     if (kubeconfig !== undefined) throw new CannotAdopt([`--kubeconfig: ${value.fault}`])
-    const reason = "the hub takes over yurthub's own certificate, and renews it"
+    const reason = "the hub uses yurthub's own certificate from now on, and renews it"
     return { usable: undefined, faults: [value.fault], nodeName: undefined, reason }
   }
   const reason =
@@ -340,7 +340,7 @@ function valid(files: NodeFiles, where: CredentialFiles): Credentials | { readon
 const nodeOf = ({ certificate }: Credentials): string | undefined =>
   certificate && /^CN=system:node:(.+)$/m.exec(new X509Certificate(certificate.chain).subject)?.[1]
 
-/** yurthub's own pair, as the hub stores its own. Throws `CannotAdopt` where that cannot serve. */
+/** yurthub's own pair, as the hub stores its own. Throws `CannotAdopt` where that is not usable. */
 function ownOfYurthub(
   files: NodeFiles,
   yurthubRoot: string,
@@ -401,7 +401,7 @@ function notesOn(
   const unit = ['--unit nodehub-dummy.service', ...ofInterface].join(' ')
   return [
     ...(variables.length > 0
-      ? [`variables of yurthub's environment are not taken over: ${variables.join(', ')}`]
+      ? [`variables of yurthub's environment are not passed on to the hub: ${variables.join(', ')}`]
       : []),
     ...(flags.dummyInterface
       ? [

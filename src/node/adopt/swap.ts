@@ -6,7 +6,7 @@ import { ownRights, type NodeFiles } from '../join/node-files.ts'
 import { sha256 } from '../join/record.ts'
 import { Adoption, asideName, asideOf, type AdoptionRecord } from './adoption-record.ts'
 
-/** What is done besides files, by the supervisors of the hub and of yurthub. */
+/** The steps besides files, by the supervisors of the hub and of yurthub. */
 export interface NodeControl {
   /** Ends a yurthub of systemd; of a static pod the kubelet does. Resolves to why that failed. */
   stopYurthub(): Promise<string | undefined>
@@ -41,7 +41,7 @@ class AdoptionFailed extends Error {
 /**
  * Puts the hub in yurthub's place. Each step is on the disk before the next one, and finds by
  * itself whether it is done: after an interruption anywhere, this or `rollBack` goes on. Throws
- * `AdoptionFailed`, or what a file operation throws; the caller rolls back.
+ * `AdoptionFailed`, or the error of a file operation; the caller rolls back.
  */
 export async function swapIn(
   files: NodeFiles,

@@ -1,6 +1,6 @@
 /** How systemd reads the command line of a service (systemd.service(5), systemd.syntax(7)). */
 
-/** What a service is started with. */
+/** The command line of a service. */
 export interface UnitStart {
   /** The words of ExecStart, with variables in them replaced. */
   readonly words: readonly string[]
@@ -85,7 +85,7 @@ function fileAssignments(text: string): readonly Setting[] {
     })
 }
 
-/** `%%` is a percent sign; what systemd would fill in for others is not known here. */
+/** `%%` is a percent sign; the values that systemd would fill in for others are not known here. */
 function withoutSpecifiers(text: string): string {
   const specifier = /%(?!%)./.exec(text.replaceAll('%%', ''))?.[0]
   if (specifier !== undefined) {

@@ -13,7 +13,7 @@ export interface YurthubStart {
   readonly variables: readonly string[]
 }
 
-/** What starts yurthub is not understood; nothing has been changed. */
+/** The file that starts yurthub is not understood; nothing has been changed. */
 export class UnreadableStart extends Error {
   readonly code = 'NOT_UNDERSTOOD'
 }
@@ -21,8 +21,8 @@ export class UnreadableStart extends Error {
 const program = 'yurthub'
 
 /**
- * What the manifest of a static pod starts. `nodeName` takes the place of the name that the kubelet
- * fills in. Throws `UnreadableStart`.
+ * The start in the manifest of a static pod. `nodeName` takes the place of the name that the
+ * kubelet fills in. Throws `UnreadableStart`.
  */
 export function startOfPod(text: string, nodeName: string): YurthubStart {
   const pod = podIn(text)
@@ -46,7 +46,7 @@ export function startOfPod(text: string, nodeName: string): YurthubStart {
   }
 }
 
-/** What a unit of systemd with its drop-ins starts. Throws `UnreadableStart`. */
+/** The start in a unit of systemd with its drop-ins. Throws `UnreadableStart`. */
 export function startOfUnit(
   texts: readonly string[],
   environmentFile: (path: string) => string | undefined,
@@ -62,7 +62,7 @@ export function startOfUnit(
   }
 }
 
-/** Variables that change what a Go program does, whatever its flags are. */
+/** Variables that change the behaviour of a Go program, whatever its flags are. */
 const proxies = /^(?:(?:https?|no)_proxy|GO[A-Z]+)$/i
 
 function podIn(text: string): JsonObject {
@@ -94,7 +94,7 @@ function flagsAmong(words: readonly string[]): readonly string[] {
 const textsAt = (value: Json, member: string): readonly string[] =>
   listAt(value, member).filter((each) => typeof each === 'string')
 
-/** `undefined`: what only the kubelet knows. */
+/** `undefined`: a value that only the kubelet knows. */
 type Environment = ReadonlyMap<string, string | undefined>
 
 const environmentOf = (container: Json, nodeName: string): Environment =>
@@ -108,7 +108,7 @@ const environmentOf = (container: Json, nodeName: string): Environment =>
     }),
   )
 
-/** As the kubelet expands it: what is not defined stays as it is written. */
+/** As the kubelet expands it: undefined variables stay as they are written. */
 const expanded = (word: string, environment: Environment): string =>
   word.replace(/\$\$|\$\(([-._a-zA-Z][-._a-zA-Z0-9]*)\)/g, (written, name: string | undefined) => {
     if (name === undefined) return '$'

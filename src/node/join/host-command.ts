@@ -30,7 +30,10 @@ export const isRootOfImage = (root: string): boolean =>
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-/** What is known when the command runs, by its place in the pod, as the shell has it. */
+/**
+ * The values that are known when the command runs, by their place in the pod, as the shell has
+ * them.
+ */
 const known: Readonly<Record<string, string>> = {
   '%NAME%': '"$name"',
   '%IMAGE%': '"${now:-$image}"',
@@ -50,8 +53,8 @@ export function hostCommand({ rootDir, staticPod, image }: HostCommand): string 
   const pieces = pod.split(/(%NAME%|%IMAGE%)/).map((piece) => known[piece] ?? quoted(piece))
   return `#!/bin/sh
 # Runs nodehub of the hub's image for this host: in the container of the hub, or, while no hub runs,
-# in one that the kubelet starts for it. docs/command-of-the-host.md has what it can and cannot do.
-# Written by nodehub join, and removed by nodehub leave.
+# in one that the kubelet starts for it. docs/command-of-the-host.md lists its limits. Written by
+# nodehub join, and removed by nodehub leave.
 hub=${quoted(staticPod)}
 cache=${quoted(`${rootDir}/cache`)}
 state=${quoted(rootDir)}
@@ -101,7 +104,7 @@ holder() {
     done
 }
 
-# What the shell of the operator has for other programs of Node.
+# The operator's settings for other programs of Node.
 unset NODE_OPTIONS NODE_EXTRA_CA_CERTS
 
 # Without the memory limit, the seccomp profile and the dropped capabilities of the container.

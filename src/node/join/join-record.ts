@@ -23,11 +23,11 @@ export interface RecordedFile {
   readonly path: string
   /** The original, kept under its checksum; `null`: there was none. */
   readonly original: (Rights & { readonly sha256: string }) | null
-  /** Checksums of what `join` has written there, or was about to. */
+  /** Checksums of the contents that `join` has written there, or was about to. */
   readonly written: readonly string[]
 }
 
-/** Everything that is needed to undo a join. */
+/** The record by which a join is undone. */
 export type JoinRecord = JoinedNode & HubRunner
 
 export interface JoinedNode {

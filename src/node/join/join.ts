@@ -168,7 +168,7 @@ export async function applyJoin(
 
 interface Target {
   readonly path: string
-  /** Whatever was there before; a file that is edited in place stays readable as it was. */
+  /** Of the file that was there before; a file that is edited in place stays readable as it was. */
   readonly mode: number
   readonly content?: string
   /** The content, made of the original. */
@@ -205,7 +205,7 @@ function hostCommandFile({ hostCommand: path, runBy, rootDir, hub }: JoinSetting
 
 const yaml = (document: object): string => stringify(document, { lineWidth: 0 })
 
-/** Whether a file differs from both the original and everything that a join has written. */
+/** Whether a file differs from both the original and all contents that a join has written. */
 export function isEdited(known: RecordedFile, now: NodeFile | undefined): boolean {
   if (now === undefined) return known.original !== null
   const sum = sha256(now.content)

@@ -27,15 +27,15 @@ export interface KubeletBootstrap extends Pick<BootstrapConfig, 'caHashes' | 'an
   }
 }
 
-/** Long enough for somebody to approve the request. */
+/** Long enough for a person to approve the request. */
 const approvalMs = 300_000
 
 /**
- * Gives a bare node what `kubeadm join` gives a kubelet: the cluster's CA, a certificate for the
- * node, a kubeconfig with both, and the cluster's configuration of kubelets, where there is none.
- * The kubeconfig is written last: a join that was broken off begins anew. Rejects where the cluster
- * cannot be believed or gives no certificate; nothing is written then, but for the key of a request
- * that still waits for approval. Returns what an operator has to know.
+ * Gives a bare node the files that `kubeadm join` gives a kubelet: the cluster's CA, a certificate
+ * for the node, a kubeconfig with both, and the cluster's configuration of kubelets, where there is
+ * none. The kubeconfig is written last: a join that was broken off begins anew. Rejects where the
+ * cluster cannot be trusted or gives no certificate; nothing is written then, but for the key of a
+ * request that still waits for approval. Returns notes for the operator.
  */
 export async function bootstrapKubelet(
   files: NodeFiles,

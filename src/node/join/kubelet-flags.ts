@@ -17,7 +17,7 @@ const ended = new Set([
   'cni-cache-dir',
 ])
 
-/** What was removed or replaced, so that it can be restored in a file that was edited since. */
+/** The flags that were removed or replaced, to restore them in a file that was edited since. */
 export interface RemovedFlags {
   /** Flags that the kubelet no longer has, as they were written. */
   readonly ended: readonly string[]

@@ -11,11 +11,11 @@ import type { JoinRecord } from './join-record.ts'
 import { JoinArchive } from './record.ts'
 
 export interface LeavePlan {
-  /** The kubelet's flags and the network: what a kubelet reads when it starts. */
+  /** The kubelet's flags and the network, which a kubelet reads when it starts. */
   readonly first: readonly FileChange[]
   /** Files that a kubelet needs until it has been restarted. */
   readonly last: readonly FileChange[]
-  /** Copies of what others have changed, and is removed. */
+  /** Copies of files that others have changed, and that are removed. */
   readonly copies: readonly FileChange[]
   readonly notes: readonly string[]
 }

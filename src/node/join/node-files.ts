@@ -49,7 +49,7 @@ export function isSameFile(one: NodeFile | undefined, other: NodeFile | undefine
   return rights && content.equals(other.content)
 }
 
-/** Nothing that a node keeps among its configuration is larger. */
+/** No file in a node's configuration is larger. */
 const largest = 4 * 1024 * 1024
 
 /** As Linux has it. */
@@ -65,7 +65,7 @@ const writeByOthers = 0o7022
  * itself has it, and so are the targets of links. An image is not trusted: each folder of a path is
  * opened in the one before it, and a link is read and walked from `root`, never followed by the
  * system, so that no file outside is read or written, whatever links there are and whenever one is
- * exchanged. Nothing here waits, so that whoever is killed is killed between two steps, and not
+ * exchanged. No method here waits, so that a process that is killed ends between two steps, and not
  * within one.
  */
 export class NodeFiles {
@@ -99,8 +99,8 @@ export class NodeFiles {
   }
 
   /**
-   * Renames what has this name within its folder, durably; a link itself, not what it leads to. All
-   * of it stays as it is: content, owner, mode, times. Replaces what has the new name.
+   * Renames a file within its folder, durably; a link itself, not its target. Content, owner, mode
+   * and times stay. Replaces a file with the new name.
    */
   rename(path: string, name: string): void {
     using place = this.#find(dirname(path))
@@ -109,7 +109,7 @@ export class NodeFiles {
     place.sync()
   }
 
-  /** Removes what has this name: a link itself, not what it leads to. Not being there is fine. */
+  /** Removes a file, or a link itself, not its target. A missing one is no failure. */
   unlink(path: string): void {
     using place = this.#find(dirname(path))
     if (!place?.enter()) return
@@ -185,9 +185,9 @@ export class NodeFiles {
   }
 
   /**
-   * Makes a folder, or takes over an existing one, with this mode and the current user as its
-   * owner. Calls `act` with a path to the open folder, which stays valid while `act` runs even if
-   * the folder is renamed. What `act` does below it must follow no links.
+   * Makes a folder, or changes an existing one, with this mode and the current user as its owner.
+   * Calls `act` with a path to the open folder, which stays valid while `act` runs even if the
+   * folder is renamed. What `act` does below it must follow no links.
    */
   within(path: string, mode: number, act: (folder: string) => void): void {
     using place = this.#made(path, mode)
@@ -204,13 +204,13 @@ export class NodeFiles {
     return place
   }
 
-  /** Removes what a write that was broken off left beside a file. */
+  /** Removes the remains of an interrupted write beside a file. */
   sweep(path: string): void {
     using place = this.#find(path)
     if (place) removeFile(place.beside)
   }
 
-  /** Removes a file, and what a write that was broken off left of it. Not being there is fine. */
+  /** Removes a file, and the remains of an interrupted write. A missing one is no failure. */
   remove(path: string): void {
     using place = this.#find(path)
     if (!place) return
@@ -257,7 +257,7 @@ export class NodeFiles {
         if (!place.enter(missing)) return undefined
       }
     }
-    parts.move() // who finds the place closes it
+    parts.move() // the caller that gets the path closes it
     return place
   }
 }

@@ -5,7 +5,7 @@ import { messageOf } from '../../config/settings.ts'
 import type { ApiResponse } from '../../http/client/api-call.ts'
 import type { ApiServer } from './api-server.ts'
 
-/** An API server that is asked. */
+/** The API server to which the requests go. */
 export type ApiClient = Pick<ApiServer, 'address' | 'ask'>
 
 /** Why a request failed or was refused, as a sentence for operators. */
@@ -26,7 +26,7 @@ export async function kindOfPool(
   // The versions that have the field; OpenYurt before 1.6 has the second alone.
   for (const version of ['v1beta2', 'v1beta1']) {
     const path = `/apis/apps.openyurt.io/${version}/nodepools/${name}`
-    const answered = await asked(api, 'GET', path)
+    const answered = await answerOf(api, 'GET', path)
     if ('failure' in answered) return answered
     const { status, body } = answered
     if (status === 200 && (optionalObjectAt(body, 'metadata') ?? optionalObjectAt(body, 'spec'))) {
@@ -54,7 +54,7 @@ export async function membershipOf(
   api: ApiClient,
   node: string,
 ): Promise<NodeMembership | LookupFailure> {
-  const answered = await asked(api, 'GET', `/api/v1/nodes/${node}`)
+  const answered = await answerOf(api, 'GET', `/api/v1/nodes/${node}`)
   if ('failure' in answered) return answered
   if (answered.status === 404) return { registered: false, hostNetwork: false }
   const metadata = optionalObjectAt(answered.body, 'metadata')
@@ -81,7 +81,7 @@ export async function labelNode(
   nodePool: string,
 ): Promise<LookupFailure | undefined> {
   const patch = { metadata: { labels: { [nodePoolLabel]: nodePool } } }
-  const answered = await asked(api, 'PATCH', `/api/v1/nodes/${node}`, patch)
+  const answered = await answerOf(api, 'PATCH', `/api/v1/nodes/${node}`, patch)
   if ('failure' in answered) return answered
   return answered.status === 200 ? undefined : { failure: refusalOf(api, answered) }
 }
@@ -95,7 +95,7 @@ export async function propagatedPods(
   api: ApiClient,
   node: string,
 ): Promise<readonly string[] | LookupFailure> {
-  const answered = await asked(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
+  const answered = await answerOf(api, 'GET', `/api/v1/pods?fieldSelector=spec.nodeName%3D${node}`)
   if ('failure' in answered) return answered
   const items = valueAt(answered.body, 'items')
   // An answer that is no list of pods, whatever server gave it, does not prove that there are none.
@@ -119,7 +119,7 @@ function isPropagated(pod: Json): boolean {
   )
 }
 
-async function asked(
+async function answerOf(
   api: ApiClient,
   method: string,
   path: string,

@@ -1,4 +1,4 @@
-/** The parts of a record in JSON that nodehub keeps of what it has changed on a node. */
+/** The parts of a record in JSON that nodehub keeps of its changes to a node. */
 import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 
 /** A record is malformed: the message says how, as part of a sentence. */

@@ -4,11 +4,11 @@ import { MalformedRecord } from './record-fields.ts'
 interface RecordFormat<T> {
   /** Throws `MalformedRecord`. */
   readonly parse: (text: string) => T
-  /** What to do where it cannot be understood. */
+  /** The advice where it cannot be understood. */
   readonly advice: string
 }
 
-/** A file of JSON with what nodehub has changed on a node; each write replaces it durably. */
+/** A file of JSON with nodehub's changes to a node; each write replaces it durably. */
 export class RecordFile<T extends object> {
   readonly #files: NodeFiles
   readonly #path: string
@@ -21,8 +21,8 @@ export class RecordFile<T extends object> {
   }
 
   /**
-   * `undefined` where there is none. Throws where it cannot be understood, with what to do: it is
-   * never taken for none.
+   * `undefined` where there is none. Throws where it cannot be understood, with the remedy: it
+   * never counts as missing.
    */
   read(): T | undefined {
     const file = this.#files.read(this.#path)
@@ -42,7 +42,7 @@ export class RecordFile<T extends object> {
     this.#files.write(this.#path, { content, ...ownRights(0o600) })
   }
 
-  /** Removes it; not being there is fine. */
+  /** Removes it; a missing one is no failure. */
   remove(): void {
     this.#files.remove(this.#path)
   }

@@ -28,7 +28,7 @@ export class JoinArchive {
 
   /**
    * `undefined` where the node has not joined. Throws where the record cannot be understood, with
-   * what to do: it is never taken for none.
+   * the remedy: it never counts as missing.
    */
   read(): JoinRecord | undefined {
     return this.#record.read()

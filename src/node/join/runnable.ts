@@ -4,7 +4,7 @@ import { oldestNode } from '../../base/own-version.ts'
 import type { NodeFiles } from './node-files.ts'
 import { whyTreeUntrusted, whyUntrusted } from '../../base/ownership.ts'
 
-/** Where the hub's files are for systemd, and what of them it starts. */
+/** Where the hub's files are for systemd, and the program that it starts. */
 const programFolder = '/opt/nodehub'
 export const program = `${programFolder}/dist/src/main.js`
 
@@ -36,7 +36,7 @@ export function isSystemdThere(files: NodeFiles, root: string): boolean {
   return signs.some((path) => files.isThere(path))
 }
 
-/** Why systemd cannot start the hub on this node, with what to do; `undefined`: it can. */
+/** Why systemd cannot start the hub on this node, with the remedy; `undefined`: it can. */
 export async function whyNoService(files: NodeFiles, root: string): Promise<string | undefined> {
   if (files.read(program) === undefined) {
     return `${program} is not there, which the units start: the packages of docs/install.md install it, bin/assemble.js of a checkout makes /opt/nodehub, and the image has the same in /app`
@@ -50,8 +50,8 @@ export async function whyNoService(files: NodeFiles, root: string): Promise<stri
 const patienceMs = 10_000
 
 /**
- * Why systemd is not to start the hub as root by what lies on the node at `root`, with what to do
- * about it: others could change it, or the hub does not run on that Node. `undefined`: it may. The
+ * Why systemd is not to start the hub as root with the files on the node at `root`, with the
+ * remedy: others could change them, or the hub does not run on that Node. `undefined`: it may. The
  * Node of an image is not started.
  */
 export async function whyNotRunnable(

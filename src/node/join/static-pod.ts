@@ -1,6 +1,6 @@
 import { options } from '../../config/options.ts'
 
-/** What the image of the Dockerfile runs, with the Node that it has. */
+/** The Node of the Dockerfile's image. */
 export const imageRuntime = '/usr/local/bin/node'
 export const imageMain = '/app/dist/src/main.js'
 
@@ -46,7 +46,7 @@ export interface HubStart {
 /** The settings of the hub's static pod. */
 export interface StaticPodOptions extends HubStart {
   readonly image: string
-  /** Absent: what the kubelet calls the node. */
+  /** Absent: the kubelet's name of the node. */
   readonly nodeName: string | undefined
 }
 

@@ -83,7 +83,7 @@ Conflicts=yurthub.service
 StartLimitIntervalSec=0
 
 [Service]
-# The hub does not speak sd_notify(3). What connects before it is ready waits.
+# The hub does not speak sd_notify(3). Clients that connect before it is ready wait.
 Type=exec
 ${node}Environment=MALLOC_ARENA_MAX=1
 # No Secrets in core dumps.
@@ -127,7 +127,7 @@ ProtectKernelLogs=true
 ProtectControlGroups=true
 ProtectClock=true
 ProtectHostname=true
-# By netlink the addresses of the node are read.
+# The hub reads the node's addresses by netlink.
 RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
 RestrictNamespaces=true
 RestrictRealtime=true

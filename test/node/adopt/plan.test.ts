@@ -206,7 +206,7 @@ void t.test('what yurthub’s environment has besides is named', async (t) => {
     { name: 'NODE_NAME', value: 'edge-1' },
     { name: 'HTTPS_PROXY', value: 'http://proxy' },
   ]
-  t.match(plan(withFlags(t, [], { env })).notes, [/not taken over: HTTPS_PROXY$/])
+  t.match(plan(withFlags(t, [], { env })).notes, [/not passed on to the hub: HTTPS_PROXY$/])
   t.match(plan(withFlags(t, ['--enable-dummy-if=false'])).notes, [])
   const ofInterface = ['--hub-agent-dummy-if-ip=fd00::7', '--dummy-if-name=dummy7']
   t.match(plan(withFlags(t, ofInterface)).notes, [
