@@ -87,3 +87,14 @@ export function onAbort(signal: AbortSignalLike, act: () => void): Disposable {
 /** Resolves when `signal` aborts. */
 export const untilAborted = (signal: AbortSignalLike): Promise<void> =>
   new Promise((resolve) => void onAbort(signal, resolve))
+
+/** Resolves with `promise`, or with `undefined` when `signal` aborts. */
+export async function unlessAborted<T>(
+  promise: Promise<T>,
+  signal: AbortSignalLike | undefined,
+): Promise<T | undefined> {
+  if (signal === undefined) return promise
+  const aborted = Promise.withResolvers<undefined>()
+  using _listening = onAbort(signal, () => aborted.resolve(undefined))
+  return await Promise.race([promise, aborted.promise])
+}

@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
+import { unlessAborted } from './abort.ts'
 
 /** Milliseconds since the epoch. */
 export const now = (): number => Date.now()
@@ -74,11 +75,28 @@ export async function within<T>(ms: number, promise: Promise<T>): Promise<T | un
   }
 }
 
+/** As `sleep`, but it keeps the process alive: for a command that waits for nothing else. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  await wait(ms, undefined, { ...(signal && { signal }) }).catch(() => undefined)
+}
+
 /**
- * Resolves after `ms`; unlike `sleep` it keeps the process alive, for a command that waits for
- * nothing else.
+ * The first result of `attempt` but `undefined`; `undefined` after so long, or when `signal`
+ * aborts. Keeps the process alive.
  */
-export const pause = (ms: number): Promise<void> => wait(ms)
+export async function soon<T>(
+  ms: number,
+  attempt: () => Promise<T | undefined>,
+  signal?: AbortSignal,
+): Promise<T | undefined> {
+  for (const begun = elapsed(); ;) {
+    const result = await unlessAborted(attempt(), signal)
+    if (result !== undefined || signal?.aborted || elapsed() - begun >= ms) return result
+    await pause(betweenMs, signal)
+  }
+}
+
+const betweenMs = 500
 
 /** Resolves in the next turn of the event loop, after everything that is due now. */
 export const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))

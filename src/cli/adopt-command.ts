@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import { unlessAborted } from '../base/abort.ts'
 import { ownVersion } from '../base/own-version.ts'
 import { messageOf } from '../config/settings.ts'
 import { boolean, duration, listOf, optional, signerName, text } from '../config/value.ts'
@@ -12,8 +13,9 @@ import {
   type AdoptionPlan,
   type AdoptionSettings,
 } from '../node/adopt/plan.ts'
-import { rollBack, swapIn } from '../node/adopt/swap.ts'
+import { rollBack, swapIn, type NodeControl } from '../node/adopt/swap.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
+import { lockNode } from '../node/join/node-lock.ts'
 import { membershipOf, propagatedPods } from '../node/join/pool-membership.ts'
 import { JoinArchive } from '../node/join/record.ts'
 import { whyNoService } from '../node/join/runnable.ts'
@@ -22,11 +24,13 @@ import {
   helpOfFlags,
   readFlags,
   strayWords,
+  type CommandFlag,
   type FlagValues,
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { absolutePath, mountedPath, nodePathFlags } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
+import { stopSignals } from './stop-signals.ts'
 
 /** The flags of `nodehub adopt`. */
 export const adoptFlags = {
@@ -89,6 +93,18 @@ export const adoptFlags = {
 
 type Values = FlagValues<typeof adoptFlags>
 
+/** Those that a DaemonSet passes on; the others are its own, or take the node's systemd. */
+export const passedFlags = {
+  timeout: passed(adoptFlags.timeout),
+  'drop-flags': passed(adoptFlags['drop-flags']),
+  kubeconfig: passed(adoptFlags.kubeconfig),
+  'hub-cert-signer': passed(adoptFlags['hub-cert-signer']),
+}
+
+function passed<T>(flag: CommandFlag<T>): CommandFlag<T> {
+  return { ...flag, help: `For --adopt. ${flag.help}` }
+}
+
 /** Puts the hub in the place of a node's yurthub, and yurthub back. */
 export const adopt: Command = {
   help: () => `Usage: nodehub adopt [--apply | --rollback] [FLAG...]
@@ -99,7 +115,9 @@ kubelet goes on as it is, with its kubeconfig and its pods. If the hub is not re
 Node not Ready, yurthub is put back with its former files. docs/migrate-from-yurthub.md goes through
 it.
 
-After an interruption at any point --apply goes on, and --rollback goes back.
+One command changes a node at a time. After an interruption at any point --apply goes on, and
+--rollback goes back. At SIGTERM or Ctrl-C --apply puts yurthub back at once, and --rollback does
+without waiting any longer.
 
 Exit codes: 0, planned or done; 1, it could not, and says why; 2, not understood.
 
@@ -113,8 +131,14 @@ ${helpOfFlags(adoptFlags)}`,
       ...(values.apply && values.rollback ? ['--apply and --rollback: give one of them'] : []),
     ]
     if (wrong.length > 0) return refuse(terminal, 'adopt', wrong)
+    using stop = stopSignals()
     try {
-      return await adoptOrThrow(values, terminal)
+      const change = values.apply ? '--apply' : values.rollback ? '--rollback' : undefined
+      using _lock =
+        change === undefined
+          ? undefined
+          : lockNode(new NodeFiles(values.root), `nodehub adopt ${change}`)
+      return await adoptOrThrow(values, terminal, stop.signal)
     } catch (cause) {
       const reasons = cause instanceof CannotAdopt ? cause.reasons : [messageOf(cause)]
       for (const reason of reasons) terminal.err(`nodehub adopt: ${reason}\n`)
@@ -124,13 +148,25 @@ ${helpOfFlags(adoptFlags)}`,
   },
 }
 
-/** Carries out `adopt`. Throws where nothing was changed. */
-export async function adoptOrThrow(values: Values, terminal: Terminal): Promise<ExitCode> {
+/**
+ * Carries out `adopt` for a caller that has the lock of the node. Throws where nothing was changed.
+ */
+export async function adoptOrThrow(
+  values: Values,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<ExitCode> {
   const files = new NodeFiles(values.root)
-  return values.rollback ? rolledBack(files, values, terminal) : adopted(files, values, terminal)
+  const act = values.rollback ? rolledBack : adopted
+  return act(files, values, terminal, signal)
 }
 
-async function adopted(files: NodeFiles, values: Values, terminal: Terminal): Promise<ExitCode> {
+async function adopted(
+  files: NodeFiles,
+  values: Values,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<ExitCode> {
   const settings: AdoptionSettings = {
     root: values.root,
     rootDir: values['root-dir'],
@@ -145,10 +181,12 @@ async function adopted(files: NodeFiles, values: Values, terminal: Terminal): Pr
   }
   const first = planAdoption(files, settings)
   const cluster = new ClusterView(first.flags.serverAddresses, first.credentials)
-  const found = await lookUp(cluster, first)
+  const found = await unlessAborted(lookUp(cluster, first), signal)
+  if (found === undefined) throw signal.reason
   const plan =
     found.more.length > 0 ? planAdoption(files, { ...settings, more: found.more }) : first
   const obstacles = [...found.obstacles, ...(await supervisorObstacles(files, values, plan))]
+  signal.throwIfAborted()
   printPlan(terminal, plan)
   for (const note of [...plan.notes, ...found.notes]) terminal.err(`note: ${note}\n`)
   if (!values.apply) {
@@ -169,7 +207,7 @@ async function adopted(files: NodeFiles, values: Values, terminal: Terminal): Pr
     timeoutMs: values.timeout,
   })
   try {
-    await swapIn(files, rootDir, plan, control)
+    await swapIn(files, rootDir, plan, control, signal)
     terminal.out(
       `The hub has taken yurthub's place, and Node ${plan.nodeName} is Ready. The way back: nodehub adopt --rollback\n`,
     )
@@ -177,12 +215,17 @@ async function adopted(files: NodeFiles, values: Values, terminal: Terminal): Pr
   } catch (cause) {
     terminal.err(`nodehub adopt: ${messageOf(cause)}\n`)
     terminal.err('yurthub is put back.\n')
-    await putBack(files, rootDir, plan.record, control, terminal)
+    await putBack(files, plan.record, control, values, { terminal, signal })
     return 1
   }
 }
 
-async function rolledBack(files: NodeFiles, values: Values, terminal: Terminal): Promise<ExitCode> {
+async function rolledBack(
+  files: NodeFiles,
+  values: Values,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<ExitCode> {
   const rootDir = values['root-dir']
   const record = new Adoption(files, rootDir).read()
   if (record === undefined) {
@@ -203,19 +246,19 @@ async function rolledBack(files: NodeFiles, values: Values, terminal: Terminal):
     nodeName: '',
     timeoutMs: values.timeout,
   })
-  return (await putBack(files, rootDir, record, control, terminal)) ? 0 : 1
+  return (await putBack(files, record, control, values, { terminal, signal })) ? 0 : 1
 }
 
 /** Whether yurthub has been put back; if not, how to go on. */
 async function putBack(
   files: NodeFiles,
-  rootDir: string,
   record: AdoptionRecord,
-  control: ReturnType<typeof controlOf>,
-  terminal: Terminal,
+  control: NodeControl,
+  { 'root-dir': rootDir }: Values,
+  { terminal, signal }: { readonly terminal: Terminal; readonly signal: AbortSignal },
 ): Promise<boolean> {
   try {
-    const notes = await rollBack(files, rootDir, record, control)
+    const notes = await rollBack(files, rootDir, record, control, signal)
     for (const note of notes) terminal.err(`note: ${note}\n`)
     terminal.out(`yurthub is back, with its former files. The hub's state stays in ${rootDir}.\n`)
     return true

@@ -1,7 +1,9 @@
 import { get } from 'node:http'
 import { join as joinPath } from 'node:path'
 import { parse } from 'yaml'
+import { untilAborted } from '../base/abort.ts'
 import { afterUnlessClosed, elapsed, keepProcessAlive, pause } from '../base/clock.ts'
+import { takeLock } from '../base/file-lock.ts'
 import { ownVersion } from '../base/own-version.ts'
 import { installReportIn, installReportPatch, type InstallReport } from '../api/kube/hub-report.ts'
 import { isObject, type JsonObject } from '../api/kube/json.ts'
@@ -10,11 +12,11 @@ import { nodePoolLabel } from '../api/kube/node-pool.ts'
 import { messageOf } from '../config/settings.ts'
 import { atLeastOne, boolean, listOf, optional, serverAddress, text } from '../config/value.ts'
 import { whyLater } from '../hub/store/sqlite/copy.ts'
-import { lock } from '../hub/store/sqlite/lock.ts'
 import { Adoption, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles, ownRights } from '../node/join/node-files.ts'
+import { lockNodeOnceFree, NodeInChange } from '../node/join/node-lock.ts'
 import { JoinArchive, sha256 } from '../node/join/record.ts'
 import { podLogCommand } from '../node/join/static-pod.ts'
 import { yurthubOf } from '../node/join/yurthub.ts'
@@ -26,10 +28,11 @@ import {
   type FlagValues,
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { adoptFlags, adoptOrThrow } from './adopt-command.ts'
-import { join, joinFlags } from './join-command.ts'
+import { adoptFlags, adoptOrThrow, passedFlags } from './adopt-command.ts'
+import { joinFlags, joinLocked } from './join-command.ts'
 import { absolutePath, canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
-import { leave } from './leave-command.ts'
+import { leaveLocked } from './leave-command.ts'
+import { Interrupted, stopSignals } from './stop-signals.ts'
 
 /** The flags of `nodehub install`. */
 export const installFlags = {
@@ -80,6 +83,7 @@ export const installFlags = {
   'proxy-secure-port': joinFlags['proxy-secure-port'],
   'serve-port': joinFlags['serve-port'],
   'dummy-if-ip': joinFlags['dummy-if-ip'],
+  ...passedFlags,
 }
 
 type Values = FlagValues<typeof installFlags>
@@ -99,27 +103,37 @@ Exit codes: 0, done; 1, it was refused or failed, and says why; 2, not understoo
 ${helpOfFlags(installFlags)}`,
   completions: () => ({ flags: installFlags }),
   async run(argv, terminal) {
-    const { values, words, mistakes } = readFlags(installFlags, argv)
+    const { values, given, words, mistakes } = readFlags(installFlags, argv)
+    const forAdopt = values.adopt ? [] : Object.keys(passedFlags).filter((name) => given.has(name))
     const wrong = [
       ...mistakes,
       ...strayWords(words),
+      ...forAdopt.map((name) => `--${name} is for --adopt`),
       ...(values.uninstall && values.hold ? ['--uninstall and --hold: give one of them'] : []),
     ]
     if (wrong.length > 0) return refuse(terminal, 'install', wrong)
     if (values.hold) return held(values.lock)
     using _waiting = keepProcessAlive()
-    if (values.adopt) return adopted(values, terminal)
-    return values.uninstall ? removed(values, terminal) : installed(values, terminal)
+    using stop = stopSignals()
+    const act = values.adopt ? adopted : values.uninstall ? removed : installed
+    return await act({ values, terminal, files: new NodeFiles(values.root), signal: stop.signal })
   },
 }
 
 async function held(file: string | undefined): Promise<ExitCode> {
   using _waiting = keepProcessAlive()
-  using _locked = file === undefined ? undefined : lock(file)
-  const stop = Promise.withResolvers<void>()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve())
-  await stop.promise
+  using _locked = file === undefined ? undefined : takeLock(file)
+  using stop = stopSignals()
+  await untilAborted(stop.signal)
   return 0
+}
+
+interface Run {
+  readonly values: Values
+  readonly files: NodeFiles
+  readonly terminal: Terminal
+  /** Aborts with `Interrupted`. */
+  readonly signal: AbortSignal
 }
 
 /** The host must stay as it is: a person has to decide. */
@@ -137,12 +151,12 @@ class RolledBack extends Refused {
   }
 }
 
-async function installed(values: Values, terminal: Terminal): Promise<ExitCode> {
-  const files = new NodeFiles(values.root)
-  return reported(values, files, terminal, async (node) => {
+async function installed(run: Run): Promise<ExitCode> {
+  const { values, files, terminal, signal } = run
+  return reported(run, async (node) => {
     checkHost(values, files)
     const nodePool = poolOf(node.object, files, values)
-    const said = await quoted(join, [
+    const said = await quoted(joinLocked, [
       `--root=${values.root}`,
       `--root-dir=${values['root-dir']}`,
       '--systemd=false',
@@ -161,7 +175,7 @@ async function installed(values: Values, terminal: Terminal): Promise<ExitCode> 
       ...knownKind(node.object, files, values),
     ])
     terminal.err(said)
-    await awaitHub(values, files)
+    await awaitHub(values, files, signal)
     const flags = sha256(files.read(values['kubelet-flags'])?.content ?? Buffer.alloc(0))
     const restarted = installReportIn(node.object ?? {})?.kubelet
     if (node.object === undefined || restarted === flags)
@@ -182,8 +196,8 @@ async function installed(values: Values, terminal: Terminal): Promise<ExitCode> 
  * Each try leaves the kubelet without an API server for seconds: an adoption that failed is tried
  * once, one that was refused again and again.
  */
-async function adopted(values: Values, terminal: Terminal): Promise<ExitCode> {
-  const files = new NodeFiles(values.root)
+async function adopted(run: Run): Promise<ExitCode> {
+  const { values, files, terminal, signal } = run
   const unsaid = new UnsaidFailure(files, values['root-dir'])
   const act = async ({ object }: FoundNode): Promise<Outcome> => {
     const record = new Adoption(files, values['root-dir']).read()
@@ -191,27 +205,30 @@ async function adopted(values: Values, terminal: Terminal): Promise<ExitCode> {
     // After a reboot of the node, for one.
     else if (record?.phase === 'adopted') return staying(values, files, record)
     else refuseAgain(values, object, unsaid, record)
-    const { values: flags } = readFlags(adoptFlags, [
-      `--root=${values.root}`,
-      `--root-dir=${values['root-dir']}`,
-      `--manifest-dir=${values['manifest-dir']}`,
-      ...(values.uninstall ? ['--rollback'] : ['--apply', `--image=${values.image}`]),
-    ])
+    const flags = {
+      ...readFlags(adoptFlags, []).values,
+      ...values,
+      apply: !values.uninstall,
+      rollback: values.uninstall,
+    }
     const { code, out, err } = await outputOf(async (quiet) => {
       try {
-        return await adoptOrThrow(flags, quiet)
+        return await adoptOrThrow(flags, quiet, signal)
       } catch (cause) {
+        if (cause instanceof Interrupted) throw cause
         throw new Refused(messageOf(cause), { cause })
       }
     })
     if (code !== 0) {
+      const isAsBefore = new Adoption(files, values['root-dir']).read() === undefined
+      if (signal.aborted && isAsBefore) throw new Interrupted(err.trim())
       if (!values.uninstall) unsaid.write(values.image, err.trim())
       throw new Error(err.trim())
     }
     terminal.err(`${err}${out}`)
     return { state: values.uninstall ? 'Removed' : 'Installed' }
   }
-  return reported(values, files, terminal, act, () => unsaid.forget())
+  return reported(run, act, () => unsaid.forget())
 }
 
 /** Throws where the node is not to be adopted although it has the label. */
@@ -343,7 +360,7 @@ function knownKind(node: JsonObject | undefined, files: NodeFiles, values: Value
 const patienceMs = 300_000
 
 /** Rejects unless the hub of this release becomes ready. */
-async function awaitHub(values: Values, files: NodeFiles): Promise<void> {
+async function awaitHub(values: Values, files: NodeFiles, signal: AbortSignal): Promise<void> {
   const begun = elapsed()
   const ports = {
     proxy: values['proxy-port'],
@@ -362,7 +379,8 @@ async function awaitHub(values: Values, files: NodeFiles): Promise<void> {
           : `the hub is still ${version}: the kubelet has not started ${values.image}`,
       )
     }
-    await pause(1_000)
+    await pause(1_000, signal)
+    signal.throwIfAborted()
   }
 }
 
@@ -383,9 +401,9 @@ function hubVersion(port: number): Promise<string | undefined> {
   return promise
 }
 
-async function removed(values: Values, terminal: Terminal): Promise<ExitCode> {
-  const files = new NodeFiles(values.root)
-  return reported(values, files, terminal, async () => {
+async function removed(run: Run): Promise<ExitCode> {
+  const { values, files, terminal } = run
+  return reported(run, async () => {
     const before = new JoinArchive(files, values['root-dir']).read()
     if (before !== undefined && 'systemd' in before)
       throw new Refused('the hub is a systemd service: nodehub leave --restart on the node')
@@ -394,7 +412,7 @@ async function removed(values: Values, terminal: Terminal): Promise<ExitCode> {
         'the kubelet goes through the hub and cannot be restarted here, as no systemd was found: nodehub leave on the node',
       )
     }
-    const said = await quoted(leave, [
+    const said = await quoted(leaveLocked, [
       `--root=${values.root}`,
       `--root-dir=${values['root-dir']}`,
       '--purge',
@@ -413,11 +431,16 @@ interface FoundNode {
 
 type Outcome = Pick<InstallReport, 'state'> & Partial<InstallReport>
 
-/** Acts, and writes the outcome to the Node, where an API server is reached. */
+/** What another command may take to change the node: an adoption that fails, and is taken back. */
+const otherChangeMs = 900_000
+
+/**
+ * Acts while nothing else changes the node, and writes the outcome to the Node, where an API server
+ * is reached. One that was interrupted, or has waited for another one in vain, writes none: the
+ * kubelet starts the next.
+ */
 async function reported(
-  values: Values,
-  files: NodeFiles,
-  terminal: Terminal,
+  { values, files, terminal, signal }: Run,
   act: (node: FoundNode) => Promise<Outcome>,
   onSaid: () => void = () => undefined,
 ): Promise<ExitCode> {
@@ -425,11 +448,24 @@ async function reported(
   let api: ApiServer | undefined
   let node: FoundNode = { name: values['node-name'], object: undefined }
   let report: InstallReport
+  using held = new DisposableStack()
   try {
+    const change = ['install', ...(['adopt', 'uninstall'] as const).filter((name) => values[name])]
+    held.use(
+      await lockNodeOnceFree(files, `nodehub ${change.join(' --')}`, {
+        ms: otherChangeMs,
+        signal,
+        onTaken: ({ message }) => terminal.err(`nodehub install: waiting: ${message}\n`),
+      }),
+    )
     api = new ApiServer(files, values['kubelet-kubeconfig'])
     node = await nodeAt(api, values['node-name'] ?? api.nodeName)
     report = { image, version: ownVersion(), ...(await act(node)) }
   } catch (cause) {
+    if (cause instanceof Interrupted || cause instanceof NodeInChange) {
+      terminal.err(`nodehub install: ${cause.message}\n`)
+      return 1
+    }
     const state = cause instanceof Refused ? 'Refused' : 'Failed'
     const kubelet = installReportIn(node.object ?? {})?.kubelet
     report = {
@@ -476,8 +512,8 @@ async function written(
 }
 
 /** Runs a command that has to succeed; resolves to its output. */
-async function quoted(command: Command, argv: readonly string[]): Promise<string> {
-  const { code, out, err } = await outputOf((terminal) => command.run(argv, terminal))
+async function quoted(run: Command['run'], argv: readonly string[]): Promise<string> {
+  const { code, out, err } = await outputOf((terminal) => run(argv, terminal))
   if (code !== 0) throw new Error(err.trim())
   return `${err}${out}`
 }

@@ -46,6 +46,7 @@ import { UnreadableFlags } from '../node/join/kubelet-flags.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import type { JoinRecord } from '../node/join/join-record.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
+import { lockNode, type NodeLocking } from '../node/join/node-lock.ts'
 import { JoinArchive } from '../node/join/record.ts'
 import { canRunBySystemd, runtimeIn, whyNoService } from '../node/join/runnable.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
@@ -264,40 +265,46 @@ Exit codes: 0, the node has joined; 1, it could not, and says why; 2, not unders
 
 ${helpOfFlags(joinFlags)}`,
   completions: () => ({ flags: joinFlags }),
-  async run(argv, terminal) {
-    const { values, given, words, mistakes } = readFlags(joinFlags, argv, processSources(argv).env)
-    const wrong = [
-      ...mistakes,
-      ...strayWords(words),
-      ...(values['nodepool-name'] === undefined ? ['--nodepool-name is required'] : []),
-      ...conflictingFlags(values),
-      ...bootstrapMistakes(values),
-      ...(values.systemd ? ofStaticPods.filter((name) => given.has(name)) : []).map(
-        (name) => `--${name} is for a static pod, and --systemd writes none`,
-      ),
-    ]
-    if (wrong.length > 0) return refuse(terminal, 'join', wrong)
-    const progress = { begun: false }
-    try {
-      const isForPod = ofStaticPods.some((name) => given.has(name))
-      return await joined(
-        leftTo(values, isForPod),
-        values['nodepool-name'] ?? '',
-        terminal,
-        progress,
-      )
-    } catch (cause) {
-      const where = cause instanceof UnreadableFlags ? `${values['kubelet-flags']}: ` : ''
-      const why = messageOf(cause)
-      terminal.err(`nodehub join: ${where}${why}\n`)
-      terminal.err(
-        progress.begun
-          ? 'Join again, or leave: either goes on from there.\n'
-          : 'Nothing was changed.\n',
-      )
-      return 1
-    }
-  },
+  run: (argv, terminal) => runJoin(argv, terminal, lockNode),
+}
+
+/** `join`, for a caller that has the lock of the node. */
+export const joinLocked: Command['run'] = (argv, terminal) =>
+  runJoin(argv, terminal, () => undefined)
+
+async function runJoin(
+  argv: readonly string[],
+  terminal: Terminal,
+  lock: NodeLocking,
+): Promise<ExitCode> {
+  const { values, given, words, mistakes } = readFlags(joinFlags, argv, processSources(argv).env)
+  const wrong = [
+    ...mistakes,
+    ...strayWords(words),
+    ...(values['nodepool-name'] === undefined ? ['--nodepool-name is required'] : []),
+    ...conflictingFlags(values),
+    ...bootstrapMistakes(values),
+    ...(values.systemd ? ofStaticPods.filter((name) => given.has(name)) : []).map(
+      (name) => `--${name} is for a static pod, and --systemd writes none`,
+    ),
+  ]
+  if (wrong.length > 0) return refuse(terminal, 'join', wrong)
+  const progress = { begun: false }
+  try {
+    using _lock = values['dry-run'] ? undefined : lock(new NodeFiles(values.root), 'nodehub join')
+    const isForPod = ofStaticPods.some((name) => given.has(name))
+    return await joined(leftTo(values, isForPod), values['nodepool-name'] ?? '', terminal, progress)
+  } catch (cause) {
+    const where = cause instanceof UnreadableFlags ? `${values['kubelet-flags']}: ` : ''
+    const why = messageOf(cause)
+    terminal.err(`nodehub join: ${where}${why}\n`)
+    terminal.err(
+      progress.begun
+        ? 'Join again, or leave: either goes on from there.\n'
+        : 'Nothing was changed.\n',
+    )
+    return 1
+  }
 }
 
 /** Derives the defaults that depend on the node. */

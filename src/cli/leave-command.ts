@@ -12,6 +12,7 @@ import { restartKubelet } from '../node/join/kubelet-service.ts'
 import { forgetJoin, planLeave, applyChanges } from '../node/join/leave.ts'
 import { purgeState } from '../node/join/purge.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
+import { lockNode, type NodeLocking } from '../node/join/node-lock.ts'
 import type { JoinRecord } from '../node/join/join-record.ts'
 import { JoinArchive } from '../node/join/record.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
@@ -56,25 +57,36 @@ Exit codes: 0, the node has left; 1, it could not, and says why; 2, not understo
 
 ${helpOfFlags(leaveFlags)}`,
   completions: () => ({ flags: leaveFlags }),
-  async run(argv, terminal) {
-    const { values, words, mistakes } = readFlags(leaveFlags, argv)
-    const wrong = [
-      ...mistakes,
-      ...strayWords(words),
-      ...conflictingFlags(values),
-      ...purgeMistakes(values),
-    ]
-    if (wrong.length > 0) return refuse(terminal, 'leave', wrong)
-    const progress = { begun: false }
-    try {
-      const code = await left(values, terminal, progress)
-      if (code !== 0 || !values.purge || values['dry-run']) return code
-      return await purged(values, terminal)
-    } catch (cause) {
-      terminal.err(`nodehub leave: ${messageOf(cause)}\n${afterFailing(progress)}\n`)
-      return 1
-    }
-  },
+  run: (argv, terminal) => runLeave(argv, terminal, lockNode),
+}
+
+/** `leave`, for a caller that has the lock of the node. */
+export const leaveLocked: Command['run'] = (argv, terminal) =>
+  runLeave(argv, terminal, () => undefined)
+
+async function runLeave(
+  argv: readonly string[],
+  terminal: Terminal,
+  lock: NodeLocking,
+): Promise<ExitCode> {
+  const { values, words, mistakes } = readFlags(leaveFlags, argv)
+  const wrong = [
+    ...mistakes,
+    ...strayWords(words),
+    ...conflictingFlags(values),
+    ...purgeMistakes(values),
+  ]
+  if (wrong.length > 0) return refuse(terminal, 'leave', wrong)
+  const progress = { begun: false }
+  try {
+    using _lock = values['dry-run'] ? undefined : lock(new NodeFiles(values.root), 'nodehub leave')
+    const code = await left(values, terminal, progress)
+    if (code !== 0 || !values.purge || values['dry-run']) return code
+    return await purged(values, terminal)
+  } catch (cause) {
+    terminal.err(`nodehub leave: ${messageOf(cause)}\n${afterFailing(progress)}\n`)
+    return 1
+  }
 }
 
 /** A hub that goes on running keeps its state. */

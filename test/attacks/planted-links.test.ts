@@ -55,6 +55,7 @@ const written = [
   '/srv/kubelet/flags.env',
   '/var/lib/nodehub/joined/record.json',
 ]
+const lock = ['/run/nodehub/change.json', '/run/nodehub/change.lock']
 const pki = ['/var/lib/nodehub/pki/ca.key', '/var/lib/nodehub/pki/ca.crt']
 const files = [
   written,
@@ -63,9 +64,12 @@ const files = [
     ...pki.map((path) => `${path}.new`),
   ],
   pki,
+  ...lock.map((path) => [path]),
 ]
 
 const folders = [
+  '/run',
+  '/run/nodehub',
   '/etc/cni',
   '/etc/cni/net.d',
   '/etc/kubernetes/manifests',

@@ -1,82 +1,20 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import fs from 'node:fs'
 import { join } from 'node:path'
 import { adopt } from '../../src/cli/adopt-command.ts'
 import { join as joinCommand } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
-import { nodes, startCloud, nodeName, type CloudServer } from '../kit/cloud.ts'
-import { freePort } from '../kit/free-port.ts'
-import { rootFolder } from '../kit/root-folder.ts'
-import { StaticPodNode } from '../kit/static-pod-node.ts'
 import { until } from '../kit/until.ts'
-import { identityOf, manifest, yurthubPod, yurthubRoot } from '../node/adopt/yurthub-root.ts'
+import { adoptable, run } from '../node/adopt/adoptable.ts'
+import { identityOf, manifest } from '../node/adopt/yurthub-root.ts'
 import { treeOf } from '../node/join/node-root.ts'
 
 t.setTimeout(240_000)
 
-interface Said {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
-async function run(command: typeof adopt, argv: readonly string[]): Promise<Said> {
-  const said = { out: '', err: '' }
-  const code = await command.run(argv, {
-    out: (text) => (said.out += text),
-    err: (text) => (said.err += text),
-  })
-  return { code, ...said }
-}
-
 const state = '/var/lib/nodehub'
-const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
-
-interface Adoptable {
-  readonly root: string
-  readonly cloud: CloudServer
-  readonly node: StaticPodNode
-  readonly adopting: (...flags: string[]) => Promise<Said>
-  readonly markReady: (status: 'True' | 'False') => void
-}
-
-/** A node whose kubelet runs a yurthub, in a cluster that has it Ready. */
-async function adoptable(t: Test, ...flags: readonly string[]): Promise<Adoptable> {
-  const cloud = await startCloud(t, { tls: true })
-  const markReady = (status: 'True' | 'False'): void => {
-    const found = cloud.sandbox.get(nodes, nodeName)
-    if (found === undefined) throw new Error('the Node is gone')
-    const conditions = [{ type: 'Ready', status }]
-    cloud.sandbox.update(nodes, { ...found, status: { conditions } }, 'status')
-  }
-  markReady('True')
-  cloud.sandbox.create(leases, {
-    metadata: { name: nodeName, namespace: 'kube-node-lease' },
-    spec: { holderIdentity: nodeName },
-  })
-  const ports = { proxy: await freePort(), secure: await freePort(), ops: await freePort() }
-  const root = yurthubRoot(rootFolder(t), {
-    pod: yurthubPod([
-      `--server-addr=${cloud.url}`,
-      `--proxy-port=${ports.proxy}`,
-      `--proxy-secure-port=${ports.secure}`,
-      `--serve-port=${ports.ops}`,
-      '--node-name=$(NODE_NAME)',
-      '--enable-dummy-if=false',
-      ...flags,
-    ]),
-    files: {
-      '/etc/kubernetes/pki/ca.crt': cloud.sandbox.caCertificate ?? '',
-      '/var/lib/kubelet/pki/kubelet-client-current.pem': cloud.node.certificate + cloud.node.key,
-    },
-  })
-  const node = new StaticPodNode(t, root, { ports, nodeName, manifest: 'yurt-hub.yaml' })
-  const adopting = (...more: string[]): Promise<Said> => run(adopt, [`--root=${root}`, ...more])
-  return { root, cloud, node, adopting, markReady }
-}
 
 void t.test('without --apply the plan is printed, and nothing changes', async (t) => {
-  const { root, adopting } = await adoptable(t, '--lb-mode=rr', '--enable-iptables=true')
+  const { root, adopting } = await adoptable(t, ['--lb-mode=rr', '--enable-iptables=true'])
   const before = treeOf(root)
   const { code, out, err } = await adopting('--image=hub:7')
   t.equal(code, 0)

@@ -42,9 +42,6 @@ interface Host extends TestCluster {
 const state = '/var/lib/nodehub'
 const manifest = '/etc/kubernetes/manifests/nodehub.yaml'
 
-/** Without the socket of systemd, and what the installer reports by. */
-const filesOf = (root: string, ...but: string[]) => treeOf(root, '/run', ...but)
-
 /** A host with an API server that has its Node, and, once it has a manifest, a hub. */
 async function startHost(
   t: Test,
@@ -123,7 +120,7 @@ void t.test(
   'the installer joins the host, restarts its kubelet once, and removal restores every byte',
   async (t) => {
     const host = await startHost(t)
-    const before = filesOf(host.root)
+    const before = treeOf(host.root)
     t.match(await host.run(), { code: 0, err: /Installed: as it should be/ })
     t.match(host.report(), { state: 'Installed', image: 'hub:1', version: ownVersion() })
     t.strictSame(host.systemd.restarted, ['kubelet.service'])
@@ -131,15 +128,15 @@ void t.test(
     for (const arg of ['image: hub:1', '--nodepool-name=hn', '--hub-report', '--host-network-node'])
       t.match(pod, arg)
 
-    const installed = filesOf(host.root)
+    const installed = treeOf(host.root)
     t.equal((await host.run()).code, 0)
-    t.strictSame(filesOf(host.root), installed, 'a second time changes nothing')
+    t.strictSame(treeOf(host.root), installed, 'a second time changes nothing')
     t.equal((await host.run('--image=hub:2')).code, 0)
     t.match(host.report(), { image: 'hub:2' })
     t.equal(host.systemd.restarted.length, 1, 'another image is no reason to restart the kubelet')
 
     t.match(await host.run('--uninstall'), { code: 0, err: /Removed/ })
-    t.strictSame(filesOf(host.root), before)
+    t.strictSame(treeOf(host.root), before)
     t.equal(host.systemd.restarted.length, 2)
     t.match(host.report(), { state: 'Removed' })
     t.equal((await host.run('--uninstall')).code, 0)
@@ -155,10 +152,10 @@ void t.test('a host that must stay as it is does, and its Node says why', async 
   ): Promise<void> => {
     const host = await startHost(t, options)
     prepare(host.root)
-    const before = filesOf(host.root)
+    const before = treeOf(host.root)
     t.match(await host.run(), { code: 1, err: why })
     t.match(host.report(), { state: 'Refused', message: why })
-    t.strictSame(filesOf(host.root), before)
+    t.strictSame(treeOf(host.root), before)
     t.strictSame(host.systemd.restarted, [])
   }
   await refusing(/in no pool: kubectl label node NAME apps.openyurt.io.nodepool/, {
@@ -186,7 +183,7 @@ const noYurthub = /no yurthub starts with this node/
 
 void t.test('an adoption that is refused changes nothing, and is tried again', async (t) => {
   const host = await startHost(t)
-  const before = filesOf(host.root)
+  const before = treeOf(host.root)
   t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
   t.match(host.report(), { state: 'Refused', message: noYurthub })
   writeFileSync(join(host.root, yurthubManifest), 'kind: Pod\n')
@@ -194,7 +191,7 @@ void t.test('an adoption that is refused changes nothing, and is tried again', a
   t.equal(again.code, 1)
   t.notMatch(again.err, noYurthub)
   rmSync(join(host.root, yurthubManifest))
-  t.strictSame(filesOf(host.root), before)
+  t.strictSame(treeOf(host.root), before)
   t.match(await host.run('--adopt', '--uninstall'), { code: 0, err: /Removed/ })
 })
 
@@ -236,11 +233,11 @@ void t.test('a node that was rolled back on the node is not adopted again by its
 void t.test('a hub that no adoption put there is not rolled back', async (t) => {
   const host = await startHost(t)
   writeFileSync(join(host.root, manifest), 'kind: Pod\n')
-  const before = filesOf(host.root, state)
+  const before = treeOf(host.root, state)
   const why = /not put there by an adoption/
   t.match(await host.run('--adopt', '--uninstall'), { code: 1, err: why })
   t.match(host.report(), { state: 'Refused', message: why })
-  t.strictSame(filesOf(host.root, state), before)
+  t.strictSame(treeOf(host.root, state), before)
 })
 
 void t.test('a node that was adopted before stays, and says what it runs', async (t) => {
@@ -257,10 +254,10 @@ void t.test('a node that was adopted before stays, and says what it runs', async
     ports: { proxy: 10_261, ...host.ports },
   })
   writeFileSync(join(host.root, manifest), 'spec:\n  containers:\n    - image: hub:0\n')
-  const before = filesOf(host.root)
+  const before = treeOf(host.root)
   t.match(await host.run('--adopt'), { code: 0, err: /Installed: the node was adopted before/ })
   t.match(host.report(), { state: 'Installed', image: 'hub:0', version: '0.1.9' })
-  t.strictSame(filesOf(host.root), before)
+  t.strictSame(treeOf(host.root), before)
 })
 
 void t.test(
@@ -282,10 +279,10 @@ void t.test(
 void t.test('without an API server an installed host stays installed', async (t) => {
   const host = await startHost(t)
   await host.run()
-  const installed = filesOf(host.root)
+  const installed = treeOf(host.root)
   await host.sandbox[Symbol.asyncDispose]()
   t.match(await host.run(), { code: 0, err: /the Node does not say so: no API server was reached/ })
-  t.strictSame(filesOf(host.root), installed)
+  t.strictSame(treeOf(host.root), installed)
   t.equal(host.systemd.restarted.length, 1)
 })
 
@@ -293,9 +290,9 @@ void t.test('wherever the installer is killed, installing or removing can finish
   const host = await startHost(t)
   const left = mkdtempSync('/tmp/nodehub-left-')
   t.teardown(() => rmSync(left, { recursive: true, force: true }))
-  const before = filesOf(host.root, state)
+  const before = treeOf(host.root, state)
   await host.run()
-  const installed = filesOf(host.root, `${state}/pki`)
+  const installed = treeOf(host.root, `${state}/pki`)
   const copies = mkdtempSync('/tmp/nodehub-')
   t.teardown(() => rmSync(copies, { recursive: true, force: true }))
   let count = 0
@@ -328,9 +325,9 @@ void t.test('wherever the installer is killed, installing or removing can finish
       const other = await copyOf(root)
       withAuthority(other)
       t.equal((await host.runAt(other)).code, 0, where)
-      t.strictSame(filesOf(other, `${state}/pki`), installed, `${where}: installed`)
+      t.strictSame(treeOf(other, `${state}/pki`), installed, `${where}: installed`)
       t.equal((await host.runAt(root, '--uninstall')).code, 0, where)
-      t.strictSame(filesOf(root, state), before, `${where}: removed`)
+      t.strictSame(treeOf(root, state), before, `${where}: removed`)
     }
   }
   t.ok(points > 15, `${points} steps`)

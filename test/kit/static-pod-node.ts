@@ -15,6 +15,8 @@ interface StaticPodNodeOptions {
   readonly nodeName: string
   /** The name of yurthub's manifest. */
   readonly manifest: string
+  /** How often the kubelet looks at the manifests; a real one does when they change, or late. */
+  readonly everyMs?: number
 }
 
 /**
@@ -31,11 +33,13 @@ export class StaticPodNode {
   renews = true
   /** How often the hub was started. */
   started = 0
+  /** Whether the kubelet heeds its manifests. */
+  reconciles = true
 
   constructor(t: Teardown, root: string, options: StaticPodNodeOptions) {
     this.#root = root
     this.#options = options
-    const looking = every(20, () => this.#reconcile())
+    const looking = every(options.everyMs ?? 20, () => this.#reconcile())
     const renewing = every(200, () => void this.#renew().catch(() => undefined))
     t.teardown(() => {
       looking[Symbol.dispose]()
@@ -55,6 +59,7 @@ export class StaticPodNode {
   }
 
   #reconcile(): void {
+    if (!this.reconciles) return
     const folder = join(this.#root, '/etc/kubernetes/manifests')
     const isYurthub = existsSync(join(folder, this.#options.manifest))
     if (isYurthub && !this.runsYurthub && !this.runsHub) this.#startYurthub()

@@ -91,7 +91,8 @@ const podSpec = (
   // On the Node it writes with the kubelet's credentials, which may write their own Node alone.
   automountServiceAccountToken: false,
   enableServiceLinks: false,
-  terminationGracePeriodSeconds: 10,
+  // Within it an adoption that is under way puts yurthub's manifest back, on a slow disk too.
+  terminationGracePeriodSeconds: 30,
   securityContext: { runAsUser: 0, runAsGroup: 0, seccompProfile: { type: 'RuntimeDefault' } },
   initContainers: [
     {

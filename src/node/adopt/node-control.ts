@@ -1,4 +1,4 @@
-import { elapsed, pause } from '../../base/clock.ts'
+import { elapsed, soon } from '../../base/clock.ts'
 import { messageOf } from '../../config/settings.ts'
 import { forgetUnits, startHub, stopHub } from '../join/hub-service.ts'
 import type { HubRunner } from '../join/hub-files.ts'
@@ -23,8 +23,6 @@ export interface SupervisedNode {
   readonly timeoutMs: number
 }
 
-const betweenMs = 500
-
 /** A kubelet ends the pod of a removed manifest within its grace period, after it has noticed. */
 const endingMs = 90_000
 
@@ -46,26 +44,33 @@ export function controlOf(node: SupervisedNode): NodeControl {
           : undefined,
     startHub: () => (bySystemd ? startHub() : nothing),
     stopHub: () => (bySystemd ? stopHub() : nothing),
-    async portsFree() {
-      const holders = await listenersLeft(ports, Math.min(endingMs, timeoutMs))
+    async portsFree(signal) {
+      const holders = await listenersLeft(ports, Math.min(endingMs, timeoutMs), signal)
+      if (signal?.aborted) return holders
       leaseBefore = await node.cluster?.leaseVersion(node.nodeName).catch(() => undefined)
       return holders
     },
-    ready: async () => whyNotReady(node, leaseBefore),
-    yurthubAnswers: () =>
-      soon(timeoutMs, async () => (await answersWell(ports.ops, '/v1/healthz')) || undefined).then(
-        (answered) => answered === true,
-      ),
+    ready: async (signal) => whyNotReady(node, leaseBefore, signal),
+    async yurthubAnswers(signal) {
+      const answers = async (): Promise<true | undefined> =>
+        (await answersWell(ports.ops, '/v1/healthz')) || undefined
+      return (await soon(timeoutMs, answers, signal)) === true
+    },
   }
 }
 
-async function listenersLeft(ports: HubPorts, ms: number): Promise<readonly string[]> {
+async function listenersLeft(
+  ports: HubPorts,
+  ms: number,
+  signal: AbortSignal | undefined,
+): Promise<readonly string[]> {
   let left: readonly string[] = []
-  await soon(ms, () => {
+  const look = (): Promise<true | undefined> => {
     const { byRoot, byOthers } = portListeners(ports)
     left = [...byRoot, ...byOthers]
     return Promise.resolve(left.length === 0 || undefined)
-  })
+  }
+  await soon(ms, look, signal)
   return left
 }
 
@@ -76,17 +81,18 @@ async function listenersLeft(ports: HubPorts, ms: number): Promise<readonly stri
 async function whyNotReady(
   { files, rootDir, runBy, ports, nodeName, cluster, timeoutMs }: SupervisedNode,
   leaseBefore: string | undefined,
+  signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
   const begun = elapsed()
   const ca = files.text(`${rootDir}/pki/ca.crt`)
   const seconds = `${Math.round(timeoutMs / 1000)} s`
-  if (!(await hubIsReady({ ports, ca }, timeoutMs)))
+  if (!(await hubIsReady({ ports, ca }, timeoutMs, signal)))
     return `the hub is not ready after ${seconds}: ${'systemd' in runBy ? 'journalctl -u nodehub' : podLogCommand}`
   if (cluster === undefined) return undefined
   let why = 'it was not read'
   let first = leaseBefore
   const left = Math.max(timeoutMs - (elapsed() - begun), 0)
-  const isReady = await soon(left, async () => {
+  const isReady = async (): Promise<true | undefined> => {
     try {
       if (!(await cluster.isReady(nodeName))) {
         why = `Node ${nodeName} is not Ready`
@@ -100,15 +106,6 @@ async function whyNotReady(
       why = messageOf(cause)
     }
     return undefined
-  })
-  return isReady ? undefined : `${why} after ${seconds}`
-}
-
-/** The first result of `attempt` but `undefined`; `undefined` after so long. */
-async function soon<T>(ms: number, attempt: () => Promise<T | undefined>): Promise<T | undefined> {
-  for (const begun = elapsed(); ;) {
-    const result = await attempt()
-    if (result !== undefined || elapsed() - begun >= ms) return result
-    await pause(betweenMs)
   }
+  return (await soon(left, isReady, signal)) ? undefined : `${why} after ${seconds}`
 }

@@ -6,7 +6,10 @@ import { ownRights, type NodeFiles } from '../join/node-files.ts'
 import { sha256 } from '../join/record.ts'
 import { Adoption, asideName, asideOf, type AdoptionRecord } from './adoption-record.ts'
 
-/** The steps besides files, by the supervisors of the hub and of yurthub. */
+/**
+ * The steps besides files, by the supervisors of the hub and of yurthub. A wait ends at once when
+ * `signal` aborts, as if its time were over.
+ */
 export interface NodeControl {
   /** Ends a yurthub of systemd; of a static pod the kubelet does. Resolves to why that failed. */
   stopYurthub(): Promise<string | undefined>
@@ -16,11 +19,11 @@ export interface NodeControl {
   startHub(): Promise<string | undefined>
   stopHub(): Promise<string | undefined>
   /** Resolves to the programs that still listen at the ports, after a bounded time. */
-  portsFree(): Promise<readonly string[]>
+  portsFree(signal?: AbortSignal): Promise<readonly string[]>
   /** Resolves to why the hub or the Node is not ready after a bounded time. */
-  ready(): Promise<string | undefined>
+  ready(signal?: AbortSignal): Promise<string | undefined>
   /** Whether yurthub answers, after a bounded time. */
-  yurthubAnswers(): Promise<boolean>
+  yurthubAnswers(signal?: AbortSignal): Promise<boolean>
 }
 
 /** The changes of an adoption. */
@@ -41,17 +44,20 @@ class AdoptionFailed extends Error {
 /**
  * Puts the hub in yurthub's place. Each step is on the disk before the next one, and finds by
  * itself whether it is done: after an interruption anywhere, this or `rollBack` goes on. Throws
- * `AdoptionFailed`, or the error of a file operation; the caller rolls back.
+ * `AdoptionFailed`, the error of a file operation, or the reason of `signal`; the caller rolls
+ * back.
  */
 export async function swapIn(
   files: NodeFiles,
   rootDir: string,
   swap: Swap,
   control: NodeControl,
+  signal?: AbortSignal,
 ): Promise<void> {
   const { record } = swap
   const adoption = new Adoption(files, rootDir)
   const authority = await newAuthority()
+  signal?.throwIfAborted()
   files.makeFolder(rootDir, 0o700)
   adoption.write(record)
   // The hub's certificate is recognised by its authority, which is known before the hub runs.
@@ -65,13 +71,15 @@ export async function swapIn(
   }
   if (record.phase !== 'starting') {
     await succeeding('yurthub was not stopped', control.stopYurthub())
-    const holders = await control.portsFree()
+    const holders = await control.portsFree(signal)
+    signal?.throwIfAborted()
     if (holders.length > 0) throw new AdoptionFailed(`yurthub did not end: ${holders.join(', ')}`)
     adoption.write({ ...record, phase: 'starting' })
   }
   write(files, swap.after)
   await succeeding('the hub was not started', control.startHub())
-  await succeeding('the node is not ready with the hub', control.ready())
+  signal?.throwIfAborted()
+  await succeeding('the node is not ready with the hub', control.ready(signal), signal)
   const back = record.aside.find((path) => files.isThere(path))
   if (back !== undefined) throw new AdoptionFailed(writtenAgain(back))
   adoption.write({ ...record, phase: 'adopted' })
@@ -82,13 +90,15 @@ const writtenAgain = (path: string): string =>
 
 /**
  * Puts yurthub in its place again, with its former files, and removes those of the hub; its state
- * stays. Safe to repeat after an interruption anywhere. Resolves to notes for the operator.
+ * stays. Safe to repeat after an interruption anywhere. When `signal` aborts it waits for nothing
+ * more, and ends with yurthub's files in place. Resolves to notes for the operator.
  */
 export async function rollBack(
   files: NodeFiles,
   rootDir: string,
   record: AdoptionRecord,
   control: NodeControl,
+  signal?: AbortSignal,
 ): Promise<readonly string[]> {
   const notes: string[] = []
   const adoption = new Adoption(files, rootDir)
@@ -109,7 +119,7 @@ export async function rollBack(
     }
     files.remove(path)
   }
-  const holders = isSwapped || bySystemd ? await control.portsFree() : []
+  const holders = isSwapped || bySystemd ? await control.portsFree(signal) : []
   if (holders.length > 0) notes.push(`the hub has not ended yet: ${holders.join(', ')}`)
   for (const path of record.aside) {
     if (!files.isThere(asideOf(path))) continue
@@ -124,7 +134,8 @@ export async function rollBack(
   for (const path of hubPaths(record.runBy)) files.sweep(path)
   for (const folder of record.folders.toReversed()) files.removeFolder(folder)
   noting(notes, 'yurthub was not started', await control.startYurthub())
-  if (!(await control.yurthubAnswers())) notes.push('yurthub does not answer yet: see its log')
+  if (!(await control.yurthubAnswers(signal)))
+    notes.push('yurthub does not answer yet: see its log')
   adoption.forget()
   return notes
 }
@@ -133,9 +144,15 @@ function write(files: NodeFiles, changes: readonly FileChange[]): void {
   for (const { path, after } of changes) if (after) files.write(path, after)
 }
 
-async function succeeding(what: string, failure: Promise<string | undefined>): Promise<void> {
+async function succeeding(
+  what: string,
+  failure: Promise<string | undefined>,
+  signal?: AbortSignal,
+): Promise<void> {
   const why = await failure.catch(messageOf)
-  if (why !== undefined) throw new AdoptionFailed(`${what}: ${why}`)
+  if (why === undefined) return
+  signal?.throwIfAborted()
+  throw new AdoptionFailed(`${what}: ${why}`)
 }
 
 function noting(notes: string[], what: string, failure: string | undefined): void {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
-import { elapsed, pause, afterUnlessClosed } from '../../base/clock.ts'
+import { afterUnlessClosed, soon } from '../../base/clock.ts'
 import type { HubPorts } from './static-pod.ts'
 import { restartUnit, systemdSocket } from './unit-restart.ts'
 
@@ -10,13 +10,17 @@ import { restartUnit, systemdSocket } from './unit-restart.ts'
 export const systemctl = (...words: readonly string[]): Promise<string | undefined> =>
   runCommand('systemctl', ...words)
 
-/** Resolves to the reason why a command failed; `undefined` on success. */
+/**
+ * Resolves to the reason why a command failed; `undefined` on success. Its session is its own: a
+ * Ctrl-C is for this process, which may have it finish.
+ */
 export function runCommand(
   command: string,
   ...words: readonly string[]
 ): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>()
-  execFile(command, words, { timeout: 120_000 }, (error, _, said) =>
+  const options = { timeout: 120_000, detached: true }
+  execFile(command, words, options, (error, _, said) =>
     resolve(error ? said.trim() || error.message : undefined),
   )
   return promise
@@ -42,13 +46,14 @@ interface ExpectedHub {
  * Whether a hub is ready within `ms`, and its TLS port has a certificate that the kubelet will
  * trust: any program can answer readiness.
  */
-export async function hubIsReady({ ports, ca }: ExpectedHub, ms: number): Promise<boolean> {
-  for (const begun = elapsed(); ;) {
-    if ((await answersWell(ports.ops, '/readyz')) && (await isTrusted(ports.secure, ca)))
-      return true
-    if (elapsed() - begun > ms) return false
-    await pause(1000)
-  }
+export async function hubIsReady(
+  { ports, ca }: ExpectedHub,
+  ms: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const isReady = async (): Promise<true | undefined> =>
+    ((await answersWell(ports.ops, '/readyz')) && (await isTrusted(ports.secure, ca))) || undefined
+  return (await soon(ms, isReady, signal)) === true
 }
 
 /** Whether a request to this port of loopback is answered 200. */

@@ -1,8 +1,7 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { elapsed, pause } from '../../base/clock.ts'
+import { onceFree } from '../../base/file-lock.ts'
 import { lockDirectory } from '../../hub/store/sqlite/copy.ts'
-import { DirectoryInUse } from '../../hub/store/sqlite/lock.ts'
 
 /** The folder is not a hub's alone. */
 class CannotPurge extends Error {
@@ -13,7 +12,6 @@ const folders = new Set(['pki', 'cache', 'compiled', 'joined', 'restore', 'resto
 /** Copies of files that others have changed since the join: they are the operator's. */
 const copies = 'left'
 const ofHub = /\.(?:key|token|json|new|lock)$/
-const retryMs = 200
 
 /**
  * Removes the state of a hub with its keys and recorded Secrets, but for copies of files that
@@ -37,7 +35,10 @@ export async function purgeState(
     throw new CannotPurge(`${rootDir} holds what is not of a hub: ${names}; nothing was purged`)
   }
   const cache = join(folder, 'cache')
-  using _held = existsSync(join(cache, 'lock.db')) ? await lockWithin(cache, patienceMs) : undefined
+  // The kubelet ends the hub's container after its manifest is gone.
+  using _held = existsSync(join(cache, 'lock.db'))
+    ? await onceFree(() => lockDirectory(cache), { ms: patienceMs })
+    : undefined
   if (existsSync(cache) && lstatSync(cache).isSymbolicLink()) emptyFolder(realpathSync(cache))
   for (const { name } of entries.filter(({ name }) => name !== copies))
     rmSync(join(folder, name), { recursive: true, force: true })
@@ -54,17 +55,4 @@ export async function purgeState(
 /** A cache may be on a larger disk, where the link leads. */
 function emptyFolder(folder: string): void {
   for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true })
-}
-
-/** The kubelet ends the hub's container after its manifest is gone. */
-async function lockWithin(cache: string, patienceMs: number): Promise<Disposable> {
-  const until = elapsed() + patienceMs
-  for (;;) {
-    try {
-      return lockDirectory(cache)
-    } catch (cause) {
-      if (!(cause instanceof DirectoryInUse) || elapsed() >= until) throw cause
-      await pause(retryMs)
-    }
-  }
 }

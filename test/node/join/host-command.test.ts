@@ -11,7 +11,7 @@ import {
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hostCommand } from '../../../src/node/join/host-command.ts'
-import { lock } from '../../../src/hub/store/sqlite/lock.ts'
+import { takeLock } from '../../../src/base/file-lock.ts'
 import { findBinaries } from '../../kit/cluster/binaries.ts'
 import { until } from '../../kit/until.ts'
 import { makeState } from '../backup/state.ts'
@@ -123,7 +123,7 @@ void t.test('while no hub runs the kubelet starts a container for it', { skip },
   t.equal(`${metadata.name}.json`, basename(manifest))
   const file = join(host.stateFolder, `${metadata.name}.lock`)
   t.match(spec.containers, [{ image: 'hub:2', args: ['install', '--hold', `--lock=${file}`] }])
-  const held = lock(file)
+  const held = takeLock(file)
   const { code, out, err } = await running
   held[Symbol.dispose]()
   t.equal(code, 0, err)
@@ -151,14 +151,14 @@ void t.test('commands without a hub end without one another', { skip }, async (t
     locks.map((each) => `--lock=${each}`),
   )
   const [first = '', second = ''] = locks
-  const heldFirst = lock(first)
+  const heldFirst = takeLock(first)
   t.match(await Promise.race(runs), { code: 0, out: /^nodehub \d/ })
   heldFirst[Symbol.dispose]()
   t.strictSame(
     [...manifests, ...locks].map((each) => existsSync(each)),
     [false, true, false, false],
   )
-  const heldSecond = lock(second)
+  const heldSecond = takeLock(second)
   t.match(await Promise.all(runs), [{ code: 0 }, { code: 0 }])
   heldSecond[Symbol.dispose]()
   t.strictSame(readdirSync(host.manifests), [])
@@ -171,7 +171,7 @@ void t.test(
     const host = hostOf(t)
     const elsewhere = join(host.folder, 'a disk')
     mkdirSync(elsewhere)
-    const held = lock(join(elsewhere, 'lock.db'))
+    const held = takeLock(join(elsewhere, 'lock.db'))
     t.teardown(() => held[Symbol.dispose]())
     const flag = `--disk-cache-path=${elsewhere}`
     for (const written of [flag, JSON.stringify(flag), `'${flag}'`, `${JSON.stringify(flag)},`]) {

@@ -49,12 +49,13 @@ export function nodeRoot(
 
 /**
  * Every file, link and folder below, with its rights and content; without those whose paths begin
- * with one of `but`.
+ * with one of `but`, and /run, which ends with the boot.
  */
 export function treeOf(root: string, ...but: readonly string[]): Record<string, string> {
   const names = readdirSync(root, { recursive: true, encoding: 'utf8' }).toSorted()
   return Object.fromEntries(
     names
+      .filter((name) => !/^run(?:\/|$)/.test(name))
       .filter((name) => !but.some((each) => `/${name}`.startsWith(each)))
       .map((name) => {
         const path = join(root, name)

@@ -1,0 +1,142 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { LockTaken } from '../../../src/base/file-lock.ts'
+import { adopt } from '../../../src/cli/adopt-command.ts'
+import type { Command } from '../../../src/cli/command.ts'
+import { join as joinCommand } from '../../../src/cli/join-command.ts'
+import { leave } from '../../../src/cli/leave-command.ts'
+import { NodeFiles } from '../../../src/node/join/node-files.ts'
+import { lockNode, lockNodeOnceFree } from '../../../src/node/join/node-lock.ts'
+import { plainNode } from '../../kit/cluster/plain-node.ts'
+import { yurthubRoot } from '../adopt/yurthub-root.ts'
+import { treeOf } from './node-root.ts'
+
+const script = join(import.meta.dirname, 'lock-holder.ts')
+
+/** Another process that has locked this root; in namespaces of its own it is mounted elsewhere. */
+async function holder(
+  t: Test,
+  root: string,
+  command: string,
+  { isContainer = false } = {},
+): Promise<ChildProcess> {
+  const host = `${root}-as-mounted`
+  if (isContainer) mkdirSync(host)
+  const [program, words] = plainNode(script, isContainer ? host : root, command)
+  const child = isContainer
+    ? spawn('unshare', [
+        ...container,
+        'mount --rbind "$0" "$1"; shift; exec "$@"',
+        root,
+        host,
+        program,
+        ...words,
+      ])
+    : spawn(program, words)
+  child.stderr.pipe(process.stderr)
+  t.teardown(() => child.stdin.end())
+  await once(child.stdout, 'data')
+  return child
+}
+
+const container = ['--mount', '--pid', '--fork', '--mount-proc', '--kill-child', 'sh', '-c']
+
+const noContainer =
+  spawnSync('unshare', [...container, 'true']).status !== 0 && 'only root can make namespaces'
+
+const refusal = (root: string): string => {
+  try {
+    lockNode(new NodeFiles(root), 'nodehub join')[Symbol.dispose]()
+    return ''
+  } catch (cause) {
+    if (!(cause instanceof LockTaken)) throw cause
+    return cause.message
+  }
+}
+
+void t.test('one command changes a node at a time, and the others say which', async (t) => {
+  const root = t.testdir()
+  const child = await holder(t, root, 'nodehub adopt --apply')
+  t.match(
+    refusal(root),
+    new RegExp(
+      `^nodehub adopt --apply is changing this node \\(process ${child.pid}, since 2.*Z\\): try again when it has ended; to have it end now, kill ${child.pid}$`,
+    ),
+  )
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  t.equal(refusal(root), '', 'the lock has ended with the process')
+})
+
+void t.test('a container and its host lock each other out', { skip: noContainer }, async (t) => {
+  const root = join(t.testdir(), 'host')
+  mkdirSync(root)
+  const child = await holder(t, root, 'nodehub install --adopt', { isContainer: true })
+  t.match(
+    refusal(root),
+    /^nodehub install --adopt is .*process \d+, .*take the label nodehub.io.hub/,
+  )
+  child.stdin?.end()
+  await once(child, 'exit')
+
+  using _held = lockNode(new NodeFiles(root), 'nodehub leave')
+  const [program, words] = plainNode(script, root, 'nodehub install')
+  const inside = spawnSync('unshare', [...container, 'exec "$0" "$@"', program, ...words], {
+    encoding: 'utf8',
+  })
+  t.match(
+    inside.stderr,
+    `nodehub leave is changing this node (process ${process.pid} of the host or of another container`,
+  )
+})
+
+void t.test('who waits has the lock once it is free, and waits no longer than told', async (t) => {
+  const root = t.testdir()
+  const files = new NodeFiles(root)
+  const held = lockNode(files, 'nodehub leave')
+  const wait = (patience: { ms: number; signal?: AbortSignal; onTaken?: () => void }) =>
+    lockNodeOnceFree(files, 'nodehub install', patience)
+  await t.rejects(wait({ ms: 0 }), { message: /nodehub leave is changing/ })
+  const stop = new AbortController()
+  const onTaken = (): void => stop.abort(new Error('told to end'))
+  await t.rejects(wait({ ms: 60_000, signal: stop.signal, onTaken }), { message: 'told to end' })
+  {
+    using _next = await wait({ ms: 60_000, onTaken: () => held[Symbol.dispose]() })
+    t.match(refusal(root), 'nodehub install is changing')
+  }
+  t.equal(refusal(root), '')
+})
+
+async function run(command: Command, root: string, ...flags: readonly string[]): Promise<string> {
+  let said = ''
+  const say = (text: string): void => void (said += text)
+  const code = await command.run([`--root=${root}`, ...flags], { out: say, err: say })
+  return `${code} ${said}`
+}
+
+void t.test('what changes a node is refused meanwhile, and what shows a plan is not', async (t) => {
+  const root = yurthubRoot(t.testdir())
+  const joining = [
+    '--nodepool-name=p',
+    '--host-network-pool=false',
+    '--server-addr=https://10.0.0.1',
+  ]
+  using _held = lockNode(new NodeFiles(root), 'nodehub install')
+  const before = treeOf(root)
+  for (const [command, ...flags] of [
+    [adopt, '--apply'],
+    [adopt, '--rollback'],
+    [joinCommand, ...joining],
+    [leave],
+  ] as const) {
+    const said = await run(command, root, ...flags)
+    t.match(said, /^1 nodehub \w+: nodehub install is changing this node .*\nNothing was changed/)
+  }
+  t.match(await run(joinCommand, root, ...joining, '--dry-run'), /^0 /)
+  t.match(await run(leave, root, '--dry-run'), /^0 /)
+  t.match(await run(adopt, root), /^0 /)
+  t.strictSame(treeOf(root), before)
+})
