@@ -173,7 +173,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       counted(limits.bodyPartCredit),
     ],
     'A body in small chunks or frames': [bytes(blockBytes)],
-    'A body that nobody reads any more': [time(limits.restMs), time(limits.unprovenMs)],
+    'The rest of a body, after the answer': [time(limits.restMs), time(limits.unprovenMs)],
     'The body of a write that is answered offline': [bytes(maxBodyBytes)],
     'A token request whose answer is kept': [bytes(contentBytes)],
     'Tokens that are kept for one caller': [counted(tokens.mostTokens), time(tokens.sweepMs)],
@@ -254,7 +254,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Depth of JSON': [counted(maxNesting)],
     'What surrounds the objects of a list': [bytes(maxObjectBytes)],
     'What is read ahead of a slow client': [bytes(bufferedBytes), bytes(unattachedBytes)],
-    'What is inflated ahead of who takes it': [bytes(unpackedBytes)],
+    'What is inflated ahead of its reader': [bytes(unpackedBytes)],
     'The answer of a server that is not verified yet, at bootstrap': [bytes(mostOfUnverified)],
   },
   "## The cluster's side": {
@@ -300,7 +300,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       `a ${1 / schemaShare}th`,
       `${mostSchemas} groups`,
     ],
-    'What is kept for a caller not keptBytes': [`${maxIdleDays} days`],
+    'Records of a caller that does not return': [`${maxIdleDays} days`],
     'Lists in pages whose next page has not come': [counted(mostPagedLists), time(nextPageMs)],
     'What is written and not yet synced': [time(unsyncedMs)],
     'What waits to be written': [bytes(highWater)],
@@ -311,7 +311,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       bytes(rings.maxEventBytes),
     ],
     'A commit, a step of making room': [bytes(groupBytes), `${eviction.stepRows} objects`],
-    'What programs were shown under which filters': [
+    "Which filters a program's last answers passed": [
       counted(mostCollections),
       `${mostEras} states`,
     ],
