@@ -119,3 +119,34 @@ void t.test('a comment goes no further than code does', async (t) => {
   ])
     t.strictSame(broken('src/api/kube/a.ts', source), [])
 })
+
+void t.test('comments, texts and pages do without the words that are avoided', async (t) => {
+  for (const [path, source] of [
+    ['src/api/kube/a.ts', '/** What the client was told. */'],
+    ['src/api/kube/a.ts', ' * Nobody reads it.'],
+    ['src/api/kube/a.ts', 'const a = 1 // the lists it asked for'],
+    ['src/api/kube/a.ts', 'const asked = true'],
+    ['src/api/kube/a.ts', "log.info('nobody listens')"],
+    ['src/api/kube/a.ts', 'log.info(`whoever has ${port}`)'],
+    ['filters/a.ts', '// no news'],
+    ['docs/a.md', 'It is judged.'],
+    ['docs/a.md', '```\nnodehub\n```\n\n- spelled `otherwise`'],
+    ['README.md', 'An `end\nof` what is yours'],
+  ] as const)
+    t.match(broken(path, source), [/^\S+:\d+: “[\w ]+”; say /], source)
+  t.match(broken('docs/a.md', '```\ntold\n```\nand told'), [/^docs\/a\.md:4: “told”; say /])
+})
+
+void t.test('quotations keep their words, and so do names that are released', async (t) => {
+  for (const [path, source] of [
+    ['src/api/kube/a.ts', '/** The view `told` has them, and `yours` ends the restart. */'],
+    ['src/api/kube/a.ts', "db.prepare('SELECT body FROM told')"],
+    ['src/api/kube/a.ts', "send('yours')"],
+    ['src/api/kube/a.ts', '// the newsletter of an askedFor, misspelt'],
+    ['test/a.test.ts', "t.test('nobody is told')"],
+    ['docs/a.md', '| “nobody is told” | `asked` |'],
+    ['docs/a.md', 'The test “nobody\nis told” shows it.'],
+    ['docs/a.md', '1. So:\n\n   ```\n   nobody\n   ```\n'],
+  ] as const)
+    t.strictSame(broken(path, source), [], source)
+})

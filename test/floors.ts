@@ -1,7 +1,7 @@
 /**
- * What may import what. `npm run check` runs this file; ARCHITECTURE.md draws the same floors. A
- * folder imports from floors below its own and from itself: never from a neighbour on its floor,
- * never from above. Types count as imports.
+ * What may import what, and which words the sources and the pages do not use. `npm run check` runs
+ * this file; ARCHITECTURE.md draws the same floors. A folder imports from floors below its own and
+ * from itself: never from a neighbour on its floor, never from above. Types count as imports.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
@@ -51,6 +51,31 @@ const importsAnything = new Set(['src/hub/filter/own/module.ts', 'src/cli/bundle
 
 const namelessName = /(?:^|[-.])(?:utils?|helpers?|common|managers?|misc)(?:[-.]|$)/
 
+interface AvoidedWord {
+  readonly word: RegExp
+  /** What to write in its place. */
+  readonly say: string
+  /** It is also a name that has been released: code may use it, comments may not. */
+  readonly isName?: true
+}
+
+/** Riddles, and words of our own for what has a name in Kubernetes or Envoy. */
+const avoidedWords: readonly AvoidedWord[] = [
+  { word: /\b(?:no|any|some)body\b/i, say: '“no client”, “no caller”: name who does not act' },
+  { word: /\bwhoever\b/i, say: '“the client that”, “each caller that”' },
+  { word: /\bwho asks\b/i, say: '“the caller”, “the identity of the request”' },
+  { word: /\basked\b/i, say: '“requested”, “sends a request”' },
+  { word: /\btold\b/i, say: '“gets”, “is sent”, “last observed”', isName: true },
+  { word: /\bnews\b/i, say: '“watch event”, “change”' },
+  { word: /\bstanding\b/i, say: '“health”, “state”' },
+  { word: /\bjudged\b/i, say: '“evaluated”, “the verdict on”' },
+  { word: /\blasting\b/i, say: '“long-running”' },
+  { word: /\bspell(?:s|ed|ing|ings)?\b/i, say: '“format”, “write”; “offline” for the time' },
+  { word: /\bshelf\b/i, say: '“outbox”' },
+  { word: /\bwishes\b/i, say: '“options”, “settings”' },
+  { word: /\byours\b/i, say: 'whose it is: “the successor”, “your own”', isName: true },
+]
+
 export interface SourceFile {
   /** From the root of the repository, with forward slashes. */
   readonly path: string
@@ -58,26 +83,48 @@ export interface SourceFile {
 }
 
 /**
- * A sentence for each thing in `files` that breaks the floors, is named for nothing or is commented
- * too wide; none if all is well.
+ * A sentence for each thing in `files` that breaks the floors, is named for nothing, is commented
+ * too wide or says a word that this project avoids; none if all is well.
  */
 export function brokenFloors(files: readonly SourceFile[]): string[] {
-  return files.flatMap((file) => [
-    ...badNames(file.path),
-    ...badImports(file),
-    ...longComments(file),
-  ])
+  return files.flatMap((file) =>
+    isPage(file.path)
+      ? badWords(file)
+      : [...badNames(file.path), ...badImports(file), ...longComments(file), ...badWords(file)],
+  )
 }
 
+const isPage = (path: string): boolean => path.endsWith('.md')
+
 const columns = 100
+
+const comment = /^\s*(?:\/?\*|\/\/)|\s\/\/ /
 
 /** prettier breaks code at so many columns, and leaves comments as they are. */
 function longComments({ path, source }: SourceFile): string[] {
   return source
     .split('\n')
     .map((line, at) => ({ line, number: at + 1 }))
-    .filter(({ line }) => line.length > columns && /^\s*(?:\/?\*|\/\/)|\s\/\/ /.test(line))
+    .filter(({ line }) => line.length > columns && comment.test(line))
     .map(({ number }) => `${path}:${number}: a comment beyond ${columns} columns; wrap it`)
+}
+
+/** Quotations keep their words: code, names in backticks, and the titles of tests on a page. */
+function badWords({ path, source }: SourceFile): string[] {
+  if (!isPage(path) && unitOf(path) === undefined) return []
+  const text = isPage(path)
+    ? source.replaceAll(/^ *```[^]*?^ *```$|“[^”]*”|`[^`\n]*`/gm, (quoted) =>
+        quoted.replaceAll(/[^\n]/g, ' '),
+      )
+    : source
+  return text.split('\n').flatMap((line, at) => {
+    const isProse = isPage(path) || comment.test(line)
+    const own = isProse ? line.replaceAll(/`[^`]*`/g, '') : line
+    return avoidedWords.flatMap(({ word, say, isName }) => {
+      const found = isName !== undefined && !isProse ? undefined : word.exec(own)?.[0]
+      return found === undefined ? [] : [`${path}:${at + 1}: “${found}”; say ${say}`]
+    })
+  })
 }
 
 function badNames(path: string): string[] {
@@ -130,7 +177,7 @@ function complaintAbout(from: string, target: string): string | undefined {
   return its === own ? `${to} is a neighbour of ${from}` : `${to} is above ${from}`
 }
 
-/** Everything the repository holds that is written in TypeScript. */
+/** Everything the repository holds that is written in TypeScript, and the pages. */
 export const repository = (): SourceFile[] =>
   globSync([
     'src/**/*.ts',
@@ -138,6 +185,9 @@ export const repository = (): SourceFile[] =>
     'test/**/*.ts',
     'bench/**/*.ts',
     'packaging/**/*.ts',
+    'docs/*.md',
+    'filters/README.md',
+    '{README,ARCHITECTURE,CONTRIBUTING,SECURITY}.md',
   ]).map((path) => ({
     path: path.replaceAll('\\', '/'),
     source: readFileSync(path, 'utf8'),

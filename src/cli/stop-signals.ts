@@ -1,4 +1,4 @@
-/** A person, or what supervises the process, has it end. */
+/** A person, or the supervisor of the process, ends it. */
 export class Interrupted extends Error {
   readonly code = 'INTERRUPTED'
 }

@@ -22,7 +22,7 @@ export type NodeLocking = (files: NodeFiles, command: string) => Disposable | un
 
 /**
  * Keeps other commands from changing the files of this node until it is disposed of, or the process
- * ends in whatever way. `command` is what the others are told of this one. Throws `NodeInChange`.
+ * ends in whatever way. `command` names this change to the others. Throws `NodeInChange`.
  */
 export function lockNode(files: NodeFiles, command: string): Disposable {
   if (!files.isThere('/run')) files.makeFolder('/run', 0o755)
