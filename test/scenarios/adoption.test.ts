@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { every } from '../../src/base/clock.ts'
+import { after, every } from '../../src/base/clock.ts'
 import { installReportIn, type InstallReport } from '../../src/api/kube/hub-report.ts'
 import { install } from '../../src/cli/install-command.ts'
 import { Adoption } from '../../src/node/adopt/adoption-record.ts'
@@ -79,16 +79,19 @@ void t.test('an adoption and a roll-back that are begun at once follow each othe
 })
 
 interface Running {
-  /** As a kubelet ends a container whose pod is deleted. */
+  /** As a kubelet ends a container whose pod is deleted: what goes on for longer is killed. */
   readonly terminate: () => void
   readonly ended: Promise<Said>
   /** Resolves once it has written this to standard error. */
   readonly says: (text: string) => Promise<void>
 }
 
+/** As of the pods of the DaemonSets. */
+const graceMs = 30_000
+
 /** A command in a process of its own. */
 function start(t: Test, { root }: Node, ...words: readonly string[]): Running {
-  const [program, args] = plainNode(main, ...words, `--root=${root}`, '--timeout=30s')
+  const [program, args] = plainNode(main, ...words, `--root=${root}`)
   const child = spawn(program, args)
   t.teardown(() => child.kill('SIGKILL'))
   const said = { out: '', err: '' }
@@ -96,7 +99,10 @@ function start(t: Test, { root }: Node, ...words: readonly string[]): Running {
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text))
   const closed = once(child, 'close') as Promise<[number]>
   return {
-    terminate: () => void child.kill('SIGTERM'),
+    terminate: () => {
+      child.kill('SIGTERM')
+      after(graceMs, () => child.kill('SIGKILL'))
+    },
     ended: closed.then(([code]) => ({ code, ...said })),
     says: async (text) => void (await until(text, () => said.err.includes(text))),
   }
