@@ -28,6 +28,8 @@ import { dummyUnit, dummyUnitName, joinedDummy } from '../node/join/dummy-unit.t
 import { systemdUnits, unitNames } from '../node/join/systemd-units.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import { alwaysShared, nodeBuckets, nodePools } from '../api/kube/node-pool.ts'
+import { adoptFlags, passedFlags } from './adopt-command.ts'
+import { readFlags, strayWords } from './command-flags.ts'
 import { refuse, type Command } from './command.ts'
 
 const parts = [
@@ -79,6 +81,7 @@ const flags = {
   'api-server-cidrs': { type: 'string' },
   'ops-cidrs': { type: 'string' },
   'client-ca-config-map': { type: 'string' },
+  'adopt-flag': { type: 'string' },
 } as const
 
 /** The values of flags that take one of a few. */
@@ -159,6 +162,9 @@ export const manifests: Command = {
   --client-ca-config-map NAME
         For cluster: a ConfigMap in its namespace, whose ca.crt vouches for the client certificates
         that API servers show. Default: they need none.
+  --adopt-flag=--NAME=VALUE
+        For adoption, and more than once for several: a flag of nodehub adopt for all its nodes, one
+        of ${passable.map((name) => `--${name}`).join(', ')}.
 `,
   completions: () => ({
     flags: Object.fromEntries(
@@ -172,10 +178,10 @@ export const manifests: Command = {
     ),
   }),
   async run(argv, terminal) {
-    const { values, mistakes } = parsed(argv)
+    const { values, adoptFlags, mistakes } = parsed(argv)
     const part = parts.find((part) => part === values.part)
     if (mistakes.length > 0 || part === undefined) return refuse(terminal, 'manifests', mistakes)
-    terminal.out(manifest(part, values))
+    terminal.out(manifest(part, values, adoptFlags))
     if (part === 'cluster' && values.admission === 'policies') terminal.err(policiesNote)
     return 0
   },
@@ -211,7 +217,28 @@ function parsed(argv: readonly string[]) {
   const known = Object.fromEntries(
     Object.keys(flags).map((name) => [name, textOf(values[name])]),
   ) as Record<keyof typeof flags, string | undefined>
-  return { values: known, mistakes: [...mistakes, ...wrongValues(known)] }
+  const adoptFlags = tokens.flatMap((token) =>
+    token.kind === 'option' && token.name === 'adopt-flag' ? [token.value ?? ''] : [],
+  )
+  const wrong = [...wrongValues(known), ...wrongAdoptFlags(adoptFlags, known.part)]
+  return { values: known, adoptFlags, mistakes: [...mistakes, ...wrong] }
+}
+
+/** Flags of `nodehub adopt` that a DaemonSet can pass on. */
+const passable = [...Object.keys(passedFlags), 'manifest-dir']
+
+function wrongAdoptFlags(given: readonly string[], part: string | undefined): readonly string[] {
+  if (given.length > 0 && part !== 'adoption') return ['--adopt-flag is for --part adoption']
+  const read = readFlags(adoptFlags, given)
+  const others = [...read.given].filter((name) => !passable.includes(name))
+  return [
+    ...read.mistakes,
+    ...strayWords(read.words),
+    ...others.map(
+      (name) =>
+        `--${name} is not for a DaemonSet, but ${passable.map((each) => `--${each}`).join(', ')} are`,
+    ),
+  ].map((mistake) => `--adopt-flag: ${mistake}`)
 }
 
 const textOf = (value: unknown): string | undefined => {
@@ -275,7 +302,7 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
   return mistakes
 }
 
-function manifest(part: Part, values: FlagValues): string {
+function manifest(part: Part, values: FlagValues, adoptFlags: readonly string[]): string {
   const namespace = values.namespace ?? 'kube-system'
   switch (part) {
     case 'static-pod':
@@ -331,7 +358,12 @@ function manifest(part: Part, values: FlagValues): string {
         .map(yaml)
         .join('---\n')
     case 'adoption':
-      return nodeAdopters({ namespace, image: values.image ?? `nodehub:${ownVersion()}` })
+      return nodeAdopters({
+        namespace,
+        image: values.image ?? `nodehub:${ownVersion()}`,
+        ...(values['root-dir'] !== defaultRootDir && { rootDir: values['root-dir'] ?? '' }),
+        adoptFlags,
+      })
         .map(yaml)
         .join('---\n')
     case 'configmap':

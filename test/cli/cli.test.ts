@@ -7,6 +7,8 @@ import { parse, parseAllDocuments } from 'yaml'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { readConfig, type UsableConfig } from '../../src/config/config.ts'
 import { options } from '../../src/config/options.ts'
+import { readFlags } from '../../src/cli/command-flags.ts'
+import { installFlags } from '../../src/cli/install-command.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 
 interface Outcome {
@@ -407,6 +409,42 @@ void t.test('the cluster’s side is printed whole, with what admits nodes and p
   }
   t.ok(await named('--pod-host-network'))
   t.notOk(await named())
+})
+
+void t.test('adopting DaemonSets pass flags of adopt on, which are checked before', async (t) => {
+  const flags = ['--drop-flags=v,lb-mode', '--manifest-dir=/etc/pods', '--timeout=10m']
+  const printed = `manifests --part adoption --root-dir=/data ${flags.map((flag) => `--adopt-flag=${flag}`).join(' ')}`
+  const sets = parseAllDocuments((await nodehub(printed)).out).map((document) => {
+    const set = document.toJS() as {
+      spec: { template: { spec: { initContainers: [{ args: string[] }] } } }
+    }
+    return set.spec.template.spec.initContainers[0].args.map((arg) =>
+      arg.replace('$(NODE_NAME)', 'edge-1'),
+    )
+  })
+  t.equal(sets.length, 2)
+  for (const [command, ...args] of sets) {
+    t.equal(command, 'install')
+    const { values, mistakes } = readFlags(installFlags, args)
+    t.strictSame(mistakes, [])
+    t.match(values, {
+      adopt: true,
+      'root-dir': '/data',
+      'manifest-dir': '/etc/pods',
+      'drop-flags': ['v', 'lb-mode'],
+      timeout: 600_000,
+    })
+  }
+  const wrong = 'manifests --part adoption --adopt-flag=--drop-flag=v --adopt-flag=--systemd'
+  const { code, err } = await nodehub(wrong)
+  t.equal(code, 2)
+  t.match(err, '--adopt-flag: --drop-flag is not known, did you mean --drop-flags?')
+  t.match(err, '--adopt-flag: --systemd is not for a DaemonSet')
+  t.match(
+    (await nodehub('manifests --part nodes --adopt-flag=--timeout=4s')).err,
+    '--adopt-flag is for --part adoption',
+  )
+  t.match(await nodehub('install --timeout=4s'), { code: 2, err: /--timeout is for --adopt/ })
 })
 
 void t.test('RBAC and ConfigMap are documents kubectl takes', async (t) => {

@@ -32,8 +32,8 @@ interface Node extends Adoptable {
 }
 
 /** Fails the test as soon as both hubs start with the node. */
-async function startNode(t: Test, everyMs?: number): Promise<Node> {
-  const adopted = await adoptable(t, [], everyMs)
+async function startNode(t: Test, everyMs?: number, flags: readonly string[] = []): Promise<Node> {
+  const adopted = await adoptable(t, flags, everyMs)
   const { root, cloud } = adopted
   const names = () => new NodeFiles(root).names('/etc/kubernetes/manifests')
   const hubs = () => names().filter((name) => /^(?:nodehub|yurt-hub)\.yaml$/.test(name))
@@ -182,6 +182,15 @@ void t.test('SIGTERM ends each wait for a start, and yurthub is in its place', a
     t.match(await rolling.ended, { code: 0, err: /note: yurthub does not answer yet/ })
     await isAsBefore(t, node)
   })
+})
+
+void t.test('a DaemonSet leaves out flags of yurthub that it is told to', async (t) => {
+  const node = await startNode(t, undefined, ['--of-a-fork=1'])
+  t.match(await node.installing(), { code: 1, err: /Refused: .*--of-a-fork/ })
+  node.markReady('False')
+  const { code, err } = await node.installing('--drop-flags=of-a-fork')
+  t.equal(code, 1)
+  t.match(err, /Refused: Node .* is not Ready now/)
 })
 
 void t.test('an adoption that fails is not repeated, and is told once it can be', async (t) => {

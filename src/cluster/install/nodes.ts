@@ -11,6 +11,8 @@ export interface NodeInstallation {
   readonly rootDir?: string
   /** The address at which pods reach the hubs, where it is not the usual one. */
   readonly dummyAddress?: string
+  /** Flags of `nodehub adopt`, for those that adopt. */
+  readonly adoptFlags?: readonly string[]
 }
 
 /** The DaemonSet whose pods install hubs. */
@@ -37,12 +39,17 @@ export const nodeInstallers = (installation: NodeInstallation): readonly object[
  * `nodehub.io/hub=adopt`, and yurthub in its place again on those with `nodehub.io/hub=roll-back`.
  */
 export const nodeAdopters = (installation: NodeInstallation): readonly object[] => [
-  daemonSet(installation, 'nodehub-adopt', 'adopt', ['--adopt', ...ofYurthubNode]),
+  daemonSet(installation, 'nodehub-adopt', 'adopt', adopterArgs(installation)),
   daemonSet(installation, 'nodehub-roll-back', 'roll-back', [
-    '--adopt',
     '--uninstall',
-    ...ofYurthubNode,
+    ...adopterArgs(installation),
   ]),
+]
+
+const adopterArgs = ({ adoptFlags = [] }: NodeInstallation): readonly string[] => [
+  '--adopt',
+  ...ofYurthubNode,
+  ...adoptFlags,
 ]
 
 /** Its kubelet has no credentials, which would say the name, and reaches the API by its hub. */
