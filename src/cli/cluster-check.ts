@@ -71,7 +71,7 @@ async function checkAll(
     if (config.action !== 'apply' || !isMeant(config, component)) continue
     if (owner && config.only.length === 0) {
       terminal.out(`  left to ${owner.name}; --only changes it all the same\n`)
-    } else if (stopped) terminal.out('  left: what was changed before it has not settled\n')
+    } else if (stopped) terminal.out('  left: an earlier change has not settled\n')
     else if (await changed(api, config, component, terminal)) left--
     else stopped = true
   }

@@ -48,7 +48,7 @@ export async function exitPlan(
 
 /** The plan begins with pods. */
 const unseen =
-  'what has no propagated pod now is not found (0 replicas, a CronJob without Jobs, refused pods): run `nodehub lint` on it first'
+  'the plan misses owners without a propagated pod now (0 replicas, a CronJob without Jobs, refused pods): run `nodehub lint` on them first'
 
 async function planned(api: ApiServer, config: ExitPlanConfig): Promise<readonly Step[]> {
   const state = await readClusterState(api)

@@ -219,7 +219,7 @@ export const joinFlags = {
   overwrite: commandFlag({
     type: boolean,
     default: false,
-    help: 'Write anew what was changed since the last join.',
+    help: 'Write files anew that were changed since the last join.',
   }),
   report: commandFlag({
     type: boolean,
@@ -615,7 +615,7 @@ function shadowedBy(files: NodeFiles): readonly string[] {
   return later.flatMap((path) => {
     const found = /--(?:bootstrap-)?kubeconfig\b/.exec(files.read(path)?.content.toString() ?? '')
     return found
-      ? [`${path} has ${found[0]}, which wins over what is written here: take it out`]
+      ? [`${path} has ${found[0]}, which overrides the file that join writes: take it out`]
       : []
   })
 }

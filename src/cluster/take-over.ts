@@ -195,7 +195,7 @@ export async function takeOver(
     if (open.length === 0) return taken
     for (const conflict of open) await ignoringConflict(() => take(api, conflict))
   }
-  throw new Error('yurt-manager writes back what is taken from it')
+  throw new Error('yurt-manager writes its configuration back')
 }
 
 const originalOf = (conflict: YurtManagerConflict): Original => {

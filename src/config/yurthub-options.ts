@@ -90,7 +90,7 @@ export const yurthubOptions = {
   'one-output': boolean('klog: each line once.', oneLog),
   'skip-headers': boolean('klog: lines without heads.', oneLog),
   'skip-log-headers': boolean('klog: files without heads.', oneLog),
-  stderrthreshold: text('klog: what goes to standard error, too.', oneLog),
+  stderrthreshold: text('klog: the levels that go to standard error, too.', oneLog),
   'enable-coordinator': boolean('Pool coordinator.', noCoordinator),
   'coordinator-server-addr': text('Pool coordinator.', noCoordinator),
   'coordinator-storage-addr': text('Pool coordinator.', noCoordinator),

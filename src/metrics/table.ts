@@ -233,7 +233,7 @@ export const metricTable = {
   storeSyncs: {
     name: 'nodehub_store_syncs_total',
     type: 'counter',
-    help: 'Times that the store waited until the disk had what was written: once for a commit that is to outlive a power cut, twice for a checkpoint, once for a log begun anew, once within five seconds for changes that nothing of this followed.',
+    help: 'Times that the store waited for the disk to sync: once for a commit that has to survive a power cut, twice for a checkpoint, once when the log begins anew, and once within five seconds for changes after which none of these came.',
     labels: [],
   },
   storeDamaged: {
@@ -345,7 +345,7 @@ export const metricTable = {
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',
-    help: 'What was recorded: objects, lists, documents, tokens, answers to reviews, and, as watch, commits of events (one may hold many).',
+    help: 'Records written: objects, lists, documents, tokens, answers to reviews, and, as watch, commits of events (one may hold many).',
     labels: ['kind'],
     initialValues: { kind: ['object', 'list', 'watch', 'document', 'token', 'review'] },
   },

@@ -136,7 +136,7 @@ void t.test('one whose pods do not settle keeps the next from being changed', as
   const { code, out } = await check(cluster, { action: 'apply', settleMs: 0 })
   t.equal(code, 1)
   t.match(out, 'its pods have not settled in time')
-  t.match(out, 'left: what was changed before it has not settled')
+  t.match(out, 'left: an earlier change has not settled')
   t.equal(affinityOf(cluster, 'kube-proxy'), undefined)
 })
 

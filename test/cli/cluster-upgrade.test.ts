@@ -189,7 +189,7 @@ void t.test(
 for (const [does, why] of [
   ['refuses', 'its installer refused: no'],
   ['does not start', 'its hub reports 0.1.0, and not 0.2.0'],
-  ['rejects clients', 'its hub refuses what was not refused: 401 kubelet'],
+  ['rejects clients', 'its hub refuses requests that it accepted before: 401 kubelet'],
 ] as const) {
   void t.test(`a wave in which a hub ${does} is taken back, and no later one begins`, async (t) => {
     const fleet = await startFleet(t, ['a', 'b', 'c', 'd'])

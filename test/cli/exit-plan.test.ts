@@ -249,7 +249,7 @@ void t.test('--apply patches an owner, waits for its pods, and ends with none le
   t.match(out, 'no pod needs the filter any more')
   t.match(
     out,
-    /\nwhat has no propagated pod now is not found .*: run `nodehub lint` on it first\n$/,
+    /\nthe plan misses owners without a propagated pod now .*: run `nodehub lint` on them first\n$/,
   )
   t.equal(code, 0)
   t.match(specOf(cluster, 'web'), { template: { spec: { hostNetwork: true } } })
@@ -260,7 +260,7 @@ void t.test('--apply patches an owner, waits for its pods, and ends with none le
   )
   t.strictSame(annotations ?? {}, {}, 'nothing is kept of what it was')
   t.equal((await plan(cluster, { apply: true })).code, 0, 'a second run finds nothing')
-  t.match((await plan(cluster)).out, 'what has no propagated pod now is not found')
+  t.match((await plan(cluster)).out, 'the plan misses owners without a propagated pod now')
 })
 
 function replacePodsAtFirst(cluster: TestCluster, owner: JsonObject): void {

@@ -108,7 +108,7 @@ void t.test('what cannot be used leaves the last good one in force, and is told'
   cloud.sandbox.create(configMaps, configMap({ masterservice: 'agent', colour: 'blue' }))
   const hub = await started(t, cloud)
   await hub.logged(inForce)
-  t.ok(hub.lines.some((line) => line.includes('what is not known is ignored: colour')))
+  t.ok(hub.lines.some((line) => line.includes('unknown keys are ignored: colour')))
   for (const bad of [
     configMap({ masterservice: 'two words' }),
     configMap({ masterservice: 'a,'.repeat(4_000) }),

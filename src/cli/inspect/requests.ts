@@ -41,7 +41,7 @@ const filters = {
     type: listOf(oneOf(['cloud', 'cache', 'hub'])),
     default: [],
     defaultShown: 'all',
-    help: 'What has answered.',
+    help: 'The source of the answer.',
   }),
   'slower-than': commandFlag({
     type: optional(duration),

@@ -44,7 +44,10 @@ export function gateOf(node: FleetNode, baseline: Baseline, target: Target): Gat
     )
   const refused = report?.refused.filter((each) => !baseline.refused.includes(each)) ?? []
   if (refused.length > 0)
-    return { state: 'failed', why: `its hub refuses what was not refused: ${refused.join(', ')}` }
+    return {
+      state: 'failed',
+      why: `its hub refuses requests that it accepted before: ${refused.join(', ')}`,
+    }
   return { state: 'passed' }
 }
 

@@ -149,5 +149,5 @@ function checked(certificate: string, key: KeyObject, commonName: string): strin
   } catch {
     // No certificate at all.
   }
-  throw new RequestDenied(`what was signed is no certificate of ${commonName} for the key`)
+  throw new RequestDenied(`the signer issued no certificate of ${commonName} for the key`)
 }

@@ -115,5 +115,5 @@ const localWriteReason = (info: ResourceRequest): string =>
   isTokenRequest(info)
     ? 'an API server has issued this token before'
     : isReview(info)
-      ? 'what is recorded decides the review'
+      ? 'recorded answers decide the review'
       : 'the write is accepted at the node, and its component repeats it'

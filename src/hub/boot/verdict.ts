@@ -250,7 +250,7 @@ function problemOf(
   refresh: RefreshResult | undefined,
 ): Problem | undefined {
   const { found, need, gvr } = needed
-  if (needed.damaged) return problem('damaged', needed, 'what is stored of it cannot be read')
+  if (needed.damaged) return problem('damaged', needed, 'its record cannot be read')
   if (need === 'if-requested') return undefined
   if (found === undefined && refresh?.outcome === 'forbidden') {
     return problem('forbidden', needed, 'the API server does not let this node read it')

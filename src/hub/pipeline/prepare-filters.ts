@@ -16,7 +16,7 @@ export async function prepareFilters(
     await chain.prepare(gvk, encoding, objects)
   } catch (cause) {
     if (cause instanceof StatusError) throw cause
-    throw new StatusError(serviceUnavailable('a filter cannot decide yet what may be shown'), {
+    throw new StatusError(serviceUnavailable('a filter cannot decide yet which objects to show'), {
       cause,
     })
   }

@@ -40,10 +40,7 @@ export const recordedDecisionsOf = (
             'more was denied to this caller than is remembered: offline it is answered 503 for all of this',
           ),
         onFailure: (err) =>
-          log.error(
-            { err },
-            'cannot write decisions.json: a restart forgets what was denied since',
-          ),
+          log.error({ err }, 'cannot write decisions.json: a restart forgets later denials'),
       })
     : undefined
 

@@ -159,7 +159,7 @@ export class HubConfigMap implements AsyncDisposable {
     filters.components(read.settings.components)
     const ignored = read.ignored.join(', ')
     if (ignored !== this.#ignored && ignored !== '') {
-      log.warn(`ConfigMap ${this.#name}: what is not known is ignored: ${ignored}`)
+      log.warn(`ConfigMap ${this.#name}: unknown keys are ignored: ${ignored}`)
     }
     this.#ignored = ignored
     return undefined

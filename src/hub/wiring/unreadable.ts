@@ -22,7 +22,7 @@ export function unreadable(code: number): Unreadable {
         advice: ', /readyz?verbose says why',
       }
     case 200:
-      return { why: 'what was answered is no list of them', advice: ': is that an API server?' }
+      return { why: 'the answer is no list of them', advice: ': is that an API server?' }
     default:
       return { why: 'the API server does not list them', advice: '' }
   }

@@ -32,7 +32,7 @@ export async function purgeState(
   )
   if (foreign.length > 0) {
     const names = foreign.map(({ name }) => name).join(', ')
-    throw new CannotPurge(`${rootDir} holds what is not of a hub: ${names}; nothing was purged`)
+    throw new CannotPurge(`${rootDir} holds files that no hub writes: ${names}; nothing was purged`)
   }
   const cache = join(folder, 'cache')
   // The kubelet ends the hub's container after its manifest is gone.

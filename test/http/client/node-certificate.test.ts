@@ -302,7 +302,7 @@ void t.test('a chain that TLS does not take is refused, and not stored', async (
   const joinable = await startJoinable(t)
   joinable.chain = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
   const keeping = new Keeping(t, joinable).start()
-  await keeping.fails(/what was signed is no certificate of/)
+  await keeping.fails(/the signer issued no certificate of/)
   t.notOk(existsSync(keeping.files.pair))
   joinable.chain = ''
   await keeping.obtains()

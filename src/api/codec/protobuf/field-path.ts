@@ -40,7 +40,7 @@ function search(schema: MessageSchema, name: string): FieldPath | undefined {
 /** The message type of a field. A path cannot pass through a list that is wrapped in a message. */
 export function messageOf(field: Field): MessageSchema {
   const schema = field.message?.()
-  if (!schema || schema.wraps) throw new PathError('a path through what is no message')
+  if (!schema || schema.wraps) throw new PathError('a path through a field that is no message')
   return schema
 }
 
