@@ -28,7 +28,7 @@ import {
   type FlagValues,
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { absolutePath, mountedPath, nodePathFlags } from './join-flags.ts'
+import { absolutePath, mountedPath, nodePathFlags, reportFlag } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 import { stopSignals } from './stop-signals.ts'
 
@@ -78,6 +78,7 @@ export const adoptFlags = {
     defaultShown: 'none',
     help: 'The signer of the certificate that pods trust, such as kubernetes.io/kubelet-serving (docs/pods-reach-the-hub.md).',
   }),
+  report: reportFlag,
   'manifest-dir': commandFlag({
     type: absolutePath,
     default: '/etc/kubernetes/manifests',
@@ -175,6 +176,7 @@ async function adopted(
     systemd: values.systemd,
     kubeconfig: values.kubeconfig,
     hubCertSigner: values['hub-cert-signer'],
+    reports: values.report,
     dropped: values['drop-flags'].map((name) => name.replace(/^--/, '').replaceAll('_', '-')),
     hostname: hostname(),
     more: [],

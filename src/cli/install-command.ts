@@ -1,24 +1,24 @@
 import { get } from 'node:http'
 import { join as joinPath } from 'node:path'
-import { parse } from 'yaml'
 import { untilAborted } from '../base/abort.ts'
 import { afterUnlessClosed, elapsed, keepProcessAlive, pause } from '../base/clock.ts'
 import { takeLock } from '../base/file-lock.ts'
 import { ownVersion } from '../base/own-version.ts'
 import { installReportIn, installReportPatch, type InstallReport } from '../api/kube/hub-report.ts'
 import { isObject, type JsonObject } from '../api/kube/json.ts'
-import { listAt, textAt } from '../api/kube/json-at.ts'
+import { textAt } from '../api/kube/json-at.ts'
 import { nodePoolLabel } from '../api/kube/node-pool.ts'
 import { messageOf } from '../config/settings.ts'
 import { atLeastOne, boolean, listOf, optional, serverAddress, text } from '../config/value.ts'
 import { whyLater } from '../hub/store/sqlite/copy.ts'
 import { Adoption, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
+import { changeImage, imageIn } from '../node/adopt/hub-image.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles, ownRights } from '../node/join/node-files.ts'
 import { lockNodeOnceFree, NodeInChange } from '../node/join/node-lock.ts'
 import { JoinArchive, sha256 } from '../node/join/record.ts'
-import { podLogCommand } from '../node/join/static-pod.ts'
+import { podLogCommand, type HubPorts } from '../node/join/static-pod.ts'
 import { yurthubOf } from '../node/join/yurthub.ts'
 import {
   commandFlag,
@@ -175,7 +175,7 @@ async function installed(run: Run): Promise<ExitCode> {
       ...knownKind(node.object, files, values),
     ])
     terminal.err(said)
-    await awaitHub(values, files, signal)
+    await awaitHub(portsOf(values), values, files, signal)
     const flags = sha256(files.read(values['kubelet-flags'])?.content ?? Buffer.alloc(0))
     const restarted = installReportIn(node.object ?? {})?.kubelet
     if (node.object === undefined || restarted === flags)
@@ -202,14 +202,14 @@ async function adopted(run: Run): Promise<ExitCode> {
   const act = async ({ object }: FoundNode): Promise<Outcome> => {
     const record = new Adoption(files, values['root-dir']).read()
     if (values.uninstall) refuseOtherHub(values, files, record)
-    // After a reboot of the node, for one.
-    else if (record?.phase === 'adopted') return staying(values, files, record)
+    else if (record?.phase === 'adopted') return kept(run, record)
     else refuseAgain(values, object, unsaid, record)
     const flags = {
       ...readFlags(adoptFlags, []).values,
       ...values,
       apply: !values.uninstall,
       rollback: values.uninstall,
+      report: true,
     }
     const { code, out, err } = await outputOf(async (quiet) => {
       try {
@@ -246,31 +246,27 @@ function refuseAgain(
     throw new RolledBack()
 }
 
-/** A hub that was adopted stays, at whatever image its manifest has. */
-async function staying(
-  values: Values,
-  files: NodeFiles,
-  { ports, runBy }: AdoptionRecord,
-): Promise<Outcome> {
+/** A hub that was adopted before, as after a reboot, stays; a static pod has this image then. */
+async function kept({ values, files, signal }: Run, record: AdoptionRecord): Promise<Outcome> {
+  const { ports, runBy } = record
+  if ('staticPod' in runBy) {
+    const { staticPod } = runBy
+    if (imageIn(files.text(staticPod)) !== values.image) {
+      refuseLaterCache(values)
+      changeImage(files, values['root-dir'], record, { image: values.image, staticPod })
+    }
+    await awaitHub(ports, values, files, signal)
+    return { state: 'Installed' }
+  }
   const ca = files.text(`${values['root-dir']}/pki/ca.crt`)
   if (!(await hubIsReady({ ports, ca }, patienceMs)))
-    throw new Error(`the node is adopted, and its hub is not ready: ${podLogCommand}`)
+    throw new Error('the node is adopted, and its hub is not ready: journalctl -u nodehub')
   const version = await hubVersion(ports.ops)
   return {
     state: 'Installed',
-    image: 'staticPod' in runBy ? imageIn(files.text(runBy.staticPod)) : '',
+    image: '',
     ...(version !== undefined && { version }),
-    message: 'the node was adopted before, and stays as it is',
-  }
-}
-
-/** That of a static pod's only container; '' where the manifest cannot be read. */
-function imageIn(manifest: string | undefined): string {
-  try {
-    const pod = parse(manifest ?? '', { maxAliasCount: 0 }) as JsonObject | null
-    return textAt(listAt(pod, 'spec', 'containers')[0] ?? null, 'image')
-  } catch {
-    return ''
+    message: 'the node was adopted before, and its hub is upgraded by its package',
   }
 }
 
@@ -331,6 +327,11 @@ function checkHost(values: Values, files: NodeFiles): void {
       `this node runs yurthub (${yurthub.path}): take it over with nodehub adopt, or ${yurthub.advice}`,
     )
   }
+  refuseLaterCache(values)
+}
+
+/** Throws `Refused` where a later release has written the cache. */
+function refuseLaterCache(values: Values): void {
   const later = whyLater(joinPath(values.root, values['root-dir'], 'cache'))
   if (later !== undefined) {
     throw new Refused(
@@ -356,17 +357,23 @@ function knownKind(node: JsonObject | undefined, files: NodeFiles, values: Value
   return before === undefined ? [] : [`--host-network-pool=${before.hostNetwork}`]
 }
 
+const portsOf = (values: Values): HubPorts => ({
+  proxy: values['proxy-port'],
+  secure: values['proxy-secure-port'],
+  ops: values['serve-port'],
+})
+
 /** Long enough to pull an image over a slow link. */
 const patienceMs = 300_000
 
 /** Rejects unless the hub of this release becomes ready. */
-async function awaitHub(values: Values, files: NodeFiles, signal: AbortSignal): Promise<void> {
+async function awaitHub(
+  ports: HubPorts,
+  values: Values,
+  files: NodeFiles,
+  signal: AbortSignal,
+): Promise<void> {
   const begun = elapsed()
-  const ports = {
-    proxy: values['proxy-port'],
-    secure: values['proxy-secure-port'],
-    ops: values['serve-port'],
-  }
   const ca = files.text(`${values['root-dir']}/pki/ca.crt`)
   for (;;) {
     const version = await hubVersion(ports.ops)

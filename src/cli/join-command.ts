@@ -68,6 +68,7 @@ import {
   nodeNameFlag,
   nodePathFlags,
   conflictingFlags,
+  reportFlag,
 } from './join-flags.ts'
 import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
@@ -221,11 +222,7 @@ export const joinFlags = {
     default: false,
     help: 'Write files anew that were changed since the last join.',
   }),
-  report: commandFlag({
-    type: boolean,
-    default: false,
-    help: 'Whether the hub reports on its Node, with --offline-ready-condition and --hub-report.',
-  }),
+  report: reportFlag,
   ...nodePathFlags,
 }
 

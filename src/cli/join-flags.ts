@@ -58,6 +58,13 @@ export const nodeNameFlag = commandFlag({
   help: 'The name of the node.',
 })
 
+/** Whether the hub reports, for join and adopt. */
+export const reportFlag = commandFlag({
+  type: boolean,
+  default: false,
+  help: 'Whether the hub reports on its Node, with --offline-ready-condition and --hub-report.',
+})
+
 /** Whether systemd runs there: on this node, or on the host whose root is mounted at `root`. */
 export const canRestart = (root: string): boolean =>
   root === '/' || existsSync(join(root, systemdSocket))

@@ -299,7 +299,7 @@ export const upgradeOptions = {
   'daemon-set': option({
     type: is.text('NAMESPACE/NAME'),
     group: 'Fleet',
-    help: 'The DaemonSet of the installers.',
+    help: 'The DaemonSet of the installers; kube-system/nodehub-adopt for nodes that were adopted.',
     default: 'kube-system/nodehub-install',
   }),
   waves: option({

@@ -1,11 +1,15 @@
 import t, { type Test } from 'tap'
 import { upgradeFleet } from '../../src/cli/cluster-upgrade.ts'
 import { ownVersion } from '../../src/base/own-version.ts'
-import { hubReportPatch, installReportPatch } from '../../src/api/kube/hub-report.ts'
+import {
+  hubReportPatch,
+  installReportPatch,
+  type InstallReport,
+} from '../../src/api/kube/hub-report.ts'
 import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { listAt, objectAt, textAt, valueAt, withAt } from '../../src/api/kube/json-at.ts'
-import { nodeInstallers } from '../../src/cluster/install/nodes.ts'
+import { nodeAdopters, nodeInstallers } from '../../src/cluster/install/nodes.ts'
 import { schemaOfRelease } from '../../src/cluster/upgrade/plan.ts'
 import type { UpgradeConfig } from '../../src/config/cluster-config.ts'
 import { newestSchema } from '../../src/hub/store/sqlite/schema.ts'
@@ -16,7 +20,6 @@ t.setTimeout(300_000)
 
 const daemonSets: GVR = { group: 'apps', version: 'v1', resource: 'daemonsets' }
 const namespace = 'kube-system'
-const name = 'nodehub-install'
 
 interface Fleet extends TestCluster {
   /** What a node's hub makes of an image; by default it runs. */
@@ -27,6 +30,8 @@ interface Fleet extends TestCluster {
   /** Called before a node gets an installer. */
   onReplace: (node: string) => void
   imageOf(node: string): string
+  /** As its installer writes it. */
+  report(node: string, report: InstallReport): void
   upgrade(
     image: string,
     more?: Partial<UpgradeConfig>,
@@ -39,18 +44,23 @@ async function startFleet(
   t: Test,
   names: readonly string[],
   schema = newestSchema,
+  wanted: 'install' | 'adopt' = 'install',
 ): Promise<Fleet> {
   const cluster = await startTestCluster(t)
   const { sandbox } = cluster
   const [installer] = JSON.parse(
-    JSON.stringify(nodeInstallers({ namespace, image: 'hub:0.1.0' })),
+    JSON.stringify(
+      (wanted === 'adopt' ? nodeAdopters : nodeInstallers)({ namespace, image: 'hub:0.1.0' }),
+    ),
   ) as JsonObject[]
   sandbox.create(daemonSets, installer!)
+  const name = `nodehub-${wanted}`
   let starts = 0
   const fleet: Fleet = {
     ...cluster,
     behaviour: () => 'runs',
     onReplace: () => undefined,
+    report: (node, report) => annotate(node, installReportPatch(report)),
     imageOf: (node) => imageIn(sandbox.get(pods, `install-${node}`, namespace)),
     annotations: (node) => objectAt(sandbox.get(nodes, node) ?? null, 'metadata', 'annotations'),
     async upgrade(image, more = {}) {
@@ -81,6 +91,14 @@ async function startFleet(
       return { code: await upgradeFleet(cluster.api, config, terminal), out, err }
     },
   }
+  const annotate = (node: string, patch: JsonObject): void => {
+    const found = sandbox.get(nodes, node) ?? {}
+    const annotations = {
+      ...objectAt(found, 'metadata', 'annotations'),
+      ...objectAt(patch, 'metadata', 'annotations'),
+    }
+    sandbox.update(nodes, withAt(found, ['metadata', 'annotations'], annotations))
+  }
   const install = (node: string): void => {
     const template = objectAt(sandbox.get(daemonSets, name, namespace) ?? null, 'spec', 'template')
     const spec = { ...objectAt(template, 'spec'), nodeName: node }
@@ -107,18 +125,11 @@ async function startFleet(
           ]
         : []),
     ]
-    for (const patch of patches) {
-      const found = sandbox.get(nodes, node) ?? {}
-      const annotations = {
-        ...objectAt(found, 'metadata', 'annotations'),
-        ...objectAt(patch, 'metadata', 'annotations'),
-      }
-      sandbox.update(nodes, withAt(found, ['metadata', 'annotations'], annotations))
-    }
+    for (const patch of patches) annotate(node, patch)
   }
   for (const node of names) {
     const made = sandbox.create(nodes, {
-      metadata: { name: node, labels: { 'nodehub.io/hub': 'install' } },
+      metadata: { name: node, labels: { 'nodehub.io/hub': wanted } },
     })
     setReady(fleet, textAt(made, 'metadata', 'name'), 'True')
     install(node)
@@ -186,6 +197,23 @@ void t.test(
   },
 )
 
+void t.test('adopted nodes are upgraded by the same gate, and others are left', async (t) => {
+  const fleet = await startFleet(t, ['a', 'b', 'c', 'd'], newestSchema, 'adopt')
+  fleet.report('c', { state: 'Refused', image: 'hub:0.1.0', version: '0.1.0', message: 'no' })
+  fleet.report('d', { state: 'Installed', image: '', version: '0.1.0' })
+  const said = await fleet.upgrade('hub:0.2.0')
+  t.match(said, {
+    code: 1,
+    out: /later: c has not been adopted: .*\nlater: d has a hub of systemd: .*passed.*left for later: c, d/s,
+  })
+  t.strictSame(images(fleet, 'a', 'b', 'c', 'd'), [
+    'hub:0.2.0',
+    'hub:0.2.0',
+    'hub:0.1.0',
+    'hub:0.1.0',
+  ])
+})
+
 for (const [does, why] of [
   ['refuses', 'its installer refused: no'],
   ['does not start', 'its hub reports 0.1.0, and not 0.2.0'],
@@ -243,7 +271,11 @@ void t.test(
       err: /nothing was changed/,
     })
     t.strictSame(images(fleet, 'a', 'b'), ['hub:0.1.0', 'hub:0.1.0'])
-    const known = valueAt(fleet.sandbox.get(daemonSets, name, namespace), 'metadata', 'annotations')
+    const known = valueAt(
+      fleet.sandbox.get(daemonSets, 'nodehub-install', namespace),
+      'metadata',
+      'annotations',
+    )
     t.equal(known, undefined)
   },
 )

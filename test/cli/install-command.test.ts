@@ -45,7 +45,11 @@ const manifest = '/etc/kubernetes/manifests/nodehub.yaml'
 /** A host with an API server that has its Node, and, once it has a manifest, a hub. */
 async function startHost(
   t: Test,
-  { files = {}, labels = { 'apps.openyurt.io/nodepool': 'hn' }, version = ownVersion() } = {},
+  {
+    files = {},
+    labels = { 'apps.openyurt.io/nodepool': 'hn' },
+    versionOf = (_manifest: string) => ownVersion(),
+  } = {},
 ): Promise<Host> {
   const cluster = await startTestCluster(t)
   cluster.sandbox.create(nodePools, {
@@ -61,7 +65,7 @@ async function startHost(
   const ports = { secure: await freePort(), ops: await freePort() }
   const ended = new AbortController()
   t.teardown(() => ended.abort())
-  void startHub(root, ports, version, ended.signal)
+  void startHub(root, ports, versionOf, ended.signal)
   const runAt = async (at: string, ...flags: string[]): Promise<Said> => {
     let err = ''
     const argv = [
@@ -89,7 +93,7 @@ async function startHost(
 async function startHub(
   root: string,
   ports: { secure: number; ops: number },
-  version: string,
+  versionOf: (manifest: string) => string,
   signal: AbortSignal,
 ): Promise<void> {
   await until('a manifest', () => signal.aborted || existsSync(join(root, manifest)))
@@ -101,9 +105,10 @@ async function startHub(
     ipAddresses: ['127.0.0.1'],
   })
   const secure = createTlsServer({ cert: certificate, key })
-  const ops = createServer((_request, response) =>
-    response.end(`nodehub_build_info{version="${version}"} 1\n`),
-  )
+  const ops = createServer((_request, response) => {
+    const version = versionOf(readFileSync(join(root, manifest), 'utf8'))
+    response.end(`nodehub_build_info{version="${version}"} 1\n`)
+  })
   for (const [server, port] of [
     [secure, ports.secure],
     [ops, ports.ops],
@@ -240,24 +245,47 @@ void t.test('a hub that no adoption put there is not rolled back', async (t) => 
   t.strictSame(treeOf(host.root, state), before)
 })
 
-void t.test('a node that was adopted before stays, and says what it runs', async (t) => {
-  const host = await startHost(t, { version: '0.1.9' })
+void t.test('the hub of an adopted node has the image of its DaemonSet', async (t) => {
+  const versionOf = (text: string): string => (text.includes('hub:0') ? '0.1.9' : ownVersion())
+  const host = await startHost(t, { versionOf })
   await storedAuthority(join(host.root, state, 'pki'), () => undefined)
-  new Adoption(new NodeFiles(host.root), state).write({
+  const record = {
     version: 1,
     phase: 'adopted',
     yurthub: yurthubManifest,
-    runBy: { staticPod: manifest },
     aside: [],
     written: [],
     folders: [],
     ports: { proxy: 10_261, ...host.ports },
+  } as const
+  const adoption = new Adoption(new NodeFiles(host.root), state)
+  const sha256 = '0'.repeat(64)
+  adoption.write({
+    ...record,
+    runBy: { staticPod: manifest },
+    written: [{ path: manifest, sha256 }],
   })
-  writeFileSync(join(host.root, manifest), 'spec:\n  containers:\n    - image: hub:0\n')
-  const before = treeOf(host.root)
-  t.match(await host.run('--adopt'), { code: 0, err: /Installed: the node was adopted before/ })
-  t.match(host.report(), { state: 'Installed', image: 'hub:0', version: '0.1.9' })
-  t.strictSame(treeOf(host.root), before)
+  const pod = 'spec:\n  containers:\n    - image: hub:0\n      args: [start]\n'
+  writeFileSync(join(host.root, manifest), pod)
+  mkdirSync(join(host.root, state, 'cache'), { recursive: true })
+  {
+    using db = new DatabaseSync(join(host.root, state, 'cache/objects.db'))
+    db.exec(`PRAGMA user_version = ${newestSchema + 1}`)
+    t.match(await host.run('--adopt'), { code: 1, err: /Refused: .*schema version/ })
+    t.equal(readFileSync(join(host.root, manifest), 'utf8'), pod)
+    db.exec(`PRAGMA user_version = ${newestSchema}`)
+  }
+  for (let i = 0; i < 2; i += 1) {
+    t.match(await host.run('--adopt'), { code: 0, err: /Installed/ })
+    t.match(host.report(), { state: 'Installed', image: 'hub:1', version: ownVersion() })
+  }
+  const changed = readFileSync(join(host.root, manifest), 'utf8')
+  t.match(changed, /image: hub:1\n.*--hub-report/s)
+
+  adoption.write({ ...record, runBy: { systemd: true } })
+  t.match(await host.run('--adopt', '--image=hub:2'), { code: 0, err: /upgraded by its package/ })
+  t.match(host.report(), { state: 'Installed', image: '' })
+  t.equal(readFileSync(join(host.root, manifest), 'utf8'), changed)
 })
 
 void t.test(

@@ -1,6 +1,7 @@
 import { newestSchema } from '../../hub/store/sqlite/schema.ts'
 import { ownVersion } from '../../base/own-version.ts'
 import type { Quantity } from '../../config/value.ts'
+import { hubLabel } from '../../api/kube/hub-report.ts'
 import { textAt } from '../../api/kube/json-at.ts'
 import type { FleetNode } from './fleet.ts'
 import type { Target } from './gate.ts'
@@ -64,10 +65,14 @@ export function planUpgrade(
   }
 }
 
-function whyLater({ isReady, pod, baseline }: FleetNode): string | undefined {
+function whyLater({ isReady, pod, baseline, labels, installed }: FleetNode): string | undefined {
   // A node that an earlier run has changed goes through the gate in any state.
   if (baseline !== undefined) return undefined
   if (!isReady) return 'is not Ready, which may be for want of a link'
+  if (textAt(labels, hubLabel) === 'adopt') {
+    if (installed?.state !== 'Installed') return 'has not been adopted: see its nodehub.io/install'
+    if (installed.image === '') return 'has a hub of systemd: upgrade its package'
+  }
   return pod === undefined ? 'has no installer' : undefined
 }
 

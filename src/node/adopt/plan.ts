@@ -36,6 +36,8 @@ export interface AdoptionSettings {
   /** The hub's credentials; absent: those of the kubelet, else yurthub's own. */
   readonly kubeconfig: string | undefined
   readonly hubCertSigner: string | undefined
+  /** Whether the hub writes a condition and a report to its Node. */
+  readonly reports: boolean
   /** Names of yurthub's flags to leave out. */
   readonly dropped: readonly string[]
   readonly hostname: string
@@ -122,6 +124,7 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
     ownCertificate: credentials.seed !== undefined,
     ...(flags.nodePool !== undefined && { nodePool: flags.nodePool }),
     ports,
+    reports: settings.reports,
     more: [
       ...flags.more,
       ...(hubCertSigner === undefined ? [] : [`--hub-cert-signer=${hubCertSigner}`]),

@@ -177,6 +177,9 @@ const volumesOf = (rootDir: string): readonly object[] => [
   { name: 'kubelet-pki', hostPath: { path: '/var/lib/kubelet/pki', type: 'Directory' } },
 ]
 
+/** Flags of a hub that writes a condition and a report to its Node. */
+export const reportFlags = ['--offline-ready-condition', '--hub-report'] as const
+
 /** The arguments of `nodehub` that start the hub. */
 export function hubArgs(start: HubStart): string[] {
   const {
@@ -198,7 +201,7 @@ export function hubArgs(start: HubStart): string[] {
     ...(start.ownCertificate ? [] : [credentialsFlag(kubeconfig)]),
     ...(nodePool === undefined ? [] : [`--nodepool-name=${nodePool}`]),
     ...(hostNetwork ? ['--host-network-node', '--plain-proxy=false'] : []),
-    ...(reports ? ['--offline-ready-condition', '--hub-report'] : []),
+    ...(reports ? reportFlags : []),
     ...(ports.proxy === usualPorts.proxy ? [] : [`--proxy-port=${ports.proxy}`]),
     ...(ports.secure === usualPorts.secure ? [] : [`--proxy-secure-port=${ports.secure}`]),
     ...(ports.ops === usualPorts.ops ? [] : [`--serve-port=${ports.ops}`]),

@@ -12,6 +12,7 @@ import {
   addUnits,
   identityOf,
   manifest,
+  obedient,
   settings,
   yurthubPod,
   yurthubRoot,
@@ -21,17 +22,6 @@ t.setTimeout(240_000)
 
 const state = '/var/lib/nodehub'
 const aside = '/etc/kubernetes/manifests/.yurt-hub.yaml.nodehub-adopted'
-
-/** Supervisors that do at once what they are to do. */
-const obedient: NodeControl = {
-  stopYurthub: async () => undefined,
-  startYurthub: async () => undefined,
-  startHub: async () => undefined,
-  stopHub: async () => undefined,
-  portsFree: async () => [],
-  ready: async () => undefined,
-  yurthubAnswers: async () => true,
-}
 
 async function apply(
   root: string,

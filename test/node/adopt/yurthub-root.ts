@@ -1,6 +1,7 @@
 import { readFileSync, lstatSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { AdoptionSettings } from '../../../src/node/adopt/plan.ts'
+import type { NodeControl } from '../../../src/node/adopt/swap.ts'
 import { nodeRoot } from '../join/node-root.ts'
 
 export const manifest = '/etc/kubernetes/manifests/yurt-hub.yaml'
@@ -86,7 +87,19 @@ export const settings: AdoptionSettings = {
   systemd: undefined,
   kubeconfig: undefined,
   hubCertSigner: undefined,
+  reports: false,
   dropped: [],
   hostname: 'edge-1',
   more: [],
+}
+
+/** Supervisors that do at once what they are to do. */
+export const obedient: NodeControl = {
+  stopYurthub: async () => undefined,
+  startYurthub: async () => undefined,
+  startHub: async () => undefined,
+  stopHub: async () => undefined,
+  portsFree: async () => [],
+  ready: async () => undefined,
+  yurthubAnswers: async () => true,
 }

@@ -1,0 +1,61 @@
+import { isSeq, parseDocument } from 'yaml'
+import { hostCommand, hostCommandPaths } from '../join/host-command.ts'
+import type { NodeFiles } from '../join/node-files.ts'
+import { sha256 } from '../join/record.ts'
+import { reportFlags } from '../join/static-pod.ts'
+import { Adoption, type AdoptionRecord } from './adoption-record.ts'
+
+const container = ['spec', 'containers', 0] as const
+
+/** The image of the hub's only container; '' where the manifest cannot be read. */
+export function imageIn(manifest: string | undefined): string {
+  const image = parseDocument(manifest ?? '').getIn([...container, 'image'])
+  return typeof image === 'string' ? image : ''
+}
+
+/**
+ * Gives the static pod of an adopted node another image, and has its hub report on the Node: the
+ * upgrade of a fleet judges by that. Its other flags, and what an operator has changed there, stay.
+ * Safe to repeat after an interruption anywhere.
+ */
+export function changeImage(
+  files: NodeFiles,
+  rootDir: string,
+  record: AdoptionRecord,
+  { image, staticPod }: { readonly image: string; readonly staticPod: string },
+): void {
+  const contentOf = (path: string, before: string): string | undefined => {
+    if (path === staticPod) return withImage(before, image)
+    return hostCommandPaths.includes(path) ? hostCommand({ rootDir, image, staticPod }) : undefined
+  }
+  const changes = record.written.map((file) => {
+    const before = files.read(file.path)
+    const text = before && contentOf(file.path, before.content.toString())
+    const content = text === undefined ? undefined : Buffer.from(text)
+    // After an interruption the record is ahead of the file.
+    const sums = [before?.content, content].map((each) => each && sha256(each))
+    return { file, before, content, isAsWritten: sums.includes(file.sha256 ?? '') }
+  })
+  // Of a file that was changed by others, a roll back keeps a copy.
+  const written = changes.map(({ file, content, isAsWritten }) =>
+    content && isAsWritten ? { ...file, sha256: sha256(content) } : file,
+  )
+  new Adoption(files, rootDir).write({ ...record, written })
+  // The manifest is the last of them: by its image the next run knows that all is done.
+  for (const { file, before, content, isAsWritten } of changes.toReversed()) {
+    if (before && content && (isAsWritten || file.path === staticPod))
+      files.write(file.path, { ...before, content })
+  }
+}
+
+function withImage(manifest: string, image: string): string {
+  const pod = parseDocument(manifest)
+  const args = pod.getIn([...container, 'args'])
+  if (pod.errors.length > 0 || !isSeq(args))
+    throw new Error('the manifest of the hub is not understood, and keeps its image')
+  pod.setIn([...container, 'image'], image)
+  const given = args.toJSON() as unknown[]
+  for (const flag of reportFlags)
+    if (!given.some((arg) => String(arg).split('=')[0] === flag)) args.add(flag)
+  return pod.toString({ lineWidth: 0 })
+}
