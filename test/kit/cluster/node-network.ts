@@ -7,6 +7,7 @@ import { findBinaries } from './binaries.ts'
 import { Daemon } from './daemon.ts'
 import { startOwnFiles, type OwnFiles } from './own-files.ts'
 import { plainNode } from './plain-node.ts'
+import { joined } from './joined.ts'
 import { until } from '../until.ts'
 import { openWorkspace, type Scope, type Workspace } from './workspace.ts'
 
@@ -107,12 +108,7 @@ export class NodeNetwork {
    */
   async reach(port: number): Promise<Daemon> {
     const socket = this.workspace.file(`${port}.sock`)
-    const door = createServer((from) => {
-      const to = connect(port, '127.0.0.1')
-      from.pipe(to).pipe(from)
-      from.on('error', () => to.destroy())
-      to.on('error', () => from.destroy())
-    })
+    const door = createServer((from) => joined(from, connect(port, '127.0.0.1')))
     door.listen(socket)
     this.#t.teardown(() => void door.close())
     return this.#relay(String(port), socket)
