@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { JsonObject } from '../api/kube/json.ts'
@@ -44,7 +44,7 @@ export function answerUpgrade(api: Api, upgrade: Upgrade, certified: User | unde
     }
     switchProtocol(upgrade)
   } catch (cause) {
-    refuse(upgrade.socket, statusOf(cause))
+    refuse(upgrade, statusOf(cause))
   }
 }
 
@@ -147,10 +147,11 @@ function openSpdy({ request, socket, head }: Upgrade): void {
   socket.pipe(socket)
 }
 
-function refuse(socket: Duplex, status: Status): void {
+function refuse({ seen, socket }: Upgrade, status: Status): void {
   const body = `${jsonText(status as unknown as JsonObject)}\n`
   socket.end(
     headText(status.code, STATUS_CODES[status.code] ?? '', [
+      ['Audit-Id', String(seen.headers['audit-id'] ?? randomUUID())],
       ['Content-Type', 'application/json'],
       ['Content-Length', String(Buffer.byteLength(body))],
       ['Connection', 'close'],

@@ -124,6 +124,7 @@ export async function startHubParts(
           onReviewed: () => undefined,
           onFailure: () => undefined,
         }),
+        isWithdrawn: () => false,
         scope: () => [services],
         connectivity: {
           online: () => cloud.online,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { objectAt } from '../../src/api/kube/json-at.ts'
@@ -352,6 +352,23 @@ void t.test('what is denied with rbac counts once the hub has decisions again', 
   await again.start()
   await again.offline()
   t.strictSame(await statuses(again.as('robot', { token }), one), [403])
+})
+
+void t.test('a yes that was lost on the way to the disk overrules no denial', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  cloud.sandbox.create(services, service('web', '10.96.0.9'))
+  await hub.as('kube-proxy').watch(allServices)
+  await robot().watch(allServices)
+  const file = join(hub.config.rootDir, 'access.json')
+  const before = readFileSync(file)
+  deny(({ user, resource }) => user.name.endsWith(':robot') && resource === 'services')
+  t.equal((await robot().get('/api/v1/namespaces/default/services')).status, 403)
+  await hub.stop()
+  await cloud.unplug()
+  writeFileSync(file, before)
+  await hub.start()
+  await hub.offline()
+  t.strictSame(await statuses(robot(), allServices), [403])
 })
 
 void t.test('a right that is withdrawn counts after kill -9', async (t) => {

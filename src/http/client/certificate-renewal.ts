@@ -56,8 +56,7 @@ export interface CertificateRenewalOptions {
 /**
  * Obtains a certificate whenever one is due, and tries again for as long as it takes. A request
  * that waits is looked at ever more rarely, and made once; after a denial the next one is made
- * later each time, whatever happens meanwhile: an approver that denies one will deny another. So is
- * the next one after a certificate that is due at once.
+ * later each time, whatever happens meanwhile: an approver that denies one will deny another.
  */
 export class CertificateRenewal implements AsyncDisposable {
   readonly #options: CertificateRenewalOptions
@@ -68,10 +67,6 @@ export class CertificateRenewal implements AsyncDisposable {
   #deniedMs: number
   /** On the monotonic clock. */
   #deniedUntil = 0
-  /** How long a new certificate is kept that is due at once, as it is by a wrong clock. */
-  #keptMs: number
-  /** By the clock that is never set. */
-  #keptUntil = 0
   #wasDenied = false
   #isPending = false
   #why: string | undefined
@@ -81,7 +76,6 @@ export class CertificateRenewal implements AsyncDisposable {
     this.#options = options
     this.#retryMs = options.pace.firstRetryMs
     this.#deniedMs = options.pace.longestRetryMs
-    this.#keptMs = options.pace.lookMs
     this.#running = this.#run()
   }
 
@@ -101,7 +95,7 @@ export class CertificateRenewal implements AsyncDisposable {
 
   /** Makes an attempt now, also after a denial: an operator has changed something. */
   retry(): void {
-    this.#deniedUntil = this.#keptUntil = 0
+    this.#deniedUntil = 0
     this.wake()
   }
 
@@ -113,34 +107,26 @@ export class CertificateRenewal implements AsyncDisposable {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopped
-    const { pace } = this.#options
+    const { dueMs, pace } = this.#options
     while (!signal.aborted) {
       const pause = new AbortController()
       this.#pause = pause
       using _stopping = follow(signal, pause)
-      const waitMs = this.#untilAttempt()
-      if (waitMs > 0) {
-        await sleep(Math.min(waitMs, pace.lookMs), pause.signal)
+      const due = Math.max(dueMs(), this.#deniedUntil - elapsed())
+      if (due > 0) {
+        await sleep(Math.min(due, pace.lookMs), pause.signal)
         continue
       }
       try {
         await this.#attempt(signal)
+        // By a wrong clock, or with a life of minutes, the new one may be due at once.
+        await sleep(pace.lookMs, pause.signal)
       } catch (cause) {
         if (signal.aborted) return
         const retryMs = this.#failed(cause)
         await sleep(jitter(retryMs / 2, retryMs), pause.signal)
       }
     }
-  }
-
-  #untilAttempt(): number {
-    const { dueMs, pace } = this.#options
-    const due = dueMs()
-    const earliest = Math.max(due, this.#deniedUntil - elapsed())
-    if (due <= 0) return Math.max(earliest, this.#keptUntil - elapsed())
-    this.#keptMs = pace.lookMs
-    this.#keptUntil = 0
-    return earliest
   }
 
   async #attempt(signal: AbortSignal): Promise<void> {
@@ -151,8 +137,6 @@ export class CertificateRenewal implements AsyncDisposable {
     await obtain({ signal, patienceMs, wasDenied })
     this.#why = this.#fault = undefined
     this.#isPending = false
-    this.#keptUntil = elapsed() + this.#keptMs
-    this.#keptMs = Math.min(2 * this.#keptMs, pace.longestDeniedMs)
     this.#retryMs = pace.firstRetryMs
     this.#deniedMs = pace.longestRetryMs
   }

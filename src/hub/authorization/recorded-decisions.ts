@@ -20,7 +20,7 @@ import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import type { CollectionKey } from '../store/store.ts'
 import type { Forward } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
-import type { Attributes, UserInfo } from './attributes.ts'
+import type { Attributes, ResourceAttributes, UserInfo } from './attributes.ts'
 import { attributesOf, groupsOfAccount } from './requests.ts'
 import { questionOf } from './review.ts'
 import {
@@ -68,7 +68,7 @@ interface Noted extends Subject {
 }
 
 interface RecordedDecisionsParts {
-  readonly access: Pick<AccessReviews, 'refused' | 'last'>
+  readonly access: Pick<AccessReviews, 'refused' | 'allowed'>
   /** Whether the store could answer the request, or another one for its resource. */
   readonly isCached: (exchange: Exchange) => boolean
   /** Whether anything is stored for a service account whose identities begin so. */
@@ -89,8 +89,6 @@ export class RecordedDecisions implements AsyncDisposable {
   readonly #parts: RecordedDecisionsParts
   /** Those whose decisions changed longest ago come first. */
   readonly #users = new Map<string, DecisionsOfUser>()
-  /** When each of them was last denied something, by the monotonic clock. */
-  readonly #deniedAt = new Map<string, number>()
 
   constructor(file: string, parts: RecordedDecisionsParts) {
     this.#parts = parts
@@ -99,6 +97,17 @@ export class RecordedDecisions implements AsyncDisposable {
       this.#users.set(user, new Map(decisions.map(fromEntry)))
     }
     this.#makeRoom()
+    parts.access.allowed.listen((who, { group, resource }, begunAt) => {
+      for (const verb of ['list', 'watch'])
+        void this.#note({
+          user: userNameOf(who),
+          attributes: { ...wholeOf(group, resource), verb },
+          scope: everything,
+          isAllowed: true,
+          sentAt: begunAt,
+          isCached: () => false,
+        })
+    })
   }
 
   /** The same forwarder; notes the decisions in its answers to callers with tokens. */
@@ -122,28 +131,22 @@ export class RecordedDecisions implements AsyncDisposable {
       const sentAt = elapsed()
       const reply = await upgrade(exchange)
       if (exchange.credential === 'caller' && isWatch(exchange.info))
-        void reply.finalStatus?.then((status) => this.#onStatus(exchange, status, sentAt))
+        void reply.finalHead?.then((head) => this.#onAnswer(exchange, head, sentAt))
       return reply
     }
   }
 
   #onAnswer(
     exchange: Exchange,
-    { status, headers, isStarting }: BytesReply,
+    { status, headers, isStarting }: Pick<BytesReply, 'status' | 'headers' | 'isStarting'>,
     sentAt: number,
   ): Promise<void> | undefined {
-    return isFromApiServer(headers) && !isStarting
-      ? this.#onStatus(exchange, status, sentAt)
-      : undefined
-  }
-
-  #onStatus(exchange: Exchange, status: number, sentAt: number): Promise<void> | undefined {
-    // 0: the connection of an upgrade ended before its answer.
-    const isAllowed = status > 0 && status < 400
+    const isAllowed = status < 400
     if (status !== 403 && (!isAllowed || this.#users.size === 0)) return undefined
     // An answer of a pod, or to another user, is no decision about this one.
     if (!changesNothing(exchange) || isRelayed(exchange.info)) return undefined
     if (impersonates(exchange.headers) || !isProven(exchange)) return undefined
+    if (!isFromApiServer(headers) || isStarting) return undefined
     const attributes = attributesOf(exchange)
     const scope = requestScope(exchange, attributes)
     const isCached = (): boolean => !isAllowed && this.#parts.isCached(exchange)
@@ -185,7 +188,8 @@ export class RecordedDecisions implements AsyncDisposable {
   refusal(exchange: Exchange): Refusal | undefined {
     if (this.#users.size === 0) return undefined
     const attributes = attributesOf(exchange)
-    return this.#refusal(exchange, attributes, requestScope(exchange, attributes))
+    const decisions = this.#users.get(userNameOf(exchange.identity))?.get(keyOf(attributes))
+    return decisions?.refusal(requestScope(exchange, attributes))
   }
 
   /**
@@ -193,29 +197,27 @@ export class RecordedDecisions implements AsyncDisposable {
    * at once.
    */
   refusedLists(exchange: Exchange): ((scope: Scope) => boolean) | undefined {
-    const decisions = this.#users.get(userNameOf(exchange.identity))
-    const attributes: Attributes = { ...attributesOf(exchange), verb: 'list' }
-    if (!decisions?.has(keyOf(attributes))) return undefined
-    return (scope) => this.#refusal(exchange, attributes, scope) !== undefined
+    const decisions = this.#decisionsOf(exchange, 'list')
+    return decisions && ((scope) => decisions.refusal(scope) !== undefined)
   }
 
-  #refusal(
-    { identity, info }: Exchange,
-    attributes: Attributes,
-    scope: Scope,
-  ): Refusal | undefined {
-    const refusal = this.#users.get(userNameOf(identity))?.get(keyOf(attributes))?.refusal(scope)
-    if (!refusal || !info.isResource || !isOfCollection(attributes)) return refusal
-    // The hub makes reviews of its own for shared collections. Each denial withdraws an earlier yes
-    // (`#note`), so that a yes is newer.
-    return this.#parts.access.last(identity, info.gvr) === true ? undefined : refusal
+  /** Whether the caller may not list, or not watch, all objects of the requested resource. */
+  refusesWhole(exchange: Exchange): boolean {
+    return ['list', 'watch'].some(
+      (verb) => this.#decisionsOf(exchange, verb)?.refusal(everything) !== undefined,
+    )
+  }
+
+  #decisionsOf(exchange: Exchange, verb: string): ScopedDecisions | undefined {
+    if (this.#users.size === 0) return undefined
+    const key = keyOf({ ...attributesOf(exchange), verb })
+    return this.#users.get(userNameOf(exchange.identity))?.get(key)
   }
 
   #note(decision: Noted): Promise<void> | undefined {
     const { user, attributes, isAllowed } = decision
     const written = this.#record(decision)
     if (isAllowed) return written
-    if (this.#users.has(user)) this.#deniedAt.set(user, elapsed())
     if (!attributes.isResource || attributes.subresource !== '' || !isOfCollection(attributes))
       return written
     // A caller that may not read a part of a collection may not read the whole that others share.
@@ -225,8 +227,6 @@ export class RecordedDecisions implements AsyncDisposable {
 
   #record(decision: Noted): Promise<void> | undefined {
     const { user, attributes, isAllowed, sentAt, isCached } = decision
-    // The API server may have made this decision before the denial.
-    if (isAllowed && sentAt <= (this.#deniedAt.get(user) ?? -Infinity)) return undefined
     const key = keyOf(attributes)
     // A denial without its selectors refuses the same and more.
     const isShortened = !isAllowed && isTooLong(key, decision.scope)
@@ -239,7 +239,7 @@ export class RecordedDecisions implements AsyncDisposable {
     const noted = decisions ?? new ScopedDecisions()
     const { closedAt } = noted
     const isChanged = isAllowed
-      ? noted.allow(scope, now(), hasRoom)
+      ? noted.allow(scope, now(), hasRoom, sentAt)
       : noted.deny(scope, now(), hasRoom)
     if (!isChanged) return undefined
     if (closedAt === 0 && noted.closedAt !== 0) this.#parts.onClosed(user, textOf(key))
@@ -248,7 +248,6 @@ export class RecordedDecisions implements AsyncDisposable {
     else all.set(key, noted)
     this.#users.delete(user)
     if (all.size > 0) this.#users.set(user, all)
-    else this.#deniedAt.delete(user)
     this.#makeRoom()
     return this.#file.write().catch(this.#parts.onFailure)
   }
@@ -266,10 +265,7 @@ export class RecordedDecisions implements AsyncDisposable {
       }
       // Decisions that cannot become smaller are forgotten.
       const size = sizeOf(decisions)
-      if (size === most) {
-        this.#users.delete(user)
-        this.#deniedAt.delete(user)
-      }
+      if (size === most) this.#users.delete(user)
       const left = size === most ? 0 : size
       sizes.set(user, left)
       all -= most - left
@@ -319,6 +315,16 @@ function textOf(key: string): string {
   const qualified = qualifiedResource({ group, resource })
   return `${verb} ${qualified}${subresource && `/${subresource}`}`
 }
+
+const wholeOf = (group: string, resource: string): Omit<ResourceAttributes, 'verb'> => ({
+  isResource: true,
+  group,
+  resource,
+  subresource: '',
+  namespace: '',
+  name: '',
+  fieldSelector: [],
+})
 
 const isOfCollection = ({ verb }: Attributes): boolean => verb === 'list' || verb === 'watch'
 

@@ -1,3 +1,5 @@
+import { elapsed } from '../../base/clock.ts'
+
 /** Which objects of a resource a request is about. */
 export interface Scope {
   /** '': all namespaces, or none. */
@@ -14,6 +16,8 @@ export const everything: Scope = { namespace: '', name: '', selectors: '' }
 export interface ScopedDecision extends Scope {
   readonly allowed: boolean
   readonly at: number
+  /** When a denial was noted last, on the monotonic clock; absent: in an earlier process. */
+  readonly notedAt?: number
 }
 
 /** `closed`: more requests were denied than are remembered, and this may be one of them. */
@@ -38,6 +42,8 @@ export class ScopedDecisions {
   #decisions: readonly ScopedDecision[] = []
   /** The time of the last denial that is not remembered; 0: there is none. */
   #closedAt = 0
+  /** The same on the monotonic clock, in this process. */
+  #closedNotedAt = -Infinity
 
   /** From the results of `stored` and `closedAt`. */
   static from(closedAt: number, decisions: readonly ScopedDecision[]): ScopedDecisions {
@@ -67,14 +73,21 @@ export class ScopedDecisions {
   deny(scope: Scope, at: number, room: boolean): boolean {
     const before = this.#decisions.find((each) => !each.allowed && isSame(each, scope))
     const isException = (each: ScopedDecision): boolean => each.allowed && includes(each, scope)
-    if (before && isRepeated(before.at, at) && !this.#decisions.some(isException)) return false
+    const notedAt = elapsed()
+    if (before && isRepeated(before.at, at) && !this.#decisions.some(isException)) {
+      this.#decisions = this.#decisions.map((each) =>
+        each === before ? { ...each, notedAt } : each,
+      )
+      return false
+    }
     const { length } = this.#decisions
     const remaining = this.#decisions.filter((each) => each !== before && !isException(each))
     if (before || (room && this.#closedAt === 0)) {
-      this.#decisions = [...remaining, { ...scopeOf(scope), allowed: false, at }]
+      this.#decisions = [...remaining, { ...scopeOf(scope), allowed: false, at, notedAt }]
       return true
     }
     this.#decisions = remaining
+    this.#closedNotedAt = notedAt
     if (this.#closedAt !== 0 && isRepeated(this.#closedAt, at)) return remaining.length < length
     this.#closedAt = at
     return true
@@ -84,26 +97,39 @@ export class ScopedDecisions {
   close(at: number): void {
     this.#decisions = []
     this.#closedAt = at
+    this.#closedNotedAt = elapsed()
   }
 
   /**
    * Notes an allowance, as an exception where there is `room`. Returns whether anything has
    * changed.
    */
-  allow(scope: Scope, at: number, room: boolean): boolean {
+  allow(scope: Scope, at: number, room: boolean, sentAt: number): boolean {
     if (this.isEmpty) return false
     const { length } = this.#decisions
     const isOfSelector = (denied: Scope): boolean =>
       scope.selectors !== '' && scope.selectors !== denied.selectors
     this.#decisions = this.#decisions.filter(
-      (each) => each.allowed || !includes(scope, each) || isOfSelector(each),
+      (each) =>
+        each.allowed || !includes(scope, each) || isOfSelector(each) || !isBefore(each, sentAt),
     )
     const wasClosedAt = this.#closedAt
-    if (isSame(scope, everything) || at - wasClosedAt >= closedMs) this.#closedAt = 0
+    // Without a denial there is nothing to except.
+    if (this.#decisions.every((each) => each.allowed)) this.#decisions = []
+    if (this.#closedNotedAt < sentAt && (isSame(scope, everything) || at - wasClosedAt >= closedMs))
+      this.#closedAt = 0
     const isLifted = this.#decisions.length < length || wasClosedAt !== this.#closedAt
-    if (!this.refusal(scope) || !room) return isLifted
+    if (!this.refusal(scope) || !room || this.#isDeniedSince(scope, sentAt)) return isLifted
     this.#decisions = [...this.#decisions, { ...scopeOf(scope), allowed: true, at }]
     return true
+  }
+
+  /** Whether a later denial refuses the scope than what was sent then. */
+  #isDeniedSince(scope: Scope, sentAt: number): boolean {
+    if (this.#closedAt !== 0 && this.#closedNotedAt >= sentAt) return true
+    return this.#decisions.some(
+      (each) => !each.allowed && includes(scope, each) && !isBefore(each, sentAt),
+    )
   }
 
   /** `undefined`: no denial applies to a request of this scope. */
@@ -114,6 +140,10 @@ export class ScopedDecisions {
     return this.#closedAt === 0 ? undefined : { kind: 'closed' }
   }
 }
+
+/** Whether a denial was noted before a request was sent. */
+const isBefore = ({ notedAt = -Infinity }: ScopedDecision, sentAt: number): boolean =>
+  notedAt < sentAt
 
 /** Not where the clock was set back. */
 const isRepeated = (before: number, at: number): boolean => at >= before && at - before < repeatedMs

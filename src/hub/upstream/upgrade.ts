@@ -10,7 +10,7 @@ import { after, elapsed, afterUnlessClosed } from '../../base/clock.ts'
 import { Agent as PlainAgent } from '../../base/node-http.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import { closingHead } from '../../http/exchange/closing-head.ts'
-import type { Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
+import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
 import { attemptSpan, endAttempt } from './attempt-span.ts'
@@ -90,14 +90,19 @@ export function upgraderTo(
     const { socket: upstreamSocket, origin, gone: over, received } = target
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
     const { promise: answered, resolve: tell } = Promise.withResolvers<number>()
+    const { promise: finalHead, resolve: tellHead } = Promise.withResolvers<AnswerHead>()
     void answered.then(target.answered)
     return {
       kind: 'upgrade',
       from: target.from,
       explanation: { upstream: origin },
       finalStatus: answered,
+      finalHead,
       take: (socket, head) => {
-        answerCallbacks.set(socket, tell)
+        answerCallbacks.set(socket, (answer) => {
+          tell(answer.status)
+          tellHead(answer)
+        })
         const late = after(answerMs, () => socket.destroy())
         void answered.then(() => late[Symbol.dispose]())
         if (received) upstreamSocket.on('data', received)
@@ -119,11 +124,14 @@ export function upgraderTo(
   }
 }
 
+/** The head of the answer to an upgrade. */
+type AnswerHead = Pick<BytesReply, 'status' | 'headers'>
+
 /**
- * Called with the code of the answer, by the client's socket: http-proxy's events identify the
+ * Called with the head of the answer, by the client's socket: http-proxy's events identify the
  * request by nothing else.
  */
-const answerCallbacks = new WeakMap<Duplex, (code: number) => void>()
+const answerCallbacks = new WeakMap<Duplex, (answer: AnswerHead) => void>()
 
 async function upgradingProxy(): Promise<HttpProxy> {
   // http-proxy reads util._extend when it loads. Node prints a deprecation warning at its first
@@ -137,7 +145,9 @@ async function upgradingProxy(): Promise<HttpProxy> {
   proxy.on('proxyReqWs', (request, client, socket) => {
     // http-proxy would rewrite the path, and merge double slashes.
     request.path = client.url ?? '/'
-    request.once('upgrade', () => answerCallbacks.get(socket)?.(101))
+    request.once('upgrade', ({ rawHeaders }: IncomingMessage) =>
+      answerCallbacks.get(socket)?.({ status: 101, headers: new HeaderList(rawHeaders) }),
+    )
     answerRefusals(request, socket)
   })
   proxy.on('error', (_error, _request, socket) => {
@@ -221,8 +231,9 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
   process.nextTick(() => {
     request.removeAllListeners('response').once('response', (response: IncomingMessage) => {
       const { statusCode = 0, statusMessage = '' } = response
-      answerCallbacks.get(socket)?.(statusCode)
-      const headers = new HeaderList(response.rawHeaders).without((name) => ofFraming.has(name))
+      const received = new HeaderList(response.rawHeaders)
+      answerCallbacks.get(socket)?.({ status: statusCode, headers: received })
+      const headers = received.without((name) => ofFraming.has(name))
       socket.write(closingHead(statusCode, statusMessage, headers), 'latin1')
       response.pipe(socket)
       socket.once('finish', () => afterUnlessClosed(socket, lingerMs, () => socket.destroy()))

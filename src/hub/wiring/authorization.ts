@@ -37,7 +37,9 @@ export const recordedDecisionsOf = (
         onClosed: (user, what) =>
           log.warn(
             { user, what },
-            'more was denied to this caller than is remembered: offline it is answered 503 for all of this',
+            offlineAuthorization === 'decisions'
+              ? 'more was denied to this caller than is recorded: offline it is answered 503 for all of this'
+              : 'more was denied to this caller than is recorded: a review of this is not answered by records',
           ),
         onFailure: (err) =>
           log.error({ err }, 'cannot write decisions.json: a restart forgets later denials'),

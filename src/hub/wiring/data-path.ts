@@ -130,7 +130,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const recorder = recorderOf(parts, { reviews, events, onUnpacked })
   const upstream = upstreamHandlers(() => dispatch)
   const dependencies = { cloud, upstream, store, metrics, log }
-  const shared = sharedCachersOf(config, live, access, dependencies)
+  const shared = sharedCachersOf(config, live, parts, dependencies)
   const cachers = cachersOf(config, { ...dependencies, recorder })
   const { kubelet, ownUse } = ownKubeletOf({ nodeName, cloud, connections, store, access, owners })
   const alone: DispatchParts = {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import type { RecordedDecisions } from '../authorization/recorded-decisions.ts'
 import { AccessReviews } from '../cache/shared/access-reviews.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import { SharedCachers } from '../cache/shared/shared-cachers.ts'
@@ -41,16 +42,23 @@ export const accessReviewsOf = (
       log.error({ err }, 'cannot write access.json: after a restart access is reviewed again'),
   })
 
+interface SharedRights {
+  readonly access: AccessReviews
+  readonly decisions: RecordedDecisions | undefined
+}
+
 export const sharedCachersOf = (
   config: StartConfig,
   live: () => LiveConfig,
-  access: AccessReviews,
+  { access, decisions }: SharedRights,
   { cloud, upstream, store, metrics, log }: SharedDependencies,
 ): SharedCachers =>
   new SharedCachers({
     store,
     upstream,
     access,
+    isWithdrawn: (exchange) =>
+      exchange.credential === 'caller' && decisions?.refusesWhole(exchange) === true,
     scope: () => live().poolScopeResources,
     connectivity: {
       online: () => cloud.online,

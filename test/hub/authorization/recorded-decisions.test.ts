@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import t from 'tap'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
-import { serviceAccount, tokenHolder } from '../../../src/api/request/identity.ts'
+import type { GVR } from '../../../src/api/kube/gvk.ts'
+import { serviceAccount, tokenHolder, type Identity } from '../../../src/api/request/identity.ts'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
 import {
   charactersOfDecision,
@@ -11,8 +12,10 @@ import {
   RecordedDecisions,
 } from '../../../src/hub/authorization/recorded-decisions.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import type { Upgrade } from '../../../src/hub/upstream/upgrade.ts'
 import type { Forward } from '../../../src/hub/upstream/forward.ts'
 import { AccessReviews } from '../../../src/hub/cache/shared/access-reviews.ts'
+import { Broadcast } from '../../../src/base/broadcast.ts'
 import { elapsed } from '../../../src/base/clock.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
@@ -22,12 +25,15 @@ const robot = serviceAccount({ namespace: 'default', name: 'robot', uid: 'u-1' }
 
 const noHooks = { onReviewed: () => undefined, onFailure: () => undefined }
 
-const noReviews = { refused: async () => undefined, last: () => undefined }
+const noReviews = {
+  refused: async () => undefined,
+  allowed: new Broadcast<[Identity, GVR, number]>(),
+}
 
 const decisionsIn = (
   folder: string,
   closedOnes: string[] = [],
-  access: Pick<AccessReviews, 'refused' | 'last'> = noReviews,
+  access: Pick<AccessReviews, 'refused' | 'allowed'> = noReviews,
 ): RecordedDecisions =>
   new RecordedDecisions(join(folder, 'decisions.json'), {
     access,
@@ -104,9 +110,71 @@ void t.test("a review's no counts after the hub's own yes, however soon", async 
   }
   now += 30_000
   await access.of(robot, configMaps, async () => true)
+  await decisions[Symbol.asyncDispose]()
   now = 0
-  const again = new AccessReviews(join(folder, 'access.json'), noHooks)
-  t.notOk(isRefused(decisionsIn(folder, [], again), list), 'whatever the clock is set to')
+  t.notOk(isRefused(decisionsIn(folder), list), 'whatever the clock is set to')
+})
+
+void t.test("the hub's own yes lifts what was denied before, for good", async (t) => {
+  const folder = rootFolder(t)
+  const access = new AccessReviews(join(folder, 'access.json'), noHooks)
+  const decisions = decisionsIn(folder, [], access)
+  const configMaps = { group: '', version: 'v1', resource: 'configmaps' }
+  const deny = (namespace: string) =>
+    reviewed(
+      decisions,
+      { resourceAttributes: { verb: 'list', resource: 'configmaps', namespace } },
+      { allowed: false },
+    )
+  const lists = (namespace: string) => as(robot, `/api/v1/namespaces/${namespace}/configmaps`)
+  await deny('a')
+  const answer = Promise.withResolvers<boolean>()
+  const review = access.of(robot, configMaps, () => answer.promise)
+  await deny('b')
+  answer.resolve(true)
+  await review
+  for (const namespace of ['a', 'b'])
+    t.ok(isRefused(decisions, lists(namespace)), 'the review was overtaken')
+  t.capture(performance, 'now', () => Number.MAX_SAFE_INTEGER)
+  await access.of(robot, configMaps, async () => true)
+  for (const namespace of ['a', 'b']) t.notOk(isRefused(decisions, lists(namespace)))
+  await deny('c')
+  t.notOk(isRefused(decisions, lists('a')), 'the last decision about it was yes')
+  t.ok(isRefused(decisions, lists('c')))
+})
+
+void t.test('a denial of one thing does not take back a yes to another', async (t) => {
+  const decisions = decisionsIn(rootFolder(t))
+  await answer(decisions, 'one', { allowed: false })
+  const sentAt = elapsed()
+  await answer(decisions, 'two', { allowed: false })
+  const of = { verb: 'get', resource: 'configmaps', namespace: 'default' }
+  const yes = (name: string) =>
+    reviewed(decisions, { resourceAttributes: { ...of, name } }, { allowed: true }, robot, sentAt)
+  await yes('one')
+  await yes('two')
+  t.notOk(isRefused(decisions, reads(robot, 'one')), 'sent after its denial')
+  t.ok(isRefused(decisions, reads(robot, 'two')), 'sent before its denial')
+})
+
+void t.test('a gateway that refuses an upgrade has denied nothing', async (t) => {
+  const decisions = decisionsIn(rootFolder(t))
+  const watch = as(robot, '/api/v1/namespaces/default/configmaps?watch=true')
+  const answered = async (...headers: string[]) => {
+    const finalHead = Promise.resolve({ status: 403, headers: new HeaderList(headers) })
+    const refuses: Upgrade = async () => ({
+      kind: 'upgrade',
+      from: 'cloud',
+      finalHead,
+      take: () => undefined,
+    })
+    await decisions.heedingUpgrades(refuses)(watch)
+    await finalHead
+  }
+  await answered()
+  t.notOk(isRefused(decisions, watch))
+  await answered('Audit-Id', 'a')
+  t.ok(isRefused(decisions, watch))
 })
 
 void t.test('a yes to another question lifts no denial', async (t) => {

@@ -43,18 +43,18 @@ void t.test('a selector lifts no denial, as it gives no right', async (t) => {
 
 void t.test('what is allowed later lifts what it includes', async (t) => {
   const decisions = denied(inA, scope('b'), scope('b', 'one'))
-  t.ok(decisions.allow(scope('b'), 9, true))
+  t.ok(decisions.allow(scope('b'), 9, true, Infinity))
   t.notOk(isRefused(decisions, scope('b')))
   t.notOk(isRefused(decisions, scope('b', 'one')))
   t.ok(isRefused(decisions, inA))
-  t.ok(decisions.allow(everywhere, 9, true))
+  t.ok(decisions.allow(everywhere, 9, true, Infinity))
   t.ok(decisions.isEmpty)
-  t.notOk(decisions.allow(everywhere, 9, true), 'nothing is left to write')
+  t.notOk(decisions.allow(everywhere, 9, true, Infinity), 'nothing is left to write')
 })
 
 void t.test('what is allowed under a selector is allowed under that alone', async (t) => {
   const decisions = denied(inA)
-  t.ok(decisions.allow(labelled, 2, true))
+  t.ok(decisions.allow(labelled, 2, true, Infinity))
   t.notOk(isRefused(decisions, labelled))
   t.ok(isRefused(decisions, inA), 'an authorizer may look at selectors')
   t.ok(isRefused(decisions, scope('a', '', 'app=db')))
@@ -78,13 +78,16 @@ void t.test('where there is no room, what is not allowed since is refused', asyn
   t.strictSame(decisions.refusal(scope('a', 'one')), { kind: 'denied', at: 1 })
   for (const name of ['two', 'three'])
     t.strictSame(decisions.refusal(scope('a', name)), { kind: 'closed' }, name)
-  t.ok(decisions.allow(scope('a', 'three'), 3, true))
+  t.ok(decisions.allow(scope('a', 'three'), 3, true, Infinity))
   t.notOk(isRefused(decisions, scope('a', 'three')))
   t.ok(decisions.deny(scope('a', 'three'), 4, false), 'the newest decision counts')
   t.ok(isRefused(decisions, scope('a', 'three')))
-  t.notOk(decisions.allow(scope('a', 'two'), 5, false), 'nor is there room for an exception')
+  t.notOk(
+    decisions.allow(scope('a', 'two'), 5, false, Infinity),
+    'nor is there room for an exception',
+  )
   t.ok(isRefused(decisions, scope('a', 'two')))
-  t.ok(decisions.allow(everywhere, 6, false))
+  t.ok(decisions.allow(everywhere, 6, false, Infinity))
   t.ok(decisions.isEmpty)
 })
 
@@ -102,9 +105,9 @@ void t.test('what is denied beyond the room is written once in ten minutes', asy
 void t.test('a yes opens what is closed, an hour after the last no', async (t) => {
   const decisions = denied(scope('a', 'one'))
   decisions.deny(scope('a', 'two'), 2, false)
-  t.notOk(decisions.allow(scope('a', 'three'), 1 + closedMs, false))
+  t.notOk(decisions.allow(scope('a', 'three'), 1 + closedMs, false, Infinity))
   t.ok(isRefused(decisions, scope('a', 'four')))
-  t.ok(decisions.allow(scope('a', 'three'), 2 + closedMs, false))
+  t.ok(decisions.allow(scope('a', 'three'), 2 + closedMs, false, Infinity))
   t.notOk(isRefused(decisions, scope('a', 'four')))
   t.ok(isRefused(decisions, scope('a', 'one')), 'what is remembered stays denied')
 })

@@ -1,4 +1,5 @@
 import { lruCache } from '../../../base/lru-cache.ts'
+import { Broadcast } from '../../../base/broadcast.ts'
 import { elapsed, now } from '../../../base/clock.ts'
 import { StateFile, storedEntries } from '../../../base/state-file.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
@@ -38,6 +39,11 @@ interface AccessReviewHooks {
 export class AccessReviews implements AsyncDisposable {
   readonly #file: StateFile
   readonly #hooks: AccessReviewHooks
+  /**
+   * Announces each review that allows an identity a whole resource, and when it was begun, on the
+   * monotonic clock.
+   */
+  readonly allowed = new Broadcast<[who: Identity, gvr: GVR, begunAt: number]>()
   readonly #verdicts = lruCache<string, ReviewResult>(mostVerdicts)
   /** Verdicts that are not on the disk yet, and have no effect until they are. */
   readonly #unwritten = new Map<string, ReviewResult>()
@@ -94,11 +100,17 @@ export class AccessReviews implements AsyncDisposable {
     if (verdict && isFresh(verdict)) return verdict.allowed
     const silent = this.#unanswered.get(key)
     if (silent !== undefined && elapsed() - silent < retryMs) return undefined
-    return this.#running.get(key) ?? this.#start(key, ask)
+    return this.#running.get(key) ?? this.#start(who, gvr, ask)
   }
 
-  #start(key: string, ask: Review): Promise<boolean | undefined> {
-    const asking = this.#review(key, ask).finally(() => {
+  #start(who: Identity, gvr: GVR, ask: Review): Promise<boolean | undefined> {
+    const key = keyOf(who, gvr)
+    const begunAt = elapsed()
+    const review = this.#review(key, ask).then((allowed) => {
+      if (allowed === true) this.allowed.announce(who, gvr, begunAt)
+      return allowed
+    })
+    const asking = review.finally(() => {
       this.#running.delete(key)
       this.#overtaken.delete(key)
     })

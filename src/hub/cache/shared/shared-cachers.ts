@@ -43,6 +43,8 @@ export interface SharedCachersParts {
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
   readonly access: AccessReviews
+  /** Whether an API server has since denied the caller a part of the collection, or all of it. */
+  readonly isWithdrawn: (exchange: Exchange) => boolean
   /** The resources whose collections are shared at present. */
   readonly scope: () => readonly GVR[]
   readonly connectivity: Connectivity
@@ -246,10 +248,12 @@ export class SharedCachers implements AsyncDisposable {
   }
 
   /** Whether the last decisions allowed it. */
-  #wasAllowed({ credentials, gvr }: SharedRead): boolean {
-    const { access } = this.#parts
+  #wasAllowed({ credentials, gvr, exchange }: SharedRead): boolean {
+    const { access, isWithdrawn } = this.#parts
     return (
-      access.last(nodeIdentity, gvr) === true && access.last(credentials.identity, gvr) === true
+      access.last(nodeIdentity, gvr) === true &&
+      access.last(credentials.identity, gvr) === true &&
+      !isWithdrawn(exchange)
     )
   }
 
