@@ -146,7 +146,10 @@ for (const encoding of ['json', 'protobuf'] as const) {
         t.match(message, /and this cannot be done without it$/, 'all that a node does, in one word')
       }
       const log = await kubelet.get('/api/v1/namespaces/default/pods/a/log?container=main')
-      t.match(objectOf(log), { code: 403, message: /only for who has its certificate/ })
+      t.match(objectOf(log), {
+        code: 403,
+        message: /only for callers with the kubelet's certificate/,
+      })
     })
   })
 
