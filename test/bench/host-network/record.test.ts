@@ -17,6 +17,13 @@ void t.test('the record that documents show has every row, each as the model has
   for (const row of rows) t.ok(agrees(row), `${row.arm.name}, ${row.workload.name}`)
 })
 
+void t.test('each pod that serves after a reboot is recorded with its restart', async (t) => {
+  const rebooted = readRecord().rows.filter(({ workload }) => workload.name === 'offline-reboot')
+  for (const { arm, runs } of rebooted)
+    for (const { counts, restarts } of runs) t.ok(restarts >= (counts.Serving ?? 0), arm.name)
+  t.ok(rebooted.some(({ runs }) => runs.some(({ counts }) => counts.Serving === 3)))
+})
+
 void t.test('a pod that the API says something else of is another result', async (t) => {
   const [row] = readRecord().rows
   const seen = row?.runs[0]
