@@ -114,10 +114,10 @@ export class ScopedDecisions {
         each.allowed || !includes(scope, each) || isOfSelector(each) || !isBefore(each, sentAt),
     )
     const wasClosedAt = this.#closedAt
-    // Without a denial there is nothing to except.
-    if (this.#decisions.every((each) => each.allowed)) this.#decisions = []
     if (this.#closedNotedAt < sentAt && (isSame(scope, everything) || at - wasClosedAt >= closedMs))
       this.#closedAt = 0
+    // Without a denial there is nothing to except.
+    if (this.#closedAt === 0 && this.#decisions.every((each) => each.allowed)) this.#decisions = []
     const isLifted = this.#decisions.length < length || wasClosedAt !== this.#closedAt
     if (!this.refusal(scope) || !room || this.#isDeniedSince(scope, sentAt)) return isLifted
     this.#decisions = [...this.#decisions, { ...scopeOf(scope), allowed: true, at }]

@@ -80,6 +80,11 @@ void t.test('where there is no room, what is not allowed since is refused', asyn
     t.strictSame(decisions.refusal(scope('a', name)), { kind: 'closed' }, name)
   t.ok(decisions.allow(scope('a', 'three'), 3, true, Infinity))
   t.notOk(isRefused(decisions, scope('a', 'three')))
+  t.ok(decisions.allow(scope('a', 'one'), 3, true, Infinity))
+  t.notOk(
+    isRefused(decisions, scope('a', 'three')),
+    'that something else is allowed changes nothing',
+  )
   t.ok(decisions.deny(scope('a', 'three'), 4, false), 'the newest decision counts')
   t.ok(isRefused(decisions, scope('a', 'three')))
   t.notOk(
