@@ -1,6 +1,6 @@
 import { get } from 'node:http'
 import { join as joinPath } from 'node:path'
-import { untilAborted } from '../base/abort.ts'
+import { onAbort, untilAborted } from '../base/abort.ts'
 import { afterUnlessClosed, elapsed, keepProcessAlive, pause } from '../base/clock.ts'
 import { takeLock } from '../base/file-lock.ts'
 import { ownVersion } from '../base/own-version.ts'
@@ -115,6 +115,8 @@ ${helpOfFlags(installFlags)}`,
     if (values.hold) return held(values.lock)
     using _waiting = keepProcessAlive()
     using stop = stopSignals()
+    // An adoption ends between its steps; join and leave go on from every point.
+    using _ending = values.adopt ? undefined : onAbort(stop.signal, () => process.exit(1))
     const act = values.adopt ? adopted : values.uninstall ? removed : installed
     return await act({ values, terminal, files: new NodeFiles(values.root), signal: stop.signal })
   },

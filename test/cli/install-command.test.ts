@@ -1,4 +1,5 @@
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -6,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { after } from '../../src/base/clock.ts'
 import { storedAuthority } from '../../src/certificates/stored-authority.ts'
 import { ownVersion } from '../../src/base/own-version.ts'
 import { installReportIn, type InstallReport } from '../../src/api/kube/hub-report.ts'
@@ -15,6 +17,7 @@ import { Adoption } from '../../src/node/adopt/adoption-record.ts'
 import { NodeFiles } from '../../src/node/join/node-files.ts'
 import { newestSchema } from '../../src/hub/store/sqlite/schema.ts'
 import { nodes } from '../kit/cloud.ts'
+import { plainNode } from '../kit/cluster/plain-node.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import { freePort } from '../kit/free-port.ts'
 import { startSystemdSocket, type SystemdSocket } from '../kit/systemd-socket.ts'
@@ -33,6 +36,8 @@ interface Host extends TestCluster {
   readonly root: string
   readonly systemd: SystemdSocket
   readonly ports: { readonly secure: number; readonly ops: number }
+  /** With which it is run. */
+  readonly flags: readonly string[]
   run(...flags: string[]): Promise<Said>
   /** Runs it for a copy of the host. */
   runAt(root: string, ...flags: string[]): Promise<Said>
@@ -66,15 +71,15 @@ async function startHost(
   const ended = new AbortController()
   t.teardown(() => ended.abort())
   void startHub(root, ports, versionOf, ended.signal)
+  const flagsOf = (at: string): readonly string[] => [
+    `--root=${at}`,
+    '--image=hub:1',
+    `--proxy-secure-port=${ports.secure}`,
+    `--serve-port=${ports.ops}`,
+  ]
   const runAt = async (at: string, ...flags: string[]): Promise<Said> => {
     let err = ''
-    const argv = [
-      `--root=${at}`,
-      '--image=hub:1',
-      `--proxy-secure-port=${ports.secure}`,
-      `--serve-port=${ports.ops}`,
-      ...flags,
-    ]
+    const argv = [...flagsOf(at), ...flags]
     const terminal = { out: () => undefined, err: (said: string) => void (err += said) }
     return { code: await install.run(argv, terminal), err }
   }
@@ -83,6 +88,7 @@ async function startHost(
     root,
     systemd,
     ports,
+    flags: flagsOf(root),
     run: (...flags) => runAt(root, ...flags),
     runAt,
     report: () => installReportIn(cluster.sandbox.get(nodes, 'edge-1') ?? {}),
@@ -359,6 +365,22 @@ void t.test('wherever the installer is killed, installing or removing can finish
     }
   }
   t.ok(points > 15, `${points} steps`)
+})
+
+void t.test('an installer ends at SIGTERM, and the next one goes on', async (t) => {
+  let version = '0.0.0'
+  const host = await startHost(t, { versionOf: () => version })
+  const [program, words] = plainNode('src/main.ts', 'install', ...host.flags)
+  const child = spawn(program, words, { stdio: 'ignore' })
+  const exited = once(child, 'exit')
+  await until('a manifest', () => existsSync(join(host.root, manifest)))
+  child.kill('SIGTERM')
+  const killing = after(30_000, () => child.kill('SIGKILL'))
+  t.strictSame(await exited, [1, null])
+  killing[Symbol.dispose]()
+  t.equal(host.report(), undefined)
+  version = ownVersion()
+  t.match(await host.run(), { code: 0, err: /Installed/ })
 })
 
 void t.test('the container that holds ends at SIGTERM', async (t) => {

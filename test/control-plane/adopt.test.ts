@@ -1,6 +1,10 @@
 import t, { type Test } from 'tap'
+import { ownVersion } from '../../src/base/own-version.ts'
+import { upgradeFleet } from '../../src/cli/cluster-upgrade.ts'
+import { connect } from '../../src/cluster/api/connect.ts'
 import { nodeAdopters } from '../../src/cluster/install/nodes.ts'
-import { type ControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import type { UpgradeConfig } from '../../src/config/cluster-config.ts'
+import { administrator, type ControlPlane, startControlPlane } from '../kit/control-plane.ts'
 import type { Kubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
 import { type BareNode, noBareNode } from './bare-node.ts'
@@ -49,6 +53,28 @@ const hubOf = async ({ kubelet }: Adopted): Promise<readonly string[]> =>
     .filter(({ kind, name }) => kind === 'container' && /^(?:yurt-hub|nodehub)$/.test(name))
     .map(({ name }) => name)
 
+const next = 'localhost/nodehub:next'
+
+/** Of adopted nodes, to another image of the same release. */
+const upgradeOf = (plane: ControlPlane): UpgradeConfig => ({
+  access: { kind: 'kubeconfig', file: plane.kubeconfig(administrator) },
+  namespace: 'kube-system',
+  qps: 50,
+  burst: 100,
+  image: next,
+  version: ownVersion(),
+  daemonSet: 'kube-system/nodehub-adopt',
+  waves: [],
+  waveLabel: undefined,
+  nodes: [],
+  maxUnavailable: { nodes: 1 },
+  gateMs: 180_000,
+  soakMs: 0,
+  rollback: true,
+  replace: false,
+  dryRun: false,
+})
+
 async function adopts(
   t: Test,
   name: string,
@@ -57,10 +83,8 @@ async function adopts(
   const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
   const image = await buildImage(plane.workspace)
   const yurthub = await yurthubOf(plane, image)
-  const at = {
-    plane,
-    ...(await startYurthubNode(t, plane, { name, yurthub, images: [image.archive] })),
-  }
+  const images = [image.archive, await image.named(next)]
+  const at = { plane, ...(await startYurthubNode(t, plane, { name, yurthub, images })) }
   const { node } = at
   await nodeReady(plane.admin, name)
   for (const pod of names)
@@ -118,6 +142,19 @@ async function adopts(
   await t.test('another pod starts through it', async (t) => {
     t.equal((await plane.admin.post(pods, busyboxPod('later', { nodeName: name }))).status, 201)
     await podRunning(plane.admin, 'later')
+    t.strictSame(await untouched(at), before)
+  })
+
+  await t.test('its hub is upgraded as those of a fleet are', async (t) => {
+    const upgrade = upgradeOf(plane)
+    await using connected = await connect(upgrade)
+    let out = ''
+    const say = (text: string): void => void (out += text)
+    t.equal(await upgradeFleet(connected.api, upgrade, { out: say, err: say }), 0, out)
+    t.match(out, `wave 1 of 1: ${name}\n  passed\nall nodes have ${next}`)
+    t.strictSame(await hubOf(at), ['nodehub'])
+    await leaseRenewed(plane.admin, name)
+    await nodeReady(plane.admin, name)
     t.strictSame(await untouched(at), before)
   })
 
