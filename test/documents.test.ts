@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { footprintOf } from '../bench/report/footprint.ts'
 import { readResults } from '../bench/report/results.ts'
 import { parseInspection } from '../src/cli/inspect/inspect.ts'
+import { runCli } from '../src/cli/cli.ts'
 import { readFlags } from '../src/cli/command-flags.ts'
 import { backupFlags } from '../src/cli/backup-command.ts'
 import { restoreFlags } from '../src/cli/restore-command.ts'
@@ -21,7 +22,7 @@ import {
 } from '../src/config/cluster-config.ts'
 import { readConfig } from '../src/config/config.ts'
 import { readNodeFile } from './kit/node-files.ts'
-import { documentedCommands } from './documented-commands.ts'
+import { documentedCommands, namedCommands } from './documented-commands.ts'
 import { rowsUnder, tables } from './tables.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
@@ -84,6 +85,25 @@ void t.test('ARCHITECTURE.md and its decisions name no file that is not there', 
     const named = [...read(page).matchAll(/`((?:src|test|bench|filters|docs)\/[^`\s*]*)`/g)]
     t.ok(named.length > 3, page)
     for (const [, path = ''] of named) t.ok(existsSync(path), `${page}: ${path}`)
+  }
+})
+
+void t.test('every command that the text of a page names is there, with its flags', async (t) => {
+  const named = namedCommands()
+  t.ok(named.length > 40)
+  const helps = new Map<string, string>()
+  const helpOf = async (command: string): Promise<string> => {
+    let help = ''
+    const add = (text: string): void => void (help += text)
+    t.equal(await runCli([command, '--help'], { out: add, err: add }), 0, command)
+    return help
+  }
+  for (const { page, line } of named) {
+    const [, command = '', ...words] = line.split(' ')
+    const help = helps.get(command) ?? (await helpOf(command))
+    helps.set(command, help)
+    for (const word of words.filter((each) => /^[a-z-]/.test(each) && each !== '--help'))
+      t.ok(help.includes(word.replace(/=.*/, '')), `${page}: ${line}`)
   }
 })
 
