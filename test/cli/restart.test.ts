@@ -19,7 +19,7 @@ const noDummy = '--dummy-interface=false'
 /**
  * Runs what follows with the node's folders in the place of the machine's own, for itself alone.
  */
-const onTheNode = `for each in etc srv var/lib usr/local/bin; do mount --bind "$NODE_ROOT/$each" "/$each" || exit 99; done; exec "$@"`
+const onTheNode = `for each in etc srv var/lib usr/local/bin; do mount --bind "$NODE_ROOT/$each" "/$each" || exit 99; done; mkdir -p /run/nodehub && mount -t tmpfs node /run/nodehub || exit 99; exec "$@"`
 
 /** Says what the kubelet would find, restarted now. */
 const systemctl = `#!/bin/sh

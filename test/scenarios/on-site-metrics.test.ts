@@ -143,7 +143,7 @@ void t.test('an answer that is no summary is refused', { skip }, async (t) => {
 void t.test('usage is for who has the certificate of the kubelet', { skip }, async (t) => {
   const site = await startSite(t, serving(summary))
   const bySocket = await site.hub.as('kubectl').get(podsOfDefault)
-  t.match([bySocket.status, bySocket.body.toString()], [403, /its certificate/])
+  t.match([bySocket.status, bySocket.body.toString()], [403, /the kubelet's certificate/])
   t.equal((await site.hub.as('kubectl', { token: 'stolen' }).get(podsOfDefault)).status, 401)
   t.strictSame(site.kubelet.requests, [])
 })

@@ -146,7 +146,7 @@ void t.test('only who has the certificate of the kubelet gets there', { skip }, 
   const bySocket = await hub.as('kubectl').get(`${podA}/log`)
   t.match(
     [bySocket.status, bySocket.body.toString()],
-    [403, /its certificate/],
+    [403, /the kubelet's certificate/],
     'a container may be root there',
   )
   t.equal((await hub.as('kubectl', { token: 'stolen' }).get(`${podA}/log`)).status, 401)

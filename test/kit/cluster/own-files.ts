@@ -32,7 +32,7 @@ mount -t overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work probe /e
 /**
  * Lays a file system in memory over these folders, so that all else in them is this
  * machine's, and removes what would make the node more than a bare one. Of systemd it has what a
- * test puts there.
+ * test puts there, and of changes its own lock.
  */
 const script = `
 mount -t tmpfs node "$0"
@@ -40,8 +40,10 @@ for path in etc var/lib var/log usr/local/bin; do
   mkdir -p "$0/$path" "$0/work/$path"
   mount -t overlay -o "lowerdir=/$path,upperdir=$0/$path,workdir=$0/work/$path" node "/$path"
 done
-mkdir -p /run/systemd
-mount -t tmpfs node /run/systemd
+for path in /run/systemd /run/nodehub; do
+  mkdir -p $path
+  mount -t tmpfs node $path
+done
 rm -rf /etc/kubernetes /etc/cni /etc/containerd /var/lib/kubelet /var/lib/nodehub /usr/local/bin/nodehub
 echo "$1" > /proc/sys/kernel/hostname
 touch "$0/made"

@@ -81,6 +81,9 @@ const onEmptyNode = (command: readonly string[]): string =>
     'mount -t tmpfs none /etc',
     'mount -t tmpfs none /var/lib',
     'mount -t tmpfs none /mnt',
+    // The lock of the machine may be taken by another test.
+    'mkdir -p /run/nodehub',
+    'mount -t tmpfs none /run/nodehub',
     'mkdir /mnt/upper /mnt/work',
     // Over what is there: this Node may be, too.
     'mount -t overlay -o lowerdir=/usr/local/bin,upperdir=/mnt/upper,workdir=/mnt/work none /usr/local/bin',
