@@ -24,8 +24,13 @@ export interface PatchOptions {
   readonly intent: Intent
   /** Keeps the pods on the nodes of their pools. */
   readonly nodeSelector: Readonly<Record<string, string>>
-  /** Whether a disruption budget covers the pods: then one at a time is replaced. */
+  /** Whether a disruption budget covers the pods: then at most one at a time may be away. */
   readonly oneAtATime: boolean
+}
+
+interface Template {
+  readonly path: readonly string[]
+  readonly workload: string
 }
 
 const antiAffinity = [
@@ -38,9 +43,7 @@ const antiAffinity = [
  * The way to the pod template of an object, and the kind of workload that has it; `undefined` for
  * an object without one.
  */
-export function templateIn(
-  object: JsonObject,
-): { readonly path: readonly string[]; readonly workload: string } | undefined {
+export function templateIn(object: JsonObject): Template | undefined {
   const [pod] = podsOf(object)
   if (pod === undefined || pod.kind === 'Pod') return undefined
   const path = pod.base.map(String)
@@ -132,45 +135,67 @@ interface Strategy {
 
 /**
  * The update strategy under which a rollout of pods with ports can end: no pod is made before an
- * old one is gone, as each node has the port once. A StatefulSet is rolled out whole.
+ * old one is gone, as each node has the port once. A StatefulSet is rolled out whole. Where one at
+ * a time is to be replaced, no rollout may have more of them away, whatever else it needs.
  */
 function strategyOf(
   object: JsonObject,
-  { path, workload }: { readonly path: readonly string[]; readonly workload: string },
+  found: Template,
   { intent, oneAtATime }: PatchOptions,
 ): Strategy | undefined {
-  const around = objectAt(object, ...path.slice(0, -1))
+  const { path, workload } = found
+  const { member, rolling } = rolloutOf(object, found)
+  const most = mostAway(object, found)
+  const isCapped = oneAtATime && most !== undefined && most > 1
+  const cap: JsonObject = isCapped ? { maxUnavailable: 1 } : {}
+  const given = rolling['maxUnavailable']
+  const isFreed =
+    intent === 'host-network' &&
+    most !== undefined &&
+    (workload === 'Deployment' || (workload === 'DaemonSet' && !isNothing(rolling['maxSurge']))) &&
+    portsTaken(objectAt(object, ...path, 'spec'))
+  if (isFreed) {
+    const keeps = !oneAtATime && given !== undefined && most >= 1
+    const rollingUpdate = { maxSurge: 0, maxUnavailable: keeps ? given : 1 }
+    return { member, value: { type: 'RollingUpdate', rollingUpdate } }
+  }
+  const isPartial = workload === 'StatefulSet' && Number(rolling['partition'] ?? 0) > 0
+  const rollingUpdate: JsonObject = { ...(isPartial && { partition: 0 }), ...cap }
+  return isPartial || isCapped ? { member, value: { rollingUpdate } } : undefined
+}
+
+/** How a workload replaces its pods: which member of its spec says so, and what that says. */
+function rolloutOf(object: JsonObject, { path, workload }: Template) {
   const member = workload === 'Deployment' ? 'strategy' : 'updateStrategy'
-  const type = textAt(around, member, 'type')
-  if (workload === 'StatefulSet') {
-    const partition = Number(valueAt(around, member, 'rollingUpdate', 'partition') ?? 0)
-    return partition > 0 ? { member, value: { rollingUpdate: { partition: 0 } } } : undefined
-  }
-  const rolls = type === '' || type === 'RollingUpdate'
-  if (intent === 'keep-off' || !rolls) return undefined
-  if (!portsTaken(objectAt(object, ...path, 'spec'))) return undefined
-  const given = objectAt(around, member, 'rollingUpdate')
-  if (workload === 'DaemonSet' && isNothing(given['maxSurge'])) return undefined
-  if (workload !== 'Deployment' && workload !== 'DaemonSet') return undefined
-  const replicas = Number(valueAt(around, 'replicas') ?? 1)
-  const before = given['maxUnavailable']
-  const keeps = !oneAtATime && before !== undefined && atLeastOne(before, replicas)
-  const maxUnavailable = keeps ? before : 1
-  return {
-    member,
-    value: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable } },
-  }
+  const around = objectAt(object, ...path.slice(0, -1))
+  const type = textAt(around, member, 'type') || 'RollingUpdate'
+  return { around, member, type, rolling: objectAt(around, member, 'rollingUpdate') }
+}
+
+/**
+ * How many pods the rollout of a workload may have away at a time, of a YurtAppSet in each of its
+ * pools; `undefined` for others than rolling updates. Percents are rounded down, but those of a
+ * DaemonSet up, and of nodes that its spec does not count.
+ */
+export function mostAway(object: JsonObject, found: Template): number | undefined {
+  const { around, type, rolling } = rolloutOf(object, found)
+  const { workload } = found
+  if (!['Deployment', 'DaemonSet', 'StatefulSet'].includes(workload) || type !== 'RollingUpdate')
+    return undefined
+  const share = rolling['maxUnavailable'] ?? (workload === 'Deployment' ? '25%' : 1)
+  if (typeof share === 'number') return share
+  const percent = Number(/^(\d+)%$/.exec(typeof share === 'string' ? share : '')?.[1] ?? 0)
+  if (percent === 0) return 0
+  if (workload === 'DaemonSet') return Infinity
+  const tweaks = listAt(object, 'spec', 'workload', 'workloadTweaks')
+  const replicas = [around, ...tweaks.map((tweak) => objectAt(tweak, 'tweaks'))].map((each) =>
+    Number(each['replicas'] ?? 1),
+  )
+  return Math.floor((percent * Math.max(...replicas)) / 100)
 }
 
 const isNothing = (share: Json | undefined): boolean =>
   share === undefined || share === 0 || share === '0' || share === '0%'
-
-/** Percents of maxUnavailable are rounded down (pkg/controller/deployment/util). */
-function atLeastOne(share: Json, replicas: number): boolean {
-  if (typeof share === 'number') return share >= 1
-  const percent = typeof share === 'string' ? /^(\d+)%$/.exec(share)?.[1] : undefined
-  return Math.floor((Number(percent ?? 0) * replicas) / 100) >= 1
-}
 
 /**
  * The merge patch that makes `after` of `before` (RFC 7386). A list that differs is there whole.

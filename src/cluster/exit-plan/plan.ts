@@ -110,7 +110,8 @@ function draftOf(owner: Owner, state: ClusterState, choices: PlanChoices): Draft
   const patch = isMade || isDone ? undefined : patchOf(object, options)
   const manifest = isMade && !isDone ? recreated(object, options) : undefined
   const exhausted = budgets.filter(({ allowed }) => allowed < 1)
-  const notes = notesOn(owner, { template, intent, budgets: exhausted, nodes: state.nodes })
+  const after = patch?.after ?? object
+  const notes = notesOn(owner, { template, after, intent, budgets: exhausted, nodes: state.nodes })
   const common = { intent, notes, ...(patch && { patch }), ...(manifest && { manifest }) }
   if (isDone) {
     const reasons = [

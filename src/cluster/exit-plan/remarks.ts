@@ -5,7 +5,7 @@ import type { SchedulableNode } from '../../api/kube/scheduling.ts'
 import { obstacleTo, poolNameLabel } from '../admission/propagation.ts'
 import { beforeAnnotation } from './annotation.ts'
 import { makesWorkloads, printable, type Owner } from './owner.ts'
-import { templateIn, type Intent } from './patch.ts'
+import { mostAway, templateIn, type Intent } from './patch.ts'
 import type { PlanChoices } from './choices.ts'
 
 /** Why an owner is not patched, or not replaced, each with the remedy. */
@@ -87,30 +87,43 @@ const withoutHostPorts = (pod: JsonObject): JsonObject => ({
   spec: { ...objectAt(pod, 'spec'), containers: [], initContainers: [] },
 })
 
+/** Whether no more than one pod is away at a time; a DaemonSet drops kept-off nodes all at once. */
+function paceOf(owner: Owner, after: JsonObject, intent: Intent): string {
+  const found = templateIn(after)
+  const most = found && mostAway(after, found)
+  const isDropped = found?.workload === 'DaemonSet' && intent === 'keep-off'
+  if (most === undefined || most > 1 || isDropped) return ''
+  return `, and replaces one pod at a time${makesWorkloads(owner) ? ' in each pool' : ''}`
+}
+
 /** The node controller taints a node whose kubelet is silent. */
 const unreachable = 'node.kubernetes.io/unreachable'
 
 /** Facts that the operator needs before an owner is changed. */
 export function notesOn(
-  { object, pods, kind }: Owner,
+  owner: Owner,
   {
     template,
+    after,
     intent,
     budgets,
     nodes,
   }: {
     template: JsonObject
+    /** The object with its patch. */
+    after: JsonObject
     intent: Intent
     budgets: readonly { readonly name: string }[]
     nodes: readonly SchedulableNode[]
   },
 ): readonly string[] {
+  const { object, pods, kind } = owner
   const notes: string[] = []
   const obstacle = obstacleIn(valueAt(template, 'spec'))
   if (obstacle && intent === 'host-network') notes.push(obstacle.message)
   for (const { name } of budgets)
     notes.push(
-      `disruption budget ${printable(name)} allows no disruption now: a rollout does not ask it, and replaces one pod at a time`,
+      `disruption budget ${printable(name)} allows no disruption now: a rollout does not ask it${paceOf(owner, after, intent)}`,
     )
   const { path = [], workload = '' } = templateIn(object ?? {}) ?? {}
   const rolls = ['Deployment', 'StatefulSet'].includes(workload)
