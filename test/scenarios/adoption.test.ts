@@ -211,7 +211,7 @@ void t.test('an adoption that fails is not repeated, and is told once it can be'
     t.strictSame(node.hubs(), ['yurt-hub.yaml'])
   }
   t.equal(node.node.started, 1)
-  t.match(await node.installing(), { code: 1, err: why })
+  t.match(await node.installing('--timeout=4s'), { code: 1, err: why })
   t.match(node.report(), { state: 'Failed', message: why })
   t.notOk(existsSync(mark))
   t.equal(node.node.started, 1, 'the hub was not tried again')

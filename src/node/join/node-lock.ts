@@ -25,13 +25,16 @@ export type NodeLocking = (files: NodeFiles, command: string) => Disposable | un
  * ends in whatever way. `command` names this change to the others. Throws `NodeInChange`.
  */
 export function lockNode(files: NodeFiles, command: string): Disposable {
-  if (!files.isThere('/run')) files.makeFolder('/run', 0o755)
   using held = new DisposableStack()
   try {
+    if (!files.isThere('/run')) files.makeFolder('/run', 0o755)
     files.within(folder, 0o700, (open) => held.use(takeLock(`${open}/change.lock`)))
   } catch (cause) {
     if (!(cause instanceof LockTaken))
-      throw new Error(`${folder}/change.lock cannot be locked: ${messageOf(cause)}`, { cause })
+      throw new Error(
+        `${folder}/change.lock cannot be locked: ${messageOf(cause)} (a container needs /run of the node)`,
+        { cause },
+      )
     throw new NodeInChange(whoChanges(files, cause.pid), cause.pid, cause)
   }
   const holder = { command, pid: String(process.pid), since: new Date(now()).toISOString() }
