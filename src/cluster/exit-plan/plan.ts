@@ -14,7 +14,7 @@ import type { ClusterState, PodFacts } from './cluster-state.ts'
 import { printable, type Owner } from './owner.ts'
 import { patchOf, templateIn, type Intent, type PlannedPatch } from './patch.ts'
 import { recreated } from './recreate.ts'
-import { notesOn, notMeant, reasonsToLeave, stuckFor } from './remarks.ts'
+import { hasGap, notesOn, notMeant, reasonsToLeave, stuckFor } from './remarks.ts'
 import { Replay, type Forecast } from './replay.ts'
 
 /** The step of the plan for one owner. */
@@ -60,9 +60,9 @@ type Draft = Omit<Step, 'owner' | 'forecast' | 'propagated'>
 function rank({ owner, draft }: { owner: Owner; draft: Draft }): number {
   if (draft.action === 'wait') return 0
   if (owner.kind === 'CronJob') return 1
-  if (draft.action === 'recreate') return 5
-  if (draft.action === 'leave') return 6
-  return owner.pods.length > 1 ? 2 : 3
+  if (draft.action === 'recreate') return 4
+  if (draft.action === 'leave') return 5
+  return hasGap(owner) ? 3 : 2
 }
 
 const order = (a: Owner, b: Owner): number => {

@@ -99,6 +99,14 @@ function paceOf(owner: Owner, after: JsonObject, intent: Intent): string {
 /** The node controller taints a node whose kubelet is silent. */
 const unreachable = 'node.kubernetes.io/unreachable'
 
+/** Whether a rollout has a time with no pod of the owner serving, or of a YurtAppSet in a pool. */
+export function hasGap({ object, pods }: Pick<Owner, 'object' | 'pods'>): boolean {
+  const { path = [] } = templateIn(object ?? {}) ?? {}
+  const recreates = textAt(object, ...path.slice(0, -1), 'strategy', 'type') === 'Recreate'
+  const inPools = Object.groupBy(pods, ({ labels }) => textAt(labels, poolNameLabel))
+  return recreates || Object.values(inPools).some((its = []) => its.length < 2)
+}
+
 /** Facts that the operator needs before an owner is changed. */
 export function notesOn(
   owner: Owner,
@@ -125,13 +133,8 @@ export function notesOn(
     notes.push(
       `disruption budget ${printable(name)} allows no disruption now: a rollout does not ask it${paceOf(owner, after, intent)}`,
     )
-  const { path = [], workload = '' } = templateIn(object ?? {}) ?? {}
-  const rolls = ['Deployment', 'StatefulSet'].includes(workload)
-  const recreates = textAt(object, ...path.slice(0, -1), 'strategy', 'type') === 'Recreate'
-  // A YurtAppSet has a workload in each pool.
-  const inPools = Object.groupBy(pods, ({ labels }) => textAt(labels, poolNameLabel))
-  const hasGap = recreates || Object.values(inPools).some((its = []) => its.length < 2)
-  if (rolls && hasGap)
+  const rolls = ['Deployment', 'StatefulSet'].includes(templateIn(object ?? {})?.workload ?? '')
+  if (rolls && hasGap(owner))
     notes.push(
       makesWorkloads({ kind })
         ? 'its pools are rolled out at the same time: where one has a single pod, or with the strategy Recreate, there is a gap in its service'

@@ -118,3 +118,17 @@ void t.test('a disruption budget has every rollout replace one pod at a time', a
   t.strictSame(rolloutOf(agent), [undefined, true])
   t.strictSame(rolloutOf(agent, ['shop/agent']), [undefined, false], 'they are deleted at once')
 })
+
+void t.test('owners with a gap come after those that keep a pod serving', async (t) => {
+  const owners = [
+    ownerOf('Deployment', 'a-recreated', { spec: { strategy: { type: 'Recreate' } } }),
+    ownerOf('YurtAppSet', 'b-one-in-each-pool', { pools: ['north', 'south', 'west'] }),
+    ownerOf('DaemonSet', 'c-one-node', { pools: [''] }),
+    ownerOf('Deployment', 'd-rolling', {}),
+    ownerOf('YurtAppSet', 'e-two-in-a-pool', { pools: ['north', 'north'] }),
+  ]
+  t.strictSame(
+    planned(owners).map(({ owner }) => owner.name),
+    ['d-rolling', 'e-two-in-a-pool', 'a-recreated', 'b-one-in-each-pool', 'c-one-node'],
+  )
+})
