@@ -79,16 +79,22 @@ export function happenedFrom(
  * what is counted of it is then how long was looked, and not how long it lasts.
  */
 export function isEndless(workload: Pick<Workload, 'happens'>, seen: Observed): boolean {
-  const { changes, happened, remarks } = seen
+  const { happened, remarks } = seen
   if (happened === undefined) return false
-  const statesAt = (ms: number): readonly Change[] => [
-    ...new Map(changes.filter((each) => each.ms < ms).map((each) => [each.pod, each])).values(),
-  ]
-  const before = statesAt(happened.atMs).filter(serves).length
+  const before = statesAt(seen, happened.atMs).filter(serves).length
   if (workload.happens === 'reboot') return (remarks['served without a link'] ?? 0) < before
-  const left = statesAt(Infinity).filter(({ state }) => state !== 'Gone')
+  const left = statesAt(seen, Infinity).filter(({ state }) => state !== 'Gone')
   return left.filter(serves).length < Math.min(before, left.length)
 }
+
+/** Whether no pod served that what happens could have taken service from. */
+export const hasNothingToLose = (seen: Observed): boolean =>
+  seen.happened !== undefined && !statesAt(seen, seen.happened.atMs).some(serves)
+
+/** Of each pod that had been created by then, its last change. */
+const statesAt = ({ changes }: Observed, ms: number): readonly Change[] => [
+  ...new Map(changes.filter((each) => each.ms < ms).map((each) => [each.pod, each])).values(),
+]
 
 /**
  * Events by reason, of those objects alone: what is told late of a former row is none of this one.

@@ -1,3 +1,4 @@
+import { hasNothingToLose } from './observed.ts'
 import { captionOf, type Record } from './record.ts'
 import { resultTextsOf, type Row } from './table.ts'
 
@@ -55,10 +56,11 @@ function agreementOf(rows: readonly Row[]): string {
 }
 
 function surgesOf(rows: readonly Row[]): string {
-  const seen = rows.flatMap(({ workload, runs }) =>
-    workload.name === 'rolling-update' ? runs.flatMap(({ happened }) => happened ?? []) : [],
-  )
-  const most = Math.max(0, ...seen.map(({ shortMs }) => shortMs))
+  const serving = rows
+    .filter(({ workload }) => workload.name === 'rolling-update')
+    .flatMap(({ runs }) => runs.filter((seen) => !hasNothingToLose(seen)))
+  const most = Math.max(0, ...serving.flatMap(({ happened }) => happened?.shortMs ?? []))
   const short = most === 0 ? 'none is ever' : `one is for up to ${(most / 1000).toFixed(1)} s`
-  return `In the update with maxSurge 1, where many do not go on, ${short} short of service.`
+  const all = `${short} short of service, of those that serve before`
+  return `In the update with maxSurge 1, where many do not go on, ${serving.length > 0 ? all : 'none serves before'}.`
 }

@@ -2,7 +2,7 @@ import { median } from '../measure/statistics.ts'
 import { type Arm, arms } from './arms.ts'
 import { modelled } from './model.ts'
 import { type Expected, isAsExpected, remarksOf, type Result, textOf } from './outcome.ts'
-import { isEndless, type Observed } from './observed.ts'
+import { hasNothingToLose, isEndless, type Observed } from './observed.ts'
 import { type Workload, workloads } from './workloads.ts'
 
 /**
@@ -87,16 +87,13 @@ export const costsOf = (rows: readonly Row[]): string[][] =>
       Array.from({ length: runs }, (_, run) => of(its.flatMap((row) => row.runs[run] ?? [])))
     const sum = (of: (seen: Observed) => number): string =>
       spreadOf(each((seen) => seen.reduce((total, one) => total + of(one), 0)))
-    const ofRow = (
-      name: string,
-      of: (seen: Observed, workload: Workload) => number | undefined,
-      digits: number,
-    ): string => {
-      const row = its.find(({ workload }) => workload.name === name)
-      return spreadOf(row?.runs.flatMap((seen) => of(seen, row.workload) ?? []) ?? [], digits)
-    }
-    const short = (seen: Observed, workload: Workload): number | undefined =>
-      isEndless(workload, seen) ? Infinity : seen.happened && seen.happened.shortMs / 1000
+    const rowOf = (name: string): Row | undefined =>
+      its.find(({ workload }) => workload.name === name)
+    const ofNode = (of: (node: NodeMeasured) => number, digits: number): string =>
+      spreadOf(
+        rowOf('distinct-ports')?.runs.flatMap(({ node }) => (node ? [of(node)] : [])) ?? [],
+        digits,
+      )
     return [
       [
         arm.name,
@@ -108,16 +105,29 @@ export const costsOf = (rows: readonly Row[]): string[][] =>
         sum(({ restarts }) => restarts),
         sum(({ events }) => total(Object.values(events))),
         sum(({ writes }) => total(Object.values(writes))),
-        ofRow('holder-ends', short, 1),
-        ofRow('update-in-place', short, 1),
-        ofRow('offline-reboot', short, 1),
-        ofRow('switched-off', short, 1),
-        ofRow('distinct-ports', ({ node }) => node?.cores, 2),
-        ofRow('distinct-ports', ({ node }) => node?.megabytes, 0),
-        ofRow('distinct-ports', ({ node }) => node?.hubMegabytes, 0),
+        shortOf(rowOf('holder-ends')),
+        shortOf(rowOf('update-in-place')),
+        shortOf(rowOf('offline-reboot')),
+        shortOf(rowOf('switched-off')),
+        ofNode(({ cores }) => cores, 2),
+        ofNode(({ megabytes }) => megabytes, 0),
+        ofNode(({ hubMegabytes }) => hubMegabytes, 0),
       ],
     ]
   })
+
+type NodeMeasured = NonNullable<Observed['node']>
+
+/** Seconds short of service, of the runs in which any pod served before. */
+function shortOf(row: Row | undefined): string {
+  if (row === undefined) return ''
+  const serving = row.runs.filter((seen) => !hasNothingToLose(seen))
+  if (serving.length === 0) return 'none serves'
+  const seconds = serving.flatMap((seen) =>
+    isEndless(row.workload, seen) ? Infinity : seen.happened ? seen.happened.shortMs / 1000 : [],
+  )
+  return spreadOf(seconds, 1)
+}
 
 /** Lines of Markdown: an arm each. */
 export const costTableOf = (rows: readonly Row[]): readonly string[] =>

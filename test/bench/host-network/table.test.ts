@@ -50,6 +50,21 @@ void t.test('nor is one in a reboot that lasts until the bench mends the link', 
   t.equal(cell({ remarks: { 'served without a link': 1 } }), '2.5')
 })
 
+const neverServes = seen({
+  counts: { Stuck: 1 },
+  changes: [{ ms: 100, pod: 'a', state: 'Stuck' }],
+  happened: short(0),
+})
+
+void t.test('pods of which none serves before have no outage of 0 seconds', async (t) => {
+  const cells = (arm: string, name: string, ...runs: readonly Observed[]) =>
+    costsOf([rowOf(`${arm}, ${name}`, ...runs)])[0]?.slice(7, 11)
+  t.strictSame(cells('plain', 'holder-ends', neverServes), ['none serves', '', '', ''])
+  t.strictSame(cells('plain', 'offline-reboot', neverServes), ['', '', 'none serves', ''])
+  const unharmed = seen({ changes: breaks.slice(0, 1), happened: short(0) })
+  t.strictSame(cells('explicit', 'holder-ends', unharmed), ['0.0', '', '', ''])
+})
+
 void t.test('what stands on the page in words is what the record has', async (t) => {
   const made = { date: '2030-01-01', kubernetes: 'v1', containerd: '2', machine: 'two cores' }
   const rows = [
@@ -64,8 +79,16 @@ void t.test('what stands on the page in words is what the record has', async (t)
     'Seen with Kubernetes v1, containerd 2, on 2030-01-01; two cores.',
     'Of 5 rows 4 were seen once, 1 was seen 2 times.',
     '`yurthub-1.4` and `legacy` come to the same in 1 of 2 rows; they differ in: two pods, a port each; propagation is switched off; a third pod (3 Stuck; ours 3 Serving).',
-    'In the update with maxSurge 1, where many do not go on, one is for up to 2.5 s short of service.',
+    'In the update with maxSurge 1, where many do not go on, one is for up to 2.5 s short of service, of those that serve before.',
   ])
+  const surges = (...runs: readonly Observed[]) =>
+    sentencesOf({ made, rows: [rowOf('plain, rolling-update', ...runs)] })[3]
+  t.match(surges(neverServes), /none serves before/)
+  const unharmed = seen({ changes: breaks.slice(0, 1), happened: short(0) })
+  t.match(
+    surges(neverServes, unharmed),
+    /none is ever short of service, of those that serve before/,
+  )
   const [, repeated] = sentencesOf({ made, rows: rows.slice(2) })
   t.equal(repeated, 'Each of 3 rows was seen once.')
   const page = 'before\n<!-- of the record -->\nformer\n<!-- end of it -->\nafter\n'
