@@ -279,6 +279,46 @@ void t.test('a report that the API server fails at does not hold up the others',
   t.equal(node.condition('first'), undefined)
 })
 
+void t.test('a pod whose condition is denied has its Event, and others have both', async (t) => {
+  const node = await guardedNode(t, 'json')
+  node.create('holds', { hostNetwork: true })
+  const ofPod = (name: string): readonly JsonObject[] =>
+    node.cloud.sandbox
+      .list(events, 'default')
+      .filter(
+        (each) => textAt(each as JsonObject, 'involvedObject', 'name') === name,
+      ) as JsonObject[]
+  using _denied = node.cloud.sandbox.faults.fail(403, ({ path }) =>
+    path.endsWith('/pods/first/status'),
+  )
+  for (const name of ['first', 'second']) {
+    node.create(name)
+    t.strictSame(await node.shown(), ['holds'])
+  }
+  await until('the second report', async () => node.condition('second') !== undefined)
+  t.equal(node.condition('first'), undefined)
+  await until('both Events', async () =>
+    ['first', 'second'].every((name) => ofPod(name).some(({ reason }) => reason === 'PortHeld')),
+  )
+})
+
+void t.test('what the ledger keeps off the host clashes with nothing', async (t) => {
+  const node = await guardedNode(t, 'json')
+  for (const name of ['holds', 'waits']) {
+    node.create(name)
+    t.strictSame(await node.shown(), ['holds'])
+  }
+  const { body } = await node.hub.ops.get('/inspect/host-network')
+  const report = JSON.parse(body.toString()) as JsonObject
+  t.strictSame(
+    listAt(report, 'pods').map((each) => [textAt(each, 'name'), listAt(each, 'clashes').length]),
+    [
+      ['holds', 0],
+      ['waits', 0],
+    ],
+  )
+})
+
 void t.test('a propagated pod is told of by a later hub where the first one failed', async (t) => {
   const node = await guardedNode(t, 'json')
   {

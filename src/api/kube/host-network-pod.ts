@@ -64,14 +64,17 @@ function portOf(declared: Json, field: 'containerPort' | 'hostPort'): HostPort {
   return { port: Number(valueAt(declared, field) ?? 0), protocol }
 }
 
-/** A probe of another host says nothing about this pod's ports. */
+/** A probe of another host does not show a port of this pod; one of loopback probes the node. */
 function probedPort(probe: JsonObject): HostPort | undefined {
   for (const action of ['httpGet', 'tcpSocket', 'grpc']) {
     const { port, host } = objectAt(probe, action)
-    if (typeof port === 'number' && !host) return { port, protocol: 'TCP' }
+    if (typeof port === 'number' && (!host || isLoopback(host))) return { port, protocol: 'TCP' }
   }
   return undefined
 }
+
+const isLoopback = (host: Json): boolean =>
+  typeof host === 'string' && /^(?:localhost|127\.[\d.]+|\[?::1\]?)$/i.test(host)
 
 const distinct = (ports: readonly HostPort[]): readonly HostPort[] => [
   ...new Map(ports.filter(({ port }) => port > 0).map((port) => [portName(port), port])).values(),
@@ -88,7 +91,7 @@ export interface Obstacle {
  * spec is that of the API, without hostNetwork.
  */
 export function obstacleIn(spec: Json | undefined): Obstacle | undefined {
-  for (const container of containersOf(spec)) {
+  for (const container of [...containersOf(spec), ...listAt(spec, 'ephemeralContainers')]) {
     const found = obstacleInContainer(container)
     if (found) return found
   }

@@ -32,7 +32,11 @@ kept, and not what filters make of it.
       shownText(report),
     ),
   code: ({ object, network, judgement }) =>
-    object && judgement?.verdict !== 'refused' && (network?.clashes ?? []).length === 0 ? 0 : 1,
+    object &&
+    ![judgement?.verdict, network?.verdict].includes('refused') &&
+    (network?.clashes ?? []).length === 0
+      ? 0
+      : 1,
 })
 
 /** The verdict on the pod's network, and why. */

@@ -329,7 +329,14 @@ export class HostNetwork implements Disposable {
 
 /** The configured ports. */
 export const portsOfHub = ({ ops, proxy }: StartConfig): readonly ReservedPort[] => [
-  { port: ops.port, protocol: 'TCP', use: 'the health of the hub' },
-  { port: proxy.port, protocol: 'TCP', use: 'the hub, without TLS' },
-  { port: proxy.securePort, protocol: 'TCP', use: 'the hub' },
+  hubPort(ops.port, 'the health of the hub'),
+  hubPort(proxy.port, 'the hub, without TLS'),
+  hubPort(proxy.securePort, 'the hub'),
 ]
+
+const hubPort = (port: number, use: string): ReservedPort => ({
+  port,
+  protocol: 'TCP',
+  use,
+  isEssential: true,
+})

@@ -30,6 +30,13 @@ interface ReportDependencies {
 const retryMs = 10_000
 const deniedMs = 60 * 60_000
 
+interface WaitingReport {
+  readonly pod: PodFacts
+  readonly judgement: Judgement
+  /** On the monotonic clock. */
+  readonly mayWriteAt: number
+}
+
 /** More than a node runs. */
 const mostWaiting = 1_024
 
@@ -43,11 +50,10 @@ export class PropagationReports implements Disposable {
   readonly #closing = new AbortController()
   readonly #request: NodeRequests
   readonly #listening: readonly Disposable[]
-  readonly #waiting = new Map<string, readonly [PodFacts, Judgement]>()
+  /** By the uid of the pod. */
+  readonly #waiting = new Map<string, WaitingReport>()
   #timer: Disposable | undefined
   #isWriting = false
-  /** By the clock of `elapsed`. */
-  #mayWriteAt = 0
   #denied = false
 
   constructor(verdicts: Broadcast<[PodFacts, Judgement]>, dependencies: ReportDependencies) {
@@ -71,7 +77,7 @@ export class PropagationReports implements Disposable {
       const [oldest] = this.#waiting.keys()
       if (oldest !== undefined) this.#waiting.delete(oldest)
     }
-    this.#waiting.set(pod.uid, [pod, judgement])
+    this.#waiting.set(pod.uid, { pod, judgement, mayWriteAt: 0 })
     this.#soon()
   }
 
@@ -85,13 +91,18 @@ export class PropagationReports implements Disposable {
     this.#timer = undefined
     if (this.#isWriting || this.#closing.signal.aborted) return
     this.#isWriting = true
-    for (const [uid, [pod, judgement]] of this.#waiting) {
+    for (const [uid, waiting] of this.#waiting) {
       const { cloud, ledger } = this.#dependencies
-      if (cloud.online !== true || elapsed() < this.#mayWriteAt) break
+      if (cloud.online !== true) break
+      const { judgement } = waiting
       const isCurrent = ledger.judgementOf(uid) === judgement
-      const outcome = isCurrent ? await this.#report(pod, judgement) : 'done'
+      if (isCurrent && elapsed() < waiting.mayWriteAt) continue
+      const outcome = isCurrent ? await this.#report(waiting) : 'done'
       if (outcome === 'unreachable') break
-      if (outcome === 'done' && this.#waiting.get(uid)?.[1] === judgement) this.#waiting.delete(uid)
+      if (this.#waiting.get(uid) !== waiting) continue
+      if (outcome === 'done') this.#waiting.delete(uid)
+      if (outcome === 'denied')
+        this.#waiting.set(uid, { ...waiting, mayWriteAt: elapsed() + deniedMs })
     }
     this.#isWriting = false
     if (this.#waiting.size > 0 && !this.#closing.signal.aborted)
@@ -99,9 +110,13 @@ export class PropagationReports implements Disposable {
   }
 
   /**
-   * 'failed': this one has to be tried again, others may succeed. 'unreachable': none would now.
+   * 'failed': this one has to be tried again, others may succeed; 'denied': after a long time.
+   * 'unreachable': none would succeed now.
    */
-  async #report(pod: PodFacts, judgement: Judgement): Promise<'done' | 'failed' | 'unreachable'> {
+  async #report({
+    pod,
+    judgement,
+  }: WaitingReport): Promise<'done' | 'failed' | 'denied' | 'unreachable'> {
     const { namespace, name } = pod
     const url = `${pathOf(pods, namespace, name)}/status`
     const type = 'application/strategic-merge-patch+json'
@@ -113,11 +128,10 @@ export class PropagationReports implements Disposable {
     const event = eventAbout(pod, judgement, this.#dependencies.nodeName)
     // Events are best effort; 409: an earlier hub has recorded the same.
     await this.#send('POST', events, mediaType('json'), event)
-    return code === 403 ? 'failed' : 'done'
+    return code === 403 ? 'denied' : 'done'
   }
 
   #deniedCondition(): void {
-    this.#mayWriteAt = elapsed() + deniedMs
     if (this.#denied) return
     this.#denied = true
     this.#dependencies.log.warn(

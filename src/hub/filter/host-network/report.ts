@@ -41,7 +41,10 @@ export interface PodOnNode {
    */
   readonly anew: 'propagated' | 'unchanged' | 'unknown'
   readonly ports: readonly DeclaredPort[]
-  /** Clashes on the host's network, where `anew` or `network` puts the pod there. */
+  /**
+   * Clashes on the host's network, where `network` puts the pod there or, but for mode guarded,
+   * `anew` would.
+   */
   readonly clashes: readonly PortClash[]
 }
 
@@ -79,7 +82,11 @@ export async function hostNetworkReport(
   }
 }
 
-type ReportedPod = Omit<PodOnNode, 'clashes'> & { readonly ended: boolean }
+interface ReportedPod extends Omit<PodOnNode, 'clashes'> {
+  readonly ended: boolean
+  /** Its ports count as ports of the host: the pod is there, or would be. */
+  readonly onHost: boolean
+}
 
 async function reportedPods(
   pods: NonNullable<HostNetworkReportOptions['pods']>,
@@ -106,15 +113,19 @@ function reportPod(
     may &&
     (known ?? (mayHaveBeenShown(uid) ? 'unchanged' : verdictForNewPod(inputs))) === 'propagated'
   const phase = cursor.value(['status', 'phase'])
+  const network = requested ? 'host' : isPropagated ? 'propagated' : 'pod'
+  const anew = may ? (verdictForNewPod({ ...inputs, propagation: 'on' }) ?? 'unknown') : 'unchanged'
   return {
     namespace: cursor.namespace,
     name: cursor.name,
     uid,
-    network: requested ? 'host' : isPropagated ? 'propagated' : 'pod',
+    network,
     ...(verdict && { verdict }),
-    anew: may ? (verdictForNewPod({ ...inputs, propagation: 'on' }) ?? 'unknown') : 'unchanged',
+    anew,
     ports: portsOf(cursor),
     ended: phase === 'Succeeded' || phase === 'Failed',
+    // The port ledger keeps pods with clashes off the host.
+    onHost: network !== 'pod' || (inputs.propagation !== 'guarded' && anew === 'propagated'),
   }
 }
 
@@ -134,15 +145,15 @@ function withClashes(
       taken.set(key, pods.add(nameOf(pod)))
     }
   }
-  return all.map(({ ended, ...pod }) => {
-    const mayClash = !ended && (pod.network === 'propagated' || pod.anew === 'propagated')
-    const clashes = mayClash && pod.network !== 'host' ? clashesOf(pod, taken, reserved) : []
-    return { ...pod, clashes }
+  return all.map((pod) => {
+    const { ended, onHost, ...reported } = pod
+    const mayClash = !ended && onHost && pod.network !== 'host'
+    return { ...reported, clashes: mayClash ? clashesOf(pod, taken, reserved) : [] }
   })
 }
 
 function clashesOf(
-  pod: Omit<ReportedPod, 'ended'>,
+  pod: ReportedPod,
   taken: ReadonlyMap<string, ReadonlySet<string>>,
   reserved: readonly ReservedPort[],
 ): readonly PortClash[] {
@@ -160,8 +171,7 @@ function clashesOf(
 /**
  * The host ports of a pod: on the host's network all that it declares, otherwise its `hostPort`s.
  */
-function portsOnHost({ network, anew, ports }: Omit<ReportedPod, 'ended'>) {
-  const onHost = network !== 'pod' || anew === 'propagated'
+function portsOnHost({ onHost, ports }: ReportedPod) {
   return new Map(
     ports.flatMap(({ containerPort, hostPort, protocol }) => {
       const port = onHost ? containerPort : hostPort

@@ -7,6 +7,8 @@ import {
   type PortUsers,
 } from '../../../../src/hub/filter/host-network/judgement.ts'
 import { podFacts, type PodFacts } from '../../../../src/hub/filter/host-network/pod-facts.ts'
+import { portsOfHub } from '../../../../src/hub/wiring/host-network.ts'
+import type { StartConfig } from '../../../../src/config/hub-config.ts'
 import { podCursor, podObject, type PodParts } from '../../../kit/pods.ts'
 
 const factsOf = (name: string, parts: PodParts, encoding: Encoding = 'json'): PodFacts =>
@@ -19,7 +21,10 @@ const factsOf = (name: string, parts: PodParts, encoding: Encoding = 'json'): Po
 const free: PortUsers = {
   holderOf: () => undefined,
   listeners: () => new Set(),
-  reserved: [{ port: 10_261, protocol: 'TCP', use: 'the hub', isEssential: true }],
+  reserved: portsOfHub({
+    ops: { port: 10_267 },
+    proxy: { port: 10_261, securePort: 10_268 },
+  } as StartConfig),
 }
 
 const main = { name: 'main', image: 'main' }
@@ -87,7 +92,23 @@ const refused: Readonly<Record<string, readonly [PodParts, string, RegExp]>> = {
   'the port of the kubelet': [port(10_250), 'PortReserved', /10250\/TCP belongs to the kubelet/],
   'the port of kube-proxy': [port(10_256), 'PortReserved', /10256\/TCP .*kube-proxy/],
   'the port of an API server': [port(6443), 'PortReserved', /6443\/TCP belongs to an API server/],
-  'a port of the hub': [port(10_261), 'PortReserved', /10261\/TCP belongs to the hub/],
+  'the plain port of the hub': [port(10_261), 'PortReserved', /10261\/TCP belongs to the hub/],
+  'the TLS port of the hub': [port(10_268), 'PortReserved', /10268\/TCP belongs to the hub/],
+  'the ops port of the hub': [port(10_267), 'PortReserved', /10267\/TCP belongs to the health/],
+  'a probe of loopback at the port of the kubelet': [
+    mainWith({ livenessProbe: { httpGet: { host: '127.0.0.1', port: 10_250 } } }),
+    'PortReserved',
+    /10250\/TCP/,
+  ],
+  'an ephemeral container that is privileged': [
+    {
+      spec: {
+        ephemeralContainers: [{ ...main, name: 'debug', securityContext: { privileged: true } }],
+      },
+    },
+    'PrivilegedContainer',
+    /container debug/,
+  ],
   'a probe at the port of the kubelet': [
     mainWith({ livenessProbe: { tcpSocket: { port: 10_250 } } }),
     'PortReserved',
