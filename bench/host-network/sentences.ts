@@ -1,4 +1,4 @@
-import { hasNothingToLose } from './observed.ts'
+import { hasNothingToLose, isEndless } from './observed.ts'
 import { captionOf, type Record } from './record.ts'
 import { resultTextsOf, type Row } from './table.ts'
 
@@ -11,6 +11,7 @@ export const sentencesOf = ({ made, rows }: Record): readonly string[] => [
   repetitionsOf(rows),
   agreementOf(rows),
   surgesOf(rows),
+  ...endsOf(rows),
 ]
 
 /** `page` with the sentences of the record in the place of those between the marks. */
@@ -63,4 +64,25 @@ function surgesOf(rows: readonly Row[]): string {
   const short = most === 0 ? 'none is ever' : `one is for up to ${(most / 1000).toFixed(1)} s`
   const all = `${short} short of service, of those that serve before`
   return `In the update with maxSurge 1, where many do not go on, ${serving.length > 0 ? all : 'none serves before'}.`
+}
+
+/** How often an update in place ended, of the ways of which a pod served before. */
+function endsOf(rows: readonly Row[]): readonly string[] {
+  const its = rows
+    .filter(({ workload }) => workload.name === 'update-in-place')
+    .map(({ arm, workload, runs }) => {
+      const serving = runs.filter((seen) => !hasNothingToLose(seen))
+      const ended = serving.filter((seen) => !isEndless(workload, seen)).length
+      return { arm: `\`${arm.name}\``, of: serving.length, ended }
+    })
+    .filter(({ of }) => of > 0)
+  const hung = its
+    .filter(({ of, ended }) => ended < of)
+    .map(({ arm, of, ended }, at) => `under ${arm} in ${ended} of ${of}${at === 0 ? ' runs' : ''}`)
+  const always = its.filter(({ of, ended }) => ended === of).map(({ arm }) => arm)
+  const parts = [
+    ...(hung.length > 0 ? [hung.join(', ')] : []),
+    ...(always.length > 0 ? [`under ${always.join(', ')} in each run`] : []),
+  ]
+  return parts.length > 0 ? [`The update with maxSurge 0 ends ${parts.join('; ')}.`] : []
 }

@@ -4,7 +4,7 @@ import { block, drawing, legendHeight, legendOf, line, type Shown, text } from '
 import type { Observed } from './observed.ts'
 import { outcomes } from './outcome.ts'
 import type { Change } from './series.ts'
-import type { Row } from './table.ts'
+import { resultsOf, type Row } from './table.ts'
 import { workloads } from './workloads.ts'
 
 const [barWidth, cellWidth, cellHeight, left, top] = [250, 280, 56, 130, 92]
@@ -26,9 +26,9 @@ export function timelineOf(rows: readonly Row[], caption: string): string {
   const columns = shown.flatMap((workload, column) => {
     const x = left + column * cellWidth
     const its = rows.filter((row) => row.workload === workload)
-    const typical = its.flatMap(({ arm, runs }) => {
-      const seen = typicalOf(runs)
-      return seen ? [{ arm, seen }] : []
+    const typical = its.flatMap((row) => {
+      const seen = typicalOf(row.runs)
+      return seen ? [{ arm: row.arm, seen, differs: resultsOf(row).length > 1 }] : []
     })
     const longest = Math.max(1, ...typical.map(({ seen }) => seen.watchedMs))
     const at = (ms: number): number => x + (ms / longest) * barWidth
@@ -36,10 +36,11 @@ export function timelineOf(rows: readonly Row[], caption: string): string {
       ...workload.title
         .split(/[;,] (?=the|one that|propagation|updated)/)
         .map((part, of) => text(x, 50 + of * 16, part)),
-      ...typical.flatMap(({ arm, seen }) => {
+      ...typical.flatMap(({ arm, seen, differs }) => {
         const y = top + arms.indexOf(arm) * cellHeight
         const pods = [...new Set(seen.changes.map(({ pod }) => pod))]
         return [
+          ...(differs ? [text(x + barWidth + 6, y + 16, '~', 'font-weight="bold"')] : []),
           ...pods.flatMap((pod, number) =>
             spansOf(seen.changes, pod, seen.watchedMs).map(({ state, from, to }) =>
               block(
@@ -69,6 +70,12 @@ export function timelineOf(rows: readonly Row[], caption: string): string {
       left,
       bottom + 40,
       'seconds since the first pod was created; the upright line is when it happens',
+      'class="faint"',
+    ),
+    text(
+      left + 2 * cellWidth,
+      bottom + 40,
+      'of several runs the one with the median time to settle;  ~  in another run pods came to something else',
       'class="faint"',
     ),
     ...legendOf(states, legend),

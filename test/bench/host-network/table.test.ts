@@ -81,6 +81,19 @@ void t.test('what stands on the page in words is what the record has', async (t)
     '`yurthub-1.4` and `legacy` come to the same in 1 of 2 rows; they differ in: two pods, a port each; propagation is switched off; a third pod (3 Stuck; ours 3 Serving).',
     'In the update with maxSurge 1, where many do not go on, one is for up to 2.5 s short of service, of those that serve before.',
   ])
+  const ends = (...all: readonly Row[]) => sentencesOf({ made, rows: all })[4]
+  const serves = seen({ changes: breaks.slice(0, 1), happened: short(0) })
+  const hangs = seen({ changes: breaks, happened: short(8_000) })
+  t.equal(
+    ends(
+      rowOf('legacy, update-in-place', serves, hangs, hangs),
+      rowOf('legacy-cni, update-in-place', hangs),
+      rowOf('guarded, update-in-place', serves, serves),
+      rowOf('explicit, update-in-place', serves),
+      rowOf('plain, update-in-place', neverServes),
+    ),
+    'The update with maxSurge 0 ends under `legacy` in 1 of 3 runs, under `legacy-cni` in 0 of 1; under `guarded`, `explicit` in each run.',
+  )
   const surges = (...runs: readonly Observed[]) =>
     sentencesOf({ made, rows: [rowOf('plain, rolling-update', ...runs)] })[3]
   t.match(surges(neverServes), /none serves before/)

@@ -35,3 +35,23 @@ void t.test(
     ])
   },
 )
+
+void t.test('of several runs it says that one is shown, and where another came out', async (t) => {
+  const row = modelRows().find(({ workload }) => workload.happens !== undefined)
+  if (!row) throw new Error('there are no rows')
+  const seen = {
+    ...row.modelled,
+    settledMs: 5_000,
+    watchedMs: 8_000,
+    restarts: 0,
+    events: {},
+    writes: {},
+    changes: [],
+  }
+  const marks = (...runs: Row['runs']) =>
+    timelineOf([{ ...row, runs }], 'made so').split('>~<').length - 1
+  t.equal(marks(seen, seen), 0)
+  t.equal(marks(seen, { ...seen, counts: { CrashLoop: 1 } }), 1)
+  const picture = timelineOf([{ ...row, runs: [seen] }], 'made so')
+  t.match(picture, /of several runs the one .* ~ {2}in another run/)
+})
