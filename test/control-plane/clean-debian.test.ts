@@ -18,7 +18,7 @@ import { freePort } from '../kit/free-port.ts'
 import { rootFolder } from '../kit/root-folder.ts'
 import { until } from '../kit/until.ts'
 
-t.setTimeout(280_000)
+t.setTimeout(480_000)
 
 /** Resolves to the path of a package made now. */
 async function debianPackage(t: Test): Promise<string> {

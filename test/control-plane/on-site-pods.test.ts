@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
@@ -14,6 +14,7 @@ import { comparedKubectls } from './kubectl/find.ts'
 import { withoutStaleness } from './kubectl/mask.ts'
 import { Session } from './kubectl/session.ts'
 import { type Heard, talk, talker, talkerName } from './kubectl/story.ts'
+import { documentedLines } from '../documented-commands.ts'
 import { busyboxPod } from './pod.ts'
 import { documentsRecorded, readsSchemasSoon } from './recorded-documents.ts'
 import { nodeReady, podRunning } from './seen.ts'
@@ -27,10 +28,11 @@ const nodeName = 'edge-1'
 
 /** The kubectl commands that the page for technicians has, for the talker. */
 function commandsOnPage(): string[][] {
-  const lines = readFileSync('docs/at-an-offline-node.md', 'utf8').split('\n')
-  const commands = lines
-    .filter((line) => line.startsWith('kubectl '))
-    .map((line) => line.replaceAll('POD', talkerName).replaceAll('NAMESPACE', 'default'))
+  const commands = documentedLines()
+    .filter(
+      ({ page, line }) => page.endsWith('at-an-offline-node.md') && line.startsWith('kubectl '),
+    )
+    .map(({ line }) => line.replaceAll('POD', talkerName).replaceAll('NAMESPACE', 'default'))
   return commands.map((line) => line.replace('8080:8080', ':8080').split(' ').slice(1))
 }
 
