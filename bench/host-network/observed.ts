@@ -23,6 +23,8 @@ export interface Observed extends Result {
     readonly cores: number
     readonly megabytes: number
     readonly hubMegabytes: number
+    /** How long its hub had been running: one that has just started may hold more. */
+    readonly hubSeconds?: number
   }
 }
 

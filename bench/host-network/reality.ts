@@ -510,6 +510,7 @@ class Trial {
       cores: mean((at) => ((after[at]?.cpuSeconds ?? 0) - (before[at]?.cpuSeconds ?? 0)) / seconds),
       megabytes: mean((at) => (after[at]?.memoryBytes ?? 0) / 1e6),
       hubMegabytes: mean((at) => (after[at]?.hubBytes ?? 0) / 1e6),
+      hubSeconds: Math.round(mean((at) => after[at]?.hubSeconds ?? 0)),
     }
   }
 

@@ -13,6 +13,8 @@ export interface Made {
   readonly kubernetes: string
   readonly containerd: string
   readonly machine: string
+  /** How long each run took, where all rows are of the same runs. */
+  readonly minutes?: readonly number[]
 }
 
 /** One run or more on real nodes, as they are kept. */
@@ -73,9 +75,11 @@ export function mergeIntoRecord({ made, rows }: Record, file = recordFile): void
   const seen = (row: Row): Row | undefined =>
     rows.find((each) => each.arm === row.arm && each.workload === row.workload)
   const kept = readRecord(file).rows
+  const isWhole = kept.every((row) => (seen(row)?.runs.length ?? 0) > 0)
+  const { minutes, ...rest } = made
   writeRecord(
     {
-      made,
+      made: { ...rest, ...(isWhole && minutes && { minutes }) },
       rows: modelRows().map((row) => {
         const now = seen(row)
         if (now && now.runs.length > 0) return now

@@ -8,6 +8,7 @@ import { resultTextsOf, type Row } from './table.ts'
  */
 export const sentencesOf = ({ made, rows }: Record): readonly string[] => [
   `Seen with ${captionOf(made)}; ${made.machine}.`,
+  ...durationOf(made),
   repetitionsOf(rows),
   agreementOf(rows),
   surgesOf(rows),
@@ -19,6 +20,13 @@ export const withSentences = (page: string, record: Record): string =>
   page.replace(/(<!-- of the record -->\n).*?(?=<!-- end of it -->)/s, (_, mark: string) =>
     [mark, ...sentencesOf(record).map((sentence) => `${sentence}\n`)].join(''),
   )
+
+/** `The runs took 16.9, 17.0 and 16.3 minutes.` */
+function durationOf({ minutes = [] }: Record['made']): readonly string[] {
+  if (minutes.length === 0) return []
+  const all = new Intl.ListFormat('en-GB').format(minutes.map((each) => each.toFixed(1)))
+  return [`The ${minutes.length === 1 ? 'run' : 'runs'} took ${all} minutes.`]
+}
 
 /** `Each of 210 rows was seen 3 times.`; `Of 210 rows 77 were seen once, 133 were seen 3 times.` */
 function repetitionsOf(rows: readonly Row[]): string {

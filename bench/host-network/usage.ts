@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { usageOf } from '../measure/process-usage.ts'
+import { secondsSinceStart, usageOf } from '../measure/process-usage.ts'
 import type { RealNode } from './node.ts'
 
 /** What the programs of a node use: hub, kubelet, containerd, its shims and their containers. */
@@ -10,6 +10,8 @@ export interface NodeUsage {
   readonly memoryBytes: number
   /** Of these, the hub's. */
   readonly hubBytes: number
+  /** How long the hub has been running. */
+  readonly hubSeconds: number
 }
 
 export function nodeUsage({ hub, kubelet }: RealNode): NodeUsage {
@@ -20,6 +22,7 @@ export function nodeUsage({ hub, kubelet }: RealNode): NodeUsage {
     cpuSeconds: usages.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
     memoryBytes: usages.reduce((sum, { anonymousBytes }) => sum + anonymousBytes, 0),
     hubBytes: its.anonymousBytes,
+    hubSeconds: secondsSinceStart(hub.daemon.id),
   }
 }
 

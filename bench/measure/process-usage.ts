@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { uptime } from 'node:os'
 
 /** What a process and those it started have used so far, and hold. */
 export interface Usage {
@@ -20,6 +21,8 @@ export interface ProcessStat {
   readonly ticks: number
   /** Of children that have ended and were waited for. */
   readonly childTicks: number
+  /** When it was started, since the start of the machine. */
+  readonly startTicks: number
 }
 
 /**
@@ -41,6 +44,7 @@ export function parseStat(text: string): ProcessStat {
     parent: field(4),
     ticks: field(14) + field(15),
     childTicks: field(16) + field(17),
+    startTicks: field(22),
   }
   if (end < 0 || Object.values(stat).some(Number.isNaN))
     throw new Error(`not a line of /proc/PID/stat: ${text.slice(0, 80)}`)
@@ -81,6 +85,12 @@ export function usageOf(root: number): Usage {
     anonymousBytes: sum('anonymousBytes'),
     peakBytes: sum('peakBytes'),
   }
+}
+
+/** How long a process has been running. Throws if there is none. */
+export function secondsSinceStart(id: number): number {
+  const { startTicks } = parseStat(readFileSync(`/proc/${id}/stat`, 'utf8'))
+  return uptime() - startTicks / ticksPerSecond
 }
 
 function usageOfOne(id: number): Usage {

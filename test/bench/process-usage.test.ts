@@ -1,14 +1,35 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import t from 'tap'
-import { cpuBetween, parseMemory, parseStat, usageOf } from '../../bench/measure/process-usage.ts'
+import {
+  cpuBetween,
+  parseMemory,
+  parseStat,
+  secondsSinceStart,
+  usageOf,
+} from '../../bench/measure/process-usage.ts'
 
 const stat =
   '4242 (a (very) odd name) S 17 4242 4242 0 -1 4194560 3031 99 1 0 150 50 7 3 20 0 11 0 88 1048576 2560 18446744073709551615'
 
 void t.test('times are read behind a name that holds blanks and brackets', async (t) => {
-  t.strictSame(parseStat(stat), { id: 4242, parent: 17, ticks: 200, childTicks: 10 })
+  t.strictSame(parseStat(stat), {
+    id: 4242,
+    parent: 17,
+    ticks: 200,
+    childTicks: 10,
+    startTicks: 88,
+  })
 })
+
+void t.test(
+  'a process has been running since it was started',
+  { skip: process.platform === 'linux' ? false : '/proc is read' },
+  async (t) => {
+    const its = process.uptime()
+    t.ok(Math.abs(secondsSinceStart(process.pid) - its) < 30, 'and not since the machine was')
+  },
+)
 
 void t.test('what is no line of a process is refused', async (t) => {
   for (const text of ['', '4242 (node)', 'garbage', '4242 (node) S 1 2 3'])

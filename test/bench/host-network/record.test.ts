@@ -58,6 +58,19 @@ void t.test(
   },
 )
 
+void t.test('how long runs took is kept for as long as all rows are of them', async (t) => {
+  const whole = readRecord()
+  const [first, second] = whole.rows
+  if (!first || !second) throw new Error('there are no rows')
+  const file = join(t.testdir(), 'record.json')
+  const made = { ...whole.made, minutes: [16.9, 16.3] }
+  writeRecord({ made: whole.made, rows: [first, second] }, file)
+  mergeIntoRecord({ made, rows: [first, second] }, file)
+  t.strictSame(readRecord(file).made, made)
+  mergeIntoRecord({ made: { ...made, minutes: [2] }, rows: [first] }, file)
+  t.strictSame(readRecord(file).made, whole.made)
+})
+
 void t.test('rows seen later take the place of the same rows, and leave the others', async (t) => {
   const whole = readRecord()
   const [first, second] = whole.rows

@@ -102,6 +102,10 @@ void t.test('what stands on the page in words is what the record has', async (t)
     surges(neverServes, unharmed),
     /none is ever short of service, of those that serve before/,
   )
+  t.equal(
+    sentencesOf({ made: { ...made, minutes: [16.94, 16.3] }, rows })[1],
+    'The runs took 16.9 and 16.3 minutes.',
+  )
   const [, repeated] = sentencesOf({ made, rows: rows.slice(2) })
   t.equal(repeated, 'Each of 3 rows was seen once.')
   const page = 'before\n<!-- of the record -->\nformer\n<!-- end of it -->\nafter\n'
