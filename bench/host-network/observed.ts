@@ -1,6 +1,6 @@
 import type { Json } from '../../src/api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
-import type { Result } from './outcome.ts'
+import { countsOf, type Result } from './outcome.ts'
 import type { Change } from './series.ts'
 import type { Workload } from './workloads.ts'
 
@@ -93,6 +93,15 @@ export function isEndless(workload: Pick<Workload, 'happens'>, seen: Observed): 
 export const hasNothingToLose = (seen: Observed): boolean =>
   seen.happened !== undefined && !statesAt(seen, seen.happened.atMs).some(serves)
 
+/** How many pods were what when it happened; `undefined` where nothing did. */
+export const countsBefore = (seen: Observed): Readonly<Record<string, number>> | undefined =>
+  seen.happened &&
+  countsOf(
+    statesAt(seen, seen.happened.atMs)
+      .map(({ state }) => state)
+      .filter((state) => state !== 'Gone'),
+  )
+
 /** Of each pod that had been created by then, its last change. */
 const statesAt = ({ changes }: Observed, ms: number): readonly Change[] => [
   ...new Map(changes.filter((each) => each.ms < ms).map((each) => [each.pod, each])).values(),
@@ -119,6 +128,10 @@ export function timesTold(
   }
   return told
 }
+
+/** Whether the API server refuses a pod for what its namespace enforces, and for nothing else. */
+export const breaksBaseline = (answer: Json): boolean =>
+  textAt(answer, 'message').includes('violates PodSecurity "baseline:')
 
 /** Of the container that answers. */
 export const mainStatusOf = (pod: Json | undefined): Json | undefined =>

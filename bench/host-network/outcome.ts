@@ -74,11 +74,11 @@ export const isAsExpected = (seen: Result, expected: Expected): boolean =>
 const isAs = (seen: Result, expected: Expected): boolean =>
   seen.misrepresented >= expected.misrepresented &&
   seen.misrepresented <= expected.misrepresented + expected.moreMisrepresented &&
-  same(seen.counts, expected.counts) &&
-  same(seen.said, expected.said) &&
-  same(seen.remarks, expected.remarks)
+  sameCounts(seen.counts, expected.counts) &&
+  sameCounts(seen.said, expected.said) &&
+  sameCounts(seen.remarks, expected.remarks)
 
-const same = <Of extends string>(a: Counts<Of>, b: Counts<Of>): boolean =>
+export const sameCounts = <Of extends string>(a: Counts<Of>, b: Counts<Of>): boolean =>
   [...Object.keys(a), ...Object.keys(b)].every((of) => (a[of as Of] ?? 0) === (b[of as Of] ?? 0))
 
 export const counted = (pods: readonly Fate[]): Result => ({

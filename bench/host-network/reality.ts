@@ -22,6 +22,7 @@ import {
 import type { RealPlane } from './plane.ts'
 import { Series } from './series.ts'
 import {
+  breaksBaseline,
   happenedFrom,
   hasTakenUp,
   mainStatusOf,
@@ -274,12 +275,13 @@ class Trial {
     }
     for (const [at, pod] of written.entries()) {
       const name = programs[at]?.name ?? ''
-      const { status } = await this.#real.plane.admin.post(this.#pods, pod)
-      if (status === 403) {
+      const { status, body } = await this.#real.plane.admin.post(this.#pods, pod)
+      if (status === 403 && breaksBaseline(JSON.parse(body.toString()) as Json)) {
         const fate = { outcome: 'Refused', misrepresented: false, remarks: [] } as const
         this.#refused.push({ ...fate, name, node: '', restarts: 0 })
         this.#series.see(name, 'Refused')
-      } else if (status !== 201) throw new Error(`pod ${name} was answered ${status}`)
+      } else if (status !== 201)
+        throw new Error(`pod ${name} was answered ${status}: ${body.toString()}`)
     }
   }
 

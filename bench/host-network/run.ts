@@ -10,14 +10,15 @@ import { Lifetime } from '../lifetime.ts'
 import { machine } from '../machine.ts'
 import { arms } from './arms.ts'
 import type { NodeKind } from './node.ts'
-import { isAsExpected, remarksOf, textOf } from './outcome.ts'
-import type { Observed } from './observed.ts'
+import { remarksOf, textOf } from './outcome.ts'
+import { countsBefore, type Observed } from './observed.ts'
+import { modelledBefore } from './model.ts'
 import { pictureOf } from './picture.ts'
 import { type RealPlane, startRealPlane, versionsOf } from './plane.ts'
 import { startReality } from './reality.ts'
 import { captionOf, madeNow, mergeIntoRecord, type Record, writeRecord } from './record.ts'
 import { reusingArchive } from './reusing.ts'
-import { agrees, costTableOf, modelRows, type Row, tableOf } from './table.ts'
+import { agrees, costTableOf, isAsModelled, modelRows, type Row, tableOf } from './table.ts'
 import { timelineOf } from './timeline.ts'
 import { watchOf } from './watch.ts'
 
@@ -160,7 +161,7 @@ async function observed(
       try {
         const one = await reality.observe(row, watchOf(row, atLeastMs))
         say(`${name}: ${textOf(one)}${remarksOf(one) && ` (${remarksOf(one)})`}`)
-        if (!isAsExpected(one, row.modelled)) say(`! ${differenceOf(one, row)}`)
+        if (!isAsModelled(one, row)) say(`! ${differenceOf(one, row)}`)
         seen.set(row, one)
       } catch (error) {
         say(`! ${name}: ${(error as Error).message}`)
@@ -234,8 +235,11 @@ const shuffled = <Of>(all: readonly Of[]): Of[] =>
     .toSorted((a, b) => a.at - b.at)
     .map(({ each }) => each)
 
-function differenceOf(seen: Observed, { modelled }: Row): string {
-  const pick = ({ counts, said, misrepresented, remarks }: Observed | Row['modelled']) =>
-    JSON.stringify({ counts, said, misrepresented, remarks })
-  return `seen ${pick(seen)}, the model says ${pick(modelled)}`
+function differenceOf(seen: Observed, { arm, workload, modelled }: Row): string {
+  const pick = (
+    { counts, said, misrepresented, remarks }: Observed | Row['modelled'],
+    before: object | undefined,
+  ) => JSON.stringify({ before, counts, said, misrepresented, remarks })
+  const before = workload.happens && modelledBefore(arm, workload).counts
+  return `seen ${pick(seen, countsBefore(seen))}, the model says ${pick(modelled, before)}`
 }

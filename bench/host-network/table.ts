@@ -1,8 +1,15 @@
 import { median } from '../measure/statistics.ts'
 import { type Arm, arms } from './arms.ts'
-import { modelled } from './model.ts'
-import { type Expected, isAsExpected, remarksOf, type Result, textOf } from './outcome.ts'
-import { hasNothingToLose, isEndless, type Observed } from './observed.ts'
+import { modelled, modelledBefore } from './model.ts'
+import {
+  type Expected,
+  isAsExpected,
+  remarksOf,
+  type Result,
+  sameCounts,
+  textOf,
+} from './outcome.ts'
+import { countsBefore, hasNothingToLose, isEndless, type Observed } from './observed.ts'
 import { type Workload, workloads } from './workloads.ts'
 
 /**
@@ -28,9 +35,16 @@ export const resultsOf = ({ runs, modelled }: Row): readonly Result[] =>
     ? [modelled]
     : [...new Map(runs.map((seen) => [`${textOf(seen)}; ${remarksOf(seen)}`, seen])).values()]
 
+/** Whether a run is as the model has it, in the end and before anything happened. */
+export function isAsModelled(seen: Observed, { arm, workload, modelled }: Row): boolean {
+  if (!isAsExpected(seen, modelled)) return false
+  if (workload.happens === undefined) return true
+  return sameCounts(countsBefore(seen) ?? {}, modelledBefore(arm, workload).counts)
+}
+
 /** Whether every run matches the model. */
-export const agrees = ({ runs, modelled }: Row): boolean =>
-  runs.length > 0 && runs.every((seen) => isAsExpected(seen, modelled))
+export const agrees = (row: Row): boolean =>
+  row.runs.length > 0 && row.runs.every((seen) => isAsModelled(seen, row))
 
 /** `2 Serving, 1 NotServing (1 Ready without serving)`, each differing result once. */
 export const resultTextsOf = (row: Row): readonly string[] =>

@@ -1,5 +1,6 @@
 import t from 'tap'
 import {
+  breaksBaseline,
   happenedFrom,
   hasTakenUp,
   tellsOf,
@@ -85,4 +86,12 @@ void t.test('a Deployment goes by what was written once its controller has seen 
   t.notOk(hasTakenUp({ status: { observedGeneration: 1 } }, written))
   t.notOk(hasTakenUp({}, written))
   t.ok(hasTakenUp({ status: { observedGeneration: 2 } }, written))
+})
+
+void t.test('a pod is refused for what its namespace enforces, and not for a right', async (t) => {
+  const forbidden = (why: string) => ({ code: 403, message: `pods "a" is forbidden: ${why}` })
+  const why = 'host namespaces (hostNetwork=true)'
+  t.ok(breaksBaseline(forbidden(`violates PodSecurity "baseline:latest": ${why}`)))
+  t.notOk(breaksBaseline(forbidden(`violates PodSecurity "restricted:latest": ${why}`)))
+  t.notOk(breaksBaseline(forbidden('User "bench" cannot create resource "pods"')))
 })

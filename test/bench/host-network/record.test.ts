@@ -24,6 +24,25 @@ void t.test('each pod that serves after a reboot is recorded with its restart', 
   t.ok(rebooted.some(({ runs }) => runs.some(({ counts }) => counts.Serving === 3)))
 })
 
+void t.test('a row in which its pods were not as modelled before it happened', async (t) => {
+  const row = readRecord().rows.find(
+    ({ arm, workload }) => arm.name === 'explicit' && workload.name === 'holder-ends',
+  )
+  const [seen] = row?.runs ?? []
+  if (!row || !seen?.happened) throw new Error('there is no row')
+  const { atMs } = seen.happened
+  const changes = seen.changes.map((each) =>
+    each.ms < atMs && each.state === 'Unschedulable'
+      ? { ...each, state: 'Serving' as const }
+      : each,
+  )
+  t.notSame(changes, seen.changes)
+  t.ok(agrees({ ...row, runs: [seen] }))
+  t.notOk(agrees({ ...row, runs: [{ ...seen, changes }] }), 'is another result')
+  const { happened, ...never } = seen
+  t.notOk(agrees({ ...row, runs: [never] }), `it began at ${happened.atMs} ms, or never`)
+})
+
 void t.test('a pod that the API says something else of is another result', async (t) => {
   const [row] = readRecord().rows
   const seen = row?.runs[0]
