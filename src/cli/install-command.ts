@@ -1,7 +1,7 @@
 import { get } from 'node:http'
 import { join as joinPath } from 'node:path'
 import { onAbort, untilAborted } from '../base/abort.ts'
-import { afterUnlessClosed, elapsed, keepProcessAlive, pause } from '../base/clock.ts'
+import { afterUnlessClosed, elapsed, keepProcessAlive, pause, soon } from '../base/clock.ts'
 import { takeLock } from '../base/file-lock.ts'
 import { ownVersion } from '../base/own-version.ts'
 import { installReportIn, installReportPatch, type InstallReport } from '../api/kube/hub-report.ts'
@@ -454,7 +454,7 @@ async function reported(
   onSaid: () => void = () => undefined,
 ): Promise<ExitCode> {
   const { image } = values
-  let api: ApiServer | undefined
+  let ask: Ask | undefined
   let node: FoundNode = { name: values['node-name'], object: undefined }
   let report: InstallReport
   using held = new DisposableStack()
@@ -467,8 +467,9 @@ async function reported(
         onTaken: ({ message }) => terminal.err(`nodehub install: waiting: ${message}\n`),
       }),
     )
-    api = new ApiServer(files, values['kubelet-kubeconfig'])
-    node = await nodeAt(api, values['node-name'] ?? api.nodeName)
+    const api = new ApiServer(files, values['kubelet-kubeconfig'])
+    ask = asking(api, values, signal)
+    node = await nodeAt(ask, values['node-name'] ?? api.nodeName)
     report = { image, version: ownVersion(), ...(await act(node)) }
   } catch (cause) {
     if (cause instanceof Interrupted || cause instanceof NodeInChange) {
@@ -486,7 +487,7 @@ async function reported(
       ...(cause instanceof RolledBack && { rolledBack: true }),
     }
   }
-  const unsaid = api && node.object ? await written(api, node, report) : 'no API server was reached'
+  const unsaid = ask && node.object ? await written(ask, node, report) : 'no API server was reached'
   const { state, message = 'as it should be' } = report
   terminal.err(`nodehub install: ${state}: ${message}\n`)
   if (unsaid === undefined) onSaid()
@@ -494,10 +495,31 @@ async function reported(
   return state === 'Installed' || state === 'Removed' ? 0 : 1
 }
 
-async function nodeAt(api: ApiServer, name: string | undefined): Promise<FoundNode> {
+type Ask = ApiServer['ask']
+
+/** For a hub that has only just been exchanged, by which the API server is reached. */
+const exchangeMs = 60_000
+
+/** Asks again while there is no answer, on a node whose hub an adoption may have exchanged. */
+function asking(api: ApiServer, { adopt, timeout }: Values, signal: AbortSignal): Ask {
+  const ms = adopt ? Math.min(timeout, exchangeMs) : 0
+  return async (...request) => {
+    let last = (): ReturnType<Ask> => Promise.reject(signal.reason as Error)
+    const attempt = async (): Promise<true | undefined> => {
+      const [answer] = await Promise.allSettled([api.ask(...request)])
+      const isAnswered = answer.status === 'fulfilled'
+      last = () => (isAnswered ? Promise.resolve(answer.value) : Promise.reject(answer.reason))
+      return (isAnswered && answer.value.status < 500) || undefined
+    }
+    await soon(ms, attempt, signal)
+    return last()
+  }
+}
+
+async function nodeAt(ask: Ask, name: string | undefined): Promise<FoundNode> {
   if (name === undefined) return { name, object: undefined }
   try {
-    const { status, body } = await api.ask('GET', `/api/v1/nodes/${name}`)
+    const { status, body } = await ask('GET', `/api/v1/nodes/${name}`)
     return { name, object: status === 200 && isObject(body) ? body : undefined }
   } catch {
     return { name, object: undefined }
@@ -506,15 +528,15 @@ async function nodeAt(api: ApiServer, name: string | undefined): Promise<FoundNo
 
 /** Resolves to why the report was not written; `undefined` on success. */
 async function written(
-  api: ApiServer,
+  ask: Ask,
   { name, object }: FoundNode,
   report: InstallReport,
 ): Promise<string | undefined> {
   const patch = installReportPatch(report)
   if (JSON.stringify(installReportIn(object ?? {})) === JSON.stringify(report)) return undefined
   try {
-    const { status } = await api.ask('PATCH', `/api/v1/nodes/${name}`, patch)
-    return status === 200 ? undefined : `${api.address} answered ${status}`
+    const { status } = await ask('PATCH', `/api/v1/nodes/${name}`, patch)
+    return status === 200 ? undefined : `the API server answered ${status}`
   } catch (cause) {
     return messageOf(cause)
   }

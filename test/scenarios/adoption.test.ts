@@ -193,6 +193,18 @@ void t.test('a DaemonSet leaves out flags of yurthub that it is told to', async 
   t.match(err, /Refused: Node .* is not Ready now/)
 })
 
+void t.test('a pod waits for the hub that has only just been exchanged, to report', async (t) => {
+  const { cloud, installing, report } = await startNode(t)
+  const isOfNode = ({ path }: { path: string }): boolean => path === `/api/v1/nodes/${nodeName}`
+  const failing = cloud.sandbox.faults.fail(503, isOfNode)
+  const asked = cloud.sandbox.nextRequest(isOfNode)
+  const rolling = installing('--uninstall')
+  await asked
+  failing[Symbol.dispose]()
+  t.match(await rolling, { code: 0, err: /Removed/ })
+  t.match(report(), { state: 'Removed' })
+})
+
 void t.test('an adoption that fails is not repeated, and is told once it can be', async (t) => {
   const node = await startNode(t)
   node.node.renews = false
