@@ -37,6 +37,17 @@ void t.test('what was asked for is in the file, closed to others, with its folde
   t.strictSame(readdirSync(folder), ['a.json'])
 })
 
+void t.test('what was asked for before is written, if it is not on the disk yet', async (t) => {
+  const file = join(t.testdir(), 'a.json')
+  const { write, kept } = numbered(file)
+  t.equal(kept.written(), undefined)
+  void write(1)
+  await kept.written()
+  t.equal(readFileSync(file, 'utf8'), '1')
+  await write(2)
+  t.equal(kept.written(), undefined)
+})
+
 void t.test('however many ask, one write is under way and one waits; the last wins', async (t) => {
   const file = join(t.testdir(), 'a.json')
   const { write, taken, begun } = numbered(file)

@@ -75,6 +75,8 @@ interface RecordedDecisionsParts {
   readonly isKnown: (identities: string) => boolean
   /** From now on the hub refuses all requests with the verb and the resource of `what`. */
   readonly onClosed: (user: string, what: string) => void
+  /** The denials of this user are forgotten, as those of others take all the room. */
+  readonly onForgotten: (user: string) => void
   /** The file could not be written. */
   readonly onFailure: (cause: unknown) => void
 }
@@ -131,7 +133,9 @@ export class RecordedDecisions implements AsyncDisposable {
       const sentAt = elapsed()
       const reply = await upgrade(exchange)
       if (exchange.credential === 'caller' && isWatch(exchange.info))
-        void reply.finalHead?.then((head) => this.#onAnswer(exchange, head, sentAt))
+        void reply.finalHead
+          ?.then((head) => this.#onAnswer(exchange, head, sentAt))
+          .catch(this.#parts.onFailure)
       return reply
     }
   }
@@ -141,12 +145,14 @@ export class RecordedDecisions implements AsyncDisposable {
     { status, headers, isStarting }: Pick<BytesReply, 'status' | 'headers' | 'isStarting'>,
     sentAt: number,
   ): Promise<void> | undefined {
-    const isAllowed = status < 400
+    // An object that is not there, and a version that has expired, are no matter of rights.
+    const isAllowed = status < 400 || status === 404 || status === 410
     if (status !== 403 && (!isAllowed || this.#users.size === 0)) return undefined
     // An answer of a pod, or to another user, is no decision about this one.
     if (!changesNothing(exchange) || isRelayed(exchange.info)) return undefined
     if (impersonates(exchange.headers) || !isProven(exchange)) return undefined
-    if (!isFromApiServer(headers) || isStarting) return undefined
+    // API servers answer 101 without their own fields.
+    if (isStarting || (status !== 101 && !isFromApiServer(headers))) return undefined
     const attributes = attributesOf(exchange)
     const scope = requestScope(exchange, attributes)
     const isCached = (): boolean => !isAllowed && this.#parts.isCached(exchange)
@@ -241,7 +247,9 @@ export class RecordedDecisions implements AsyncDisposable {
     const isChanged = isAllowed
       ? noted.allow(scope, now(), hasRoom, sentAt)
       : noted.deny(scope, now(), hasRoom)
-    if (!isChanged) return undefined
+    // A denial that repeats another is passed on only when that one is on the disk.
+    if (!isChanged)
+      return isAllowed ? undefined : this.#file.written()?.catch(this.#parts.onFailure)
     if (closedAt === 0 && noted.closedAt !== 0) this.#parts.onClosed(user, textOf(key))
     const all = new Map(known)
     if (noted.isEmpty) all.delete(key)
@@ -259,14 +267,16 @@ export class RecordedDecisions implements AsyncDisposable {
       const most = Math.max(...sizes.values())
       const [user = ''] = [...sizes].find(([, size]) => size === most) ?? []
       const decisions = this.#users.get(user) ?? new Map<string, ScopedDecisions>()
-      for (const [key, each] of decisions) {
-        if (each.closedAt === 0) this.#parts.onClosed(user, textOf(key))
-        each.close(now())
-      }
-      // Decisions that cannot become smaller are forgotten.
+      const open = [...decisions].filter(([, { closedAt }]) => closedAt === 0)
+      for (const [, each] of decisions) each.close(now())
       const size = sizeOf(decisions)
-      if (size === most) this.#users.delete(user)
-      const left = size === most ? 0 : size
+      // Decisions that cannot become smaller are forgotten.
+      const left = size < most ? size : 0
+      if (left > 0) for (const [key] of open) this.#parts.onClosed(user, textOf(key))
+      else {
+        this.#users.delete(user)
+        this.#parts.onForgotten(user)
+      }
       sizes.set(user, left)
       all -= most - left
     }

@@ -114,8 +114,8 @@ export class ScopedDecisions {
         each.allowed || !includes(scope, each) || isOfSelector(each) || !isBefore(each, sentAt),
     )
     const wasClosedAt = this.#closedAt
-    if (this.#closedNotedAt < sentAt && (isSame(scope, everything) || at - wasClosedAt >= closedMs))
-      this.#closedAt = 0
+    const isOpenable = isSame(scope, everything) || this.#closedForMs(at) >= closedMs
+    if (this.#closedNotedAt < sentAt && isOpenable) this.#closedAt = 0
     // Without a denial there is nothing to except.
     if (this.#closedAt === 0 && this.#decisions.every((each) => each.allowed)) this.#decisions = []
     const isLifted = this.#decisions.length < length || wasClosedAt !== this.#closedAt
@@ -124,7 +124,15 @@ export class ScopedDecisions {
     return true
   }
 
-  /** Whether a later denial refuses the scope than what was sent then. */
+  /** How long nothing was denied beyond the bound: by the clock that is never set, if it is known. */
+  #closedForMs(at: number): number {
+    if (this.#closedNotedAt !== -Infinity) return elapsed() - this.#closedNotedAt
+    // The clock was ahead.
+    if (this.#closedAt > at) this.#closedAt = at
+    return at - this.#closedAt
+  }
+
+  /** Whether a denial that was noted after `sentAt` refuses the scope, or a part of it. */
   #isDeniedSince(scope: Scope, sentAt: number): boolean {
     if (this.#closedAt !== 0 && this.#closedNotedAt >= sentAt) return true
     return this.#decisions.some(

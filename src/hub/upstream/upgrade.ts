@@ -47,6 +47,8 @@ export interface UpgradeTarget {
   readonly gone?: AbortSignalLike
   /** Called for all that is received. */
   readonly received?: () => void
+  /** Whether the API server is starting: see `BytesReply`. */
+  readonly isStarting?: () => boolean
   /** Called with the status of the answer, 0 where the connection ended before. */
   readonly answered?: (status: number) => void
 }
@@ -73,6 +75,7 @@ export const upgrader = (
       from: 'cloud',
       gone: upstream.gone,
       received: () => upstream.received(),
+      isStarting: () => upstream.isStarting,
     }
   }, answerMs)
 
@@ -101,7 +104,7 @@ export function upgraderTo(
       take: (socket, head) => {
         answerCallbacks.set(socket, (answer) => {
           tell(answer.status)
-          tellHead(answer)
+          tellHead({ ...answer, ...(target.isStarting?.() && { isStarting: true }) })
         })
         const late = after(answerMs, () => socket.destroy())
         void answered.then(() => late[Symbol.dispose]())
@@ -125,7 +128,7 @@ export function upgraderTo(
 }
 
 /** The head of the answer to an upgrade. */
-type AnswerHead = Pick<BytesReply, 'status' | 'headers'>
+type AnswerHead = Pick<BytesReply, 'status' | 'headers' | 'isStarting'>
 
 /**
  * Called with the head of the answer, by the client's socket: http-proxy's events identify the

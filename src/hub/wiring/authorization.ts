@@ -41,6 +41,11 @@ export const recordedDecisionsOf = (
               ? 'more was denied to this caller than is recorded: offline it is answered 503 for all of this'
               : 'more was denied to this caller than is recorded: a review of this is not answered by records',
           ),
+        onForgotten: (user) =>
+          log.warn(
+            { user },
+            'more was denied to all callers than is recorded: the denials of this one are forgotten',
+          ),
         onFailure: (err) =>
           log.error({ err }, 'cannot write decisions.json: a restart forgets later denials'),
       })

@@ -136,6 +136,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const alone: DispatchParts = {
     cloud,
     forward,
+    // The hub's own requests are none; callers' other requests go through `dispatch`.
     upgrade: decisions?.heedingUpgrades(upgrade) ?? upgrade,
     recorder,
     local: {

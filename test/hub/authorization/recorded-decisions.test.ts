@@ -40,6 +40,7 @@ const decisionsIn = (
     isCached: () => false,
     isKnown: (identities) => identities.endsWith('/robot/'),
     onClosed: (...closed) => closedOnes.push(closed.join(': ')),
+    onForgotten: (user) => closedOnes.push(`${user} is forgotten`),
     onFailure: () => undefined,
   })
 
@@ -157,11 +158,14 @@ void t.test('a denial of one thing does not take back a yes to another', async (
   t.ok(isRefused(decisions, reads(robot, 'two')), 'sent before its denial')
 })
 
-void t.test('a gateway that refuses an upgrade has denied nothing', async (t) => {
+void t.test('of upgrades those count that an API server decides once it is ready', async (t) => {
   const decisions = decisionsIn(rootFolder(t))
   const watch = as(robot, '/api/v1/namespaces/default/configmaps?watch=true')
-  const answered = async (...headers: string[]) => {
-    const finalHead = Promise.resolve({ status: 403, headers: new HeaderList(headers) })
+  const answered = async (
+    head: { readonly status: number; readonly isStarting?: true },
+    ...headers: string[]
+  ) => {
+    const finalHead = Promise.resolve({ ...head, headers: new HeaderList(headers) })
     const refuses: Upgrade = async () => ({
       kind: 'upgrade',
       from: 'cloud',
@@ -171,10 +175,13 @@ void t.test('a gateway that refuses an upgrade has denied nothing', async (t) =>
     await decisions.heedingUpgrades(refuses)(watch)
     await finalHead
   }
-  await answered()
+  await answered({ status: 403 })
+  await answered({ status: 403, isStarting: true }, 'Audit-Id', 'a')
   t.notOk(isRefused(decisions, watch))
-  await answered('Audit-Id', 'a')
+  await answered({ status: 403 }, 'Audit-Id', 'a')
   t.ok(isRefused(decisions, watch))
+  await answered({ status: 101 })
+  t.notOk(isRefused(decisions, watch), 'as API servers answer, without their fields')
 })
 
 void t.test('a yes to another question lifts no denial', async (t) => {
@@ -274,6 +281,57 @@ void t.test('the callers with most make room, and are refused all in its place',
     t.ok(isRefused(decisions, reads(tokenHolder('loud-0'), 'some')))
     t.notOk(isRefused(decisions, reads(tokenHolder('loud-1'), 'some')))
   }
+})
+
+void t.test('a caller that cannot take less room is forgotten, and named once', async (t) => {
+  const changes: string[] = []
+  const decisions = decisionsIn(rootFolder(t), changes)
+  const loud = Array.from({ length: 1 + mostDecisions / mostOfUser }, (_, i) =>
+    tokenHolder(`loud-${i}`),
+  )
+  for (const each of loud) {
+    const verbs = Array.from({ length: mostOfUser }, (_, i) => `verb-${i}`)
+    await Promise.all(verbs.map((verb) => answer(decisions, 'one', {}, each, verb)))
+  }
+  t.strictSame(changes, ['token:loud-0 is forgotten'])
+})
+
+void t.test('a denial that repeats another waits until that one is on the disk', async (t) => {
+  const folder = rootFolder(t)
+  const decisions = decisionsIn(folder)
+  const list = as(robot, '/api/v1/namespaces/default/configmaps')
+  const forbidden: Forward = async () => ({
+    kind: 'bytes',
+    from: 'cloud',
+    status: 403,
+    headers: new HeaderList(['Audit-Id', 'a']),
+    source: () => () => undefined,
+  })
+  const forward = decisions.heeding(forbidden)
+  const first = forward(list, { onOutcome: () => undefined })
+  await forward(list, { onOutcome: () => undefined })
+  // As after kill -9 now.
+  t.ok(isRefused(decisionsIn(folder), list))
+  await first
+})
+
+void t.test('an object that is not there is a yes', async (t) => {
+  const decisions = decisionsIn(rootFolder(t))
+  const answers = async (status: number) => {
+    const reply: Forward = async () => ({
+      kind: 'bytes',
+      from: 'cloud',
+      status,
+      headers: new HeaderList(['Audit-Id', 'a']),
+      source: () => () => undefined,
+    })
+    await decisions.heeding(reply)(reads(robot, 'one'), { onOutcome: () => undefined })
+  }
+  await answers(403)
+  await answers(500)
+  t.ok(isRefused(decisions, reads(robot, 'one')))
+  await answers(404)
+  t.notOk(isRefused(decisions, reads(robot, 'one')))
 })
 
 void t.test('a long request counts as many, and one that is too long not at all', async (t) => {

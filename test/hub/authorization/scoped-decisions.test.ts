@@ -108,11 +108,28 @@ void t.test('what is denied beyond the room is written once in ten minutes', asy
 })
 
 void t.test('a yes opens what is closed, an hour after the last no', async (t) => {
+  let elapsed = 0
+  t.capture(performance, 'now', () => elapsed)
   const decisions = denied(scope('a', 'one'))
-  decisions.deny(scope('a', 'two'), 2, false)
-  t.notOk(decisions.allow(scope('a', 'three'), 1 + closedMs, false, Infinity))
+  for (elapsed of [0, 9 * 60_000]) decisions.deny(scope('a', 'two'), 2, false)
+  elapsed += closedMs - 1
+  const later = 10 * closedMs
+  t.notOk(decisions.allow(scope('a', 'three'), later, false, Infinity), 'whatever the clock says')
   t.ok(isRefused(decisions, scope('a', 'four')))
-  t.ok(decisions.allow(scope('a', 'three'), 2 + closedMs, false, Infinity))
+  elapsed += 1
+  t.ok(decisions.allow(scope('a', 'three'), 3, false, Infinity))
   t.notOk(isRefused(decisions, scope('a', 'four')))
   t.ok(isRefused(decisions, scope('a', 'one')), 'what is remembered stays denied')
+})
+
+void t.test('so it does after a restart, also where the clock was ahead', async (t) => {
+  for (const closedAt of [1, 2 * closedMs]) {
+    const read = ScopedDecisions.from(closedAt, [])
+    const opens = (at: number): boolean => {
+      read.allow(scope('a', 'one'), at, false, Infinity)
+      return !isRefused(read, scope('a', 'two'))
+    }
+    t.notOk(opens(closedMs))
+    t.ok(opens(closedAt === 1 ? 1 + closedMs : 2 * closedMs))
+  }
 })
