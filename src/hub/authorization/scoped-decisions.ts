@@ -124,7 +124,7 @@ export class ScopedDecisions {
     return true
   }
 
-  /** How long nothing was denied beyond the bound: by the clock that is never set, if it is known. */
+  /** How long nothing was denied beyond the bound: by the monotonic clock, if it is known. */
   #closedForMs(at: number): number {
     if (this.#closedNotedAt !== -Infinity) return elapsed() - this.#closedNotedAt
     // The clock was ahead.
