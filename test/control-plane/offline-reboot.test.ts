@@ -70,6 +70,11 @@ void t.test(
       await answers(kubelet, name)
     }
     const { doomed: _doomed, erased: _erased, ...left } = before
+    // The API server has removed a pod before its kubelet learns of it.
+    await until('the kubelet to know that they are gone', async () => {
+      const known = await uids(plane, kubelet)
+      return !('doomed' in known || 'erased' in known)
+    })
     t.strictSame(await uids(plane, kubelet), left)
   },
 )
