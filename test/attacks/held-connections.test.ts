@@ -132,7 +132,7 @@ for (const isProven of [false, true]) {
     await aborted(seen[1]?.signal ?? AbortSignal.abort())
     t.equal(seen[0]?.signal.aborted, !isProven)
     // Taking by small frames may also spend the budget of records.
-    t.equal(cuts.length, isProven ? 1 : 2)
+    t.ok(isProven ? cuts.length === 1 : cuts.length >= 2, cuts.join(', '))
     for (const client of [slow, still]) client.socket.destroy()
   })
 }

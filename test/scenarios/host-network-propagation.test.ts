@@ -145,6 +145,7 @@ async function startNode(
   const hub = await startTestHub(t, options)
   const inState = (...names: string[]): string => join(hub.config.rootDir, ...names)
   let inForce = mode
+  let present = pool
   return {
     cloud,
     hub,
@@ -168,12 +169,15 @@ async function startNode(
     },
     /** Resolves when the hub knows it, or need not know. */
     async pool(next: Pool): Promise<void> {
+      const known = (wanted: Pool): Promise<boolean> =>
+        until(`the hub to know the pool ${wanted}`, async () => {
+          return (await reportOf(hub)).hostNetworkPool === (wanted === 'host')
+        })
+      // Of a change that mode off has not followed the hub may be about to learn.
+      if (inForce !== 'off' && present !== 'unknown') await known(present)
       putInto(cloud, next)
-      const wanted = next === 'host'
-      if (inForce === 'off') return
-      await until(`the hub to know the pool ${next}`, async () => {
-        return (await reportOf(hub)).hostNetworkPool === wanted
-      })
+      present = next
+      if (inForce !== 'off') await known(next)
     },
     create(name: string): void {
       cloud.sandbox.create(pods, pod(name))
