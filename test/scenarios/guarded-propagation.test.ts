@@ -308,10 +308,15 @@ void t.test('what the ledger keeps off the host clashes with nothing', async (t)
     node.create(name)
     t.strictSame(await node.shown(), ['holds'])
   }
-  const clashes = await until('both pods in the report', async () => {
+  const ports = [{ containerPort: 80, protocol: 'TCP' }]
+  node.create('usual', { containers: [{ name: 'main', image: 'main', ports }] })
+  t.same(new Set(await node.shown()), new Set(['holds', 'usual']))
+  await until('a warning', async () => node.condition('usual') !== undefined)
+  t.match(node.condition('usual'), { reason: 'PropagatedWithWarning' })
+  const clashes = await until('the pods in the report', async () => {
     const { body } = await node.hub.ops.get('/inspect/host-network')
     const reported = listAt(JSON.parse(body.toString()) as JsonObject, 'pods')
-    return reported.length === 2 && reported.flatMap((each) => listAt(each, 'clashes'))
+    return reported.length === 3 && reported.flatMap((each) => listAt(each, 'clashes'))
   })
   t.strictSame(clashes, [])
 })

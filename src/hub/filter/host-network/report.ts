@@ -78,9 +78,19 @@ export async function hostNetworkReport(
     mode,
     ...(pool && { pool: pool.name }),
     hostNetworkPool: pool === null ? false : (pool?.hostNetwork ?? 'unknown'),
-    ...(pods && { pods: withClashes(await reportedPods(pods, parts), parts.reserved) }),
+    ...(pods && { pods: withClashes(await reportedPods(pods, parts), usualPorts(parts)) }),
   }
 }
+
+type UseOf = (port: number, protocol: string) => string | undefined
+
+/** In mode guarded a port that is only usual for another program has a warning in the verdict. */
+const usualPorts =
+  ({ inputs, reserved }: HostNetworkReportOptions): UseOf =>
+  (port, protocol) => {
+    const user = reservedFor(port, protocol, reserved)
+    return inputs.propagation !== 'guarded' || user?.isEssential ? user?.use : undefined
+  }
 
 interface ReportedPod extends Omit<PodOnNode, 'clashes'> {
   readonly ended: boolean
@@ -124,8 +134,10 @@ function reportPod(
     anew,
     ports: portsOf(cursor),
     ended: phase === 'Succeeded' || phase === 'Failed',
-    // The port ledger keeps pods with clashes off the host.
-    onHost: network !== 'pod' || (inputs.propagation !== 'guarded' && anew === 'propagated'),
+    // The port ledger keeps pods with clashes off the host; its verdict stays in other modes.
+    onHost:
+      network !== 'pod' ||
+      (inputs.propagation !== 'guarded' && verdict !== 'refused' && anew === 'propagated'),
   }
 }
 
@@ -133,10 +145,7 @@ function reportPod(
  * Reports clashes of pods that are propagated, or would be. The scheduler placed the pods that
  * request the host's network by their ports.
  */
-function withClashes(
-  all: readonly ReportedPod[],
-  reserved: readonly ReservedPort[],
-): readonly PodOnNode[] {
+function withClashes(all: readonly ReportedPod[], useOf: UseOf): readonly PodOnNode[] {
   const taken = new Map<string, Set<string>>()
   for (const pod of all) {
     if (pod.ended) continue
@@ -148,18 +157,18 @@ function withClashes(
   return all.map((pod) => {
     const { ended, onHost, ...reported } = pod
     const mayClash = !ended && onHost && pod.network !== 'host'
-    return { ...reported, clashes: mayClash ? clashesOf(pod, taken, reserved) : [] }
+    return { ...reported, clashes: mayClash ? clashesOf(pod, taken, useOf) : [] }
   })
 }
 
 function clashesOf(
   pod: ReportedPod,
   taken: ReadonlyMap<string, ReadonlySet<string>>,
-  reserved: readonly ReservedPort[],
+  useOf: UseOf,
 ): readonly PortClash[] {
   return [...portsOnHost(pod)].flatMap(([key, { port, protocol }]) => {
     const others = [...(taken.get(key) ?? [])].filter((name) => name !== nameOf(pod))
-    const use = reservedFor(port, protocol, reserved)?.use
+    const use = useOf(port, protocol)
     return [...others, ...(use === undefined ? [] : [use])].map((each) => ({
       port,
       protocol,
