@@ -61,9 +61,8 @@ export function every(ms: number, act: () => void): Disposable {
 }
 
 /** Resolves after `ms`, or when `signal` aborts. It does not reject: callers check their signal. */
-export async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  await wait(ms, undefined, { ...(signal && { signal }), ref: false }).catch(() => undefined)
-}
+export const sleep = (ms: number, signal?: AbortSignal): Promise<void> =>
+  timed(ms, signal, { ref: false })
 
 /** Resolves with `promise`, or with `undefined` after `ms`. */
 export async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
@@ -76,9 +75,14 @@ export async function within<T>(ms: number, promise: Promise<T>): Promise<T | un
 }
 
 /** As `sleep`, but it keeps the process alive: for a command that waits for nothing else. */
-export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  await wait(ms, undefined, { ...(signal && { signal }) }).catch(() => undefined)
-}
+export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
+  timed(ms, signal, { ref: true })
+
+const timed = (
+  ms: number,
+  signal: AbortSignal | undefined,
+  { ref }: { readonly ref: boolean },
+): Promise<void> => wait(ms, undefined, { ...(signal && { signal }), ref }).catch(() => undefined)
 
 /**
  * The first result of `attempt` but `undefined`; `undefined` after so long, or when `signal`

@@ -37,7 +37,7 @@ void t.test('what was asked for is in the file, closed to others, with its folde
   t.strictSame(readdirSync(folder), ['a.json'])
 })
 
-void t.test('what was asked for before is written, if it is not on the disk yet', async (t) => {
+void t.test('what was requested before is written, if it is not on the disk yet', async (t) => {
   const file = join(t.testdir(), 'a.json')
   const { write, kept } = numbered(file)
   t.equal(kept.written(), undefined)

@@ -119,7 +119,7 @@ async function startHub(
     [secure, ports.secure],
     [ops, ports.ops],
   ] as const) {
-    // The test may have ended meanwhile: a server that nobody closes keeps the process for ever.
+    // The test may have ended meanwhile: a server that is never closed keeps the process.
     if (signal.aborted) return
     server.listen(port, '127.0.0.1')
     signal.addEventListener('abort', () => server.close())

@@ -155,7 +155,7 @@ export class RecordedDecisions implements AsyncDisposable {
     if (isStarting || (status !== 101 && !isFromApiServer(headers))) return undefined
     const attributes = attributesOf(exchange)
     const scope = requestScope(exchange, attributes)
-    const isCached = (): boolean => !isAllowed && this.#parts.isCached(exchange)
+    const isCached = (): boolean => this.#parts.isCached(exchange)
     const user = userNameOf(exchange.identity)
     return this.#note({ user, attributes, scope, isAllowed, sentAt, isCached })
   }

@@ -84,8 +84,8 @@ if [ "$(id -u)" != 0 ]; then
 fi
 
 # Prints the process in a container of the image that has this file open; commands such as this one
-# are none, as their container may end with them. The names of open files come from the kernel, which
-# asks no file system for them: one on a network that is down would not answer. Files of that name are
+# are none, as their container may end with them. The names of open files come from the kernel,
+# which asks no file system: one on a network that is down would not answer. Files of that name are
 # compared by what they are, as a container of others may have one; only root can open this one.
 holder() {
   [ -e "$1" ] || return 0

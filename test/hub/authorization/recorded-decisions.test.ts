@@ -77,6 +77,20 @@ const reviewed = async (
   await decisions.onReview(as(identity, url, 'POST'), { kind, spec, status }, sentAt)
 }
 
+/** Sends a request to an API server that answers with this status. */
+const forwarding =
+  (decisions: RecordedDecisions, status: number) =>
+  async (exchange: Exchange): Promise<void> => {
+    const forward: Forward = async () => ({
+      kind: 'bytes',
+      from: 'cloud',
+      status,
+      headers: new HeaderList(['Audit-Id', 'a']),
+      source: () => () => undefined,
+    })
+    await decisions.heeding(forward)(exchange, { onOutcome: () => undefined })
+  }
+
 const isRefused = (decisions: RecordedDecisions, exchange: Exchange): boolean =>
   decisions.refusal(exchange) !== undefined
 
@@ -225,14 +239,7 @@ void t.test('a denied list whose selectors are too long is denied without them',
   const path = '/api/v1/namespaces/default/configmaps'
   const long = as(robot, `${path}?labelSelector=${'x'.repeat(longestRequest)}`)
   const decisions = decisionsIn(rootFolder(t))
-  const forbidden: Forward = async () => ({
-    kind: 'bytes',
-    from: 'cloud',
-    status: 403,
-    headers: new HeaderList(['Audit-Id', 'a']),
-    source: () => () => undefined,
-  })
-  await decisions.heeding(forbidden)(long, { onOutcome: () => undefined })
+  await forwarding(decisions, 403)(long)
   for (const exchange of [long, as(robot, path)]) t.ok(isRefused(decisions, exchange))
 })
 
@@ -264,8 +271,8 @@ void t.test('a caller that is denied much has no other forgotten', async (t) => 
 
 void t.test('the callers with most make room, and are refused all in its place', async (t) => {
   const folder = rootFolder(t)
-  const told: string[] = []
-  const before = decisionsIn(folder, told)
+  const changes: string[] = []
+  const before = decisionsIn(folder, changes)
   await answer(before, 'one', {})
   const loud = Array.from({ length: mostDecisions / mostOfUser }, (_, i) =>
     tokenHolder(`loud-${i}`),
@@ -274,7 +281,7 @@ void t.test('the callers with most make room, and are refused all in its place',
     const names = Array.from({ length: mostOfUser }, (_, i) => `none-${i}`)
     await Promise.all(names.map((name) => answer(before, name, {}, each)))
   }
-  t.strictSame(told, ['token:loud-0: get configmaps'], 'each is told once')
+  t.strictSame(changes, ['token:loud-0: get configmaps'], 'each is named once')
   for (const decisions of [before, decisionsIn(folder)]) {
     t.ok(isRefused(decisions, reads(robot, 'one')))
     for (const each of loud) t.ok(isRefused(decisions, reads(each, 'none-0')))
@@ -300,16 +307,9 @@ void t.test('a denial that repeats another waits until that one is on the disk',
   const folder = rootFolder(t)
   const decisions = decisionsIn(folder)
   const list = as(robot, '/api/v1/namespaces/default/configmaps')
-  const forbidden: Forward = async () => ({
-    kind: 'bytes',
-    from: 'cloud',
-    status: 403,
-    headers: new HeaderList(['Audit-Id', 'a']),
-    source: () => () => undefined,
-  })
-  const forward = decisions.heeding(forbidden)
-  const first = forward(list, { onOutcome: () => undefined })
-  await forward(list, { onOutcome: () => undefined })
+  const forward = forwarding(decisions, 403)
+  const first = forward(list)
+  await forward(list)
   // As after kill -9 now.
   t.ok(isRefused(decisionsIn(folder), list))
   await first
@@ -317,16 +317,7 @@ void t.test('a denial that repeats another waits until that one is on the disk',
 
 void t.test('an object that is not there is a yes', async (t) => {
   const decisions = decisionsIn(rootFolder(t))
-  const answers = async (status: number) => {
-    const reply: Forward = async () => ({
-      kind: 'bytes',
-      from: 'cloud',
-      status,
-      headers: new HeaderList(['Audit-Id', 'a']),
-      source: () => () => undefined,
-    })
-    await decisions.heeding(reply)(reads(robot, 'one'), { onOutcome: () => undefined })
-  }
+  const answers = (status: number) => forwarding(decisions, status)(reads(robot, 'one'))
   await answers(403)
   await answers(500)
   t.ok(isRefused(decisions, reads(robot, 'one')))

@@ -402,7 +402,7 @@ void t.test('schemas are asked for one at a time, after all else', async (t) => 
 })
 
 void t.test(
-  'a recorded schema that the store has lost is asked for until it is there',
+  'a recorded schema that the store has lost is requested until it is there',
   async (t) => {
     using world = new World()
     world.documents.push(schema('a', 'current'))
