@@ -229,6 +229,10 @@ export const isWatch = (info: RequestInfo): boolean => info.isResource && info.v
 export const beginsWithState = ({ query }: ResourceRequest): boolean =>
   isTrue(query.get('sendInitialEvents')) || ['', '0'].includes(query.get('resourceVersion') ?? '')
 
+/** Whether a request reads an object or a list, as the API's own types have them. */
+export const isObjectRead = (info: RequestInfo): boolean =>
+  info.isResource && info.subresource === undefined && (info.verb === 'get' || info.verb === 'list')
+
 const longRunning = new Set(['attach', 'exec', 'proxy', 'log', 'portforward'])
 
 /**

@@ -4,7 +4,7 @@ import { after } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { BytesReply, Credential, Exchange } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
-import { isLongRunning, isRelayed, isWatch } from '../../api/request/request-info.ts'
+import { isLongRunning, isObjectRead, isRelayed, isWatch } from '../../api/request/request-info.ts'
 import { attemptBody } from './attempt-body.ts'
 import { rawStrings, UpstreamBody } from './upstream-body.ts'
 import { UpstreamGone, type Upstream } from './upstream.ts'
@@ -29,8 +29,9 @@ interface Outgoing {
   readonly headers: HeaderList
   /**
    * Whether the request may be sent twice. If so, its answer is held until it is whole, for at most
-   * `heldMs` and `heldBytes`, so that the request can be retried when the answer breaks off.
-   * Answers to long-running requests are not held, unless they are failures.
+   * `heldBytes` and a time, so that the request can be retried when the answer breaks off or its
+   * upstream becomes unresponsive. Answers to long-running requests are not held, unless they are
+   * failures.
    */
   readonly repeatable: boolean
 }
@@ -41,9 +42,15 @@ export interface UpstreamReply extends BytesReply {
   readonly whole: () => Buffer | undefined
 }
 
-/** The limits of a held answer. */
+/** The limit of a held answer. */
 const heldBytes = 64 * 1024
-const heldMs = 250
+
+/**
+ * How long an answer is held. An object or a list is of use to its client only when it is whole, so
+ * it is held for longer than it takes to find out that its upstream is unresponsive; what else
+ * comes slowly may be a stream.
+ */
+const heldMs = { objects: 10_000, other: 250 }
 
 /** Failures after which the server cannot have received the request: it had no connection. */
 const neverSent = new Set([
@@ -127,6 +134,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   readonly #onSent: (() => void) | undefined
   readonly #onReceived: (() => void) | undefined
   readonly #lasts: boolean
+  readonly #heldMs: number
   readonly #watch: boolean
   readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (cause: NoAnswer) => void
@@ -156,6 +164,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#onSent = exchange.onSent
     this.#onReceived = exchange.onReceived
     this.#lasts = isLongRunning(exchange.info)
+    this.#heldMs = isObjectRead(exchange.info) ? heldMs.objects : heldMs.other
     this.#watch = isWatch(exchange.info)
     this.#isRelayed = isRelayed(exchange.info)
     this.#resolve = resolve
@@ -198,7 +207,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     const isHeld = this.#repeatable && (status >= 400 || !this.#lasts)
     if (!isHeld) return this.#answer()
     this.#state = 'held'
-    this.#hold = after(heldMs, () => this.#answer())
+    this.#hold = after(this.#heldMs, () => this.#answer())
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {

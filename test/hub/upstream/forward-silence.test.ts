@@ -26,6 +26,18 @@ void t.test(
   },
 )
 
+void t.test('an upstream that freezes within a short answer has not given it', async (t) => {
+  const { first, second, hub } = await twoUpstreams(t)
+  hub.probes.set(first.origin, 'bad')
+  const client = await hub.ask(get)
+  const frozen = await first.asked()
+  frozen.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+  const wire = await second.asked()
+  wire.write(answerOf('whole'))
+  t.match(await client.answer(), { status: 200, body: 'whole' })
+  await frozen.ended
+})
+
 void t.test('a silence that one has found out moves all who wait for that upstream', async (t) => {
   const { first, second, hub } = await twoUpstreams(t)
   hub.probes.set(first.origin, 'silent')

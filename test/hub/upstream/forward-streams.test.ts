@@ -4,7 +4,7 @@ import t from 'tap'
 import { fillSocket } from '../../kit/wire/fill.ts'
 import { answerOf } from '../../kit/wire/upstream.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
-import { get, oneUpstream, twoUpstreams } from './relay.ts'
+import { get, getLog, oneUpstream, twoUpstreams } from './relay.ts'
 
 void t.test('a chunked request body passes as it comes, before it is whole', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
@@ -22,7 +22,7 @@ void t.test('a chunked request body passes as it comes, before it is whole', asy
 
 void t.test('a chunked answer reaches the client chunk by chunk', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
-  const client = await hub.ask(get)
+  const client = await hub.ask(getLog)
   const wire = await upstream.asked()
   wire.write(
     'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
@@ -69,7 +69,7 @@ void t.test('an upstream that does not read stops the client', async (t) => {
 void t.test('a client that hangs up ends the request upstream at once', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
   for (const answered of ['nothing', 'head', 'body'] as const) {
-    const client = await hub.ask(get)
+    const client = await hub.ask(getLog)
     const wire = await upstream.asked()
     if (answered !== 'nothing') {
       wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -166,7 +166,7 @@ void t.test('nothing stays on a tenure when an exchange is over, however it ende
   const { upstream, hub } = await oneUpstream(t)
   const tenure = hub.cloud.upstreams[0]?.gone ?? AbortSignal.abort()
   for (const end of ['whole', 'cut', 'hung up', 'hung up early'] as const) {
-    const client = await hub.ask(get)
+    const client = await hub.ask(getLog)
     const wire = await upstream.asked()
     if (end === 'hung up early') {
       client.destroy()

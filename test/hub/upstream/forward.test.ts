@@ -2,7 +2,7 @@ import t from 'tap'
 import { Secret } from '../../../src/base/secret.ts'
 import { answerOf } from '../../kit/wire/upstream.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
-import { get, oneUpstream, twoUpstreams } from './relay.ts'
+import { get, getLog, oneUpstream, twoUpstreams } from './relay.ts'
 
 void t.test(
   'a request and its answer pass as they are: path, fields in order and case, body',
@@ -168,7 +168,7 @@ void t.test(
       'Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n',
     ]) {
       for (const cut of ['destroy', 'reset'] as const) {
-        const client = await hub.ask(get)
+        const client = await hub.ask(getLog)
         const wire = await upstream.asked()
         wire.write(`HTTP/1.1 200 OK\r\n${head}`)
         await client.until('abc')
@@ -183,7 +183,7 @@ void t.test(
   'nor is one that stops being HTTP, and what has gone out by then breaks off',
   async (t) => {
     const { upstream, hub } = await oneUpstream(t)
-    const client = await hub.ask(get)
+    const client = await hub.ask(getLog)
     const wire = await upstream.asked()
     wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n')
     await client.until('abc')

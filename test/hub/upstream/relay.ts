@@ -27,6 +27,9 @@ import { unbounded } from '../../kit/listener.ts'
 export const get = 'GET /api/v1/pods HTTP/1.1\r\nHost: hub\r\n\r\n'
 export const post = 'POST /api/v1/pods HTTP/1.1\r\nHost: hub\r\nContent-Length: 4\r\n\r\nbody'
 
+/** May be repeated, and its answer is held for no longer than a stream may be. */
+export const getLog = 'GET /logs/boot.log HTTP/1.1\r\nHost: hub\r\n\r\n'
+
 export interface RelayOptions {
   readonly credential?: Credential
   readonly credentials?: Credentials
