@@ -1,6 +1,7 @@
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { CloudServer } from '../kit/cloud.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
+import { textAt } from '../../src/api/kube/json-at.ts'
 import { startSandbox, type LaggingEndpoint } from '../../src/sandbox/sandbox.ts'
 import { Observations, checkState } from './observations.ts'
 import {
@@ -307,7 +308,7 @@ export class World implements AsyncDisposable {
               newest: asked.newest,
             })
         if (!mayRefuse && !(further && state === 'unclear')) {
-          throw new Finding(`${next} was answered ${answer?.status ?? 'by a break'} while ${state}`)
+          throw new Finding(`${next} was ${answered(answer)} while ${state}`)
         }
         return
       }
@@ -420,7 +421,7 @@ export class World implements AsyncDisposable {
     if (answer?.status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
     if (state === 'unclear' && (answer === undefined || answer.status >= 500)) return
     if (state === 'offline' && answer?.status === 503 && !mustHave) return
-    throw new Finding(`${path} was answered ${answer?.status ?? 'by a break'} while ${state}`)
+    throw new Finding(`${path} was ${answered(answer)} while ${state}`)
   }
 
   async #send(
@@ -653,10 +654,15 @@ function wantedVersion({ version }: Op<'list'>, own: number, history: History): 
   }
 }
 
-/** The version before which an answer to a list may not be. */
 const programOf = ({ setup }: Viewer, { resource }: Collection): string =>
   `${setup.component} ${resource}`
 
+const answered = (answer: { status: number; object: JsonObject } | undefined): string =>
+  answer === undefined
+    ? 'broken off'
+    : `answered ${answer.status} (${textAt(answer.object, 'message')})`
+
+/** The version before which an answer to a list may not be. */
 function leastVersion(wanted: string, floor: number, isOnline: boolean, newest: number): number {
   if (wanted === '') return isOnline ? newest : floor
   return wanted === '0' ? floor : Number(wanted)
