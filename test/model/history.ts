@@ -27,6 +27,8 @@ export interface WatchChange {
 export class History {
   /** The version before the first write that the model knows. */
   readonly first: number
+  /** No watch from an earlier version can be continued: the cloud has forgotten what followed. */
+  compacted: number
   readonly #newest: () => number
   readonly #writes: Write[] = []
   readonly #present = new Map<string, ModelObject>()
@@ -35,6 +37,7 @@ export class History {
   constructor(newest: () => number, lag: number) {
     this.#newest = newest
     this.first = newest() - lag
+    this.compacted = newest()
   }
 
   /** The newest version that was issued. */

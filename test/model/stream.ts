@@ -3,7 +3,7 @@ import { at } from '../kit/client.ts'
 import type { ReceivedEvent } from '../kit/client-watch.ts'
 import { modelObject, shown, type Collection } from './collection.ts'
 import { Finding } from './finding.ts'
-import type { History } from './history.ts'
+import type { History, WatchChange } from './history.ts'
 
 /** The start of a watch. */
 export type Start =
@@ -24,7 +24,9 @@ const endsInitial = (object: JsonObject): boolean =>
 
 /**
  * The events of a watch so far, checked against what it may deliver: all changes after its start,
- * in order, without gaps or repetition.
+ * in order, without gaps or repetition. Where the cloud has forgotten the changes after the version
+ * that its reader has reached, the hub can only list the collection: the watch goes on if that is
+ * as it was, and what has come and gone meanwhile is not delivered.
  */
 export class Stream {
   readonly #history: History
@@ -100,9 +102,32 @@ export class Stream {
     const followed = this.#follow(start, 'from' in this.#start)
     if (!followed || followed.missing > 0) return 1
     const { at: reached } = followed
-    return this.#history
+    const rest = this.#history
       .after(this.#collection, reached)
-      .filter(({ object }) => object.version <= version).length
+      .filter(({ object }) => object.version <= version)
+    return this.#mayGoOn(reached, version) ? 0 : rest.length
+  }
+
+  /** Whether a list at `version` shows a watch that has reached `reached` to be where it was. */
+  #mayGoOn(reached: number, version: number): boolean {
+    if (reached >= this.#history.compacted || version < this.#history.compacted) return false
+    const [before, after] = [reached, version].map((at) =>
+      this.#history.state(this.#collection, at).join(),
+    )
+    return before === after
+  }
+
+  /** Removes changes that a watch need not deliver before this event. */
+  #skip(changes: WatchChange[], reached: number, { type, version, text }: Event): void {
+    const isNext = (change: WatchChange): boolean =>
+      type === 'BOOKMARK'
+        ? change.object.version > version
+        : change.type === type && shown(change.object) === text
+    const next = changes.findIndex(isNext)
+    const skipped = next < 0 && type === 'BOOKMARK' ? changes.length : next
+    if (skipped <= 0) return
+    const listed = type === 'BOOKMARK' ? version : version - 1
+    if (this.#mayGoOn(reached, listed)) changes.splice(0, skipped)
   }
 
   /**
@@ -113,7 +138,9 @@ export class Stream {
     const first = new Set(initial ? this.#history.state(this.#collection, start) : [])
     const changes = this.#history.after(this.#collection, start)
     let reached = start
-    for (const { type, version, text } of this.#events) {
+    for (const event of this.#events) {
+      const { type, version, text } = event
+      if (first.size === 0) this.#skip(changes, reached, event)
       if (type === 'BOOKMARK') {
         const [next] = changes
         if (first.size > 0 || version < reached) return undefined

@@ -62,7 +62,6 @@ export class World implements AsyncDisposable {
   /** Another one for each process of the hub. */
   #life = 0
   /** The oldest version for an exact list. */
-  #compacted: number
   #marks = 0
   /**
    * Which programs were shown which resources, whoever they spoke for: what their filters depend on
@@ -85,7 +84,6 @@ export class World implements AsyncDisposable {
     this.#token = cloud.sandbox.token('system:serviceaccount:red:reader')
     this.#history = new History(() => Number(cloud.sandbox.version), setup.lag)
     this.#link = new Link(cloud)
-    this.#compacted = this.#history.newest
     const audiences = new Map<string, Observations>()
     const say = (line: string): void => void this.trace.push(line)
     this.#viewers = setup.viewers.map((each) => {
@@ -172,7 +170,7 @@ export class World implements AsyncDisposable {
         // What the lagging one has not told yet would be lost to it: the two have one memory.
         if (this.#lags) break
         this.#cloud.sandbox.compact()
-        this.#compacted = this.#history.newest
+        this.#history.compacted = this.#history.newest
         break
       case 'end-watches':
         this.#cloud.sandbox.endWatches()
@@ -299,7 +297,8 @@ export class World implements AsyncDisposable {
       if (answer?.status !== 200) {
         const further = version !== undefined
         const mayRefuse = further
-          ? answer?.status === 410 && (state !== 'online' || (version ?? 0) < this.#compacted)
+          ? answer?.status === 410 &&
+            (state !== 'online' || (version ?? 0) < this.#history.compacted)
           : this.#mayRefuseList(answer?.status, state, viewer, {
               number: isNumbered ? Number(wanted) : undefined,
               exact,
@@ -384,7 +383,7 @@ export class World implements AsyncDisposable {
     if (state === 'unclear') return status === undefined || status === 410 || status >= 500
     if (state === 'online') {
       if (status === 504) return isFuture || (this.#lags && number !== undefined)
-      return status === 410 && exact && (number ?? 0) < this.#compacted
+      return status === 410 && exact && (number ?? 0) < this.#history.compacted
     }
     if (status === 410) return exact
     if (status === 504) return number !== undefined && (exact || number > floor)

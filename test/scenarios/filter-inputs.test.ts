@@ -316,6 +316,25 @@ void t.test('a hub that has lost its notes finds in its cache what filters need'
   t.strictSame(await shownTo(hub.as('kube-proxy')), ['edge-1', 'edge-3'])
 })
 
+void t.test(
+  'a hub that stops does not wait for what its filters have asked of a frozen API server',
+  { timeout: 30_000 },
+  async (t) => {
+    const cloud = await cloudWithTopology(t)
+    const hub = await started(t, cloud, { config: { shutdownGracePeriodMs: 50 } })
+    using _frozen = cloud.sandbox.faults.freeze(({ path }) => path === allServices)
+    const asked = cloud.sandbox.nextRequest(({ path }) => path === allServices)
+    const list = t.rejects(hub.as('kube-proxy').get(allSlices))
+    await asked
+    await hub.stop()
+    await list
+    t.equal(
+      cloud.sandbox.watchCount(({ path }) => path === allServices),
+      0,
+    )
+  },
+)
+
 void t.test('services are watched once, for whoever watches them and for the filter', async (t) => {
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../base/abort.ts'
 import { now } from '../../base/clock.ts'
 import type { Logger } from 'pino'
 import type { Cachers } from '../cache/cacher/cachers.ts'
@@ -312,11 +313,17 @@ interface Sharing {
   readonly shared: SharedCachers
 }
 
-/** Waits for the cacher before a list, which is then listed only once. */
+/**
+ * Waits for the cacher before a list, which is then listed only once. Rejects when the request is
+ * aborted meanwhile.
+ */
 const sharing =
   ({ cloud, shared }: Sharing, own: Handler<Exchange>): Handler<Exchange> =>
   async (exchange) => {
     if (cloud.online !== true) return shared.offline(exchange) ?? own(exchange)
-    if (exchange.info.verb === 'list') await shared.prepare(exchange, sharedMs)
+    if (exchange.info.verb === 'list') {
+      await unlessAborted(shared.prepare(exchange, sharedMs), exchange.signal)
+      exchange.signal.throwIfAborted()
+    }
     return shared.online(exchange, (signal) => own({ ...exchange, signal }))
   }
