@@ -148,6 +148,13 @@ export const covers = (wider: SelectorPair, narrower: SelectorPair): boolean =>
   labelTerms(wider.labelSelector).isSubsetOf(labelTerms(narrower.labelSelector)) &&
   fieldTerms(wider.fieldSelector).isSubsetOf(fieldTerms(narrower.fieldSelector))
 
+/**
+ * Whether an object may leave a collection of these selectors without being deleted, which a name
+ * or namespace in a selector cannot cause.
+ */
+export const isSelective = ({ labelSelector, fieldSelector }: SelectorPair): boolean =>
+  labelSelector !== '' || !/^(metadata\.name(space)?=[^,]*(,|$))*$/.test(fieldSelector)
+
 /** The field selector for an object by name, with the name escaped. */
 export const selectorOfName = (name: string): string =>
   `metadata.name=${name.replaceAll(/[\\,=]/g, '\\$&')}`

@@ -14,8 +14,7 @@ interface CachedBody {
 
 /**
  * Verified bodies. A row may be used again for another version or object, so an entry counts only
- * for the version that it was read as: one version of an object in a scope always has the same
- * bytes.
+ * for the version that it was read as.
  */
 export class BodyCache {
   readonly #kept = new LRUCache<string, CachedBody>({

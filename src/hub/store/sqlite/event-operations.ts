@@ -6,7 +6,7 @@ import { isChange, type ObjectRow } from './object-row.ts'
 import type { ScopeKey } from './address.ts'
 import { pack, unpack, type Apply, type DamagedObject, type Displaced } from './messages.ts'
 import type { Objects } from './objects.ts'
-import { isSelective } from './tombstones.ts'
+import { isSelective } from '../../../api/kube/selectors.ts'
 import type { Tables } from './tables.ts'
 import { isPast, mayFollow, newest } from './versions.ts'
 
@@ -61,10 +61,13 @@ export class EventOperations {
   #applyOne(apply: Apply, met: AppliedEvent): void {
     const { objects, eventLogs } = this.#tables
     const { type, object, collection, member } = met
-    // The event log keeps the last state of a deleted object, too.
-    const held = collection && objects.acquire(apply.collection.scope, object)
+    const { scope } = apply.collection
+    const isDeleted = type === 'DELETED'
+    const held =
+      collection &&
+      (isDeleted ? objects.acquireLast(scope, object) : objects.acquire(scope, object))
     if (collection && held) eventLogs.add(collection, type, held, member, apply.confirmedAt)
-    if (type === 'DELETED') this.#deleted(apply, met)
+    if (isDeleted) this.#deleted(apply, met)
     else this.#changed(apply, met, held)
   }
 

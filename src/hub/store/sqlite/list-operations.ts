@@ -2,7 +2,7 @@ import { isNewer } from '../../../api/kube/resource-version.ts'
 import type { CollectionRow } from './collection-rows.ts'
 import type { ObjectName } from './object-row.ts'
 import { unpack, type Discard, type CommitList, type Stage } from './messages.ts'
-import { isSelective } from './tombstones.ts'
+import { isSelective } from '../../../api/kube/selectors.ts'
 import type { Tables } from './tables.ts'
 import { nextVersion, isAtLeast } from './versions.ts'
 

@@ -124,6 +124,16 @@ export class Objects {
     return { id, namespace, name, uid, resourceVersion, size }
   }
 
+  /**
+   * Stores the last state that a collection had of an object, for an event: an object that leaves a
+   * selection has other bytes at the same version. The same duty as with `acquire`.
+   */
+  acquireLast(key: ScopeKey, object: ApiObject): ObjectRow {
+    const { namespace, name, uid, resourceVersion } = object
+    const size = object.bytes.byteLength
+    return { id: this.#store(key, object), namespace, name, uid, resourceVersion, size }
+  }
+
   #store(key: ScopeKey, object: ApiObject): number {
     const id = this.#freeRows.take(roomFor(object.bytes.byteLength)) ?? this.#nextId++
     const { checksum, bytes } = toBody(this.#seal, key, object)

@@ -3,15 +3,7 @@ import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { resourceVersion } from '../../../api/kube/resource-version.ts'
 import type { ObjectName } from './object-row.ts'
-import type { CollectionAddress } from './address.ts'
 import { prepare } from './statements.ts'
-
-/**
- * Whether an object may leave a collection without being deleted, which a name or namespace in a
- * selector cannot cause.
- */
-export const isSelective = ({ labelSelector, fieldSelector }: CollectionAddress): boolean =>
-  labelSelector !== '' || !/^(metadata\.name(space)?=[^,]*(,|$))*$/.test(fieldSelector)
 
 /**
  * Objects whose states in collections are out of date. A list stays as an API server sent it at its

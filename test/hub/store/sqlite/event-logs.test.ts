@@ -14,6 +14,7 @@ import {
   pod,
   replace,
   eventsAfter,
+  got,
 } from '../../../contracts/object-store.ts'
 import { count, database, referencedBodies, open, pods, refusing, faults } from './opened.ts'
 
@@ -146,6 +147,28 @@ void t.test('an event log outlasts a restart, bodies and all', async (t) => {
   await replace(store, collection(), head(11))
   t.equal(count(db, referencedBodies), 0)
 })
+
+void t.test(
+  'an object that leaves a selection ends there as it was, and has other bytes elsewhere',
+  async (t) => {
+    await using store = await open(t.testdir())
+    const selected = collection({ labelSelector: 'app' })
+    const labelled = (version: number) => object('a', version, { bytes: Buffer.from('labelled') })
+    const bare = object('a', 6, { bytes: Buffer.from('bare') })
+    for (const isFirst of [true, false]) {
+      for (const key of [collection(), selected]) await replace(store, key, head(5), [labelled(1)])
+      const leaves = () => store.apply(selected, [changed('DELETED', labelled(6))])
+      if (isFirst) await leaves()
+      await store.apply(collection(), [changed('MODIFIED', bare)])
+      if (!isFirst) await leaves()
+      t.strictSame(eventsAfter(store, selected, 5), ['DELETED labelled after labelled'])
+      t.strictSame(listed(store, collection()), ['bare'])
+      t.equal(got(store, keyOf('a')), 'bare')
+      for (const key of [collection(), selected]) await replace(store, key, head(4))
+    }
+    t.strictSame(faults, [])
+  },
+)
 
 void t.test('an event log with a damaged body is not read', async (t) => {
   for (const [what, body] of [
