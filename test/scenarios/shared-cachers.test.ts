@@ -5,6 +5,7 @@ import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 
 const isWatch = ({ query, path }: SeenRequest): boolean =>
@@ -679,6 +680,28 @@ void t.test('what is shared takes nobody back behind what he was shown by himsel
   t.equal(await versionOfA(), newest)
   const part = await kubeProxy.list(`${allServices}?resourceVersion=0&labelSelector=!none`)
   t.strictSame(part.names, both, 'nor what was shown as a part of more')
+})
+
+void t.test('nor behind a selection that an object has left', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const label = (app: string): void => {
+    const stored = cloud.sandbox.get(services, 'a', 'default') as JsonObject & { metadata: object }
+    cloud.sandbox.update(services, { ...stored, metadata: { ...stored.metadata, labels: { app } } })
+  }
+  label('x')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubeProxy = hub.as('kube-proxy')
+  for (const client of accounts(cloud, hub, 'coredns', 'other')) await informer(client)
+  const selected = async () => (await kubeProxy.list(`${allServices}?labelSelector=app%3Dx`)).names
+  t.strictSame(await selected(), ['default/a'])
+  using _silent = cloud.sandbox.faults.freeze(isOwnWatch)
+  label('y')
+  t.strictSame(await selected(), [])
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/a')).status, 503)
 })
 
 void t.test('offline nothing is shared that the hub itself may not read', async (t) => {

@@ -3,9 +3,10 @@ import { objectKind } from '../../api/codec/list.ts'
 import { selectionOf, type Selection } from '../../api/codec/selection.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import { covers, selectorOfName } from '../../api/kube/selectors.ts'
+import { covers, isSelective, selectorOfName } from '../../api/kube/selectors.ts'
 import {
   compareVersions,
+  isNewer,
   newestVersion,
   resourceVersion,
   type ResourceVersion,
@@ -96,16 +97,36 @@ export function storedList(
 }
 
 /** The newest version of the caller's stored collections that would hold the requested object. */
-export function newestCoveringVersion(
-  { representations, identity }: Exchange,
-  { gvr, namespace, name = '' }: ResourceRequest,
+export const newestCoveringVersion = (
+  exchange: Exchange,
+  info: ResourceRequest,
   store: ObjectStore,
-): ResourceVersion | undefined {
-  const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
-  const covering = representations
+): ResourceVersion | undefined => {
+  const named = { labelSelector: '', fieldSelector: selectorOfName(info.name ?? '') }
+  return newestVersion(versionsOf(exchange, info, store, (key) => covers(key, named)))
+}
+
+/**
+ * Whether the caller may have observed, after `version`, that the requested object has left one of
+ * its stored collections with a selector: another caller's state at `version` may be older.
+ */
+export const mayHaveLeftSelection = (
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+  version: ResourceVersion,
+): boolean => versionsOf(exchange, info, store, isSelective).some((each) => isNewer(each, version))
+
+/** The versions of these of the caller's stored collections of the object's namespace and of all. */
+const versionsOf = (
+  { representations, identity }: Exchange,
+  { gvr, namespace }: ResourceRequest,
+  store: ObjectStore,
+  wanted: (key: CollectionKey) => boolean,
+): readonly string[] =>
+  representations
     .flatMap((representation) =>
       store.collections({ identity, representation: representation.key }, gvr, namespace),
     )
-    .filter(({ key }) => covers(key, named))
-  return newestVersion(covering.map(({ resourceVersion }) => resourceVersion))
-}
+    .filter(({ key }) => wanted(key))
+    .map(({ resourceVersion }) => resourceVersion)

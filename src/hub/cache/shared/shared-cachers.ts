@@ -17,6 +17,7 @@ import { refuseNewerGet } from '../../answers/requested-version.ts'
 import { collectionKey, objectKey } from '../../answers/keys.ts'
 import { offlineList } from '../../answers/offline-list.ts'
 import {
+  mayHaveLeftSelection,
   newestCoveringVersion,
   storedList,
   type CoveringCollection,
@@ -25,7 +26,7 @@ import { withStaleness } from '../../answers/staleness.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import type { AccessReviews } from './access-reviews.ts'
 import { listStart, watchStart, type ReadStart } from '../cacher/read-start.ts'
-import { lastObservedOf, sharedRead, takesBookmarks, type SharedRead } from './shared-read.ts'
+import { ownVersion, sharedRead, takesBookmarks, type SharedRead } from './shared-read.ts'
 import {
   Cacher,
   type CacherHooks,
@@ -146,7 +147,7 @@ export class SharedCachers implements AsyncDisposable {
     const version = resourceVersion(cacher.version)
     if (version === undefined) return undefined
     if (read.verb === 'get') return this.#object(read, cacher, version)
-    const own = lastObservedOf(read, this.#parts.store)
+    const own = ownVersion(read, this.#parts.store, 'committedVersion')
     const order = own === undefined ? 1 : compareVersions(version, own)
     // Where both are at the same version a watch is served from here, to outlast the outage.
     if (order < 0 || (order === 0 && read.verb === 'list')) return undefined
@@ -270,7 +271,7 @@ export class SharedCachers implements AsyncDisposable {
     if (!(await this.#inTime(this.#isAllowed(read))) || !cacher.isLive) return undefined
     const { store } = this.#parts
     const version = resourceVersion(cacher.version)
-    const least = newestVersion([start.notOlderThan, lastObservedOf(read, store)])
+    const least = newestVersion([start.notOlderThan, ownVersion(read, store, 'version')])
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
     if (isOld || store.isContradicted(cacher.key)) return undefined
     const stored = storedList(sourceOf(cacher, read, version), store)
@@ -292,7 +293,10 @@ export class SharedCachers implements AsyncDisposable {
     if (start.kind === 'delegated' || start.kind === 'consistent') return undefined
     if (start.kind === 'state') {
       const version = resourceVersion(cacher.version)
-      const least = newestVersion([start.notOlderThan, lastObservedOf(read, this.#parts.store)])
+      const least = newestVersion([
+        start.notOlderThan,
+        ownVersion(read, this.#parts.store, 'version'),
+      ])
       if (version === undefined || (least && compareVersions(version, least) < 0)) return undefined
     }
     return cacher.watch(this.#watchOptions(read, collection, start))
@@ -365,7 +369,8 @@ export class SharedCachers implements AsyncDisposable {
       namespace: info.namespace ?? '',
       name,
     })
-    if (stored === undefined) return undefined
+    if (stored === undefined || mayHaveLeftSelection(exchange, info, store, version))
+      return undefined
     const own = exchange.representations.flatMap(
       (each) => store.get(objectKey(exchange, info, each)) ?? [],
     )

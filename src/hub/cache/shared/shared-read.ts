@@ -71,16 +71,18 @@ const isSame = (a: GVR, b: GVR): boolean =>
 
 /**
  * The version of the caller's own record of the collection or, without one, of its records of wider
- * collections; `undefined` without any.
+ * collections; `undefined` without any. `versionOf` returns that of a record: `version` of the
+ * store, or `committedVersion` for what the record would answer now.
  */
-export function lastObservedOf(
+export function ownVersion(
   { exchange, info }: SharedRead,
   store: ObjectStore,
+  versionOf: 'version' | 'committedVersion',
 ): ResourceVersion | undefined {
   const keys = exchange.representations.map((representation) =>
     collectionKey(exchange, info, representation),
   )
-  const own = keys.map((key) => store.version(key)).filter((version) => version !== undefined)
+  const own = keys.map((key) => store[versionOf](key)).filter((version) => version !== undefined)
   if (own.length > 0) return newestVersion(own)
   const wider = keys.flatMap((key) => widerCollections(key, store))
   return newestVersion(wider.map((each) => each.resourceVersion))

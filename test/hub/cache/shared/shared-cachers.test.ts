@@ -4,9 +4,10 @@ import type { ReceivedEvent } from '../../../kit/client-watch.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../../../kit/cloud.ts'
 import { startCloud } from '../../../kit/hub.ts'
 import { startHubParts } from '../../../kit/hub-parts.ts'
+import { until } from '../../../kit/until.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { newestVersionIn } from '../../../../src/hub/store/sqlite/apply-operation.ts'
-import type { ObjectStore } from '../../../../src/hub/store/store.ts'
+import type { CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
 import { sharedIdentity } from '../../../../src/api/request/identity.ts'
 import type { SeenRequest } from '../../../../src/sandbox/requests.ts'
 
@@ -146,31 +147,47 @@ void t.test(
  */
 function writingLater(
   store: ObjectStore,
+  isLate: (key: CollectionKey) => boolean,
   onAccepted: () => void,
   written: Promise<void>,
 ): ObjectStore {
   let accepted: string | undefined
+  const accept = async (version: string | undefined): Promise<void> => {
+    accepted = version
+    onAccepted()
+    await written
+  }
   const apply: ObjectStore['apply'] = async (key, events, options) => {
-    if (key.partition.identity === sharedIdentity) {
-      accepted = newestVersionIn(events)
-      onAccepted()
-      await written
-    }
+    if (isLate(key)) await accept(newestVersionIn(events))
     return store.apply(key, events, options)
   }
+  const replace: ObjectStore['replace'] = (key) => {
+    const replacement = store.replace(key)
+    if (!isLate(key)) return replacement
+    return {
+      add: (batch) => replacement.add(batch),
+      remove: (of) => replacement.remove(of),
+      commit: async (head) => {
+        await accept(head.resourceVersion)
+        await replacement.commit(head)
+      },
+      [Symbol.asyncDispose]: () => replacement[Symbol.asyncDispose](),
+    }
+  }
   const version: ObjectStore['version'] = (key) =>
-    key.partition.identity === sharedIdentity
-      ? (accepted ?? store.version(key))
-      : store.version(key)
+    isLate(key) ? (accepted ?? store.version(key)) : store.version(key)
   return new Proxy(store, {
     get(target, name) {
       if (name === 'apply') return apply
+      if (name === 'replace') return replace
       if (name === 'version') return version
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
   })
 }
+
+const isShared = ({ partition }: CollectionKey): boolean => partition.identity === sharedIdentity
 
 void t.test(
   'initial events not older than a version are not begun before it is written',
@@ -181,7 +198,7 @@ void t.test(
     const accepted = Promise.withResolvers<void>()
     const written = Promise.withResolvers<void>()
     const wrap = (store: ObjectStore): ObjectStore =>
-      writingLater(store, accepted.resolve, written.promise)
+      writingLater(store, isShared, accepted.resolve, written.promise)
     const hub = await startHubParts(t, { upstream: cloud, wrap, shared: {} })
     t.teardown(() => written.resolve())
     await informer(hub.as('kube-proxy'))
@@ -205,5 +222,36 @@ void t.test(
         ['BOOKMARK', version],
       ],
     )
+  },
+)
+
+void t.test(
+  'a list that was shared is not older offline while its own record is written',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a', 1)
+    const accepted = Promise.withResolvers<void>()
+    const written = Promise.withResolvers<void>()
+    let isHeld = false
+    const wrap = (store: ObjectStore): ObjectStore =>
+      writingLater(store, (key) => isHeld && !isShared(key), accepted.resolve, written.promise)
+    const hub = await startHubParts(t, { upstream: cloud, wrap, shared: {} })
+    t.teardown(() => written.resolve())
+    const kubeProxy = hub.as('kube-proxy')
+    await kubeProxy.list(allServices)
+    const all = await informer(hub.as('coredns'))
+    add(cloud, 'b', 2)
+    await all.next()
+    isHeld = true
+    const consistent = kubeProxy.list(allServices)
+    await accepted.promise
+    const names = async () => (await kubeProxy.list(`${allServices}?resourceVersion=0`)).names
+    const both = ['default/a', 'default/b']
+    t.strictSame(await names(), both)
+    await cloud.unplug()
+    await until('the hub to be offline', () => hub.cloud.online === false)
+    t.strictSame(await names(), both)
+    written.resolve()
+    t.strictSame((await consistent).names, both)
   },
 )
