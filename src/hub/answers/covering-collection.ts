@@ -117,7 +117,7 @@ export const mayHaveLeftSelection = (
   version: ResourceVersion,
 ): boolean => versionsOf(exchange, info, store, isSelective).some((each) => isNewer(each, version))
 
-/** The versions of these of the caller's stored collections of the object's namespace and of all. */
+/** The versions of the caller's `wanted` collections that may hold objects of the namespace. */
 const versionsOf = (
   { representations, identity }: Exchange,
   { gvr, namespace }: ResourceRequest,
