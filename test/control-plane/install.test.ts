@@ -20,7 +20,7 @@ import { labelForHub } from './hub-label.ts'
 import { buildImage, hubImage, noImageTools } from './image/build.ts'
 import { linesWithWays } from '../docs/shell-lines.ts'
 import { busyboxPod } from './pod.ts'
-import { leaseRenewed, nodeReady, nodeReadySince, podRunning } from './seen.ts'
+import { leaseRenewed, nodeReady, podRunning } from './seen.ts'
 
 t.setTimeout(1_200_000)
 
@@ -108,10 +108,8 @@ void t.test(
     const start = (): Promise<Kubelet> =>
       node.startKubeletWith('--kubeconfig=/etc/kubernetes/kubelet.conf', ...flags())
     let kubelet = await start()
-    let killedAt = 0
     systemd.restart = async () => {
       await kubelet.daemon.kill()
-      killedAt = Date.now()
       kubelet = await start()
     }
     const ofPod = async (): Promise<readonly string[]> =>
@@ -151,19 +149,27 @@ void t.test(
         const metrics = (await node.network.fetch(`${node.opsUrl}/metrics`)) ?? ''
         return /nodehub_requests_total\{[^}]*component="kubelet"/.test(metrics)
       })
-      // An upgrade leaves out a node that is not Ready.
-      await nodeReadySince(admin, name, killedAt)
       await undisturbed(t)
     })
 
     await t.test('upgraded in a wave, through its gate', async (t) => {
-      const { code, out, err } = await node.run(
-        'cluster',
-        'upgrade',
-        `--image=${nextImage}`,
-        `--kubeconfig=${plane.kubeconfig(administrator)}`,
-        `--to-version=${ownVersion()}`,
-        '--soak=5s',
+      const upgrade = () =>
+        node.run(
+          'cluster',
+          'upgrade',
+          `--image=${nextImage}`,
+          `--kubeconfig=${plane.kubeconfig(administrator)}`,
+          `--to-version=${ownVersion()}`,
+          '--soak=5s',
+        )
+      // A kubelet that was just restarted may say that its node is not Ready: left for later.
+      const { code, out, err } = await until(
+        'an upgrade that leaves no node for later',
+        async () => {
+          const ended = await upgrade()
+          return !ended.out.includes('is not Ready') && ended
+        },
+        { seconds: 60 },
       )
       t.equal(code, 0, `${out}${err}`)
       t.match(node.read(staticPod), `image: ${nextImage}`)

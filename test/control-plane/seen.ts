@@ -8,21 +8,6 @@ export function nodeReady(api: ApiClient, name: string): Promise<KubeObject> {
   )
 }
 
-/**
- * Resolves when a kubelet that was started after `since` (Unix time, ms) has said that its node is
- * Ready: the first thing it says may be that it is not yet.
- */
-export function nodeReadySince(api: ApiClient, name: string, since: number): Promise<KubeObject> {
-  return objectThat(api, `/api/v1/nodes/${name}`, ({ status }) =>
-    status?.conditions?.some(
-      (each) =>
-        each.type === 'Ready' &&
-        each.status === 'True' &&
-        Date.parse(each.lastHeartbeatTime ?? '') > since,
-    ),
-  )
-}
-
 /** Resolves when the kubelet has renewed the lease of its Node once more. */
 export async function leaseRenewed(api: ApiClient, node: string): Promise<void> {
   const lease = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`

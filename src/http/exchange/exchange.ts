@@ -104,8 +104,11 @@ export interface Claim {
    * The identity of the token itself, under which answers are cached while its account is unknown.
    */
   readonly tokenIdentity: Identity
-  /** Has to be called when an upstream answers a request that made the claim. */
-  onUpstreamAnswer(answer: UpstreamAnswer): void
+  /**
+   * Has to be called when an upstream answers a request that made the claim. Resolves once what the
+   * answer shows of the claim is on the disk; `undefined`: it is.
+   */
+  onUpstreamAnswer(answer: UpstreamAnswer): Promise<void> | undefined
   /**
    * The id of the key that signed the token, as the token names it; `undefined` where the token
    * names no service account.

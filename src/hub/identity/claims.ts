@@ -125,7 +125,7 @@ export class Claims {
       // The review may have brought the cluster's keys.
       await this.#verify(known)
       if (user?.username === account.username && user.uid === account.uid)
-        this.#verdicts.confirm(hash)
+        await this.#verdicts.confirm(hash)
       else known.reviewableAt = user ? Infinity : elapsed() + reviewRetryMs
       return this.#identity(hash, known)
     }
@@ -145,10 +145,15 @@ export class Claims {
     return verdict !== undefined
   }
 
-  #onUpstreamAnswer(hash: string, known: KnownToken, answer: UpstreamAnswer): void {
-    if (answer.status !== 101 && !isFromApiServer(answer.headers)) return
-    if (answer.status === 401) this.#verdicts.refuse(hash, this.#signature(known) === 'genuine')
-    else if (provesAuthentication(answer)) this.#verdicts.accept(hash)
+  #onUpstreamAnswer(
+    hash: string,
+    known: KnownToken,
+    answer: UpstreamAnswer,
+  ): Promise<void> | undefined {
+    if (answer.status !== 101 && !isFromApiServer(answer.headers)) return undefined
+    if (answer.status === 401)
+      return this.#verdicts.refuse(hash, this.#signature(known) === 'genuine')
+    return provesAuthentication(answer) ? this.#verdicts.accept(hash) : undefined
   }
 
   /** Until the signature is verified with the cluster's present keys, it is not known. */

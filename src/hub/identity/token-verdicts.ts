@@ -1,5 +1,4 @@
 import { lruCache } from '../../base/lru-cache.ts'
-import { after } from '../../base/clock.ts'
 import { StateFile, storedEntries } from '../../base/state-file.ts'
 
 /**
@@ -17,13 +16,12 @@ const verdicts = ['refused', 'confirmed', 'accepted'] as const
  */
 export const mostTokens = 4_096
 
-/** Verdicts within this time are written together. */
-const writeMs = 50
-
 /**
  * The verdicts of API servers on the most recently used tokens, by a keyed hash of each token, kept
- * in `file` for use while no API server is reachable. The file reveals nothing of a token. Calls
- * `onFailure` where the file cannot be written. Disposing waits for pending writes.
+ * in `file` for use while no API server is reachable. The file reveals nothing of a token. What
+ * stores a verdict returns a promise that resolves once it is on the disk, or could not be written,
+ * for which `onFailure` is called; `undefined` where it was on the disk before. Disposing waits for
+ * pending writes.
  */
 export class TokenVerdicts implements AsyncDisposable {
   readonly #file: StateFile
@@ -33,7 +31,6 @@ export class TokenVerdicts implements AsyncDisposable {
     confirmed: lruCache<string, true>(mostTokens),
     refused: lruCache<string, true>(mostTokens),
   }
-  #writing: Disposable | undefined
 
   constructor(file: string, onFailure: (cause: unknown) => void) {
     // Least recently used first, the order in which the entries have to be set again.
@@ -48,28 +45,28 @@ export class TokenVerdicts implements AsyncDisposable {
     return verdicts.find((verdict) => this.#verdicts[verdict].get(hash))
   }
 
-  accept(hash: string): void {
-    if (this.of(hash) !== 'confirmed') this.#set(hash, 'accepted')
+  accept(hash: string): Promise<void> | undefined {
+    return this.#set(hash, this.of(hash) === 'confirmed' ? 'confirmed' : 'accepted')
   }
 
-  confirm(hash: string): void {
-    this.#set(hash, 'confirmed')
+  confirm(hash: string): Promise<void> | undefined {
+    return this.#set(hash, 'confirmed')
   }
 
   /**
    * Stores a refusal only where it overrules something: an earlier verdict or, with `remember`, a
    * genuine signature.
    */
-  refuse(hash: string, remember: boolean): void {
-    if (remember || this.of(hash) !== undefined) this.#set(hash, 'refused')
+  refuse(hash: string, remember: boolean): Promise<void> | undefined {
+    return remember || this.of(hash) !== undefined ? this.#set(hash, 'refused') : undefined
   }
 
-  #set(hash: string, verdict: TokenVerdict): void {
+  #set(hash: string, verdict: TokenVerdict): Promise<void> | undefined {
     const before = this.of(hash)
-    if (before === verdict) return
+    if (before === verdict) return this.#file.written()?.catch(this.#onFailure)
     if (before) this.#verdicts[before].delete(hash)
     this.#verdicts[verdict].set(hash, true)
-    this.#writing ??= after(writeMs, () => this.#write())
+    return this.#file.write().catch(this.#onFailure)
   }
 
   #entries(): readonly (readonly [hash: string, verdict: TokenVerdict])[] {
@@ -78,15 +75,8 @@ export class TokenVerdicts implements AsyncDisposable {
     )
   }
 
-  #write(): void {
-    this.#writing = undefined
-    this.#file.write().catch(this.#onFailure)
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#writing?.[Symbol.dispose]()
-    if (this.#writing) this.#write()
-    await this.#file[Symbol.asyncDispose]()
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file[Symbol.asyncDispose]()
   }
 }
 

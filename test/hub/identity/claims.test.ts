@@ -40,16 +40,19 @@ function hub(t: Teardown, folder: string) {
   t.teardown(() => proofs[Symbol.asyncDispose]())
   const claims = new Claims(Buffer.from('key'), proofs, keys)
   const of = (token: string) => claims.of({ text: `Bearer ${token}`, token })
+  const told = async (token: string, status: number, method = 'GET', audited = true) => ({
+    written: (await of(token)).claim.onUpstreamAnswer({
+      method,
+      status,
+      headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
+    }),
+  })
   return {
     keys,
     of,
+    told,
     holds: async (token: string) => (await of(token)).claim.holds(),
-    answered: async (token: string, status: number, method = 'GET', audited = true) =>
-      (await of(token)).claim.onUpstreamAnswer({
-        method,
-        status,
-        headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
-      }),
+    answered: async (...answer: Parameters<typeof told>) => (await told(...answer)).written,
     /** Resolves to the identity after a TokenReview. */
     confirm: async (token: string, user: User | undefined) =>
       (await of(token)).claim.confirm?.(async () => user),
@@ -220,9 +223,9 @@ void t.test('no number of refused or made-up tokens has an acceptance forgotten'
   const first = hub(t, folder)
   await first.answered('genuine', 200)
   for (let i = 0; i < 5_000; i++) {
-    await first.answered(`once-${i}`, 200)
-    await first.answered(`once-${i}`, 401)
-    await first.answered(`never-${i}`, 401)
+    await first.told(`once-${i}`, 200)
+    await first.told(`once-${i}`, 401)
+    await first.told(`never-${i}`, 401)
   }
   t.equal(await first.holds('genuine'), true)
   t.equal(await first.holds('once-4999'), false)
@@ -323,6 +326,18 @@ void t.test('all of it is known after a restart, and nothing of a token is writt
   const written = readFileSync(join(folder, 'proofs.json'), 'utf8')
   for (const part of ['opaque-token', ...refused.split('.')]) t.notOk(written.includes(part))
 })
+
+void t.test(
+  'what an answer has shown of a token outlives a process that is killed then',
+  async (t) => {
+    const folder = rootFolder(t)
+    const killed = hub(t, folder)
+    await killed.answered('accepted', 200)
+    t.equal(await hub(t, folder).holds('accepted'), true)
+    await killed.answered('accepted', 401)
+    t.equal(await hub(t, folder).holds('accepted'), false)
+  },
+)
 
 void t.test('files that cannot be read are as good as none', async (t) => {
   const tokens = new Tokens()

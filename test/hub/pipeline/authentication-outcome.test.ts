@@ -29,8 +29,15 @@ interface Heard {
   readonly learned: () => Promise<unknown>
 }
 
-/** A forwarder that answers each path with what `answers` says, and else with nothing special. */
-function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): Heard {
+/**
+ * A forwarder that answers each path with what `answers` says, and else with nothing special; what
+ * it shows of a token is on the disk when `written` resolves.
+ */
+function heed(
+  folder: string,
+  answers: Readonly<Record<string, BytesReply>>,
+  written?: Promise<void>,
+): Heard {
   const asked: Exchange[] = []
   const heard: number[] = []
   const outcomes: unknown[] = []
@@ -50,7 +57,10 @@ function heed(folder: string, answers: Readonly<Record<string, BytesReply>>): He
   const send = (keyId?: string, holds = true, url = '/api/v1/pods'): Promise<BytesReply> => {
     const claim = claimOf({
       holds: () => holds,
-      onUpstreamAnswer: ({ status }) => heard.push(status),
+      onUpstreamAnswer: ({ status }) => {
+        heard.push(status)
+        return written
+      },
       keyId,
     })
     const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
@@ -73,6 +83,17 @@ void t.test('an answer is told to the claim, and passed on as it is', async (t) 
   const { send, heard } = heed(rootFolder(t), { '/api/v1/pods': answer('{}', 403) })
   t.equal((await send()).status, 403)
   t.strictSame(heard, [403])
+})
+
+void t.test('an answer is passed on once what it shows of the token is on the disk', async (t) => {
+  const written = Promise.withResolvers<void>()
+  const { send } = heed(rootFolder(t), {}, written.promise)
+  let isAnswered = false
+  const reply = send().then(() => (isAnswered = true))
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+  t.equal(isAnswered, false)
+  written.resolve()
+  t.equal(await reply, true)
 })
 
 void t.test(

@@ -29,11 +29,7 @@ export interface KubeObject {
     readonly phase?: string
     readonly hostIP?: string
     readonly podIP?: string
-    readonly conditions?: readonly {
-      readonly type: string
-      readonly status: string
-      readonly lastHeartbeatTime?: string
-    }[]
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[]
     readonly containerStatuses?: readonly ContainerStatus[]
   }
   readonly items?: readonly KubeObject[]
