@@ -26,9 +26,9 @@ export interface AuthenticationForward {
 
 /**
  * The same forwarder; it reports each answer to the caller's claim, returns it once the verdict on
- * the token is on the disk, and fetches the cluster's keys when they are due. It fetches them with a
- * service account's token that an API server has just accepted: service accounts may read the keys,
- * nodes may not (system:service-account-issuer-discovery).
+ * the token is on the disk, and fetches the cluster's keys when they are due. It fetches them with
+ * a service account's token that an API server has just accepted: service accounts may read the
+ * keys, nodes may not (system:service-account-issuer-discovery).
  */
 export function withAuthenticationOutcome(
   forward: Forward,
