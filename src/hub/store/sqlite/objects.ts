@@ -68,7 +68,7 @@ export class Objects {
       ),
       sameVersion: prepare(
         db,
-        anyoneWith((table) => `${table}.version = ?4 AND ${table}.uid = ?5`),
+        anyoneWith((table) => `${table}.version = ?4 AND ${table}.uid = ?5 AND ${table}.size = ?6`),
       ),
       sameBody: prepare(
         db,
@@ -110,8 +110,8 @@ export class Objects {
   }
 
   /**
-   * Stores the body, or finds it stored for another row. The caller must refer to it before the
-   * transaction ends.
+   * Stores the body, or finds it stored for another row: API servers of two releases may encode one
+   * version of an object differently. The caller must refer to it before the transaction ends.
    */
   acquire(key: ScopeKey, object: ApiObject): ObjectRow {
     const { namespace, name, uid, resourceVersion } = object
@@ -119,7 +119,7 @@ export class Objects {
     const found =
       resourceVersion === ''
         ? undefined
-        : this.#sql.sameVersion.get(this.scope(key), namespace, name, resourceVersion, uid)
+        : this.#sql.sameVersion.get(this.scope(key), namespace, name, resourceVersion, uid, size)
     const id = found ? Number(found[0]) : this.#store(key, object)
     return { id, namespace, name, uid, resourceVersion, size }
   }

@@ -59,6 +59,18 @@ void t.test('bodies that a crash left to nobody go with the next start', async (
   t.equal(got(store, keyOf('s')), 's at 11')
 })
 
+void t.test('one version in the encodings of two API servers is two bodies', async (t) => {
+  await using store = await open(t.testdir())
+  const longer = object('a', 1, { bytes: Buffer.from('a at 1, and a field of a later release') })
+  await replace(store, collection(), head(5), [object('a', 1)])
+  await store.put(keyOf('a'), pod, longer)
+  await replace(store, collection({ labelSelector: 'app' }), head(5), [longer])
+  t.strictSame(listed(store, collection()), ['a at 1'])
+  t.strictSame(listed(store, collection({ labelSelector: 'app' })), [String(longer.bytes)])
+  t.type(got(store, keyOf('a')), 'string')
+  t.strictSame(faults, [])
+})
+
 void t.test('bytes of one object are not given out for another', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
