@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers'
 import type { Client } from '../kit/client.ts'
 import type { ClientWatch } from '../kit/client-watch.ts'
 import { Condition } from '../kit/condition.ts'
@@ -89,7 +90,7 @@ export class ModelReflector {
       return undefined
     }
     if (watching.status !== 200) {
-      watching.answer.resume()
+      this.#say(`  ${pathOf(this.collection)}: ${watching.status} ${await text(watching.answer).catch(String)}`)
       return watching.status
     }
     const stream = new Stream(this.#history, this.collection, start)
