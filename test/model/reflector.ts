@@ -90,7 +90,9 @@ export class ModelReflector {
       return undefined
     }
     if (watching.status !== 200) {
-      this.#say(`  ${pathOf(this.collection)}: ${watching.status} ${await text(watching.answer).catch(String)}`)
+      this.#say(
+        `  ${pathOf(this.collection)}: ${watching.status} ${await text(watching.answer).catch(String)}`,
+      )
       return watching.status
     }
     const stream = new Stream(this.#history, this.collection, start)
