@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parse, stringify } from 'yaml'
+import { parse, parseAllDocuments, stringify } from 'yaml'
 import { dashboards } from '../../packaging/monitoring/dashboards.ts'
 import { clusterMetricTable } from '../../src/metrics/cluster-table.ts'
 import { createClusterMetrics, createMetrics } from '../../src/metrics/metrics.ts'
@@ -139,6 +139,21 @@ void t.test('the dashboards are those of the code', async (t) => {
   }
 })
 
+interface Deployment {
+  readonly kind: string
+  readonly metadata: { readonly namespace: string }
+  readonly spec: {
+    readonly template: {
+      readonly metadata: { readonly labels: Readonly<Record<string, string>> }
+      readonly spec: {
+        readonly containers: readonly {
+          readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
+        }[]
+      }
+    }
+  }
+}
+
 interface Placed {
   readonly id: number
   readonly type: string
@@ -197,6 +212,32 @@ void t.test('promtool understands every query of a dashboard', { skip }, async (
   const recorded = queries.map((expr, i) => ({ record: `query${i}`, expr }))
   writeFileSync(file, stringify({ groups: [{ name: 'dashboards', rules: recorded }] }))
   await accepts(t, 'check', 'rules', file)
+})
+
+interface ScrapeOfCluster {
+  readonly scrape_configs: readonly [
+    {
+      readonly job_name: string
+      readonly kubernetes_sd_configs: readonly [
+        { readonly namespaces: { readonly names: readonly string[] } },
+      ]
+      readonly relabel_configs: readonly [{ readonly regex: string }]
+    },
+  ]
+}
+
+void t.test('the cluster’s side is scraped where its manifests put it', (t) => {
+  const [scrape] = (parse(read(`${folder}/cluster.yaml`)) as ScrapeOfCluster).scrape_configs
+  const deployment = parseAllDocuments(read('packaging/cluster/kustomize/cluster.yaml'))
+    .map((document) => document.toJS() as Deployment)
+    .find(({ kind }) => kind === 'Deployment')
+  const { labels } = deployment?.spec.template.metadata ?? { labels: {} }
+  const ports = deployment?.spec.template.spec.containers.flatMap((each) => each.ports) ?? []
+  const ops = ports.find(({ containerPort }) => containerPort === 10287)
+  t.strictSame(scrape.kubernetes_sd_configs[0].namespaces.names, [deployment?.metadata.namespace])
+  t.equal(scrape.relabel_configs[0].regex, `${labels['app.kubernetes.io/component']};${ops?.name}`)
+  t.match(read(ruleTests), `job="${scrape.job_name}"`)
+  t.end()
 })
 
 void t.test('for a thin link docs/scrape-a-fleet.md keeps what most alerts need', async (t) => {
