@@ -1,6 +1,6 @@
 import t from 'tap'
 import { existsSync, globSync, readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { footprintOf } from '../bench/report/footprint.ts'
 import { readResults } from '../bench/report/results.ts'
 import { parseInspection } from '../src/cli/inspect/inspect.ts'
@@ -48,14 +48,9 @@ const anchorsOf = (page: string): ReadonlySet<string> =>
     ),
   )
 
+const documents = globSync(['*.md', 'docs/**/*.md', 'changelog/*.md', 'filters/*.md', 'bench/*.md'])
+
 void t.test('no document points to a page or a heading that is not there', async (t) => {
-  const documents = globSync([
-    '*.md',
-    'docs/**/*.md',
-    'changelog/*.md',
-    'filters/*.md',
-    'bench/*.md',
-  ])
   t.ok(documents.length >= 4)
   for (const document of documents) {
     const links = read(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)
@@ -65,6 +60,19 @@ void t.test('no document points to a page or a heading that is not there', async
       if (anchor !== undefined) t.ok(anchorsOf(page).has(anchor), `${document}: ${link}`)
     }
   }
+})
+
+void t.test('a link that names a page leads to that page', async (t) => {
+  let named = 0
+  for (const document of documents) {
+    for (const [link, name = '', path = ''] of read(document).matchAll(
+      /\[([^\]]*\.md)\]\(([^)#]*)/g,
+    )) {
+      named++
+      t.equal(basename(name), basename(path), `${document}: ${link}`)
+    }
+  }
+  t.ok(named > 50)
 })
 
 void t.test('a page has one purpose, and so some 150 lines at most', async (t) => {
