@@ -136,10 +136,11 @@ else {
       t.equal((await reader.get('/api/v1/pods')).status, 200)
       return held()
     })
-    for (let i = 0; i < 50; i++) {
+    const callers = Array.from({ length: 50 }, async (_, i) => {
       const shown = cloud.sandbox.token(`caller-${i}`)
       t.equal((await hub.as('operator', { token: shown }).get('/api/v1/pods')).status, 200)
-    }
+    })
+    await Promise.all(callers)
     t.ok(held(), 'all in the time of one sync')
     under.holdSyncs(false)
     await hub.crash()

@@ -106,7 +106,8 @@ export interface Claim {
   readonly tokenIdentity: Identity
   /**
    * Has to be called when an upstream answers a request that made the claim. Resolves once what the
-   * answer shows of the claim is on the disk; `undefined`: it is.
+   * answer newly shows of the claim is on the disk, or a disk that hangs was waited for;
+   * `undefined`: nothing new.
    */
   onUpstreamAnswer(answer: UpstreamAnswer): Promise<void> | undefined
   /**

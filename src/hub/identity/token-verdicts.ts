@@ -1,3 +1,4 @@
+import { within } from '../../base/clock.ts'
 import { lruCache } from '../../base/lru-cache.ts'
 import { StateFile, storedEntries } from '../../base/state-file.ts'
 
@@ -17,11 +18,17 @@ const verdicts = ['refused', 'confirmed', 'accepted'] as const
 export const mostTokens = 4_096
 
 /**
+ * How long the first answer to a token waits until the verdict on it is on the disk, so that a
+ * crash does not take back what the answer shows: longer than a disk takes that does not hang.
+ */
+const patienceMs = 250
+
+/**
  * The verdicts of API servers on the most recently used tokens, by a keyed hash of each token, kept
  * in `file` for use while no API server is reachable. The file reveals nothing of a token. What
- * stores a verdict returns a promise that resolves once it is on the disk, or could not be written,
- * for which `onFailure` is called; `undefined` where it was on the disk before. Disposing waits for
- * pending writes.
+ * stores a new verdict returns a promise that resolves once it is on the disk, could not be
+ * written, for which `onFailure` is called, or after `patienceMs`; `undefined` where the verdict is
+ * not new. Disposing waits for pending writes.
  */
 export class TokenVerdicts implements AsyncDisposable {
   readonly #file: StateFile
@@ -63,10 +70,10 @@ export class TokenVerdicts implements AsyncDisposable {
 
   #set(hash: string, verdict: TokenVerdict): Promise<void> | undefined {
     const before = this.of(hash)
-    if (before === verdict) return this.#file.written()?.catch(this.#onFailure)
+    if (before === verdict) return undefined
     if (before) this.#verdicts[before].delete(hash)
     this.#verdicts[verdict].set(hash, true)
-    return this.#file.write().catch(this.#onFailure)
+    return within(patienceMs, this.#file.write().catch(this.#onFailure))
   }
 
   #entries(): readonly (readonly [hash: string, verdict: TokenVerdict])[] {

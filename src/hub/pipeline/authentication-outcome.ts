@@ -25,10 +25,10 @@ export interface AuthenticationForward {
 }
 
 /**
- * The same forwarder; it reports each answer to the caller's claim, returns it once the verdict on
- * the token is on the disk, and fetches the cluster's keys when they are due. It fetches them with
- * a service account's token that an API server has just accepted: service accounts may read the
- * keys, nodes may not (system:service-account-issuer-discovery).
+ * The same forwarder; it reports each answer to the caller's claim, returns it once a new verdict
+ * on the token is on the disk, and fetches the cluster's keys when they are due. It fetches them
+ * with a service account's token that an API server has just accepted: service accounts may read
+ * the keys, nodes may not (system:service-account-issuer-discovery).
  */
 export function withAuthenticationOutcome(
   forward: Forward,
@@ -54,7 +54,6 @@ export function withAuthenticationOutcome(
     const { claim, method, info } = exchange
     // A pod or a kubelet may have answered, or an API server that knows no account yet.
     const isOfApiServer = !isRelayed(info) && !reply.isStarting
-    // A crash after the answer must not take back what it shows of the token.
     if (reply.status !== 401 || isOfApiServer)
       await claim?.onUpstreamAnswer({ method, status: reply.status, headers: reply.headers })
     if (claim?.keyId !== undefined && isDue(claim.keyId) && claim.holds())
