@@ -5,7 +5,7 @@ import {
   forgetUnits,
   onWord,
   purge,
-  refuseWhileJoined,
+  refuseWhileInUse,
   restartHub,
   script,
   stopHub,
@@ -37,8 +37,12 @@ ${description.map((line) => ` ${line}\n`).join('')}`,
   writeFileSync(join(control, 'conffiles'), `${configFile}\n`)
   const scripts = {
     postinst: script(onWord(['configure'], restartHub)),
-    prerm: script(onWord(['remove'], `${refuseWhileJoined}${stopHub}`)),
-    postrm: script(onWord(['remove', 'purge'], forgetUnits), onWord(['purge'], purge)),
+    prerm: script(onWord(['remove'], `${refuseWhileInUse}${stopHub}`)),
+    // A package that is removed may be purged when the node has long joined without it.
+    postrm: script(
+      onWord(['remove', 'purge'], forgetUnits),
+      onWord(['purge'], `${refuseWhileInUse}${purge}`),
+    ),
   }
   for (const [name, text] of Object.entries(scripts))
     writeFileSync(join(control, name), text, { mode: 0o755 })

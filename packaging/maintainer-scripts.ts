@@ -9,14 +9,22 @@ import { configFile } from './payload.ts'
 
 const units = unitNames.join(' ')
 
-const record = `${defaultRootDir}/joined/record.json`
+/** The records by which the kubelet was led to the hub, and the commands that undo it. */
+const records = {
+  joined: 'nodehub leave --restart',
+  adopted: 'nodehub adopt --rollback',
+}
 
 /** Ends a script, and with it the removal, while the node's kubelet needs the hub. */
-export const refuseWhileJoined = `if [ -e "\${DPKG_ROOT:-}${record}" ]; then
-  echo "nodehub: the kubelet of this node goes through the hub: nodehub leave --restart, then remove the package" >&2
+export const refuseWhileInUse = Object.entries(records)
+  .map(
+    ([folder, wayBack]) => `if [ -e "\${DPKG_ROOT:-}${defaultRootDir}/${folder}/record.json" ]; then
+  echo "nodehub: the kubelet of this node goes through the hub: ${wayBack}, then remove the package" >&2
   exit 1
 fi
-`
+`,
+  )
+  .join('')
 
 const isSystemd = '[ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]'
 
@@ -40,6 +48,10 @@ fi
 
 /** What the hub has written, and the operator. */
 export const purge = `rm -rf "\${DPKG_ROOT:-}${defaultRootDir}" "\${DPKG_ROOT:-}${dirname(configFile)}"
+`
+
+/** For packagers that know no purge. */
+export const sayWhatStays = `echo "nodehub: the keys and the cache of the hub stay in ${defaultRootDir}, the settings in ${dirname(configFile)}: remove both if this node needs no hub again" >&2
 `
 
 export const script = (...parts: readonly string[]): string =>

@@ -1,7 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { forgetUnits, refuseWhileJoined, restartHub, stopHub } from './maintainer-scripts.ts'
+import {
+  forgetUnits,
+  refuseWhileInUse,
+  restartHub,
+  sayWhatStays,
+  stopHub,
+} from './maintainer-scripts.ts'
 import { description, summary, type Build } from './package-facts.ts'
 import { configFile, programFolder, type Payload } from './payload.ts'
 
@@ -71,7 +77,7 @@ ${files.map((path) => `${path === configFile ? '%config(noreplace) ' : ''}${path
 %post
 ${restartHub}
 %preun
-${lastRemoval(`${refuseWhileJoined}${stopHub}`)}
+${lastRemoval(`${refuseWhileInUse}${stopHub}`)}
 %postun
-${lastRemoval(forgetUnits)}
+${lastRemoval(`${forgetUnits}${sayWhatStays}`)}
 `

@@ -1,7 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { forgetUnits, purge, refuseWhileJoined, restartHub, stopHub } from './maintainer-scripts.ts'
+import {
+  forgetUnits,
+  purge,
+  refuseWhileInUse,
+  restartHub,
+  sayWhatStays,
+  stopHub,
+} from './maintainer-scripts.ts'
 import type { Build } from './package-facts.ts'
 import { configFile, copyPayload, programFolder, type Payload } from './payload.ts'
 
@@ -71,11 +78,12 @@ install)
   install_files
 ${restartHub}  ;;
 remove|purge)
-${refuseWhileJoined}${stopHub}  for file in $files; do rm -f "$DPKG_ROOT$file"; done
+${refuseWhileInUse}${stopHub}  for file in $files; do rm -f "$DPKG_ROOT$file"; done
   rmdir "$DPKG_ROOT/usr/share/doc/nodehub" 2>/dev/null || :
   rm -rf "$DPKG_ROOT${programFolder}"
 ${forgetUnits}  if [ "$1" = purge ]; then
-${purge}  fi
+${purge}  else
+    ${sayWhatStays}  fi
   ;;
 *) usage ;;
 esac

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { configFile } from '../packaging/payload.ts'
 import { footprintOf } from '../bench/report/footprint.ts'
 import { readResults } from '../bench/report/results.ts'
 import { parseInspection } from '../src/cli/inspect/inspect.ts'
@@ -118,6 +119,8 @@ void t.test('every command that the text of a page names is there, with its flag
 void t.test('every command that a document shows is understood', async (t) => {
   const commands = documentedCommands()
   t.ok(commands.length >= 6)
+  const settings = `${read('packaging/config.yaml')}server-addr: https://10.0.0.1:6443\n`
+  const readFile = (path: string) => (path === configFile ? settings : readNodeFile(path))
   const printed = { out: () => undefined, err: (text: string) => t.fail(text) }
   for (const line of commands) {
     const [, command, ...argv] = line.split(' ')
@@ -132,7 +135,7 @@ void t.test('every command that a document shows is understood', async (t) => {
     else if (command === 'lint') t.strictSame(readFlags(lintFlags, argv).mistakes, [], line)
     else if (command === 'manifests') t.equal(await manifests.run(argv, printed), 0, line)
     else if (command === 'check-config') {
-      const read = readConfig({ argv, env: {}, hostname: 'edge-1', readFile: readNodeFile })
+      const read = readConfig({ argv, env: {}, hostname: 'edge-1', readFile })
       t.notOk('mistakes' in read && read.mistakes, line)
     } else if (command === 'cluster') {
       const sources = { env: {}, readFile: readNodeFile }

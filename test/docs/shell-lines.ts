@@ -48,6 +48,7 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^(?:date|df) ?/, 'hub'],
   [/^(?:dmesg|smartctl)/, { notRun: 'reads the log of the kernel, or a disk, of a real machine' }],
   [/^echo 'net\.ipv4/, { by: 'test/node/join/kept-ports.test.ts' }],
+  [/^echo 'server-addr/, { by: 'test/packaging/main.test.ts' }],
   [/^npm run package\b/, { by: 'test/packaging/main.test.ts' }],
   [/^npm (?:start|test|run)/, { notRun: 'is how the project itself is built and tested' }],
   [/^buildah /, { by: 'test/control-plane/image/build.ts' }],

@@ -21,6 +21,7 @@ import { whyNotRunnable } from '../../src/node/join/runnable.ts'
 import { buildProject, makeRootfs } from '../kit/built-project.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { rootFolder } from '../kit/root-folder.ts'
+import { documentedLines } from '../documented-commands.ts'
 
 t.setTimeout(600_000)
 
@@ -66,16 +67,14 @@ const filesIn = (root: string): readonly string[] =>
     )
     .filter((path) => statSync(join(root, path)).isFile())
 
+/** Runs a program of the node. */
+const runIn = (root: string, ...argv: readonly string[]) =>
+  spawnSync('env', ['-i', `PATH=${process.env['PATH']}`, 'chroot', root, ...argv], {
+    encoding: 'utf8',
+  })
+
 async function runsIn(t: Test, root: string): Promise<void> {
-  const chroot = [
-    '-i',
-    `PATH=${process.env['PATH']}`,
-    'chroot',
-    root,
-    '/usr/bin/nodehub',
-    'version',
-  ]
-  const { stdout } = await exec('env', chroot)
+  const { stdout } = runIn(root, '/usr/bin/nodehub', 'version')
   t.match(stdout, `nodehub ${ownVersion()}\nnode ${process.versions.node}\n`)
   const unit = readFileSync(join(root, 'usr/lib/systemd/system/nodehub.service'), 'utf8')
   t.match(unit, 'ExecStart=/opt/nodehub/bin/node ')
@@ -91,19 +90,40 @@ async function runsIn(t: Test, root: string): Promise<void> {
   t.equal(statSync(join(root, 'etc/nodehub/config.yaml')).mode & 0o777, 0o600)
 }
 
-/** Makes the node one that has joined; returns how it leaves. */
-function joinNode(root: string): () => Promise<unknown> {
-  const record = join(root, 'var/lib/nodehub/joined/record.json')
-  mkdirSync(dirname(record), { recursive: true })
-  writeFileSync(record, '{}')
-  return () => exec('rm', [record])
+/** Fails where the page does not lead from the packaged settings to those that start a hub. */
+function needsServers(t: Test, root: string): void {
+  const check = () =>
+    runIn(root, '/usr/bin/nodehub', 'check-config', '--config=/etc/nodehub/config.yaml').stderr
+  t.match(check(), '--server-addr')
+  const page = documentedLines().filter(({ page }) => page === 'docs/install.md')
+  const line = page.find(({ line }) => line.startsWith("echo 'server-addr"))?.line ?? ''
+  t.equal(runIn(root, '/bin/sh', '-c', line).status, 0, line)
+  t.notMatch(check(), '--server-addr')
 }
 
-const refused = (command: string, args: readonly string[]): string =>
-  spawnSync(command, args, { encoding: 'utf8' }).stderr
+/** Fails where a removal does not end before it removes what the kubelet of the node needs. */
+async function staysInUse(
+  t: Test,
+  root: string,
+  removal: readonly string[],
+  left = 'opt/nodehub/bin/node',
+): Promise<void> {
+  const [command = '', ...args] = removal
+  for (const [folder, wayBack] of [
+    ['joined', 'nodehub leave --restart'],
+    ['adopted', 'nodehub adopt --rollback'],
+  ] as const) {
+    const record = join(root, 'var/lib/nodehub', folder, 'record.json')
+    mkdirSync(dirname(record), { recursive: true })
+    writeFileSync(record, '{}')
+    t.match(spawnSync(command, args, { encoding: 'utf8' }).stderr, wayBack)
+    t.ok(existsSync(join(root, left)))
+    await exec('rm', [record])
+  }
+}
 
 void t.test(
-  'the Debian package runs where Node is not, stays while the node has joined, and purged leaves no file',
+  'the Debian package runs where Node is not, stays while the kubelet needs it, and purged leaves no file',
   { skip: skipWithout('dpkg', 'dpkg-deb') },
   async (t) => {
     const root = await nodeRoot(t)
@@ -116,18 +136,17 @@ void t.test(
     const dpkg = [`--root=${root}`, '--force-script-chrootless', '--force-depends']
     await exec('dpkg', [...dpkg, '--install', file])
     await runsIn(t, root)
-    const leave = joinNode(root)
-    t.match(refused('dpkg', [...dpkg, '--remove', 'nodehub']), 'nodehub leave --restart')
-    t.ok(existsSync(join(root, 'opt/nodehub/bin/node')))
-    await leave()
+    await staysInUse(t, root, ['dpkg', ...dpkg, '--remove', 'nodehub'])
     writeFileSync(join(root, 'var/lib/nodehub/state'), '')
+    await exec('dpkg', [...dpkg, '--remove', 'nodehub'])
+    await staysInUse(t, root, ['dpkg', ...dpkg, '--purge', 'nodehub'], 'var/lib/nodehub/state')
     await exec('dpkg', [...dpkg, '--purge', 'nodehub'])
     t.strictSame(added(root, before), [])
   },
 )
 
 void t.test(
-  'the RPM package runs where Node is not, stays while the node has joined, and removed leaves no file',
+  'the RPM package runs where Node is not, stays while the kubelet needs it, and removed leaves no file',
   { skip: skipWithout('rpm', 'rpmbuild') },
   async (t) => {
     const root = await nodeRoot(t)
@@ -136,17 +155,15 @@ void t.test(
     const rpm = [`--root=${root}`, '--dbpath=/var/lib/rpm', '--nodeps', '--ignoresize']
     await exec('rpm', [...rpm, '--install', file])
     await runsIn(t, root)
-    const leave = joinNode(root)
-    t.match(refused('rpm', [...rpm, '--erase', 'nodehub']), 'nodehub leave --restart')
-    t.ok(existsSync(join(root, 'opt/nodehub/bin/node')))
-    await leave()
-    await exec('rpm', [...rpm, '--erase', 'nodehub'])
+    await staysInUse(t, root, ['rpm', ...rpm, '--erase', 'nodehub'])
+    const { stderr } = await exec('rpm', [...rpm, '--erase', 'nodehub'])
+    t.match(stderr, 'stay in /var/lib/nodehub, the settings in /etc/nodehub')
     t.strictSame(added(root, before), [])
   },
 )
 
 void t.test(
-  'the tarball installs without a packager, an upgrade keeps the settings, and purged leaves no file',
+  'the tarball needs no packager, an upgrade keeps the settings, the kubelet its hub, and purged leaves no file',
   { skip: skipWithout('tar') },
   async (t) => {
     const root = await nodeRoot(t)
@@ -156,6 +173,7 @@ void t.test(
     const [setup = ''] = globSync(join(folder, '*/setup.sh'))
     await exec(setup, ['install', root])
     await runsIn(t, root)
+    needsServers(t, root)
     const settings = join(root, 'etc/nodehub/config.yaml')
     writeFileSync(settings, 'server-addr: https://a:6443\n')
     writeFileSync(join(root, 'opt/nodehub/of-the-version-before'), '')
@@ -163,9 +181,7 @@ void t.test(
     t.equal(readFileSync(settings, 'utf8'), 'server-addr: https://a:6443\n')
     t.notOk(existsSync(join(root, 'opt/nodehub/of-the-version-before')))
     const installed = join(root, 'opt/nodehub/setup.sh')
-    const leave = joinNode(root)
-    t.match(refused(installed, ['purge', root]), 'nodehub leave --restart')
-    await leave()
+    await staysInUse(t, root, [installed, 'purge', root])
     await exec(installed, ['purge', root])
     t.strictSame(added(root, before), [])
   },
