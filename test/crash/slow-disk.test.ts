@@ -136,11 +136,10 @@ else {
       t.equal((await reader.get('/api/v1/pods')).status, 200)
       return held()
     })
-    const callers = Array.from({ length: 50 }, async (_, i) => {
+    for (let i = 0; i < 12; i++) {
       const shown = cloud.sandbox.token(`caller-${i}`)
       t.equal((await hub.as('operator', { token: shown }).get('/api/v1/pods')).status, 200)
-    })
-    await Promise.all(callers)
+    }
     t.ok(held(), 'all in the time of one sync')
     under.holdSyncs(false)
     await hub.crash()
