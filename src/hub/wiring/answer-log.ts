@@ -16,9 +16,9 @@ export const isRefusal = ({ code, source }: Pick<AnswerLine, 'code' | 'source'>)
   source === 'hub' && refusals.has(code)
 
 /**
- * Logs each answer at debug. At other levels it logs the requests that the hub refused, as
- * warnings, and at info the answers of 500 and above: the first of each code, source and component
- * at once, and then at most once a minute, with the latest one and the number of `times`.
+ * Logs each answer at debug. Besides it logs the requests that the hub refused, as warnings, and at
+ * info the answers of 500 and above: the first of each code, source and component at once, and then
+ * at most once a minute, with the latest one and the number of `times`.
  */
 export class AnswerLog implements Disposable {
   readonly #log: Logger
@@ -37,7 +37,7 @@ export class AnswerLog implements Disposable {
   add(line: AnswerLine): void {
     const { code, source, component } = line
     if (this.#log.isLevelEnabled('debug')) this.#log.debug(rounded(line), 'answered')
-    else if (code >= 500 || isRefusal(line)) {
+    if (code >= 500 || isRefusal(line)) {
       const key = `${code} ${source} ${component}`
       const isFull = !this.#limited.has(key) && this.#limited.size >= mostKinds
       this.#limited.add(isFull ? `${code} ${source}` : key, line)

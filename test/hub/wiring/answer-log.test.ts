@@ -41,14 +41,32 @@ void t.test('a request that fails is seen at info, and its like are counted', as
 void t.test('at debug each answer has its line, to the microsecond', async (t) => {
   const { answers, said, brief } = logged('debug')
   answers.add(line(200, '/a', { ms: 1.2345678901234 }))
+  answers.add(line(404, '/b'))
+  answers[Symbol.dispose]()
+  t.strictSame(brief(), [
+    ['answered', 200, '/a', undefined],
+    ['answered', 404, '/b', undefined],
+  ])
+  t.equal(said[0]?.['ms'], 1.235)
+})
+
+void t.test('at debug failures and refusals have their own lines, too', async (t) => {
+  const { answers, said } = logged('debug')
   answers.add(line(503, '/a'))
-  answers.add(line(503, '/a'))
+  answers.add(refused(401, 'scanner'))
+  answers.add(refused(401, 'scanner'))
   answers[Symbol.dispose]()
   t.strictSame(
-    brief(),
-    [200, 503, 503].map((code) => ['answered', code, '/a', undefined]),
+    said.map(({ level, msg, code, times }) => [level, msg, code, times]),
+    [
+      [20, 'answered', 503, undefined],
+      [30, 'a request failed', 503, undefined],
+      [20, 'answered', 401, undefined],
+      [40, 'a request was refused', 401, undefined],
+      [20, 'answered', 401, undefined],
+      [40, 'a request was refused', 401, undefined],
+    ],
   )
-  t.equal(said[0]?.['ms'], 1.235)
 })
 
 const refused = (code: number, component: string) => ({
