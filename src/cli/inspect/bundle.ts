@@ -82,10 +82,15 @@ type Content = readonly [name: string, text: () => string | Promise<string>]
 async function contents(from: Inspected): Promise<readonly Content[]> {
   const status = once(async () => (await from.report('status')) as Partial<HubStatus>)
   const reports: Content[] = []
+  const ofRunning: string[] = []
   for (const [name, { load }] of Object.entries(inspections)) {
     const one = await load()
     // Those that take words are about one object.
     if (one.takes !== undefined || one.acts) continue
+    if (from.isStopped && !one.ofStopped) {
+      ofRunning.push(`inspect/${name}`)
+      continue
+    }
     const flag = (flagName: string): unknown =>
       one.flags?.[flagName]?.default ?? from.flag(flagName)
     const report = once(() => one.read({ ...from, flag, rest: undefined }))
@@ -97,6 +102,9 @@ async function contents(from: Inspected): Promise<readonly Content[]> {
   return [
     ['versions.txt', versions],
     ...reports,
+    ...(from.isStopped
+      ? [[ofRunning.join(', '), () => absent('each of these reports')] as const]
+      : []),
     ['log.json', async () => json((await status()).log ?? absent('the log'))],
     ['readyz.txt', () => answer(from, '/readyz?verbose')],
     ['metrics.txt', () => answer(from, '/metrics')],

@@ -142,7 +142,7 @@ export async function parseInspection(
     ...takes.slice(given.length).map((name) => `${name} is missing`),
     ...strayWords(words.slice(1 + takes.length)),
     ...(one?.acts && values.watch ? [`--watch: ${what} is done once`] : []),
-    ...(one && !one.ofStopped && isOfStopped(values) ? [ofRunning(what)] : []),
+    ...(one && !one.ofStopped && isOfStopped(values) ? [await ofRunning(what)] : []),
   ]
   if (!one || what === undefined || wrong.length > 0) return { mistakes: wrong }
   const all: Readonly<Record<string, unknown>> = values
@@ -152,8 +152,16 @@ export async function parseInspection(
 const isOfStopped = (values: FamilyValues): boolean =>
   values['root-dir'] !== undefined || values['disk-cache-path'] !== undefined
 
-const ofRunning = (what: string | undefined): string =>
-  `--root-dir, --disk-cache-path: ${what} is about a running hub; of a stopped one there are status, cache, get, pod, traffic, certificates, boot and host-network`
+async function ofRunning(what: string | undefined): Promise<string> {
+  const all = Object.entries(inspections).map(async ([name, { load }]) =>
+    (await load()).ofStopped ? name : [],
+  )
+  const ofStopped = (await Promise.all(all)).flat()
+  return `--root-dir, --disk-cache-path: ${what} is about a running hub; of a stopped one there are ${listed(ofStopped)}`
+}
+
+const listed = (names: readonly string[]): string =>
+  new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(names)
 
 function unknown(what: string | undefined): string {
   const names = Object.keys(inspections)
@@ -176,6 +184,7 @@ function inspected(
   return {
     words,
     rest,
+    isStopped: isOfStopped(values),
     flag,
     report: async (path, options) => {
       if (isOfStopped(values)) return await stopped(values, path)

@@ -17,6 +17,8 @@ export interface Inspected {
   readonly words: readonly string[]
   /** The arguments after `--`, where the sub-command takes them; absent: there is no `--`. */
   readonly rest: readonly string[] | undefined
+  /** Whether it is the state on the disk, of a hub that does not run. */
+  readonly isStopped: boolean
   /** The values of the flags, those of the sub-command included. */
   flag(name: string): unknown
 }

@@ -30,6 +30,14 @@ function contentsOf(archive: string): ReadonlyMap<string, string> {
   )
 }
 
+/** Rejects where a report is no JSON. */
+const jsonNames = (contents: ReadonlyMap<string, string>): readonly string[] =>
+  [...contents].flatMap(([name, content]) => {
+    if (!name.endsWith('.json')) return []
+    JSON.parse(content)
+    return [name]
+  })
+
 const planted = {
   password: 'the-password-of-the-plant',
   joinToken: 'abcdef.0123456789abcdef',
@@ -101,6 +109,7 @@ void t.test('a bundle has every report during an outage, and no secret', async (
     'disk.txt',
   ])
     t.ok(contents.get(name), name)
+  t.ok(jsonNames(contents).length > 8)
   t.match(contents.get('metrics.txt'), /^process_open_fds \d/m)
   t.match(contents.get('inspect/config.txt'), /^join-token +\[redacted\]/m)
   t.match(contents.get('disk.txt'), /objects\.db +100600 +\d/)
@@ -143,7 +152,22 @@ void t.test('a bundle without a hub has what there is, and names what is missing
   t.equal((await run(`--root-dir=${rootDir}`, `--file=${other}`)).code, 1)
   const contents = contentsOf(other)
   t.match(contents.get('inspect/status.txt'), / is stopped\.$/m)
-  t.match(contents.get('missing.txt'), /^log\.json: the log is with the running hub only$/m)
+  t.strictSame(contents.get('missing.txt')?.split('\n'), [
+    'inspect/upstreams, inspect/watches, inspect/requests, inspect/filters, inspect/config: each of these reports is with the running hub only',
+    'log.json: the log is with the running hub only',
+    'readyz.txt: the hub is stopped',
+    'metrics.txt: the hub is stopped',
+    'check-config.txt: the flags of nodehub start were not given after --',
+    '',
+  ])
+  t.strictSame(jsonNames(contents), [
+    'inspect/status.json',
+    'inspect/cache.json',
+    'inspect/traffic.json',
+    'inspect/certificates.json',
+    'inspect/boot.json',
+    'inspect/host-network.json',
+  ])
   t.ok(existsSync(join(rootDir, 'cache')))
 
   const watched = await run('--watch', `--file=${join(folder, 'third')}`)
