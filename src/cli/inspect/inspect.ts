@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { pause } from '../../base/clock.ts'
 import { defaultRootDir } from '../../config/root-dir.ts'
 import { didYouMean } from '../../config/suggestion.ts'
@@ -232,13 +233,13 @@ async function watch(
   terminal: Terminal,
 ): Promise<ExitCode> {
   let last: string | undefined
-  let lastAt = ''
+  let lastItem: object | undefined
   for (;;) {
     try {
       if (one.tail) {
         for await (const items of from.follow(one.tail.path(from))) {
-          const added = items.filter(({ at }) => at > lastAt)
-          lastAt = added.at(-1)?.at ?? lastAt
+          const added = itemsAfter(lastItem, items)
+          lastItem = added.at(-1) ?? lastItem
           terminal.out(addedText(added, values.output, one.tail))
         }
         throw new Error('the hub has ended the report')
@@ -255,6 +256,13 @@ async function watch(
     await pause(watchMs)
   }
 }
+
+/**
+ * A report that begins again repeats items. Their times do not tell which: several have the same
+ * one, and the clock may be set back.
+ */
+const itemsAfter = (last: object | undefined, items: readonly object[]): readonly object[] =>
+  items.slice(items.findLastIndex((item) => isDeepStrictEqual(item, last)) + 1)
 
 function addedText(
   items: readonly object[],

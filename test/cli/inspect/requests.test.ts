@@ -1,5 +1,8 @@
 import t from 'tap'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { inspect } from '../../../src/cli/inspect/inspect.ts'
 import type { RequestEntry } from '../../../src/hub/wiring/request-entry.ts'
@@ -156,4 +159,30 @@ void t.test('--watch prints each request as it ends', async (t) => {
   await hub.as('kubelet').get(aPod)
   await hub.as('kubelet').get('/api/v1/namespaces/default/pods/none')
   t.match((await failures.next()).value, / get +\S+pods\/none +404 /, 'the first that it prints')
+})
+
+void t.test('--watch prints each request once, whatever its time', async (t) => {
+  const entry = (id: string, at: string) => ({ id, at })
+  const [a, b] = [entry('a', '2026-01-01T10:00:00.001Z'), entry('b', '2026-01-01T10:00:00.001Z')]
+  // The clock was set back.
+  const [c, d] = [entry('c', '2026-01-01T09:00:00.001Z'), entry('d', '2026-01-01T09:00:00.001Z')]
+  const streams = [[[a], [b], [c]], [[a, b, c, d]]]
+  const hub = createServer((_, response) => {
+    for (const batch of streams.shift() ?? []) response.write(`data: ${JSON.stringify(batch)}\n\n`)
+    // The first reader is cut, and comes again.
+    if (streams.length > 0) response.end()
+  })
+  t.teardown(() => hub.close())
+  await once(hub.listen(0, '127.0.0.1'), 'listening')
+  const flags = [`--serve-port=${(hub.address() as AddressInfo).port}`, '-w', '-o', 'json']
+  const child = spawn(process.execPath, ['src/main.ts', 'inspect', 'requests', ...flags], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  t.teardown(() => child.kill())
+  const printed: unknown[] = []
+  for await (const line of createInterface({ input: child.stdout })) {
+    printed.push(JSON.parse(line))
+    if (printed.length === 4) break
+  }
+  t.strictSame(printed, [a, b, c, d])
 })
