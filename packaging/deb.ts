@@ -5,6 +5,7 @@ import {
   forgetUnits,
   onWord,
   purge,
+  refuseLaterCache,
   refuseWhileInUse,
   restartHub,
   script,
@@ -36,6 +37,7 @@ ${description.map((line) => ` ${line}\n`).join('')}`,
   )
   writeFileSync(join(control, 'conffiles'), `${configFile}\n`)
   const scripts = {
+    preinst: script(onWord(['install', 'upgrade'], refuseLaterCache(version))),
     postinst: script(onWord(['configure'], restartHub)),
     prerm: script(onWord(['remove'], `${refuseWhileInUse}${stopHub}`)),
     // A package that is removed may be purged when the node has long joined without it.

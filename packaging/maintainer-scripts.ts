@@ -4,6 +4,9 @@
  */
 import { dirname } from 'node:path'
 import { defaultRootDir } from '../src/config/root-dir.ts'
+import { databaseFile } from '../src/hub/store/sqlite/store-directory.ts'
+import { newestSchema } from '../src/hub/store/sqlite/schema.ts'
+import { packagedRuntime } from '../src/node/join/runnable.ts'
 import { unitNames } from '../src/node/join/systemd-units.ts'
 import { configFile } from './payload.ts'
 
@@ -27,6 +30,42 @@ fi
   .join('')
 
 const isSystemd = '[ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]'
+
+/** Without the WAL the version would be that of the last checkpoint: SQLite has to read it. */
+const readSchema = `const { DatabaseSync } = require('node:sqlite')
+try {
+  const cache = new DatabaseSync(process.argv[1], { readOnly: true, timeout: 10000 })
+  console.log(cache.prepare('PRAGMA user_version').get().user_version)
+} catch {
+  console.log(0)
+}`
+
+/**
+ * Ends the installation of `version` before it changes a file, where its hub would refuse the cache
+ * that a later release has written: systemd would start it for ever, and hold the sockets on which
+ * the kubelet waits. It is the Node of the later release that reads the cache.
+ */
+export const refuseLaterCache = (
+  version: string,
+): string => `caches="\${DPKG_ROOT:-}${defaultRootDir}/cache/${databaseFile}"
+if ${isSystemd}; then
+  # Wherever the settings of the running hub have it.
+  for open in "/proc/$(systemctl show --property=MainPID --value nodehub.service)"/fd/*; do
+    open=$(readlink "$open") || continue
+    case $open in */${databaseFile}) caches="$caches $open" ;; esac
+  done
+fi
+# The operator's settings for other programs of Node.
+unset NODE_OPTIONS NODE_COMPILE_CACHE
+for cache in $caches; do
+  [ -e "$cache" ] && [ -x "\${DPKG_ROOT:-}${packagedRuntime}" ] || continue
+  schema=$("\${DPKG_ROOT:-}${packagedRuntime}" --no-warnings -e "${readSchema}" "$cache") || continue
+  [ "$schema" -gt ${newestSchema} ] || continue
+  echo "nodehub: $cache has schema version $schema, and nodehub ${version} knows versions up to ${newestSchema}: its hub would not start, so nothing is changed" >&2
+  echo "nodehub: to go back all the same, with an empty cache: systemctl stop ${units}; move $cache* away; install; systemctl start ${units} (docs/upgrade-without-a-gap.md)" >&2
+  exit 1
+done
+`
 
 /** Stops the hub, closes its sockets and takes it out of the boot. */
 export const stopHub = `if ${isSystemd}; then

@@ -3,6 +3,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   forgetUnits,
+  refuseLaterCache,
   refuseWhileInUse,
   restartHub,
   sayWhatStays,
@@ -74,6 +75,8 @@ ${programFolder}
 %dir /etc/nodehub
 %dir /usr/share/doc/nodehub
 ${files.map((path) => `${path === configFile ? '%config(noreplace) ' : ''}${path}\n`).join('')}
+%pre
+${refuseLaterCache(version)}
 %post
 ${restartHub}
 %preun

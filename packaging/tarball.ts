@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import {
   forgetUnits,
   purge,
+  refuseLaterCache,
   refuseWhileInUse,
   restartHub,
   sayWhatStays,
@@ -40,7 +41,7 @@ export function buildTarball(payload: Payload, { out, work, compression }: Build
 }
 
 /** POSIX sh, with tools of coreutils or busybox alone. */
-const setupScript = ({ files }: Payload): string => `#!/bin/sh
+const setupScript = ({ files, version }: Payload): string => `#!/bin/sh
 # Installs nodehub on a node that no package registry reaches, or removes it. Node is inside.
 set -eu
 usage() { echo "usage: setup.sh install|remove|purge [ROOT]" >&2; exit 2; }
@@ -75,7 +76,7 @@ install_files() {
 
 case "$1" in
 install)
-  install_files
+${refuseLaterCache(version)}  install_files
 ${restartHub}  ;;
 remove|purge)
 ${refuseWhileInUse}${stopHub}  for file in $files; do rm -f "$DPKG_ROOT$file"; done

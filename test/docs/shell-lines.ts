@@ -59,6 +59,8 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^kubeadm /, { notRun: "is kubeadm's; bare-node.test.ts makes such a token" }],
   [/^ssh /, { notRun: 'needs another machine' }],
   [/^systemd-creds /, { notRun: 'needs a TPM' }],
+  [/^\/root\/nodehub-.* check-config /, { by: 'test/packaging/main.test.ts' }],
+  [/^mkdir \/root\/of-the-later-release/, { notRun: 'needs a later release' }],
   [/^rm \/var\/lib\/nodehub\/pki/, { notRun: 'removes what a hub requests anew' }],
   [/^mv .*\/etc\/kubernetes\/manifests\//, { notRun: 'needs a node whose kubelet runs a yurthub' }],
   [/^kill -USR2 /, { by: 'test/scenarios/handover.test.ts' }],

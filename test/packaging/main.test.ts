@@ -7,9 +7,11 @@ import {
   readFileSync,
   readdirSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { buildDeb } from '../../packaging/deb.ts'
@@ -17,6 +19,7 @@ import { stagePayload, type Payload } from '../../packaging/payload.ts'
 import { buildRpm } from '../../packaging/rpm.ts'
 import { buildTarball } from '../../packaging/tarball.ts'
 import { ownVersion } from '../../src/base/own-version.ts'
+import { newestSchema } from '../../src/hub/store/sqlite/schema.ts'
 import { whyNotRunnable } from '../../src/node/join/runnable.ts'
 import { buildProject, makeRootfs } from '../kit/built-project.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
@@ -47,7 +50,11 @@ const buildIn = () => {
 /** The root of a node with a shell, and the libraries of Node. */
 async function nodeRoot(t: Test): Promise<string> {
   const rootfs = join(rootFolder(t), 'root')
-  await makeRootfs(rootfs, 'ldd', { '/bin/sh': '/bin/sh', '/usr/local/bin/node': process.execPath })
+  await makeRootfs(rootfs, 'ldd', {
+    '/bin/sh': '/bin/sh',
+    '/usr/bin/readlink': '/usr/bin/readlink',
+    '/usr/local/bin/node': process.execPath,
+  })
   // Only its libraries are needed.
   await exec('rm', [join(rootfs, 'usr/local/bin/node')])
   return rootfs
@@ -136,6 +143,8 @@ void t.test(
     const dpkg = [`--root=${root}`, '--force-script-chrootless', '--force-depends']
     await exec('dpkg', [...dpkg, '--install', file])
     await runsIn(t, root)
+    await keepsLaterHub(t, root, ['dpkg', ...dpkg, '--install', file])
+    await findsCacheOfHub(t, root)
     await staysInUse(t, root, ['dpkg', ...dpkg, '--remove', 'nodehub'])
     writeFileSync(join(root, 'var/lib/nodehub/state'), '')
     await exec('dpkg', [...dpkg, '--remove', 'nodehub'])
@@ -155,6 +164,7 @@ void t.test(
     const rpm = [`--root=${root}`, '--dbpath=/var/lib/rpm', '--nodeps', '--ignoresize']
     await exec('rpm', [...rpm, '--install', file])
     await runsIn(t, root)
+    await keepsLaterHub(t, root, ['rpm', ...rpm, '--upgrade', '--replacepkgs', file])
     await staysInUse(t, root, ['rpm', ...rpm, '--erase', 'nodehub'])
     const { stderr } = await exec('rpm', [...rpm, '--erase', 'nodehub'])
     t.match(stderr, 'stay in /var/lib/nodehub, the settings in /etc/nodehub')
@@ -177,15 +187,73 @@ void t.test(
     const settings = join(root, 'etc/nodehub/config.yaml')
     writeFileSync(settings, 'server-addr: https://a:6443\n')
     writeFileSync(join(root, 'opt/nodehub/of-the-version-before'), '')
+    cacheOf(join(root, 'var/lib/nodehub/cache/objects.db'), newestSchema).close()
     await exec(setup, ['install', root])
     t.equal(readFileSync(settings, 'utf8'), 'server-addr: https://a:6443\n')
     t.notOk(existsSync(join(root, 'opt/nodehub/of-the-version-before')))
     const installed = join(root, 'opt/nodehub/setup.sh')
+    await keepsLaterHub(t, root, [setup, 'install', root])
+    saysBeforehand(t, root, dirname(setup))
     await staysInUse(t, root, [installed, 'purge', root])
     await exec(installed, ['purge', root])
     t.strictSame(added(root, before), [])
   },
 )
+
+/** Fails where `install` brings a hub to a node that would refuse the cache there. */
+async function keepsLaterHub(t: Test, root: string, install: readonly string[]): Promise<void> {
+  const [command = '', ...args] = install
+  const mark = join(root, 'opt/nodehub/of-the-later-release')
+  writeFileSync(mark, '')
+  const cache = join(root, 'var/lib/nodehub/cache/objects.db')
+  using _running = cacheOf(cache, 99)
+  const { stderr } = spawnSync(command, args, { encoding: 'utf8' })
+  t.match(stderr, /cache\/objects\.db has schema version 99, .* nothing is changed/)
+  t.match(stderr, 'systemctl stop nodehub.socket nodehub-ipv6.socket nodehub.service')
+  t.ok(existsSync(mark), 'the later release stays')
+  await exec('rm', ['-r', mark, dirname(cache)])
+}
+
+/** Fails where a running hub keeps its cache elsewhere, and the script does not find it. */
+async function findsCacheOfHub(t: Test, root: string): Promise<void> {
+  cacheOf(join(root, 'data/objects.db'), 99).close()
+  for (const folder of ['proc/4711/fd', 'run/systemd/system'])
+    mkdirSync(join(root, folder), { recursive: true })
+  symlinkSync('/data/objects.db', join(root, 'proc/4711/fd/20'))
+  const systemctl = join(root, 'usr/bin/systemctl')
+  writeFileSync(systemctl, '#!/bin/sh\necho 4711\n', { mode: 0o755 })
+  const { status, stderr } = runIn(root, '/var/lib/dpkg/info/nodehub.preinst', 'upgrade')
+  t.match(stderr, '/data/objects.db has schema version 99')
+  t.equal(status, 1)
+  await exec('rm', ['-r', systemctl, ...['data', 'proc', 'run'].map((name) => join(root, name))])
+}
+
+/** Fails where an unpacked release, as the page has it, does not say that it could not start. */
+function saysBeforehand(t: Test, root: string, unpacked: string): void {
+  const rootDir = join(root, 'var/lib/nodehub')
+  using _running = cacheOf(join(rootDir, 'cache/objects.db'), 99)
+  const config = join(rootDir, 'config.yaml')
+  writeFileSync(
+    config,
+    `server-addr: https://a:6443\nbootstrap-mode: anonymous\nroot-dir: ${rootDir}\n`,
+  )
+  const shown = documentedLines().find(({ line }) => line.startsWith('/root/nodehub-'))?.line ?? ''
+  const line = shown
+    .replaceAll(/\/root\/nodehub-[^/]*/g, unpacked)
+    .replace('/etc/nodehub/config.yaml', config)
+  t.match(spawnSync('sh', ['-c', line], { encoding: 'utf8' }), {
+    status: 2,
+    stderr: /has schema version 99, .* start refuses it/,
+  })
+}
+
+/** A cache with a schema, whose hub has written no checkpoint since. */
+function cacheOf(path: string, schema: number): DatabaseSync {
+  mkdirSync(dirname(path), { recursive: true })
+  const db = new DatabaseSync(path)
+  db.exec(`PRAGMA journal_mode = wal; PRAGMA user_version = ${schema}`)
+  return db
+}
 
 void t.test('a package is for the processor of the Node in it, or is not made', async (t) => {
   const head = Buffer.alloc(64)
