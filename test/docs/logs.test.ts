@@ -1,7 +1,10 @@
 /** docs/logs.md against the log calls of the hub. */
 import t from 'tap'
-import { globSync, readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseSync, Visitor, type Argument } from 'oxc-parser'
+import { findBinaries } from '../kit/cluster/binaries.ts'
 import { rowsUnder } from '../tables.ts'
 
 interface LoggedLine {
@@ -71,3 +74,38 @@ void t.test('every line for which an operator has to act is documented', async (
       `${line.at}: ${line.level}: ${line.message}`,
     )
 })
+
+const found = findBinaries(['bash', 'jq'])
+
+const linesOfALog = [
+  'Starting nodehub.service...',
+  'nodehub start: this cannot be used:',
+  '  --lb-mode: there is no mode "none"',
+  '42',
+  '{"level":"info","msg":"ready"}',
+  '{"level":"warn","msg":"offline: answering from the cache"}',
+  '{"level":"error","msg":"the store failed"}',
+  'Started nodehub.service.',
+]
+
+void t.test(
+  'the lines for jq take a log with lines of plain text',
+  { skip: 'missing' in found && found.missing },
+  async (t) => {
+    const folder = join(t.testdir(), 'kube-system_nodehub-edge-1_1', 'nodehub')
+    mkdirSync(folder, { recursive: true })
+    const inPod = linesOfALog.map((line) => `2026-01-01T10:00:00.0Z stderr F ${line}\n`)
+    writeFileSync(join(folder, '0.log'), inPod.join(''))
+    const journal = join(folder, 'journal')
+    writeFileSync(journal, linesOfALog.map((line) => `${line}\n`).join(''))
+    const commands = readFileSync('docs/logs.md', 'utf8').match(/^.* \| jq .*$/gm) ?? []
+    const printed = commands.map((line) => {
+      const here = line.replace('/var/log/pods', t.testdirName)
+      const command = `set -eo pipefail; journalctl() { cat ${journal}; }; ${here}`
+      return execFileSync('bash', ['-c', command], { encoding: 'utf8' }).trimEnd().split('\n')
+    })
+    const without = (...levels: string[]): string[] =>
+      linesOfALog.filter((line) => !levels.some((level) => line.includes(`"${level}"`)))
+    t.strictSame(printed, [without('info', 'warn'), without('info')])
+  },
+)

@@ -37,6 +37,7 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^for unit in nodehub/, 'units'],
   [/^for node in /, { notRun: 'needs other machines, by ssh' }],
   [/^systemctl enable --now nodehub/, 'units'],
+  [/^journalctl .* \| jq /, { by: 'test/docs/logs.test.ts' }],
   [/^(?:systemctl|journalctl) /, ofSystemd],
   [/^crictl /, { notRun: 'needs crictl, a client of other packages than containerd' }],
   [/^(?:tail|cut) .*\/var\/log\/pods\//, 'static pod'],
