@@ -31,12 +31,13 @@ function takeToken() {
 async function follow() {
   for (;;) {
     if (document.hidden) await becomesVisible()
+    let isSaid = false
     try {
-      await readStream()
+      isSaid = await readStream()
     } catch {
       // The connection broke off: the page says so, and tries again.
     }
-    if (!document.hidden) lost('The hub does not answer')
+    if (!isSaid && !document.hidden) lost('The hub does not answer')
     await wait(reconnectMs)
   }
 }
@@ -44,6 +45,7 @@ async function follow() {
 const becomesVisible = () =>
   new Promise((resolve) => document.addEventListener('visibilitychange', resolve, { once: true }))
 
+/** Resolves at the end of the stream: whether the page says already why there is none. */
 async function readStream() {
   stream = new AbortController()
   const { signal } = stream
@@ -57,15 +59,21 @@ async function readStream() {
       cache: 'no-store',
       signal,
     })
-    if (answer.status === 401 || answer.status === 403) return await signIn(await answer.text())
-    if (!answer.ok) return lost(await answer.text())
+    if (answer.status === 401 || answer.status === 403) {
+      await signIn(await answer.text())
+      return true
+    }
+    if (!answer.ok) {
+      lost(await answer.text())
+      return true
+    }
     byId('sign-in').hidden = true
     latest = {}
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
     let unread = ''
     for (;;) {
       const { done, value } = await reader.read()
-      if (done) return
+      if (done) return false
       heardAt = performance.now()
       const events = (unread + value).split('\n\n')
       unread = events.pop()
@@ -87,6 +95,7 @@ async function signIn(reason) {
   await new Promise((resolve) => {
     signedIn = resolve
   })
+  announce('Connecting to the hub…', '')
 }
 
 function lost(why) {
@@ -299,10 +308,17 @@ const ruleText = ({ components, resources }) =>
 
 const soonMs = 7 * 86_400_000
 
-function certificateEnd({ notAfter, fault }) {
-  if (fault !== undefined) return [text(`▲ ${fault}, `, 'bad'), time(notAfter)]
+function certificateEnd({ notAfter, fault, renewalFault }) {
   const left = Date.parse(notAfter) - Date.parse(latest.at)
-  return left < soonMs ? [text('▲ ', 'warn'), time(notAfter)] : time(notAfter)
+  return [
+    fault !== undefined
+      ? text(`▲ ${fault}, `, 'bad')
+      : left < soonMs
+        ? text('▲ ', 'warn')
+        : undefined,
+    time(notAfter),
+    renewalFault && text(` ▲ no new one is obtained: ${renewalFault}`, 'warn'),
+  ]
 }
 
 const fieldsText = (fields) =>

@@ -4,6 +4,8 @@ import t, { type Test } from 'tap'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../kit/bootable.ts'
 import { Browser, noBrowser, type Page } from '../kit/browser.ts'
 import { pods, podsOfNode } from '../kit/cloud.ts'
+import { mostWatchers } from '../../src/http/server/inspections.ts'
+import { startJoinable } from '../kit/joinable.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 
 t.setTimeout(300_000) // a browser that starts takes its time on a busy machine
@@ -106,12 +108,47 @@ void t.test(
     const asked = { browser, url: `${addressOf(hub)}#token=guessed` }
     await isAccessible(t, asked, ['#sign-in', /This token is not accepted/])
     await page.evaluate(`document.querySelector('#token').focus()`)
+    await page.evaluate(`globalThis.said = []
+      new MutationObserver(() => said.push(document.querySelector('#state').textContent))
+        .observe(document.querySelector('#state'), { childList: true }); undefined`)
     await page.type(tokenOf(hub))
     await page.press('Enter', '\r')
     await page.shows('#state', /^● Online/)
+    const said = await page.evaluate<string[]>('said')
+    t.strictSame(
+      said.filter((text) => !text.startsWith('● Online')),
+      ['Connecting to the hub…'],
+      'nothing else is read out',
+    )
     t.ok(await page.evaluate(`document.querySelector('#sign-in').hidden`))
   },
 )
+
+void t.test('it says what the hub refuses, and is refused', { skip: noBrowser }, async (t) => {
+  const joinable = await startJoinable(t)
+  joinable.verdict = 'deny'
+  const [hub, browser] = await Promise.all([
+    startTestHub(t, {
+      upstreams: [joinable.cloud],
+      flags: ['--hub-cert-signer=kubernetes.io/kubelet-serving'],
+    }),
+    Browser.start(t),
+  ])
+  await hub.logged('the hub obtains no serving certificate')
+  const watchers = await Promise.all(
+    Array.from({ length: mostWatchers }, () =>
+      fetch(`${addressOf(hub)}inspect/status?watch=true`, {
+        headers: { Authorization: `Bearer ${tokenOf(hub)}` },
+      }),
+    ),
+  )
+  t.ok(watchers.every(({ ok }) => ok))
+  const page = await browser.open(withToken(hub))
+  await page.shows('#state', /^inspections are watched by 8 clients already/)
+  for (const { body } of watchers) await body?.cancel()
+  await page.shows(section('certificates'), /no new one is obtained: .* was denied: ByTest/)
+  t.match(await page.text('#state'), /^● Online/)
+})
 
 void t.test('it is used by keyboard alone', { skip: noBrowser }, async (t) => {
   const { hub, browser } = await start(t)
