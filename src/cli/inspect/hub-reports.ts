@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { wholeAnswer } from '../../base/whole-answer.ts'
-import type { ReportOptions, TailItem } from './inspection.ts'
+import type { ReportOptions } from './inspection.ts'
 
 /** The operations port of a hub, and the credential for inspections. */
 export interface HubAddress {
@@ -40,7 +40,7 @@ export async function hubReport(
  * The items of a report that is followed: the last ones, and then each batch that is added. Rejects
  * with a message for people, also where the hub ends the report.
  */
-export async function* hubItems(at: HubAddress, path: string): AsyncGenerator<readonly TailItem[]> {
+export async function* hubItems(at: HubAddress, path: string): AsyncGenerator<readonly object[]> {
   const watched = `${path}${path.includes('?') ? '&' : '?'}watch=true`
   const asking = request({ ...requestOf(at, watched), headers: authorization(at) })
   asking.end()
@@ -49,7 +49,7 @@ export async function* hubItems(at: HubAddress, path: string): AsyncGenerator<re
   const { statusCode = 0 } = answer
   if (statusCode !== 200) throw refusal(statusCode, (await answer.toArray()).join(''))
   for await (const line of createInterface({ input: answer })) {
-    if (line.startsWith('data: ')) yield JSON.parse(line.slice(6)) as readonly TailItem[]
+    if (line.startsWith('data: ')) yield JSON.parse(line.slice(6)) as readonly object[]
   }
 }
 

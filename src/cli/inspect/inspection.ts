@@ -10,7 +10,7 @@ export interface Inspected {
    */
   report(path: string, options?: ReportOptions): Promise<unknown>
   /** The items of such a report, the last ones first and then each batch that is added. */
-  follow(path: string): AsyncIterable<readonly TailItem[]>
+  follow(path: string): AsyncIterable<readonly object[]>
   /** A request to the operations port of the running hub, which the caller ends. */
   request(method: 'GET' | 'POST', path: string): ClientRequest
   /** The positional arguments after the name of the sub-command, as many as it takes. */
@@ -21,12 +21,6 @@ export interface Inspected {
   readonly isStopped: boolean
   /** The values of the flags, those of the sub-command included. */
   flag(name: string): unknown
-}
-
-/** An item of a report that is followed. */
-export interface TailItem {
-  /** In RFC 3339, in order. */
-  readonly at: string
 }
 
 export interface ReportOptions {
