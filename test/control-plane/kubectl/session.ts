@@ -33,12 +33,19 @@ export class Session {
     this.#options = options
   }
 
-  /** Runs to the end. */
+  /**
+   * Runs to the end. Where kubectl has lost a race of its own, it runs anew: its WebSocket client
+   * reads before it has made its streams, and drops what a server sends until then (client-go
+   * tools/remotecommand/websocket.go).
+   */
   async run(args: readonly string[], { input = '', editor = '' } = {}): Promise<Said> {
-    const running = this.#spawn(args, editor)
-    running.child.stdin?.end(input)
-    await once(running.child, 'close')
-    return this.#told(running)
+    for (let tries = 1; ; tries++) {
+      const running = this.#spawn(args, editor)
+      running.child.stdin?.end(input)
+      await once(running.child, 'close')
+      const told = this.#told(running)
+      if (tries === 3 || !/closed all streams|Unknown stream id/.test(told.stderr)) return told
+    }
   }
 
   /**
