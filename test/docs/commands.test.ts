@@ -5,8 +5,8 @@
  */
 import t, { type Test } from 'tap'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { runCli } from '../../src/cli/cli.ts'
 import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
@@ -170,6 +170,24 @@ void t.test('commands that write files of a node run as they are shown', async (
     const source = `--root-dir=${makeState(join(root, 'source'), 'a')}`
     await succeeds(t, line, ['backup', file, named, source])
     await succeeds(t, line, [...argv, named, `--root-dir=${join(root, 'state')}`])
+  }
+})
+
+void t.test('the flags after -- are read from the files that join writes', async (t) => {
+  const folder = rootFolder(t)
+  const page = readFileSync('docs/support-bundle.md', 'utf8')
+  const flags = ['--server-addr=https://10.0.0.1:6443', '--root-dir=/var/lib/nodehub']
+  for (const [path, part] of [
+    ['/etc/systemd/system/nodehub.service', 'systemd --unit nodehub.service'],
+    ['/etc/kubernetes/manifests/nodehub.yaml', 'static-pod'],
+  ] as const) {
+    const file = join(folder, basename(path))
+    const words = ['manifests', '--part', ...part.split(' '), ...flags, '--image=nodehub:1']
+    await runCli(words, { out: (text) => writeFileSync(file, text), err: (text) => t.fail(text) })
+    const [, command = ''] = page.match(new RegExp(`\\$\\((sed .* ${path})\\)`)) ?? []
+    const { stdout } = await promisify(execFile)('sh', ['-c', command.replace(path, file)])
+    t.strictSame(stdout.split(/\s+/).filter(Boolean).slice(0, 2), flags, path)
+    t.notMatch(stdout, '--disable-sigusr1')
   }
 })
 
