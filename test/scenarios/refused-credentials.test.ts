@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { inspect } from '../../src/cli/inspect/inspect.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { objectOf } from '../kit/client.ts'
 import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
@@ -151,6 +152,13 @@ void t.test('offline an expired certificate is shown, and the hub stays ready', 
   t.equal(status, 200)
   t.match(text, /\[-\]certificate failed: .* expired .*; readiness does not depend on it now/)
   t.match(text, 'readyz check passed')
+
+  const flags = [`--serve-port=${hub.hub.opsPort}`, `--token-file=${hub.inspectTokenFile}`]
+  let shown = ''
+  const terminal = { out: (line: string) => (shown += line), err: (line: string) => t.fail(line) }
+  t.equal(await inspect.run(['status', ...flags], terminal), 0)
+  t.match(shown, /^\[\+\]store +ok$/m)
+  t.match(shown, /^\[-\]certificate +.* expired .*; readiness does not depend on it now$/m)
 })
 
 void t.test('a hub starts with an expired certificate', async (t) => {

@@ -24,16 +24,19 @@ const runningTable = ({
 }: HubStatus): string =>
   paragraphs(
     `nodehub ${version} on ${node} is ${ready ? 'ready' : 'not ready'} and ${linkText(link)}.\n`,
-    aligned(
-      ['CHECK', 'RESULT'],
-      checks.map(({ name, fault }) => [name, fault ?? 'ok']),
-    ),
+    aligned(['CHECK', 'RESULT'], checks.map(checkRow)),
     aligned(
       ['API SERVER', 'HEALTH', 'SINCE'],
       upstreams.map(({ origin, health, since }) => [origin, health, since]),
     ),
     notes.map((line) => `${line}\n`).join(''),
   )
+
+/** With the marks and the words of `/readyz?verbose`. */
+function checkRow({ name, fault, required }: HubStatus['checks'][number]): readonly string[] {
+  if (fault === undefined) return [`[+]${name}`, 'ok']
+  return [`[-]${name}`, required ? fault : `${fault}; readiness does not depend on it now`]
+}
 
 const stoppedTable = ({ node, cache, collections, boot, certificates }: StoppedStatus): string =>
   paragraphs(
