@@ -418,7 +418,7 @@ export async function startHub(
     boot.verboseLine(),
     ...(requested ? [servingLine(requested)] : []),
     ...(dummy ? [dummy.verboseLine()] : []),
-    hubAddress.verboseLine(),
+    ...hubAddress.verboseLines(),
   ]
   const status = statusReport({
     config,

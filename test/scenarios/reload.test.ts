@@ -129,10 +129,7 @@ void t.test('what waits for the next start has no effect at all, and is named', 
     '--node-name, --hub-address, --min-request-timeout: the change takes effect at the next start'
   await reread(new RegExp(`^${waits}$`))
   t.match(await verbose(), `[ ]config ${waits}\n`)
-  t.match(
-    await verbose(),
-    /\[ \]hub-address .*: there is no --hub-address, and no dummy interface\n/,
-  )
+  t.notMatch(await verbose(), /^\[.\]hub-address/m)
   const boot = JSON.parse((await hub.ops.get('/inspect/boot')).body.toString()) as BootVerdict
   t.equal(boot.node.name, nodeName)
   const proxy = hub.as('kube-proxy')

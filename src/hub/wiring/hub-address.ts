@@ -98,10 +98,11 @@ export class ReachableAddress implements Disposable {
     await this.#probing
   }
 
-  /** For `/readyz?verbose`: it does not affect readiness. */
-  verboseLine(): string {
-    if (this.#address) return `[+]hub-address pods are led to ${shownAs(this.#address)}`
-    return `[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not probed yet'}`
+  /** For `/readyz?verbose`: it does not affect readiness. Nothing where no address is wanted. */
+  verboseLines(): string[] {
+    if (!this.#isWanted) return []
+    if (this.#address) return [`[+]hub-address pods are led to ${shownAs(this.#address)}`]
+    return [`[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not probed yet'}`]
   }
 
   async #probeUntilCurrent(): Promise<void> {
@@ -150,12 +151,18 @@ export class ReachableAddress implements Disposable {
   /** Why no probe is needed; `undefined`: one is. */
   #refusal(): string | undefined {
     const configured = this.#configured()
-    const { hubAddress, dummy, hostNetworkNode } = this.#parts.pods
-    if (!hubAddress && !dummy) return 'there is no --hub-address, and no dummy interface'
+    const { hostNetworkNode } = this.#parts.pods
+    if (!this.#isWanted) return 'there is no --hub-address, and no dummy interface'
     if (this.#parts.ca() === undefined)
       return 'the credentials of the hub name no authority of the cluster'
     if (!configured) return this.#dummy?.why
     return isLoopback(configured.host) && !hostNetworkNode ? onLoopback(configured).why : undefined
+  }
+
+  /** Whether the configuration has pods led to the hub. */
+  get #isWanted(): boolean {
+    const { hubAddress, dummy } = this.#parts.pods
+    return hubAddress !== undefined || dummy !== undefined
   }
 
   get #awaitsDummy(): boolean {
@@ -195,7 +202,7 @@ export class ReachableAddress implements Disposable {
     if (why === undefined) log.info({ address }, 'pods are led to the hub')
     else if (isLed) log.warn({ address, why }, 'pods are led to the hub, where it did not answer')
     else {
-      log.warn(
+      log[this.#isWanted ? 'warn' : 'info'](
         { why },
         'pods are not led to the hub: masterservice, serviceenvupdater and forwardkubesvctraffic do nothing',
       )

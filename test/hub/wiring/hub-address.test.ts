@@ -89,7 +89,7 @@ class Listening {
 void t.test('an address at which the hub answers with a certificate of the cluster', async (t) => {
   const hub = await new Listening(t).open()
   t.strictSame(hub.told, [hub.here])
-  t.match(hub.address.verboseLine(), /^\[\+\]hub-address pods are led to 127\.0\.0\.1:\d+$/)
+  t.match(hub.address.verboseLines().join(), /^\[\+\]hub-address pods are led to 127\.0\.0\.1:\d+$/)
   t.match(hub.lines, [/pods are led to the hub/])
 })
 
@@ -102,18 +102,25 @@ void t.test('a name that the certificate has', async (t) => {
 
 void t.test('what can be told without a look keeps nobody waiting', async (t) => {
   for (const [changes, why] of [
-    [(hub: Listening) => (hub.pods.hubAddress = undefined), 'there is no --hub-address'],
     [(hub: Listening) => (hub.pods.hostNetworkNode = false), 'is on loopback'],
     [(hub: Listening) => (hub.ca = undefined), 'name no authority of the cluster'],
   ] as const) {
     const hub = new Listening(t, changes)
     t.equal(hub.address.firstProbe, undefined)
     t.strictSame(hub.told, [null])
-    t.match(hub.address.verboseLine(), `[ ]hub-address pods are not led to the hub: `)
-    t.match(hub.address.verboseLine(), why)
+    t.match(hub.address.verboseLines().join(), `[ ]hub-address pods are not led to the hub: `)
+    t.match(hub.address.verboseLines().join(), why)
     t.match(hub.lines, [why], 'it is logged')
     t.match(hub.lines, [/masterservice, serviceenvupdater and forwardkubesvctraffic do nothing/])
   }
+})
+
+void t.test('where no address is wanted, none is missed', async (t) => {
+  const hub = new Listening(t, (hub) => (hub.pods.hubAddress = undefined))
+  t.equal(hub.address.firstProbe, undefined)
+  t.strictSame(hub.told, [null])
+  t.strictSame(hub.address.verboseLines(), [])
+  t.match(hub.lines, [/"level":30.*there is no --hub-address, and no dummy interface/])
 })
 
 void t.test('the dummy interface is judged once it is there, or is not', async (t) => {
@@ -132,7 +139,7 @@ void t.test('the dummy interface is judged once it is there, or is not', async (
   hub.address.dummySettled('it is gone')
   await hub.address.probe()
   t.strictSame(hub.told.at(-1), null)
-  t.match(hub.address.verboseLine(), /pods are not led to the hub: it is gone/)
+  t.match(hub.address.verboseLines().join(), /pods are not led to the hub: it is gone/)
   const failed = new Listening(t, changes)
   await failed.listening()
   failed.address.dummySettled('it cannot be made')
@@ -164,7 +171,7 @@ void t.test('certificates that pods would not take', async (t) => {
   for (const [what, pair, why] of bad) {
     await hub.show(pair)
     t.strictSame(hub.told.at(-1), null, what)
-    t.match(hub.address.verboseLine(), why)
+    t.match(hub.address.verboseLines().join(), why)
     await hub.show(right)
     t.strictSame(hub.told.at(-1), hub.here, 'and back')
   }
@@ -184,7 +191,7 @@ void t.test('somebody else at the address is not the hub', async (t) => {
   const hub = await new Listening(t).open()
   await hub.show(await issued({ ipAddresses: ['127.0.0.1'] }), false)
   t.strictSame(hub.told.at(-1), null)
-  t.match(hub.address.verboseLine(), /another server answers at/)
+  t.match(hub.address.verboseLines().join(), /another server answers at/)
 })
 
 void t.test('a name that leads to loopback is loopback', async (t) => {
@@ -193,7 +200,7 @@ void t.test('a name that leads to loopback is loopback', async (t) => {
     hub.pods.hostNetworkNode = false
   }).open()
   t.strictSame(hub.told, [null])
-  t.match(hub.address.verboseLine(), /on loopback, where pods reach themselves/)
+  t.match(hub.address.verboseLines().join(), /on loopback, where pods reach themselves/)
 })
 
 void t.test('a moment of silence is forgiven, silence is not', async (t) => {
@@ -203,7 +210,7 @@ void t.test('a moment of silence is forgiven, silence is not', async (t) => {
     await hub.address.probe()
     t.strictSame(hub.told.at(-1), expected)
   }
-  t.match(hub.address.verboseLine(), /no answer at/)
+  t.match(hub.address.verboseLines().join(), /no answer at/)
   const warnings = hub.lines.filter((line) => line.includes('no answer at'))
   t.match(warnings, [/pods are led to the hub, where/, /pods are not led to the hub/])
   t.equal(warnings.length, 2, 'each is said once')
@@ -214,7 +221,7 @@ void t.test('what cannot be looked at leads nobody anywhere', async (t) => {
   hub.shown = { ...right, certificate: 'no certificate' }
   await hub.address.probe()
   t.strictSame(hub.told.at(-1), null)
-  t.match(hub.address.verboseLine(), /it cannot be looked at/)
+  t.match(hub.address.verboseLines().join(), /it cannot be looked at/)
 })
 
 void t.test('at the start, silence is heard twice', async (t) => {
@@ -255,7 +262,7 @@ void t.test('who takes the connection and says nothing has an end', async (t) =>
   hub.address.listening((mute.address() as AddressInfo).port)
   await hub.address.firstProbe
   t.strictSame(hub.told, [null])
-  t.match(hub.address.verboseLine(), /does not answer/)
+  t.match(hub.address.verboseLines().join(), /does not answer/)
 })
 
 void t.test('once it is disposed of, nobody is told anything', async (t) => {
