@@ -53,7 +53,7 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
     return hub
   },
 
-  'no link': async (t) => {
+  'no API server reachable': async (t) => {
     const cloud = await startCloud(t)
     const hub = await readingHub(t, cloud)
     await cloud.unplug()
