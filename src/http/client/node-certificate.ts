@@ -62,8 +62,12 @@ export interface NodeCertificateOptions {
 
 /** Times, in milliseconds. */
 export interface NodeCertificatePace extends RenewalPace {
-  /** How long API servers have to refuse the certificate before another is requested. */
+  /**
+   * How long API servers have to refuse the certificate before another is requested; twice as long
+   * after each one that they refused as well.
+   */
   readonly refusedMs: number
+  readonly longestRefusedMs: number
   /** Between two looks at the CA that the cluster publishes. */
   readonly caMs: number
 }
@@ -71,6 +75,7 @@ export interface NodeCertificatePace extends RenewalPace {
 const usualPace: NodeCertificatePace = {
   ...usualRenewalPace,
   refusedMs: 60_000,
+  longestRefusedMs: 3_600_000,
   caMs: 3_600_000,
 }
 
@@ -104,11 +109,13 @@ export class NodeCertificate implements AsyncDisposable {
   readonly #renewal: CertificateRenewal
   readonly #caRefresh: CaRefresh
   #refusedSince: number | undefined
+  #refusedMs: number
   #caStored: Promise<void> = Promise.resolve()
 
   constructor(options: NodeCertificateOptions) {
     this.#options = options
     this.#pace = options.pace ?? usualPace
+    this.#refusedMs = this.#pace.refusedMs
     const { folder, name, token } = obtainedFiles(options.rootDir)
     makeSyncedFolder(folder, 0o700)
     this.#stored = new StoredPair(folder, name)
@@ -142,6 +149,7 @@ export class NodeCertificate implements AsyncDisposable {
   /** Uses this token from now on, also after a restart, before the configured one. */
   async replaceToken(token: BootstrapToken): Promise<void> {
     await this.#handedOver.add(token)
+    this.#refusedMs = this.#pace.refusedMs
     this.#renewal.retry()
     this.#caRefresh.wake()
   }
@@ -163,7 +171,7 @@ export class NodeCertificate implements AsyncDisposable {
       return false
     }
     this.#refusedSince ??= elapsed()
-    return elapsed() - this.#refusedSince >= this.#pace.refusedMs
+    return elapsed() - this.#refusedSince >= this.#refusedMs
   }
 
   async #obtain({ wasDenied, ...patience }: RenewalAttempt): Promise<void> {
@@ -201,6 +209,9 @@ export class NodeCertificate implements AsyncDisposable {
     await this.#stored.replace({ certificate, key: pemOfKey(key) })
     if (credentials.ca !== undefined) await this.#storeCa(credentials.ca)
     onObtained(certificate)
+    const { refusedMs, longestRefusedMs } = this.#pace
+    const wasRefused = this.#refusedSince !== undefined
+    this.#refusedMs = wasRefused ? Math.min(2 * this.#refusedMs, longestRefusedMs) : refusedMs
     this.#refusedSince = undefined
     onStored()
   }

@@ -18,6 +18,7 @@ import { obtainedFiles } from '../../../src/config/root-dir.ts'
 import { NodeCertificate } from '../../../src/http/client/node-certificate.ts'
 import { loadCredentials } from '../../../src/http/client/credential-follower.ts'
 import { Condition } from '../../kit/condition.ts'
+import { setClock } from '../../kit/set-clock.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
 import { nodeName } from '../../kit/cloud.ts'
 import { joinToken, startJoinable, type JoinableCloud } from '../../kit/joinable.ts'
@@ -30,6 +31,7 @@ const pace = {
   longestDeniedMs: 80,
   lookMs: 20,
   refusedMs: 20,
+  longestRefusedMs: 80,
   caMs: 20,
 }
 
@@ -49,6 +51,8 @@ class Keeping {
   readonly caFailures: string[] = []
   readonly obtained: string[] = []
   isRefused = false
+  /** How often it has been asked for. */
+  looks = 0
   servers: readonly JoinableCloud[]
   config: BootstrapConfig
   readonly #said = new Condition()
@@ -92,7 +96,11 @@ class Keeping {
       servers: () => this.servers.map(({ cloud }) => new URL(cloud.url)),
       bootstrap: () => this.config,
       kubelet: this.#kubelet,
-      isRefused: () => this.isRefused,
+      isRefused: () => {
+        this.looks += 1
+        this.#said.changed()
+        return this.isRefused
+      },
       onStored: () => this.#said.changed(),
       onObtained: say(this.obtained),
       onFailure: say(this.failures),
@@ -123,6 +131,12 @@ class Keeping {
 
   async obtains(count = 1): Promise<void> {
     await this.#said.until(() => this.obtained.length >= count)
+  }
+
+  /** Resolves when it has looked some more times whether one is due. */
+  async looked(): Promise<void> {
+    const before = this.looks
+    await this.#said.until(() => this.looks >= before + 3)
   }
 
   /** Puts a pair where an earlier process has left it. */
@@ -353,6 +367,24 @@ void t.test('one that has ended, or is refused, is replaced with the token', asy
     keeping.start()
     await keeping.obtains()
     t.strictSame(joinable.requesters.slice(-1), ['system:bootstrap:abcdef'])
+  })
+  await t.test('refused again, after twice the time', async (t) => {
+    const keeping = new Keeping(t, joinable)
+    const clock = setClock(t)
+    keeping.store(
+      await joinable.authority.issue({ ...subject, usage: 'client' }),
+      joinable.authority.certificate,
+    )
+    keeping.isRefused = true
+    keeping.start()
+    for (const [count, ms] of [20, 40, 80, 80].entries()) {
+      await keeping.looked()
+      clock.forward(ms - 1)
+      await keeping.looked()
+      t.equal(keeping.obtained.length, count, `not before ${ms} ms`)
+      clock.forward(1)
+      await keeping.obtains(count + 1)
+    }
   })
   await t.test('or with the kubelet’s certificate', async (t) => {
     const kubelets = await joinable.authority.issue({ ...subject, usage: 'client' })
