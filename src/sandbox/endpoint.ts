@@ -9,6 +9,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import { createServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { sleep } from '../base/clock.ts'
+import { resetSocket } from '../base/reset-socket.ts'
 import { internalError, serviceUnavailable, timeout, type Status } from '../api/kube/status.ts'
 import { sendStatus } from './answer.ts'
 import { answer } from './api.ts'
@@ -97,7 +98,7 @@ export class Endpoint {
   }
 
   reset(): void {
-    for (const socket of this.#connections) reset(socket)
+    for (const socket of this.#connections) resetSocket(socket)
   }
 
   #accept(socket: Socket): void {
@@ -106,7 +107,7 @@ export class Endpoint {
     this.#connections.add(socket)
     socket.once('close', () => this.#connections.delete(socket))
     const faults = this.#options.faults.striking()
-    if (faults.some(({ kind }) => kind === 'reset')) reset(socket)
+    if (faults.some(({ kind }) => kind === 'reset')) resetSocket(socket)
     else if (faults.some(({ kind }) => kind === 'freeze')) this.#held.push(socket)
     else this.#web.emit('connection', socket)
   }
@@ -202,17 +203,8 @@ function webServer(identity: ServingIdentity | undefined): Server {
 function resetConnection(request: IncomingMessage): void {
   const socket = request.socket as Socket & { _parent?: Socket }
   const raw = socket._parent ?? socket
-  if (typeof raw.resetAndDestroy === 'function') reset(raw)
+  if (typeof raw.resetAndDestroy === 'function') resetSocket(raw)
   socket.destroy()
-}
-
-/**
- * A socket that is reset while its end is still being sent is never closed by Node, and keeps the
- * process.
- */
-function reset(socket: Socket): void {
-  if (socket.writableEnded) socket.destroy()
-  else socket.resetAndDestroy()
 }
 
 async function drain(request: IncomingMessage): Promise<void> {

@@ -8,6 +8,7 @@ import type HttpProxy from 'http-proxy'
 import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
 import { after, elapsed, afterUnlessClosed } from '../../base/clock.ts'
 import { Agent as PlainAgent } from '../../base/node-http.ts'
+import { resetSocket } from '../../base/reset-socket.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import { closingHead } from '../../http/exchange/closing-head.ts'
 import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
@@ -256,6 +257,6 @@ const ofFraming = new Set(['transfer-encoding', 'connection', 'keep-alive'])
  * close_notify, which shows the same.
  */
 function breakOff(socket: Duplex): void {
-  if (socket instanceof Socket && !(socket instanceof TLSSocket)) socket.resetAndDestroy()
+  if (socket instanceof Socket && !(socket instanceof TLSSocket)) resetSocket(socket)
   else socket.destroy()
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { resetSocket } from '../../../src/base/reset-socket.ts'
 import type { Teardown } from './wire.ts'
 
 export interface Link {
@@ -25,7 +26,7 @@ export async function link(t: Teardown, to: number): Promise<Link> {
   const server = createServer((near) => {
     near.on('error', () => undefined)
     if (isDown) {
-      near.resetAndDestroy()
+      resetSocket(near)
       return
     }
     const far = connect({ port: to, host: '127.0.0.1' })
@@ -46,7 +47,7 @@ export async function link(t: Teardown, to: number): Promise<Link> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const reset = (): void => {
-    for (const socket of sockets) socket.resetAndDestroy()
+    for (const socket of sockets) resetSocket(socket)
   }
   return {
     port: (server.address() as AddressInfo).port,
