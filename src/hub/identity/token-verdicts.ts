@@ -53,7 +53,7 @@ export class TokenVerdicts implements AsyncDisposable {
   }
 
   accept(hash: string): Promise<void> | undefined {
-    return this.#set(hash, this.of(hash) === 'confirmed' ? 'confirmed' : 'accepted')
+    return this.of(hash) === 'confirmed' ? undefined : this.#set(hash, 'accepted')
   }
 
   confirm(hash: string): Promise<void> | undefined {

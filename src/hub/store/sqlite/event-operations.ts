@@ -64,8 +64,7 @@ export class EventOperations {
     const { scope } = apply.collection
     const isDeleted = type === 'DELETED'
     const held =
-      collection &&
-      (isDeleted ? objects.acquireLast(scope, object) : objects.acquire(scope, object))
+      collection && (isDeleted ? objects.acquireOwn(scope, object) : objects.acquire(scope, object))
     if (collection && held) eventLogs.add(collection, type, held, member, apply.confirmedAt)
     if (isDeleted) this.#deleted(apply, met)
     else this.#changed(apply, met, held)

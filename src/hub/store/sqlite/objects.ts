@@ -110,7 +110,7 @@ export class Objects {
   }
 
   /**
-   * Stores the body, or finds it stored for another row: API servers of two releases may encode one
+   * Finds the body stored for another row, or stores it: API servers of two releases may encode one
    * version of an object differently. The caller must refer to it before the transaction ends.
    */
   acquire(key: ScopeKey, object: ApiObject): ObjectRow {
@@ -120,25 +120,22 @@ export class Objects {
       resourceVersion === ''
         ? undefined
         : this.#sql.sameVersion.get(this.scope(key), namespace, name, resourceVersion, uid, size)
-    const id = found ? Number(found[0]) : this.#store(key, object)
-    return { id, namespace, name, uid, resourceVersion, size }
+    if (!found) return this.acquireOwn(key, object)
+    return { id: Number(found[0]), namespace, name, uid, resourceVersion, size }
   }
 
   /**
-   * Stores the last state that a collection had of an object, for an event: an object that leaves a
-   * selection has other bytes at the same version. The same duty as with `acquire`.
+   * Stores the body for one row alone, as `acquire`. The last state that a collection had of an
+   * object, in an event, needs that: an object that leaves a selection has other bytes at the same
+   * version.
    */
-  acquireLast(key: ScopeKey, object: ApiObject): ObjectRow {
+  acquireOwn(key: ScopeKey, object: ApiObject): ObjectRow {
     const { namespace, name, uid, resourceVersion } = object
     const size = object.bytes.byteLength
-    return { id: this.#store(key, object), namespace, name, uid, resourceVersion, size }
-  }
-
-  #store(key: ScopeKey, object: ApiObject): number {
-    const id = this.#freeRows.take(roomFor(object.bytes.byteLength)) ?? this.#nextId++
+    const id = this.#freeRows.take(roomFor(size)) ?? this.#nextId++
     const { checksum, bytes } = toBody(this.#seal, key, object)
     this.#sql.setBody.run(id, checksum, bytes)
-    return id
+    return { id, namespace, name, uid, resourceVersion, size }
   }
 
   /** Writes an unreferenced body. */
