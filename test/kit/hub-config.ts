@@ -16,7 +16,7 @@ export interface TestHubOptions {
 /**
  * Probes follow each other closely, and one is enough for a verdict, so that no test waits for one.
  */
-const quickHeartbeat = { intervalMs: 40, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
+const quickHeartbeat = { intervalMs: 120, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
 
 /**
  * A node's hub, which keeps its state in `rootDir` and takes every caller on loopback without
