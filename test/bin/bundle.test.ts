@@ -1,6 +1,14 @@
 /** The bundle of `npm run build`, alone in a folder: neither sources nor packages beside it. */
 import { execFile } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Script } from 'node:vm'
@@ -19,17 +27,19 @@ t.setTimeout(300_000)
 const exec = promisify(execFile)
 const project = join(import.meta.dirname, '..', '..')
 
-/** Resolves to the entry of a bundle made now. */
-async function bundle(t: Test): Promise<string> {
+const dist = join(rootFolder(t), 'dist')
+await exec(...plainNode(join(project, 'bin', 'bundle.js'), dist))
+
+/** The entry of a copy of the bundle. */
+function bundle(t: Test): string {
   const folder = rootFolder(t)
-  const out = join(folder, 'dist')
-  await exec(...plainNode(join(project, 'bin', 'bundle.js'), out))
+  cpSync(dist, join(folder, 'dist'), { recursive: true })
   copyFileSync(join(project, 'package.json'), join(folder, 'package.json'))
-  return join(out, 'src', 'main.js')
+  return join(folder, 'dist', 'src', 'main.js')
 }
 
 void t.test('the built hub answers offline what it has recorded before', async (t) => {
-  const [program, cloud] = await Promise.all([bundle(t), startCloud(t)])
+  const [program, cloud] = [bundle(t), await startCloud(t)]
   cloud.addPods('a', 'b')
   cloud.sandbox.create(serviceAccounts, { metadata: { name: 'reader', namespace: 'default' } })
   const [token, nextToken] = [await cloud.readerToken(), await cloud.readerToken(7200)]
@@ -77,7 +87,7 @@ void t.test('the built hub answers offline what it has recorded before', async (
 })
 
 void t.test('the built hub starts where the code that is kept is of no use', async (t) => {
-  const [program, cloud] = await Promise.all([bundle(t), startCloud(t)])
+  const [program, cloud] = [bundle(t), await startCloud(t)]
   const rootDir = rootFolder(t)
   const kept = join(rootDir, 'state', 'compiled', 'start.code')
   mkdirSync(dirname(kept), { recursive: true, mode: 0o700 })
@@ -95,7 +105,8 @@ void t.test('the built hub starts where the code that is kept is of no use', asy
 })
 
 void t.test('the built hub exports traces', async (t) => {
-  const [program, cloud, receiver] = await Promise.all([bundle(t), startCloud(t), otlpReceiver(t)])
+  const program = bundle(t)
+  const [cloud, receiver] = await Promise.all([startCloud(t), otlpReceiver(t)])
   const rootDir = rootFolder(t)
   const ports = [await freePort(), await freePort(), await freePort()] as const
   const flags = [
