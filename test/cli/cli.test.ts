@@ -9,6 +9,7 @@ import { readConfig, type UsableConfig } from '../../src/config/config.ts'
 import { options } from '../../src/config/options.ts'
 import { readFlags } from '../../src/cli/command-flags.ts'
 import { installFlags } from '../../src/cli/install-command.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 
 interface Outcome {
@@ -26,7 +27,7 @@ function nodehub(line: string, env: Readonly<Record<string, string>> = {}): Prom
   const options = { env: { PATH, NODE_COMPILE_CACHE, ...env } }
   const done = (error: ExecFileException | null, out: string, err: string): void =>
     resolve({ code: error ? error.code : 0, out, err })
-  execFile(process.execPath, ['src/main.ts', ...argv], options, done)
+  execFile(process.execPath, [nodehubProgram, ...argv], options, done)
   return promise
 }
 

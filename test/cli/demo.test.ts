@@ -9,6 +9,7 @@ import { Client } from '../kit/client.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
 import { until } from '../kit/until.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
@@ -31,7 +32,7 @@ const decoded = (data: string | undefined): string => Buffer.from(data ?? '', 'b
  * besides.
  */
 async function startDemo(t: Teardown, ...flags: readonly string[]) {
-  const demo = spawn(...plainNode('src/main.ts', 'demo', ...flags), {
+  const demo = spawn(...plainNode(nodehubProgram, 'demo', ...flags), {
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   t.teardown(() => demo.kill())

@@ -20,6 +20,7 @@ import { nodes } from '../kit/cloud.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import { freePort } from '../kit/free-port.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
 import { startSystemdSocket, type SystemdSocket } from '../kit/systemd-socket.ts'
 import { until } from '../kit/until.ts'
 import { killedAt } from '../node/join/killed.ts'
@@ -370,7 +371,7 @@ void t.test('wherever the installer is killed, installing or removing can finish
 void t.test('an installer ends at SIGTERM, and the next one goes on', async (t) => {
   let version = '0.0.0'
   const host = await startHost(t, { versionOf: () => version })
-  const [program, words] = plainNode('src/main.ts', 'install', ...host.flags)
+  const [program, words] = plainNode(nodehubProgram, 'install', ...host.flags)
   const child = spawn(program, words, { stdio: 'ignore' })
   const exited = once(child, 'exit')
   await until('a manifest', () => existsSync(join(host.root, manifest)))

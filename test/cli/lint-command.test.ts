@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { lint } from '../../src/cli/lint-command.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
 
 async function linted(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
   const said = { out: '', err: '' }
@@ -123,7 +124,7 @@ interface Sarif {
 
 void t.test('standard input is read for -', async (t) => {
   const { promise, resolve } = Promise.withResolvers<[unknown, string]>()
-  const child = execFile(process.execPath, ['src/main.ts', 'lint', '-'], (error, out) =>
+  const child = execFile(process.execPath, [nodehubProgram, 'lint', '-'], (error, out) =>
     resolve([error?.code, out]),
   )
   child.stdin?.end(wrong)

@@ -9,8 +9,8 @@ import t, { type Test } from 'tap'
 import { storedAuthority } from '../../src/certificates/stored-authority.ts'
 import { nodeRoot } from '../node/join/node-root.ts'
 import { freePort } from '../kit/free-port.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
 
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const pool = ['--nodepool-name=hn', '--host-network-pool']
 
 /** Whether systemd runs on this machine or not. */
@@ -67,7 +67,7 @@ async function machine(t: Test) {
   chmodSync(join(bin, 'systemctl'), 0o755)
   const run = (...args: readonly string[]): Promise<{ code: number; err: string }> => {
     const { promise, resolve } = Promise.withResolvers<{ code: number; err: string }>()
-    const command = ['-m', 'sh', '-c', onTheNode, 'sh', process.execPath, main, ...args]
+    const command = ['-m', 'sh', '-c', onTheNode, 'sh', process.execPath, nodehubProgram, ...args]
     const env = {
       ...process.env,
       NODE_ROOT: root,

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Client, type ClientOptions } from './client.ts'
 import { Condition } from './condition.ts'
+import { hubProgram } from './hub-programs.ts'
 
 interface ChildMessage {
   readonly online?: boolean
@@ -11,7 +11,6 @@ interface ChildMessage {
   readonly opsPort?: number
 }
 
-const main = join(import.meta.dirname, 'hub-main.ts')
 const resolved = new URL('../tiers/resolved.ts', import.meta.url).href
 
 /** A hub in a process of its own, with state that survives it. */
@@ -44,7 +43,7 @@ export class ChildHub {
 
   /** Resolves when it serves. Rejects if it exits before. */
   async start(): Promise<void> {
-    const child = spawn(process.execPath, [`--import=${resolved}`, main, ...this.#flags], {
+    const child = spawn(process.execPath, [`--import=${resolved}`, hubProgram, ...this.#flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...this.#env },
     })

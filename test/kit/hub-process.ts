@@ -8,10 +8,9 @@ import { plainNode } from './cluster/plain-node.ts'
 import { Condition } from './condition.ts'
 import { freePort } from './free-port.ts'
 import { hubFlags, type TestHubOptions } from './hub-config.ts'
+import { nodehubProgram } from './hub-programs.ts'
 import type { Teardown } from './wire/wire.ts'
 import { until } from './until.ts'
-
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 
 /** A line of a hub's log. */
 export interface Line {
@@ -40,7 +39,7 @@ export class HubProcess {
     rootDir: string,
     [proxyPort, securePort, opsPort]: readonly [number, number, number],
     flags: readonly string[],
-    program = main,
+    program = nodehubProgram,
   ) {
     this.rootDir = rootDir
     this.proxyPort = proxyPort
@@ -133,7 +132,7 @@ export async function startHubProcess(
   t: Teardown,
   options: TestHubOptions,
   rootDir = mkdtempSync(join(tmpdir(), 'nodehub-process-')),
-  program = main,
+  program = nodehubProgram,
 ): Promise<HubProcess> {
   t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
   const ports = [await freePort(), await freePort(), await freePort()] as const

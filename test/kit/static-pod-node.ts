@@ -7,8 +7,7 @@ import { every } from '../../src/base/clock.ts'
 import { Client } from './client.ts'
 import { plainNode } from './cluster/plain-node.ts'
 import type { Teardown } from './wire/wire.ts'
-
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+import { nodehubProgram } from './hub-programs.ts'
 
 interface StaticPodNodeOptions {
   readonly ports: { readonly proxy: number; readonly secure: number; readonly ops: number }
@@ -102,7 +101,7 @@ export class StaticPodNode {
       ]
     })
     this.started += 1
-    const [command, words] = plainNode(main, ...args)
+    const [command, words] = plainNode(nodehubProgram, ...args)
     const hub = spawn(command, words, {
       stdio: 'ignore',
       env: { ...process.env, NODE_NAME: this.#options.nodeName },

@@ -10,6 +10,7 @@ import { Adoption } from '../../src/node/adopt/adoption-record.ts'
 import { NodeFiles } from '../../src/node/join/node-files.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { nodeName, nodes } from '../kit/cloud.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
 import { until } from '../kit/until.ts'
 import { adoptable, run, type Adoptable, type Said } from '../node/adopt/adoptable.ts'
 import { treeOf } from '../node/join/node-root.ts'
@@ -17,7 +18,6 @@ import { treeOf } from '../node/join/node-root.ts'
 t.setTimeout(240_000)
 
 const state = '/var/lib/nodehub'
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const aside = '.yurt-hub.yaml.nodehub-adopted'
 
 interface Node extends Adoptable {
@@ -91,7 +91,7 @@ const graceMs = 30_000
 
 /** A command in a process of its own. */
 function start(t: Test, { root }: Node, ...words: readonly string[]): Running {
-  const [program, args] = plainNode(main, ...words, `--root=${root}`)
+  const [program, args] = plainNode(nodehubProgram, ...words, `--root=${root}`)
   const child = spawn(program, args)
   t.teardown(() => child.kill('SIGKILL'))
   const said = { out: '', err: '' }

@@ -8,6 +8,7 @@ import { inspect } from '../../src/cli/inspect/inspect.ts'
 import { Browser, noBrowser } from '../kit/browser.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { noDisk } from '../kit/disk.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
 import { rootFolder, type TestHub } from '../kit/hub.ts'
 import { plant } from './planted-faults.ts'
 
@@ -91,7 +92,7 @@ void t.test('a hub whose port is taken ends with the line that the page has', as
   t.teardown(() => other.close())
   const { port } = other.address() as AddressInfo
   const [command, args] = plainNode(
-    'src/main.ts',
+    nodehubProgram,
     'start',
     '--server-addr=https://127.0.0.1:9',
     '--bootstrap-mode=anonymous',

@@ -15,13 +15,13 @@ import { dummyUnit, dummyUnitName, joinedDummy } from '../../src/node/join/dummy
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
 import { startCloud } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { until } from '../kit/until.ts'
 
 const tools = findBinaries(['systemd-socket-activate'])
 const confining = findBinaries(['setpriv'])
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 
 void t.test(
   'a hub serves on the sockets that systemd holds for it, and systemd holds them on',
@@ -46,7 +46,7 @@ void t.test(
         : []
     const named = confined.length > 0 ? 'root' : 'node'
     const [command, args] = plainNode(
-      main,
+      nodehubProgram,
       'start',
       ...flags.map((flag) => flag.replace(/^(--anonymous-loopback)=.*/, `$1=${named}`)),
     )

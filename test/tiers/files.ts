@@ -19,7 +19,7 @@ const seconds = 300
  */
 const options = [
   '--min-semi-space-size=16',
-  ...['without-hooks', 'resolved'].map(
+  ...['http-alone', 'without-hooks', 'resolved', 'threads'].map(
     (name) => `--import=${new URL(`./${name}.ts`, import.meta.url).href}`,
   ),
 ]

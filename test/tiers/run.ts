@@ -10,7 +10,9 @@ import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
 import { waitedForSeconds } from '../../bench/measure/process-usage.ts'
 import { noControlPlane } from '../kit/control-plane.ts'
+import { bundlesVariable } from '../kit/hub-programs.ts'
 import { runFolderVariable } from '../kit/once-in-a-run.ts'
+import { bundlesIn } from './bundles.ts'
 import { groupsOf } from './groups.ts'
 import { isProcessorComment, readResults, type Results } from './tap-results.ts'
 import { timingsOf } from './timings.ts'
@@ -94,6 +96,8 @@ interface Options {
   readonly tmpdir: string
   /** How many files run at a time. */
   readonly jobs: number
+  /** Whether hubs are started from bundles. */
+  readonly bundled: boolean
 }
 
 interface Run {
@@ -106,6 +110,8 @@ interface Run {
  * them.
  */
 const compileCache = resolve('node_modules/.cache/compiled')
+
+const bundles = resolve('node_modules/.cache/bundles')
 
 const memory = '/dev/shm'
 /** All that is written at a time takes some hundred megabytes. */
@@ -144,6 +150,7 @@ async function runFiles(groups: readonly string[][], options: Options): Promise<
       NODE_COMPILE_CACHE: compileCache,
       TMPDIR: options.tmpdir,
       [runFolderVariable]: folderOfRun(options.tmpdir),
+      ...(options.bundled && { [bundlesVariable]: await bundlesIn(bundles) }),
     },
   })
   process.once('exit', () => child.kill())
@@ -201,6 +208,8 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
   const { status, results } = await runFiles(groups, {
     reporter: values.reporter ?? (process.stdout.isTTY ? 'base' : 'tap'),
     jobs: Number(values.jobs ?? whole.jobs),
+    // What is named is run from its sources, which its messages then name.
+    bundled: chosen.length === 0,
     tmpdir: (whole.inMemory ? folderInMemory() : undefined) ?? tmpdir(),
   })
   const { passed, failed, skipped, empty } = results

@@ -11,6 +11,7 @@ import type { BootVerdict } from '../../../src/hub/boot/verdict.ts'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../../kit/bootable.ts'
 import { pods, secrets } from '../../kit/cloud.ts'
 import { freePort } from '../../kit/free-port.ts'
+import { nodehubProgram } from '../../kit/hub-programs.ts'
 import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { until } from '../../kit/until.ts'
 
@@ -77,7 +78,7 @@ void t.test('it says what is missing, and ends with 0 once nothing is', async (t
   const { promise, resolve } = Promise.withResolvers<[ExecFileException | null, string]>()
   execFile(
     process.execPath,
-    ['src/main.ts', 'inspect', 'boot', ...flags, '-o', 'json'],
+    [nodehubProgram, 'inspect', 'boot', ...flags, '-o', 'json'],
     (error, out) => resolve([error, out]),
   )
   const [error, out] = await promise
@@ -160,7 +161,7 @@ void t.test('--help is about the sub-command that it follows', async (t) => {
 void t.test('--watch prints a report again when it has changed', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
-  const command = ['src/main.ts', 'inspect', 'boot', ...flagsFor(hub), '--watch', '-o', 'json']
+  const command = [nodehubProgram, 'inspect', 'boot', ...flagsFor(hub), '--watch', '-o', 'json']
   const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill())
   const reports = createInterface({ input: child.stdout })[Symbol.asyncIterator]()

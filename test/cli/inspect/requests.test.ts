@@ -8,6 +8,7 @@ import { inspect } from '../../../src/cli/inspect/inspect.ts'
 import type { RequestEntry } from '../../../src/hub/wiring/request-entry.ts'
 import { serviceAccounts } from '../../../src/api/kube/resources.ts'
 import { service, services } from '../../kit/cloud.ts'
+import { nodehubProgram } from '../../kit/hub-programs.ts'
 import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { until } from '../../kit/until.ts'
 
@@ -141,7 +142,7 @@ void t.test('--watch prints each request as it ends', async (t) => {
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
-  const command = ['src/main.ts', 'inspect', 'requests', ...flagsFor(hub), '-w', '-o', 'json']
+  const command = [nodehubProgram, 'inspect', 'requests', ...flagsFor(hub), '-w', '-o', 'json']
   const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill())
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
@@ -152,7 +153,7 @@ void t.test('--watch prints each request as it ends', async (t) => {
   await hub.as('kube-proxy').get('/version')
   t.match(await next(), { path: '/version', component: 'kube-proxy' })
 
-  const some = ['src/main.ts', 'inspect', 'requests', ...flagsFor(hub), '-w', '--code=4xx']
+  const some = [nodehubProgram, 'inspect', 'requests', ...flagsFor(hub), '-w', '--code=4xx']
   const tail = spawn(process.execPath, some, { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => tail.kill())
   const failures = createInterface({ input: tail.stdout })[Symbol.asyncIterator]()
@@ -175,7 +176,7 @@ void t.test('--watch prints each request once, whatever its time', async (t) => 
   t.teardown(() => hub.close())
   await once(hub.listen(0, '127.0.0.1'), 'listening')
   const flags = [`--serve-port=${(hub.address() as AddressInfo).port}`, '-w', '-o', 'json']
-  const child = spawn(process.execPath, ['src/main.ts', 'inspect', 'requests', ...flags], {
+  const child = spawn(process.execPath, [nodehubProgram, 'inspect', 'requests', ...flags], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   t.teardown(() => child.kill())

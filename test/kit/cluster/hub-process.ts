@@ -1,5 +1,5 @@
-import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
+import { nodehubProgram } from '../hub-programs.ts'
 import { ApiClient } from './api-client.ts'
 import { Daemon } from './daemon.ts'
 import { plainNode } from './plain-node.ts'
@@ -31,8 +31,6 @@ export interface HubProcess {
   readonly daemon: Daemon
 }
 
-const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts')
-
 /**
  * Starts `nodehub start` as an operator would, in a process of its own: what it keeps lies in the
  * workspace, so that it finds it again when killed and started. It probes every second, to be back
@@ -46,7 +44,7 @@ export async function startHubProcess(
   const opsUrl = `http://127.0.0.1:${servePort}`
   const ops = new ApiClient(opsUrl)
   const [command, args] = plainNode(
-    main,
+    nodehubProgram,
     'start',
     `--server-addr=${servers.join(',')}`,
     ...(kubeconfig === undefined ? [] : [`--kubeconfig=${kubeconfig}`]),
