@@ -15,6 +15,7 @@ import { Coverage, hashesOf, type TestCoverage } from './coverage.ts'
 import { equivalentBecause } from './equivalents.ts'
 import { either, ran, type Executed } from './executed.ts'
 import { branchesOf, mutantsOf, type Mutant } from './places.ts'
+import { core, sourcesIn } from './sources.ts'
 import { share, table } from './table.ts'
 import { Trials, type Tried } from './trial.ts'
 import { filesOf, Workspace } from './workspace.ts'
@@ -22,12 +23,9 @@ import { filesOf, Workspace } from './workspace.ts'
 const root = join(import.meta.dirname, '..', '..')
 const cache = join(root, '.cache', 'mutants')
 
-/** Where a fault does most harm. */
-const core = ['codec', 'kube', 'request', 'store', 'pipeline', 'identity', 'cluster/admission']
-
 const { values } = parseArgs({
   options: {
-    folder: { type: 'string', multiple: true, default: core.map((name) => `src/${name}`) },
+    folder: { type: 'string', multiple: true, default: [...core] },
     count: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
     mutant: { type: 'string', multiple: true },
@@ -114,12 +112,10 @@ function sayBranches(tests: readonly TestCoverage[], workspace: Workspace): void
 }
 
 function chosenOf(workspace: Workspace): Mutant[] {
-  const paths = globSync('{src,filters}/**/*.ts', { cwd: root }).toSorted()
-  const within = (path: string): boolean =>
-    values.mutant
-      ? values.mutant.some((id) => id.startsWith(`${path}:`))
-      : values.folder.some((folder) => path === folder || path.startsWith(`${folder}/`))
-  const all = paths.filter(within).flatMap((path) => mutantsOf(path, workspace.read(path)))
+  const folders = values.mutant?.map((id) => id.slice(0, id.indexOf(':'))) ?? values.folder
+  const all = sourcesIn(workspace.root, folders).flatMap((path) =>
+    mutantsOf(path, workspace.read(path)),
+  )
   if (values.mutant) {
     const unknown = values.mutant.filter((id) => !all.some((mutant) => mutant.id === id))
     if (unknown.length > 0) throw new Error(`no such mutant: ${unknown.join(', ')}`)
@@ -127,7 +123,7 @@ function chosenOf(workspace: Workspace): Mutant[] {
   }
   const random = new Random(Number(values.seed))
   const count = values.count === 'all' ? all.length : Math.min(Number(values.count), all.length)
-  say(`\n${count} of ${all.length} mutants, seed ${values.seed}`)
+  say(`${count} of ${all.length} mutants, seed ${values.seed}`)
   return Array.from({ length: count }, () => all.splice(random.below(all.length), 1)).flat()
 }
 
@@ -173,12 +169,14 @@ async function main(): Promise<number> {
   }
   const [first] = workspaces
   if (first === undefined) throw new Error('--jobs must be 1 at least')
+  // Before the tests are measured, which takes long: a name may be wrong.
+  const chosen = values.coverage ? [] : chosenOf(first)
   const tests = await covered(files, workspaces)
   if (!values.mutant) sayBranches(tests, first)
   if (values.coverage) return 0
 
   const trials = new Trials(cache, tests, Number(values.budget) * 1000, values.mutant !== undefined)
-  const tried = await each(chosenOf(first), workspaces, async (mutant, workspace) => {
+  const tried = await each(chosen, workspaces, async (mutant, workspace) => {
     const result = await trials.try(mutant, workspace)
     sayTried(result)
     if (values.mutant && result.output !== undefined) say(result.output)
