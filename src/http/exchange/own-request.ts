@@ -24,10 +24,10 @@ export interface OwnRequest extends RequestCredentials {
   readonly content?: { readonly type: string; readonly bytes: Buffer }
   /** Whether the answer may be compressed: API servers compress long lists. */
   readonly gzip?: boolean
-  /** The component under which the answer is recorded, if not the hub itself. */
-  readonly component?: string
   /** The User-Agent in an API server's audit log; absent: the hub's own. */
   readonly userAgent?: string
+  /** The component under which the answer is recorded; absent: that of the User-Agent. */
+  readonly component?: string
   /** See `Exchange`. */
   readonly comparesEvents?: () => boolean
   /** See `Exchange`. */
@@ -45,7 +45,7 @@ let ownRequests = 0
 /** A request that the hub makes itself. */
 export function ownRequest(request: OwnRequest): Exchange {
   const { method, url, accept, content, gzip, signal } = request
-  const { component = ownUserAgent, userAgent = ownUserAgent, comparesEvents, onReceived } = request
+  const { userAgent = ownUserAgent, component = userAgent, comparesEvents, onReceived } = request
   const { identity, credential, authorization, claim } = request
   const info = parseRequestInfo(method, url)
   ownRequests += 1

@@ -25,7 +25,7 @@ export interface UpstreamHandlers {
 
 /** The client in whose place a cacher reads from the API server. */
 export interface ReflectorClient extends RequestCredentials {
-  /** The User-Agent of the component under which answers are recorded; absent: the hub's own. */
+  /** That of the client, under whose component answers are recorded; absent: the hub's own. */
   readonly userAgent?: string
   /** Whether a watcher of the events needs the previous state of the objects. */
   readonly comparesEvents?: () => boolean

@@ -228,8 +228,10 @@ function wholeVersion(reads: Reads, address: CollectionAddress): string | undefi
   return head?.whole ? head.version : undefined
 }
 
-/** The time on the disk is some minutes old. */
-/** When a collection was confirmed, by the tables and by this process. */
+/**
+ * When a collection was confirmed, by the tables, which are some minutes behind, and by this
+ * process.
+ */
 export const latestOf = (
   written: number,
   state: { readonly confirmedAt: number } | undefined,

@@ -455,3 +455,24 @@ void t.test(
     client.abort()
   },
 )
+
+void t.test(
+  'a cacher reads as the component of its client: the records of kubectl stay marked as its own',
+  async (t) => {
+    const store = { ...storeOf(), version: () => '60', committedVersion: () => '60' } as ObjectStore
+    const read = Promise.withResolvers<Exchange>()
+    await using cachers = cachersOf(store, AbortSignal.abort(), 60_000, {
+      recorded: (exchange) => {
+        read.resolve(exchange)
+        return silent(exchange)
+      },
+      unrecorded: silent,
+    })
+    const client = new AbortController()
+    const described = { headers: { 'User-Agent': 'kubectl/v1.36.0' }, signal: client.signal }
+    const exchange = exchangeOf(`${pods}&resourceVersion=50`, described)
+    void cachers.online(exchange, () => silent(exchange)).catch(() => undefined)
+    t.equal((await read.promise).component, 'kubectl')
+    client.abort()
+  },
+)
