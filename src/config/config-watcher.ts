@@ -77,10 +77,9 @@ export function watchConfig<Read extends UsableConfig>(
       named.add(path)
       return sources.readFile(path)
     }
-    const result = await read({ ...sources, readFile }).catch((cause: unknown): UnusableConfig => ({
-      mistakes: [messageOf(cause)],
-      filterModules: [],
-    }))
+    const result = await read({ ...sources, readFile, running: first }).catch(
+      (cause: unknown): UnusableConfig => ({ mistakes: [messageOf(cause)], filterModules: [] }),
+    )
     if (isClosed) return
     if ('mistakes' in result) {
       watched = [...named.union(new Set(result.filterModules))]

@@ -40,6 +40,11 @@ export interface ConfigSources extends SettingSources {
   readonly addresses?: readonly string[]
   /** Sockets that were passed to this process; absent: none. */
   readonly passed?: readonly PassedSocket[]
+  /**
+   * With what a running hub was started, which reads its configuration again; absent: it is read
+   * for a start.
+   */
+  readonly running?: UsableConfig
 }
 
 /** A configuration that was read without a mistake. */
@@ -65,11 +70,11 @@ export type ConfigResult = UsableConfig | UnusableConfig
  * Returns the configuration, or every mistake. Only reads files: opens no socket and no store.
  */
 export function readConfig(sources: ConfigSources): ConfigResult {
-  const { argv, env, readFile, hostname, addresses = [], passed = [] } = sources
+  const { argv, env, readFile, hostname, addresses = [], passed = [], running } = sources
   const { settings, given, ...read } = readSettings({ argv, env, readFile }, options)
   const mistakes = [...read.mistakes]
   const notes = [...read.notes]
-  const values = Object.fromEntries(settings.map(({ name, value }) => [name, value])) as Values
+  const values = valuesOf(settings)
   const nodeName = nodeNameOf(values, env['NODE_NAME'], hostname, mistakes)
   const credentialsUnder = (rootDir: string): CredentialFiles =>
     credentialFiles(values, rootDir, readFile)
@@ -82,6 +87,8 @@ export function readConfig(sources: ConfigSources): ConfigResult {
     ...bootstrapInTheClear(values, given, credentials),
     ...unreadable(values, settings, credentials, readFile, malformedBootstrap(settings, given)),
   )
+  if (running && mistakes.length === 0)
+    mistakes.push(...wrongUntilNextStart(settings, given, running, addresses, readFile))
   if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
   notes.push(...assigned.notes, ...warnings(settings), ...observations(values, credentials))
   const { sockets } = assigned
@@ -92,6 +99,35 @@ export function readConfig(sources: ConfigSources): ConfigResult {
     liveConfigOf(values, credentialsUnder(one.rootDir), one)
   const config = Object.freeze({ ...start, ...liveUnder(start) })
   return { config, liveUnder, notes, settings }
+}
+
+const valuesOf = (settings: readonly Setting[]): Values =>
+  Object.fromEntries(settings.map(({ name, value }) => [name, value])) as Values
+
+/**
+ * Mistakes in what would be in force until the next start: the live settings that were read, under
+ * the others of the running hub. Each of the two readings was valid by itself.
+ */
+function wrongUntilNextStart(
+  settings: readonly Setting[],
+  given: (name: OptionName) => boolean,
+  running: UsableConfig,
+  addresses: readonly string[],
+  readFile: ReadFile,
+): string[] {
+  const started = new Map(running.settings.map((setting) => [setting.name, setting]))
+  const mixed = settings.map((read) => (read.option.live ? read : (started.get(read.name) ?? read)))
+  const values = valuesOf(mixed)
+  const credentials = credentialFiles(values, values['root-dir'], readFile)
+  const waiting = settings.filter(
+    ({ name, value }) => JSON.stringify(value) !== JSON.stringify(values[name]),
+  )
+  const names = waiting.map(({ name }) => `--${name}`).join(', ')
+  return [
+    ...contradictions(values, given, addresses),
+    ...bootstrapInTheClear(values, given, credentials),
+    ...unusableCredentials(values, credentials, readFile, false),
+  ].map((mistake) => `until the next start changes ${names}: ${mistake}`)
 }
 
 /** The node's name: as given, else the host's name, which must be valid too. */
@@ -205,6 +241,21 @@ function unreadable(
   const { 'client-ca': ca, 'serving-cert': certificate, 'serving-key': key } = values
   const attemptCredentials = (files: CredentialFiles, name: string): void =>
     attempt(mistakes, name, () => readCredentials(files, readFile))
+  mistakes.push(...unusableCredentials(values, credentials, readFile, isBootstrapMalformed))
+  if (ca !== undefined) attemptCredentials({ kind: 'files', ca }, '--client-ca')
+  if (certificate !== undefined && key !== undefined)
+    attemptCredentials({ kind: 'files', certificate, key }, '--serving-cert, --serving-key')
+  return mistakes
+}
+
+/** Mistakes in the hub's own credentials, and how it obtains them. */
+function unusableCredentials(
+  values: Values,
+  credentials: CredentialFiles,
+  readFile: ReadFile,
+  isBootstrapMalformed: boolean,
+): string[] {
+  const mistakes: string[] = []
   attempt(mistakes, nameOf(credentials, values), () => {
     const own = readCredentials(credentials, readFile)
     if (credentials.kind === 'bootstrap')
@@ -212,9 +263,6 @@ function unreadable(
     else if (own.certificate === undefined && own.token === undefined && !isBootstrapMalformed)
       mistakes.push(...withoutCredentials(values))
   })
-  if (ca !== undefined) attemptCredentials({ kind: 'files', ca }, '--client-ca')
-  if (certificate !== undefined && key !== undefined)
-    attemptCredentials({ kind: 'files', certificate, key }, '--serving-cert, --serving-key')
   return mistakes
 }
 

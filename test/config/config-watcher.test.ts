@@ -1,5 +1,13 @@
 import t from 'tap'
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { mock } from 'node:test'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +15,7 @@ import { turn } from '../../src/base/clock.ts'
 import { readConfig, type UsableConfig } from '../../src/config/config.ts'
 import { watchConfig, type ConfigChange } from '../../src/config/config-watcher.ts'
 import { processSources } from '../../src/config/process.ts'
+import { obtainedFiles } from '../../src/config/root-dir.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const intervalMs = 5_000
@@ -128,6 +137,68 @@ void t.test('what waits for the next start has no part in what is in force', asy
   t.strictSame([live.filters.disabled.size, live.plainProxy], [0, 'served'])
   t.ok(read.config.filters.disabled.size > 0, 'the filters that cloud mode leaves out')
   t.equal(read.config.plainProxy, 'refusing')
+})
+
+void t.test('live settings have to be right under those that wait, too', async (t) => {
+  const own = 'server-addr: https://127.0.0.1:10268\n'
+  const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
+  await pass()
+  writeFileSync(file, `${own}proxy-secure-port: 11268\nlb-mode: priority\n`)
+  await pass()
+  t.match(unusable, [
+    [
+      /^until the next start changes --proxy-secure-port: --server-addr: https:\/\/127\.0\.0\.1:10268 is the hub itself /,
+    ],
+  ])
+  writeFileSync(file, own)
+  await pass()
+  t.match(unusable[1], [/is the hub itself/])
+  t.equal(news.length, 0)
+  writeFileSync(file, 'server-addr: https://b\nproxy-secure-port: 11268\n')
+  await pass()
+  t.strictSame(news.map(namesIn), [
+    {
+      changed: ['server-addr'],
+      waiting: ['proxy-secure-port'],
+      untold: ['proxy-secure-port'],
+    },
+  ])
+})
+
+void t.test('credentials in another root directory are none of a running hub', async (t) => {
+  const { folder, file } = following(t, 'server-addr: https://a\n')
+  const kubeconfig = join(folder, 'hub.conf')
+  const { name, server } = { name: 'a', server: 'https://a' }
+  writeFileSync(
+    kubeconfig,
+    JSON.stringify({
+      contexts: [{ name, context: { cluster: name, user: name } }],
+      clusters: [{ name, cluster: { server } }],
+      users: [{ name, user: { token: 'secret' } }],
+    }),
+  )
+  const other = join(folder, 'other')
+  const { folder: pki, pair } = obtainedFiles(other)
+  mkdirSync(pki, { recursive: true })
+  const fixture = (of: string) => readFileSync(`test/fixtures/credentials/${of}`, 'utf8')
+  writeFileSync(pair, fixture('client.crt') + fixture('client.key'))
+  writeFileSync(
+    file,
+    `server-addr: https://a\nroot-dir: ${join(folder, 'first')}\nkubeconfig: ${kubeconfig}\n`,
+  )
+  const { news, unusable, pass } = follow(t, file, ['--bootstrap-mode=token'])
+  await pass()
+  const moved = `server-addr: https://a\nroot-dir: ${other}\n`
+  writeFileSync(file, moved)
+  await pass()
+  t.match(unusable, [[/^until the next start changes --root-dir: the hub has no credentials/]])
+  t.equal(news.length, 0)
+  writeFileSync(file, `${moved}kubeconfig: ${kubeconfig}\n`)
+  await pass()
+  t.strictSame(
+    news.map(({ live }) => live.credentials),
+    [{ kind: 'kubeconfig', file: kubeconfig }],
+  )
 })
 
 void t.test('while it cannot be used, every file is followed that it names', async (t) => {

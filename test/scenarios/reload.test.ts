@@ -27,7 +27,11 @@ async function configured(
 ) {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-reload-'))
   const file = join(rootDir, 'config.yaml')
-  const write = (servers: readonly CloudServer[], more = '', node = nodeName): void => {
+  const write = (
+    servers: readonly { readonly url: string }[],
+    more = '',
+    node = nodeName,
+  ): void => {
     const urls = servers.map(({ url }) => url).join(',')
     writeFileSync(file, `server-addr: ${urls}\nnode-name: ${node}\n${more}`)
   }
@@ -112,6 +116,25 @@ void t.test('a file with mistakes leaves all as it was, and that is told', async
   })
   t.ok((await sample(hub, success)) > first)
   t.equal((await kubelet.get(aPod)).status, 200)
+})
+
+void t.test('what is right only with settings that wait leaves all as it was', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const { hub, write, reread, verbose } = await configured(t, [cloud])
+  const port = hub.securePort
+  // The port that the hub serves is a flag of the test's, so what waits is its address.
+  write(
+    [{ url: `https://[::1]:${port}` }],
+    'bootstrap-mode: anonymous\nbind-proxy-address: 127.0.0.2\n',
+  )
+  await reread(/^the configuration cannot be used; the last good one stays/)
+  t.match(
+    await verbose(),
+    /config unusable since .*the next start changes --bind-proxy-address: .*is the hub itself/,
+  )
+  t.equal((await hub.as('kubelet').get(aPod)).status, 200, 'of the API server as before')
+  t.equal(await sample(hub, 'nodehub_config_reloads_total{result="failure"}'), 1)
 })
 
 void t.test('what waits for the next start has no effect at all, and is named', async (t) => {
