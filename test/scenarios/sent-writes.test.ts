@@ -26,6 +26,8 @@ async function slowCloud(t: Teardown, behind: CloudServer) {
       })
       acted()
     })
+    // The API server behind may end in mid-request, with its test.
+    up.once('error', () => response.destroy())
     asked.pipe(up)
   }
   const server = createServer((asked, response) => {
