@@ -1,26 +1,43 @@
 import t from 'tap'
-import { keepProcessAlive, turn } from '../../../src/base/clock.ts'
+import { turn } from '../../../src/base/clock.ts'
 import { RateLimit } from '../../../src/cluster/api/rate-limit.ts'
+import { setClock } from '../../kit/set-clock.ts'
 
-void t.test('beyond the burst a request waits, until its caller gives up', async (t) => {
-  // One in a quarter of an hour: none comes back while the test runs.
-  const limit = new RateLimit(0.001, 2)
-  await limit.take()
-  await limit.take()
+/** One in a quarter of an hour: none comes back by itself while a test runs. */
+const perSecond = 0.001
+const oneMs = 1_000_000
+
+/** Whether a request has to wait; its caller gives up then. */
+async function waits(limit: RateLimit): Promise<boolean> {
   const stop = new AbortController()
   let taken = false
-  const third = limit.take(stop.signal).then(() => {
+  const permission = limit.take(stop.signal).then(() => {
     taken = true
   })
   await turn()
-  t.notOk(taken)
+  const waited = !taken
   stop.abort()
-  await third
+  await permission
+  return waited
+}
+
+void t.test('beyond the burst a request waits, until its caller gives up', async (t) => {
+  const limit = new RateLimit(perSecond, 2)
+  t.notOk(await waits(limit))
+  t.notOk(await waits(limit))
+  t.ok(await waits(limit))
 })
 
-void t.test('what was taken comes back with time', async (t) => {
-  using _alive = keepProcessAlive()
-  const limit = new RateLimit(1000, 1)
-  for (let taken = 0; taken < 20; taken++) await limit.take()
-  t.pass('twenty of them, one of which was there')
+void t.test('what was taken comes back with time, up to the burst', async (t) => {
+  const clock = setClock(t)
+  const limit = new RateLimit(perSecond, 2)
+  await limit.take()
+  await limit.take()
+  clock.forward(1.5 * oneMs)
+  t.notOk(await waits(limit), 'one has come back')
+  t.ok(await waits(limit), 'and no more than one, which this caller has waited for in vain')
+  clock.forward(10 * oneMs)
+  t.notOk(await waits(limit))
+  t.notOk(await waits(limit))
+  t.ok(await waits(limit), 'two at most are kept')
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { closeServer, HttpConnections } from '../../../src/http/server/draining.ts'
 import { dial, valuesOf, type Teardown } from '../../kit/wire/wire.ts'
 
@@ -39,13 +39,18 @@ void t.test('a request on its way when the server is to stop is answered', async
 })
 
 void t.test('a connection that is idle is ended at once', async (t) => {
-  const { stop, port } = await serving(t, (_request, response) => {
-    response.end('here')
+  const answered = Promise.withResolvers<void>()
+  const { server, stop, port } = await serving(t, (_request, response) => {
+    response.once('close', answered.resolve).end('here')
   })
+  const accepted = once(server, 'connection') as Promise<[Socket]>
   const client = await dial(t, port)
+  const [connection] = await accepted
   t.match(await client.write(request).answer(), { status: 200 })
-  await stop()
-  t.pass('nobody has waited for it')
+  await answered.promise
+  const stopped = stop()
+  t.notOk(connection.writable, 'before anything else happens')
+  await stopped
 })
 
 void t.test('a connection whose answer had promised to keep it is ended after it', async (t) => {
