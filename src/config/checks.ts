@@ -2,17 +2,17 @@ import type { CredentialFiles } from './credentials.ts'
 import { filterNames } from './filter-names.ts'
 import { plainProxyOf } from './hub-config.ts'
 import type { OptionName, Values } from './options.ts'
-import { listenerFlags, ownServers } from './own-listeners.ts'
+import { listenerFlags, ownServers, type OwnHost } from './own-listeners.ts'
 import { didYouMean } from './suggestion.ts'
 
 /**
  * Mistakes in the combination of settings, and missing ones. `given` is whether a setting was
- * given, valid or not; `addresses` are those of this host.
+ * given, valid or not.
  */
 export function contradictions(
   values: Values,
   given: (name: OptionName) => boolean,
-  addresses: readonly string[],
+  own: OwnHost,
 ): string[] {
   const mistakes: string[] = []
   const servers = values['server-addr'].map(({ origin }) => origin)
@@ -32,7 +32,7 @@ export function contradictions(
       ? ['--hub-cert-signer and --serving-cert: give one of them']
       : []),
     ...portsInTheWay(values),
-    ...ownServers(values, addresses),
+    ...ownServers(values, own),
     // The filters of modules are known once they are loaded.
     ...(values['filter-module'].length > 0
       ? []

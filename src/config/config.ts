@@ -83,12 +83,12 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const storeKey = storeKeyOf(values, env['CREDENTIALS_DIRECTORY'], readFile, mistakes)
   mistakes.push(
     ...assigned.mistakes,
-    ...contradictions(values, given, addresses),
+    ...contradictions(values, given, { names: [hostname, nodeName], addresses }),
     ...bootstrapInTheClear(values, given, credentials),
     ...unreadable(values, settings, credentials, readFile, malformedBootstrap(settings, given)),
   )
   if (running && mistakes.length === 0)
-    mistakes.push(...wrongUntilNextStart(settings, given, running, addresses, readFile))
+    mistakes.push(...wrongUntilNextStart(sources, settings, given, running))
   if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
   notes.push(...assigned.notes, ...warnings(settings), ...observations(values, credentials))
   const { sockets } = assigned
@@ -109,11 +109,10 @@ const valuesOf = (settings: readonly Setting[]): Values =>
  * the others of the running hub. Each of the two readings was valid by itself.
  */
 function wrongUntilNextStart(
+  { hostname, addresses = [], readFile }: ConfigSources,
   settings: readonly Setting[],
   given: (name: OptionName) => boolean,
   running: UsableConfig,
-  addresses: readonly string[],
-  readFile: ReadFile,
 ): string[] {
   const started = new Map(running.settings.map((setting) => [setting.name, setting]))
   const mixed = settings.map((read) => (read.option.live ? read : (started.get(read.name) ?? read)))
@@ -124,7 +123,7 @@ function wrongUntilNextStart(
   )
   const names = waiting.map(({ name }) => `--${name}`).join(', ')
   return [
-    ...contradictions(values, given, addresses),
+    ...contradictions(values, given, { names: [hostname, running.config.nodeName], addresses }),
     ...bootstrapInTheClear(values, given, credentials),
     ...unusableCredentials(values, credentials, readFile, false),
   ].map((mistake) => `until the next start changes ${names}: ${mistake}`)

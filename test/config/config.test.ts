@@ -71,9 +71,25 @@ void t.test('the hub is no API server of its own', async (t) => {
     ])
   }
   t.match(mistakes('--server-addr=https://127.0.0.1:443', '--proxy-secure-port=443'), [/itself/])
+  for (const host of [
+    'localhost.',
+    'a.localhost',
+    'LocalHost.localdomain',
+    '[::ffff:127.0.0.1]',
+    '127.1',
+    '0.0.0.0',
+    '[::]',
+    '[::ffff:0.0.0.0]',
+    'edge-1',
+    'Edge-1.',
+    'told',
+  ])
+    t.match(mistakes(`--server-addr=http://${host}:10261`, '--node-name=told'), [/itself/], host)
   const everywhere = '--bind-proxy-address=0.0.0.0'
-  t.match(mistakes('--server-addr=https://192.0.2.7:10268', everywhere), [/itself/])
+  for (const host of ['192.0.2.7', '[::ffff:192.0.2.7]', '127.0.0.2', '[::ffff:127.0.0.2]'])
+    t.match(mistakes(`--server-addr=https://${host}:10268`, everywhere), [/itself/], host)
   t.match(mistakes('--server-addr=https://h:443', '--hub-address=h:443'), [/--hub-address/])
+  t.match(mistakes('--server-addr=https://h.:443', '--hub-address=H:443'), [/--hub-address/])
   const dummy = '--dummy-if-ip=169.254.2.1'
   t.match(mistakes('--server-addr=https://169.254.2.1:10268', dummy), [/--dummy-if-ip/])
 })
@@ -84,6 +100,9 @@ void t.test('what is elsewhere is an API server, on this host as well', async (t
     ['--server-addr=https://192.0.2.7:10268'],
     ['--server-addr=https://192.0.2.8:10268', '--bind-proxy-address=0.0.0.0'],
     ['--server-addr=https://127.0.0.1:10268', '--proxy-secure-port=968'],
+    ['--server-addr=https://127.0.0.2:10268'],
+    ['--server-addr=https://edge-1:6443,https://edge-2:10268,https://localhost.example:10268'],
+    ['--server-addr=https://192.0.2.7:10268', '--node-name=192.0.2.7'],
   ]) {
     const result = read(argv, { addresses: ['127.0.0.1', '192.0.2.7'] })
     t.notOk('mistakes' in result, argv.join(' '))
