@@ -186,7 +186,7 @@ void t.test(
   },
 )
 
-void t.test('when the leader goes, the other one goes on with its work', async (t) => {
+void t.test('when the leader stops, the other replica takes over', async (t) => {
   const cluster = await prepared(t)
   const { sandbox } = cluster
   sandbox.create(nodePools, { metadata: { name: 'p' }, spec: { labels: { zone: 'a' } } })
@@ -203,7 +203,7 @@ void t.test('when the leader goes, the other one goes on with its work', async (
   )
 })
 
-void t.test('health and metrics are told', async (t) => {
+void t.test('the ops endpoints answer', async (t) => {
   const cluster = await prepared(t)
   const replica = await started(t, cluster)
   await until(replica.leads)
@@ -263,7 +263,7 @@ void t.test('requests of nodes for their hubs are decided, and counted', async (
   t.match(approval, [{ type: 'Approved', status: 'True' }])
 })
 
-void t.test('what the controller knows and does is counted', async (t) => {
+void t.test('pools, nodes and queue have metrics', async (t) => {
   const cluster = await prepared(t)
   const { sandbox } = cluster
   const hostPool = { hostNetwork: true }
@@ -318,7 +318,7 @@ void t.test('a part that fails is counted, and tries again', async (t) => {
   await until(replica.leads)
 })
 
-void t.test('with --client-ca it answers reviews of those who show a certificate', async (t) => {
+void t.test('with --client-ca a review without a client certificate gets 401', async (t) => {
   const cluster = await prepared(t)
   const authority = await CertificateAuthority.create('clients')
   const clientCa = join(t.testdir({ 'ca.crt': authority.certificate }), 'ca.crt')
@@ -470,7 +470,7 @@ void t.test(
   },
 )
 
-void t.test('what is written meanwhile does not keep back what is given back', async (t) => {
+void t.test('giving back is retried after a conflict', async (t) => {
   const cluster = await prepared(t)
   const { sandbox } = cluster
   const { before: look } = withYurtManager(cluster)
@@ -508,30 +508,27 @@ void t.test('a pool that is written meanwhile is given back without its finalize
   )
 })
 
-void t.test(
-  'stored pools are rewritten first, and older versions leave the list of what is stored',
-  async (t) => {
-    const cluster = await prepared(t)
-    const { sandbox } = cluster
-    const definition = sandbox.get(customResources, 'nodepools.apps.openyurt.io')!
-    sandbox.update(
-      customResources,
-      { ...definition, status: { storedVersions: ['v1beta1', 'v1beta2'] } },
+void t.test('stored pools are rewritten, and older versions leave storedVersions', async (t) => {
+  const cluster = await prepared(t)
+  const { sandbox } = cluster
+  const definition = sandbox.get(customResources, 'nodepools.apps.openyurt.io')!
+  sandbox.update(
+    customResources,
+    { ...definition, status: { storedVersions: ['v1beta1', 'v1beta2'] } },
+    'status',
+  )
+  for (const name of ['p', 'q']) sandbox.create(nodePools, { metadata: { name }, spec: {} })
+  await started(t, cluster)
+  await until(() => {
+    const stored = listAt(
+      sandbox.get(customResources, 'nodepools.apps.openyurt.io'),
       'status',
+      'storedVersions',
     )
-    for (const name of ['p', 'q']) sandbox.create(nodePools, { metadata: { name }, spec: {} })
-    await started(t, cluster)
-    await until(() => {
-      const stored = listAt(
-        sandbox.get(customResources, 'nodepools.apps.openyurt.io'),
-        'status',
-        'storedVersions',
-      )
-      return stored.length === 1 && stored[0] === 'v1beta2'
-    })
-    const rewritten = sandbox.requests.filter(
-      ({ method, path }) => method === 'PATCH' && /nodepools\/[pq]$/.test(path),
-    )
-    t.equal(rewritten.length, 2)
-  },
-)
+    return stored.length === 1 && stored[0] === 'v1beta2'
+  })
+  const rewritten = sandbox.requests.filter(
+    ({ method, path }) => method === 'PATCH' && /nodepools\/[pq]$/.test(path),
+  )
+  t.equal(rewritten.length, 2)
+})

@@ -94,7 +94,7 @@ const conversion = (desiredAPIVersion: string, ...objects: Json[]): string =>
     request: { uid: 'c-1', desiredAPIVersion, objects },
   })
 
-void t.test('an API server is answered over HTTP/1.1, as it asks', async (t) => {
+void t.test('an AdmissionReview over HTTP/1.1 gets its patch', async (t) => {
   const { ask } = await serving(t)
   const { status, type, text } = await ask('POST', '/mutate/nodes?timeout=5s', admission(node))
   t.strictSame([status, type], [200, 'application/json'])
@@ -103,7 +103,7 @@ void t.test('an API server is answered over HTTP/1.1, as it asks', async (t) => 
   t.match(Buffer.from(response.patch, 'base64').toString(), /"op":"add".*hostnetwork.*"true"/)
 })
 
-void t.test('who creates a pod is warned of where it cannot run', async (t) => {
+void t.test('a pod that cannot run in its pool gets a warning', async (t) => {
   const pools = new Map([['host', { hostNetwork: true }]])
   const { ask } = await serving(t, {
     lookup: { ...lookupOf(), context: async () => ({ pools, namespaces: new Map() }) },
@@ -155,7 +155,7 @@ void t.test('pools are converted, all of them or none', async (t) => {
   })
 })
 
-void t.test('what is no review gets a Status, and the next one is answered', async (t) => {
+void t.test('a malformed review gets a Status, and the next is answered', async (t) => {
   const { ask } = await serving(t)
   const cases: [string, string, string | Buffer | undefined, number][] = [
     ['POST', '/mutate/nodes', '', 400],
@@ -210,7 +210,7 @@ void t.test('a failure of our own leaves it to the policy of the webhook', async
   t.match(failed, [{ message: 'the list is gone' }])
 })
 
-void t.test('probes are told whether requests should come here', async (t) => {
+void t.test('/readyz says whether the replica is ready', async (t) => {
   const told: { unready?: string } = {}
   const { ask } = await serving(t, { unready: () => told.unready })
   t.match(await ask('GET', '/readyz'), { status: 200, text: 'ok' })
@@ -220,7 +220,7 @@ void t.test('probes are told whether requests should come here', async (t) => {
   t.match(await ask('GET', '/livez'), { status: 200, text: 'ok' })
 })
 
-void t.test('a new certificate is shown to who connects from then on', async (t) => {
+void t.test('new connections get the renewed certificate', async (t) => {
   let pair = await issued()
   const { port } = await serving(t, { certificate: () => pair })
   const shown = async (): Promise<string> => {

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { jsonPatch } from '../../../src/api/kube/patch/json-patch.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
 
-void t.test('only what changes is said', async (t) => {
+void t.test('a patch has only changes', async (t) => {
   const before = { a: { 'b/c~d': 1, e: [1, 2], same: { deep: true } }, gone: null }
   const after = { a: { 'b/c~d': 2, e: [1, 3, 4], same: { deep: true } }, new: {} }
   t.strictSame(jsonPatchBetween(before, after), [
@@ -20,7 +20,7 @@ void t.test('only what changes is said', async (t) => {
   ])
 })
 
-void t.test('applied, the changes make the one of the other', async (t) => {
+void t.test('a patch turns one object into the other', async (t) => {
   for (let round = 0; round < 2_000; round += 1) {
     const random = roundOf(7, round)
     const [before, after] = [randomObject(random, 3), randomObject(random, 3)]

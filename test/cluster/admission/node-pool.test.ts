@@ -19,7 +19,7 @@ const services = { group: '', version: 'v1', resource: 'services' }
 const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
 const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
 
-void t.test('a new pool is given what its author left out', async (t) => {
+void t.test('a new pool gets defaults for omitted fields', async (t) => {
   const cases: [string, NodePoolSpec, NodePoolSpec, string?][] = [
     ['nothing is said', {}, {}],
     ['the type is empty', { type: '' }, {}],
@@ -71,12 +71,12 @@ void t.test('a new pool is given what its author left out', async (t) => {
   }
 })
 
-void t.test('defaults, once given, stay as they are', async (t) => {
+void t.test('defaulting is idempotent', async (t) => {
   const once = defaultedPool(pool({ type: 'Cloud', poolScopeMetadata: [leases] }))
   t.strictSame(defaultedPool(once), once)
 })
 
-void t.test('a pool with its defaults is one that nodes can be put into', async (t) => {
+void t.test('a pool with its defaults is valid', async (t) => {
   const written: NodePool = {
     apiVersion: 'apps.openyurt.io/v1beta2',
     kind: 'NodePool',
@@ -88,11 +88,11 @@ void t.test('a pool with its defaults is one that nodes can be put into', async 
   )
 })
 
-void t.test('a new pool has no status yet, whatever its author says', async (t) => {
+void t.test('a new pool’s status is dropped', async (t) => {
   t.notHas(defaultedPool({ ...pool({}), status: { readyNodeNum: 3 } }), { status: {} })
 })
 
-void t.test('a new pool is refused for what no pool can be', async (t) => {
+void t.test('a new pool with invalid fields is refused', async (t) => {
   const cases: [string, JsonObject | NodePoolSpec, RegExp | undefined][] = [
     ['normal', { type: 'Edge', leaderElectionStrategy: 'random' }, undefined],
     ['with a host network', { type: 'Edge', hostNetwork: true }, undefined],
@@ -128,7 +128,7 @@ void t.test('a new pool is refused for what no pool can be', async (t) => {
   }
 })
 
-void t.test('a pool keeps for good what nodes were set up for', async (t) => {
+void t.test('type and networks of a pool are immutable', async (t) => {
   const cases: [string, NodePoolSpec, NodePoolSpec, RegExp | undefined][] = [
     ['labels are added', { type: 'Edge' }, { type: 'Edge', labels: { foo: 'bar' } }, undefined],
     [
@@ -159,7 +159,7 @@ void t.test('a pool keeps for good what nodes were set up for', async (t) => {
   }
 })
 
-void t.test('what was wrong with a pool before keeps no one from changing the rest', async (t) => {
+void t.test('an old mistake in a pool does not block changes to other fields', async (t) => {
   const old = { type: 'Cloud', hostNetwork: true, annotations: { '-&#foo': '' } }
   t.equal(validatePoolUpdate(pool(old), pool({ ...old, labels: { a: 'b' } })), undefined)
   t.match(validatePoolUpdate(pool(old), pool({ ...old, labels: { a: '!' } })), { code: 403 })
@@ -171,14 +171,11 @@ void t.test('a pool is deleted when no node is in it', async (t) => {
   t.match(validatePoolDeletion(pool({}), 'unknown'), { code: 403, message: /cannot be found out/ })
 })
 
-void t.test(
-  'what is no pool is refused or given defaults, and never breaks anything',
-  async (t) => {
-    for (const odd of [{}, { spec: null }, { spec: [] }, { spec: { taints: {}, labels: 1 } }]) {
-      t.ok(defaultedPool(odd))
-      t.doesNotThrow(() => validateNewPool(odd))
-      t.doesNotThrow(() => validatePoolUpdate(odd, odd))
-    }
-    t.match(validateNewPool({ spec: { taints: [1] } }), { message: /a taint is an object/ })
-  },
-)
+void t.test('malformed pools are refused or defaulted, and nothing throws', async (t) => {
+  for (const odd of [{}, { spec: null }, { spec: [] }, { spec: { taints: {}, labels: 1 } }]) {
+    t.ok(defaultedPool(odd))
+    t.doesNotThrow(() => validateNewPool(odd))
+    t.doesNotThrow(() => validatePoolUpdate(odd, odd))
+  }
+  t.match(validateNewPool({ spec: { taints: [1] } }), { message: /a taint is an object/ })
+})

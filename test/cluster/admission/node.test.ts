@@ -38,7 +38,7 @@ const pool = (hostNetwork: boolean): PoolLookup => ({
 const memory = (of: JsonObject): string =>
   textAt(of, 'metadata', 'annotations', previousAttributesAnnotation)
 
-void t.test('a new node is as its pool has it', async (t) => {
+void t.test('a new node gets pool labels', async (t) => {
   const cases: [string, JsonObject, PoolLookup, Record<string, string>, RegExp?][] = [
     ['an orphan', node({ a: 'b' }), undefined, { a: 'b' }],
     [
@@ -105,7 +105,7 @@ void t.test('a new node is as its pool has it', async (t) => {
   t.equal(poolOfNewNode(node({ [desired]: 'q', [nodepool]: 'p' })), 'p')
 })
 
-void t.test('of which kind its pool was is remembered, as the controller would', async (t) => {
+void t.test('a node’s annotation records the kind of its first pool', async (t) => {
   t.equal(
     memory(mutateNewNode(node({ [nodepool]: 'p' }), pool(true)).object),
     '{"nodePool":"p","hostNetwork":true,"labelled":true}',
@@ -140,7 +140,7 @@ void t.test('of which kind its pool was is remembered, as the controller would',
   t.equal(memory(other.object), standard, 'also where it had no host network')
 })
 
-void t.test('a wish that is uttered later becomes membership, once', async (t) => {
+void t.test('a later desired-nodepool label sets the pool once', async (t) => {
   const wished = mutateNodeUpdate(node(), node({ [desired]: 'p' }), pool(false))
   t.equal(valueAt(wished.object, 'metadata', 'labels', nodepool), 'p')
   t.equal(poolOfUpdate(node({ [desired]: 'p' }), node({ [desired]: 'p' })), '')
@@ -290,7 +290,7 @@ void t.test('a node is changed within what its pool and its kind allow', async (
   }
 })
 
-void t.test('what is no node is let through as it is', async (t) => {
+void t.test('malformed nodes pass unchanged', async (t) => {
   for (const odd of [{}, { metadata: null }, { metadata: { labels: [], annotations: 1 } }]) {
     t.equal(mutateNewNode(odd, undefined).object, odd)
     t.equal(mutateNodeUpdate(odd, odd, undefined).object, odd)

@@ -32,7 +32,7 @@ const mirror = { 'kubernetes.io/config.mirror': 'x' }
 const generation = (generation: number) => ({ generation })
 const controlled = { ownerReferences: [{ kind: 'ReplicaSet', controller: true }] }
 
-void t.test('policies about nodes are asked about what changes their pool', async (t) => {
+void t.test('node policies apply to updates that concern their pool', async (t) => {
   for (const name of ['nodes', 'node-kind', 'node-wish', 'node-memory']) {
     t.strictSame(unmetConditions(name, enters), [], name)
     t.strictSame(unmetConditions(name, { ...enters, username: ourOwn }), ['is-not-our-own'], name)
@@ -62,7 +62,7 @@ void t.test('policies about nodes are asked about what changes their pool', asyn
   t.strictSame(unmetConditions('node-memory', remembers), ['remembers-nothing'])
 })
 
-void t.test('policies about new nodes are asked by the pool that they are made in', async (t) => {
+void t.test('policies for new nodes apply by the pool of the node', async (t) => {
   const labelled = node({ [hostNetwork]: 'true' })
   t.strictSame(unmetConditions('node-without-pool', { object: labelled }), [])
   t.strictSame(unmetConditions('node-without-pool', { object: node({}) }), ['has-the-label'])
@@ -87,7 +87,7 @@ void t.test(
   },
 )
 
-void t.test('policies about pods leave alone what is not theirs', async (t) => {
+void t.test('pod policies skip pods that do not concern them', async (t) => {
   const system = { namespace: 'kube-system' }
   const excludes = { [excluded]: 'true' }
   const rows: readonly (readonly [string, PolicyRequest, ...string[]])[] = [
@@ -131,7 +131,7 @@ const changed = (oldSpec: object, spec: object): PolicyRequest => ({
   oldObject: { metadata: { name: 'p' }, spec: oldSpec },
 })
 
-void t.test('a pool is made as one can be, and keeps what it is', async (t) => {
+void t.test('invalid pools and changes of type are refused', async (t) => {
   const taint = { key: 'a', effect: 'NoSchedule' }
   const full = {
     type: 'Edge',
@@ -176,7 +176,7 @@ void t.test('a pool is made as one can be, and keeps what it is', async (t) => {
   }
 })
 
-void t.test('a node changes its pool by way of none, and keeps what it remembers', async (t) => {
+void t.test('a node changes pools only by way of none, and keeps its memory', async (t) => {
   const change = (before: object, after: object, username = 'admin'): string[] =>
     refusedFields('nodes', { operation: 'UPDATE', oldObject: before, object: after, username })
   const [none, p, q] = [node({}), node({ [inPool]: 'p' }), node({ [inPool]: 'q' })]
@@ -225,7 +225,7 @@ const shared = [
   { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' },
 ]
 
-void t.test('a pool that is made says all that it is', async (t) => {
+void t.test('a new pool gets all its defaults', async (t) => {
   const typeLabel = 'nodepool.openyurt.io/type'
   const defaults = {
     type: 'Edge',
@@ -255,7 +255,7 @@ void t.test('a pool that is made says all that it is', async (t) => {
   )
 })
 
-void t.test('fields that a version has no word for stay as they were', async (t) => {
+void t.test('fields that a version lacks keep their values', async (t) => {
   const asked = (version: string, oldSpec: object, spec: object): PolicyRequest => ({
     operation: 'UPDATE',
     version,
@@ -273,7 +273,7 @@ void t.test('fields that a version has no word for stay as they were', async (t)
   })
 })
 
-void t.test('a node gets what follows from its pool', async (t) => {
+void t.test('a node gets pool labels and memory', async (t) => {
   const wishes = node({ [wished]: 'p' })
   t.match(patched('node-wish', { object: wishes }), node({ [inPool]: 'p', [wished]: 'p' }))
   const wishing: PolicyRequest = { operation: 'UPDATE', object: wishes, oldObject: node({}) }

@@ -76,7 +76,7 @@ const terms = [
   'nodeSelectorTerms',
 ]
 
-void t.test('each kind is admitted where it is asked about', async (t) => {
+void t.test('each kind is admitted at its webhook’s path', async (t) => {
   const labels = { 'apps.openyurt.io/nodepool': 'host' }
   const joined = await outcome(nodeDefaults, review('Node', 'CREATE', { object: node(labels) }))
   t.equal(valueAt(joined.object, 'metadata', 'labels', 'nodepool.openyurt.io/hostnetwork'), 'true')
@@ -121,7 +121,7 @@ void t.test('each kind is admitted where it is asked about', async (t) => {
   t.equal((valueAt(kept.object, ...terms) as Json[] | undefined)?.length, 1)
 })
 
-void t.test('what changes nothing has no patch', async (t) => {
+void t.test('an unchanged object gets no patch', async (t) => {
   const answer = await reviewAdmission(
     podDefaults,
     review('Pod', 'CREATE', { object: pod() }),
@@ -141,7 +141,7 @@ void t.test('a mirror pod is left alone, annotation or not', async (t) => {
 })
 
 void t.test(
-  'a pod is put on the network of its pool where that is asked for, and the exclusion wins',
+  'with propagation on, a pod gets its pool’s hostNetwork, unless it is excluded',
   async (t) => {
     const labels = { 'apps.openyurt.io/pool-name': 'host' }
     const asked = (annotations: JsonObject) =>
@@ -161,7 +161,7 @@ void t.test(
   },
 )
 
-void t.test('who creates a pod is told what lint says about it', async (t) => {
+void t.test('creating a pod returns lint’s warnings', async (t) => {
   const lookup: ClusterLookup = {
     ...lookupOf(),
     context: async (namespace) => ({
@@ -198,7 +198,7 @@ const knowingPools: ClusterLookup = {
   }),
 }
 
-void t.test('who writes what pods are made of is told what lint says about them', async (t) => {
+void t.test('writing a workload returns lint’s warnings for its pods', async (t) => {
   const by = rules({ lookup: knowingPools })
   for (const kind of ['Deployment', 'DaemonSet', 'StatefulSet', 'Job', 'CronJob'])
     for (const operation of ['CREATE', 'UPDATE']) {
@@ -217,7 +217,7 @@ void t.test('who writes what pods are made of is told what lint says about them'
   ])
 })
 
-void t.test('a template is warned of as its pods will be admitted', async (t) => {
+void t.test('warnings for a template match admission of its pods', async (t) => {
   const by = rules({ lookup: knowingPools, propagate: true })
   const said = async (object: JsonObject): Promise<Json> =>
     (await outcome(workloadWarnings, review(textAt(object, 'kind'), 'CREATE', { object }), by))
@@ -230,41 +230,38 @@ void t.test('a template is warned of as its pods will be admitted', async (t) =>
   t.match(await said(kept), [/stays Pending.*\(never-scheduled\)$/])
 })
 
-void t.test(
-  'a pool written through an older version keeps what that version has no word for',
-  async (t) => {
-    const stored = {
-      ...pool({ type: 'Edge', hostNetwork: true, interConnectivity: true, leaderReplicas: 3 }),
-      status: { readyNodeNum: 1, leaderNum: 1 },
+void t.test('a pool written through an older version keeps fields that it lacks', async (t) => {
+  const stored = {
+    ...pool({ type: 'Edge', hostNetwork: true, interConnectivity: true, leaderReplicas: 3 }),
+    status: { readyNodeNum: 1, leaderNum: 1 },
+  }
+  for (const version of ['v1alpha1', 'v1beta1'] as const) {
+    const replaced = {
+      ...withAt(convertedPool(stored, version), ['metadata', 'annotations'], undefined),
+      spec: {
+        type: 'Edge',
+        ...(version === 'v1beta1' && { hostNetwork: true }),
+        labels: { a: 'b' },
+      },
     }
-    for (const version of ['v1alpha1', 'v1beta1'] as const) {
-      const replaced = {
-        ...withAt(convertedPool(stored, version), ['metadata', 'annotations'], undefined),
-        spec: {
-          type: 'Edge',
-          ...(version === 'v1beta1' && { hostNetwork: true }),
-          labels: { a: 'b' },
-        },
-      }
-      const object = convertedPool(replaced, 'v1beta2')
-      const request = { oldObject: stored, object, requestKind: { version } }
-      const { object: kept } = await outcome(poolDefaults, review('NodePool', 'UPDATE', request))
-      t.strictSame(
-        objectAt(kept, 'spec'),
-        { ...objectAt(stored, 'spec'), labels: { a: 'b' } },
-        version,
-      )
-      t.strictSame(objectAt(kept, 'status'), stored.status, version)
-    }
-    const request = {
-      oldObject: stored,
-      object: pool({ type: 'Edge' }),
-      requestKind: { version: 'v1beta2' },
-    }
-    const { object } = await outcome(poolDefaults, review('NodePool', 'UPDATE', request))
-    t.strictSame(object, pool({ type: 'Edge' }), 'what its own version takes out is meant')
-  },
-)
+    const object = convertedPool(replaced, 'v1beta2')
+    const request = { oldObject: stored, object, requestKind: { version } }
+    const { object: kept } = await outcome(poolDefaults, review('NodePool', 'UPDATE', request))
+    t.strictSame(
+      objectAt(kept, 'spec'),
+      { ...objectAt(stored, 'spec'), labels: { a: 'b' } },
+      version,
+    )
+    t.strictSame(objectAt(kept, 'status'), stored.status, version)
+  }
+  const request = {
+    oldObject: stored,
+    object: pool({ type: 'Edge' }),
+    requestKind: { version: 'v1beta2' },
+  }
+  const { object } = await outcome(poolDefaults, review('NodePool', 'UPDATE', request))
+  t.strictSame(object, pool({ type: 'Edge' }), 'what its own version takes out is meant')
+})
 
 void t.test('a kubelet that registers is never refused', async (t) => {
   for (const name of ['host', 'standard', 'gone', 'unread']) {

@@ -66,7 +66,7 @@ void t.test('a watch that ends goes on where it was, without a list', async (t) 
   t.strictSame([followed.lists, changes.length], [1, 2])
 })
 
-void t.test('a version that is too old means a list, whose deletions are told', async (t) => {
+void t.test('an expired version causes a list, which reports deletions', async (t) => {
   const cluster = await startTestCluster(t)
   const { sandbox } = cluster
   sandbox.create(configMaps, configMap('goes', 'a'))

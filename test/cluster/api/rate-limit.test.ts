@@ -28,7 +28,7 @@ void t.test('beyond the burst a request waits, until its caller gives up', async
   t.ok(await waits(limit))
 })
 
-void t.test('what was taken comes back with time, up to the burst', async (t) => {
+void t.test('tokens refill with time, up to the burst', async (t) => {
   const clock = setClock(t)
   const limit = new RateLimit(perSecond, 2)
   await limit.take()

@@ -90,7 +90,7 @@ void t.test('requests of hubs are decided, those that are there and those that c
   t.strictSame(decided, ['nodehub-1 approved', 'nodehub-2 denied'])
 })
 
-void t.test('what is no hub’s, or decided, is left alone', async (t) => {
+void t.test('CSRs of others or decided ones are ignored', async (t) => {
   const cluster = await startTestCluster(t)
   const others = [
     await request('csr-abcde', 'edge-1'),
@@ -132,25 +132,22 @@ void t.test('a node that registers after its request is waited for', async (t) =
   t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
 })
 
-void t.test(
-  'nothing is decided before all nodes are known, nor by who does not lead',
-  async (t) => {
-    const cluster = await startTestCluster(t)
-    cluster.sandbox.create(requests, await request('nodehub-1', 'edge-1'))
-    const listed = Promise.withResolvers<void>()
-    const first = startApprover(t, cluster, { nodesListed: listed.promise })
-    const term = { signal: new AbortController().signal, holds: () => false }
-    const second = startApprover(t, cluster, { term })
-    await second.approver.settled()
-    t.strictSame(conditions(cluster, 'nodehub-1'), [])
-    listed.resolve()
-    await first.approver.settled()
-    t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
-    t.strictSame(second.decided, [])
-  },
-)
+void t.test('CSRs wait until nodes are listed, and only the leader decides', async (t) => {
+  const cluster = await startTestCluster(t)
+  cluster.sandbox.create(requests, await request('nodehub-1', 'edge-1'))
+  const listed = Promise.withResolvers<void>()
+  const first = startApprover(t, cluster, { nodesListed: listed.promise })
+  const term = { signal: new AbortController().signal, holds: () => false }
+  const second = startApprover(t, cluster, { term })
+  await second.approver.settled()
+  t.strictSame(conditions(cluster, 'nodehub-1'), [])
+  listed.resolve()
+  await first.approver.settled()
+  t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
+  t.strictSame(second.decided, [])
+})
 
-void t.test('who decides at the same time is not overruled', async (t) => {
+void t.test('a concurrent decision is not overruled', async (t) => {
   const cluster = await startTestCluster(t)
   const { sandbox } = cluster
   sandbox.create(requests, await request('nodehub-1', 'edge-1'))

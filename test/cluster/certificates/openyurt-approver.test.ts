@@ -84,7 +84,7 @@ const asked = async (
   request: await signingRequest(newKey(), subject),
 })
 
-void t.test('what yurthubs ask for is approved by it', async (t) => {
+void t.test('it recognizes the CSRs of yurthubs', async (t) => {
   const client = { commonName, organizations: ['openyurt:yurthub', 'system:nodes'] }
   const asClient = (subject: RequestedSubject, signer = clientSigner) =>
     asked(subject, signer, usagesOf('client auth'))
@@ -132,7 +132,7 @@ async function requestsOfHub(organizations: readonly string[] = []): Promise<Req
   return found
 }
 
-void t.test('what a hub asks for is left to nodehub cluster and its like', async (t) => {
+void t.test('it does not recognize the CSRs of nodehub', async (t) => {
   const requests = await requestsOfHub()
   t.match(requests, [
     { signerName: 'kubernetes.io/kube-apiserver-client-kubelet', usages: { length: 2 } },
@@ -143,7 +143,7 @@ void t.test('what a hub asks for is left to nodehub cluster and its like', async
     t.equal(await recognized(request), undefined, request.signerName)
 })
 
-void t.test('the usages alone keep it from the serving certificate', async (t) => {
+void t.test('only the usages exclude the serving CSR', async (t) => {
   const [, request] = await requestsOfHub()
   if (!request) throw new Error('there are two')
   t.equal(await recognized({ ...request, usages: usagesOf('server auth') }), 'serving')

@@ -41,7 +41,7 @@ void t.test('an anti-affinity counts where each alternative keeps the pod off', 
   for (const [what, pod, keptOff] of cases) t.equal(workloadPlacement(pod).keptOff, keptOff, what)
 })
 
-void t.test('a label of the proposals is told, and keeps nobody off', async (t) => {
+void t.test('a label of old proposals is reported and ignored', async (t) => {
   for (const old of ['nodepool.openyurt.io/host-network', 'nodepool.openyurt.io/network-mode'])
     t.strictSame(workloadPlacement(podWith([term(old, 'NotIn', 'true')])), {
       keptOff: false,
@@ -49,7 +49,7 @@ void t.test('a label of the proposals is told, and keeps nobody off', async (t) 
     })
 })
 
-void t.test('what is changed is kept off, and is not changed twice', async (t) => {
+void t.test('the affinity patch keeps pods off and is idempotent', async (t) => {
   for (const template of [{ spec: {} }, podWith([linux]), podWith([linux, notIn])]) {
     const affinity = affinityKeptOff(template)
     const changed = { spec: { affinity: affinity ?? null } }
@@ -58,7 +58,7 @@ void t.test('what is changed is kept off, and is not changed twice', async (t) =
   }
 })
 
-void t.test('components are known by name or label, with who writes them', async (t) => {
+void t.test('components are known by name or label, with their owner', async (t) => {
   const workload = (metadata: JsonObject): JsonObject => ({
     metadata: { namespace: 'kube-system', ...metadata },
     spec: { template: { spec: {} }, replicas: 2 },

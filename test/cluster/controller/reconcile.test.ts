@@ -93,7 +93,7 @@ void t.test('labels, annotations and taints of the pool reach the node in one wr
   t.equal(reconcileNode(after, pool('p', spec), undefined).write, undefined, 'and nothing is left')
 })
 
-void t.test('what the pool no longer has goes, and what it changed follows', async (t) => {
+void t.test('labels and taints that a pool drops or changes follow', async (t) => {
   const first = pool('p', {
     labels: { zone: 'a', tier: '1' },
     taints: [
@@ -111,7 +111,7 @@ void t.test('what the pool no longer has goes, and what it changed follows', asy
   t.strictSame(after.taints, [{ key: 'slow', value: 'y', effect: 'NoExecute' }])
 })
 
-void t.test('what a user set is neither overwritten nor removed', async (t) => {
+void t.test('a user’s labels and taints are not overwritten', async (t) => {
   const before = node(
     { [nodePoolLabel]: 'p', zone: 'mine', same: 's' },
     { taints: [{ key: 'edge', value: 'mine', effect: 'NoSchedule' }] },
@@ -140,7 +140,7 @@ void t.test(
   },
 )
 
-void t.test('what a user changed of the pool’s stays when the pool drops it', async (t) => {
+void t.test('a pool’s label that a user changed stays when dropped', async (t) => {
   const p = pool('p', { labels: { zone: 'a' }, annotations: { note: 'n' } })
   const settled = written(inPool('p'), reconcileNode(inPool('p'), p, []).write)
   const touched = { ...settled, labels: { ...settled.labels, zone: 'mine' } }
@@ -149,7 +149,7 @@ void t.test('what a user changed of the pool’s stays when the pool drops it', 
   t.notOk(after.annotations['note'])
 })
 
-void t.test('what yurt-manager remembered counts as the pool’s', async (t) => {
+void t.test('attributes in yurt-manager’s memory are a pool’s', async (t) => {
   const before = node(
     { [nodePoolLabel]: 'p', zone: 'a', own: 'o' },
     {
@@ -163,7 +163,7 @@ void t.test('what yurt-manager remembered counts as the pool’s', async (t) => 
   t.strictSame([after.labels, after.taints], [{ [nodePoolLabel]: 'p', own: 'o' }, []])
 })
 
-void t.test('a memory that cannot be read removes nothing', async (t) => {
+void t.test('an unreadable memory removes nothing', async (t) => {
   for (const broken of ['{', '[]', '{"labels":7,"taints":[1,{}]}', 'null']) {
     const before = node({ [nodePoolLabel]: 'p', zone: 'a' }, { annotations: { [memory]: broken } })
     const after = written(before, reconcileNode(before, pool('p'), []).write)
@@ -217,28 +217,25 @@ void t.test('a node of a standard pool does not carry the label', async (t) => {
   t.match(events, [{ reason: 'HostNetworkLabelRemoved' }])
 })
 
-void t.test(
-  'a node that left its pool gives back the pool’s things, and keeps its kind',
-  async (t) => {
-    const p = pool('h', { hostNetwork: true, labels: { zone: 'a' } })
-    const settled = written(inPool('h'), reconcileNode(inPool('h'), p, []).write)
-    const { [nodePoolLabel]: _, ...labels } = settled.labels
-    const left = { ...settled, labels }
-    const after = written(left, reconcileNode(left, undefined, undefined).write)
-    t.strictSame(after.labels, { [hostNetworkLabel]: 'true' })
-    t.equal(reconcileNode(after, undefined, undefined).write, undefined)
-    const moved = { ...after, labels: { ...after.labels, [nodePoolLabel]: 'p' } }
-    const { write, events } = reconcileNode(moved, pool('p', { labels: { zone: 'b' } }), [])
-    t.equal(write, undefined, 'it is left as it is in a pool of the other kind')
-    t.match(events, [
-      { type: 'Warning', reason: 'NodePoolMoveRefused', message: /Delete the Node object/ },
-    ])
-    const same = { ...after, labels: { ...after.labels, [nodePoolLabel]: 'h2' } }
-    t.match(reconcileNode(same, pool('h2', { hostNetwork: true }), []).events, [
-      { type: 'Normal', reason: 'NodePoolChanged', message: /changed from h to h2/ },
-    ])
-  },
-)
+void t.test('a node that left its pool loses its attributes, and keeps its kind', async (t) => {
+  const p = pool('h', { hostNetwork: true, labels: { zone: 'a' } })
+  const settled = written(inPool('h'), reconcileNode(inPool('h'), p, []).write)
+  const { [nodePoolLabel]: _, ...labels } = settled.labels
+  const left = { ...settled, labels }
+  const after = written(left, reconcileNode(left, undefined, undefined).write)
+  t.strictSame(after.labels, { [hostNetworkLabel]: 'true' })
+  t.equal(reconcileNode(after, undefined, undefined).write, undefined)
+  const moved = { ...after, labels: { ...after.labels, [nodePoolLabel]: 'p' } }
+  const { write, events } = reconcileNode(moved, pool('p', { labels: { zone: 'b' } }), [])
+  t.equal(write, undefined, 'it is left as it is in a pool of the other kind')
+  t.match(events, [
+    { type: 'Warning', reason: 'NodePoolMoveRefused', message: /Delete the Node object/ },
+  ])
+  const same = { ...after, labels: { ...after.labels, [nodePoolLabel]: 'h2' } }
+  t.match(reconcileNode(same, pool('h2', { hostNetwork: true }), []).events, [
+    { type: 'Normal', reason: 'NodePoolChanged', message: /changed from h to h2/ },
+  ])
+})
 
 void t.test('a node without a pool, or of a pool that is not there, is left alone', async (t) => {
   const nothing = { events: [], conflicts: [], withheldFor: [] }
@@ -246,7 +243,7 @@ void t.test('a node without a pool, or of a pool that is not there, is left alon
   t.strictSame(reconcileNode(inPool('gone'), undefined, undefined), nothing)
 })
 
-void t.test('a node that was seen to come from no pool is said to have changed', async (t) => {
+void t.test('a node that moves from no pool gets a NodePoolChanged Event', async (t) => {
   t.match(reconcileNode(inPool('p', { movedFrom: '' }), pool('p'), undefined).events, [
     { reason: 'NodePoolChanged', message: /from none to p/ },
   ])
@@ -297,46 +294,43 @@ const taints = (random: Random): PoolTaint[] =>
     .filter(() => random.once(2))
     .map((key) => ({ key, value: random.of(values), effect: random.of(effects) }))
 
-void t.test(
-  'whatever pools want one after another, what a user set stays, and all else goes',
-  async (t) => {
-    for (let round = 0; round < 200; round++) {
-      const random = roundOf(20_261_121, round)
-      const users = {
-        labels: Object.fromEntries(Object.entries(texts(random)).map(([key, v]) => [key, `u${v}`])),
-        annotations: texts(random),
-        taints: taints(random).map((each) => ({ ...each, value: 'u' })),
-      }
-      let now = node({ ...users.labels, [nodePoolLabel]: 'p' }, users)
-      now = { ...now, labels: { ...now.labels, [nodePoolLabel]: 'p' } }
-      for (let step = 0; step < 6; step++) {
-        const spec = { labels: texts(random), annotations: texts(random), taints: taints(random) }
-        const last = step === 5
-        const p = last ? pool('p') : pool('p', spec)
-        const once = reconcileNode(now, p, [])
-        now = written(now, once.write)
-        const again = reconcileNode(now, p, [])
-        if (again.write !== undefined) t.fail(`round ${round}: twice is not once`)
-        if (last) break
-        for (const [key, value] of Object.entries(spec.labels))
-          if (!Object.hasOwn(users.labels, key) && now.labels[key] !== value)
-            t.fail(`round ${round}: ${key} has not arrived`)
-      }
-      const { [nodePoolLabel]: _pool, ...labels } = now.labels
-      const { [memory]: _memory, ...annotations } = now.annotations
-      t.strictSame(
-        {
-          labels: new Map(Object.entries(labels)),
-          annotations: new Map(Object.entries(annotations)),
-          taints: new Set(now.taints.map(identityOf)),
-        },
-        {
-          labels: new Map(Object.entries(users.labels)),
-          annotations: new Map(Object.entries(users.annotations)),
-          taints: new Set(users.taints.map(identityOf)),
-        },
-        `round ${round}`,
-      )
+void t.test('after any sequence of pools a user’s attributes stay and all others go', async (t) => {
+  for (let round = 0; round < 200; round++) {
+    const random = roundOf(20_261_121, round)
+    const users = {
+      labels: Object.fromEntries(Object.entries(texts(random)).map(([key, v]) => [key, `u${v}`])),
+      annotations: texts(random),
+      taints: taints(random).map((each) => ({ ...each, value: 'u' })),
     }
-  },
-)
+    let now = node({ ...users.labels, [nodePoolLabel]: 'p' }, users)
+    now = { ...now, labels: { ...now.labels, [nodePoolLabel]: 'p' } }
+    for (let step = 0; step < 6; step++) {
+      const spec = { labels: texts(random), annotations: texts(random), taints: taints(random) }
+      const last = step === 5
+      const p = last ? pool('p') : pool('p', spec)
+      const once = reconcileNode(now, p, [])
+      now = written(now, once.write)
+      const again = reconcileNode(now, p, [])
+      if (again.write !== undefined) t.fail(`round ${round}: twice is not once`)
+      if (last) break
+      for (const [key, value] of Object.entries(spec.labels))
+        if (!Object.hasOwn(users.labels, key) && now.labels[key] !== value)
+          t.fail(`round ${round}: ${key} has not arrived`)
+    }
+    const { [nodePoolLabel]: _pool, ...labels } = now.labels
+    const { [memory]: _memory, ...annotations } = now.annotations
+    t.strictSame(
+      {
+        labels: new Map(Object.entries(labels)),
+        annotations: new Map(Object.entries(annotations)),
+        taints: new Set(now.taints.map(identityOf)),
+      },
+      {
+        labels: new Map(Object.entries(users.labels)),
+        annotations: new Map(Object.entries(users.annotations)),
+        taints: new Set(users.taints.map(identityOf)),
+      },
+      `round ${round}`,
+    )
+  }
+})

@@ -23,7 +23,7 @@ const withPorts = (...ports: JsonObject[]): JsonObject => ({
 const portsOf = (object: JsonObject | undefined) =>
   listAt(object, 'spec', 'template', 'spec', 'containers').map((each) => valueAt(each, 'ports'))
 
-void t.test('two protocols of one port are told apart', (t) => {
+void t.test('a port with two protocols is two ports', (t) => {
   const both = withPorts(
     { containerPort: 53, protocol: 'TCP' },
     { containerPort: 53, protocol: 'UDP' },
@@ -62,7 +62,7 @@ void t.test(
   },
 )
 
-void t.test('what takes no port keeps its strategy and may share a node', (t) => {
+void t.test('a workload without ports keeps its strategy and affinity', (t) => {
   const { body } =
     patchOf(workload('Deployment', { containers: [{ name: 'main' }] }), options) ?? {}
   t.strictSame(body, { spec: { template: { spec: { hostNetwork: true } } } })
@@ -168,7 +168,7 @@ void t.test('a StatefulSet is left whose partition holds back a change', (t) => 
   t.end()
 })
 
-void t.test('a merge patch between two objects makes the one of the other', (t) => {
+void t.test('a merge patch turns one object into the other', (t) => {
   const before = { a: 1, b: { c: [1], d: 'x' }, gone: { e: 1 } }
   const after = { a: 1, b: { c: [2], f: true }, come: { g: 1 } }
   t.strictSame(mergePatch(before, mergePatchBetween(before, after)), after)

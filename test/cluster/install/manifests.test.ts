@@ -62,7 +62,7 @@ const everywhere = [
   'ValidatingAdmissionPolicyBinding nodehub-node-kind',
 ]
 
-void t.test('what is installed stands in an order in which it can be applied', async (t) => {
+void t.test('manifests are printed in an order in which they apply', async (t) => {
   t.strictSame(listed(), [
     ...everywhere,
     'MutatingWebhookConfiguration nodehub-cluster',
@@ -115,7 +115,7 @@ function policies(): Record<string, unknown> {
   )
 }
 
-void t.test('each policy is asked about what it is for, and does what it is to', async (t) => {
+void t.test('each policy has its operations, resources, conditions and actions', async (t) => {
   const nodes = 'concerns-its-pool,is-not-our-own'
   const written =
     'CREATE pods; CREATE,UPDATE deployments,daemonsets,statefulsets; CREATE,UPDATE jobs,cronjobs'
@@ -147,7 +147,7 @@ void t.test('each policy is asked about what it is for, and does what it is to',
   )
 })
 
-void t.test('each webhook is asked about what it is for, and fails as it is to', async (t) => {
+void t.test('each webhook has its rules, conditions and failurePolicy', async (t) => {
   const webhooks = ['MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration'].flatMap(
     (kind) =>
       listAt(one(kind), 'webhooks').map((each) => [
@@ -226,7 +226,7 @@ void t.test('each webhook is asked about what it is for, and fails as it is to',
   ])
 })
 
-void t.test('its own pods do not wait for the webhooks that they serve', async (t) => {
+void t.test('webhooks exclude the namespace of the controller', async (t) => {
   const selector = {
     matchExpressions: [
       { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['nodehub-system'] },
@@ -255,52 +255,49 @@ const conditionsOf = (kind: string, name: string, more: Partial<Installation> = 
 const labelChanges = (name: string): string =>
   `(object.metadata.?labels[?"${name}"].orValue("") != oldObject.metadata.?labels[?"${name}"].orValue(""))`
 
-void t.test(
-  'API servers ask about what matters to pools, and not about the controller',
-  async (t) => {
-    const memory =
-      'object.metadata.?annotations[?"nodepool.openyurt.io/previous-attributes"].orValue("")'
-    t.strictSame(
-      conditionsOf('ValidatingWebhookConfiguration', 'rules.nodes.apps.openyurt.io', {
-        controllers: ['admin'],
-      }),
-      {
-        'concerns-its-pool': `(request.operation == "CREATE") || (${[
-          labelChanges('apps.openyurt.io/nodepool'),
-          labelChanges('apps.openyurt.io/desired-nodepool'),
-          labelChanges('nodepool.openyurt.io/hostnetwork'),
-          labelChanges('openyurt.io/is-edge-worker'),
-          `(${memory} != ${memory.replace('object', 'oldObject')})`,
-        ].join(' || ')})`,
-        'is-not-our-own':
-          '!(request.userInfo.username in ["system:serviceaccount:nodehub-system:nodehub-cluster", "admin"])',
-      },
-    )
-    t.strictSame(conditionsOf('MutatingWebhookConfiguration', 'defaults.pods.apps.openyurt.io'), {
-      'is-no-mirror-pod':
-        '!("kubernetes.io/config.mirror" in object.metadata.?annotations.orValue({}))',
-      'is-no-part-of-the-cluster':
-        '(request.namespace != "kube-system") || (object.metadata.?annotations[?"apps.openyurt.io/exclude-host-network-pool"].orValue("") == "true")',
-    })
-    t.strictSame(
-      conditionsOf('MutatingWebhookConfiguration', 'defaults.nodepools.apps.openyurt.io'),
-      {
-        'lacks-something':
-          '(request.operation == "CREATE") || (request.requestKind.version != "v1beta2")',
-      },
-    )
-    t.strictSame(
-      conditionsOf('ValidatingWebhookConfiguration', 'warnings.workloads.apps.openyurt.io'),
-      {
-        'is-no-part-of-the-cluster': 'request.namespace != "kube-system"',
-        'has-no-owner':
-          '!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))',
-        'is-new-or-changed':
-          '(request.operation == "CREATE") || (object.metadata.?generation != oldObject.metadata.?generation)',
-      },
-    )
-  },
-)
+void t.test('match conditions select pool changes, except the controller’s own', async (t) => {
+  const memory =
+    'object.metadata.?annotations[?"nodepool.openyurt.io/previous-attributes"].orValue("")'
+  t.strictSame(
+    conditionsOf('ValidatingWebhookConfiguration', 'rules.nodes.apps.openyurt.io', {
+      controllers: ['admin'],
+    }),
+    {
+      'concerns-its-pool': `(request.operation == "CREATE") || (${[
+        labelChanges('apps.openyurt.io/nodepool'),
+        labelChanges('apps.openyurt.io/desired-nodepool'),
+        labelChanges('nodepool.openyurt.io/hostnetwork'),
+        labelChanges('openyurt.io/is-edge-worker'),
+        `(${memory} != ${memory.replace('object', 'oldObject')})`,
+      ].join(' || ')})`,
+      'is-not-our-own':
+        '!(request.userInfo.username in ["system:serviceaccount:nodehub-system:nodehub-cluster", "admin"])',
+    },
+  )
+  t.strictSame(conditionsOf('MutatingWebhookConfiguration', 'defaults.pods.apps.openyurt.io'), {
+    'is-no-mirror-pod':
+      '!("kubernetes.io/config.mirror" in object.metadata.?annotations.orValue({}))',
+    'is-no-part-of-the-cluster':
+      '(request.namespace != "kube-system") || (object.metadata.?annotations[?"apps.openyurt.io/exclude-host-network-pool"].orValue("") == "true")',
+  })
+  t.strictSame(
+    conditionsOf('MutatingWebhookConfiguration', 'defaults.nodepools.apps.openyurt.io'),
+    {
+      'lacks-something':
+        '(request.operation == "CREATE") || (request.requestKind.version != "v1beta2")',
+    },
+  )
+  t.strictSame(
+    conditionsOf('ValidatingWebhookConfiguration', 'warnings.workloads.apps.openyurt.io'),
+    {
+      'is-no-part-of-the-cluster': 'request.namespace != "kube-system"',
+      'has-no-owner':
+        '!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false))',
+      'is-new-or-changed':
+        '(request.operation == "CREATE") || (object.metadata.?generation != oldObject.metadata.?generation)',
+    },
+  )
+})
 
 /** `group/resource[names]: verbs`. */
 const rights = (role: JsonObject): string[] =>
@@ -309,7 +306,7 @@ const rights = (role: JsonObject): string[] =>
     return `${textsAt(rule, 'apiGroups')}/${textsAt(rule, 'resources')}${names && `[${names}]`}: ${textsAt(rule, 'verbs').replaceAll(',', ' ')}`
   })
 
-void t.test('it is allowed what it needs, and nothing more', async (t) => {
+void t.test('RBAC grants the rights that it needs', async (t) => {
   const webhooks = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'].map(
     (kind) => `admissionregistration.k8s.io/${kind}`,
   )
@@ -361,7 +358,7 @@ void t.test('it is allowed what it needs, and nothing more', async (t) => {
     )
 })
 
-void t.test('a pool keeps its kind, whatever becomes of the webhooks', async (t) => {
+void t.test('the CRD’s own rules keep a pool’s kind immutable', async (t) => {
   const versions = listAt(
     one('CustomResourceDefinition', 'nodepools.apps.openyurt.io'),
     'spec',
@@ -398,7 +395,7 @@ void t.test('a pool keeps its kind, whatever becomes of the webhooks', async (t)
   ])
 })
 
-void t.test('one of two replicas stays, whatever is drained', async (t) => {
+void t.test('a PDB keeps one of two replicas on drain', async (t) => {
   const { spec } = one('PodDisruptionBudget')
   t.strictSame(spec, {
     minAvailable: 1,
@@ -418,7 +415,7 @@ void t.test('one of two replicas stays, whatever is drained', async (t) => {
   })
 })
 
-void t.test('its pods run as nobody in particular, with nothing of root', async (t) => {
+void t.test('pods run as non-root, with no capabilities', async (t) => {
   const pod = objectAt(one('Deployment'), 'spec', 'template', 'spec')
   t.strictSame(pod['securityContext'], {
     runAsNonRoot: true,
@@ -437,7 +434,7 @@ void t.test('its pods run as nobody in particular, with nothing of root', async 
   t.strictSame(valueAt(container, 'args'), ['cluster', '--webhook-service=nodehub-cluster'])
 })
 
-void t.test('the network policy admits whom it is told, to each port', async (t) => {
+void t.test('the NetworkPolicy admits the given CIDRs to each port', async (t) => {
   const port = (port: number) => ({ ports: [{ protocol: 'TCP', port }] })
   const of = (more: Partial<Installation>): Json =>
     valueAt(one('NetworkPolicy', 'nodehub-cluster', more), 'spec', 'ingress') ?? null
@@ -473,22 +470,19 @@ void t.test('authorities of API servers come from a ConfigMap', async (t) => {
   })
 })
 
-void t.test(
-  'who puts pods on the host network does not warn that they are not on it',
-  async (t) => {
-    const warnings = (podHostNetwork: boolean): string[] =>
-      listAt(
-        one('ValidatingAdmissionPolicy', 'nodehub-pod-guidance-of-pool', {
-          admission: 'policies',
-          podHostNetwork,
-        }),
-        'spec',
-        'validations',
-      ).map((each) => textAt(each, 'message'))
-    t.ok(warnings(false).includes('no-pod-network'))
-    t.strictSame(
-      warnings(true),
-      warnings(false).filter((each) => each !== 'no-pod-network'),
-    )
-  },
-)
+void t.test('with podHostNetwork the policies omit the warning no-pod-network', async (t) => {
+  const warnings = (podHostNetwork: boolean): string[] =>
+    listAt(
+      one('ValidatingAdmissionPolicy', 'nodehub-pod-guidance-of-pool', {
+        admission: 'policies',
+        podHostNetwork,
+      }),
+      'spec',
+      'validations',
+    ).map((each) => textAt(each, 'message'))
+  t.ok(warnings(false).includes('no-pod-network'))
+  t.strictSame(
+    warnings(true),
+    warnings(false).filter((each) => each !== 'no-pod-network'),
+  )
+})

@@ -25,7 +25,7 @@ void t.test('a node without the label has no installer, and one is installed or 
   t.end()
 })
 
-void t.test('the installer alone is told the address at which pods reach hubs', (t) => {
+void t.test('only the installer gets --dummy-if-ip', (t) => {
   const installation = { namespace: 'kube-system', image: 'hub:1', dummyAddress: 'fd00::2:1' }
   const [installer, remover] = nodeInstallers(installation).map((set) => JSON.stringify(set))
   t.match(installer, '"--dummy-if-ip=fd00::2:1"')

@@ -34,48 +34,42 @@ const made = (time = start): Promise<ServingState> => at(time, undefined)
 const isSignedBy = (leaf: string, authority: string): boolean =>
   new X509Certificate(leaf).verify(new X509Certificate(authority).publicKey)
 
-void t.test(
-  'what is made is believed by whoever has the bundle, and stays while it is young',
-  async (t) => {
-    const state = await made()
-    t.equal(state.bundle.length, 1)
-    t.equal(await at(start + 50 * day, state), state, 'nothing is due')
-    t.strictSame(stateOfSecret(secretData(state)), state, 'and the Secret holds all of it')
-    const server = createServer({ cert: state.leaf.certificate, key: state.leaf.key })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const socket: TLSSocket = connect({
-      port: (server.address() as AddressInfo).port,
-      host: '127.0.0.1',
-      servername: names[0]!,
-      ca: state.bundle.join(''),
-    })
-    await once(socket, 'secureConnect')
-    t.ok(socket.authorized)
-    socket.destroy()
-    server.close()
-  },
-)
+void t.test('a new certificate verifies against the bundle, and stays while young', async (t) => {
+  const state = await made()
+  t.equal(state.bundle.length, 1)
+  t.equal(await at(start + 50 * day, state), state, 'nothing is due')
+  t.strictSame(stateOfSecret(secretData(state)), state, 'and the Secret holds all of it')
+  const server = createServer({ cert: state.leaf.certificate, key: state.leaf.key })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const socket: TLSSocket = connect({
+    port: (server.address() as AddressInfo).port,
+    host: '127.0.0.1',
+    servername: names[0]!,
+    ca: state.bundle.join(''),
+  })
+  await once(socket, 'secureConnect')
+  t.ok(socket.authorized)
+  socket.destroy()
+  server.close()
+})
+
+void t.test('the same CA renews a leaf after two thirds of its lifetime', async (t) => {
+  const state = await made()
+  const next = await at(start + 61 * day, state)
+  t.not(next.leaf.certificate, state.leaf.certificate)
+  t.strictSame(next.bundle, state.bundle)
+  const wanted = [...names, 'another.kube-system.svc']
+  t.ok(
+    new X509Certificate((await at(start, state, { wanted })).leaf.certificate).checkHost(
+      wanted[1]!,
+    ),
+    'and when it is to be for other names',
+  )
+})
 
 void t.test(
-  'a leaf is made anew when two thirds of its life have passed, by the same authority',
-  async (t) => {
-    const state = await made()
-    const next = await at(start + 61 * day, state)
-    t.not(next.leaf.certificate, state.leaf.certificate)
-    t.strictSame(next.bundle, state.bundle)
-    const wanted = [...names, 'another.kube-system.svc']
-    t.ok(
-      new X509Certificate((await at(start, state, { wanted })).leaf.certificate).checkHost(
-        wanted[1]!,
-      ),
-      'and when it is to be for other names',
-    )
-  },
-)
-
-void t.test(
-  'an authority is told of before it signs, and believed until its last leaf has ended',
+  'a CA is published before it signs, and trusted until its last leaf expires',
   async (t) => {
     let state = await made()
     const first = state.signing.certificate
@@ -106,7 +100,7 @@ void t.test(
   },
 )
 
-void t.test('what cannot be used is made anew, and what is believed stays believed', async (t) => {
+void t.test('unusable state is replaced, and the former bundle stays trusted', async (t) => {
   const state = await made()
   for (const broken of [
     { ...state, leaf: { ...state.leaf, key: (await made()).leaf.key } },

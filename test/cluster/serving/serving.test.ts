@@ -7,7 +7,7 @@ import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { servingOf } from '../../../src/cluster/serving/serving.ts'
 import { startTestCluster } from '../../kit/cluster-api.ts'
 
-void t.test('files are served as they are now, or as they were last of use', async (t) => {
+void t.test('changed files are served; while unusable, the last good ones', async (t) => {
   using _staying = keepProcessAlive()
   const { api } = await startTestCluster(t)
   const authority = await CertificateAuthority.create('own')
