@@ -59,7 +59,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     shown,
   }))
 
-  void t.test('it acts on its samples, and the second time finds nothing to do', async (t) => {
+  void t.test('the filter changes its samples, and applied again nothing', async (t) => {
     for (const both of samples) {
       for (const encoding of encodings) {
         const object = both[encoding]
@@ -71,7 +71,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     }
   })
 
-  void t.test('in both encodings it makes of its samples what is written there', async (t) => {
+  void t.test('the filter gives the expected objects in both encodings', async (t) => {
     for (const both of samples) {
       for (const encoding of encodings) {
         const look = filteredObject(filter, encoding, both.gvk, both[encoding])
@@ -80,7 +80,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     }
   })
 
-  void t.test('get, list, watch and replies to writes show that, and nothing else', async (t) => {
+  void t.test('get, list, watch and replies to writes show the filtered object', async (t) => {
     const filters = new Filters([definition], inputsOf(sample.known), {
       onFailure: (name, cause) => t.fail(`${name} failed`, { cause }),
       warn: () => undefined,
@@ -103,7 +103,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     }
   })
 
-  void t.test('whom no rule names is shown the bytes that came', async (t) => {
+  void t.test('a component without a rule gets the bytes as is', async (t) => {
     const filters = new Filters([definition], inputsOf(sample.known), {
       onFailure: (name, cause) => t.fail(`${name} failed`, { cause }),
       warn: () => undefined,
@@ -117,7 +117,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     }
   })
 
-  void t.test('an object stays the one it is', async (t) => {
+  void t.test('an object keeps its identity', async (t) => {
     for (const both of samples) {
       for (const encoding of encodings) {
         const look = filteredObject(filter, encoding, both.gvk, both[encoding])
@@ -171,7 +171,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     }
   })
 
-  void t.test('what it does not change leaves in the very bytes, of any kind', async (t) => {
+  void t.test('objects of any kind that stay the same keep their bytes', async (t) => {
     const failures: unknown[] = []
     let left = 0
     for (const { name, encoding, gvk, object } of fixtures) {
@@ -187,7 +187,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     t.ok(left > 100, 'most are none of its business')
   })
 
-  void t.test('no object breaks it, however broken', async (t) => {
+  void t.test('no malformed object makes it throw', async (t) => {
     const failed: unknown[] = []
     const filters = new Filters([definition], inputsOf(sample.known), {
       onFailure: (_, cause) => failed.push(cause),

@@ -133,7 +133,7 @@ export function objectStoreContract(
       await show(t, store)
     })
 
-  promise('what was never listed is not an empty list', async (t, store) => {
+  promise('an unlisted collection is no empty list', async (t, store) => {
     t.equal(store.list(collection()), undefined)
     await replace(store, collection(), head(7))
     const list = store.list(collection())
@@ -141,7 +141,7 @@ export function objectStoreContract(
     t.strictSame(listed(store, collection()), [])
   })
 
-  promise('a list that is disposed of is given up', async (t, store) => {
+  promise('a disposed list yields no batches', async (t, store) => {
     await replace(store, collection(), head(7), [object('a', 1)])
     const list = store.list(collection())
     list?.[Symbol.dispose]()
@@ -149,7 +149,7 @@ export function objectStoreContract(
     t.strictSame(listed(store, collection()), ['a at 1'])
   })
 
-  promise('when a collection was confirmed is told without its list', async (t, store) => {
+  promise('confirmedAt is read without listing the collection', async (t, store) => {
     t.equal(store.confirmedAt(collection()), undefined)
     await replace(store, collection(), head(7), [object('a', 1)])
     using list = store.list(collection())
@@ -157,7 +157,7 @@ export function objectStoreContract(
     t.equal(store.confirmedAt(collection()), list?.confirmedAt)
   })
 
-  promise('what settles is committed', async (t, store) => {
+  promise('settled() awaits commits', async (t, store) => {
     await replace(store, collection(), head(7), [object('a', 1)])
     void store.apply(collection(), [changed('MODIFIED', object('a', 8))])
     t.equal(store.version(collection()), '8')
@@ -166,7 +166,7 @@ export function objectStoreContract(
     t.equal(store.committedVersion(collection()), '8')
   })
 
-  promise('what changes nothing waits for the writes that it relies on', async (t, store) => {
+  promise('a write that changes nothing waits for earlier commits', async (t, store) => {
     await replace(store, collection(), head(7), [object('a', 1)])
     void store.apply(collection(), [changed('MODIFIED', object('a', 8))])
     await store.apply(collection(), [bookmark(8)])
@@ -183,43 +183,38 @@ export function objectStoreContract(
     t.equal(store.committedVersion(collection()), '12', 'a list of the same')
   })
 
-  promise(
-    'a list is given back by namespace and name, with what it said of itself',
-    async (t, store) => {
-      const elsewhere = object('a', 3, { namespace: 'aside' })
-      const extra = '"remainingItemCount":1'
-      const before = Date.now()
-      await replace(
-        store,
-        collection(),
-        head(9, { extra }),
-        [object('b', 2), object('a', 1)],
-        [elsewhere],
-      )
-      const list = store.list(collection())!
-      t.equal(list.extra, extra)
-      t.ok(list.confirmedAt >= before)
-      t.strictSame(
-        [...list.batches]
-          .flat()
-          .map((each) => ({ ...each, bytes: String(Buffer.from(each.bytes)) })),
-        [
-          { ...elsewhere, bytes: 'a at 3' },
-          { ...object('a', 1), bytes: 'a at 1' },
-          { ...object('b', 2), bytes: 'b at 2' },
-        ],
-      )
-    },
-  )
+  promise('a list is sorted by namespace and name, and keeps its metadata', async (t, store) => {
+    const elsewhere = object('a', 3, { namespace: 'aside' })
+    const extra = '"remainingItemCount":1'
+    const before = Date.now()
+    await replace(
+      store,
+      collection(),
+      head(9, { extra }),
+      [object('b', 2), object('a', 1)],
+      [elsewhere],
+    )
+    const list = store.list(collection())!
+    t.equal(list.extra, extra)
+    t.ok(list.confirmedAt >= before)
+    t.strictSame(
+      [...list.batches].flat().map((each) => ({ ...each, bytes: String(Buffer.from(each.bytes)) })),
+      [
+        { ...elsewhere, bytes: 'a at 3' },
+        { ...object('a', 1), bytes: 'a at 1' },
+        { ...object('b', 2), bytes: 'b at 2' },
+      ],
+    )
+  })
 
-  promise('a new list takes the place of the old one whole', async (t, store) => {
+  promise('a new list replaces the old one atomically', async (t, store) => {
     await replace(store, collection(), head(3), [object('a', 1), object('b', 2), object('c', 3)])
     await replace(store, collection(), head(6), [object('a', 1), object('b', 5), object('d', 6)])
     t.strictSame(listed(store, collection()), ['a at 1', 'b at 5', 'd at 6'])
     t.equal(store.list(collection())?.resourceVersion, '6')
   })
 
-  promise('a list that is given up before it is whole changes nothing', async (t, store) => {
+  promise('a staged list that is not committed changes nothing', async (t, store) => {
     await replace(store, collection(), head(2), [object('a', 1), object('b', 2)])
     {
       await using replacement = store.replace(collection())
@@ -232,7 +227,7 @@ export function objectStoreContract(
     t.equal(store.list(collection())?.resourceVersion, '2')
   })
 
-  promise('what is gone again before a list is whole is not in it', async (t, store) => {
+  promise('objects removed from a staged list are not in it', async (t, store) => {
     await replace(store, collection(), head(3), [object('a', 1), object('b', 2), object('c', 3)])
     await using replacement = store.replace(collection())
     await replacement.add({ objects: [object('a', 1), object('b', 4), object('d', 5)] })
@@ -247,7 +242,7 @@ export function objectStoreContract(
     t.strictSame(listed(store, collection()), ['a at 6', 'd at 5'])
   })
 
-  promise('a list being read stays as it was while it is replaced', async (t, store) => {
+  promise('an open list is a snapshot while it is replaced', async (t, store) => {
     const big = (version: number): ApiObject[] =>
       Array.from({ length: 40 }, (_, index) =>
         object(`pod-${String(index).padStart(2, '0')}`, version + index, {
@@ -268,7 +263,7 @@ export function objectStoreContract(
   })
 
   promise(
-    'identities, forms, resources, namespaces and selectors are kept apart',
+    'identities, encodings, GVRs, namespaces and selectors are kept apart',
     async (t, store) => {
       const keys = [
         collection(),
@@ -302,22 +297,19 @@ export function objectStoreContract(
     },
   )
 
-  promise(
-    'a get finds the newest of its own record and what collections hold',
-    async (t, store) => {
-      t.equal(store.get(keyOf('a')), undefined)
-      await store.put(keyOf('a'), pod, object('a', 9))
-      t.match(store.get(keyOf('a')), { gvk: pod, object: { resourceVersion: '9' } })
-      await replace(store, collection(), head(20), [object('a', 10)])
-      t.equal(got(store, keyOf('a')), 'a at 10', 'longer is newer')
-      await replace(store, collection({ labelSelector: 'x' }), head(21), [object('a', 8)])
-      t.equal(got(store, keyOf('a')), 'a at 10')
-      await store.put(keyOf('a'), pod, object('a', 11))
-      t.equal(got(store, keyOf('a')), 'a at 11')
-    },
-  )
+  promise('a get returns the newest of single record and collection members', async (t, store) => {
+    t.equal(store.get(keyOf('a')), undefined)
+    await store.put(keyOf('a'), pod, object('a', 9))
+    t.match(store.get(keyOf('a')), { gvk: pod, object: { resourceVersion: '9' } })
+    await replace(store, collection(), head(20), [object('a', 10)])
+    t.equal(got(store, keyOf('a')), 'a at 10', 'longer is newer')
+    await replace(store, collection({ labelSelector: 'x' }), head(21), [object('a', 8)])
+    t.equal(got(store, keyOf('a')), 'a at 10')
+    await store.put(keyOf('a'), pod, object('a', 11))
+    t.equal(got(store, keyOf('a')), 'a at 11')
+  })
 
-  promise('a record of its own is not answered once a newer list lacks it', async (t, store) => {
+  promise('a single record is absent once a newer list lacks it', async (t, store) => {
     await store.put(keyOf('p'), pod, object('p', 5))
     await replace(store, collection(), head(10), [object('q', 3)])
     t.equal(store.get(keyOf('p')), 'absent')
@@ -327,7 +319,7 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('p')), 'absent', 'a watch would have told of it')
   })
 
-  promise('what a newer list by name or namespace lacks is not answered', async (t, store) => {
+  promise('a newer list by name or namespace makes a record absent', async (t, store) => {
     for (const key of [
       collection({ namespace: 'default' }),
       collection({ fieldSelector: 'metadata.name=p' }),
@@ -345,7 +337,7 @@ export function objectStoreContract(
     t.equal(got(store, keyOf('p')), 'p at 5', 'others say nothing of it')
   })
 
-  promise('a list that drops an object takes the record of its own along', async (t, store) => {
+  promise('a list that drops an object deletes its single record', async (t, store) => {
     const key = collection({ fieldSelector: 'spec.nodeName=n' })
     await replace(store, key, head(11), [object('r', 11), object('s', 9)])
     await store.put(keyOf('r'), pod, object('r', 11))
@@ -356,7 +348,7 @@ export function objectStoreContract(
   })
 
   promise(
-    'what events moved the list beyond does not count against a record that its objects dropped',
+    'a list drops records by its own version, not by that of events in the meantime',
     async (t, store) => {
       const key = collection({ fieldSelector: 'spec.nodeName=n' })
       await replace(store, key, head(5), [object('r', 3)])
@@ -370,7 +362,7 @@ export function objectStoreContract(
     },
   )
 
-  promise('what another collection confirmed later is still answered', async (t, store) => {
+  promise('an object that another collection confirmed later stays', async (t, store) => {
     const selected = collection({ labelSelector: 'app=x' })
     await replace(store, collection(), head(10))
     await replace(store, selected, head(9), [object('r', 8)])
@@ -385,7 +377,7 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('r')), 'absent')
   })
 
-  promise('records of single objects are named', async (t, store) => {
+  promise('names() lists single records only', async (t, store) => {
     t.strictSame(store.names(keyOf('a').partition, keyOf('a').gvr), [])
     await replace(store, collection(), head(5), [object('member', 3)])
     await store.put(keyOf('a'), pod, object('a', 5))
@@ -396,7 +388,7 @@ export function objectStoreContract(
     t.strictSame(store.names({ identity: partition.identity, representation: protobuf }, gvr), [])
   })
 
-  promise('all that is stored of a resource is found, whoever was given it', async (t, store) => {
+  promise('partitions() finds a resource’s objects of all identities', async (t, store) => {
     const { gvr, partition } = keyOf('a')
     t.strictSame(store.partitions(gvr), [])
     await store.put(keyOf('single'), pod, object('single', 3))
@@ -417,7 +409,7 @@ export function objectStoreContract(
     t.strictSame(store.partitions({ ...gvr, version: 'v2' }), [])
   })
 
-  promise('an object the cloud has not any more is forgotten', async (t, store) => {
+  promise('forget() deletes the record of one partition', async (t, store) => {
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)
     await store.put(keyOf('a'), pod, object('a', 5))
@@ -431,33 +423,30 @@ export function objectStoreContract(
     t.equal(got(store, keyOf('a')), 'a at 5', 'until it is told again')
   })
 
-  promise(
-    'what collections hold of a forgotten object is listed and not answered',
-    async (t, store) => {
-      const other = collection({ labelSelector: 'app=x' })
-      await replace(store, collection(), head(10), [object('a', 5), object('b', 6)])
-      await replace(store, other, head(10), [object('a', 5)])
-      await store.put(keyOf('a'), pod, object('a', 5))
-      await store.forget(keyOf('a'))
-      t.equal(store.get(keyOf('a')), undefined)
-      t.equal(got(store, keyOf('b')), 'b at 6')
-      t.strictSame(listed(store, collection()), ['a at 5', 'b at 6'])
-      await store.apply(collection(), [
-        bookmark(11),
-        changed('MODIFIED', object('a', 4)),
-        changed('MODIFIED', object('b', 12)),
-      ])
-      t.equal(store.get(keyOf('a')), undefined, 'nothing brought it')
-      t.strictSame(
-        texts(await store.apply(collection(), [changed('DELETED', object('a', 13))])),
-        ['a at 5'],
-        'the collection goes by its own watch',
-      )
-      t.equal(store.get(keyOf('a')), 'absent', 'and not by what another one holds')
-    },
-  )
+  promise('a forgotten object is still in lists, but not in gets', async (t, store) => {
+    const other = collection({ labelSelector: 'app=x' })
+    await replace(store, collection(), head(10), [object('a', 5), object('b', 6)])
+    await replace(store, other, head(10), [object('a', 5)])
+    await store.put(keyOf('a'), pod, object('a', 5))
+    await store.forget(keyOf('a'))
+    t.equal(store.get(keyOf('a')), undefined)
+    t.equal(got(store, keyOf('b')), 'b at 6')
+    t.strictSame(listed(store, collection()), ['a at 5', 'b at 6'])
+    await store.apply(collection(), [
+      bookmark(11),
+      changed('MODIFIED', object('a', 4)),
+      changed('MODIFIED', object('b', 12)),
+    ])
+    t.equal(store.get(keyOf('a')), undefined, 'nothing brought it')
+    t.strictSame(
+      texts(await store.apply(collection(), [changed('DELETED', object('a', 13))])),
+      ['a at 5'],
+      'the collection goes by its own watch',
+    )
+    t.equal(store.get(keyOf('a')), 'absent', 'and not by what another one holds')
+  })
 
-  promise('a put, an event or a list brings back what was forgotten', async (t, store) => {
+  promise('a put, an event or a list restores a forgotten object', async (t, store) => {
     const all = [object('a', 5), object('b', 6), object('c', 7), object('d', 8)]
     await replace(store, collection(), head(10), all)
     for (const name of ['a', 'b', 'c', 'd']) await store.forget(keyOf(name))
@@ -473,7 +462,7 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('a')), 'absent')
   })
 
-  promise('a record of a restored cluster takes the place of a newer one', async (t, store) => {
+  promise('a record of a restored cluster replaces a newer one', async (t, store) => {
     await store.put(keyOf('a'), pod, object('a', 90))
     await Promise.all([
       store.putRestored(keyOf('a'), pod, object('a', 12)),
@@ -484,7 +473,7 @@ export function objectStoreContract(
     t.equal(got(store, keyOf('a')), 'a at 13')
   })
 
-  promise('collections from before a restore do not say otherwise', async (t, store) => {
+  promise('collections older than a restore are contradicted', async (t, store) => {
     const other = collection({ labelSelector: 'app=x' })
     const all = [object('a', 90), object('b', 91)]
     await replace(store, collection(), head(100), all)
@@ -504,7 +493,7 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('a')), 'absent', 'and it can be deleted')
   })
 
-  promise('what a restored cluster has again is not absent', async (t, store) => {
+  promise('an object of a restored cluster is not absent', async (t, store) => {
     await replace(store, collection(), head(100), [object('b', 91)])
     await store.putRestored(keyOf('a'), pod, object('a', 12))
     t.equal(got(store, keyOf('a')), 'a at 12')
@@ -517,20 +506,20 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('a')), 'absent', 'until a list of the restored cluster lacks it')
   })
 
-  promise('what a restored cluster deleted again is forgotten', async (t, store) => {
+  promise('a restored cluster’s deletion is forgotten', async (t, store) => {
     await replace(store, collection(), head(100), [object('b', 91)])
     await store.putRestored(keyOf('a'), pod, object('a', 12))
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), 'absent')
   })
 
-  promise('a put that does not wait for a forget follows it', async (t, store) => {
+  promise('a put issued after a forget follows it', async (t, store) => {
     await store.put(keyOf('a'), pod, object('a', 5))
     await Promise.all([store.forget(keyOf('a')), store.put(keyOf('a'), pod, object('a', 5))])
     t.equal(got(store, keyOf('a')), 'a at 5')
   })
 
-  promise('members of a list are of the kind that the list is named for', async (t, store) => {
+  promise('members of a list have the kind of the list', async (t, store) => {
     await replace(store, collection(), head(2), [object('a', 1)])
     t.match(store.get(keyOf('a')), { gvk: pod })
     const table = { group: 'meta.k8s.io', version: 'v1', kind: 'Table' }
@@ -542,7 +531,7 @@ export function objectStoreContract(
     t.match(store.get(keyOf('a', { partition })), { gvk: table })
   })
 
-  promise('absent is said only by a collection that would have it', async (t, store) => {
+  promise('only a collection that covers a name answers absent', async (t, store) => {
     await replace(store, collection({ labelSelector: 'app=x' }), head(1))
     await replace(store, collection({ fieldSelector: 'spec.nodeName=n' }), head(1))
     await replace(store, collection({ fieldSelector: 'metadata.name=other' }), head(1))
@@ -562,7 +551,7 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('b', { namespace: 'other' })), 'absent')
   })
 
-  promise('an older version than what is stored changes nothing', async (t, store) => {
+  promise('a version older than the stored one is ignored', async (t, store) => {
     await store.put(keyOf('a'), pod, object('a', 10))
     await store.put(keyOf('a'), pod, object('a', 9))
     t.equal(got(store, keyOf('a')), 'a at 10')
@@ -577,17 +566,14 @@ export function objectStoreContract(
     t.equal(store.list(collection())?.resourceVersion, '20')
   })
 
-  promise(
-    'an event that came too late to count does not hide its object from the next list',
-    async (t, store) => {
-      await replace(store, collection(), head(20), [object('a', 10), object('b', 15)])
-      await store.apply(collection(), [changed('DELETED', object('b', 14))])
-      await replace(store, collection(), head(30), [object('a', 10)])
-      t.strictSame(listed(store, collection()), ['a at 10'])
-    },
-  )
+  promise('a stale DELETED event does not keep its object in the next list', async (t, store) => {
+    await replace(store, collection(), head(20), [object('a', 10), object('b', 15)])
+    await store.apply(collection(), [changed('DELETED', object('b', 14))])
+    await replace(store, collection(), head(30), [object('a', 10)])
+    t.strictSame(listed(store, collection()), ['a at 10'])
+  })
 
-  promise('of versions that do not compare the last one written counts', async (t, store) => {
+  promise('if versions do not compare, the last write wins', async (t, store) => {
     await store.put(keyOf('a'), pod, object('a', 'x2'))
     await store.put(keyOf('a'), pod, object('a', 'x1'))
     t.equal(got(store, keyOf('a')), 'a at x1')
@@ -598,35 +584,32 @@ export function objectStoreContract(
     }
   })
 
-  promise(
-    'events change a collection in their order and tell what was there before',
-    async (t, store) => {
-      await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
-      const previous = await store.apply(collection(), [
-        changed('MODIFIED', object('a', 4)),
-        changed('ADDED', object('c', 5)),
-        bookmark(6),
-        changed('MODIFIED', object('a', 7)),
-        changed('DELETED', object('b', 8)),
-        changed('DELETED', object('gone', 9)),
-        { type: 'ERROR', status: { kind: 'Status', apiVersion: 'v1', metadata: {} } as never },
-      ])
-      t.strictSame(texts(previous), [
-        'a at 1',
-        undefined,
-        undefined,
-        'a at 4',
-        'b at 2',
-        undefined,
-        undefined,
-      ])
-      t.strictSame(listed(store, collection()), ['a at 7', 'c at 5'])
-      t.equal(store.list(collection())?.resourceVersion, '9')
-      t.equal(store.get(keyOf('b')), 'absent')
-    },
-  )
+  promise('events apply in order and return the previous objects', async (t, store) => {
+    await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
+    const previous = await store.apply(collection(), [
+      changed('MODIFIED', object('a', 4)),
+      changed('ADDED', object('c', 5)),
+      bookmark(6),
+      changed('MODIFIED', object('a', 7)),
+      changed('DELETED', object('b', 8)),
+      changed('DELETED', object('gone', 9)),
+      { type: 'ERROR', status: { kind: 'Status', apiVersion: 'v1', metadata: {} } as never },
+    ])
+    t.strictSame(texts(previous), [
+      'a at 1',
+      undefined,
+      undefined,
+      'a at 4',
+      'b at 2',
+      undefined,
+      undefined,
+    ])
+    t.strictSame(listed(store, collection()), ['a at 7', 'c at 5'])
+    t.equal(store.list(collection())?.resourceVersion, '9')
+    t.equal(store.get(keyOf('b')), 'absent')
+  })
 
-  promise('what was there before is told only to those who ask', async (t, store) => {
+  promise('previous: false returns no previous objects', async (t, store) => {
     await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
     const events = [changed('MODIFIED', object('a', 4)), changed('DELETED', object('b', 5))]
     const previous = await store.apply(collection(), events, { previous: false })
@@ -645,7 +628,7 @@ export function objectStoreContract(
     },
   )
 
-  promise('a watch that lags behind another brings nothing back', async (t, store) => {
+  promise('a lagging watch restores no deleted object', async (t, store) => {
     await replace(store, collection(), head(100), [object('x', 90), object('y', 91)])
     await store.apply(collection(), [changed('MODIFIED', object('x', 103))])
     await store.apply(collection(), [
@@ -667,7 +650,7 @@ export function objectStoreContract(
     t.strictSame(listed(store, collection()), ['x at 106', 'y at 104'], 'where it catches up')
   })
 
-  promise('a watch from before the cluster was restored does not move it', async (t, store) => {
+  promise('a watch from before a restore changes no collection', async (t, store) => {
     await replace(store, collection(), head(106), [object('a', 90), object('b', 106)])
     await replace(store, collection(), head(101), [object('a', 90)])
     t.equal(store.list(collection())?.resourceVersion, '101')
@@ -708,7 +691,7 @@ export function objectStoreContract(
     },
   )
 
-  promise('whether anything is stored for an account of a name is known', async (t, store) => {
+  promise('holdsFor() tells if a service account has records', async (t, store) => {
     const robot = { namespace: 'default', name: 'robot' }
     t.notOk(store.holdsFor(accountsNamed(robot)))
     const identity = serviceAccount({ ...robot, uid: 'u-1' })
@@ -721,35 +704,32 @@ export function objectStoreContract(
     t.notOk(store.holdsFor(accountsNamed({ ...robot, name: 'rob' })))
   })
 
-  promise(
-    'the newest version that an identity was shown of a resource is known',
-    async (t, store) => {
-      const { gvr } = collection()
-      const newest = (): string | undefined => store.observedVersion(nodeIdentity, gvr)
-      t.equal(newest(), undefined)
-      await replace(store, collection(), head(99), [object('a', 90)])
-      t.equal(newest(), '99')
-      await store.put(keyOf('b'), pod, object('b', 100))
-      t.equal(newest(), '100', 'by a record of its own')
-      await store.put(
-        keyOf('c', { partition: { identity: nodeIdentity, representation: protobuf } }),
-        pod,
-        object('c', 102),
-      )
-      t.equal(newest(), '102', 'in another form')
-      await store.apply(collection(), [bookmark(103)])
-      t.equal(newest(), '103')
-      await store.put(keyOf('d'), pod, object('d', 'x999'))
-      const other = { identity: tokenHolder('x'), representation: json }
-      await store.put(keyOf('a', { partition: other }), pod, object('a', 200))
-      t.equal(newest(), '103')
-      t.equal(store.observedVersion(nodeIdentity, { ...gvr, version: 'v2' }), '103')
-      t.equal(store.observedVersion(nodeIdentity, { ...gvr, resource: 'nodes' }), undefined)
-    },
-  )
+  promise('observedVersion() is the newest RV that an identity got', async (t, store) => {
+    const { gvr } = collection()
+    const newest = (): string | undefined => store.observedVersion(nodeIdentity, gvr)
+    t.equal(newest(), undefined)
+    await replace(store, collection(), head(99), [object('a', 90)])
+    t.equal(newest(), '99')
+    await store.put(keyOf('b'), pod, object('b', 100))
+    t.equal(newest(), '100', 'by a record of its own')
+    await store.put(
+      keyOf('c', { partition: { identity: nodeIdentity, representation: protobuf } }),
+      pod,
+      object('c', 102),
+    )
+    t.equal(newest(), '102', 'in another form')
+    await store.apply(collection(), [bookmark(103)])
+    t.equal(newest(), '103')
+    await store.put(keyOf('d'), pod, object('d', 'x999'))
+    const other = { identity: tokenHolder('x'), representation: json }
+    await store.put(keyOf('a', { partition: other }), pod, object('a', 200))
+    t.equal(newest(), '103')
+    t.equal(store.observedVersion(nodeIdentity, { ...gvr, version: 'v2' }), '103')
+    t.equal(store.observedVersion(nodeIdentity, { ...gvr, resource: 'nodes' }), undefined)
+  })
 
   promise(
-    'a list that holds what is gone is contradicted until it is told anew',
+    'a list with a forgotten object is contradicted until it is updated',
     async (t, store) => {
       t.equal(store.isContradicted(collection()), false)
       await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
@@ -763,43 +743,40 @@ export function objectStoreContract(
     },
   )
 
-  promise(
-    'the collections that could be answered from are told, with their versions',
-    async (t, store) => {
-      const found = (namespace?: string) =>
-        store
-          .collections(collection().partition, collection().gvr, namespace)
-          .map(({ key, resourceVersion }) => [
-            key.namespace,
-            key.labelSelector,
-            key.fieldSelector,
-            resourceVersion,
-          ])
-          .toSorted((a, b) => (String(a) < String(b) ? -1 : 1))
-      t.strictSame(found('default'), [])
-      await replace(store, collection(), head(5))
-      await replace(store, collection({ namespace: 'default', labelSelector: 'x' }), head(6))
-      await replace(store, collection({ namespace: 'other' }), head(7))
-      await replace(store, collection({ fieldSelector: 'metadata.name=a' }), head(8))
-      await replace(
-        store,
-        collection({ partition: { identity: nodeIdentity, representation: protobuf } }),
-        head(9),
-      )
-      await store.apply(collection(), [bookmark(10)])
-      {
-        await using replacement = store.replace(collection({ labelSelector: 'given-up' }))
-        await replacement.add({ objects: [object('a', 1)] })
-      }
-      const ofAll = [
-        [undefined, '', '', '10'],
-        [undefined, '', 'metadata.name=a', '8'],
-      ]
-      t.strictSame(found(), ofAll)
-      t.strictSame(found('default'), [...ofAll, ['default', 'x', '', '6']])
-      t.strictSame(found('none'), ofAll)
-    },
-  )
+  promise('collections() lists the committed ones that apply, with RVs', async (t, store) => {
+    const found = (namespace?: string) =>
+      store
+        .collections(collection().partition, collection().gvr, namespace)
+        .map(({ key, resourceVersion }) => [
+          key.namespace,
+          key.labelSelector,
+          key.fieldSelector,
+          resourceVersion,
+        ])
+        .toSorted((a, b) => (String(a) < String(b) ? -1 : 1))
+    t.strictSame(found('default'), [])
+    await replace(store, collection(), head(5))
+    await replace(store, collection({ namespace: 'default', labelSelector: 'x' }), head(6))
+    await replace(store, collection({ namespace: 'other' }), head(7))
+    await replace(store, collection({ fieldSelector: 'metadata.name=a' }), head(8))
+    await replace(
+      store,
+      collection({ partition: { identity: nodeIdentity, representation: protobuf } }),
+      head(9),
+    )
+    await store.apply(collection(), [bookmark(10)])
+    {
+      await using replacement = store.replace(collection({ labelSelector: 'given-up' }))
+      await replacement.add({ objects: [object('a', 1)] })
+    }
+    const ofAll = [
+      [undefined, '', '', '10'],
+      [undefined, '', 'metadata.name=a', '8'],
+    ]
+    t.strictSame(found(), ofAll)
+    t.strictSame(found('default'), [...ofAll, ['default', 'x', '', '6']])
+    t.strictSame(found('none'), ofAll)
+  })
 
   promise('a bookmark moves the version forward, never back', async (t, store) => {
     await replace(store, collection(), head(5), [object('a', 1)])
@@ -810,7 +787,7 @@ export function objectStoreContract(
     t.strictSame(listed(store, collection()), ['a at 1'])
   })
 
-  promise('a deletion takes the record of its own as well', async (t, store) => {
+  promise('a DELETED event deletes the record too', async (t, store) => {
     await store.put(keyOf('a'), pod, object('a', 1))
     const key = collection({ labelSelector: 'app=x' })
     await replace(store, key, head(2), [object('a', 1)])
@@ -819,7 +796,7 @@ export function objectStoreContract(
   })
 
   promise(
-    'what a selector shows no longer is neither answered from before nor taken for gone',
+    'an object that leaves a selector is neither answered from old state nor absent',
     async (t, store) => {
       const selected = collection({ labelSelector: 'app=x' })
       const named = collection({ namespace: 'default', fieldSelector: 'metadata.name=a' })
@@ -841,7 +818,7 @@ export function objectStoreContract(
     },
   )
 
-  promise('what a list by selector drops is not answered from before either', async (t, store) => {
+  promise('an object that a selector’s list drops is not answered either', async (t, store) => {
     const selected = collection({ fieldSelector: 'spec.nodeName=n' })
     await replace(store, collection(), head(3), [object('a', 2), object('b', 3)])
     await replace(store, selected, head(3), [object('a', 2), object('b', 3)])
@@ -855,7 +832,7 @@ export function objectStoreContract(
     t.equal(got(store, keyOf('b')), 'b at 8')
   })
 
-  promise('a deletion that a name or namespace saw is one', async (t, store) => {
+  promise('a DELETED event by name or namespace counts', async (t, store) => {
     for (const key of [
       collection({ namespace: 'default' }),
       collection({ namespace: 'default', fieldSelector: 'metadata.name=a' }),
@@ -867,39 +844,33 @@ export function objectStoreContract(
     }
   })
 
-  promise(
-    'what was out of date before a cluster was restored may be true again',
-    async (t, store) => {
-      const selected = collection({ labelSelector: 'app=x' })
-      await replace(store, collection(), head(10), [object('a', 8)])
-      await replace(store, selected, head(10), [object('a', 8)])
-      await store.apply(selected, [changed('DELETED', object('a', 20))])
-      t.equal(store.get(keyOf('a')), undefined)
-      await replace(store, selected, head(12), [object('a', 8)])
-      t.equal(got(store, keyOf('a')), 'a at 8')
-    },
-  )
+  promise('a restored cluster may bring back an outdated version', async (t, store) => {
+    const selected = collection({ labelSelector: 'app=x' })
+    await replace(store, collection(), head(10), [object('a', 8)])
+    await replace(store, selected, head(10), [object('a', 8)])
+    await store.apply(selected, [changed('DELETED', object('a', 20))])
+    t.equal(store.get(keyOf('a')), undefined)
+    await replace(store, selected, head(12), [object('a', 8)])
+    t.equal(got(store, keyOf('a')), 'a at 8')
+  })
 
-  promise(
-    'events make no list of what was never listed, but single records follow them',
-    async (t, store) => {
-      await store.put(keyOf('a'), pod, object('a', 1))
-      await store.put(keyOf('b'), pod, object('b', 1))
-      const previous = await store.apply(collection(), [
-        changed('MODIFIED', object('a', 2)),
-        changed('DELETED', object('b', 3)),
-        changed('ADDED', object('c', 4)),
-        bookmark(5),
-      ])
-      t.strictSame(previous, [undefined, undefined, undefined, undefined])
-      t.equal(store.list(collection()), undefined)
-      t.equal(got(store, keyOf('a')), 'a at 2')
-      t.equal(store.get(keyOf('b')), undefined)
-      t.equal(store.get(keyOf('c')), undefined)
-    },
-  )
+  promise('events create no list, but update single records', async (t, store) => {
+    await store.put(keyOf('a'), pod, object('a', 1))
+    await store.put(keyOf('b'), pod, object('b', 1))
+    const previous = await store.apply(collection(), [
+      changed('MODIFIED', object('a', 2)),
+      changed('DELETED', object('b', 3)),
+      changed('ADDED', object('c', 4)),
+      bookmark(5),
+    ])
+    t.strictSame(previous, [undefined, undefined, undefined, undefined])
+    t.equal(store.list(collection()), undefined)
+    t.equal(got(store, keyOf('a')), 'a at 2')
+    t.equal(store.get(keyOf('b')), undefined)
+    t.equal(store.get(keyOf('c')), undefined)
+  })
 
-  promise('events newer than a list that comes in meanwhile stand', async (t, store) => {
+  promise('events newer than a list committed meanwhile stay', async (t, store) => {
     await replace(
       store,
       collection(),
@@ -922,7 +893,7 @@ export function objectStoreContract(
     t.strictSame(texts(previous), ['c at 6'])
   })
 
-  promise('an older list that ends after a newer one does not undo it', async (t, store) => {
+  promise('an older list committed late does not undo a newer one', async (t, store) => {
     await using older = store.replace(collection())
     await older.add({ objects: [object('a', 1), object('b', 2)] })
     await replace(store, collection(), head(20), [object('a', 15)])
@@ -931,7 +902,7 @@ export function objectStoreContract(
     t.equal(store.list(collection())?.resourceVersion, '20')
   })
 
-  promise('what a watch told is told again, from any version on', async (t, store) => {
+  promise('changes() replays watch events from any version', async (t, store) => {
     t.equal(eventsAfter(store, collection(), 1), undefined, 'what was never listed has no changes')
     await replace(store, collection(), head(3, { extra: '"x":1' }), [
       object('a', 1),
@@ -980,7 +951,7 @@ export function objectStoreContract(
     t.match(deletion, { object: { resourceVersion: '10' }, previous: { resourceVersion: '5' } })
   })
 
-  promise('what two watches tell of one collection is told again once', async (t, store) => {
+  promise('events of two watches are replayed once', async (t, store) => {
     await replace(store, collection(), head(3), [object('a', 1)])
     const events = [4, 5, 6].map((version) => changed('MODIFIED', object('a', version)))
     await store.apply(collection(), events, { since: '3' })
@@ -994,7 +965,7 @@ export function objectStoreContract(
     ])
   })
 
-  promise('a list that changes something is where telling begins anew', async (t, store) => {
+  promise('a list with changes truncates the event log', async (t, store) => {
     await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
     await store.apply(collection(), [changed('MODIFIED', object('a', 5))])
     await replace(store, collection(), head(8), [object('a', 5)])
@@ -1008,7 +979,7 @@ export function objectStoreContract(
   })
 
   promise(
-    'a list that changes nothing takes nothing from who is before it, and is no bridge from within',
+    'a list without changes keeps the event log, but versions skipped by it are expired',
     async (t, store) => {
       const objects = [object('a', 5), object('b', 2)]
       await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
@@ -1036,7 +1007,7 @@ export function objectStoreContract(
     },
   )
 
-  promise('a cluster that was restored begins to tell anew', async (t, store) => {
+  promise('a restored cluster begins a new event log', async (t, store) => {
     await replace(store, collection(), head(100), [object('a', 90)])
     await store.apply(collection(), [changed('ADDED', object('b', 106))])
     await replace(store, collection(), head(101), [object('a', 90)])
@@ -1047,7 +1018,7 @@ export function objectStoreContract(
     t.strictSame(eventsAfter(store, collection(), 99), ['MODIFIED a at 103 after a at 90'])
   })
 
-  promise('what has no order is not told again', async (t, store) => {
+  promise('unordered events are not replayed', async (t, store) => {
     await replace(store, collection(), head(3), [object('a', 'x')])
     await store.apply(collection(), [changed('MODIFIED', object('a', 'y')), bookmark(4)])
     t.equal(eventsAfter(store, collection(), 3), 'expired')
@@ -1060,7 +1031,7 @@ export function objectStoreContract(
     t.strictSame(eventsAfter(store, collection(), 7), [])
   })
 
-  promise('changes are read as they were when they were asked for', async (t, store) => {
+  promise('changes() is a snapshot while it is read', async (t, store) => {
     const large = (name: string, version: number): ApiObject =>
       object(name, version, { bytes: Buffer.alloc(20_000, String(version)) })
     await replace(store, collection(), head(99), [large('a', 90)])
@@ -1084,7 +1055,7 @@ export function objectStoreContract(
     )
   })
 
-  promise('it is known when the cloud last said what is answered', async (t, store) => {
+  promise('confirmedAt is when the upstream last sent it', async (t, store) => {
     const confirmed = (name: string): number => {
       const found = store.get(keyOf(name))
       return typeof found === 'object' ? found.confirmedAt : 0
@@ -1107,7 +1078,7 @@ export function objectStoreContract(
     t.match(store.get(keyOf('b')), { confirmedVersion: '9' }, 'as far as its collection is')
   })
 
-  promise('documents are kept by who asked, where, and for what', async (t, store) => {
+  promise('documents are keyed by identity, URL and Accept', async (t, store) => {
     const key = { identity: nodeIdentity, url: '/openapi/v3?hash=1', accept: 'application/json' }
     t.equal(store.document(key), undefined)
     for (const text of ['one', 'another']) {
@@ -1133,7 +1104,7 @@ export function objectStoreContract(
     t.strictSame(store.documents(tokenHolder('x'), 9), [])
   })
 
-  void t.test('everything committed is there when it is opened again', async (t) => {
+  void t.test('committed data is there after reopening', async (t) => {
     const directory = t.testdir()
     {
       await using store = await open(directory)
@@ -1168,29 +1139,26 @@ export function objectStoreContract(
     ])
   })
 
-  void t.test(
-    'what was accepted before it is closed is committed, what comes later is refused',
-    async (t) => {
-      const directory = t.testdir()
-      const store = await open(directory)
-      const accepted = Array.from({ length: 50 }, (_, index) =>
-        store.put(keyOf(`p-${index}`), pod, object(`p-${index}`, index + 1)),
-      )
-      const closed = store[Symbol.asyncDispose]()
-      await t.rejects(store.put(keyOf('late'), pod, object('late', 1)), { code: 'STORE_FAILURE' })
-      await Promise.all([...accepted, closed])
-      await t.rejects(replace(store, collection(), head(1), [object('a', 1)]), {
-        code: 'STORE_FAILURE',
-      })
-      t.equal(store.get(keyOf('p-1')), undefined)
-      await store[Symbol.asyncDispose]()
-      await using again = await open(directory)
-      t.equal(got(again, keyOf('p-49')), 'p-49 at 50')
-      t.equal(again.get(keyOf('late')), undefined)
-    },
-  )
+  void t.test('writes accepted before closing are committed, later ones rejected', async (t) => {
+    const directory = t.testdir()
+    const store = await open(directory)
+    const accepted = Array.from({ length: 50 }, (_, index) =>
+      store.put(keyOf(`p-${index}`), pod, object(`p-${index}`, index + 1)),
+    )
+    const closed = store[Symbol.asyncDispose]()
+    await t.rejects(store.put(keyOf('late'), pod, object('late', 1)), { code: 'STORE_FAILURE' })
+    await Promise.all([...accepted, closed])
+    await t.rejects(replace(store, collection(), head(1), [object('a', 1)]), {
+      code: 'STORE_FAILURE',
+    })
+    t.equal(store.get(keyOf('p-1')), undefined)
+    await store[Symbol.asyncDispose]()
+    await using again = await open(directory)
+    t.equal(got(again, keyOf('p-49')), 'p-49 at 50')
+    t.equal(again.get(keyOf('late')), undefined)
+  })
 
-  promise('names with any character in them stay apart', async (t, store) => {
+  promise('names with any characters stay apart', async (t, store) => {
     const odd = [
       object('b/c', 1, { namespace: 'a' }),
       object('c', 2, { namespace: 'a/b' }),
