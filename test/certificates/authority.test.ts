@@ -13,7 +13,7 @@ import {
 } from '../../src/certificates/keys.ts'
 import { loadX509 } from '../../src/certificates/x509.ts'
 
-void t.test('an authority vouches for what it issues, and for nothing else', async (t) => {
+void t.test('a CA verifies the certificates that it issued, and no others', async (t) => {
   const authority = await CertificateAuthority.create('an authority')
   const own = new X509Certificate(authority.certificate)
   t.equal(own.ca, true)
@@ -30,7 +30,7 @@ void t.test('an authority vouches for what it issues, and for nothing else', asy
   t.equal(issued.verify(other.publicKey), false)
 })
 
-void t.test('a certificate says whom and what it is for', async (t) => {
+void t.test('a certificate has subject, SANs and usages', async (t) => {
   const { certificate } = await (
     await CertificateAuthority.create('ca')
   ).issue({
@@ -49,7 +49,7 @@ void t.test('a certificate says whom and what it is for', async (t) => {
   t.strictSame(read.keyUsage, ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2'])
 })
 
-void t.test('a certificate lasts as long as it is asked to, before and after 2050', async (t) => {
+void t.test('a certificate has the requested lifetime, before and after 2050', async (t) => {
   const authority = await CertificateAuthority.create('ca')
   for (const lifetimeMs of [3_600_000, 40 * 365 * 24 * 3_600_000]) {
     const before = Date.now()
@@ -72,7 +72,7 @@ void t.test('serial numbers differ', async (t) => {
   t.equal(serials.size, 50)
 })
 
-void t.test('an authority that is there already goes on issuing', async (t) => {
+void t.test('an existing CA goes on issuing', async (t) => {
   const first = await CertificateAuthority.create('ca')
   const again = CertificateAuthority.from('ca', first)
   const issued = new X509Certificate(
@@ -105,7 +105,7 @@ void t.test(
   },
 )
 
-void t.test('both sides of a TLS connection accept what was issued', async (t) => {
+void t.test('TLS peers accept certificates that were issued', async (t) => {
   const authority = await CertificateAuthority.create('ca')
   const serving = await authority.issue({
     commonName: 's',

@@ -37,7 +37,7 @@ async function made(changes: Partial<Params>, curve = 'P-256'): Promise<string> 
   return `${request.toString('pem')}\n`
 }
 
-void t.test('what a hub asks for is read', async (t) => {
+void t.test('a hub’s own CSR is read', async (t) => {
   t.strictSame(await readSigningRequest(await signingRequest(newKey(), ofHub)), ofHub)
   t.match(await readSigningRequest(await made({})), { dnsNames: ['kubernetes'] })
   const nameless = { ...ofHub, dnsNames: [], ipAddresses: [] }
@@ -58,11 +58,11 @@ y6ZfOkx8MBbGAiEAnoOtvdsjwyQga308cKRVPdoeFzUhcP04zB27VA8p9zA=
 -----END CERTIFICATE REQUEST-----
 `
 
-void t.test('a hub of this release is understood', async (t) => {
+void t.test('the CSR of this release is read', async (t) => {
   t.strictSame(await readSigningRequest(ofThisRelease), ofHub)
 })
 
-void t.test('whatever else a request has, it is none of a hub', async (t) => {
+void t.test('a CSR with anything else in it is refused', async (t) => {
   const { SubjectAlternativeNameExtension: Names } = x509
   const cn = { CN: [ofHub.commonName] }
   const requests: Readonly<Record<string, Promise<string>>> = {
@@ -92,7 +92,7 @@ void t.test('whatever else a request has, it is none of a hub', async (t) => {
   }
 })
 
-void t.test('a name in another type of text is none that a hub writes', async (t) => {
+void t.test('a CSR with a name in another string type is refused', async (t) => {
   const request = await signingRequest(newKey(), ofHub)
   const der = Buffer.from(request.split('\n').slice(1, -2).join(''), 'base64')
   const ia5String = 0x16
@@ -113,7 +113,7 @@ void t.test(
   },
 )
 
-void t.test('a request of a key that somebody else has is refused', async (t) => {
+void t.test('a CSR not signed with its own key is refused', async (t) => {
   const [own, other] = [newKey(), generateKeyPairSync('ec', { namedCurve: 'P-256' })]
   const request = await made({
     keys: { privateKey: privateCryptoKey(own), publicKey: publicCryptoKey(other.publicKey) },
@@ -121,7 +121,7 @@ void t.test('a request of a key that somebody else has is refused', async (t) =>
   await t.rejects(readSigningRequest(request), { message: 'is not signed with its own key' })
 })
 
-void t.test('what is no request in PEM is refused', async (t) => {
+void t.test('text other than a CSR is refused', async (t) => {
   const request = await signingRequest(newKey(), ofHub)
   for (const text of [
     '',

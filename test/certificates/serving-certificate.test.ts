@@ -26,7 +26,7 @@ async function serving(
   return { own, renewed, failures, folder }
 }
 
-void t.test('it is for the names and addresses it was asked for', async (t) => {
+void t.test('the certificate has the requested names and IPs', async (t) => {
   const { own } = await serving(t, { names: ['127.0.0.1', '::1', 'localhost', 'edge-1'] })
   const read = new X509Certificate(own.pair.certificate)
   for (const address of ['127.0.0.1', '::1']) t.equal(read.checkIP(address), address)
@@ -35,7 +35,7 @@ void t.test('it is for the names and addresses it was asked for', async (t) => {
   t.ok(read.verify(new X509Certificate(authority.certificate).publicKey))
 })
 
-void t.test('it is renewed long before it ends, and not before that', async (t) => {
+void t.test('the certificate is renewed days before it expires', async (t) => {
   const { own, renewed } = await serving(t)
   const start = Date.now()
   const { validTo } = new X509Certificate(own.pair.certificate)
@@ -47,7 +47,7 @@ void t.test('it is renewed long before it ends, and not before that', async (t) 
   t.ok(Date.parse(validTo) > start + 25 * day, 'the old one is good for days then')
 })
 
-void t.test('a clock that is set makes it anew', async (t) => {
+void t.test('setting the clock renews it', async (t) => {
   const { own, renewed } = await serving(t)
   await own.renewIfDue(Date.now() - day)
   t.equal(renewed.length, 1, 'back')
@@ -79,7 +79,7 @@ void t.test('the next start uses the stored one, as long as it fits', async (t) 
   t.equal(statSync(join(folder, files[0] ?? '')).mode & 0o777, 0o600)
 })
 
-void t.test('one that cannot be stored is used all the same', async (t) => {
+void t.test('a certificate that cannot be stored is used', async (t) => {
   const { own, failures } = await serving(t, { folder: '/proc/no-such-folder' })
   t.ok(own.pair.certificate)
   t.match(failures, [{ code: 'ENOENT' }])

@@ -18,21 +18,21 @@ void t.test('an authority is made once, and kept', async (t) => {
   t.equal(readFileSync(join(folder, 'ca.crt'), 'utf8'), first.certificate)
 })
 
-void t.test('its key is its owner’s alone', async (t) => {
+void t.test('the key’s mode is 0600', async (t) => {
   const folder = join(t.testdir(), 'pki')
   await kept(folder)
   t.equal(statSync(join(folder, 'ca.key')).mode & 0o777, 0o600)
   t.equal(statSync(folder).mode & 0o777, 0o700)
 })
 
-void t.test('it is good from the first second of the clock, and for ever', async (t) => {
+void t.test('the CA certificate is valid from 1970 to 9999', async (t) => {
   const { certificate } = await kept(t.testdir())
   const { validFrom, validTo } = new X509Certificate(certificate)
   t.equal(Date.parse(validFrom), 0)
   t.match(validTo, /9999/)
 })
 
-void t.test('files that are no authority are replaced by one', async (t) => {
+void t.test('files that hold no CA are replaced', async (t) => {
   for (const broken of ['ca.crt', 'ca.key']) {
     const folder = t.testdir()
     await kept(folder)

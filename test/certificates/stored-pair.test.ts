@@ -18,7 +18,7 @@ import { plainNode } from '../kit/cluster/plain-node.ts'
 const authority = await CertificateAuthority.create('ca')
 const made = (): Promise<IssuedCertificate> => authority.issue({ commonName: 'a', usage: 'client' })
 
-void t.test('what is stored is read again, as credentials are', async (t) => {
+void t.test('a stored pair is read back, also as credentials', async (t) => {
   const stored = new StoredPair(t.testdir(), 'own')
   t.equal(stored.read(), undefined)
   const pair = await made()
@@ -62,7 +62,7 @@ void t.test(
   },
 )
 
-void t.test('what is no pair of the folder’s own is not read', async (t) => {
+void t.test('links elsewhere and damaged pairs are not read', async (t) => {
   const folder = t.testdir({ elsewhere: {}, own: {} })
   const elsewhere = new StoredPair(join(folder, 'elsewhere'), 'own')
   await elsewhere.replace(await made())
