@@ -25,7 +25,7 @@ void t.test('a child that aborts leaves its parent alone', async (t) => {
   t.equal(parent.signal.aborted, false)
 })
 
-void t.test('nothing stays on a parent that was let go of', async (t) => {
+void t.test('disposed links leave no listener on a parent', async (t) => {
   const parent = new AbortController()
   const child = new AbortController()
   const link = follow(parent.signal, child)
@@ -39,7 +39,7 @@ void t.test('nothing stays on a parent that was let go of', async (t) => {
 })
 
 void t.test(
-  'what is to be done on an abort is done once, and at once where it has happened',
+  'an abort listener runs once, and at once if the signal has already aborted',
   async (t) => {
     let calls = 0
     const controller = new AbortController()
@@ -52,7 +52,7 @@ void t.test(
   },
 )
 
-void t.test('what aborts without an event tells as an AbortController does', async (t) => {
+void t.test('LightAbort notifies listeners like an AbortController', async (t) => {
   const light = new LightAbort()
   const { signal } = light
   const told: string[] = []
@@ -75,7 +75,7 @@ void t.test('what aborts without an event tells as an AbortController does', asy
   t.equal(told.at(-1), 'late')
 })
 
-void t.test('an act that fails keeps no other from being done', async (t) => {
+void t.test('a listener that throws stops no other listener', async (t) => {
   const light = new LightAbort()
   const failed = once(process, 'uncaughtException')
   let done = false

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Broadcast } from '../../src/base/broadcast.ts'
 
-void t.test('all listeners hear what is announced, in the order in which they came', async (t) => {
+void t.test('listeners are called in the order in which they were added', async (t) => {
   const heard: string[] = []
   const broadcast = new Broadcast<[string, number]>()
   broadcast.listen((word, count) => heard.push(`first ${word} ${count}`))

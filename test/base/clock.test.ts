@@ -19,26 +19,23 @@ function stall(ms: number): void {
   while (elapsed() - began < ms);
 }
 
-void t.test(
-  'what is put off happens once, what repeats does so until it is let go of',
-  async (t) => {
-    const hold = alive()
-    t.teardown(() => clearTimeout(hold))
-    let once = 0
-    after(1, () => once++)
-    await new Promise<void>((resolve) => {
-      let times = 0
-      const timer = every(1, () => {
-        if (++times < 3) return
-        timer[Symbol.dispose]()
-        resolve()
-      })
+void t.test('a timeout fires once, an interval fires until it is disposed of', async (t) => {
+  const hold = alive()
+  t.teardown(() => clearTimeout(hold))
+  let once = 0
+  after(1, () => once++)
+  await new Promise<void>((resolve) => {
+    let times = 0
+    const timer = every(1, () => {
+      if (++times < 3) return
+      timer[Symbol.dispose]()
+      resolve()
     })
-    t.equal(once, 1)
-  },
-)
+  })
+  t.equal(once, 1)
+})
 
-void t.test('what was let go of does not happen', async (t) => {
+void t.test('a disposed timer never fires', async (t) => {
   const hold = alive()
   t.teardown(() => clearTimeout(hold))
   const happened: string[] = []

@@ -19,23 +19,20 @@ function reads(): { begun: number; end: () => void; read: () => Promise<number> 
   return state
 }
 
-void t.test(
-  'who asks while a read is under way is given the next one, and shares it',
-  async (t) => {
-    const source = reads()
-    const shared = new FreshRead(source.read)
-    const first = shared.get()
-    const [second, third] = [shared.get(), shared.get()]
-    t.equal(source.begun, 1)
-    source.end()
-    t.equal(await first, 1)
-    await until('the second read', () => source.begun >= 2)
-    source.end()
-    t.strictSame(await Promise.all([second, third]), [2, 2])
-  },
-)
+void t.test('callers that arrive during a read share the next read', async (t) => {
+  const source = reads()
+  const shared = new FreshRead(source.read)
+  const first = shared.get()
+  const [second, third] = [shared.get(), shared.get()]
+  t.equal(source.begun, 1)
+  source.end()
+  t.equal(await first, 1)
+  await until('the second read', () => source.begun >= 2)
+  source.end()
+  t.strictSame(await Promise.all([second, third]), [2, 2])
+})
 
-void t.test('who asks when nothing is under way has a read begun', async (t) => {
+void t.test('a caller that finds no read under way starts one', async (t) => {
   const source = reads()
   const shared = new FreshRead(source.read)
   const first = shared.get()
@@ -47,7 +44,7 @@ void t.test('who asks when nothing is under way has a read begun', async (t) => 
   t.equal(await second, 2)
 })
 
-void t.test('a read that fails takes those with it who shared it, and nobody else', async (t) => {
+void t.test('a read that fails rejects only the callers that shared it', async (t) => {
   let begun = 0
   const shared = new FreshRead(async () => {
     begun += 1
@@ -60,7 +57,7 @@ void t.test('a read that fails takes those with it who shared it, and nobody els
   t.equal(await second, 'read')
 })
 
-void t.test('who asks because of what a read has found shares the next one', async (t) => {
+void t.test('a caller prompted by a read’s result shares the next read', async (t) => {
   const source = reads()
   const shared = new FreshRead(source.read)
   const first = shared.get()
@@ -103,7 +100,7 @@ void t.test(
   },
 )
 
-void t.test('an urgent read ends the rest, and serves those who wait for its end', async (t) => {
+void t.test('an urgent read cuts the pause short and serves its waiters', async (t) => {
   const clock = setClock(t, { once: true })
   const source = reads()
   const shared = new FreshRead(source.read, 10)

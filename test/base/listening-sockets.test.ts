@@ -33,7 +33,7 @@ void t.test('a socket is in the way of every address that it covers', { skip }, 
   }
 })
 
-void t.test('who listens is told by its program, process and user', { skip }, async (t) => {
+void t.test('a listener is named by program, process and user', { skip }, async (t) => {
   const port = await listeningAt(t, '::1')
   const [socket] = socketsAt({ address: '::1', port })
   if (!socket) throw new Error('it is not seen')

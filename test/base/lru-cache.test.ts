@@ -1,7 +1,7 @@
 import t from 'tap'
 import { lruCache } from '../../src/base/lru-cache.ts'
 
-void t.test('the entries used last are kept, as many as were said', async (t) => {
+void t.test('the most recently used entries stay, up to the limit', async (t) => {
   const kept = lruCache<string, number>(3)
   for (const [value, key] of ['a', 'b', 'c'].entries()) kept.set(key, value)
   t.equal(kept.get('a'), 0)

@@ -2,7 +2,7 @@ import { format, inspect } from 'node:util'
 import t from 'tap'
 import { Secret } from '../../src/base/secret.ts'
 
-void t.test('a secret shows itself to nobody who does not ask for it by name', async (t) => {
+void t.test('a secret is shown by reveal() alone, not by printing or JSON', async (t) => {
   const secret = new Secret('hunter2')
   t.equal(secret.reveal(), 'hunter2')
   for (const shown of [

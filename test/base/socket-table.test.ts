@@ -15,7 +15,7 @@ const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->whe
    2: 0100007F:2814 0100007F:D432 06 00000000:00000000 03:00000AE1 00000000     0        0 0 3 ffff888100000002                                  
 `
 
-void t.test('the sockets of the table are told without its head', async (t) => {
+void t.test('the table’s header is not parsed as a socket', async (t) => {
   t.strictSame(
     [...socketsIn(table)],
     [
@@ -69,7 +69,7 @@ void t.test('established sockets are found by their ends, wherever a reading sto
   t.equal(found(`   7: ${ends} 02 \n${later}`, 4096, ends), later, 'of the established ones')
 })
 
-void t.test('the table is read no further than what is looked for', async (t) => {
+void t.test('reading stops once the sockets looked for are found', async (t) => {
   let reads = 0
   establishedWith([ends], (into, from) => {
     reads++
@@ -78,7 +78,7 @@ void t.test('the table is read no further than what is looked for', async (t) =>
   t.equal(reads, 1)
 })
 
-void t.test('what looks like no table has no lines', async (t) => {
+void t.test('lines that do not parse are skipped', async (t) => {
   for (const text of ['', '\n\n', ':\n', 'x: y:D431\n', `1: ${ends} 01 `, 'x'.repeat(200_000)])
     t.equal(found(text, 4096, ends), '', text.slice(0, 20))
   const line = `1: ${ends} 01 \n`
@@ -89,6 +89,6 @@ void t.test('what looks like no table has no lines', async (t) => {
   )
 })
 
-void t.test('what is not open has no inode', async (t) => {
+void t.test('a closed fd has no inode', async (t) => {
   t.equal(inodeOf(1 << 20), undefined)
 })

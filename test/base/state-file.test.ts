@@ -28,7 +28,7 @@ function numbered(file: string) {
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
-void t.test('what was asked for is in the file, closed to others, with its folder', async (t) => {
+void t.test('a written file and its folder are readable by the owner alone', async (t) => {
   const folder = join(t.testdir(), 'made')
   const file = join(folder, 'a.json')
   await numbered(file).write(7)
@@ -37,7 +37,7 @@ void t.test('what was asked for is in the file, closed to others, with its folde
   t.strictSame(readdirSync(folder), ['a.json'])
 })
 
-void t.test('what was requested before is written, if it is not on the disk yet', async (t) => {
+void t.test('written() waits for pending writes, and only for those', async (t) => {
   const file = join(t.testdir(), 'a.json')
   const { write, kept } = numbered(file)
   t.equal(kept.written(), undefined)
@@ -48,7 +48,7 @@ void t.test('what was requested before is written, if it is not on the disk yet'
   t.equal(kept.written(), undefined)
 })
 
-void t.test('however many ask, one write is under way and one waits; the last wins', async (t) => {
+void t.test('a thousand writes become the one under way and one of the last value', async (t) => {
   const file = join(t.testdir(), 'a.json')
   const { write, taken, begun } = numbered(file)
   const first = write(1)
@@ -62,14 +62,14 @@ void t.test('however many ask, one write is under way and one waits; the last wi
   t.strictSame(taken, [1, 1001])
 })
 
-void t.test('who asks is told that it failed, and the next is tried anew', async (t) => {
+void t.test('a failed write rejects, and the next write tries again', async (t) => {
   const folder = t.testdir({ beside: 'a file' })
   const { write } = numbered(join(folder, 'beside', 'a.json'))
   await t.rejects(write(1))
   await t.rejects(Promise.all([write(2), write(3)]))
 })
 
-void t.test('what was asked for before the end is written, what is asked later not', async (t) => {
+void t.test('disposal waits for pending writes and ignores later ones', async (t) => {
   const file = join(t.testdir(), 'a.json')
   const { kept, write, begun } = numbered(file)
   void write(1)

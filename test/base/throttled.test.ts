@@ -21,7 +21,7 @@ function computations() {
 
 const never = 1e9
 
-void t.test('nothing is computed before somebody wants it', async (t) => {
+void t.test('nothing is computed before the first get()', async (t) => {
   const source = computations()
   new Throttled(source.compute, never)
   t.equal(source.begun, 0)
@@ -37,7 +37,7 @@ void t.test('all share a computation, and its result after it', async (t) => {
   t.equal(source.begun, 1)
 })
 
-void t.test('a result that is old enough is computed anew', async (t) => {
+void t.test('an old enough result is computed again', async (t) => {
   const source = computations()
   const paced = new Throttled(source.compute, 0)
   const first = paced.get()

@@ -28,7 +28,7 @@ void t.test('an answer comes with its code, whole, wherever it was cut on its wa
   })
 })
 
-void t.test('an answer that breaks off is none', async (t) => {
+void t.test('an answer that breaks off rejects', async (t) => {
   const at = await answering(t, (_, answer) => {
     answer.writeHead(200, { 'content-length': 10 })
     answer.write('five,', () => answer.destroy())
