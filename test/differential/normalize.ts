@@ -67,16 +67,35 @@ export const withoutInstances: Normalizer = (response, sender) => {
  * clock.
  */
 function withSortedManagers(text: string): string {
-  if (!text.startsWith('{') || !text.includes('"managedFields":[')) return text
-  let object: { readonly metadata?: { readonly managedFields?: readonly object[] } }
-  try {
-    object = JSON.parse(text) as typeof object
-  } catch {
-    return text
+  let sorted = ''
+  let read = 0
+  for (const { index, 0: head } of text.matchAll(/"managedFields":\[/g)) {
+    const start = index + head.length
+    const elements = elementsFrom(text, start)
+    sorted += text.slice(read, start) + elements.toSorted().join(',')
+    read = start + elements.join(',').length
   }
-  const fields = object.metadata?.managedFields ?? []
-  const sorted = fields.map((each) => JSON.stringify(each)).toSorted()
-  return text.replace(JSON.stringify(fields), () => `[${sorted.join(',')}]`)
+  return sorted + text.slice(read)
+}
+
+/** The elements of the JSON array whose first one begins at `start`; none without its end. */
+function elementsFrom(text: string, start: number): string[] {
+  const elements: string[] = []
+  const tokens = /"(?:[^"\\]|\\.)*"|[[\]{},]/g
+  tokens.lastIndex = start
+  let from = start
+  let depth = 0
+  for (let token = tokens.exec(text); token; token = tokens.exec(text)) {
+    const [mark] = token
+    if (depth === 0 && (mark === ',' || mark === ']')) {
+      elements.push(text.slice(from, token.index))
+      from = tokens.lastIndex
+      if (mark === ']') return elements
+    }
+    if (mark === '[' || mark === '{') depth += 1
+    if (mark === ']' || mark === '}') depth -= 1
+  }
+  return []
 }
 
 /**
