@@ -4,6 +4,7 @@ import { after } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { BytesReply, Credential, Exchange } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
+import { NotConnected, StreamRefused } from '../../http/client/wire-error.ts'
 import { isLongRunning, isObjectRead, isRelayed, isWatch } from '../../api/request/request-info.ts'
 import { attemptBody } from './attempt-body.ts'
 import { rawStrings, UpstreamBody } from './upstream-body.ts'
@@ -51,24 +52,6 @@ const heldBytes = 64 * 1024
  * comes slowly may be a stream.
  */
 const heldMs = { objects: 10_000, other: 250 }
-
-/** Failures after which the server cannot have received the request: it had no connection. */
-const neverSent = new Set([
-  'NOT_CONNECTED',
-  'STREAM_REFUSED',
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-])
 
 /**
  * Sends the request to one upstream and resolves with the head of its answer, whatever its code.
@@ -123,7 +106,7 @@ const hasUnknownFraming = (headers: HeaderList): boolean =>
 /**
  * One attempt, as a handler of undici. Its states:
  *
- * - connecting -> sent: undici has sent the request
+ * - connecting -> sent: there is a connection, on which the request is written in the same turn
  * - sent -> held: the head of the answer has arrived, and its body is being collected
  * - sent or held -> answered: the answer has been passed on
  * - any but answered -> failed: rejected with `NoAnswer`
@@ -231,8 +214,8 @@ class Attempt implements Dispatcher.DispatchHandler {
       if (!this.#isStopped && !this.#body.isOver && !this.#isRelayed) this.#upstream.broken()
       return this.#body.fail(error)
     }
-    const { code } = error as NodeJS.ErrnoException
-    this.#fail(code === undefined || !neverSent.has(code), error)
+    const isProcessed = !(error instanceof NotConnected || error instanceof StreamRefused)
+    this.#fail(this.#state !== 'connecting' && isProcessed, error)
   }
 
   #answer(): void {

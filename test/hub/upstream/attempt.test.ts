@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners, once } from 'node:events'
 import { constants } from 'node:http2'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
@@ -40,16 +41,10 @@ const exchangeOf = (signal: AbortSignal): Exchange => ({
   representations: [],
 })
 
-/** A GET on its way to a server, with nobody yet to take the answer. */
-async function begin(
-  t: Teardown,
-  server: RawUpstream,
-  giveUp?: AbortSignal,
-  repeatable = false,
-): Promise<Attempted> {
+/** A GET on its way to a server. */
+function start(t: Teardown, origin: string, giveUp?: AbortSignal, repeatable = false) {
   const connections = new Connections({ files: [] })
-  const probes = new Probes()
-  const upstream = new Upstream(server.origin, probes.probe, patientRules, {
+  const upstream = new Upstream(origin, new Probes().probe, patientRules, {
     onHealth: () => undefined,
   })
   const client = new AbortController()
@@ -62,8 +57,18 @@ async function begin(
   const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable } as const
   const reply = attempt(outgoing, upstream, connections, giveUp)
   reply.catch(() => undefined)
-  const wire = await server.asked()
-  return { reply, wire, upstream, client }
+  return { reply, upstream, client }
+}
+
+/** A GET that a server has read, with nobody yet to take the answer. */
+async function begin(
+  t: Teardown,
+  server: RawUpstream,
+  giveUp?: AbortSignal,
+  repeatable = false,
+): Promise<Attempted> {
+  const started = start(t, server.origin, giveUp, repeatable)
+  return { ...started, wire: await server.asked() }
 }
 
 async function textOf({ source }: BytesReply): Promise<string> {
@@ -203,23 +208,35 @@ void t.test(
 
 void t.test('what may not be repeated is given up as long as it was not sent', async (t) => {
   const closed = await gate(t, 0)
-  const connections = new Connections({ files: [] })
-  const upstream = new Upstream(closed.origin, new Probes().probe, patientRules, {
-    onHealth: () => undefined,
-  })
-  t.teardown(async () => {
-    upstream.close()
-    await connections[Symbol.asyncDispose]()
-  })
-  const exchange = exchangeOf(new AbortController().signal)
-  const headers = new HeaderList()
-  const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable: false } as const
   const giveUp = new AbortController()
-  const reply = attempt(outgoing, upstream, connections, giveUp.signal)
+  const { reply } = start(t, closed.origin, giveUp.signal)
   await closed.arrived
   const cause = new Error('enough')
   giveUp.abort(cause)
   await t.rejects(reply, { code: 'NO_ANSWER', sent: false, cause })
+})
+
+void t.test('what was sent stays so, whatever ends its connection', async (t) => {
+  const sockets: Socket[] = []
+  const onSocket = (message: unknown): void =>
+    void sockets.push((message as { readonly socket: Socket }).socket)
+  subscribe('net.client.socket', onSocket)
+  t.teardown(() => unsubscribe('net.client.socket', onSocket))
+  // As the kernel reports a route that is lost meanwhile (tcp(7)), and what TLS may find later.
+  for (const code of ['EHOSTUNREACH', 'ENETUNREACH', 'ECONNREFUSED', 'CERT_HAS_EXPIRED']) {
+    const { reply } = await begin(t, await rawUpstream(t))
+    sockets.at(-1)?.destroy(Object.assign(new Error(code), { code }))
+    await t.rejects(reply, { code: 'NO_ANSWER', sent: true, cause: { code } }, code)
+  }
+})
+
+void t.test('whatever fails before a connection is made, nothing was sent', async (t) => {
+  const server = await rawUpstream(t)
+  const { reply } = start(t, server.origin.replace('http:', 'https:'))
+  const wire = await server.next()
+  await wire.take(1) // of TLS
+  wire.reset()
+  await t.rejects(reply, { code: 'NO_ANSWER', sent: false, cause: { code: 'ECONNRESET' } })
 })
 
 void t.test('an answer in a transfer coding that nobody knows is none', async (t) => {

@@ -135,7 +135,7 @@ void t.test(
 void t.test('it is asked twice at most', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
   const answer = (await hub.ask(get)).answer()
-  for (let time = 0; time < 2; time++) (await upstream.next()).reset()
+  for (let time = 0; time < 2; time++) (await upstream.asked()).reset()
   t.match(await answer, { status: 503, body: 'sent: true' })
   t.equal(upstream.connections.length, 2)
 })
