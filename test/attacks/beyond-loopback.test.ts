@@ -41,7 +41,7 @@ const everywhere = ['--bind-proxy-address=0.0.0.0', '--bind-address=0.0.0.0']
 
 for (const rule of ['root', 'node', 'none'] as const) {
   void t.test(
-    `with --anonymous-loopback=${rule} nobody is the node at another address without its certificate`,
+    `with --anonymous-loopback=${rule} a client beyond loopback is the node only with its certificate`,
     { skip },
     async (t) => {
       const cloud = await startCloud(t, { tls: true })

@@ -148,7 +148,7 @@ for (const [what, head, passes] of kinds) {
   })
 }
 
-void t.test('nor do slow bodies with made-up tokens have the node’s own make room', async (t) => {
+void t.test('slow bodies with made-up tokens never evict a slow body of the node', async (t) => {
   const { cloud, hub } = await start(t, { flags: ['--max-requests-in-flight=2'] })
   using _frozen = cloud.sandbox.faults.freeze(isBogus)
   const body = JSON.stringify({
@@ -171,7 +171,7 @@ void t.test('nor do slow bodies with made-up tokens have the node’s own make r
 })
 
 void t.test(
-  'nor does any number of large bodies with made-up tokens, where memory is short',
+  'large bodies with made-up tokens do not starve the node where memory is short',
   async (t) => {
     const { cloud, hub, workload, kubelet } = await start(t, {
       config: { memoryLimitBytes: 96 * 1024 * 1024 },
@@ -186,7 +186,7 @@ void t.test(
 )
 
 void t.test(
-  'a token that is new is heard once there is room again, and has its own level then',
+  'a new token is served once seats are free, and then has its own priority level',
   async (t) => {
     const { cloud, hub } = await start(t, { flags: ['--max-requests-in-flight=20'] })
     const unproven = 'nodehub_flowcontrol_current_executing_seats{priority_level="unproven"}'

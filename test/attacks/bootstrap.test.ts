@@ -27,7 +27,7 @@ const nothingIn = (t: Test, hub: TestHub): void => {
   t.notOk(existsSync(ca) || existsSync(pair))
 }
 
-void t.test('who relays what the cluster has signed is shown no token', async (t) => {
+void t.test('a server that relays the signed cluster-info gets no token', async (t) => {
   const [cluster, middle] = [await startJoinable(t), await startJoinable(t)]
   middle.announce(cluster.authority.certificate, joinToken)
   const hub = await start(t, [middle], cluster.flags)
@@ -36,7 +36,7 @@ void t.test('who relays what the cluster has signed is shown no token', async (t
   nothingIn(t, hub)
 })
 
-void t.test('nor is who adds a CA with a stolen token, where one is pinned', async (t) => {
+void t.test('a server that adds its own CA to a pinned one gets no token', async (t) => {
   const [cluster, thief] = [await startJoinable(t), await startJoinable(t)]
   thief.announce(cluster.authority.certificate + thief.authority.certificate, joinToken)
   const hub = await start(t, [thief], cluster.flags)
@@ -45,7 +45,7 @@ void t.test('nor is who adds a CA with a stolen token, where one is pinned', asy
   nothingIn(t, hub)
 })
 
-void t.test('a node that has its CA is given no other by who steps in later', async (t) => {
+void t.test('a hub that has its CA takes no other CA from a later impostor', async (t) => {
   const [cluster, middle] = [await startJoinable(t), await startJoinable(t)]
   const hub = await start(t, [cluster], cluster.flags)
   await hub.logged('the hub has obtained a client certificate')
@@ -60,7 +60,7 @@ void t.test('a node that has its CA is given no other by who steps in later', as
   t.strictSame(callersOf(middle), [], 'it has not been asked for anything')
 })
 
-void t.test('a stolen token is nobody’s at the hub but its own', async (t) => {
+void t.test('a stolen token reads nothing of the node’s cache', async (t) => {
   const cluster = await startJoinable(t)
   cluster.cloud.addPods('a')
   const hub = await start(t, [cluster], cluster.flags)

@@ -118,7 +118,7 @@ void t.test('a token that names another’s account shares nothing that it may s
   t.equal((await asProgram(claiming)).status, 403)
 })
 
-void t.test('what a token read alone is its account’s once a watch goes on with it', async (t) => {
+void t.test('a token’s records become its account’s once a watch resumes with it', async (t) => {
   let isSaid = false
   const { hub, cloud, issue, offline } = await start(t, (asked) => isSaid && reviews(asked))
   const [token, next] = [await issue(), await issue()]
@@ -137,7 +137,7 @@ void t.test('what a token read alone is its account’s once a watch goes on wit
   t.strictSame(names.toSorted(), ['default/later', 'default/of-the-victim'])
 })
 
-void t.test('what a token read alone stays with the token where nothing goes on', async (t) => {
+void t.test('a token’s records stay its own where no watch resumes', async (t) => {
   let isSaid = false
   const { hub, issue, status, offline } = await start(t, (asked) => isSaid && reviews(asked))
   const token = await issue()

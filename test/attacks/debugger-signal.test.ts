@@ -111,7 +111,7 @@ function imageOptions(): string[] {
   return (JSON.parse(list) as string[]).slice(1, -1)
 }
 
-void t.test('a process of the image opens none from its first moment on', async (t) => {
+void t.test('a process of the image never opens the debugger on SIGUSR1', async (t) => {
   const { kubeconfig, asked } = await silent(t)
   const args = [...imageOptions(), main, ...clusterFlags(kubeconfig)]
   const { pid, child, said } = started(t, process.execPath, args)
@@ -126,7 +126,7 @@ void t.test('a process of the image opens none from its first moment on', async 
   t.equal(child.exitCode, 0)
 })
 
-void t.test('one that is started without the option opens none once it runs', async (t) => {
+void t.test('a process without the option opens no debugger once it runs', async (t) => {
   const { kubeconfig, asked } = await silent(t)
   const { pid, child, said } = started(t, process.execPath, [main, ...clusterFlags(kubeconfig)])
   await asked
@@ -138,7 +138,7 @@ void t.test('one that is started without the option opens none once it runs', as
   t.equal(child.exitCode, 0)
 })
 
-void t.test('npm start runs it with the option, and opens none itself', async (t) => {
+void t.test('npm start passes the option, and opens no debugger itself', async (t) => {
   const { kubeconfig, asked } = await silent(t)
   const args = [join('bin', 'run.js'), 'main', ...clusterFlags(kubeconfig)]
   const { pid, child, said } = started(t, process.execPath, args)
@@ -155,7 +155,7 @@ void t.test('npm start runs it with the option, and opens none itself', async (t
   t.notMatch(said(), /debugger/i)
 })
 
-void t.test('the next process opens none while it starts', async (t) => {
+void t.test('the successor opens no debugger while it starts', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startHubProcess(t, { upstreams: [cloud] })
   signal(hub.pid, 'SIGUSR2')

@@ -49,7 +49,7 @@ const errors: readonly (readonly [error: Error, code: number])[] = [
 
 for (const [error, code] of errors) {
   void t.test(
-    `what a ${error.name} of ${code} repeats of a request is for proven callers only`,
+    `a ${error.name} of ${code} repeats parts of a request to proven callers only`,
     async (t) => {
       const bodyFor = async (exchange: Exchange): Promise<BodyReply> =>
         (await withRescue(() => undefined)(() => Promise.reject(error))(exchange)) as BodyReply
@@ -64,7 +64,7 @@ for (const [error, code] of errors) {
   )
 }
 
-void t.test('a caller that is not proven still hears when to try again', async (t) => {
+void t.test('a refusal of an unproven caller keeps its Retry-After', async (t) => {
   const rescue = withRescue(() => undefined)(() => {
     throw new StatusError(tooManyRequests('later', 7))
   })

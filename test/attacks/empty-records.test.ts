@@ -142,7 +142,7 @@ void t.test('less than 32 KiB around content are not too much', async (t) => {
   t.strictSame(cuts, [])
 })
 
-void t.test('neither is a record of which the end has not come', async (t) => {
+void t.test('a record whose end has not arrived is not cut', async (t) => {
   const { dial, cuts } = await listening(t)
   let link: Link | undefined
   const slow = await dial((port) => (link = new Link(port)))
@@ -251,7 +251,7 @@ void t.test('a head as large as heads may be is no flood', async (t) => {
   t.strictSame(cuts, [])
 })
 
-void t.test('connections on which nobody is proven are few, the oldest go', async (t) => {
+void t.test('unproven connections are limited, and the oldest is closed', async (t) => {
   const { dial, cuts } = await listening(t, { mostUnproven: 3 })
   const known = await dial()
   known.write(`${head('/node')}\r\n`)
@@ -266,7 +266,7 @@ void t.test('connections on which nobody is proven are few, the oldest go', asyn
   )
 })
 
-void t.test('those whose proof is withdrawn count among them', async (t) => {
+void t.test('connections whose proof is withdrawn count as unproven', async (t) => {
   const { dial, cuts } = await listening(t, { mostUnproven: 2 })
   const sockets: TLSSocket[] = []
   for (let i = 0; i < 3; i++) {
@@ -287,7 +287,7 @@ void t.test('those whose proof is withdrawn count among them', async (t) => {
   )
 })
 
-void t.test('of a hub they are 128', async (t) => {
+void t.test('a hub keeps at most 128 unproven connections', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const sockets: TLSSocket[] = []

@@ -138,7 +138,7 @@ for (const isProven of [false, true]) {
 }
 
 void t.test(
-  'so many refusals in a row end a connection; what proves a caller begins anew',
+  'consecutive refusals end a connection; a proven caller resets the count',
   async (t) => {
     const { dial } = await startListener(t, answered)
     const client = await dial()

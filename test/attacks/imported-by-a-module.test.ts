@@ -48,7 +48,7 @@ const ways: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 }
 
 for (const [way, files] of Object.entries(ways)) {
-  void t.test(`what others may write is not imported ${way}`, async (t) => {
+  void t.test(`a file that others may write is not imported ${way}`, async (t) => {
     delete ran.planted
     const folder = written(t, { ...files, 'writable.mjs': planted(way) })
     chmodSync(join(folder, 'writable.mjs'), 0o666)
@@ -58,7 +58,7 @@ for (const [way, files] of Object.entries(ways)) {
   })
 }
 
-void t.test('nor is a package whose folder others may write', async (t) => {
+void t.test('a package in a world-writable folder is not imported', async (t) => {
   delete ran.planted
   const folder = written(t, {
     'own.mjs': `import 'evil'\n${filter}`,
@@ -70,7 +70,7 @@ void t.test('nor is a package whose folder others may write', async (t) => {
   t.equal(ran.planted, undefined)
 })
 
-void t.test('nor what a link leads to, in a folder of others or by one', async (t) => {
+void t.test('a link in or into a world-writable folder is not imported', async (t) => {
   delete ran.planted
   const folder = written(t, {
     'own.mjs': `import './link.mjs'\n${filter}`,
@@ -86,7 +86,7 @@ void t.test('nor what a link leads to, in a folder of others or by one', async (
   t.equal(ran.planted, undefined)
 })
 
-void t.test('what a filter imports later is looked at, too', async (t) => {
+void t.test('imports that a filter makes later are checked, too', async (t) => {
   delete ran.planted
   const folder = written(t, {
     'own.mjs': `export const later = () => import('./writable.mjs')
@@ -101,7 +101,7 @@ void t.test('what a filter imports later is looked at, too', async (t) => {
   t.equal(ran.planted, undefined)
 })
 
-void t.test('what is as trusted as the module is imported', async (t) => {
+void t.test('trusted modules and JSON files are imported', async (t) => {
   delete ran.planted
   const folder = written(t, {
     'own.mjs': `import { value } from './dep.mjs'

@@ -131,7 +131,7 @@ void t.test('a head without end is refused', async (t) => {
   await client.ended
 })
 
-void t.test('checks alone are made where nobody asks for more', async (t) => {
+void t.test('a probe without ?verbose computes no verbose lines', async (t) => {
   let asked = 0
   const connect = await listening(t, {
     verboseLines: () => {

@@ -143,7 +143,7 @@ void t.test('no folder of an image leads a join or a leave out of it', async (t)
   }
 })
 
-void t.test('what a broken join left is written over, be it a link', async (t) => {
+void t.test('a join overwrites what a broken join left, even a link', async (t) => {
   const { root, outside } = imageBeside(t)
   plant(
     joinPath(root, '/etc/kubernetes/manifests/.nodehub.yaml.nodehub'),
@@ -156,7 +156,7 @@ void t.test('what a broken join left is written over, be it a link', async (t) =
   t.strictSame(fs.readdirSync(dirname(manifest)).toSorted(), ['nodehub.yaml', 'other.yaml'])
 })
 
-void t.test('what is no file is refused before it is opened', async (t) => {
+void t.test('a path that is no file is refused before it is opened', async (t) => {
   const { root } = imageBeside(t)
   const image = new NodeFiles(root)
   const place = joinPath(root, 'var/lib/nodehub/seal.key')
@@ -201,7 +201,7 @@ const ownerOf = (path: string): readonly number[] => {
   return [uid, gid]
 }
 
-void t.test('what a join writes is its own, however open to others it was found', async (t) => {
+void t.test('a join closes its files to others, whatever mode they had', async (t) => {
   const { root } = imageBeside(t)
   const secrets = [
     '/etc/kubernetes/manifests/nodehub.yaml',

@@ -35,7 +35,7 @@ async function open(t: Test, port: number, connections: number): Promise<void> {
   await (await dial(t, port)).write(get()).answer()
 }
 
-void t.test('idle connections close none whose caller is being looked up', async (t) => {
+void t.test('idle connections evict no connection with a pending lookup', async (t) => {
   const { handler, seen, letGo } = heldHandler()
   const memory = new ConnectionMemory(limitBytes)
   const { listener, cuts } = await startListener(t, handler, { memory, maxConnections: 1_000 })
@@ -48,7 +48,7 @@ void t.test('idle connections close none whose caller is being looked up', async
   t.equal((await program.answer()).body, 'ok')
 })
 
-void t.test('nor one over HTTP/2, which is heavier from the beginning', async (t) => {
+void t.test('idle connections evict no HTTP/2 session with a pending lookup', async (t) => {
   const { handler, seen, letGo } = heldHandler()
   const { listener, memory, cuts, ca } = await startFlooded(t, handler, { limitBytes })
   const plain = await startListener(t, handler, { memory, maxConnections: 1_000 })

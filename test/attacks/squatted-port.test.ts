@@ -209,7 +209,7 @@ void t.test(
 const tools = findBinaries(['systemd-socket-activate'])
 
 void t.test(
-  'while systemd holds the sockets nobody else can take them, whether the hub is there or not',
+  'while systemd holds the sockets no other program can take them, whether the hub runs or not',
   { skip: skip || ('missing' in tools && tools.missing) },
   async (t) => {
     if ('missing' in tools) return

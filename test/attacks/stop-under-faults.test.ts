@@ -17,7 +17,7 @@ async function logMuch(hub: HubProcess): Promise<void> {
   for (let i = 0; i < 400; i++) await client.get(`/api/v1/namespaces/default/pods/${name}-${i}`)
 }
 
-void t.test('a hub whose log is not read ends when it is told to, and not with 0', async (t) => {
+void t.test('a hub whose log is not read exits with 1 on SIGTERM', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startHubProcess(t, { upstreams: [cloud], flags })
   hub.stopReading()
@@ -27,7 +27,7 @@ void t.test('a hub whose log is not read ends when it is told to, and not with 0
 })
 
 void t.test(
-  'a hub with a full disk, whose log is not read, ends when it is told to',
+  'a hub with a full disk, whose log is not read, exits on SIGTERM',
   { skip: noDisk() },
   async (t) => {
     const cloud = await startCloud(t)
@@ -44,7 +44,7 @@ void t.test(
   },
 )
 
-void t.test('a hub that has no turn any more ends when it is told to', async (t) => {
+void t.test('a hub whose event loop is blocked is killed after SIGTERM', async (t) => {
   const cloud = await startCloud(t)
   const program = join(import.meta.dirname, 'blocked-when-stopped.ts')
   const hub = await startHubProcess(t, { upstreams: [cloud], flags }, undefined, program)

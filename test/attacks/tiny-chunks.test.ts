@@ -48,7 +48,7 @@ void t.test('chunks that wait to be read hold little more than their bytes', asy
   t.ok(held < 16 * mebi, `${held} bytes`)
 })
 
-void t.test('so do frames', async (t) => {
+void t.test('frames that wait to be read hold little more than their bytes', async (t) => {
   const seen: Incoming[] = []
   const handler = (incoming: Incoming): Promise<never> => (seen.push(incoming), unread())
   const { dial } = await startFlooded(t, provenAs(handler), { limitBytes: 64 * mebi })
@@ -65,7 +65,7 @@ void t.test('so do frames', async (t) => {
   t.ok(held < 16 * mebi, `${held} bytes`)
 })
 
-void t.test('and bodies that are read whole', async (t) => {
+void t.test('bodies that are read whole hold little more than their bytes', async (t) => {
   const parts: number[] = []
   const { dial } = await startListener(t, async ({ body, onProven }) => {
     onProven?.(nodeIdentity)
@@ -130,7 +130,7 @@ interface Flood {
   readonly isProven?: boolean
 }
 
-void t.test('of an unproven caller few parts are read where they are tiny', async (t) => {
+void t.test('of an unproven caller’s tiny body parts only a few are read', async (t) => {
   for (const [bodies, parts] of [
     [1, 10_000],
     [40, 250],
@@ -206,7 +206,7 @@ void t.test('the rest of a body whose request was answered is skipped', async (t
   }
 })
 
-void t.test('nor more frames', async (t) => {
+void t.test('a connection that sends too many tiny frames is cut', async (t) => {
   let read = 0
   const handler = ({ body }: Incoming): Promise<never> => {
     body?.on('data', (part: Buffer) => (read += part.byteLength))
@@ -243,7 +243,7 @@ void t.test('the next connection’s bodies are read where a parser was stopped'
   t.strictSame(cuts, ['parts', 'parts', 'parts'])
 })
 
-void t.test('what comes in larger parts, or of a proven caller, is read whole', async (t) => {
+void t.test('large body parts, and those of proven callers, are read whole', async (t) => {
   for (const [size, isProven] of [
     // Some come in two parts, where a read ends within them.
     [2 * limits.bodyPartBytes, false],
@@ -255,7 +255,7 @@ void t.test('what comes in larger parts, or of a proven caller, is read whole', 
   }
 })
 
-void t.test('what is put together comes whole, in its order', async (t) => {
+void t.test('merged parts arrive whole and in order', async (t) => {
   await passed(t, [1])
   await passed(t, [1, 2, 3, 2_000, 5, 1_023, 1_024, 1_025, 1])
   await passed(

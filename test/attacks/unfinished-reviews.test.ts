@@ -103,11 +103,14 @@ void t.test('a body without progress is ended where none waits', { timeout: 20_0
   t.match(JSON.parse(body), { kind: 'Status', message: /did not arrive in time/ })
 })
 
-void t.test('one that announces more than a review has is refused before it sends', async (t) => {
-  const { port } = await serving(t)
-  const { wire } = await dial(t, port, '127.0.0.1')
-  t.equal((await wire.write(head(8 * mebibyte + 1)).answer()).status, 413)
-})
+void t.test(
+  'a body announced larger than a review may be is refused before it is sent',
+  async (t) => {
+    const { port } = await serving(t)
+    const { wire } = await dial(t, port, '127.0.0.1')
+    t.equal((await wire.write(head(8 * mebibyte + 1)).answer()).status, 413)
+  },
+)
 
 void t.test('reviews that come at once from one address are all answered', async (t) => {
   const { port, refused } = await serving(t)
@@ -158,7 +161,7 @@ void t.test('connections without a certificate make room for those that show one
   t.strictSame(closed, [0], 'one more than 256 connections without a caller have come')
 })
 
-void t.test('a connection is believed no longer once another authority counts', async (t) => {
+void t.test('a replaced client CA ends the connections it has proven', async (t) => {
   const later = await CertificateAuthority.create('later')
   let clientCa = clients.certificate
   const { port } = await serving(t, { clientCa: () => clientCa })

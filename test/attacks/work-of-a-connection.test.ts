@@ -43,7 +43,7 @@ void t.test('over HTTP/1.1 a flood of requests on one connection is soon over', 
   t.ok(counted.asked <= attackers.length * 64, `${counted.asked} requests`)
 })
 
-void t.test('one that waits for each answer gets few of them', async (t) => {
+void t.test('a connection of unproven requests, one at a time, ends after a few', async (t) => {
   const counted = new Counted()
   const { dial } = await startListener(t, counted.handler)
   const attacker = await dial()
@@ -52,7 +52,7 @@ void t.test('one that waits for each answer gets few of them', async (t) => {
   t.equal(counted.asked, 16)
 })
 
-void t.test('over HTTP/2 no more than a client may have open at first', async (t) => {
+void t.test('an HTTP/2 connection begins at most 100 of its first streams', async (t) => {
   const counted = new Counted()
   const { dial } = await startFlooded(t, counted.handler, { limitBytes: 64 << 20 })
   const attacker = await dial()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ApiRefusal } from '../../../src/http/client/api-call.ts'
 
-void t.test('what a server says in a refusal does not control a terminal', async (t) => {
+void t.test('a refusal’s control characters never reach the terminal', async (t) => {
   const body = { message: 'cleared\u001B[2J\nroot# \u202Eright to left' }
   const request = { method: 'GET', path: '/livez' }
   const { message } = new ApiRefusal('https://10.0.0.1', request, { status: 403, body })

@@ -19,7 +19,7 @@ const tried = (
     ms,
   )
 
-void t.test('what would keep a hub from its certificate is seen before', async (t) => {
+void t.test('a trial finds what would keep a hub from its certificate', async (t) => {
   const joinable = await startJoinable(t)
   const { cloud } = joinable
   t.equal(await tried(joinable), undefined)

@@ -85,7 +85,7 @@ async function testify(wire: Wire, close: boolean): Promise<void> {
 }
 
 void t.test(
-  'the node shows its certificate; a caller never does, whoever was there before',
+  'requests of the node show its certificate, those of callers never do, in any order',
   async (t) => {
     for (const close of [false, true]) {
       const upstream = await witness(t, serving, close)
@@ -107,7 +107,7 @@ void t.test(
   },
 )
 
-void t.test('many at once of both kinds stay apart', async (t) => {
+void t.test('concurrent requests of both kinds stay apart', async (t) => {
   const upstream = await witness(t, serving)
   const connections = connectionsOf(t, pki.credentials(first))
   const kinds = Array.from(
@@ -133,7 +133,7 @@ void t.test('a connection for an upgrade shows the certificate for the node only
   }
 })
 
-void t.test('a connection for an upgrade is used by nobody else', async (t) => {
+void t.test('no other request uses a connection for an upgrade', async (t) => {
   const upstream = await witness(t, serving)
   const connections = connectionsOf(t, pki.credentials(first))
   const socket = await connections.connect('node', upstream.origin)
@@ -187,7 +187,7 @@ void t.test(
   },
 )
 
-void t.test('the node’s token is the node’s alone', async (t) => {
+void t.test('the node’s token goes only with requests of the node', async (t) => {
   const connections = connectionsOf(t, { token: new Secret('secret'), files: [] })
   t.equal(connections.authorization('node'), 'Bearer secret')
   t.equal(connections.authorization('caller'), undefined)
@@ -197,7 +197,7 @@ void t.test('the node’s token is the node’s alone', async (t) => {
   t.equal(connections.authorization('node'), undefined)
 })
 
-void t.test('a server that the CA did not vouch for is asked nothing', async (t) => {
+void t.test('requests to a server that the CA has not signed fail', async (t) => {
   const other = await authority()
   const upstream = await witness(t, await other.server())
   const connections = connectionsOf(t, pki.credentials(first))
@@ -207,52 +207,52 @@ void t.test('a server that the CA did not vouch for is asked nothing', async (t)
   await t.rejects(connections.probe(upstream.origin, '/readyz', 5_000))
 })
 
-void t.test('a server is known by the name that the credentials give for it', async (t) => {
-  const upstream = await witness(t, await pki.server({ dnsNames: ['api.internal'] }))
-  const { port } = upstream
-  for (const origin of [upstream.origin, `https://localhost:${port}`]) {
-    const named = connectionsOf(t, { ...pki.credentials(first), serverName: 'api.internal' })
-    const host = ['Host', new URL(origin).host]
-    t.equal((await get(named, 'node', origin, host)).body, 'first-node', origin)
-    t.equal((await get(named, 'caller', origin, host)).body, 'nobody')
-    t.equal(await named.probe(origin, '/readyz', 5_000), 200)
-    const socket = await named.connect('caller', origin)
-    socket.destroy()
-    const unnamed = connectionsOf(t, pki.credentials(first))
-    await t.rejects(get(unnamed, 'node', origin, host))
-    await t.rejects(unnamed.connect('node', origin))
-  }
-})
-
 void t.test(
-  'a question of its own goes over a new connection, with the node’s credentials',
+  'a server’s certificate is checked for the name that the credentials give',
   async (t) => {
-    const upstream = await rawUpstream(t, {
-      ...serving,
-      ca: pki.ca,
-      requestCert: true,
-      rejectUnauthorized: false,
-    })
-    const connections = connectionsOf(t, {
-      ...pki.credentials(first),
-      token: new Secret('node-token'),
-    })
-    for (const code of [200, 503]) {
-      const status = connections.probe(upstream.origin, '/readyz', 5_000)
-      const wire = await upstream.next()
-      const head = await wire.head()
-      t.equal(head.line, 'GET /readyz HTTP/1.1')
-      t.strictSame(valuesOf(head, 'authorization'), ['Bearer node-token'])
-      t.equal(nameShown(wire), 'first-node')
-      wire.write(answerOf('body', `HTTP/1.1 ${code} Said`))
-      t.equal(await status, code)
-      await wire.ended
+    const upstream = await witness(t, await pki.server({ dnsNames: ['api.internal'] }))
+    const { port } = upstream
+    for (const origin of [upstream.origin, `https://localhost:${port}`]) {
+      const named = connectionsOf(t, { ...pki.credentials(first), serverName: 'api.internal' })
+      const host = ['Host', new URL(origin).host]
+      t.equal((await get(named, 'node', origin, host)).body, 'first-node', origin)
+      t.equal((await get(named, 'caller', origin, host)).body, 'nobody')
+      t.equal(await named.probe(origin, '/readyz', 5_000), 200)
+      const socket = await named.connect('caller', origin)
+      socket.destroy()
+      const unnamed = connectionsOf(t, pki.credentials(first))
+      await t.rejects(get(unnamed, 'node', origin, host))
+      await t.rejects(unnamed.connect('node', origin))
     }
   },
 )
 
+void t.test('a probe goes over a new connection, with the node’s credentials', async (t) => {
+  const upstream = await rawUpstream(t, {
+    ...serving,
+    ca: pki.ca,
+    requestCert: true,
+    rejectUnauthorized: false,
+  })
+  const connections = connectionsOf(t, {
+    ...pki.credentials(first),
+    token: new Secret('node-token'),
+  })
+  for (const code of [200, 503]) {
+    const status = connections.probe(upstream.origin, '/readyz', 5_000)
+    const wire = await upstream.next()
+    const head = await wire.head()
+    t.equal(head.line, 'GET /readyz HTTP/1.1')
+    t.strictSame(valuesOf(head, 'authorization'), ['Bearer node-token'])
+    t.equal(nameShown(wire), 'first-node')
+    wire.write(answerOf('body', `HTTP/1.1 ${code} Said`))
+    t.equal(await status, code)
+    await wire.ended
+  }
+})
+
 void t.test(
-  'a question that nobody answers in time fails, and one whose answer has no end is answered',
+  'a probe fails without an answer in time, and succeeds with a head and half a body',
   async (t) => {
     const upstream = await rawUpstream(t)
     const connections = connectionsOf(t, nobody)
@@ -288,7 +288,7 @@ void t.test('an answer that comes a little at a time is not waited for longer', 
   }
 })
 
-void t.test('where nobody listens there is no connection', async (t) => {
+void t.test('where no server listens requests fail', async (t) => {
   const connections = connectionsOf(t, nobody)
   const origin = await refusingOrigin()
   await t.rejects(connections.connect('node', origin), { code: 'ECONNREFUSED' })
@@ -319,7 +319,7 @@ void t.test('an idle connection is used again, one in use is not', async (t) => 
 })
 
 void t.test(
-  'what is left is cut when the connections are disposed of, retired ones too',
+  'disposing of the connections cuts those that are left, retired ones too',
   async (t) => {
     const upstream = await rawUpstream(t)
     const connections = new Connections(nobody)

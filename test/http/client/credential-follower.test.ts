@@ -49,7 +49,7 @@ function follow(t: Teardown, where: CredentialFiles): Followed {
   return { follower, told }
 }
 
-void t.test('files that stay as they are tell nothing', async (t) => {
+void t.test('unchanged files report no change', async (t) => {
   const at = folder(t)
   const where = pairIn(at)
   const { follower, told } = follow(t, where)
@@ -58,7 +58,7 @@ void t.test('files that stay as they are tell nothing', async (t) => {
   t.strictSame(told, [])
 })
 
-void t.test('a certificate rotated by renaming over it is told, once', async (t) => {
+void t.test('a certificate rotated by rename is reported once', async (t) => {
   const at = folder(t)
   const where = pairIn(at)
   const { follower, told } = follow(t, where)
@@ -69,22 +69,19 @@ void t.test('a certificate rotated by renaming over it is told, once', async (t)
   t.strictSame(told, [second.cert])
 })
 
-void t.test(
-  'so is one rotated as the kubelet does it: one file with both, behind a link',
-  async (t) => {
-    const at = folder(t)
-    const link = at('current.pem')
-    symlinkSync(at('1.pem', first.cert + first.key), link)
-    const { follower, told } = follow(t, { kind: 'files', certificate: link, key: link })
-    symlinkSync(at('2.pem', second.cert + second.key), at('updated.pem'))
-    renameSync(at('updated.pem'), link)
-    follower.check()
-    t.strictSame(told, [second.cert + second.key])
-  },
-)
+void t.test('a combined file that the kubelet rotates behind a link is reported', async (t) => {
+  const at = folder(t)
+  const link = at('current.pem')
+  symlinkSync(at('1.pem', first.cert + first.key), link)
+  const { follower, told } = follow(t, { kind: 'files', certificate: link, key: link })
+  symlinkSync(at('2.pem', second.cert + second.key), at('updated.pem'))
+  renameSync(at('updated.pem'), link)
+  follower.check()
+  t.strictSame(told, [second.cert + second.key])
+})
 
 void t.test(
-  'a pair that is half written is told as unusable, and as usable when it is whole',
+  'a half-written pair is reported as unusable, and as usable once it is whole',
   async (t) => {
     const at = folder(t)
     const where = pairIn(at)
@@ -118,7 +115,7 @@ void t.test('a file that is gone for a moment is no end of the following', async
   t.strictSame(told.slice(1), [second.cert])
 })
 
-void t.test('a file that is only touched, or written anew as it was, tells nothing', async (t) => {
+void t.test('a touched or identically rewritten file reports no change', async (t) => {
   const at = folder(t)
   const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
   const told: (string | undefined)[] = []
@@ -140,7 +137,7 @@ void t.test('a file that is only touched, or written anew as it was, tells nothi
   t.strictSame(told, ['b'])
 })
 
-void t.test('what changed between its reading and the first look is told', async (t) => {
+void t.test('a change between reading and the first check is reported', async (t) => {
   const at = folder(t)
   const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
   const first = loadCredentials(where)
@@ -158,7 +155,7 @@ void t.test('what changed between its reading and the first look is told', async
   t.strictSame(told, ['b'])
 })
 
-void t.test('a read that failed for a moment is tried again, and told of once', async (t) => {
+void t.test('a failed read is retried, and each outcome is reported once', async (t) => {
   const at = folder(t)
   const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
   const told: (string | undefined)[] = []
@@ -222,7 +219,7 @@ void t.test('a kubeconfig that names other files is followed to them', async (t)
   t.equal(told.length, 2, 'files that are no longer named are no longer followed')
 })
 
-void t.test('files are looked at by themselves', async (t) => {
+void t.test('files are checked at intervals', async (t) => {
   const at = folder(t)
   const where = pairIn(at)
   const hold = setInterval(() => undefined, 1_000)

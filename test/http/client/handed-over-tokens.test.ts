@@ -28,7 +28,7 @@ void t.test('a token is kept until another one is proven', async (t) => {
   t.equal(readFileSync(file, 'utf8'), 'bbbbbb.0123456789abcdef\n')
 })
 
-void t.test('one that was handed over while another was tried is not lost', async (t) => {
+void t.test('a token handed over during a trial of another is not lost', async (t) => {
   const tokens = new HandedOverTokens(join(t.testdir(), 'token'))
   for (const each of [first, second, third]) await tokens.add(each)
   t.strictSame(idsIn(tokens), ['cccccc', 'aaaaaa'])

@@ -180,7 +180,7 @@ void t.test('a token is enough for a certificate, whose key never leaves the nod
   t.equal(joinable.requesters.length, before, 'the next start has it')
 })
 
-void t.test('whoever is between the node and its API servers gets nothing', async (t) => {
+void t.test('an impostor API server has the hub store nothing', async (t) => {
   const joinable = await startJoinable(t)
   const other = await CertificateAuthority.create('cluster-ca')
   const foreign = await startJoinable(t)
@@ -238,7 +238,7 @@ void t.test('whoever is between the node and its API servers gets nothing', asyn
   })
 })
 
-void t.test('what cannot be had now is asked for until it can', async (t) => {
+void t.test('a hub retries until it obtains what it lacks', async (t) => {
   const joinable = await startJoinable(t)
 
   await t.test('the API server is away', async (t) => {
@@ -261,7 +261,7 @@ void t.test('what cannot be had now is asked for until it can', async (t) => {
     t.notMatch(keeping.failures.join(), /0123456789abcdef/)
     joinable.accept(joinToken)
   })
-  await t.test('one that does not fit takes the place of no good one', async (t) => {
+  await t.test('a refused token does not displace the good one', async (t) => {
     const good = 'ghijkl.0123456789abcdef'
     const keeping = new Keeping(t, joinable, { token: undefined }).start()
     const lines = (): string[] => readFileSync(keeping.files.token, 'utf8').trim().split('\n')
@@ -345,75 +345,78 @@ void t.test('a certificate is renewed with itself before it ends', async (t) => 
   t.notMatch(readFileSync(keeping.files.pair, 'utf8'), first.key, 'for another key')
 })
 
-void t.test('one that has ended, or is refused, is replaced with the token', async (t) => {
-  const joinable = await startJoinable(t)
-  const ended = { ...subject, usage: 'client', lifetimeMs: -1_000 } as const
+void t.test(
+  'a certificate that has ended, or is refused, is replaced with the token',
+  async (t) => {
+    const joinable = await startJoinable(t)
+    const ended = { ...subject, usage: 'client', lifetimeMs: -1_000 } as const
 
-  await t.test('ended', async (t) => {
-    const keeping = new Keeping(t, joinable)
-    keeping.store(await joinable.authority.issue(ended), joinable.authority.certificate)
-    keeping.start()
-    await keeping.obtains()
-    t.strictSame(joinable.requesters.slice(-1), ['system:bootstrap:abcdef'])
-  })
-  await t.test('refused', async (t) => {
-    const keeping = new Keeping(t, joinable)
-    const elsewhere = await CertificateAuthority.create('elsewhere')
-    keeping.store(
-      await elsewhere.issue({ ...subject, usage: 'client' }),
-      joinable.authority.certificate,
-    )
-    keeping.isRefused = true
-    keeping.start()
-    await keeping.obtains()
-    t.strictSame(joinable.requesters.slice(-1), ['system:bootstrap:abcdef'])
-  })
-  await t.test('refused again, after twice the time', async (t) => {
-    const keeping = new Keeping(t, joinable)
-    const clock = setClock(t)
-    keeping.store(
-      await joinable.authority.issue({ ...subject, usage: 'client' }),
-      joinable.authority.certificate,
-    )
-    keeping.isRefused = true
-    keeping.start()
-    for (const [count, ms] of [20, 40, 80, 80].entries()) {
-      await keeping.looked()
-      clock.forward(ms - 1)
-      await keeping.looked()
-      t.equal(keeping.obtained.length, count, `not before ${ms} ms`)
-      clock.forward(1)
-      await keeping.obtains(count + 1)
-    }
-  })
-  await t.test('or with the kubelet’s certificate', async (t) => {
-    const kubelets = await joinable.authority.issue({ ...subject, usage: 'client' })
-    const file = join(t.testdir({ pem: kubelets.certificate + kubelets.key }), 'pem')
-    const config = { token: undefined }
-    const keeping = new Keeping(t, joinable, config, {
-      kind: 'files',
-      certificate: file,
-      key: file,
+    await t.test('ended', async (t) => {
+      const keeping = new Keeping(t, joinable)
+      keeping.store(await joinable.authority.issue(ended), joinable.authority.certificate)
+      keeping.start()
+      await keeping.obtains()
+      t.strictSame(joinable.requesters.slice(-1), ['system:bootstrap:abcdef'])
     })
-    keeping.store(await joinable.authority.issue(ended), joinable.authority.certificate)
-    keeping.start()
-    await keeping.obtains()
-    t.strictSame(joinable.requesters.slice(-1), [subject.commonName])
-  })
-  await t.test('by a clock at 1970 it is left alone', async (t) => {
-    const keeping = new Keeping(t, joinable)
-    const pair = await joinable.authority.issue({ ...subject, usage: 'client' })
-    keeping.store(pair, joinable.authority.certificate)
-    const before = joinable.requesters.length
-    const clock = t.capture(Date, 'now', () => 0)
-    keeping.start()
-    await joinable.cloud.as('kubelet').get('/readyz')
-    clock.restore()
-    await keeping.stop()
-    t.equal(joinable.requesters.length, before)
-    t.equal(readFileSync(keeping.files.pair, 'utf8'), pair.certificate + pair.key)
-  })
-})
+    await t.test('refused', async (t) => {
+      const keeping = new Keeping(t, joinable)
+      const elsewhere = await CertificateAuthority.create('elsewhere')
+      keeping.store(
+        await elsewhere.issue({ ...subject, usage: 'client' }),
+        joinable.authority.certificate,
+      )
+      keeping.isRefused = true
+      keeping.start()
+      await keeping.obtains()
+      t.strictSame(joinable.requesters.slice(-1), ['system:bootstrap:abcdef'])
+    })
+    await t.test('refused again, after twice the time', async (t) => {
+      const keeping = new Keeping(t, joinable)
+      const clock = setClock(t)
+      keeping.store(
+        await joinable.authority.issue({ ...subject, usage: 'client' }),
+        joinable.authority.certificate,
+      )
+      keeping.isRefused = true
+      keeping.start()
+      for (const [count, ms] of [20, 40, 80, 80].entries()) {
+        await keeping.looked()
+        clock.forward(ms - 1)
+        await keeping.looked()
+        t.equal(keeping.obtained.length, count, `not before ${ms} ms`)
+        clock.forward(1)
+        await keeping.obtains(count + 1)
+      }
+    })
+    await t.test('or with the kubelet’s certificate', async (t) => {
+      const kubelets = await joinable.authority.issue({ ...subject, usage: 'client' })
+      const file = join(t.testdir({ pem: kubelets.certificate + kubelets.key }), 'pem')
+      const config = { token: undefined }
+      const keeping = new Keeping(t, joinable, config, {
+        kind: 'files',
+        certificate: file,
+        key: file,
+      })
+      keeping.store(await joinable.authority.issue(ended), joinable.authority.certificate)
+      keeping.start()
+      await keeping.obtains()
+      t.strictSame(joinable.requesters.slice(-1), [subject.commonName])
+    })
+    await t.test('by a clock at 1970 it is left alone', async (t) => {
+      const keeping = new Keeping(t, joinable)
+      const pair = await joinable.authority.issue({ ...subject, usage: 'client' })
+      keeping.store(pair, joinable.authority.certificate)
+      const before = joinable.requesters.length
+      const clock = t.capture(Date, 'now', () => 0)
+      keeping.start()
+      await joinable.cloud.as('kubelet').get('/readyz')
+      clock.restore()
+      await keeping.stop()
+      t.equal(joinable.requesters.length, before)
+      t.equal(readFileSync(keeping.files.pair, 'utf8'), pair.certificate + pair.key)
+    })
+  },
+)
 
 void t.test('a rotated CA is followed, as far as the present one vouches for it', async (t) => {
   const [old, next, foreign] = await Promise.all([1, 2, 3].map(() => startJoinable(t)))
@@ -424,17 +427,17 @@ void t.test('a rotated CA is followed, as far as the present one vouches for it'
   await keeping.obtains()
   const both = oldCa + nextCa
 
-  await t.test('a bundle that would not verify the API server is left', async (t) => {
+  await t.test('a bundle that would not verify the API server is ignored', async (t) => {
     old.announce(nextCa, joinToken)
     await keeping.failsToFollowCa(/is not signed by the CA/)
     t.equal(readFileSync(keeping.files.ca, 'utf8'), oldCa)
   })
-  await t.test('both CAs are', async (t) => {
+  await t.test('a bundle of both CAs is adopted', async (t) => {
     old.announce(both, joinToken)
     await keeping.believes(both)
     t.equal(readFileSync(keeping.files.ca, 'utf8'), both)
   })
-  await t.test('the new one alone, once no API server needs the old one', async (t) => {
+  await t.test('the new CA alone is adopted, once no API server needs the old one', async (t) => {
     next.announce(nextCa, joinToken)
     old.announce(nextCa, joinToken)
     keeping.caFailures.length = 0
@@ -444,7 +447,7 @@ void t.test('a rotated CA is followed, as far as the present one vouches for it'
     keeping.servers = [next]
     await keeping.believes(nextCa)
   })
-  await t.test('what an API server that nobody vouches for publishes is not', async (t) => {
+  await t.test('a bundle of an API server that the CA has not signed is ignored', async (t) => {
     foreign.announce(nextCa + foreign.authority.certificate, joinToken)
     keeping.caFailures.length = 0
     keeping.servers = [foreign]

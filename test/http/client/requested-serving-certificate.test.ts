@@ -155,7 +155,7 @@ void t.test('a node that boots without a link shows what it has', async (t) => {
   t.equal(hub.current.fault, undefined)
 })
 
-void t.test('it is rotated, and the last good one is shown meanwhile', async (t) => {
+void t.test('a certificate is rotated, and the last good one is shown meanwhile', async (t) => {
   const joinable = await startJoinable(t)
   const hub = new Requesting(t, joinable)
   // Backdated by five minutes, it is over nine tenths of its life.
@@ -170,7 +170,7 @@ void t.test('it is rotated, and the last good one is shown meanwhile', async (t)
   t.equal(hub.current.fault, undefined)
 })
 
-void t.test('one that has expired is not shown, and replaced', async (t) => {
+void t.test('an expired certificate is replaced, and not shown', async (t) => {
   const joinable = await startJoinable(t)
   const hub = new Requesting(t, joinable)
   await hub.leave(-1_000, names)
@@ -183,7 +183,7 @@ void t.test('one that has expired is not shown, and replaced', async (t) => {
   t.strictSame(hub.shown, hub.obtained)
 })
 
-void t.test('while the clock says 1970 it is not shown, and kept for later', async (t) => {
+void t.test('while the clock says 1970 a certificate is not shown, but kept', async (t) => {
   const joinable = await startJoinable(t)
   const hub = new Requesting(t, joinable)
   const { certificate } = await hub.leave(24 * 3_600_000)
@@ -197,7 +197,7 @@ void t.test('while the clock says 1970 it is not shown, and kept for later', asy
   t.strictSame(joinable.requesters, [], 'no other one is requested')
 })
 
-void t.test('one that is removed is requested anew, of the signer of now', async (t) => {
+void t.test('a removed certificate is requested again, of the current signer', async (t) => {
   const joinable = await startJoinable(t)
   const hub = await new Requesting(t, joinable).start()
   await hub.obtains()
@@ -207,7 +207,7 @@ void t.test('one that is removed is requested anew, of the signer of now', async
   t.equal(hub.stored.read()?.certificate, hub.obtained[1])
 })
 
-void t.test('one that expires while there is no other is taken back', async (t) => {
+void t.test('a certificate that expires without a successor is withdrawn', async (t) => {
   const joinable = await startJoinable(t)
   joinable.verdict = 'wait'
   const hub = new Requesting(t, joinable)
@@ -217,7 +217,7 @@ void t.test('one that expires while there is no other is taken back', async (t) 
   t.strictSame(hub.shown, [before.certificate, undefined])
 })
 
-void t.test('one for other names is shown until there is one for these', async (t) => {
+void t.test('a certificate for other names is shown until it is replaced', async (t) => {
   const joinable = await startJoinable(t)
   const hub = new Requesting(t, joinable)
   const before = await hub.leave(3_600_000_000, ['kubernetes'])
@@ -226,7 +226,7 @@ void t.test('one for other names is shown until there is one for these', async (
   t.strictSame(hub.shown, [before.certificate, hub.obtained[0]])
 })
 
-void t.test('one whose authority the cluster withdraws is replaced', async (t) => {
+void t.test('a certificate whose CA the cluster withdraws is replaced', async (t) => {
   const joinable = await startJoinable(t)
   const hub = new Requesting(t, joinable)
   const former = await CertificateAuthority.create('former')
@@ -262,7 +262,7 @@ void t.test('one whose authority the cluster withdraws is replaced', async (t) =
   t.equal(joinable.requesters.length, 1)
 })
 
-void t.test('of a signer that pods do not trust no second one is requested', async (t) => {
+void t.test('no second certificate is requested of a signer that pods do not trust', async (t) => {
   const joinable = await startJoinable(t)
   const hub = new Requesting(t, joinable)
   const other = await CertificateAuthority.create('other')
@@ -282,7 +282,7 @@ void t.test('of a signer that pods do not trust no second one is requested', asy
   t.strictSame(hub.shown, hub.obtained)
 })
 
-void t.test('after a denial it is tried again with another key', async (t) => {
+void t.test('after a denial the hub retries with another key', async (t) => {
   const joinable = await startJoinable(t)
   joinable.verdict = 'deny'
   const hub = await new Requesting(t, joinable).start()
@@ -341,7 +341,7 @@ void t.test('a request that waits is made once, until the cluster deletes it', a
   t.equal(nameOf(), name)
 })
 
-void t.test('a certificate for less than was asked for is refused', async (t) => {
+void t.test('a certificate for fewer names than requested is refused', async (t) => {
   const joinable = await startJoinable(t)
   const { authority } = joinable
   const certify = authority.certify.bind(authority)
@@ -352,7 +352,7 @@ void t.test('a certificate for less than was asked for is refused', async (t) =>
   t.strictSame(hub.shown, [])
 })
 
-void t.test('it stops at once, also while an API server says nothing', async (t) => {
+void t.test('requesting stops at once, also while an API server is silent', async (t) => {
   const joinable = await startJoinable(t)
   const asked = Promise.withResolvers<void>()
   using _ = joinable.cloud.sandbox.faults.freeze(({ path }) => {

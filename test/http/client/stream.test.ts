@@ -66,7 +66,7 @@ void t.test('an abort ends its stream and no other', async (t) => {
   await gone
 })
 
-void t.test('a watch that nobody reads holds up its server, and no other watch', async (t) => {
+void t.test('a watch that is not read stops its server, and no other watch', async (t) => {
   const { upstream, connections } = await connected(t)
   const stuck = await running(connections, upstream)
   const other = await running(connections, upstream)
@@ -84,7 +84,7 @@ void t.test('a watch that nobody reads holds up its server, and no other watch',
   await taken
 })
 
-void t.test('what was sent before the end arrives, however late it is read', async (t) => {
+void t.test('data sent before the end arrives, however late it is read', async (t) => {
   const { upstream, connections } = await connected(t)
   const { asked, stream } = await running(connections, upstream)
   asked.controller?.pause()

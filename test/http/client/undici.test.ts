@@ -13,7 +13,7 @@ const parts = pathToFileURL(
   join(import.meta.dirname, '..', '..', '..', 'src', 'http', 'client', 'undici.ts'),
 )
 
-void t.test('a process that never loads undici as a whole asks all the same', async (t) => {
+void t.test('requests work in a process that never loads undici as a whole', async (t) => {
   const server = createServer((_request, response) => response.end('yes')).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())

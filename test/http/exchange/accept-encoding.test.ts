@@ -33,7 +33,7 @@ for (const [written, readable, takes] of cases) {
   })
 }
 
-void t.test('who asks for nothing goes on asking for nothing', async (t) => {
+void t.test('a request without Accept-Encoding stays without', async (t) => {
   const headers = asking()
   t.equal(withReadableEncodings(headers), headers)
   t.equal(acceptsGzip(headers), false)
@@ -45,6 +45,6 @@ void t.test('codings may be spread over fields', async (t) => {
   t.strictSame(withReadableEncodings(headers).all('accept-encoding'), ['gzip'])
 })
 
-void t.test('gzip takes the place of whatever was asked for', async (t) => {
+void t.test('gzip replaces any requested coding', async (t) => {
   t.strictSame(withGzipOnly(asking('br', 'identity')).all('accept-encoding'), ['gzip'])
 })

@@ -34,7 +34,7 @@ void t.test(
   },
 )
 
-void t.test('what waits when the source ends or fails is still handed out', async (t) => {
+void t.test('pending chunks are delivered before the source’s end or failure', async (t) => {
   for (const fails of [false, true]) {
     const { chunks, sink } = open()
     sink.write(Buffer.from('a'))
@@ -50,7 +50,7 @@ void t.test('what waits when the source ends or fails is still handed out', asyn
   }
 })
 
-void t.test('a failure wakes who waits', async (t) => {
+void t.test('a failure wakes a waiting reader', async (t) => {
   const { chunks, sink, givenUp } = open()
   const next = chunks[Symbol.asyncIterator]().next()
   sink.fail(new Error('cut'))
@@ -67,7 +67,7 @@ void t.test('trailers are known once it is over, and where there are none that t
   }
 })
 
-void t.test('a source that is far ahead is told to wait until its chunks are taken', async (t) => {
+void t.test('a source that is far ahead waits until its chunks are read', async (t) => {
   const { chunks, sink } = open()
   const half = Buffer.alloc(512 * 1024)
   t.equal(sink.write(half), true)
@@ -86,7 +86,7 @@ void t.test('a source that is far ahead is told to wait until its chunks are tak
   t.equal(sink.write(half), true)
 })
 
-void t.test('who leaves early gives up the rest, once, and lets a waiting source go', async (t) => {
+void t.test('a reader that stops early cancels the source once, and unblocks it', async (t) => {
   const { chunks, sink, givenUp } = open()
   sink.write(Buffer.from('a'))
   for await (const _ of chunks) {
@@ -97,7 +97,7 @@ void t.test('who leaves early gives up the rest, once, and lets a waiting source
   await sink.drained()
 })
 
-void t.test('who throws while reading gives up the rest too', async (t) => {
+void t.test('a reader that throws cancels the source, too', async (t) => {
   const { chunks, sink, givenUp } = open()
   sink.write(Buffer.from('a'))
   const reading = (async () => {
@@ -118,7 +118,7 @@ void t.test('a source that ends within its call is read as well', async (t) => {
   t.strictSame(seen, ['a'])
 })
 
-void t.test('what is all there is need not be waited for, and is not given twice', async (t) => {
+void t.test('an ended source is taken whole without waiting, and only once', async (t) => {
   const { chunks, sink, givenUp } = open()
   sink.write(Buffer.from('a'))
   t.equal(chunks.takeWhole(), undefined, 'there may be more')
@@ -129,14 +129,14 @@ void t.test('what is all there is need not be waited for, and is not given twice
   t.equal(givenUp(), 0)
 })
 
-void t.test('what a source gave before it failed is not all there is', async (t) => {
+void t.test('a failed source cannot be taken whole', async (t) => {
   const { chunks, sink } = open()
   sink.write(Buffer.from('a'))
   sink.fail(new Error('broken'))
   t.equal(chunks.takeWhole(), undefined)
 })
 
-void t.test('what comes within a turn is given at once, up to so many bytes', async (t) => {
+void t.test('chunks of one turn are read together, up to a number of bytes', async (t) => {
   const { chunks, sink } = open()
   chunks.gatheredBytes = 3
   const steps = chunks[Symbol.asyncIterator]()

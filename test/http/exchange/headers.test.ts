@@ -36,36 +36,33 @@ void t.test('an empty value is a value', async (t) => {
   t.equal(new HeaderList(['X-Empty', '']).get('x-empty'), '')
 })
 
-void t.test(
-  'what concerns one connection goes no further, in whatever case it is written',
-  async (t) => {
-    const headers = new HeaderList([
-      'Connection',
-      'close',
-      'KEEP-ALIVE',
-      'timeout=5',
-      'Proxy-Connection',
-      'keep-alive',
-      'Proxy-Authenticate',
-      'Basic',
-      'proxy-authorization',
-      'Basic eDp5',
-      'TE',
-      'trailers',
-      'Trailer',
-      'X-T',
-      'Transfer-Encoding',
-      'chunked',
-      'Upgrade',
-      'h2c',
-      'Content-Length',
-      '3',
-    ])
-    t.strictSame(endToEnd(headers).raw, ['Content-Length', '3'])
-  },
-)
+void t.test('hop-by-hop headers are removed, in whatever case they are written', async (t) => {
+  const headers = new HeaderList([
+    'Connection',
+    'close',
+    'KEEP-ALIVE',
+    'timeout=5',
+    'Proxy-Connection',
+    'keep-alive',
+    'Proxy-Authenticate',
+    'Basic',
+    'proxy-authorization',
+    'Basic eDp5',
+    'TE',
+    'trailers',
+    'Trailer',
+    'X-T',
+    'Transfer-Encoding',
+    'chunked',
+    'Upgrade',
+    'h2c',
+    'Content-Length',
+    '3',
+  ])
+  t.strictSame(endToEnd(headers).raw, ['Content-Length', '3'])
+})
 
-void t.test('so do the fields that Connection names, in each of its fields', async (t) => {
+void t.test('fields named by any Connection header are removed', async (t) => {
   const headers = new HeaderList([
     'connection',
     'X-One,  x-TWO',
@@ -83,7 +80,7 @@ void t.test('so do the fields that Connection names, in each of its fields', asy
   t.strictSame(endToEnd(headers).raw, ['X-Four', '4'])
 })
 
-void t.test('who asks is told to the API server, though Connection names the field', async (t) => {
+void t.test('Authorization is passed on, though Connection names it', async (t) => {
   const headers = new HeaderList(['Connection', 'AUTHORIZATION', 'Authorization', 'Bearer a'])
   t.strictSame(endToEnd(headers).raw, ['Authorization', 'Bearer a'])
 })

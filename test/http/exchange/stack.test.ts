@@ -55,7 +55,7 @@ void t.test('without layers there is the handler', async (t) => {
   t.equal(await stack<string, string>().to(async (request) => request)('x'), 'x')
 })
 
-void t.test('what throws, in a layer or at the end, is a rejected promise', async (t) => {
+void t.test('an exception in a layer or handler becomes a rejected promise', async (t) => {
   const seen: string[] = []
   const noting =
     (name: string) =>

@@ -47,7 +47,7 @@ for (const [what, groups] of Object.entries(corrupt)) {
   )
 }
 
-void t.test('what its sender flushed is there before anything follows it', async (t) => {
+void t.test('flushed data is there before anything follows it', async (t) => {
   const gzip = createGzip()
   async function* flushed(): AsyncGenerator<Group> {
     for (let i = 0; ; i++) {
@@ -65,7 +65,7 @@ void t.test('what its sender flushed is there before anything follows it', async
   await events.return(undefined)
 })
 
-void t.test('little that holds much is read as it is taken, and no further', async (t) => {
+void t.test('a highly compressed body is inflated only as it is read', async (t) => {
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
   let inflated = 0
   const parts = unpacked(of([[bomb]]), (_packed, bytes) => {
@@ -80,7 +80,7 @@ void t.test('little that holds much is read as it is taken, and no further', asy
   await parts.return(undefined)
 })
 
-void t.test('what was read and what it held are told', async (t) => {
+void t.test('compressed and inflated bytes are counted', async (t) => {
   const told = { packed: 0, unpacked: 0 }
   const half = packed.length >> 1
   const groups = [[packed.subarray(0, half)], [packed.subarray(half)]]

@@ -118,7 +118,7 @@ void t.test('where the node has every connection served, a further one is closed
   t.notOk(listening.seen.some(({ signal }) => signal.aborted))
 })
 
-void t.test('no caller keeps the others out: who has most connections makes room', async (t) => {
+void t.test('the caller with the most connections makes room for others', async (t) => {
   const listening = await startListener(t, byPath, { maxConnections: 4 })
   const modest = await served(listening, '/modest/hold')
   const greedy: Wire[] = []
@@ -141,7 +141,7 @@ void t.test('no caller keeps the others out: who has most connections makes room
   for (const client of [modest, node]) client.socket.destroy()
 })
 
-void t.test('callers who turn out to be one account are one caller', async (t) => {
+void t.test('callers found to be one account are one caller', async (t) => {
   const listening = await startListener(t, byPath, { maxConnections: 3 })
   const modest = await listening.dial()
   await modest.write(get('/modest')).answer()

@@ -68,7 +68,7 @@ void t.test('a queue of connections is accepted several a turn', async (t) => {
   t.ok(fast <= clients / (acceptsPerTurn / 2), `${fast} turns with ${acceptsPerTurn}`)
 })
 
-void t.test('once the server closes nobody is accepted on any descriptor', async (t) => {
+void t.test('closing a server frees its port on every descriptor', async (t) => {
   const server = createServer()
   const bound = await bindServer(server, [{ host: '127.0.0.1', port: 0 }], () => undefined)
   t.equal(await acceptOnMoreDescriptors(bound.sockets), undefined)

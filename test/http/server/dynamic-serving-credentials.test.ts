@@ -33,7 +33,7 @@ async function serving(
 const changed = (part: DynamicServingCredentials): Promise<ServingCredentials> =>
   new Promise((resolve) => part.applyTo({ replaceCredentials: resolve }))
 
-void t.test('who vouches for the API servers vouches for clients', async (t) => {
+void t.test('the CA of the API servers is the default client CA', async (t) => {
   const part = await serving(t, { folder: t.testdir(), upstreamCa: 'first' })
   t.equal(part.current.clientCa, 'first')
   const change = changed(part)
@@ -41,7 +41,7 @@ void t.test('who vouches for the API servers vouches for clients', async (t) => 
   t.equal((await change).clientCa, 'second')
 })
 
-void t.test('where nobody vouches for clients, nobody does', async (t) => {
+void t.test('without an upstream CA there is no client CA', async (t) => {
   t.notOk('clientCa' in (await serving(t, { folder: t.testdir() })).current)
 })
 

@@ -10,7 +10,7 @@ import {
 } from '../../kit/listener.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
 
-void t.test('what could be read as two requests is none', async (t) => {
+void t.test('a request that could be read as two is refused', async (t) => {
   const { dial, seen } = await startListener(t, async (incoming) =>
     wholeReply(await textOf(incoming)),
   )
@@ -96,7 +96,7 @@ void t.test('what could be read as two requests is none', async (t) => {
   t.notOk(seen.some(({ url }) => url === '/hidden'))
 })
 
-void t.test('what is no request is refused in the words of net/http', async (t) => {
+void t.test('a malformed request is refused in the words of net/http', async (t) => {
   const { dial } = await startListener(t, async () => wholeReply('ok'))
   const answer = await (await dial()).write('nonsense\r\n\r\n').answer()
   t.equal(answer.line, 'HTTP/1.1 400 Bad Request')

@@ -54,7 +54,7 @@ void t.test('there is a body only where the head says so', async (t) => {
   }
 })
 
-void t.test('a body that nobody reads is in nobody’s way', async (t) => {
+void t.test('an unread body does not block the next request', async (t) => {
   const { dial } = await startListener(t, async ({ body, url }) => {
     if (url === '/some')
       for await (const _ of body?.iterator({ destroyOnReturn: false }) ?? []) break
@@ -147,7 +147,7 @@ void t.test(
   },
 )
 
-void t.test('a slow client is told of to whoever writes, and waited for', async (t) => {
+void t.test('a writer learns of a slow client, and waits for it', async (t) => {
   let sink: Sink | undefined
   const { dial } = await startListener(t, async () =>
     scriptedReply((opened) => void (sink = opened)),

@@ -12,7 +12,7 @@ import {
 import { valuesOf } from '../../kit/wire/wire.ts'
 
 void t.test(
-  'whoever answers an upgrade has the connection, with what came with the head',
+  'an upgrade handler gets the connection, and the bytes sent with the head',
   async (t) => {
     const { dial, seen } = await startListener(t, async () => ({
       kind: 'upgrade',
@@ -58,24 +58,21 @@ void t.test(
   },
 )
 
-void t.test(
-  'an offer to change to a protocol that nobody asks for here is passed over',
-  async (t) => {
-    const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
-    for (const offer of ['h2c', 'TLS/1.0', 'foo']) {
-      const client = await dial()
-      t.equal(
-        (await client.write(get('/', 'Connection: Upgrade', `Upgrade: ${offer}`)).answer()).body,
-        'ok',
-      )
-      t.equal(seen.at(-1)?.upgrade, false)
-    }
-    t.equal((await (await dial()).write(get('/', 'Upgrade: websocket')).answer()).body, 'ok')
-    t.equal(seen.at(-1)?.upgrade, false, 'nor is one that Connection does not name')
-  },
-)
+void t.test('an offer of a protocol that the hub does not know is ignored', async (t) => {
+  const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
+  for (const offer of ['h2c', 'TLS/1.0', 'foo']) {
+    const client = await dial()
+    t.equal(
+      (await client.write(get('/', 'Connection: Upgrade', `Upgrade: ${offer}`)).answer()).body,
+      'ok',
+    )
+    t.equal(seen.at(-1)?.upgrade, false)
+  }
+  t.equal((await (await dial()).write(get('/', 'Upgrade: websocket')).answer()).body, 'ok')
+  t.equal(seen.at(-1)?.upgrade, false, 'nor is one that Connection does not name')
+})
 
-void t.test('what comes behind an offer that is passed over is no request', async (t) => {
+void t.test('bytes after an ignored upgrade offer are no request', async (t) => {
   const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
   // Node's parser continues with the next chunk, wherever that begins.
@@ -89,29 +86,26 @@ void t.test('what comes behind an offer that is passed over is no request', asyn
   )
 })
 
-void t.test(
-  'a connection that asked for another protocol may be silent for as long as it likes',
-  async (t) => {
-    let tunnel: Duplex | undefined
-    const { dial } = await startListener(
-      t,
-      async ({ upgrade }) =>
-        upgrade
-          ? { kind: 'upgrade', from: 'cloud', take: (socket) => void (tunnel = socket) }
-          : scriptedReply((sink) => void sink.write(Buffer.from('x'))),
-      { stalledMs: 50 },
-    )
-    const client = await dial()
-    client.write(get('/', 'Connection: Upgrade', 'Upgrade: websocket'))
-    // Longer than the time of the tunnel, by the time of another that is cut for it.
-    const stalled = await dial()
-    stalled.write('GET / HTTP/1.1\r\nHost: hub\r\n')
-    await stalled.rest()
-    tunnel?.write('still there')
-    t.equal(await client.until('still there'), 'still there')
-    tunnel?.destroy()
-  },
-)
+void t.test('an upgraded connection may be idle without limit', async (t) => {
+  let tunnel: Duplex | undefined
+  const { dial } = await startListener(
+    t,
+    async ({ upgrade }) =>
+      upgrade
+        ? { kind: 'upgrade', from: 'cloud', take: (socket) => void (tunnel = socket) }
+        : scriptedReply((sink) => void sink.write(Buffer.from('x'))),
+    { stalledMs: 50 },
+  )
+  const client = await dial()
+  client.write(get('/', 'Connection: Upgrade', 'Upgrade: websocket'))
+  // Longer than the time of the tunnel, by the time of another that is cut for it.
+  const stalled = await dial()
+  stalled.write('GET / HTTP/1.1\r\nHost: hub\r\n')
+  await stalled.rest()
+  tunnel?.write('still there')
+  t.equal(await client.until('still there'), 'still there')
+  tunnel?.destroy()
+})
 
 void t.test('an upgrade that a HEAD asks for is refused without a body', async (t) => {
   const { dial } = await startListener(t, async () => wholeReply('refused'))
@@ -120,7 +114,7 @@ void t.test('an upgrade that a HEAD asks for is refused without a body', async (
   t.match(await client.rest(), /\r\n\r\n$/)
 })
 
-void t.test('an upgrade asked for ahead of an answer never overtakes it', async (t) => {
+void t.test('a pipelined upgrade never overtakes an answer', async (t) => {
   const { dial, seen } = await startListener(t, async ({ upgrade }) =>
     upgrade ? wholeReply('the answer to the second') : new Promise(() => undefined),
   )
@@ -134,18 +128,15 @@ void t.test('an upgrade asked for ahead of an answer never overtakes it', async 
   t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
 })
 
-void t.test(
-  'a tunnel asked for ahead of answers is not refused in their place, and ends them',
-  async (t) => {
-    const { dial, seen } = await startListener(t, () => new Promise(() => undefined))
-    const client = await dial()
-    const connect = 'CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\n\r\n'
-    client.write(get('/first') + get('/second') + connect)
-    t.equal(await client.rest(), '')
-    t.equal(seen.length, 2)
-    for (const { signal } of seen) t.match(await aborted(signal), { code: 'CLIENT_GONE' })
-  },
-)
+void t.test('a CONNECT pipelined behind requests ends them and the connection', async (t) => {
+  const { dial, seen } = await startListener(t, () => new Promise(() => undefined))
+  const client = await dial()
+  const connect = 'CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\n\r\n'
+  client.write(get('/first') + get('/second') + connect)
+  t.equal(await client.rest(), '')
+  t.equal(seen.length, 2)
+  for (const { signal } of seen) t.match(await aborted(signal), { code: 'CLIENT_GONE' })
+})
 
 void t.test('no tunnel is made, and the refusal is no answer to what is under way', async (t) => {
   const { promise: held, resolve: release } = Promise.withResolvers<WireReply>()

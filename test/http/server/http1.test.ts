@@ -12,7 +12,7 @@ import { valuesOf } from '../../kit/wire/wire.ts'
 import { until } from '../../kit/until.ts'
 import { nodeIdentity } from '../../../src/api/request/identity.ts'
 
-void t.test('a request is told as it was sent', async (t) => {
+void t.test('a request reaches the handler as it was sent', async (t) => {
   const { dial, seen, listener } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
   client.write('GET /a%2Fb//c?x=%zz HTTP/1.1\r\nhOST: hub\r\nX-b: 1\r\nX-B: \xe9\r\nX-b: \r\n\r\n')
@@ -34,7 +34,7 @@ void t.test('a request is told as it was sent', async (t) => {
 })
 
 void t.test(
-  'the other end is the same for each request of a connection, and another for each connection',
+  'the peer is the same for each request of a connection, and another for each connection',
   async (t) => {
     const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
     const client = await dial()
@@ -48,7 +48,7 @@ void t.test(
 )
 
 void t.test(
-  'an answer leaves as it is told: code, fields in order, case and number, body',
+  'an answer leaves as it is given: code, fields in order, case and number, body',
   async (t) => {
     const { dial } = await startListener(t, async () => ({
       ...wholeReply(
@@ -98,7 +98,7 @@ void t.test('a longer one is refused, and the connection closed', async (t) => {
   t.equal(seen.length, 0)
 })
 
-void t.test('a client that asks whether to send its body is told to', async (t) => {
+void t.test('a client that sends Expect: 100-continue gets 100 Continue', async (t) => {
   const { dial } = await startListener(t, async (incoming) => wholeReply(await textOf(incoming)))
   const client = await dial()
   client.write('POST / HTTP/1.1\r\nHost: hub\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n')
@@ -116,17 +116,14 @@ void t.test('pipelined requests are answered in the order in which they came', a
   for (const url of ['/1', '/2', '/3']) t.equal((await client.answer()).body, url)
 })
 
-void t.test(
-  'a client that goes ends all that it has asked for, what waits for its turn too',
-  async (t) => {
-    const { dial, seen } = await startListener(t, () => new Promise(() => undefined))
-    const client = await dial()
-    client.write(get('/1') + get('/2'))
-    await until('two requests', () => seen.length >= 2)
-    client.destroy()
-    for (const { signal } of seen) t.match(await aborted(signal), { code: 'CLIENT_GONE' })
-  },
-)
+void t.test('a client that disconnects aborts all its requests, pipelined ones too', async (t) => {
+  const { dial, seen } = await startListener(t, () => new Promise(() => undefined))
+  const client = await dial()
+  client.write(get('/1') + get('/2'))
+  await until('two requests', () => seen.length >= 2)
+  client.destroy()
+  for (const { signal } of seen) t.match(await aborted(signal), { code: 'CLIENT_GONE' })
+})
 
 void t.test('requests without number over one connection leave nothing on it', async (t) => {
   const warnings: Error[] = []
@@ -178,7 +175,7 @@ void t.test('an answer to a HEAD has no body, with or without a length', async (
   t.strictSame(valuesOf(await client.answer('HEAD'), 'content-length'), ['1234'])
 })
 
-void t.test('a handler that fails cuts the connection, and is told of', async (t) => {
+void t.test('a handler that throws cuts the connection, and is reported', async (t) => {
   const cause = new Error('unforeseen')
   const { dial, broken } = await startListener(t, async () => {
     throw cause
@@ -217,13 +214,13 @@ void t.test('a caller that is proven may send more requests ahead of their answe
   t.equal(seen.length, 65)
 })
 
-void t.test('a code is said as an API server says it', async (t) => {
+void t.test('a status line has the API server’s reason phrase', async (t) => {
   const { dial } = await startListener(t, async () => ({ ...wholeReply(''), status: 413 }))
   const answer = await (await dial()).write(get()).answer()
   t.equal(answer.line, 'HTTP/1.1 413 Request Entity Too Large')
 })
 
-void t.test('what the server itself can do is asked of nobody else', async (t) => {
+void t.test('OPTIONS * is answered by the server itself', async (t) => {
   const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
   const options = 'OPTIONS * HTTP/1.1\r\nHost: hub\r\n\r\n'
@@ -245,18 +242,13 @@ void t.test('a target in absolute form asks for its path, where it names this ho
   )
 })
 
-void t.test(
-  'a client that awaits a sign before its body is told only where it has one',
-  async (t) => {
-    const { dial } = await startListener(t, async () => wholeReply('ok'))
-    const bodiless = get('/', 'Expect: 100-continue')
-    t.equal((await (await dial()).write(bodiless).answer()).status, 200)
-    const client = await dial()
-    client.write(
-      'POST / HTTP/1.1\r\nHost: hub\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n',
-    )
-    t.equal((await client.head()).line, 'HTTP/1.1 100 Continue')
-    client.write('x')
-    t.equal((await client.answer()).status, 200)
-  },
-)
+void t.test('100 Continue is sent only to requests that have a body', async (t) => {
+  const { dial } = await startListener(t, async () => wholeReply('ok'))
+  const bodiless = get('/', 'Expect: 100-continue')
+  t.equal((await (await dial()).write(bodiless).answer()).status, 200)
+  const client = await dial()
+  client.write('POST / HTTP/1.1\r\nHost: hub\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n')
+  t.equal((await client.head()).line, 'HTTP/1.1 100 Continue')
+  client.write('x')
+  t.equal((await client.answer()).status, 200)
+})

@@ -36,7 +36,7 @@ const floods: readonly Flood[] = [
 
 for (const [name, nth, answered] of floods) {
   void t.test(
-    `a flood over HTTP/2 ends its connection, and is nobody else's: ${name}`,
+    `a flood over HTTP/2 ends its connection, and affects no other: ${name}`,
     async (t) => {
       const open = new Set<AbortSignalLike>()
       let asked = 0

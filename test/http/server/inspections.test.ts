@@ -36,7 +36,7 @@ void t.test('a watcher is sent the whole report, and then what changes of it', a
   t.equal(await client.chunk(), 'data: {"online":false,"since":null}\n\n')
 })
 
-void t.test('so many watch at once, and the next is refused until one has gone', async (t) => {
+void t.test('watchers are limited, and the next is refused until one leaves', async (t) => {
   const connect = await serving(t, () => ({}))
   const watchers = await Promise.all(Array.from({ length: mostWatchers }, () => connect()))
   for (const watcher of watchers) t.equal(statusOf(await watcher.write(watching).head()), 200)

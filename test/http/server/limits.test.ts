@@ -107,26 +107,23 @@ void t.test('a head that does not come to its end is answered 408', async (t) =>
   await client.ended
 })
 
-void t.test(
-  'a body that nobody reads any more and that does not come to its end is cut',
-  async (t) => {
-    for (const [who, others] of [
-      [undefined, { unprovenMs: 50 }],
-      [nodeIdentity, { restMs: 50 }],
-    ] as const) {
-      const { plain } = await starting(t, others, async (incoming) => {
-        if (who) incoming.onProven?.(who)
-        return wholeReply('not read')
-      })
-      const client = await dial(t, plain)
-      client.write('POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 10\r\n\r\n1')
-      t.equal((await client.answer()).body, 'not read')
-      await client.ended
-    }
-  },
-)
+void t.test('an unread body that never ends is cut', async (t) => {
+  for (const [who, others] of [
+    [undefined, { unprovenMs: 50 }],
+    [nodeIdentity, { restMs: 50 }],
+  ] as const) {
+    const { plain } = await starting(t, others, async (incoming) => {
+      if (who) incoming.onProven?.(who)
+      return wholeReply('not read')
+    })
+    const client = await dial(t, plain)
+    client.write('POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 10\r\n\r\n1')
+    t.equal((await client.answer()).body, 'not read')
+    await client.ended
+  }
+})
 
-void t.test('what HTTP/2 keeps of one connection is bounded', async (t) => {
+void t.test('the memory of an HTTP/2 session is bounded', async (t) => {
   const streams = real.unprovenStreams
   const heads = Array.from({ length: streams }, (_, i) =>
     frame(1, 5, 2 * i + 1, Buffer.concat([getFields, field(14_000)])),
@@ -150,7 +147,7 @@ void t.test('what HTTP/2 keeps of one connection is bounded', async (t) => {
   t.equal(await served(real.sessionMegabytes), streams)
 })
 
-void t.test('so many streams may be opened and reset', async (t) => {
+void t.test('a connection that resets too many streams is cut', async (t) => {
   let asked = 0
   const { secure } = await starting(t, { unprovenResets: 10, resetsPerSecond: 1 }, () => {
     asked++
@@ -177,7 +174,7 @@ function servedSockets(t: Test): { readonly socket: Socket; readonly server: Ser
   return served
 }
 
-void t.test('a body that nobody reads has its time, by who is proven', async (t) => {
+void t.test('an unread body has a time limit, longer for a proven caller', async (t) => {
   for (const [who, ms] of [
     [undefined, 5_000],
     [nodeIdentity, 30_000],

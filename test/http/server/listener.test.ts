@@ -46,7 +46,7 @@ void t.test('closing lets what is under way finish, and takes nothing new', asyn
   await closed
 })
 
-void t.test('a listener is settled when nothing is under way but what lasts', async (t) => {
+void t.test('a listener is settled when only long-running requests are left', async (t) => {
   let finish: (() => void) | undefined
   const log = scriptedReply((sink) => void sink.write(Buffer.from('line'))) as BytesReply
   const lasting: WireReply = { ...log, longRunning: true }
@@ -79,7 +79,7 @@ void t.test('a listener is settled when nothing is under way but what lasts', as
 })
 
 void t.test(
-  'what does not finish in time is cut: streams, tunnels, and clients that say nothing',
+  'streams, tunnels and silent clients that outlast the grace period are cut',
   async (t) => {
     const { dial, listener } = await startListener(t, async ({ upgrade }) =>
       upgrade

@@ -11,7 +11,7 @@ import { bindServer } from '../../../src/http/server/listening.ts'
 
 const ignore = (): void => undefined
 
-void t.test('a server that fails after it has listened is told of, and stays', async (t) => {
+void t.test('a server that fails after it has listened reports it, and stays', async (t) => {
   const server = createServer()
   t.teardown(() => server.close())
   const broken: unknown[] = []
@@ -23,7 +23,7 @@ void t.test('a server that fails after it has listened is told of, and stays', a
   t.strictSame(broken, causes)
 })
 
-void t.test('a place that is taken is an error of the start alone', async (t) => {
+void t.test('a port that is taken is an error of the start alone', async (t) => {
   const [first, second] = [createServer(), createServer()]
   t.teardown(() => first.close())
   const broken: unknown[] = []
@@ -36,24 +36,27 @@ void t.test('a place that is taken is an error of the start alone', async (t) =>
   t.strictSame(broken, [])
 })
 
-void t.test('a passed socket is served, and its place kept, whoever bound it', async (t) => {
-  const holder = createServer()
-  t.teardown(() => holder.close())
-  const held = await bindServer(holder, [{ host: '127.0.0.1', port: 0 }], ignore)
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'passed-on.ts')], {
-    stdio: ['ignore', 'pipe', 'inherit', held.sockets[0]?.fd],
-  })
-  t.teardown(() => child.kill('SIGKILL'))
-  const [said] = (await once(child.stdout as Readable, 'data')) as [Buffer]
-  t.equal(Number(said.toString()), held.port)
-  holder.close()
-  await once(holder, 'close')
-  t.equal(await text(connect(held.port, '127.0.0.1')), 'hello')
-  const other = createServer()
-  await t.rejects(bindServer(other, [{ host: '127.0.0.1', port: held.port }], ignore), {
-    code: 'EADDRINUSE',
-  })
-})
+void t.test(
+  'a passed socket is served, and its port stays taken, whichever process bound it',
+  async (t) => {
+    const holder = createServer()
+    t.teardown(() => holder.close())
+    const held = await bindServer(holder, [{ host: '127.0.0.1', port: 0 }], ignore)
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'passed-on.ts')], {
+      stdio: ['ignore', 'pipe', 'inherit', held.sockets[0]?.fd],
+    })
+    t.teardown(() => child.kill('SIGKILL'))
+    const [said] = (await once(child.stdout as Readable, 'data')) as [Buffer]
+    t.equal(Number(said.toString()), held.port)
+    holder.close()
+    await once(holder, 'close')
+    t.equal(await text(connect(held.port, '127.0.0.1')), 'hello')
+    const other = createServer()
+    await t.rejects(bindServer(other, [{ host: '127.0.0.1', port: held.port }], ignore), {
+      code: 'EADDRINUSE',
+    })
+  },
+)
 
 void t.test('a server that listens can listen at one more address, on its port', async (t) => {
   const server = createServer((socket) => socket.end('hello'))
@@ -90,7 +93,7 @@ void t.test('one that listens everywhere needs no other address', async (t) => {
   t.equal(bound.sockets.length, 1)
 })
 
-void t.test('what is no socket is no place', async (t) => {
+void t.test('a descriptor that is no socket is refused', async (t) => {
   const server = createServer()
   const folder = openSync(import.meta.dirname, 'r')
   t.teardown(() => closeSync(folder))

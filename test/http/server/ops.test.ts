@@ -36,7 +36,7 @@ void t.test('a hub that runs is alive, under each name for it', async (t) => {
   }
 })
 
-void t.test('connections that ask for nothing keep no probe out', async (t) => {
+void t.test('idle connections keep no probe out', async (t) => {
   const listener = await listenOps({ ...asHub, at: [{ host: '127.0.0.1', port: 0 }] })
   t.teardown(() => listener.close(0))
   const silent = await Promise.all(Array.from({ length: 64 }, () => dial(t, listener.port)))
@@ -47,7 +47,7 @@ void t.test('connections that ask for nothing keep no probe out', async (t) => {
   await Promise.race(silent.map(({ ended }) => ended))
 })
 
-void t.test('what asks for yurthub’s health is answered in yurthub’s word', async (t) => {
+void t.test('/v1/healthz and /v1/readyz answer OK, as yurthub does', async (t) => {
   const ask = await asking(t)
   for (const path of ['/v1/healthz', '/v1/readyz']) {
     const { status, body } = await ask(path)
@@ -96,7 +96,7 @@ void t.test('metrics are there to be read', async (t) => {
   t.match(answer.body, /^nodehub_\S+ 3$/m)
 })
 
-void t.test('a head can be asked for', async (t) => {
+void t.test('HEAD is answered without a body', async (t) => {
   const ask = await asking(t)
   for (const path of ['/livez', '/readyz', '/metrics', '/nothing']) {
     const answer = await ask(path, 'HEAD')
@@ -105,7 +105,7 @@ void t.test('a head can be asked for', async (t) => {
   }
 })
 
-void t.test('nothing else is here, and nothing can be changed', async (t) => {
+void t.test('other paths are 404, and other methods 405', async (t) => {
   const ask = await asking(t)
   for (const path of [
     '/',
@@ -135,7 +135,7 @@ void t.test('no target that a client makes up takes the hub down', async (t) => 
   t.equal((await ask('/livez')).status, 200)
 })
 
-void t.test('an answer says what it is', async (t) => {
+void t.test('an answer has its content type and nosniff', async (t) => {
   const ask = await asking(t)
   for (const path of ['/livez', '/readyz', '/nothing']) {
     const answer = await ask(path)
@@ -185,7 +185,7 @@ const inspections = {
   authorize: async () => true,
 }
 
-void t.test('an inspection is told on loopback', async (t) => {
+void t.test('inspections are served on loopback', async (t) => {
   const ask = await asking(t, { inspections })
   t.match(await ask('/inspect/boot'), { status: 200, body: '{"ready":true}\n' })
   for (const path of ['/inspect', '/inspect/', '/inspect/boot/more', '/inspect/toString']) {
@@ -198,7 +198,7 @@ const own = Object.values(networkInterfaces())
   .find(({ internal, family }) => !internal && family === 'IPv4')
 const skip = own ? false : 'this host has no address but those of loopback'
 
-void t.test('and refused to whoever comes by another address', { skip }, async (t) => {
+void t.test('inspections are refused at other addresses', { skip }, async (t) => {
   const listener = await listenOps({ ...asHub, at: [{ host: '0.0.0.0', port: 0 }], inspections })
   t.teardown(() => listener.close(0))
   const outside = await dial(t, listener.port, own?.address)
@@ -206,7 +206,7 @@ void t.test('and refused to whoever comes by another address', { skip }, async (
   t.match(await outside.write(head).answer(), { status: 403 })
 })
 
-void t.test('whom it refuses it reports, with the reason', async (t) => {
+void t.test('a refused request is reported with its reason', async (t) => {
   const refused: unknown[] = []
   const ask = await asking(t, {
     ownHosts: new Set(['another']),

@@ -58,7 +58,7 @@ void t.test('one is made at a time, and a client that leaves ends it', async (t)
   }
 })
 
-void t.test('nobody but who is authorized gets one', async (t) => {
+void t.test('only an authorized caller gets a profile', async (t) => {
   const nobody = await listening(t, { authorize: async () => false })
   t.match(await nobody.ask('/debug/heap-snapshot'), { status: 403, body: /for root of this node/ })
   const { ask } = await listening(t, forAll)

@@ -163,7 +163,7 @@ void t.test(
   },
 )
 
-void t.test('a request over HTTP/2 is told as one over HTTP/1.1 would be', async (t) => {
+void t.test('a request over HTTP/2 reaches the handler like one over HTTP/1.1', async (t) => {
   const { http2, seen, listener } = await listening(t, async (incoming) =>
     wholeReply(await textOf(incoming)),
   )
@@ -287,7 +287,7 @@ void t.test('the head of a watch that has nothing to say yet is sent', async (t)
   t.equal((await openStream(http2(), {}).head())[':status'], 200)
 })
 
-void t.test('a client over HTTP/2 that asks whether to send its body is told to', async (t) => {
+void t.test('a client over HTTP/2 that sends Expect: 100-continue gets 100', async (t) => {
   const { http2 } = await listening(t, async (incoming) => wholeReply(await textOf(incoming)))
   const stream = http2().request({ ':method': 'POST', expect: '100-continue' })
   await once(stream, 'continue')
@@ -296,7 +296,7 @@ void t.test('a client over HTTP/2 that asks whether to send its body is told to'
   t.equal(String(await once(stream, 'data')), 'abc')
 })
 
-void t.test('whoever does not read makes the source wait, and nobody else', async (t) => {
+void t.test('a slow reader stops its source, and no other stream', async (t) => {
   const chunk = Buffer.alloc(64 * 1024)
   let sink: Sink | undefined
   const { http2 } = await listening(t, async ({ url }) =>
@@ -313,7 +313,7 @@ void t.test('whoever does not read makes the source wait, and nobody else', asyn
   await sink?.drained()
 })
 
-void t.test('a client that goes ends what it has asked for', async (t) => {
+void t.test('a client that resets or disconnects aborts its requests', async (t) => {
   const { http2, seen } = await listening(t, forever)
   const session = http2()
   const first = session.request({ ':path': '/1' })
@@ -338,7 +338,7 @@ void t.test('an answer that breaks off is seen as broken off', async (t) => {
   t.match(broken, [{ message: 'upstream gone' }])
 })
 
-void t.test('a failure of whoever should answer ends its stream alone', async (t) => {
+void t.test('a handler that throws ends its stream alone', async (t) => {
   const { http2 } = await listening(t, async ({ url }) => {
     if (url === '/bad') throw new Error('oh')
     return wholeReply('ok')
@@ -348,7 +348,7 @@ void t.test('a failure of whoever should answer ends its stream alone', async (t
   t.equal((await openStream(session, { ':path': '/good' }).whole()).body, 'ok')
 })
 
-void t.test('a body that nobody reads does not keep an answered request', async (t) => {
+void t.test('an unread body does not keep an answered stream open', async (t) => {
   const { http2, seen } = await listening(t, async () => wholeReply('no'))
   const stream = http2().request({ ':method': 'POST' })
   stream.write('for ever')
@@ -423,7 +423,7 @@ void t.test(
   },
 )
 
-void t.test('a certificate is told if the clients’ authority vouches for it', async (t) => {
+void t.test('a certificate that the client CA has signed identifies the caller', async (t) => {
   const { http1, http2, seen } = await listening(t, async () => wholeReply('ok'))
   const good = await clients.issue({
     commonName: 'system:node:edge-1',
@@ -442,7 +442,7 @@ void t.test('a certificate is told if the clients’ authority vouches for it', 
   t.ok((seen[0]?.peer.tls?.certificate?.validTo ?? 0) > Date.now())
 })
 
-void t.test('any other certificate is as good as none', async (t) => {
+void t.test('any other certificate counts as none', async (t) => {
   const { http2, seen } = await listening(t, async () => wholeReply('ok'))
   const request = { commonName: 'system:node:edge-1', organizations: ['system:nodes'] }
   const foreign = await (
@@ -474,14 +474,14 @@ void t.test('an upgrade over TLS is given the connection', async (t) => {
   t.equal(await client.rest(), 'HTTP/1.1 101 Switching Protocols\r\n\r\nhello')
 })
 
-void t.test('what cannot be parsed within TLS is refused with a Status', async (t) => {
+void t.test('an unparsable request over TLS is refused with 400', async (t) => {
   const { http1 } = await listening(t, async () => wholeReply('ok'))
   const answer = await (await http1()).write('nonsense\r\n\r\n').answer()
   t.equal(answer.status, 400)
   t.strictSame(valuesOf(answer, 'connection'), ['close'])
 })
 
-void t.test('what is no TLS is answered with nothing', async (t) => {
+void t.test('a client without TLS gets no answer', async (t) => {
   const { listener, seen } = await listening(t, async () => wholeReply('ok'))
   const client = new Wire(connectPlain(listener.port, '127.0.0.1'))
   t.notMatch(await client.write(get()).rest(), /HTTP/)
@@ -524,7 +524,7 @@ void t.test('an authority that is added for clients ends nothing', async (t) => 
 })
 
 void t.test(
-  'once others vouch for clients, nobody asks again on the word of those before',
+  'a replaced client CA ends idle connections, and busy ones after their answers',
   async (t) => {
     const sinks: Sink[] = []
     const { listener, http1, http2, seen } = await listening(t, async ({ url }) =>
@@ -557,7 +557,7 @@ void t.test(
 )
 
 void t.test(
-  'what is under way on the word of those before goes on for half a minute, and no longer',
+  'requests proven by a replaced client CA go on for half a minute at most',
   async (t) => {
     const signals: AbortSignalLike[] = []
     const upgraded: WireReply = {
@@ -620,7 +620,7 @@ void t.test(
   },
 )
 
-void t.test('what does not finish in time is cut', async (t) => {
+void t.test('streams that outlast the grace period are cut', async (t) => {
   const { listener, http2 } = await listening(t, async () => scriptedReply(() => undefined))
   const session = http2()
   const stream = openStream(session, {})
