@@ -19,6 +19,12 @@ void t.test('short files of a folder share a process, ten at most', async (t) =>
   ])
 })
 
+void t.test('folders of a folder of test/ count as one', async (t) => {
+  const files = ['test/api/kube/gvk.test.ts', 'test/api/request/component.test.ts']
+  const others = ['test/config/bootstrap.test.ts', 'test/documents.test.ts']
+  t.strictSame(groupsOf([...files, ...others], []), [files, ...others.map((each) => [each])])
+})
+
 void t.test('what a file does to its process, or measures of it, it does alone', async (t) => {
   const alone = [
     "process.on('warning', see)",

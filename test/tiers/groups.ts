@@ -12,10 +12,14 @@ const mostOf = (folder: string): number => (folder === 'test/scenarios' ? 4 : 10
  * warnings, methods of every instance, the environment, the heap, processor time.
  */
 const ofItsProcess =
-  /\bprocess\.(?:on|once|off|env|chdir|argv|exit|memoryUsage|\w*[cC]puUsage)\b|set-clock|\bmock\b|held-bytes|kit\/work|warnings?\(|syncBuiltinESMExports|broken\(|setFlags|globalThis|prototype/
+  /\bprocess\.(?:on|once|off|env|chdir|argv|exit|memoryUsage|\w*[cC]puUsage)\b|set-clock|\bmock\b|held-bytes|heap-snapshot|kit\/work|warnings?\(|syncBuiltinESMExports|broken\(|setFlags|globalThis|prototype/
 
-/** Whose files are long, or about what a process takes or how it ends. */
-const folders = /^test\/(?:attacks|bench|control-plane|crash|differential|fuzz|model|mutants)\//
+/** Files that are long, or about what a process takes or how it ends. */
+const longOrOfProcesses =
+  /^test\/(?:attacks|bench\/(?:open-connections|process-usage|rows)|control-plane|crash|differential|fuzz|model|mutants)\b/
+
+/** The folder below `test/`: `test/hub` of `test/hub/store/sqlite/open.test.ts`. */
+const folderOf = (file: string): string => /^test\/[^/]+(?=\/)/.exec(file)?.[0] ?? dirname(file)
 
 /**
  * The files that a process runs, one after the other: of a folder those together that are short and
@@ -27,13 +31,13 @@ export function groupsOf(files: readonly string[], alone: readonly string[]): st
   for (const file of files) {
     if (
       alone.includes(file) ||
-      folders.test(file) ||
+      longOrOfProcesses.test(file) ||
       ofItsProcess.test(readFileSync(file, 'utf8'))
     ) {
       groups.push([file])
       continue
     }
-    const folder = dirname(file)
+    const folder = folderOf(file)
     const group = open.get(folder)
     if (group && group.length < mostOf(folder)) group.push(file)
     else {

@@ -25,18 +25,18 @@ const ofControlPlane = 'test/control-plane/'
  * and of stores.
  */
 const longest = [
-  ...['handover', 'resumed-watches', 'watches-of-one-kubelet', 'host-network-propagation'].map(
-    (name) => `test/scenarios/${name}.test.ts`,
-  ),
-  'test/model/model.test.ts',
-  'test/model/broken-store.test.ts',
-  'test/model/broken-watches.test.ts',
-  'test/fuzz/upstream.test.ts',
-  'test/crash/power-cut.test.ts',
-  'test/crash/kills.test.ts',
-  'test/differential/sandbox.test.ts',
-  'test/hub/store/sqlite.test.ts',
-  'test/cli/cli.test.ts',
+  ...(
+    'cli/cluster-upgrade scenarios/handover scenarios/resumed-watches status-page/page ' +
+    'cli/adopt-command bench/rows model/model packaging/main scenarios/adoption cli/cli ' +
+    'model/broken-store scenarios/host-network-propagation hub/wiring/dummy-interface ' +
+    'scenarios/out-of-date-certificates scenarios/cut-lists hub/store/sqlite ' +
+    'packaging/monitoring differential/sandbox scenarios/watches-of-one-kubelet ' +
+    'attacks/stop-under-faults fuzz/upstream attacks/shown-token fuzz/codec crash/power-cut ' +
+    'scenarios/boot crash/failing-disk node/adopt/swap attacks/unfinished-reviews ' +
+    'attacks/dense-reviews crash/kills model/broken-watches'
+  )
+    .split(' ')
+    .map((name) => `test/${name}.test.ts`),
   ...(
     'install adopt image serving-certificates exit-plan rotation expired-kubelet clean-debian ' +
     'guarded-propagation host-network outages bare-node in-cluster kubectl offline-reboot ' +
@@ -51,7 +51,7 @@ const longestFirst = (files: readonly string[]): string[] =>
   files.toSorted((a, b) => length(b) - length(a))
 
 const length = (file: string): number =>
-  longest.indexOf(file) + (/^test\/(?:scenarios|store)\//.test(file) ? 0.5 : 0)
+  longest.indexOf(file) + (/^test\/(?:scenarios|cli|hub\/store)\//.test(file) ? 0.5 : 0)
 
 interface Tier {
   readonly files: readonly string[]
