@@ -54,8 +54,8 @@ void t.test('the hub takes yurthub’s place, and gives it back', async (t) => {
   t.match(await adopting('--rollback'), { code: 0, out: /nothing to roll back/ })
 })
 
-void t.test('yurthub is put back by itself', async (t) => {
-  await t.test('where the Node is not Ready', async (t) => {
+void t.test('adopt --apply restores yurthub', async (t) => {
+  await t.test('if the Node is not Ready', async (t) => {
     const { root, node, adopting, markReady } = await adoptable(t)
     const before = treeOf(root, state)
     const running = adopting('--apply', '--timeout=15s')
@@ -68,7 +68,7 @@ void t.test('yurthub is put back by itself', async (t) => {
     t.ok(node.runsYurthub)
   })
 
-  await t.test('where the kubelet does not reach the hub', async (t) => {
+  await t.test('if the kubelet does not reach the hub', async (t) => {
     const { root, node, adopting } = await adoptable(t)
     const before = treeOf(root, state)
     node.renews = false
@@ -100,7 +100,7 @@ void t.test('units are for systemd of this node', async (t) => {
   t.ok(fs.existsSync(join(root, manifest)))
 })
 
-void t.test('a node that has joined is left before it is adopted or given back', async (t) => {
+void t.test('a joined node has to leave before it is adopted or rolled back', async (t) => {
   const { root, cloud, adopting } = await adoptable(t)
   const joining = ['--nodepool-name=p', '--host-network-pool=false', `--server-addr=${cloud.url}`]
   t.equal((await run(joinCommand, [`--root=${root}`, ...joining, '--dry-run'])).code, 0)

@@ -13,7 +13,7 @@ function terminal() {
   return { said, out, err }
 }
 
-void t.test('backup and restore say what they did, for which node', async (t) => {
+void t.test('backup and restore name the node and its files', async (t) => {
   const folder = rootFolder(t)
   const source = makeState(join(folder, 'state'), 'old')
   const file = join(folder, 'edge-7.tar')
@@ -37,7 +37,7 @@ void t.test('backup and restore say what they did, for which node', async (t) =>
   t.match(again.said, { out: '', err: /was not restored: a hub has state in .*--replace/ })
 })
 
-void t.test('a backup of nothing is refused and leaves no file', async (t) => {
+void t.test('a backup without state is refused, with no file', async (t) => {
   const folder = rootFolder(t)
   const file = join(folder, 'none.tar')
   const { said, ...to } = terminal()

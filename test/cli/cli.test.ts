@@ -64,7 +64,7 @@ void t.test('every command has help that names its flags', async (t) => {
   t.equal((await nodehub('help start')).out, (await nodehub('start --help')).out)
 })
 
-void t.test('the help of start tells of every flag', async (t) => {
+void t.test('start --help lists every flag', async (t) => {
   const { out } = await nodehub('start --help')
   for (const name of Object.keys(options))
     t.match(out, new RegExp(`^ {2}--${name}( |$)`, 'm'), name)
@@ -84,7 +84,7 @@ void t.test('a configuration that cannot be used ends with 2 and every mistake',
   }
 })
 
-void t.test('what is wrong with filters of --filter-module is said with all else', async (t) => {
+void t.test('mistakes in --filter-module are reported with all others', async (t) => {
   const folder = new FilterFolder(t)
   const bad = folder.write('bad.mjs', moduleOf('masterservice', `'leave'`))
   const good = folder.write('good.mjs', moduleOf('own', `'leave'`))
@@ -108,7 +108,7 @@ void t.test('what is wrong with filters of --filter-module is said with all else
   t.match(misspelt.err, '--disabled-resource-filters: "owm" is no filter, did you mean own?')
 })
 
-void t.test('version tells of nodehub, Node and SQLite', async (t) => {
+void t.test('version prints nodehub, Node and SQLite', async (t) => {
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
   const expected = `nodehub ${version}\nnode ${process.versions.node}\nsqlite ${process.versions['sqlite']}\n`
   for (const line of ['version', '--version', 'start --version']) {
@@ -139,7 +139,7 @@ void t.test('join takes the bootstrap token from the environment as well', async
   t.match(wrong.err, /--join-token: the value is no bootstrap token/)
 })
 
-void t.test('what check-config prints is a file that means the same', async (t) => {
+void t.test('check-config prints an equivalent configuration file', async (t) => {
   const line =
     'check-config --server-addr=https://a:1,b:2 --bootstrap-mode=anonymous --lb-mode rr --join-token=abcdef.0123456789abcdef'
   const { code, out, err } = await nodehub(line, { NODEHUB_SERVE_PORT: '7', NODE_NAME: 'edge-1' })
@@ -164,7 +164,7 @@ void t.test('what check-config prints is a file that means the same', async (t) 
   t.match(again, { config: { ops: { port: 7 }, lbMode: 'round-robin', nodeName: 'edge-1' } })
 })
 
-void t.test('the lines that check-config comments out say what is in force', async (t) => {
+void t.test('lines that check-config comments out are the settings in force', async (t) => {
   const flags = ['--server-addr=https://a', '--bootstrap-mode=anonymous', '--node-name=n']
   const { out } = await nodehub(`check-config ${flags.join(' ')}`)
   const shown = out.replaceAll(/^# ([\w-]+: ".*")$/gm, '$1')
@@ -183,7 +183,7 @@ void t.test('the lines that check-config comments out say what is in force', asy
   t.match(refusing.out, /^# plain-proxy:$/m, 'refusing whoever calls is neither')
 })
 
-void t.test('manifests says what it needs', async (t) => {
+void t.test('manifests reports mistakes', async (t) => {
   const { code, err } = await nodehub('manifests --part static-pod --imag=x --node-name=A stray')
   t.equal(code, 2)
   for (const mistake of [
@@ -265,7 +265,7 @@ interface Pod extends Manifest {
   }
 }
 
-void t.test('the static pod runs the hub on the node network, with what it reads', async (t) => {
+void t.test('the static pod has hostNetwork, probes and the mounts that it reads', async (t) => {
   const { code, out } = await nodehub(
     'manifests --part static-pod --server-addr=https://10.0.0.1:6443,10.0.0.2:6443 --image=r/n:1 --root-dir=/data',
   )
@@ -350,7 +350,7 @@ void t.test('a node can be named, and given credentials of its own', async (t) =
   t.ok(container?.args.includes('--kubeconfig=/etc/kubernetes/hub.conf'))
 })
 
-void t.test('the cluster’s side is printed whole, with what admits nodes and pods', async (t) => {
+void t.test('manifests --part cluster prints all objects, with webhooks or policies', async (t) => {
   const printed = async (flags: string) => {
     const { code, out } = await nodehub(`manifests --part cluster ${flags}`.trim())
     t.equal(code, 0, flags)
@@ -512,11 +512,11 @@ void t.test('RBAC lets nodes read the hubs’ ConfigMap, and no other', async (t
   t.match(binding, { metadata: { namespace: 'edge' }, subjects: [{ name: 'system:nodes' }] })
 })
 
-void t.test('version takes no words behind it', async (t) => {
+void t.test('version takes no arguments', async (t) => {
   t.match(await nodehub('version extra'), { code: 2, out: '' })
 })
 
-void t.test('check-config says of a port that is taken that it is', async (t) => {
+void t.test('check-config reports a port that is taken', async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await once(server, 'listening')
@@ -530,12 +530,9 @@ void t.test('check-config says of a port that is taken that it is', async (t) =>
   t.notMatch(err, /--serve-port|--proxy-secure-port/)
 })
 
-void t.test(
-  'the help of start says what a flag does not do yet, and what changes live',
-  async (t) => {
-    const { out } = await nodehub('start --help')
-    const plain = out.replace(/\s+/g, ' ')
-    t.match(plain, 'Not yet (cloud, local): the hub works as at the edge')
-    t.match(plain, 'More are answered 429. Default: 250. (live)')
-  },
-)
+void t.test('start --help marks unsupported values and flags that change live', async (t) => {
+  const { out } = await nodehub('start --help')
+  const plain = out.replace(/\s+/g, ' ')
+  t.match(plain, 'Not yet (cloud, local): the hub works as at the edge')
+  t.match(plain, 'More are answered 429. Default: 250. (live)')
+})

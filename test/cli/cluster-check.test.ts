@@ -65,66 +65,63 @@ async function check(
 const affinityOf = ({ sandbox }: TestCluster, name: string) =>
   valueAt(sandbox.get(daemonSets, name, 'kube-system'), 'spec', 'template', 'spec', 'affinity')
 
-void t.test(
-  'components are reported, changed one after another, and given back what they had',
-  async (t) => {
-    const cluster = await startTestCluster(t)
-    const { sandbox } = cluster
-    const old = {
-      nodeAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [
-            {
-              matchExpressions: [
-                { key: 'nodepool.openyurt.io/host-network', operator: 'NotIn', values: ['true'] },
-              ],
-            },
-          ],
-        },
+void t.test('components are reported, patched one after another, and reverted', async (t) => {
+  const cluster = await startTestCluster(t)
+  const { sandbox } = cluster
+  const old = {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [
+          {
+            matchExpressions: [
+              { key: 'nodepool.openyurt.io/host-network', operator: 'NotIn', values: ['true'] },
+            ],
+          },
+        ],
       },
-    }
-    sandbox.create(daemonSets, daemonSet('kube-proxy'))
-    sandbox.create(daemonSets, daemonSet('kube-flannel-ds', {}, { affinity: old }))
-    sandbox.create(daemonSets, daemonSet('shop'))
-    sandbox.create(
-      daemonSets,
-      daemonSet('cilium', { annotations: { 'meta.helm.sh/release-name': 'cilium' } }),
-    )
-    const first = await check(cluster)
-    t.equal(first.code, 1)
-    t.match(
-      first.out,
-      'DaemonSet kube-system/kube-proxy (kube-proxy): not kept off host-network nodes; a change replaces 3 pods, one a node',
-    )
-    t.match(first.out, 'kube-flannel-ds: nodepool.openyurt.io/host-network is without effect')
-    t.match(first.out, 'Helm release cilium writes it')
-    t.notMatch(first.out, 'shop')
+    },
+  }
+  sandbox.create(daemonSets, daemonSet('kube-proxy'))
+  sandbox.create(daemonSets, daemonSet('kube-flannel-ds', {}, { affinity: old }))
+  sandbox.create(daemonSets, daemonSet('shop'))
+  sandbox.create(
+    daemonSets,
+    daemonSet('cilium', { annotations: { 'meta.helm.sh/release-name': 'cilium' } }),
+  )
+  const first = await check(cluster)
+  t.equal(first.code, 1)
+  t.match(
+    first.out,
+    'DaemonSet kube-system/kube-proxy (kube-proxy): not kept off host-network nodes; a change replaces 3 pods, one a node',
+  )
+  t.match(first.out, 'kube-flannel-ds: nodepool.openyurt.io/host-network is without effect')
+  t.match(first.out, 'Helm release cilium writes it')
+  t.notMatch(first.out, 'shop')
 
-    const applied = await check(cluster, { action: 'apply' })
-    t.match(applied.out, 'changed, and its pods have settled')
-    t.match(applied.out, 'left to Helm release cilium')
-    t.equal(affinityOf(cluster, 'cilium'), undefined)
-    t.match(affinityOf(cluster, 'kube-proxy'), {
-      nodeAffinity: {
-        requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [
-            { matchExpressions: [{ key: hostNetworkLabel, operator: 'NotIn', values: ['true'] }] },
-          ],
-        },
+  const applied = await check(cluster, { action: 'apply' })
+  t.match(applied.out, 'changed, and its pods have settled')
+  t.match(applied.out, 'left to Helm release cilium')
+  t.equal(affinityOf(cluster, 'cilium'), undefined)
+  t.match(affinityOf(cluster, 'kube-proxy'), {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [
+          { matchExpressions: [{ key: hostNetworkLabel, operator: 'NotIn', values: ['true'] }] },
+        ],
       },
-    })
-    t.equal((await check(cluster, { action: 'apply', only: ['kube-system/cilium'] })).code, 0)
-    t.match((await check(cluster)).out, 'DaemonSet kube-system/cilium (cilium): kept off')
+    },
+  })
+  t.equal((await check(cluster, { action: 'apply', only: ['kube-system/cilium'] })).code, 0)
+  t.match((await check(cluster)).out, 'DaemonSet kube-system/cilium (cilium): kept off')
 
-    const reverted = await check(cluster, { action: 'revert' })
-    t.equal(reverted.code, 0)
-    t.strictSame(affinityOf(cluster, 'kube-flannel-ds'), old)
-    t.equal(affinityOf(cluster, 'kube-proxy'), undefined)
-    t.equal((await check(cluster, { action: 'revert' })).out, '', 'once')
-  },
-)
+  const reverted = await check(cluster, { action: 'revert' })
+  t.equal(reverted.code, 0)
+  t.strictSame(affinityOf(cluster, 'kube-flannel-ds'), old)
+  t.equal(affinityOf(cluster, 'kube-proxy'), undefined)
+  t.equal((await check(cluster, { action: 'revert' })).out, '', 'once')
+})
 
-void t.test('one whose pods do not settle keeps the next from being changed', async (t) => {
+void t.test('a rollout that does not settle stops the following ones', async (t) => {
   const cluster = await startTestCluster(t)
   const { sandbox } = cluster
   const slow = daemonSet('calico-node')
@@ -140,7 +137,7 @@ void t.test('one whose pods do not settle keeps the next from being changed', as
   t.equal(affinityOf(cluster, 'kube-proxy'), undefined)
 })
 
-void t.test('what an operator has changed since is not taken back', async (t) => {
+void t.test('a component changed since is not reverted', async (t) => {
   const cluster = await startTestCluster(t)
   const { sandbox } = cluster
   sandbox.create(daemonSets, daemonSet('kube-proxy'))
@@ -164,7 +161,7 @@ void t.test('what an operator has changed since is not taken back', async (t) =>
 })
 
 void t.test(
-  'nodes that wait for the label and excluded pods that slipped in are told; pods leave on request',
+  'nodes that wait for the label and misplaced excluded pods are reported; --evict evicts them',
   async (t) => {
     const cluster = await startTestCluster(t)
     const { sandbox } = cluster
@@ -194,7 +191,7 @@ void t.test(
   },
 )
 
-void t.test('an API server that takes no mutating policies needs the webhooks', async (t) => {
+void t.test('an API server without mutating policies needs webhooks', async (t) => {
   const cluster = await startTestCluster(t)
   defineAdmissionKinds(cluster.sandbox)
   t.notMatch((await check(cluster)).out, /^admission: /m)

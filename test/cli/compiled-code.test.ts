@@ -36,7 +36,7 @@ function keptBy(
   return stdout
 }
 
-void t.test('compiled code is kept when a process ends, closed to others', async (t) => {
+void t.test('compiled code is saved when a process ends, mode 0700', async (t) => {
   const directory = t.testdir()
   const folder = join(directory, 'state', 'compiled')
   const inUse = keptBy(directory, folder)
@@ -48,7 +48,7 @@ void t.test('compiled code is kept when a process ends, closed to others', async
   t.equal(statSync(folder).mode & 0o777, 0o700)
 })
 
-void t.test('what another release of Node has left goes', async (t) => {
+void t.test('code of other Node releases is deleted', async (t) => {
   const directory = t.testdir({ compiled: { 'v1.0.0-x64-1': { code: 'old' } } })
   const folder = join(directory, 'compiled')
   chmodSync(folder, 0o700)
@@ -59,7 +59,7 @@ void t.test('what another release of Node has left goes', async (t) => {
   )
 })
 
-void t.test('no code is taken from where others may write', async (t) => {
+void t.test('no code is loaded from a folder that others may write', async (t) => {
   const directory = t.testdir()
   const folder = join(directory, 'compiled')
   mkdirSync(folder)
@@ -68,7 +68,7 @@ void t.test('no code is taken from where others may write', async (t) => {
   t.strictSame(readdirSync(folder), [])
 })
 
-void t.test('nor from where others may put another folder in its place', async (t) => {
+void t.test('no code is loaded from below a world-writable folder', async (t) => {
   const directory = t.testdir({ state: {} })
   const folder = join(directory, 'state', 'compiled')
   chmodSync(join(directory, 'state'), 0o777)
@@ -77,7 +77,7 @@ void t.test('nor from where others may put another folder in its place', async (
   t.not(keptBy(directory, folder), '', 'where they may not touch what is another’s, they cannot')
 })
 
-void t.test('where nothing can be kept the code runs all the same', async (t) => {
+void t.test('code runs where none can be saved', async (t) => {
   const directory = t.testdir({ file: '' })
   for (const folder of [join(directory, 'file', 'compiled'), '/proc/nowhere/compiled']) {
     t.equal(keptBy(directory, folder), '')
@@ -85,19 +85,16 @@ void t.test('where nothing can be kept the code runs all the same', async (t) =>
   }
 })
 
-void t.test(
-  'code that an earlier process has kept is used, and none is looked for elsewhere',
-  async (t) => {
-    const directory = t.testdir()
-    const folder = join(directory, 'compiled')
-    t.equal(keptBy(directory, folder, 'reuseCompiledCode'), '')
-    t.notOk(existsSync(folder), 'nothing is created')
-    const inUse = keptBy(directory, folder)
-    t.equal(keptBy(directory, folder, 'reuseCompiledCode'), inUse)
-    chmodSync(folder, 0o777)
-    t.equal(keptBy(directory, folder, 'reuseCompiledCode'), '', 'where others may write')
-  },
-)
+void t.test('code saved by an earlier process is reused, and no folder is created', async (t) => {
+  const directory = t.testdir()
+  const folder = join(directory, 'compiled')
+  t.equal(keptBy(directory, folder, 'reuseCompiledCode'), '')
+  t.notOk(existsSync(folder), 'nothing is created')
+  const inUse = keptBy(directory, folder)
+  t.equal(keptBy(directory, folder, 'reuseCompiledCode'), inUse)
+  chmodSync(folder, 0o777)
+  t.equal(keptBy(directory, folder, 'reuseCompiledCode'), '', 'where others may write')
+})
 
 void t.test('the code of the bundle is used where it is whole, and of this source', async (t) => {
   const folder = join(t.testdir({ compiled: {} }), 'compiled')

@@ -71,7 +71,7 @@ async function takenPort(t: Teardown): Promise<number> {
   return (other.address() as AddressInfo).port
 }
 
-void t.test('the demonstration keeps the ports it was given, or says who has them', async (t) => {
+void t.test('demo keeps given ports, or names the process that has them', async (t) => {
   const port = await takenPort(t)
   const { demo, said, errors } = await startDemo(
     t,
@@ -88,32 +88,29 @@ void t.test('the demonstration keeps the ports it was given, or says who has the
   t.notMatch(errors.join('\n'), /^ {4}at /m)
 })
 
-void t.test(
-  'a usual port that is taken is the only one that the demonstration changes',
-  async (t) => {
-    // Taken here, or by whoever has it already.
-    const other = createServer().listen(10268, '127.0.0.1')
-    await Promise.race([once(other, 'listening'), once(other, 'error').catch(() => undefined)])
-    t.teardown(() => other.close())
-    const serve = await freePort()
-    const { demo, said, errors } = await startDemo(t, '--proxy-port=0', `--serve-port=${serve}`)
-    t.match(
-      errors.join('\n'),
-      /^nodehub demo: 127\.0\.0\.1:10268 is taken: .*; a free one is used now$/m,
-    )
-    t.match(said, `http://127.0.0.1:${serve}/readyz`)
-    t.notMatch(said, 'https://127.0.0.1:10268')
-    t.equal((await fetch(`http://127.0.0.1:${serve}/readyz`)).status, 200)
-    const [, page = '', token = ''] = /^\s*Status page +(http:\S+\/)#token=(\S+)\n/.exec(said) ?? []
-    const shown = new Client({ url: page.replace(/\/$/, ''), component: 'browser', token })
-    t.match(await shown.get('/'), { status: 200, body: /<title>nodehub/ }, 'named first of all')
-    t.match(await shown.get('/inspect/status'), { status: 200, body: /simulat|edge-1/ })
-    demo.kill()
-    t.strictSame(await once(demo, 'exit'), [0, null])
-  },
-)
+void t.test('demo replaces only those default ports that are taken', async (t) => {
+  // Taken here, or by whoever has it already.
+  const other = createServer().listen(10268, '127.0.0.1')
+  await Promise.race([once(other, 'listening'), once(other, 'error').catch(() => undefined)])
+  t.teardown(() => other.close())
+  const serve = await freePort()
+  const { demo, said, errors } = await startDemo(t, '--proxy-port=0', `--serve-port=${serve}`)
+  t.match(
+    errors.join('\n'),
+    /^nodehub demo: 127\.0\.0\.1:10268 is taken: .*; a free one is used now$/m,
+  )
+  t.match(said, `http://127.0.0.1:${serve}/readyz`)
+  t.notMatch(said, 'https://127.0.0.1:10268')
+  t.equal((await fetch(`http://127.0.0.1:${serve}/readyz`)).status, 200)
+  const [, page = '', token = ''] = /^\s*Status page +(http:\S+\/)#token=(\S+)\n/.exec(said) ?? []
+  const shown = new Client({ url: page.replace(/\/$/, ''), component: 'browser', token })
+  t.match(await shown.get('/'), { status: 200, body: /<title>nodehub/ }, 'named first of all')
+  t.match(await shown.get('/inspect/status'), { status: 200, body: /simulat|edge-1/ })
+  demo.kill()
+  t.strictSame(await once(demo, 'exit'), [0, null])
+})
 
-void t.test('the demonstration takes no other API server than its own', async (t) => {
+void t.test('demo refuses --server-addr', async (t) => {
   const { demo, said, errors } = await startDemo(t, '--server-addr=https://10.0.0.1:6443')
   t.equal(said, '')
   if (demo.exitCode === null) await once(demo, 'exit')
@@ -121,7 +118,7 @@ void t.test('the demonstration takes no other API server than its own', async (t
   t.match(errors.join('\n'), /--server-addr: the demonstration brings an API server of its own/)
 })
 
-void t.test('the demonstration says how to ask over TLS, too', async (t) => {
+void t.test('demo prints a kubeconfig for TLS', async (t) => {
   const { said } = await startDemo(t, '--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0')
   const file = readFileSync(/KUBECONFIG=(\S+over-tls\S+)/.exec(said)?.[1] ?? '', 'utf8')
   const { cluster, user } = currentContext(file)
@@ -137,7 +134,7 @@ void t.test('the demonstration says how to ask over TLS, too', async (t) => {
   t.match((await kubectl.list('/api/v1/pods')).names, ['plant/collector-0'])
 })
 
-void t.test('the demonstration’s node would come back without its cloud', async (t) => {
+void t.test('the demo’s node is ready for an offline reboot', async (t) => {
   const { said } = await startDemo(t, '--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0')
   const [, port, file = ''] = /inspect boot --serve-port=(\d+) --token-file=(\S+)/.exec(said) ?? []
   const headers = { Authorization: `Bearer ${readFileSync(file, 'utf8')}` }
@@ -151,7 +148,7 @@ void t.test('the demonstration’s node would come back without its cloud', asyn
 
 const anyPorts = ['--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0']
 
-void t.test('each key of the demonstration says what has become of it', async (t) => {
+void t.test('each key of the demo prints its effect', async (t) => {
   const { demo, said, press } = await startDemo(t, ...anyPorts)
   const [, url = ''] = /The hub before it +(http:\S+),/.exec(said) ?? []
   const pods = async () =>

@@ -7,7 +7,7 @@ import { signal, startHubProcess } from '../kit/hub-process.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
-void t.test('it writes that to a file of its own, and through no link', async (t) => {
+void t.test('the report follows no symlink', async (t) => {
   const victim = join(t.testdir({ victim: 'precious' }), 'victim')
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-dump-'))
   const cloud = await startCloud(t)
@@ -20,7 +20,7 @@ void t.test('it writes that to a file of its own, and through no link', async (t
   t.ok(lstatSync(file).isFile())
 })
 
-void t.test('on SIGQUIT the hub writes what it is doing, and opens no debugger', async (t) => {
+void t.test('on SIGQUIT the hub writes a report, and opens no debugger', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startHubProcess(t, { upstreams: [cloud] })
   signal(hub.pid, 'SIGUSR1')

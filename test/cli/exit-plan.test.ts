@@ -164,7 +164,7 @@ function replacePods(cluster: TestCluster, owner: JsonObject, spec: JsonObject):
 const specOf = ({ sandbox }: TestCluster, name: string): JsonObject =>
   objectAt(sandbox.get(deployments, name, 'shop'), 'spec')
 
-void t.test('the plan names each owner with a patch that its pods can live on', async (t) => {
+void t.test('the plan has each owner with the patch that keeps its pods running', async (t) => {
   const cluster = await edgeCluster(t)
   const web = deployment(cluster, 'web')
   pod(cluster, 'web-1', { owner: web })
@@ -215,7 +215,7 @@ void t.test('the plan names each owner with a patch that its pods can live on', 
   t.match(text, 'kubectl patch -n shop deployments.apps/web --type=strategic -p \'{"spec"')
 })
 
-void t.test('of a pod without an address the condition of its hub decides', async (t) => {
+void t.test('for a pod without an IP its hub’s condition decides', async (t) => {
   const cluster = await edgeCluster(t)
   for (const [name, status] of [
     ['web', 'True'],
@@ -268,31 +268,28 @@ function replacePodsAtFirst(cluster: TestCluster, owner: JsonObject): void {
   pod(cluster, 'web-2', { owner, node: 'edge-2' })
 }
 
-void t.test(
-  'an owner that does not settle is taken back, and the next is not touched',
-  async (t) => {
-    const cluster = await edgeCluster(t)
-    const { sandbox } = cluster
-    for (const name of ['web', 'zeta']) {
-      const spec = name === 'web' ? {} : { strategy: { type: 'Recreate' } }
-      const owner = deployment(cluster, name, { spec })
-      pod(cluster, `${name}-1`, { owner })
-      pod(cluster, `${name}-2`, { owner, node: 'edge-2' })
-    }
-    const unavailable = { ...settled, availableReplicas: 1 }
-    const now = sandbox.get(deployments, 'web', 'shop')!
-    sandbox.update(deployments, { ...now, status: unavailable }, 'status')
-    const before = ['web', 'zeta'].map((name) => specOf(cluster, name))
-    const { code, out } = await plan(cluster, { apply: true, settleMs: 0 })
-    t.equal(code, 1)
-    t.match(out, /Deployment shop\/web:\n {2}patched\n {2}not settled within 0 s\n {2}taken back/)
-    t.match(out, 'stopped: owners after this one are as they were')
-    t.strictSame(
-      ['web', 'zeta'].map((name) => specOf(cluster, name)),
-      before,
-    )
-  },
-)
+void t.test('an owner that does not settle is reverted, and the next is left', async (t) => {
+  const cluster = await edgeCluster(t)
+  const { sandbox } = cluster
+  for (const name of ['web', 'zeta']) {
+    const spec = name === 'web' ? {} : { strategy: { type: 'Recreate' } }
+    const owner = deployment(cluster, name, { spec })
+    pod(cluster, `${name}-1`, { owner })
+    pod(cluster, `${name}-2`, { owner, node: 'edge-2' })
+  }
+  const unavailable = { ...settled, availableReplicas: 1 }
+  const now = sandbox.get(deployments, 'web', 'shop')!
+  sandbox.update(deployments, { ...now, status: unavailable }, 'status')
+  const before = ['web', 'zeta'].map((name) => specOf(cluster, name))
+  const { code, out } = await plan(cluster, { apply: true, settleMs: 0 })
+  t.equal(code, 1)
+  t.match(out, /Deployment shop\/web:\n {2}patched\n {2}not settled within 0 s\n {2}taken back/)
+  t.match(out, 'stopped: owners after this one are as they were')
+  t.strictSame(
+    ['web', 'zeta'].map((name) => specOf(cluster, name)),
+    before,
+  )
+})
 
 void t.test('an owner that was changed after the plan is left alone', async (t) => {
   const cluster = await edgeCluster(t)
@@ -313,7 +310,7 @@ void t.test('an owner that was changed after the plan is left alone', async (t) 
   t.notMatch(specOf(cluster, 'web'), { template: { spec: { hostNetwork: true } } })
 })
 
-void t.test('what cannot or must not be patched is named, with what to do', async (t) => {
+void t.test('owners that cannot be patched are named with advice', async (t) => {
   const cluster = await edgeCluster(t)
   const { sandbox } = cluster
   const release = { annotations: { 'meta.helm.sh/release-name': 'chart' } }
@@ -371,7 +368,7 @@ void t.test('pods of another owner that hold the port unseen are named', async (
   t.notMatch(out, 'may clash: shop/web-1', 'once patched, it declares the port')
 })
 
-void t.test('a DaemonSet goes without surge, and keeps what else it says', async (t) => {
+void t.test('a DaemonSet loses its surge, and nothing else', async (t) => {
   const cluster = await edgeCluster(t)
   const made = cluster.sandbox.create(daemonSets, {
     metadata: { name: 'agent', namespace: 'shop' },
@@ -429,7 +426,7 @@ void t.test('a YurtAppSet is patched whole, as custom resources take no other pa
   t.match(spec, { strategy: { rollingUpdate: { maxSurge: 0 } } })
 })
 
-void t.test('one that is taken back has its workloads keep the strategy meanwhile', async (t) => {
+void t.test('a reverted YurtAppSet keeps its workloads’ strategy meanwhile', async (t) => {
   const cluster = await clusterWithAppSet(t)
   const { sandbox } = cluster
   const child = (): JsonObject => sandbox.get(deployments, 'web-kiosks', 'shop')!
@@ -499,7 +496,7 @@ const yurtAppSets: JsonObject = {
   },
 }
 
-void t.test('who lacks a right is told which role has all of them', async (t) => {
+void t.test('a client without a right gets the ClusterRole', async (t) => {
   const cluster = await edgeCluster(t)
   replacePodsAtFirst(cluster, deployment(cluster, 'web'))
   cluster.sandbox.authorize(({ verb }) => verb !== 'patch')
@@ -512,7 +509,7 @@ void t.test('who lacks a right is told which role has all of them', async (t) =>
   t.match(err, /deployments\n +- statefulsets\n +verbs:\n +- get\n +- list\n +- patch/)
 })
 
-void t.test('what somebody changes during the rollout is not taken back', async (t) => {
+void t.test('a change of another client is not reverted', async (t) => {
   const cluster = await edgeCluster(t)
   const { sandbox } = cluster
   replacePodsAtFirst(cluster, deployment(cluster, 'web'))
@@ -608,7 +605,7 @@ void t.test('a pod is created again although the API server fails at it', async 
   t.match(sandbox.get(pods, 'bare', 'shop'), { spec: { hostNetwork: true } })
 })
 
-void t.test('a pod that does not run when it is created again is there as before', async (t) => {
+void t.test('a recreated pod that does not run is replaced by the original', async (t) => {
   const cluster = await edgeCluster(t)
   pod(cluster, 'bare')
   const { sandbox } = cluster
@@ -626,7 +623,7 @@ void t.test('a pod that does not run when it is created again is there as before
   })
 })
 
-void t.test('one that cannot be created is left with the manifest that it had', async (t) => {
+void t.test('a pod that cannot be recreated gets its manifest printed', async (t) => {
   const cluster = await edgeCluster(t)
   pod(cluster, 'bare')
   const { sandbox } = cluster

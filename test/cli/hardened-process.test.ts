@@ -1,7 +1,7 @@
 import t from 'tap'
 import { revealingOptions } from '../../src/cli/hardened-process.ts'
 
-void t.test('options that show what a process holds are known however they are written', (t) => {
+void t.test('Node options that reveal memory are found in any notation', (t) => {
   const found = revealingOptions([
     '--max-semi-space-size=4',
     '--inspect=0.0.0.0:9229',

@@ -156,7 +156,7 @@ void t.test(
   },
 )
 
-void t.test('a host that must stay as it is does, and its Node says why', async (t) => {
+void t.test('a refused host stays unchanged, and its Node has the reason', async (t) => {
   const refusing = async (
     why: RegExp,
     options: Parameters<typeof startHost>[1],
@@ -193,7 +193,7 @@ const annotate = (host: Host, report: object | undefined): void => {
 const yurthubManifest = '/etc/kubernetes/manifests/yurt-hub.yaml'
 const noYurthub = /no yurthub starts with this node/
 
-void t.test('an adoption that is refused changes nothing, and is tried again', async (t) => {
+void t.test('a refused adoption changes nothing, and is retried', async (t) => {
   const host = await startHost(t)
   const before = treeOf(host.root)
   t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
@@ -207,7 +207,7 @@ void t.test('an adoption that is refused changes nothing, and is tried again', a
   t.match(await host.run('--adopt', '--uninstall'), { code: 0, err: /Removed/ })
 })
 
-void t.test('an adoption that failed is tried again once the Node no longer says so', async (t) => {
+void t.test('a failed adoption is retried once its annotation is removed', async (t) => {
   const host = await startHost(t)
   const failed = { state: 'Failed', image: 'hub:1', version: '1', message: 'it was not ready' }
   annotate(host, failed)
@@ -216,7 +216,7 @@ void t.test('an adoption that failed is tried again once the Node no longer says
   t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
 })
 
-void t.test('a failure that the Node could not be told is told later, not repeated', async (t) => {
+void t.test('a failure not yet on the Node is reported later, not repeated', async (t) => {
   const host = await startHost(t)
   mkdirSync(join(host.root, state), { recursive: true })
   const unsaid = join(host.root, state, 'adoption-failed')
@@ -230,7 +230,7 @@ void t.test('a failure that the Node could not be told is told later, not repeat
   t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
 })
 
-void t.test('a node that was rolled back on the node is not adopted again by itself', async (t) => {
+void t.test('a node that was rolled back locally is not adopted again', async (t) => {
   const host = await startHost(t)
   annotate(host, { state: 'Installed', image: 'hub:1', version: '1' })
   const why = /rolled back on the node: take its label/
@@ -242,7 +242,7 @@ void t.test('a node that was rolled back on the node is not adopted again by its
   t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
 })
 
-void t.test('a hub that no adoption put there is not rolled back', async (t) => {
+void t.test('a hub not installed by adopt is not rolled back', async (t) => {
   const host = await startHost(t)
   writeFileSync(join(host.root, manifest), 'kind: Pod\n')
   const before = treeOf(host.root, state)

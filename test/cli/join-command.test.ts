@@ -90,7 +90,7 @@ void t.test(
   },
 )
 
-void t.test('leave --purge leaves nothing of the hub, and state of nobody else goes', async (t) => {
+void t.test('leave --purge deletes all of the hub’s state, and no other files', async (t) => {
   const root = nodeRoot(t.testdir())
   const before = treeOf(root)
   await joining(root, '--image=hub:1')
@@ -116,7 +116,7 @@ void t.test('leave --purge leaves nothing of the hub, and state of nobody else g
   t.match(live, { code: 2, err: '--purge: add --restart' })
 })
 
-void t.test('join twice is once, and leave, join again is the same', async (t) => {
+void t.test('join is idempotent, and the same after leave', async (t) => {
   const root = nodeRoot(t.testdir())
   await joining(root)
   const once = treeOf(root)
@@ -129,7 +129,7 @@ void t.test('join twice is once, and leave, join again is the same', async (t) =
   t.strictSame(treeOf(root), once)
 })
 
-void t.test('a standard pool gets no network of loopback, and keeps the plain port', async (t) => {
+void t.test('a standard pool gets no loopback network, and keeps the plain port', async (t) => {
   const root = nodeRoot(t.testdir())
   t.equal((await joining(root, '--host-network-pool=false')).code, 0)
   t.notOk(fs.existsSync(joinPath(root, '/etc/cni')))
@@ -137,7 +137,7 @@ void t.test('a standard pool gets no network of loopback, and keeps the plain po
   t.notMatch(read(root, '/etc/kubernetes/manifests/nodehub.yaml'), 'plain-proxy')
 })
 
-void t.test('flags that left the kubelet are said, and are back after leave', async (t) => {
+void t.test('removed kubelet flags are reported, and leave restores them', async (t) => {
   const root = nodeRoot(t.testdir())
   const { err } = await joining(root)
   t.match(err, /note: --network-plugin left the kubelet in 1\.24 and is taken out/)
@@ -145,7 +145,7 @@ void t.test('flags that left the kubelet are said, and are back after leave', as
   t.match(read(root, '/srv/kubelet/flags.env'), '--network-plugin=cni')
 })
 
-void t.test('a dry run prints what would change, and changes nothing', async (t) => {
+void t.test('--dry-run prints a diff, and changes nothing', async (t) => {
   const root = nodeRoot(t.testdir())
   const before = treeOf(root)
   const { code, out } = await joining(root, '--dry-run')
@@ -210,7 +210,7 @@ void t.test(
   },
 )
 
-void t.test('join on a node with a yurthub says how to end it', async (t) => {
+void t.test('join on a node with a yurthub advises how to end it', async (t) => {
   const servers = '--server-addr=https://10.0.0.1:6443'
   const ofPod = nodeRoot(t.testdir({ pod: {} }), {
     files: { '/etc/kubernetes/manifests/yurt-hub.yaml': yurthubPod(servers) },
@@ -287,7 +287,7 @@ function copyOf(t: { testdirName: string }, root: string): string {
   return copy
 }
 
-void t.test('what others have changed since is kept', async (t) => {
+void t.test('files that others changed are kept', async (t) => {
   const root = nodeRoot(t.testdir())
   await joining(root)
   const manifest = joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml')
@@ -306,7 +306,7 @@ void t.test('what others have changed since is kept', async (t) => {
   )
 })
 
-void t.test('with --overwrite it is written anew', async (t) => {
+void t.test('--overwrite replaces such files', async (t) => {
   const root = nodeRoot(t.testdir())
   const before = treeOf(root, state)
   await joining(root)
@@ -317,7 +317,7 @@ void t.test('with --overwrite it is written anew', async (t) => {
   t.strictSame(treeOf(root, state), before)
 })
 
-void t.test('a damaged original is put nowhere', async (t) => {
+void t.test('a damaged original is not restored', async (t) => {
   const root = nodeRoot(t.testdir())
   await joining(root)
   const originals = joinPath(root, state, 'joined', 'originals')
@@ -327,7 +327,7 @@ void t.test('a damaged original is put nowhere', async (t) => {
   t.strictSame(treeOf(root), joined)
 })
 
-void t.test('a loopback network that nobody recorded is removed by leave', async (t) => {
+void t.test('leave removes a loopback network without a record', async (t) => {
   const loopback = '{ "cniVersion": "0.3.0", "name": "lo", "type": "loopback" }'
   const root = nodeRoot(t.testdir(), { files: { '/etc/cni/net.d/0-loopback.conf': loopback } })
   t.match(await leaving(root), { code: 0, out: 'removed /etc/cni/net.d/0-loopback.conf' })
@@ -364,7 +364,7 @@ void t.test('the other kind of pool is refused once the node has joined', async 
   t.strictSame(treeOf(root), joined)
 })
 
-void t.test('what cannot be understood changes nothing', async (t) => {
+void t.test('unreadable input changes nothing', async (t) => {
   const files = { '/srv/kubelet/flags.env': 'KUBELET_KUBEADM_ARGS="--a=$B"\n' }
   const root = nodeRoot(t.testdir(), { files })
   const before = treeOf(root)
@@ -410,7 +410,7 @@ const pool = '/apis/apps.openyurt.io/v1beta2/nodepools/hn'
 const old = '/apis/apps.openyurt.io/v1beta1/nodepools/hn'
 const node = '/api/v1/nodes/edge-1'
 
-void t.test('the kind of the pool is asked of the API server', async (t) => {
+void t.test('the API server gives the kind of the pool', async (t) => {
   for (const path of [pool, old]) {
     const api = await apiServer(t, { [`GET ${path}`]: { spec: { hostNetwork: true } } })
     const root = nodeRoot(t.testdir(), { server: api.url })
@@ -441,7 +441,7 @@ void t.test('a Node that is there already is labelled with its pool', async (t) 
   t.equal(patches(), 1)
 })
 
-void t.test('a pool that is given wrongly is said before anything changes', async (t) => {
+void t.test('a wrong pool is reported before any change', async (t) => {
   const without = await apiServer(t, {
     [`GET ${node}`]: { metadata: {} },
     [`GET ${pool}`]: notFound({ name: 'hn' }),
@@ -527,78 +527,75 @@ void t.test(
   },
 )
 
-void t.test(
-  'a record that is damaged is said with what to do, and nothing is changed by it',
-  async (t) => {
-    const root = nodeRoot(t.testdir(), {
-      files: { '/etc/shop.conf': 'open', '/srv/kubelet/flags.env': 'KUBELET_KUBEADM_ARGS=""\n' },
-    })
-    await joining(root)
-    const file = joinPath(root, state, 'joined', 'record.json')
-    const whole = fs.readFileSync(file, 'utf8')
-    type Members = Record<string, unknown> & { files: Record<string, unknown>[] }
-    const changed = (change: (record: Members) => void): string => {
-      const record = JSON.parse(whole) as Members
-      change(record)
-      return JSON.stringify(record)
-    }
-    const another = { path: '/etc/shop.conf', original: null, written: [] }
-    const sum = { sha256: '../../../../etc/shadow', mode: 0o600, uid: 0, gid: 0 }
-    for (const [text, wrong] of [
-      ['', 'it is empty'],
-      [whole.slice(0, 200), 'it is no JSON'],
-      [whole.replace('"version"', 'version'), 'it is no JSON (line 2 column 3)'],
-      ['null', 'the whole is no object'],
-      ['{}', 'it is of another release of nodehub'],
-      [changed((record) => (record['version'] = 2)), 'it is of another release of nodehub'],
-      [changed((record) => (record['hostNetwork'] = 'yes')), 'hostNetwork is not true or false'],
-      [changed((record) => (record['files'] = {} as never)), 'files is no list'],
-      [changed((record) => record.files.splice(0)), 'files does not have /etc/kubernetes/'],
-      [changed((record) => record.files.push(record.files[0]!)), 'files has a path twice'],
-      [changed((record) => record.files.push(another)), 'join does not write "/etc/shop.conf"'],
-      [
-        changed((record) => (record.files[0]!['path'] = '../etc/shop.conf')),
-        'files[0].path is not as nodehub writes it',
-      ],
-      [
-        changed((record) => (record.files[0]!['original'] = sum)),
-        'files[0].original.sha256 is not as nodehub writes it',
-      ],
-      [changed((record) => (record.files[0]!['original'] = 1)), 'files[0].original is no object'],
-      [changed((record) => delete record.files[0]!['written']), 'files[0].written is no list'],
-      [changed((record) => (record['folders'] = ['/etc/shop'])), 'join made no folder "/etc/shop"'],
-      [changed((record) => delete record['taken']), 'taken is no object'],
-      [
-        changed((record) => (record['taken'] = { ended: [], replaced: ['--v=1" EVIL="1'] })),
-        'taken is not as nodehub writes it',
-      ],
-      [changed((record) => (record['staticPod'] = 7)), 'staticPod is not as nodehub writes it'],
-      [changed((record) => (record['systemd'] = 1)), 'systemd is not true'],
-      [changed((record) => (record['systemd'] = true)), 'join does not write "/etc/kubernetes/'],
+void t.test('a damaged record is reported with advice, and changes nothing', async (t) => {
+  const root = nodeRoot(t.testdir(), {
+    files: { '/etc/shop.conf': 'open', '/srv/kubelet/flags.env': 'KUBELET_KUBEADM_ARGS=""\n' },
+  })
+  await joining(root)
+  const file = joinPath(root, state, 'joined', 'record.json')
+  const whole = fs.readFileSync(file, 'utf8')
+  type Members = Record<string, unknown> & { files: Record<string, unknown>[] }
+  const changed = (change: (record: Members) => void): string => {
+    const record = JSON.parse(whole) as Members
+    change(record)
+    return JSON.stringify(record)
+  }
+  const another = { path: '/etc/shop.conf', original: null, written: [] }
+  const sum = { sha256: '../../../../etc/shadow', mode: 0o600, uid: 0, gid: 0 }
+  for (const [text, wrong] of [
+    ['', 'it is empty'],
+    [whole.slice(0, 200), 'it is no JSON'],
+    [whole.replace('"version"', 'version'), 'it is no JSON (line 2 column 3)'],
+    ['null', 'the whole is no object'],
+    ['{}', 'it is of another release of nodehub'],
+    [changed((record) => (record['version'] = 2)), 'it is of another release of nodehub'],
+    [changed((record) => (record['hostNetwork'] = 'yes')), 'hostNetwork is not true or false'],
+    [changed((record) => (record['files'] = {} as never)), 'files is no list'],
+    [changed((record) => record.files.splice(0)), 'files does not have /etc/kubernetes/'],
+    [changed((record) => record.files.push(record.files[0]!)), 'files has a path twice'],
+    [changed((record) => record.files.push(another)), 'join does not write "/etc/shop.conf"'],
+    [
+      changed((record) => (record.files[0]!['path'] = '../etc/shop.conf')),
+      'files[0].path is not as nodehub writes it',
+    ],
+    [
+      changed((record) => (record.files[0]!['original'] = sum)),
+      'files[0].original.sha256 is not as nodehub writes it',
+    ],
+    [changed((record) => (record.files[0]!['original'] = 1)), 'files[0].original is no object'],
+    [changed((record) => delete record.files[0]!['written']), 'files[0].written is no list'],
+    [changed((record) => (record['folders'] = ['/etc/shop'])), 'join made no folder "/etc/shop"'],
+    [changed((record) => delete record['taken']), 'taken is no object'],
+    [
+      changed((record) => (record['taken'] = { ended: [], replaced: ['--v=1" EVIL="1'] })),
+      'taken is not as nodehub writes it',
+    ],
+    [changed((record) => (record['staticPod'] = 7)), 'staticPod is not as nodehub writes it'],
+    [changed((record) => (record['systemd'] = 1)), 'systemd is not true'],
+    [changed((record) => (record['systemd'] = true)), 'join does not write "/etc/kubernetes/'],
+  ] as const) {
+    fs.writeFileSync(file, text)
+    const before = treeOf(root)
+    for (const [act, more] of [
+      [leaving, []],
+      [leaving, ['--force']],
+      [leaving, ['--dry-run']],
+      [joining, []],
+      [joining, ['--overwrite']],
     ] as const) {
-      fs.writeFileSync(file, text)
-      const before = treeOf(root)
-      for (const [act, more] of [
-        [leaving, []],
-        [leaving, ['--force']],
-        [leaving, ['--dry-run']],
-        [joining, []],
-        [joining, ['--overwrite']],
-      ] as const) {
-        const { code, err } = await act(root, ...more)
-        t.equal(code, 1, wrong)
-        t.match(err, `${state}/joined/record.json cannot be used: ${wrong}`)
-        t.match(err, `what stood there before is in ${state}/joined/originals) and remove`)
-        t.match(err, /\nNothing was changed\.\n$/)
-      }
-      t.strictSame(treeOf(root), before, wrong)
+      const { code, err } = await act(root, ...more)
+      t.equal(code, 1, wrong)
+      t.match(err, `${state}/joined/record.json cannot be used: ${wrong}`)
+      t.match(err, `what stood there before is in ${state}/joined/originals) and remove`)
+      t.match(err, /\nNothing was changed\.\n$/)
     }
-    fs.writeFileSync(file, whole)
-    t.equal((await leaving(root)).code, 0)
-  },
-)
+    t.strictSame(treeOf(root), before, wrong)
+  }
+  fs.writeFileSync(file, whole)
+  t.equal((await leaving(root)).code, 0)
+})
 
-void t.test('an original that is gone is said with the file that it belongs to', async (t) => {
+void t.test('a missing original is reported with its file', async (t) => {
   const root = nodeRoot(t.testdir())
   await joining(root)
   fs.rmSync(joinPath(root, state, 'joined', 'originals'), { recursive: true })
@@ -614,20 +611,17 @@ void t.test('an original that is gone is said with the file that it belongs to',
   t.strictSame(treeOf(root), joined)
 })
 
-void t.test(
-  'where the record is gone, leave does not take the node for one that never joined',
-  async (t) => {
-    const root = nodeRoot(t.testdir())
-    await joining(root)
-    fs.rmSync(joinPath(root, state, 'joined', 'record.json'))
-    const joined = treeOf(root)
-    t.match(await leaving(root), {
-      code: 1,
-      err: /no join is recorded in .*kubeadm-flags\.env leads the kubelet to a hub.*\nNothing was changed/,
-    })
-    t.strictSame(treeOf(root), joined)
-  },
-)
+void t.test('without the record, leave still detects a joined node and refuses', async (t) => {
+  const root = nodeRoot(t.testdir())
+  await joining(root)
+  fs.rmSync(joinPath(root, state, 'joined', 'record.json'))
+  const joined = treeOf(root)
+  t.match(await leaving(root), {
+    code: 1,
+    err: /no join is recorded in .*kubeadm-flags\.env leads the kubelet to a hub.*\nNothing was changed/,
+  })
+  t.strictSame(treeOf(root), joined)
+})
 
 void t.test('join that fails half way says how to go on, and does', async (t) => {
   t.testdir()
@@ -646,7 +640,7 @@ void t.test('join that fails half way says how to go on, and does', async (t) =>
 })
 
 void t.test(
-  'with no API server to ask, leave goes on unless the hub puts pods anywhere',
+  'without an API server leave proceeds unless the hub has propagated pods',
   async (t) => {
     const page = createServer((_, response) => response.end('<html>sign in</html>'))
     page.listen(0, '127.0.0.1')
@@ -722,48 +716,45 @@ void t.test(
   },
 )
 
-void t.test(
-  'where systemd and the hub’s files are, systemd holds the ports by default',
-  async (t) => {
-    const files = { ...installed, '/usr/lib/systemd/systemd': '' }
-    const pod = '/etc/kubernetes/manifests/nodehub.yaml'
-    const runsBy = (root: string): string => {
-      const [isPod, isUnit] = [pod, unit('nodehub.socket')].map((path) =>
-        fs.existsSync(joinPath(root, path)),
-      )
-      return isPod === isUnit ? 'neither or both' : isPod ? 'static pod' : 'systemd'
-    }
-    for (const [flags, by] of [
-      [[], 'systemd'],
-      [['--image=hub:1'], 'static pod'],
-      [['--manifest-dir=/etc/kubernetes/manifests'], 'static pod'],
-      [['--keep-ports'], 'static pod'],
-      [['--systemd=false'], 'static pod'],
-    ] as const) {
-      const root = nodeRoot(t.testdir(), { files })
-      const { code, err } = await joining(root, ...flags)
-      t.equal(code, 0, flags.join(' '))
-      t.equal(runsBy(root), by, flags.join(' '))
-      t.equal(
-        /any user's program can take its ports 10261, 10267 and 10268.*--keep-ports.*--systemd/.test(
-          err,
-        ),
-        by === 'static pod' && !flags.some((flag) => flag === '--keep-ports'),
-        `${flags.join(' ')}: what a static pod leaves open is said`,
-      )
-      await leaving(root)
-    }
-    for (const missing of Object.keys(files)) {
-      const some = Object.entries(files).filter(([path]) => path !== missing)
-      const root = nodeRoot(t.testdir(), { files: Object.fromEntries(some) })
-      t.equal((await joining(root)).code, 0)
-      t.equal(runsBy(root), 'static pod', `without ${missing}`)
-      fs.mkdirSync(dirname(joinPath(root, missing)), { recursive: true })
-      fs.writeFileSync(joinPath(root, missing), '')
-      t.match(await joining(root), { code: 0, out: /^nothing to change\n/ }, 'as it has joined')
-    }
-  },
-)
+void t.test('with systemd and the hub’s files there, systemd is the default', async (t) => {
+  const files = { ...installed, '/usr/lib/systemd/systemd': '' }
+  const pod = '/etc/kubernetes/manifests/nodehub.yaml'
+  const runsBy = (root: string): string => {
+    const [isPod, isUnit] = [pod, unit('nodehub.socket')].map((path) =>
+      fs.existsSync(joinPath(root, path)),
+    )
+    return isPod === isUnit ? 'neither or both' : isPod ? 'static pod' : 'systemd'
+  }
+  for (const [flags, by] of [
+    [[], 'systemd'],
+    [['--image=hub:1'], 'static pod'],
+    [['--manifest-dir=/etc/kubernetes/manifests'], 'static pod'],
+    [['--keep-ports'], 'static pod'],
+    [['--systemd=false'], 'static pod'],
+  ] as const) {
+    const root = nodeRoot(t.testdir(), { files })
+    const { code, err } = await joining(root, ...flags)
+    t.equal(code, 0, flags.join(' '))
+    t.equal(runsBy(root), by, flags.join(' '))
+    t.equal(
+      /any user's program can take its ports 10261, 10267 and 10268.*--keep-ports.*--systemd/.test(
+        err,
+      ),
+      by === 'static pod' && !flags.some((flag) => flag === '--keep-ports'),
+      `${flags.join(' ')}: what a static pod leaves open is said`,
+    )
+    await leaving(root)
+  }
+  for (const missing of Object.keys(files)) {
+    const some = Object.entries(files).filter(([path]) => path !== missing)
+    const root = nodeRoot(t.testdir(), { files: Object.fromEntries(some) })
+    t.equal((await joining(root)).code, 0)
+    t.equal(runsBy(root), 'static pod', `without ${missing}`)
+    fs.mkdirSync(dirname(joinPath(root, missing)), { recursive: true })
+    fs.writeFileSync(joinPath(root, missing), '')
+    t.match(await joining(root), { code: 0, out: /^nothing to change\n/ }, 'as it has joined')
+  }
+})
 
 void t.test('with --keep-ports the kernel keeps the ports of a static pod for root', async (t) => {
   const root = nodeRoot(t.testdir())
@@ -825,7 +816,7 @@ void t.test('the host of a static pod is given a command, where it has none', as
   t.match(await commandOf({ '/usr/local': 'no folder' }, '/opt/bin/nodehub'), '#!/bin/sh')
 })
 
-void t.test('where systemd and ip are there, a unit makes the interface of pods', async (t) => {
+void t.test('with systemd and ip, a unit creates the dummy interface', async (t) => {
   const files = { '/usr/lib/systemd/systemd': '', '/sbin/ip': '' }
   const unit = '/etc/systemd/system/nodehub-dummy.service'
   const start = '/etc/systemd/system/multi-user.target.d/nodehub-dummy.conf'
@@ -859,7 +850,7 @@ void t.test('where systemd and ip are there, a unit makes the interface of pods'
   }
 })
 
-void t.test('hub and unit are told of another address of that interface', async (t) => {
+void t.test('--dummy-if-ip is passed on to hub and unit', async (t) => {
   const files = { '/usr/lib/systemd/systemd': '', '/sbin/ip': '' }
   const unit = '/etc/systemd/system/nodehub-dummy.service'
   for (const by of ['static pod', 'systemd'] as const) {
@@ -882,7 +873,7 @@ void t.test('hub and unit are told of another address of that interface', async 
   }
 })
 
-void t.test('what others could change is not started as root', async (t) => {
+void t.test('a program that others may write is refused', async (t) => {
   const main = '/opt/nodehub/dist/src/main.js'
   const node = '/usr/local/bin/node'
   const dependency = '/opt/nodehub/node_modules/undici/index.js'
@@ -935,7 +926,7 @@ void t.test('what others could change is not started as root', async (t) => {
   t.equal((await joining(root, bySystemd)).code, 0, 'links of root, to what is of root, are good')
 })
 
-void t.test('a node is not run into two hubs, nor into one that cannot start', async (t) => {
+void t.test('join refuses a second hub, and one that cannot start', async (t) => {
   const refused = async (root: string, flags: string[], err: string): Promise<void> => {
     const before = treeOf(root)
     t.match(await joining(root, ...flags), { code: 1, err })
@@ -967,7 +958,7 @@ void t.test('a node is not run into two hubs, nor into one that cannot start', a
 })
 
 void t.test(
-  'a drop-in that may turn the legacy filter on keeps leave from going without an answer',
+  'if a drop-in may turn the legacy filter on, leave without an API server is refused',
   async (t) => {
     const root = nodeRoot(t.testdir(), { files: installed })
     await joining(root, bySystemd)
@@ -985,7 +976,7 @@ void t.test(
 const systemd = '/lib/systemd/systemd'
 
 void t.test(
-  'at boot systemd starts what join --systemd has written',
+  'at boot systemd starts the units of join --systemd',
   { skip: !fs.existsSync(systemd) && `no ${systemd}` },
   async (t) => {
     const root = nodeRoot(fs.mkdtempSync(joinPath(tmpdir(), 'nodehub-boot-')), { files: installed })

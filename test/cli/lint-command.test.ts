@@ -27,11 +27,11 @@ const warned =
 const wrong =
   'kind: NodePool\napiVersion: apps.openyurt.io/v1beta2\nmetadata: { name: hn }\nspec:\n  type: Cloud\n  hostNetwork: true\n'
 
-void t.test('nothing to put right is silent, and ends with 0', async (t) => {
+void t.test('no findings print nothing, and exit 0', async (t) => {
   t.strictSame(await linted(file(t, 'a.yaml', fine)), { code: 0, out: '', err: '' })
 })
 
-void t.test('errors end with 1; warnings where there are more than may be', async (t) => {
+void t.test('errors exit 1, warnings above --max-warnings too', async (t) => {
   const path = file(t, 'a.yaml', warned)
   const { code, out } = await linted(path)
   t.equal(code, 0)
@@ -42,7 +42,7 @@ void t.test('errors end with 1; warnings where there are more than may be', asyn
   t.equal((await linted(file(t, 'a.yaml', wrong))).code, 1)
 })
 
-void t.test('what cannot be read ends with 2, and the rest is judged', async (t) => {
+void t.test('unreadable files exit 2, and the others are linted', async (t) => {
   const { code, out, err } = await linted(file(t, 'a.yaml', `${wrong}---\na: [\n`), '/not/there')
   t.equal(code, 2)
   t.match(out, 'cloud-host-network')
@@ -55,7 +55,7 @@ void t.test('what cannot be read ends with 2, and the rest is judged', async (t)
   t.match(flags.err, 'it needs the name of a file, or -')
 })
 
-void t.test('pools among the files count for all files, and --pool before them', async (t) => {
+void t.test('pools in the files apply to all, and --pool precedes them', async (t) => {
   const pod = file(
     t,
     'pod.yaml',
@@ -133,7 +133,7 @@ void t.test('standard input is read for -', async (t) => {
   t.match(out, '-:5:3: error: NodePool hn')
 })
 
-void t.test('a file without anything to judge is named, and ends with 2', async (t) => {
+void t.test('a file without Kubernetes objects is named, and exits 2', async (t) => {
   for (const text of ['', 'services:\n  web: { image: nginx }\n']) {
     const { code, out, err } = await linted(file(t, 'compose.yaml', text))
     t.strictSame([code, out], [2, ''])

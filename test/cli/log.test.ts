@@ -22,7 +22,7 @@ void t.test('a line is JSON with time, level and message', async (t) => {
   })
 })
 
-void t.test('what is less important than asked for is not logged', async (t) => {
+void t.test('messages below the level are not logged', async (t) => {
   const { lines, log } = logged('warn')
   log.info('no')
   log.warn('yes')
@@ -84,7 +84,7 @@ void t.test(
   },
 )
 
-void t.test('a fault that comes again and again is told once, and then how often', async (t) => {
+void t.test('a repeated error is logged once, and then with its count', async (t) => {
   using _process = keepProcessAlive()
   const lines: string[] = []
   const told = new Condition()

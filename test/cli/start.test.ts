@@ -37,7 +37,7 @@ void t.test('a second hub in one folder says which process has it', async (t) =>
   t.match(said, /stop it, or give this one a --root-dir of its own$/)
 })
 
-void t.test('a cache of a later release is named with both versions, and left', async (t) => {
+void t.test('a cache of a later release is reported with both versions', async (t) => {
   const rootDir = folder(t)
   mkdirSync(join(rootDir, 'state', 'cache'), { recursive: true })
   const file = join(rootDir, 'state', 'cache', 'objects.db')
@@ -54,7 +54,7 @@ void t.test('a --root-dir that is a file is named', async (t) => {
 })
 
 void t.test(
-  'a --root-dir that cannot be made on a read-only disk says so',
+  'a --root-dir on a read-only file system is reported',
   { skip: noDisk() },
   async (t) => {
     const disk = smallDisk(t, 8)

@@ -90,7 +90,7 @@ void t.test('a signal while the hub is starting stops it as soon as it has', asy
   t.equal(await code, 0)
 })
 
-void t.test('a hub that cannot start ends with 1 and says why', async (t) => {
+void t.test('a hub that cannot start exits 1 with the reason', async (t) => {
   const { supervision, config, lines } = stage()
   const busy = Object.assign(new Error('address already in use'), { code: 'EADDRINUSE' })
   const code = await superviseHub(config, {
@@ -101,7 +101,7 @@ void t.test('a hub that cannot start ends with 1 and says why', async (t) => {
   t.match(lines.at(-1), /"level":"fatal".*EADDRINUSE.*the hub cannot run/)
 })
 
-void t.test('a taken port is said in a line that names it', async (t) => {
+void t.test('a taken port is logged in one line', async (t) => {
   const { supervision, config, lines } = stage()
   const cause = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
   const code = await superviseHub(config, {
@@ -117,7 +117,7 @@ void t.test('a taken port is said in a line that names it', async (t) => {
   t.notMatch(lines.at(-1), /stack/)
 })
 
-void t.test('a folder that cannot be made is said in a line that names it', async (t) => {
+void t.test('a folder that cannot be created is logged in one line', async (t) => {
   const { supervision, config, lines } = stage()
   const code = await superviseHub(config, {
     ...supervision,
@@ -131,7 +131,7 @@ void t.test('a folder that cannot be made is said in a line that names it', asyn
   t.notMatch(lines.at(-1), /stack/)
 })
 
-void t.test('a hub that cannot go on ends with 1, and is disposed of', async (t) => {
+void t.test('a hub that fails exits 1, and is disposed of', async (t) => {
   let disposed = 0
   const { supervision, config, closed, lines } = stage(async () => {
     disposed++
@@ -143,7 +143,7 @@ void t.test('a hub that cannot go on ends with 1, and is disposed of', async (t)
   t.match(lines.join(''), /the store is gone/)
 })
 
-void t.test('a hub that does not stop in time is given up on', async (t) => {
+void t.test('a hub that does not stop in time is killed', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const forever = Promise.withResolvers<void>()
@@ -161,7 +161,7 @@ void t.test('a hub that does not stop in time is given up on', async (t) => {
   t.match(lines.at(-1), /did not stop in time/)
 })
 
-void t.test('a start that does not end is given up on when it is told to stop', async (t) => {
+void t.test('SIGTERM ends a start that hangs, after the grace period', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const { signals, supervision, exits, lines } = stage()
@@ -198,7 +198,7 @@ function successor(failure: string | undefined, serves: boolean) {
   return { next, acts }
 }
 
-void t.test('a next process takes over while what lasts goes on here to its end', async (t) => {
+void t.test('after a hot restart the old process drains long-running requests', async (t) => {
   const { next, acts } = successor(undefined, true)
   const { signals, supervision, config, started } = stage(
     async () => void acts.push('stopped'),
@@ -211,25 +211,22 @@ void t.test('a next process takes over while what lasts goes on here to its end'
   t.strictSame(acts, ['released', 'takes over', 'stopped'])
 })
 
-void t.test(
-  'what lasts after a handover does not keep a process that is told to stop',
-  async (t) => {
-    const { next } = successor(undefined, true)
-    const stopping = Promise.withResolvers<void>()
-    const { signals, supervision, config, started } = stage(() => {
-      stopping.resolve()
-      return new Promise(() => undefined)
-    })
-    const code = superviseHub(config, { ...supervision, succeed: () => next })
-    await started
-    signals.emit('SIGUSR2', 'SIGUSR2')
-    await stopping.promise
-    signals.emit('SIGTERM', 'SIGTERM')
-    t.equal(await code, 0)
-  },
-)
+void t.test('SIGTERM ends a process that drains after a hot restart', async (t) => {
+  const { next } = successor(undefined, true)
+  const stopping = Promise.withResolvers<void>()
+  const { signals, supervision, config, started } = stage(() => {
+    stopping.resolve()
+    return new Promise(() => undefined)
+  })
+  const code = superviseHub(config, { ...supervision, succeed: () => next })
+  await started
+  signals.emit('SIGUSR2', 'SIGUSR2')
+  await stopping.promise
+  signals.emit('SIGTERM', 'SIGTERM')
+  t.equal(await code, 0)
+})
 
-void t.test('a next process that is not ready leaves the hub as it is', async (t) => {
+void t.test('a successor that is not ready is killed', async (t) => {
   const { next, acts } = successor('it ended with 2', false)
   const { signals, supervision, config, started, lines } = stage(async () => {
     acts.push('stopped')
@@ -244,7 +241,7 @@ void t.test('a next process that is not ready leaves the hub as it is', async (t
   t.equal(await code, 0)
 })
 
-void t.test('where the next process fails at the last, this one serves again', async (t) => {
+void t.test('if the successor fails late, the hub starts again', async (t) => {
   const { next } = successor(undefined, false)
   const { signals, supervision, config, started } = stage()
   const configs: HubConfig[] = []
@@ -273,7 +270,7 @@ void t.test('where the next process fails at the last, this one serves again', a
   t.equal(await code, 0)
 })
 
-void t.test('where nothing may take over, that is said', async (t) => {
+void t.test('an impossible hot restart is logged', async (t) => {
   const { signals, supervision, config, started, lines } = stage()
   const code = superviseHub(config, supervision)
   await started

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { Archive } from '../../../src/cli/inspect/archive.ts'
 
-void t.test('what looks like a secret does not get into an archive', (t) => {
+void t.test('text that looks like a secret is redacted', (t) => {
   const secrets = [
     'Authorization: Bearer an-opaque-token',
     'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl',

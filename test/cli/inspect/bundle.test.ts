@@ -136,7 +136,7 @@ void t.test('a bundle has every report during an outage, and no secret', async (
   t.match(again.err, /EEXIST/)
 })
 
-void t.test('a bundle without a hub has what there is, and names what is missing', async (t) => {
+void t.test('a bundle without a running hub names the missing reports', async (t) => {
   const folder = t.testdir()
   const file = join(folder, 'bundle.tar.gz')
   const { code, out } = await run('--serve-port=1', `--file=${file}`)

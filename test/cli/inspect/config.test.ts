@@ -22,7 +22,7 @@ async function run(...argv: string[]): Promise<{ code: number; out: string; err:
   return { code, out, err }
 }
 
-void t.test('a running hub shows its settings, and what waits for the next start', async (t) => {
+void t.test('inspect config shows settings in force and pending ones', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(configMaps, {
     metadata: { namespace: 'kube-system', name: 'yurt-hub-cfg' },
@@ -92,7 +92,7 @@ void t.test('a running hub shows its settings, and what waits for the next start
   t.match(unusable.out, /^lb-mode +priority /m)
 })
 
-void t.test('without a hub it shows what flags would give', async (t) => {
+void t.test('without a hub it shows the flags’ settings', async (t) => {
   const flags = [
     '--server-addr=https://127.0.0.1:1',
     '--node-name=edge-7',

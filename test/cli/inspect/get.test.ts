@@ -21,69 +21,65 @@ async function run(
   return { code, out, err }
 }
 
-void t.test(
-  'an object is shown as stored, and as each component is shown it',
-  { skip },
-  async (t) => {
-    const cloud = await startCloud(t)
-    cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
-    cloud.sandbox.create(
-      services,
-      service('x-tunnel-server-internal-svc', '10.96.0.2', 'kube-system'),
-    )
-    const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
-    await hub.online()
-    await hub.as('kubelet').list('/api/v1/services')
-    const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
-    cloud.sandbox.create(
-      { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' },
+void t.test('an object is shown as stored, and as filtered per component', { skip }, async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
+  cloud.sandbox.create(
+    services,
+    service('x-tunnel-server-internal-svc', '10.96.0.2', 'kube-system'),
+  )
+  const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
+  await hub.online()
+  await hub.as('kubelet').list('/api/v1/services')
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
+  cloud.sandbox.create(
+    { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' },
+    {
+      metadata: { name: 'edge-1', namespace: 'kube-node-lease' },
+      spec: { holderIdentity: 'edge-1' },
+    },
+  )
+  await hub.as('kubelet').list(leases)
+  await cloud.unplug()
+  await hub.offline()
+
+  const { code, out } = await run(hub, 'get', 'svc/kubernetes')
+  t.equal(code, 0)
+  t.match(out, /^node +\d+ +20\S+Z +\S*json/m)
+  t.match(out, /^kubelet +edited +masterservice \(edited\)$/m)
+  t.match(out, /^kube-proxy +not yet: filters wait for pool$/m)
+  t.match(out, /^-  clusterIP: 10\.96\.0\.1$/m)
+  t.match(out, /^\+ {2}clusterIP: /m)
+  const tunnel = 'services/x-tunnel-server-internal-svc'
+  const hidden = await run(hub, 'get', tunnel, '-n', 'kube-system', '-o', 'json')
+  t.match(JSON.parse(hidden.out), {
+    resource: 'services',
+    shown: [
       {
-        metadata: { name: 'edge-1', namespace: 'kube-node-lease' },
-        spec: { holderIdentity: 'edge-1' },
+        component: 'kube-proxy',
+        as: 'withheld',
+        decisions: [{ filter: 'discardcloudservice', decision: 'withheld' }],
       },
-    )
-    await hub.as('kubelet').list(leases)
-    await cloud.unplug()
-    await hub.offline()
+    ],
+  })
+  t.equal(
+    await hub.metric(
+      'nodehub_filter_decisions_total{filter="discardcloudservice",result="withheld"}',
+    ),
+    0,
+    'looking is no decision',
+  )
+  const none = await run(hub, 'get', 'pod/none')
+  t.match(none, { code: 1, out: 'No component of this node has read pods default/none.' })
+  t.match(
+    (await run(hub, 'get', 'lease/edge-1', '-n', 'kube-node-lease')).out,
+    /^ {2}holderIdentity/m,
+  )
+  t.match(await run(hub, 'get', 'widget/a'), { code: 2, err: /404 no component .* this kind/ })
+  t.match(await run(hub, 'get', 'pod'), { code: 2, err: 'KIND/NAME' })
+})
 
-    const { code, out } = await run(hub, 'get', 'svc/kubernetes')
-    t.equal(code, 0)
-    t.match(out, /^node +\d+ +20\S+Z +\S*json/m)
-    t.match(out, /^kubelet +edited +masterservice \(edited\)$/m)
-    t.match(out, /^kube-proxy +not yet: filters wait for pool$/m)
-    t.match(out, /^-  clusterIP: 10\.96\.0\.1$/m)
-    t.match(out, /^\+ {2}clusterIP: /m)
-    const tunnel = 'services/x-tunnel-server-internal-svc'
-    const hidden = await run(hub, 'get', tunnel, '-n', 'kube-system', '-o', 'json')
-    t.match(JSON.parse(hidden.out), {
-      resource: 'services',
-      shown: [
-        {
-          component: 'kube-proxy',
-          as: 'withheld',
-          decisions: [{ filter: 'discardcloudservice', decision: 'withheld' }],
-        },
-      ],
-    })
-    t.equal(
-      await hub.metric(
-        'nodehub_filter_decisions_total{filter="discardcloudservice",result="withheld"}',
-      ),
-      0,
-      'looking is no decision',
-    )
-    const none = await run(hub, 'get', 'pod/none')
-    t.match(none, { code: 1, out: 'No component of this node has read pods default/none.' })
-    t.match(
-      (await run(hub, 'get', 'lease/edge-1', '-n', 'kube-node-lease')).out,
-      /^ {2}holderIdentity/m,
-    )
-    t.match(await run(hub, 'get', 'widget/a'), { code: 2, err: /404 no component .* this kind/ })
-    t.match(await run(hub, 'get', 'pod'), { code: 2, err: 'KIND/NAME' })
-  },
-)
-
-void t.test('no value of a Secret is shown, nor what apply has noted', { skip }, async (t) => {
+void t.test('values of a Secret and last-applied are not shown', { skip }, async (t) => {
   const cloud = await startCloud(t)
   const planted = 'planted-password'
   const data = { password: Buffer.from(planted).toString('base64') }
@@ -108,7 +104,7 @@ void t.test('no value of a Secret is shown, nor what apply has noted', { skip },
   }
 })
 
-void t.test('content is for root alone, whatever token others show', { skip }, async (t) => {
+void t.test('only root sees content, not holders of the token', { skip }, async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })

@@ -32,7 +32,7 @@ async function run(...argv: string[]): Promise<{ code: number; out: string; err:
 
 const secretPath = '/api/v1/namespaces/default/secrets?fieldSelector=metadata.name%3Dpassword'
 
-void t.test('it says what is missing, and ends with 0 once nothing is', async (t) => {
+void t.test('boot lists what is missing, and exits 0 once nothing is', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
   const password = Buffer.from('the-password-of-the-plant').toString('base64')
@@ -86,7 +86,7 @@ void t.test('it says what is missing, and ends with 0 once nothing is', async (t
   t.equal((JSON.parse(out) as BootVerdict).ready, true)
 })
 
-void t.test('a node that would not come back as such says so', async (t) => {
+void t.test('boot reports a node that is not ready itself', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const { code, out } = await run('boot', ...flagsFor(hub))
@@ -95,7 +95,7 @@ void t.test('a node that would not come back as such says so', async (t) => {
   t.match(out, /^\(node\) +missing +pods +never listed, or unfit: /m)
 })
 
-void t.test('a hub that does not answer ends with 2', async (t) => {
+void t.test('without an answer it exits 2', async (t) => {
   const nobody = await run('boot', `--serve-port=${await freePort()}`)
   t.match(nobody, { code: 2, out: '' })
   t.match(nobody.err, /cannot be inspected: .*ECONNREFUSED.*; of a stopped hub, inspect status /)
@@ -107,7 +107,7 @@ void t.test('a hub that does not answer ends with 2', async (t) => {
   t.match(other.err, 'cannot be inspected: 404 404 page not found')
 })
 
-void t.test('who is refused is told what to do', async (t) => {
+void t.test('a refusal comes with advice', async (t) => {
   const [shown, file] = [[] as (string | undefined)[], join(t.testdir({ token: 'abc\n' }), 'token')]
   const server = createServer(({ headers }, response) => {
     shown.push(headers.authorization)
@@ -127,7 +127,7 @@ void t.test('who is refused is told what to do', async (t) => {
   t.match(none.err, /--token-file=\S+\.gone cannot be read: ENOENT/)
 })
 
-void t.test('what cannot be understood is all said at once', async (t) => {
+void t.test('all mistakes are reported together', async (t) => {
   const { code, err } = await run('bot', 'more', '--outptu=json', '--serve-port=x', '--output=xml')
   t.equal(code, 2)
   for (const said of [

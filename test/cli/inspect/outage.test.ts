@@ -44,7 +44,7 @@ const rowsIn = (folder: string): Readonly<Record<string, Row>> => ({
 })
 
 void t.test(
-  'during an outage each report says what the hub has and lacks',
+  'during an outage each report has content',
   { skip: !isRoot && 'only root is shown content and profiles' },
   async (t) => {
     const cloud = await startCloud(t)

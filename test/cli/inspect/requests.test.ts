@@ -33,7 +33,7 @@ const entriesWith = (hub: TestHub, path: string, code: number): Promise<readonly
 
 const aPod = '/api/v1/namespaces/default/pods/a'
 
-void t.test('each request is shown with what answered it and why, through an outage', async (t) => {
+void t.test('each request has its source and the reason, through an outage', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   cloud.sandbox.create(

@@ -51,7 +51,7 @@ async function startNode(t: Teardown): Promise<TestHub> {
   return hub
 }
 
-void t.test('a stopped hub shows what it has stored, and nothing is changed', async (t) => {
+void t.test('reports on a stopped hub read its store, and write nothing', async (t) => {
   const hub = await startNode(t)
   const { rootDir } = hub.config
   const flag = `--root-dir=${rootDir}`
@@ -103,7 +103,7 @@ void t.test('a stopped hub shows what it has stored, and nothing is changed', as
   )
 })
 
-void t.test('what a killed hub has committed is read from the WAL', async (t) => {
+void t.test('commits of a killed hub are read from the WAL', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startHubProcess(t, { upstreams: [cloud] })
   await startUp(hub.as('kubelet'))
@@ -119,7 +119,7 @@ void t.test('what a killed hub has committed is read from the WAL', async (t) =>
   t.strictSame(contentOf(state), before)
 })
 
-void t.test('where nothing can be read the report says why', async (t) => {
+void t.test('an unreadable store is reported with why', async (t) => {
   const none = await run('cache', `--root-dir=${t.testdir()}`)
   t.equal(none.code, 2)
   t.match(none.err, /there is no store: \S+objects\.db does not exist/)
