@@ -80,7 +80,7 @@ function* absent(schema: MessageSchema, json: Json, path: Path = []): Generator<
   }
 }
 
-void t.test('what JSON leaves out is not there in protobuf, whatever its bytes say', async (t) => {
+void t.test('fields that JSON omits have no value in protobuf', async (t) => {
   for (const name of names) {
     const { gvk } = cutList('protobuf', 'object', [fixture(`${name}.pb`)]).end
     const schema = schemaOf(objectKind(gvk))
@@ -138,7 +138,7 @@ void t.test('numbers, truth, null and escapes are read from JSON', async (t) => 
   t.equal(cursor.count(['a', 0]), 0)
 })
 
-void t.test('of duplicated keys the last is read', async (t) => {
+void t.test('the last of duplicate keys is read', async (t) => {
   const cursor = json('{"a":{"b":1},"a":{"b":2,"b":3}}')
   t.equal(cursor.value(['a', 'b']), 3)
 })
@@ -192,7 +192,7 @@ void t.test('in protobuf a path that is no field of the kind is a mistake', asyn
   t.throws(() => json('{}').value([]), { code: 'PATH_ERROR' })
 })
 
-void t.test('of a kind whose fields are not known the metadata is read', async (t) => {
+void t.test('for a kind without a schema only metadata is read', async (t) => {
   const [pod] = cutList('protobuf', 'object', [fixture('pods-list.pb')]).objects.slice(1)
   if (!pod) throw new Error('no object')
   const cursor = cursorOf('protobuf', { group: 'new', version: 'v1', kind: 'Thing' }, pod)
@@ -348,7 +348,7 @@ const mentioning = (encoding: Encoding, text: string): Cursor => {
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`what ${encoding} does not mention is in no key and no value`, async (t) => {
+  void t.test(`mentions() finds keys and values of ${encoding}`, async (t) => {
     const pod = mentioning(encoding, 'KUBERNETES_SERVICE_HOST')
     t.ok(pod.mentions('KUBERNETES_SERVICE_'))
     t.ok(pod.mentions('a/b'))

@@ -187,7 +187,7 @@ void t.test('an edit means the same in both encodings, and touches nothing else'
   for (const edits of serviceEdits) agree(t, service, edits)
 })
 
-void t.test('the elements of a list are judged one by one', async (t) => {
+void t.test('the elements of a list are edited one by one', async (t) => {
   const named =
     (name: string, then: ReturnType<ElementChange>): ElementChange =>
     (element) =>
@@ -239,7 +239,7 @@ void t.test('the elements of a list are judged one by one', async (t) => {
   for (const edits of editLists) agree(t, pod, edits, withoutEmpty)
 })
 
-void t.test('what a judged list keeps is kept byte for byte', async (t) => {
+void t.test('elements kept in an edited list keep their bytes', async (t) => {
   const odd = '{"a":[ {"x" : 1e400 , "y":"\\u0061\\/"} ,{ "n":1}, {"n":1},"\xff" ]}'
   const bytes = Buffer.from(odd, 'latin1')
   const object = { ...pod.json, bytes }
@@ -272,7 +272,7 @@ void t.test('what a judged list keeps is kept byte for byte', async (t) => {
   )
 })
 
-void t.test('a list that is none, or not there, has no elements to judge', async (t) => {
+void t.test('a missing list, or no list, has no elements to edit', async (t) => {
   const none = (path: Edit['path']): Edit => each(path, () => 'remove')
   for (const json of ['{"a":null}', '{"a":1}', '{"a":{"b":"c"}}', '{}', '{"b":[1]}']) {
     t.equal(onJson(json, none(['a'])), json)
@@ -317,7 +317,7 @@ function asGoWrites(t: Test, { gvk, json, protobuf }: Sample, edits: readonly Ed
   t.equal(written.toString('latin1'), toProtobuf(gvk, object).toString('latin1'), what)
 }
 
-void t.test('edited protobuf is what Go would have written', async (t) => {
+void t.test('edited protobuf is encoded as by Go', async (t) => {
   for (const edits of [
     [set(['metadata', 'labels', 'aaa'], 'first'), set(['metadata', 'labels', 'zzz'], 'last')],
     [set(['metadata', 'labels', 'tier'], 'other'), remove(['metadata', 'labels', 'app'])],
@@ -355,7 +355,7 @@ void t.test('a message that a path creates has the fields that Go writes empty',
     asGoWrites(t, pod, edits)
 })
 
-void t.test('what Go writes always is written as empty when it is removed', async (t) => {
+void t.test('a removed field that Go always writes is written empty', async (t) => {
   asGoWrites(t, service, [remove(['spec', 'ports', 0, 'targetPort'])])
   asGoWrites(t, pod, [remove(['spec', 'containers', 0, 'resources']), remove(['status'])])
   asGoWrites(t, node, [remove(['status', 'nodeInfo'])])
@@ -374,7 +374,7 @@ void t.test('a time is set with the precision of JSON, and no time as none', asy
   t.equal(written('0001-01-01T00:00:00Z'), undefined)
 })
 
-void t.test('what does not fit its type is refused, not cut', async (t) => {
+void t.test('a value that does not fit its type is refused', async (t) => {
   const gvk = { group: '', version: 'v1', kind: 'Secret' }
   const secret = readObject('protobuf', 'object', fixture('secret-get.pb')).object
   t.throws(() => applyEdits('protobuf', gvk, secret, [set(['data', 'a'], '*')]), {
@@ -389,7 +389,7 @@ void t.test('what does not fit its type is refused, not cut', async (t) => {
     t.throws(() => applyEdits('protobuf', pod.gvk, pod.protobuf, [edit]), { code: 'PATH_ERROR' })
 })
 
-void t.test('what an edit does not name keeps its bytes, unknown fields too', async (t) => {
+void t.test('fields that no edit names keep their bytes, also unknown ones', async (t) => {
   const unknown = Buffer.from('fa7f03616263', 'hex') // field 2047
   const bytes = Buffer.concat([pod.protobuf.bytes, unknown])
   const after = applyEdits('protobuf', pod.gvk, { ...pod.protobuf, bytes }, [
@@ -421,7 +421,7 @@ void t.test('edits that change nothing leave the same object', async (t) => {
   }
 })
 
-void t.test('an edited object is known by what it was known by', async (t) => {
+void t.test('an edited object keeps its metadata', async (t) => {
   const { bytes: _, ...known } = applyEdits('json', pod.gvk, pod.json, [
     set(['metadata', 'labels', 'a'], 'b'),
   ])
@@ -430,7 +430,7 @@ void t.test('an edited object is known by what it was known by', async (t) => {
 })
 
 void t.test(
-  'what an object is known by, and what its kind has no place for, is refused',
+  'edits of identifying metadata and of paths not in the schema are refused',
   async (t) => {
     const refused: readonly Edit[] = [
       set([], {}),
@@ -480,7 +480,7 @@ const onJson = (bytes: string, ...edits: Edit[]): string =>
     applyEdits('json', pod.gvk, { ...pod.json, bytes: Buffer.from(bytes) }, edits).bytes,
   ).toString()
 
-void t.test('of duplicated keys the last is set, and all are removed', async (t) => {
+void t.test('set changes the last duplicate key, remove all', async (t) => {
   t.equal(onJson('{"a":1,"a":2}', set(['a'], 3)), '{"a":1,"a":3}')
   t.equal(onJson('{"a":1,"b":2,"a":3}', remove(['a'])), '{"b":2}')
 })
@@ -509,7 +509,7 @@ void t.test('a message written in pieces is edited as the one it is', async (t) 
   t.ok(cursor.value(['spec', 'containers', 0, 'name']))
 })
 
-void t.test('of what shows only metadata only metadata is edited', async (t) => {
+void t.test('in metadata and Tables only metadata is edited', async (t) => {
   for (const [encoding, name, projection] of [
     ['json', 'pods-metadata.json', 'metadata'],
     ['protobuf', 'pods-metadata.pb', 'metadata'],

@@ -21,7 +21,7 @@ function cut(name: string, projection: Projection) {
 
 const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString('latin1')
 
-void t.test('the frame of an object is what the API server wrote', async (t) => {
+void t.test('a frame has the API server’s bytes', async (t) => {
   for (const [name, projection] of [
     ['watchlist-pods.json', 'object'],
     ['watchlist-pods.pb', 'object'],
@@ -58,7 +58,7 @@ void t.test('an error has the bytes of the API server', async (t) => {
   )
 })
 
-void t.test('a bookmark is read back, in every form', async (t) => {
+void t.test('a bookmark is read back in every encoding', async (t) => {
   for (const [encoding, projection, kind] of [
     ['json', 'object', 'Pod'],
     ['protobuf', 'object', 'Pod'],

@@ -139,7 +139,7 @@ void t.test('metadata may stand after the items, and the kind too', async (t) =>
   t.strictSame(end.gvk, head.gvk)
 })
 
-void t.test('the kind is taken from the first item before the list has said it', async (t) => {
+void t.test('the kind is that of the first item until the list’s own arrives', async (t) => {
   const body = fixture('custom-list.json')
   const half = body.indexOf('"kind":"PumpList"')
   const { head, batch } = listDecoder('json', 'object').push(body.subarray(0, half))
@@ -147,7 +147,7 @@ void t.test('the kind is taken from the first item before the list has said it',
   t.equal(batch?.objects.length, 1)
 })
 
-void t.test('a list that says another kind in the end says so in the end', async (t) => {
+void t.test('a list’s own kind overrides that of its items at the end', async (t) => {
   const item = '{"apiVersion":"a/v1","kind":"Pump","metadata":{"name":"p"}}'
   const { head, end } = cutJson(`{"apiVersion":"a/v1","items":[${item}],"kind":"Pumps"}`)
   t.equal(head.gvk.kind, 'Pumps', 'known with the same chunk')
@@ -158,7 +158,7 @@ void t.test('a list that says another kind in the end says so in the end', async
   t.equal(end.gvk.kind, 'Pumps')
 })
 
-void t.test('where nothing says the kind before the objects, they wait for it', async (t) => {
+void t.test('objects without a kind wait for that of the list', async (t) => {
   const cutter = listDecoder('json', 'object')
   t.strictSame(cutter.push(Buffer.from('{"items":[{"metadata":{"name":"a"}},')), {})
   t.strictSame(cutter.push(Buffer.from('{"metadata":{"name":"b"}}],"kind":"PodList",')), {})
@@ -172,7 +172,7 @@ void t.test('where nothing says the kind before the objects, they wait for it', 
 })
 
 void t.test(
-  'a long list may come in one chunk, but what waits for its kind is bounded',
+  'a long list may come in one chunk, but objects waiting for a kind are bounded',
   async (t) => {
     const objects = `[${'{},'.repeat(300_000)}{"a":"${'x'.repeat(9_000_000)}"},{"a":"${'x'.repeat(9_000_000)}"}]`
     t.equal(cutJson(list(objects)).objects.length, 300_002)
@@ -244,7 +244,7 @@ void t.test('escapes in names are decoded, and in keys', async (t) => {
   t.strictSame(names(list('[{"metadata":{"name":"gr\u00fc\u00dfe \ud83d\ude00"}}]')), ['grüße 😀'])
 })
 
-void t.test('of duplicated keys the last wins', async (t) => {
+void t.test('the last duplicate key wins', async (t) => {
   t.strictSame(names(list('[{"metadata":{"name":"a","name":"b"}}]')), ['b'])
   t.strictSame(names(list('[{"metadata":{"name":"a"},"metadata":{"name":"b"}}]')), ['b'])
   t.strictSame(names(list('[{"metadata":{"name":"a"},"metadata":null}]')), [''])
@@ -268,7 +268,7 @@ void t.test('brackets and quotes inside strings are text', async (t) => {
   }
 })
 
-void t.test('what a list has besides is handed on as text', async (t) => {
+void t.test('other members of a list are passed on as text', async (t) => {
   const { end } = cutJson('{"kind":"L","apiVersion":"v1","a":[1, {"b":2}],"items":[],"c":"d"}')
   t.equal(end.extra, '"a":[1, {"b":2}],"c":"d"')
 })

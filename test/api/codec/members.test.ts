@@ -34,7 +34,7 @@ const bodies = {
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`members of members are written anew: ${encoding}`, async (t) => {
+  void t.test(`nested members are replaced: ${encoding}`, async (t) => {
     const { object } = readObject(encoding, 'object', bodies[encoding])
     t.match(jsonOfObject(encoding, gvk, object), node)
     const after = withMembers(encoding, gvk, object, changes)
@@ -55,7 +55,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('what is not known here stays in its bytes', async (t) => {
+void t.test('unknown fields keep their bytes', async (t) => {
   // As a newer cluster may have it: a field of the status, and one of the node.
   const unknown = Buffer.concat([
     bytesField(3, stringField(900, 'of the status')),

@@ -18,7 +18,7 @@ import { fixture } from '../../kit/fixture.ts'
 
 const encodingOf = (name: string): Encoding => (name.endsWith('.pb') ? 'protobuf' : 'json')
 
-void t.test('a list built from its objects is what the API server wrote', async (t) => {
+void t.test('a list built from its objects has the API server’s bytes', async (t) => {
   for (const name of [
     'pods-list.json',
     'pods-list.pb',
@@ -96,7 +96,7 @@ void t.test('a Status in protobuf is read back whole', async (t) => {
   }
 })
 
-void t.test('what is no Status is read as a failure', async (t) => {
+void t.test('a malformed Status reads as code 500', async (t) => {
   for (const value of [null, 1, 'x', [], {}, { code: '1', details: 2, metadata: [] }]) {
     t.match(statusOf(value), { kind: 'Status', status: 'Failure', code: 500 })
   }

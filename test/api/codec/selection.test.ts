@@ -87,7 +87,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('a node of its own is what the API server selected', async (t) => {
+void t.test('spec.nodeName selects as the API server does', async (t) => {
   const asked = cutList('json', 'object', [fixture('pods-on-node.json')])
   const [first] = asked.objects
   const { spec } = JSON.parse(Buffer.from(first?.bytes ?? []).toString()) as {
@@ -212,7 +212,7 @@ void t.test('each field that the API server knows is compared with as there', as
   }
 })
 
-void t.test('what cannot be told is not guessed', async (t) => {
+void t.test('undecidable selectors are refused', async (t) => {
   const of = (
     gvr: GVR,
     asked: Selectors,
@@ -296,14 +296,14 @@ void t.test('an event of a wider watch is shown as an API server shows it', asyn
   t.strictSame(shown('DELETED', 'y', 'y'), 'nothing')
 })
 
-void t.test('of an object not known before no deletion is lost', async (t) => {
+void t.test('no deletion of an unknown object is lost', async (t) => {
   t.strictSame(shown('MODIFIED', 'x'), ['MODIFIED', '2', 'x', true])
   t.strictSame(shown('MODIFIED', 'y'), ['DELETED', '2', 'y', false])
   t.strictSame(shown('DELETED', 'x'), ['DELETED', '2', 'x', true])
   t.strictSame(shown('DELETED', 'y'), 'nothing')
 })
 
-void t.test('what the name rules out is never shown, not even as gone', async (t) => {
+void t.test('an object excluded by name is never shown, not even DELETED', async (t) => {
   const other = selectors('metadata.name=b')
   t.strictSame(shown('MODIFIED', 'x', undefined, other), 'nothing')
   t.strictSame(shown('DELETED', 'x', 'x', selectors('', '', 'elsewhere')), 'nothing')

@@ -96,7 +96,7 @@ void t.test('the kind is that of the latest object', async (t) => {
   }
 })
 
-void t.test('a bookmark tells its version, and whether the initial events are over', async (t) => {
+void t.test('a bookmark has its version and the initial-events-end mark', async (t) => {
   for (const name of ['watchlist-pods.json', 'watchlist-pods.pb', 'watchlist-empty.pb']) {
     const last = cut(encodingOf(name), 'object', [fixture(name)]).at(-1)
     t.match(last, { type: 'BOOKMARK', resourceVersion: /^8/, initialEventsEnd: true }, name)
@@ -114,7 +114,7 @@ void t.test('a bookmark tells its version, and whether the initial events are ov
 const table = (metadata: string, rows: string): string =>
   `{"type":"BOOKMARK","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":${metadata},"columnDefinitions":null,"rows":[${rows}]}}\n`
 
-void t.test('a bookmark in a Table may say its version on the Table or in its row', async (t) => {
+void t.test('a Table bookmark has its version on the Table or in its row', async (t) => {
   const annotated =
     '{"cells":[],"object":{"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}'
   t.match(cutJson(table('{"resourceVersion":"5"}', annotated), 'table'), [

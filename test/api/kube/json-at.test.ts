@@ -3,7 +3,7 @@ import { valueAt, listAt, objectAt, textAt, withAt } from '../../../src/api/kube
 
 const pod = { metadata: { name: 'a', labels: { b: 'c' } }, spec: { containers: [1] } }
 
-void t.test('what is not there reads as nothing of its kind', async (t) => {
+void t.test('a missing path reads as an empty value', async (t) => {
   t.equal(valueAt(pod, 'metadata', 'labels', 'b'), 'c')
   t.equal(valueAt(pod, 'metadata', 'name', 'length'), undefined)
   t.equal(valueAt(pod, 'constructor'), undefined)

@@ -12,7 +12,7 @@ const version = (text: string): ResourceVersion => {
   return parsed
 }
 
-void t.test('only what a server can have issued is a resource version', async (t) => {
+void t.test('only positive decimals are resource versions', async (t) => {
   for (const good of ['1', '10', '123456789012345678901234567890'])
     t.equal(resourceVersion(good), good)
   for (const bad of [
@@ -44,7 +44,7 @@ void t.test('versions compare as numbers of any length', async (t) => {
   t.strictSame(['100', '20', '3'].map(version).sort(compareVersions), ['3', '20', '100'])
 })
 
-void t.test('of two versions one is the newer, of anything else none is', async (t) => {
+void t.test('isNewer() orders versions, and is false for anything else', async (t) => {
   t.equal(isNewer('10', '9'), true)
   t.equal(isNewer('9', '10'), false)
   t.equal(isNewer('9', '9'), false)

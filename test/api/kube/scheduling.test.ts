@@ -29,7 +29,7 @@ void t.test('a pod goes where its node selector and one of its terms allow it', 
   t.end()
 })
 
-void t.test('a taint keeps off what does not tolerate it', (t) => {
+void t.test('a taint repels pods that lack a toleration', (t) => {
   const tainted = { ...node, taints: [{ key: 'edge', value: 'x', effect: 'NoSchedule' }] }
   const soft = { ...node, taints: [{ key: 'edge', effect: 'PreferNoSchedule' }] }
   t.notOk(taintsTolerated({}, tainted))
@@ -41,7 +41,7 @@ void t.test('a taint keeps off what does not tolerate it', (t) => {
   t.end()
 })
 
-void t.test('a label selector selects what has all its labels', (t) => {
+void t.test('a label selector selects by all its labels', (t) => {
   t.ok(labelSelectorMatches({}, { app: 'a' }), 'an empty one selects everything')
   t.notOk(labelSelectorMatches(undefined, { app: 'a' }), 'none selects nothing')
   t.ok(labelSelectorMatches({ matchLabels: { app: 'a' } }, { app: 'a', tier: 'b' }))

@@ -106,7 +106,7 @@ void t.test('a malformed label selector is refused in the words of the API serve
   }
 })
 
-void t.test('label selectors that mean the same have one spelling', async (t) => {
+void t.test('equivalent label selectors have one canonical form', async (t) => {
   for (const spelling of ['b in (y,x),a=1', 'a==1,b in (x, y)', ' a in (1) , b in (x,y,x),a=1']) {
     t.equal(canonicalLabelSelector(spelling), 'a=1,b in (x,y)')
   }
@@ -118,7 +118,7 @@ void t.test('label selectors that mean the same have one spelling', async (t) =>
   t.not(canonicalLabelSelector('a=1'), canonicalLabelSelector('a!=1'))
 })
 
-void t.test('what a canonical label selector says can be read again', async (t) => {
+void t.test('canonical label selectors parse to themselves', async (t) => {
   for (const selector of ['a in (,x)', 'a=', 'x,!y,z>3', 'k notin (a,b)']) {
     const once = canonicalLabelSelector(selector)
     t.equal(canonicalLabelSelector(once), once)
@@ -159,12 +159,12 @@ void t.test('a malformed field selector is refused in the words of the API serve
   }
 })
 
-void t.test('field selectors that mean the same have one spelling', async (t) => {
+void t.test('equivalent field selectors have one canonical form', async (t) => {
   t.equal(canonicalFieldSelector('b==2,a=1,b=2'), 'a=1,b=2')
   t.equal(canonicalFieldSelector(''), '')
 })
 
-void t.test('a selector covers those that ask for all it asks for, however spelled', async (t) => {
+void t.test('a selector covers those that have all its requirements', async (t) => {
   const wider = (a: string, b: string, fields: readonly [string, string] = ['', '']) =>
     covers(
       { labelSelector: a, fieldSelector: fields[0] },
@@ -180,7 +180,7 @@ void t.test('a selector covers those that ask for all it asks for, however spell
   t.notOk(wider('', '', ['a=1', 'a!=1']))
 })
 
-void t.test('the selector of a name asks for that name, whatever is written in it', async (t) => {
+void t.test('selectorOfName() escapes the name', async (t) => {
   for (const name of ['a', 'a=b', 'a,b', 'a\\b', '?watch=true,x']) {
     t.match(parseFieldSelector(selectorOfName(name)), [
       { field: 'metadata.name', operator: '=', value: name },

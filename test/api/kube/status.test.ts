@@ -25,13 +25,13 @@ import { fixture as fixtureBytes } from '../../kit/fixture.ts'
 
 const fixture = (name: string): unknown => JSON.parse(fixtureBytes(`${name}.json`).toString())
 
-void t.test('an object that is not there is told as the API server tells it', async (t) => {
+void t.test('notFound() is the API server’s Status', async (t) => {
   const real = fixture('error-404-object') as { details: { kind: string; name: string } }
   const { kind: resource, name } = real.details
   t.strictSame(JSON.parse(JSON.stringify(notFound({ group: '', resource, name }))), real)
 })
 
-void t.test('a version that is not reached yet is told as the API server tells it', async (t) => {
+void t.test('tooLargeResourceVersion() is the API server’s Status', async (t) => {
   const real = fixture('error-504-too-large-version') as { message: string }
   const [, asked = '', current = ''] = /version: (\d+), current: (\d+)/.exec(real.message) ?? []
   t.strictSame(JSON.parse(JSON.stringify(tooLargeResourceVersion(asked, current))), real)
@@ -70,7 +70,7 @@ void t.test('an object of a group is named with its group', async (t) => {
   t.strictSame(notFound(what).details, { name: 'd', group: 'apps', kind: 'deployments' })
 })
 
-void t.test('a 503 asks to be repeated only where it is told to', async (t) => {
+void t.test('a 503 has retryAfterSeconds only if given', async (t) => {
   t.equal('details' in serviceUnavailable('m'), false)
   t.strictSame(serviceUnavailable('m', 2).details, { retryAfterSeconds: 2 })
 })

@@ -110,7 +110,7 @@ async function* events(...all: readonly WatchEvent[]): AsyncGenerator<readonly W
 const alive = setInterval(() => undefined, 1_000)
 t.teardown(() => clearInterval(alive))
 
-void t.test('what is not held is listed once, and watched from there', async (t) => {
+void t.test('an empty cache is listed once and watched from there', async (t) => {
   const { log, until } = reflecting(t, { watch: (_from, signal) => silence(signal) }, undefined)
   await until('open')
   t.strictSame(log, ['list 0', 'synced', 'watch 50', 'open'])
@@ -124,7 +124,7 @@ void t.test('a watch that ends is resumed from its last version, without a list'
   t.strictSame(log.slice(0, expected.length), expected)
 })
 
-void t.test('a version that has expired is listed', async (t) => {
+void t.test('an expired version causes a list', async (t) => {
   const error: WatchEvent = { type: 'ERROR', status: expired('too old') }
   const watch: Watches = (from, signal) => (from === '50' ? silence(signal) : events(error))
   const { log, until } = reflecting(t, { watch }, '40')
@@ -142,7 +142,7 @@ void t.test('a version that has expired is listed', async (t) => {
   t.strictSame(log.slice(0, expected.length), expected)
 })
 
-void t.test('a restored cluster is listed consistently, where there is doubt', async (t) => {
+void t.test('where in doubt, a consistent read detects a restored cluster', async (t) => {
   for (const [inDoubt, expected] of [
     [true, ['list ', 'synced', 'watch 50', 'open']],
     [false, ['synced', 'watch 90', 'open']],
@@ -170,7 +170,7 @@ void t.test('a cut watch is in doubt, and so is one that had to wait for its lin
   t.equal(asked, 2)
 })
 
-void t.test('who is refused does not ask again', async (t) => {
+void t.test('a 403 ends the reflector', async (t) => {
   const watch: Watches = () => {
     throw new RequestRefused(403)
   }
@@ -179,7 +179,7 @@ void t.test('who is refused does not ask again', async (t) => {
   t.strictSame(log, ['synced', 'watch 40', 'failed: answered 403'])
 })
 
-void t.test('what fails is tried again', async (t) => {
+void t.test('a failed watch is retried', async (t) => {
   let failures = 0
   const watch: Watches = (_from, signal) => {
     failures += 1
@@ -192,7 +192,7 @@ void t.test('what fails is tried again', async (t) => {
   t.strictSame(log, [...tried, ...tried, 'synced', 'watch 40', 'open'])
 })
 
-void t.test('what tells that a try is due is heard for one try, and let go of', async (t) => {
+void t.test('onRecovery is subscribed for one try, and disposed of', async (t) => {
   let heard = 0
   let failures = 0
   const onRecovery = (act: () => void): Disposable => {

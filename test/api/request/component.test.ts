@@ -1,7 +1,7 @@
 import t from 'tap'
 import { componentOf } from '../../../src/api/request/component.ts'
 
-void t.test('a component is what a program calls itself before its version', async (t) => {
+void t.test('a component is the User-Agent’s name before the version', async (t) => {
   const table: [string | undefined, string][] = [
     ['kubelet/v1.35.0 (linux/amd64) kubernetes/93248f9', 'kubelet'],
     ['kube-proxy/v1.35.0 (linux/amd64) kubernetes/93248f9', 'kube-proxy'],

@@ -7,7 +7,7 @@ const aggregated = (version: string, encoding = json): string =>
   `${encoding};g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`
 const openApi = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
-void t.test('each client gets the representations that it takes, most wanted first', async (t) => {
+void t.test('each client gets the types that it accepts, by preference', async (t) => {
   const table: [string, string | undefined, string[]][] = [
     ['nobody in particular', undefined, [json]],
     ['curl', '*/*', [json]],
@@ -31,7 +31,7 @@ void t.test('each client gets the representations that it takes, most wanted fir
   for (const [who, accept, expected] of table) t.strictSame(documentTypesOf(accept), expected, who)
 })
 
-void t.test('whatever a caller writes, representations are few', async (t) => {
+void t.test('arbitrary Accept headers give few types', async (t) => {
   const written = Array.from({ length: 100 }, (_, at) => [
     `application/json;x=${at}`,
     `application/json;g=apidiscovery.k8s.io;v=v${at};as=APIGroupDiscoveryList`,

@@ -6,13 +6,13 @@ import {
   tokenHolder,
 } from '../../../src/api/request/identity.ts'
 
-void t.test('no hash of a token is ever the node', async (t) => {
+void t.test('no token’s hash is the node’s key', async (t) => {
   t.equal(nodeIdentity, 'node')
   t.equal(tokenHolder('node'), 'token:node')
   t.not(tokenHolder('a'), tokenHolder('b'))
 })
 
-void t.test('no service account is another, however they are called', async (t) => {
+void t.test('service accounts have distinct keys for any names', async (t) => {
   const of = (namespace: string, name: string, uid: string) =>
     serviceAccount({ namespace, name, uid })
   const all = [

@@ -46,7 +46,7 @@ void t.test('options of a list are checked as an API server checks them', async 
     )
 })
 
-void t.test('options of a watch are checked by what the server serves', async (t) => {
+void t.test('watch options are validated by the server’s features', async (t) => {
   for (const [text, served, unserved = served] of [
     ['', ''],
     ['resourceVersion=5', ''],

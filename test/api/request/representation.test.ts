@@ -12,7 +12,7 @@ const representations = (accept: string | undefined, query = ''): string[] =>
 
 const types = (accept: string | undefined): string[] => parseAccept(accept).map(({ type }) => type)
 
-void t.test('each client gets its forms in the order in which it wants them', async (t) => {
+void t.test('representations are in the client’s order of preference', async (t) => {
   const table: [string, string | undefined, string[]][] = [
     ['nobody in particular', undefined, ['json']],
     ['an empty field', ' ', ['json']],
@@ -29,7 +29,7 @@ void t.test('each client gets its forms in the order in which it wants them', as
   for (const [who, accept, expected] of table) t.strictSame(representations(accept), expected, who)
 })
 
-void t.test('the parameters of a conversion come in any order and make one form', async (t) => {
+void t.test('conversion parameters in any order give one representation', async (t) => {
   const orders = [
     'application/json;as=Table;v=v1;g=meta.k8s.io',
     'application/json;as=Table;g=meta.k8s.io;v=v1',
@@ -52,21 +52,21 @@ void t.test('kubectl gets tables, of either version, and falls back to objects',
   )
 })
 
-void t.test('how much of the object a table carries is part of its form', async (t) => {
+void t.test('includeObject is part of a Table’s representation', async (t) => {
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
   t.strictSame(representations(table, 'includeObject=Object'), ['json;table;v1;Object'])
   t.strictSame(representations(table, 'includeObject='), ['json;table;v1;Metadata'])
   t.strictSame(representations('application/json', 'includeObject=Object'), ['json'])
 })
 
-void t.test('a caller cannot make up forms by what an API server does not read', async (t) => {
+void t.test('parameters that API servers ignore make no representations', async (t) => {
   const table = 'application/json;as=Table;g=meta.k8s.io'
   t.strictSame(representations(`${table};v=v7,${table};v=v1`), ['json;table;v1;Metadata'])
   t.strictSame(representations(`${table};v=v1`, 'includeObject=Whatever'), [])
   t.strictSame(representations('application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v7'), [])
 })
 
-void t.test('rows without their objects do not say of what they are', async (t) => {
+void t.test('Table rows without objects name none', async (t) => {
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
   const says = (accept: string, query = '') =>
     representationsOf(accept, new URLSearchParams(query)).map(namesObjects)
@@ -76,7 +76,7 @@ void t.test('rows without their objects do not say of what they are', async (t) 
 })
 
 void t.test(
-  'metadata only is a form in both encodings, and the same one for an object and a list',
+  'metadata is a representation in both encodings, one for object and list',
   async (t) => {
     t.strictSame(
       representations(
@@ -90,7 +90,7 @@ void t.test(
   },
 )
 
-void t.test('a list or watch asks for the representation that it is to have', async (t) => {
+void t.test('list and watch request the given representation upstream', async (t) => {
   const meta = 'v=v1;g=meta.k8s.io'
   for (const accept of [
     'application/json',
@@ -114,7 +114,7 @@ void t.test('a list or watch asks for the representation that it is to have', as
   }
 })
 
-void t.test('a conversion nobody offers is passed over', async (t) => {
+void t.test('an unknown conversion is skipped', async (t) => {
   t.strictSame(representations('application/json;as=Table;v=v1;g=other.io,application/json'), [
     'json',
   ])
@@ -131,7 +131,7 @@ void t.test('a conversion nobody offers is passed over', async (t) => {
   )
 })
 
-void t.test('parameters that change nothing change no form', async (t) => {
+void t.test('parameters without effect are ignored', async (t) => {
   t.strictSame(representations('application/json;pretty=1;charset=utf-8;stream=watch'), ['json'])
 })
 
@@ -150,19 +150,16 @@ void t.test(
   },
 )
 
-void t.test('nonsense in the field is no form and no failure', async (t) => {
+void t.test('a malformed Accept header gives none', async (t) => {
   for (const accept of [',', ';;;', ';as=Table', 'application/json;q=much', '=', 'a/b;=;=;']) {
     t.doesNotThrow(() => representations(accept), accept)
   }
   t.strictSame(representations(',application/json,'), ['json'])
 })
 
-void t.test(
-  'the form of the whole object is the one that is asked for without conversion',
-  async (t) => {
-    t.strictSame(
-      objectRepresentation('protobuf'),
-      representationsOf('application/vnd.kubernetes.protobuf', new URLSearchParams())[0],
-    )
-  },
-)
+void t.test('objectRepresentation() is that of a request without conversion', async (t) => {
+  t.strictSame(
+    objectRepresentation('protobuf'),
+    representationsOf('application/vnd.kubernetes.protobuf', new URLSearchParams())[0],
+  )
+})

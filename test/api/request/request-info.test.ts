@@ -154,7 +154,7 @@ void t.test('a name behind the old watch prefix is the selector of that name', a
   )
 })
 
-void t.test('a proxy subresource keeps what follows to itself', async (t) => {
+void t.test('a proxy subresource ends the resource path', async (t) => {
   const table: [string, string][] = [
     ['/api/v1/namespaces/ns/services/web:80/proxy', 'get /v1/services ns web:80 proxy'],
     [
@@ -189,35 +189,32 @@ void t.test('everything else is no resource request', async (t) => {
     t.equal(told(method, url), expected, `${method} ${url}`)
 })
 
-void t.test(
-  'from a path that two readers could read in two ways nothing is concluded',
-  async (t) => {
-    for (const url of [
-      '/api/v1/namespaces/a%2Fb/pods',
-      '/api/v1/namespaces/a/pods/p%2Fstatus',
-      '/api/v1/namespaces/a/pods/p%2fstatus',
-      '/api%2Fv1/pods',
-      '/api/v1/pods%00',
-      '/api/v1/namespaces/../nodes',
-      '/api/v1/namespaces/./pods',
-      '/api/v1/namespaces/%2e%2e/nodes',
-      '/api/v1/namespaces/.%2E/nodes',
-      '/api/v1/nodes/n1/proxy/../../secrets',
-      '/api/v1/nodes/n1/proxy/%2e%2e/x',
-      '/api/v1/nodes/n1/proxy/a%00',
-      '/api/v1//pods',
-      '//api/v1/pods',
-      '/api/v1/namespaces//pods',
-      '/api/v1/pods//',
-      '/apis/../version',
-      '/healthz%2F..',
-      '/api/v1/pods/%c0%af',
-    ]) {
-      const { query: _query, ...info } = parseRequestInfo('GET', url)
-      t.strictSame(info, { isResource: false, path: url, verb: 'get', ambiguous: true }, url)
-    }
-  },
-)
+void t.test('an ambiguous path has no resource', async (t) => {
+  for (const url of [
+    '/api/v1/namespaces/a%2Fb/pods',
+    '/api/v1/namespaces/a/pods/p%2Fstatus',
+    '/api/v1/namespaces/a/pods/p%2fstatus',
+    '/api%2Fv1/pods',
+    '/api/v1/pods%00',
+    '/api/v1/namespaces/../nodes',
+    '/api/v1/namespaces/./pods',
+    '/api/v1/namespaces/%2e%2e/nodes',
+    '/api/v1/namespaces/.%2E/nodes',
+    '/api/v1/nodes/n1/proxy/../../secrets',
+    '/api/v1/nodes/n1/proxy/%2e%2e/x',
+    '/api/v1/nodes/n1/proxy/a%00',
+    '/api/v1//pods',
+    '//api/v1/pods',
+    '/api/v1/namespaces//pods',
+    '/api/v1/pods//',
+    '/apis/../version',
+    '/healthz%2F..',
+    '/api/v1/pods/%c0%af',
+  ]) {
+    const { query: _query, ...info } = parseRequestInfo('GET', url)
+    t.strictSame(info, { isResource: false, path: url, verb: 'get', ambiguous: true }, url)
+  }
+})
 
 void t.test('a bad escape is refused', async (t) => {
   for (const url of ['/api/v1/pods/%zz', '/api/v1/pods/%', '/%2', '/../%zz']) {
@@ -225,14 +222,11 @@ void t.test('a bad escape is refused', async (t) => {
   }
 })
 
-void t.test(
-  'a target that is no path is refused: what it asks for would be hidden in it',
-  async (t) => {
-    for (const url of ['http://other/api/v1/pods', '*', '', 'api/v1/pods']) {
-      t.throws(() => parseRequestInfo('GET', url), { code: 'MALFORMED_PATH' }, url)
-    }
-  },
-)
+void t.test('a request target that is not a path is refused', async (t) => {
+  for (const url of ['http://other/api/v1/pods', '*', '', 'api/v1/pods']) {
+    t.throws(() => parseRequestInfo('GET', url), { code: 'MALFORMED_PATH' }, url)
+  }
+})
 
 void t.test('an escaped segment is read once', async (t) => {
   t.equal(resource('/api/v1/nodes/n%31').name, 'n1')
@@ -240,7 +234,7 @@ void t.test('an escaped segment is read once', async (t) => {
   t.equal(resource('/%61pi/v1/pods').gvr.resource, 'pods')
 })
 
-void t.test('the path stays as it was sent, and the query can be asked', async (t) => {
+void t.test('the path stays as sent, and the query is parsed', async (t) => {
   const info = resource('/api/v1/nodes/n%31?fieldSelector=metadata.name%3Dx%2Cspec.y%3Dz&a=?b')
   t.equal(info.path, '/api/v1/nodes/n%31')
   t.equal(info.query.get('fieldSelector'), 'metadata.name=x,spec.y=z')

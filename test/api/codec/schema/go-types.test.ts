@@ -95,7 +95,7 @@ const rowsOf = (source: string): string[] =>
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
 
-void t.test('what is kept of a generated.proto is what is needed, without comments', async (t) => {
+void t.test('a reduced generated.proto has the needed messages, no comments', async (t) => {
   t.strictSame(
     [...proto.keys()],
     ['Names', 'Thing', 'ThingPart', 'ThingPartList'].map((name) => `core.v1.${name}`),
@@ -114,7 +114,7 @@ void t.test('what is kept of a generated.proto is what is needed, without commen
   ])
 })
 
-void t.test('of the Go types is kept what is not usual', async (t) => {
+void t.test('only unusual Go types are kept', async (t) => {
   t.strictSame(rowsOf(types), [
     'core.v1.Names []',
     'core.v1.Thing created? *deleted part ...embedded uid! *type! *names! *raw',
@@ -122,7 +122,7 @@ void t.test('of the Go types is kept what is not usual', async (t) => {
   ])
 })
 
-void t.test('what is kept is read as it was written', async (t) => {
+void t.test('kept Go types are read back', async (t) => {
   const read = readGoTypes(goTypesText(proto, new Map([['core.v1', types]])), proto)
   t.equal(read.get('core.v1.Names'), 'list')
   const thing = read.get('core.v1.Thing')

@@ -76,7 +76,7 @@ void t.test('no number stands for two fields, and messages alone have a schema',
   }
 })
 
-void t.test('what filters edit is where the API server writes it', async (t) => {
+void t.test('fields that filters edit have the API’s numbers', async (t) => {
   const pod = gvk('v1', 'Pod')
   t.strictSame(numbersOf(pod, 'spec.hostNetwork'), [2, 11])
   t.strictSame(numbersOf(pod, 'spec.containers.ports.hostPort'), [2, 2, 6, 2])
@@ -89,7 +89,7 @@ void t.test('what filters edit is where the API server writes it', async (t) => 
   t.strictSame(numbersOf(slice, 'endpoints.hints.forZones.name'), [2, 8, 1, 1])
 })
 
-void t.test('what two versions of a kind have alike is one schema', async (t) => {
+void t.test('equal messages of two versions share a schema', async (t) => {
   const [newer, older] = ['v1', 'v1beta1'].map(
     (version) => known(gvk(`discovery.k8s.io/${version}`, 'EndpointSlice')).fields,
   )

@@ -111,7 +111,7 @@ for (const [sentence, operation] of fails)
     t.match(failure(() => jsonPatch(doc, patch)).status, { code: 422, reason: 'Invalid' })
   })
 
-void t.test('what is no list of operations is a bad request', async (t) => {
+void t.test('a patch that is no list is a bad request', async (t) => {
   for (const patch of [{}, [1], 'x', null, [[]]])
     t.match(failure(() => jsonPatch(doc, patch)).status, { code: 400 })
 })

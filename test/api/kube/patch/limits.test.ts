@@ -3,7 +3,7 @@ import type { Json } from '../../../../src/api/kube/json.ts'
 import { checkDepth, maxDepth } from '../../../../src/api/kube/patch/limits.ts'
 import { failure } from './kit.ts'
 
-void t.test('what nests to the limit is taken, and one level more is refused', async (t) => {
+void t.test('a patch one level beyond the nesting limit is a bad request', async (t) => {
   for (const wrap of [(value: Json): Json => ({ a: value }), (value: Json): Json => [value]]) {
     let value: Json = 'x'
     for (let depth = 0; depth < maxDepth; depth++) value = wrap(value)

@@ -27,7 +27,7 @@ void t.test('a heartbeat that a server was sent leads to the status it answered'
   t.strictSame(patched['status'], fixture('patch-strategic')['status'])
 })
 
-void t.test('conditions merge by type and keep what the patch does not name', async (t) => {
+void t.test('conditions merge by type and keep fields not in the patch', async (t) => {
   const conditions = [
     { type: 'MemoryPressure', status: 'False', reason: 'r' },
     { type: 'Ready', status: 'Unknown', reason: 'r' },
@@ -125,7 +125,7 @@ void t.test('pod templates of workloads merge as pods do', async (t) => {
   )
 })
 
-void t.test('finalizers are a set, owners are told apart by uid, null removes', async (t) => {
+void t.test('finalizers are a set, owners merge by uid, null removes', async (t) => {
   const schema = mergeSchemaOf({ group: 'coordination.k8s.io', kind: 'Lease' })
   const metadata = {
     labels: { a: '1', b: '2' },
@@ -183,7 +183,7 @@ void t.test('$patch: replace replaces an object, or as an element its whole list
 })
 
 void t.test(
-  '$retainKeys drops what it does not name, such as the former source of a volume',
+  '$retainKeys drops keys that it does not name, such as a volume’s old source',
   async (t) => {
     const volumes = [{ name: 'v', emptyDir: {} }, { name: 'w' }]
     const patch = { name: 'v', $retainKeys: ['name', 'configMap'], configMap: { name: 'c' } }
@@ -230,7 +230,7 @@ void t.test('$deleteFromPrimitiveList deletes values', async (t) => {
   })
 })
 
-void t.test('directives and nulls do not survive in what the patch creates', async (t) => {
+void t.test('objects that a patch creates have no directives or nulls', async (t) => {
   const volumes = [
     { name: 'v', $retainKeys: ['name', 'emptyDir'], emptyDir: { medium: null } },
     { name: 'w', $patch: 'delete' },
@@ -260,7 +260,7 @@ void t.test('patches that make no sense are bad requests', async (t) => {
     t.match(failure(() => strategicMergePatch(pod, {}, patch)).status, { code: 400 })
 })
 
-void t.test('a list whose elements cannot be told apart is not merged', async (t) => {
+void t.test('a list whose elements lack the merge key fails', async (t) => {
   const { status } = failure(() =>
     patchedSpec({ containers: [{ image: 'i' }] }, { containers: [{ name: 'a' }] }),
   )

@@ -6,7 +6,7 @@ const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
 
-void t.test('durations are as long as people read them', async (t) => {
+void t.test('durations print as in kubectl', async (t) => {
   const written: readonly (readonly [number, string])[] = [
     [-2 * second, '<invalid>'],
     [-1.5 * second, '0s'],

@@ -9,7 +9,7 @@ const pump = {
 
 const read = (path: string): unknown => parseJsonPath(path)?.(pump)
 
-void t.test('a path of a printer column reads what it leads to', async (t) => {
+void t.test('a printer column’s JSONPath reads its value', async (t) => {
   t.equal(read('.spec.valves[1].name'), 'v1')
   t.equal(read('.spec.valves[-1].name'), 'v1')
   t.equal(read('.spec.valves[*].name'), 'v0', 'the first of several')
@@ -19,12 +19,12 @@ void t.test('a path of a printer column reads what it leads to', async (t) => {
   t.equal(read(`.metadata.annotations['a.b/c']`), 'x')
 })
 
-void t.test('what is not there is no value', async (t) => {
+void t.test('a missing path has no value', async (t) => {
   for (const path of ['.spec.none', '.spec.valves[7]', '.spec[0]', '.spec.valves.name'])
     t.equal(read(path), undefined, path)
 })
 
-void t.test('a path in another language is not guessed at', async (t) => {
+void t.test('an unsupported path is not evaluated', async (t) => {
   for (const path of [
     'spec',
     '..spec',
