@@ -59,7 +59,7 @@ void t.test('code of other Node releases is deleted', async (t) => {
   )
 })
 
-void t.test('no code is loaded from a folder that others may write', async (t) => {
+void t.test('no code is loaded from a writable folder', async (t) => {
   const directory = t.testdir()
   const folder = join(directory, 'compiled')
   mkdirSync(folder)

@@ -3,7 +3,7 @@ import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { certificatesIn, pinnedCertificates } from '../../src/config/bootstrap.ts'
 
-void t.test('a CA whose public key cannot be read is none', async (t) => {
+void t.test('a CA with an unreadable key is ignored', async (t) => {
   const { certificate } = await CertificateAuthority.create('ca')
   t.equal(certificatesIn(certificate).length, 1)
   const der = Buffer.from(new X509Certificate(certificate).raw)

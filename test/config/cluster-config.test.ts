@@ -42,7 +42,7 @@ void t.test('a kubeconfig is all that must be given', async (t) => {
   })
 })
 
-void t.test('in a pod its service account is who asks', async (t) => {
+void t.test('in a pod its service account is used', async (t) => {
   const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' }
   const read = readGiveBackConfig(from([], env))
   t.match('config' in read && read.config.access, {
@@ -52,7 +52,7 @@ void t.test('in a pod its service account is who asks', async (t) => {
   })
 })
 
-void t.test('every mistake is named at once', async (t) => {
+void t.test('all mistakes are reported', async (t) => {
   const argv = [
     '--kubeconfig=/gone',
     '--serving-ca=/k',

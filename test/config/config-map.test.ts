@@ -15,7 +15,7 @@ function settings(data: ConfigMapData['data']) {
   }
 }
 
-void t.test('components stand between commas, whatever the blanks around them', async (t) => {
+void t.test('components are separated by commas, with or without blanks', async (t) => {
   t.strictSame(
     settings({
       cache_agents: ' node-agent , ,Other-Agent',
@@ -46,7 +46,7 @@ void t.test('keys of older releases mean the same, beside those of today', async
   t.strictSame(ignored, ['filter_endpoints'])
 })
 
-void t.test('keys that are not known are named, and never wrong', async (t) => {
+void t.test('unknown keys are reported, and no mistake', async (t) => {
   const result = read(
     { colour: 'not a list, at all !', later: 'x', filter_soon: 'y' },
     { blob: 'AAAA' },
@@ -56,7 +56,7 @@ void t.test('keys that are not known are named, and never wrong', async (t) => {
   t.strictSame(components, { later: new Set(['x']), soon: new Set(['y']) }, 'a filter may come')
 })
 
-void t.test('what cannot be used is named, and then nothing is', async (t) => {
+void t.test('an invalid ConfigMap yields only mistakes', async (t) => {
   const long = `a,${'b'.repeat(4_096)}`
   t.strictSame(read({ servicetopology: 'kube proxy', cache_agents: long, masterservice: 'ok' }), {
     mistakes: [

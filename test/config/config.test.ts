@@ -94,7 +94,7 @@ void t.test('the hub is no API server of its own', async (t) => {
   t.match(mistakes('--server-addr=https://169.254.2.1:10268', dummy), [/--dummy-if-ip/])
 })
 
-void t.test('what is elsewhere is an API server, on this host as well', async (t) => {
+void t.test('an address that the hub does not serve is an API server', async (t) => {
   for (const argv of [
     ['--server-addr=https://127.0.0.1:6443'],
     ['--server-addr=https://192.0.2.7:10268'],
@@ -109,7 +109,7 @@ void t.test('what is elsewhere is an API server, on this host as well', async (t
   }
 })
 
-void t.test('a hub without credentials has to be asked for', async (t) => {
+void t.test('a hub without credentials needs a flag', async (t) => {
   const env = { NODEHUB_BOOTSTRAP_MODE: undefined }
   const mistakes = (...argv: string[]): readonly string[] => {
     const result = read(argv, { env })
@@ -126,7 +126,7 @@ void t.test('a hub without credentials has to be asked for', async (t) => {
   t.strictSame(mistakes('--server-addr=http://a'), [])
 })
 
-void t.test('a hub that is to obtain its credentials needs all that this takes', async (t) => {
+void t.test('a hub that bootstraps needs a token and a CA', async (t) => {
   const env = { NODEHUB_BOOTSTRAP_MODE: undefined }
   const server = '--server-addr=https://a'
   const mistakes = (...argv: string[]): readonly string[] => {
@@ -206,7 +206,7 @@ void t.test('a flag comes before the environment, the environment before the fil
   t.equal(config.proxy.securePort, 1)
 })
 
-void t.test('the node is called as told, else as NODE_NAME says, else as its host', async (t) => {
+void t.test('the node name is --node-name, else NODE_NAME, else the host’s name', async (t) => {
   const env = { NODE_NAME: 'from-env' }
   t.equal(right(['--node-name=told'], { env }).config.nodeName, 'told')
   t.equal(right([], { env }).config.nodeName, 'from-env')
@@ -279,7 +279,7 @@ void t.test('files of the TLS proxy that hold something else are refused beforeh
   ])
 })
 
-void t.test('what cannot be true together is refused', async (t) => {
+void t.test('contradictory flags are refused', async (t) => {
   t.match(wrong(['--serving-cert=/a'], { readFile: files({ '/a': '' }) }), [
     '--serving-cert and --serving-key must be given together',
   ])
@@ -292,7 +292,7 @@ void t.test('what cannot be true together is refused', async (t) => {
   t.equal(right(['--bind-address=127.0.0.2', '--serve-port=10261']).config.ops.port, 10261)
 })
 
-void t.test('where pods could reach it, the plain proxy has to be asked for', async (t) => {
+void t.test('where pods could reach it, the plain proxy needs its flag', async (t) => {
   const plain = (...argv: string[]) => right(argv).config.plainProxy
   t.equal(plain(), 'served')
   t.equal(plain('--plain-proxy=false'), 'refusing')
@@ -313,7 +313,7 @@ void t.test('an address of an API server is scheme, host and port', async (t) =>
   t.match(read(','), undefined)
 })
 
-void t.test('a dummy interface stands where yurthub lets it stand', async (t) => {
+void t.test('--dummy-if-ip takes the addresses that yurthub takes', async (t) => {
   const dummy = (...argv: readonly string[]) => right(argv).config.pods.dummy
   t.strictSame(dummy(), { name: 'hub-dummy0', address: '169.254.2.1' })
   t.strictSame(dummy('--node-ip=fd00::7'), { name: 'hub-dummy0', address: 'fd00::2:1' })
@@ -367,7 +367,7 @@ void t.test('a hub that is the node requests one for pods by default', (t) => {
   t.end()
 })
 
-void t.test('a setting may be called by its other name', async (t) => {
+void t.test('a setting has aliases', async (t) => {
   const expected = { config: { pods: { dummy: { name: 'pods0' } } } }
   t.match(read(['--server-addr=https://a', '--hub-agent-dummy-if-name=pods0']), expected)
   const env = { NODEHUB_HUB_AGENT_DUMMY_IF_NAME: 'pods0' }
@@ -375,7 +375,7 @@ void t.test('a setting may be called by its other name', async (t) => {
   t.match(wrong(['--hub-agent-dummy-if-name=a/b']), [/^--hub-agent-dummy-if-name: "a\/b" is not/])
 })
 
-void t.test('the address pods are told has the secure port unless it has its own', async (t) => {
+void t.test('--hub-address has the secure port unless it has its own', async (t) => {
   t.strictSame(right(['--hub-address=10.1.1.1', '--proxy-secure-port=7']).config.pods.hubAddress, {
     host: '10.1.1.1',
     port: 7,
@@ -401,7 +401,7 @@ void t.test('shared collections are added to those there are', async (t) => {
   t.match(wrong(['--pool-scope-resources=services']), [/is not group\/version\/resource/])
 })
 
-void t.test('leaving a filter out wins over asking for it', async (t) => {
+void t.test('disabling a filter precedes enabling it', async (t) => {
   const { config } = right([
     '--host-network-propagation=on',
     '--plain-proxy',
@@ -411,7 +411,7 @@ void t.test('leaving a filter out wins over asking for it', async (t) => {
   t.ok(right(['--access-server-through-hub=false']).config.filters.disabled.has('masterservice'))
 })
 
-void t.test('cloud mode leaves out the filters that are for the edge', async (t) => {
+void t.test('cloud mode disables the filters of the edge', async (t) => {
   const cloud = right(['--working-mode=cloud', '--host-network-propagation=on', '--plain-proxy'])
   t.strictSame(
     [...cloud.config.filters.disabled],
@@ -421,7 +421,7 @@ void t.test('cloud mode leaves out the filters that are for the edge', async (t)
   t.strictSame([...right(['--working-mode=edge']).config.filters.disabled], [])
 })
 
-void t.test('a filter to leave out that there is none of is a mistake', async (t) => {
+void t.test('disabling an unknown filter is a mistake', async (t) => {
   t.strictSame(wrong(['--disabled-resource-filters=masterservise,servicetopology,sieve']), [
     '--disabled-resource-filters: "masterservise" is no filter, did you mean masterservice?',
     '--disabled-resource-filters: "sieve" is no filter',
@@ -431,7 +431,7 @@ void t.test('a filter to leave out that there is none of is a mistake', async (t
   t.ok(own.config.filters.disabled.has('sieve'), 'a module may bring it')
 })
 
-void t.test('what has no effect is named once, and nothing else is', async (t) => {
+void t.test('only flags without effect are noted, once', async (t) => {
   t.strictSame(right(['--working-mode=edge', '--lb-mode=priority', '--v=2']).notes, [
     'no credentials are given: callers without a token of their own are anonymous at the API servers',
     'no CA for clients of the TLS listener: without --client-ca only tokens are accepted',
@@ -442,7 +442,7 @@ void t.test('what has no effect is named once, and nothing else is', async (t) =
 })
 
 void t.test(
-  'what is not known in the environment is named, but for what Kubernetes sets there',
+  'unknown NODEHUB_ variables are noted, except those that Kubernetes sets',
   async (t) => {
     const env = {
       NODEHUB_SERVER_ADR: 'x',
@@ -488,7 +488,7 @@ void t.test(
   },
 )
 
-void t.test('no message shows a secret', async (t) => {
+void t.test('no message has a secret', async (t) => {
   t.notMatch(right(['--join-token=abcdef.0123456789abcdef']).notes.join(), /abcdef/)
 })
 
@@ -498,7 +498,7 @@ void t.test('the configuration cannot be changed', async (t) => {
   t.throws(() => Object.assign(config.heartbeat, { intervalMs: 1 }))
 })
 
-void t.test('every address that is none is named, and no password', async (t) => {
+void t.test('every invalid address is reported, without passwords', async (t) => {
   const [mistake = '', ...others] = wrong([
     '--server-addr=ftp://x,https://u:secret@a:1,https://b:1/p',
   ])
@@ -509,37 +509,32 @@ void t.test('every address that is none is named, and no password', async (t) =>
   t.notMatch(mistake, 'secret')
 })
 
-void t.test(
-  'the key of the store is the hub’s own, a credential, or what a program prints',
-  async (t) => {
-    const sourceOf = (argv: readonly string[], others: Partial<ConfigSources> = {}) =>
-      right(argv, others).config.storeKey
-    const passed = {
-      env: { CREDENTIALS_DIRECTORY: '/run/credentials/nodehub' },
-      readFile: files({ '/run/credentials/nodehub/key': 'k' }),
-    }
-    t.strictSame(sourceOf([]), { kind: 'own' })
-    t.strictSame(sourceOf(['--store-key-credential=key'], passed), {
-      kind: 'credential',
-      file: '/run/credentials/nodehub/key',
-    })
-    t.strictSame(sourceOf(['--store-key-command=/usr/bin/unseal']), {
-      kind: 'command',
-      path: '/usr/bin/unseal',
-    })
-    t.match(wrong(['--store-key-credential=key']), [/CREDENTIALS_DIRECTORY.*LoadCredential=key/])
-    t.match(wrong(['--store-key-credential=other'], passed), [/other cannot be read: there is no/])
-    t.match(wrong(['--store-key-credential=key', '--store-key-command=/a'], passed), [
-      /one of them/,
-    ])
-    for (const bad of ['../key', 'a/b', '..']) {
-      t.match(wrong([`--store-key-credential=${bad}`], passed), [/is not the name of a credential/])
-    }
-    for (const bad of ['unseal', '/bin/sh -c true', './unseal']) {
-      t.match(wrong([`--store-key-command=${bad}`]), [/is not the absolute path of a program/])
-    }
-  },
-)
+void t.test('the store’s key is the hub’s own, a credential, or a program’s output', async (t) => {
+  const sourceOf = (argv: readonly string[], others: Partial<ConfigSources> = {}) =>
+    right(argv, others).config.storeKey
+  const passed = {
+    env: { CREDENTIALS_DIRECTORY: '/run/credentials/nodehub' },
+    readFile: files({ '/run/credentials/nodehub/key': 'k' }),
+  }
+  t.strictSame(sourceOf([]), { kind: 'own' })
+  t.strictSame(sourceOf(['--store-key-credential=key'], passed), {
+    kind: 'credential',
+    file: '/run/credentials/nodehub/key',
+  })
+  t.strictSame(sourceOf(['--store-key-command=/usr/bin/unseal']), {
+    kind: 'command',
+    path: '/usr/bin/unseal',
+  })
+  t.match(wrong(['--store-key-credential=key']), [/CREDENTIALS_DIRECTORY.*LoadCredential=key/])
+  t.match(wrong(['--store-key-credential=other'], passed), [/other cannot be read: there is no/])
+  t.match(wrong(['--store-key-credential=key', '--store-key-command=/a'], passed), [/one of them/])
+  for (const bad of ['../key', 'a/b', '..']) {
+    t.match(wrong([`--store-key-credential=${bad}`], passed), [/is not the name of a credential/])
+  }
+  for (const bad of ['unseal', '/bin/sh -c true', './unseal']) {
+    t.match(wrong([`--store-key-command=${bad}`]), [/is not the absolute path of a program/])
+  }
+})
 
 void t.test('sizes are given as Kubernetes has them', async (t) => {
   const maxOf = (text: string) => right([`--cache-max-bytes=${text}`]).config.cacheMaxBytes

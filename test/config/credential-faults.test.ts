@@ -37,7 +37,7 @@ void t.test(
   },
 )
 
-void t.test('why credentials are refused that are valid by their dates', async (t) => {
+void t.test('refused credentials that are unexpired are described', async (t) => {
   const now = Date.now()
   t.match(
     whyRefused(credentials, now),

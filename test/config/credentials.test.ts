@@ -45,7 +45,7 @@ void t.test('a certificate without its key is no credential, nor is a key alone'
   t.match(readCredentials({ kind: 'files', ca }, readFile), { ca: readFile(ca) })
 })
 
-void t.test('what does not fit together is refused, without showing the key', async (t) => {
+void t.test('a pair that does not match is refused, without showing the key', async (t) => {
   const attempt = (files: { certificate?: string; key?: string; ca?: string }) => () =>
     readCredentials({ kind: 'files', certificate, key, ...files }, readFile)
   t.throws(attempt({ key: fixture('other.key') }), {

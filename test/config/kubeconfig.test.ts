@@ -27,7 +27,7 @@ users:
     ${user || '{}'}
 `
 
-void t.test('the current context is what counts', async (t) => {
+void t.test('the current context is used', async (t) => {
   const { server, ca, token } = parseKubeconfig(
     kubeconfig({ cluster: `certificate-authority-data: ${base64('CA')}`, user: 'token: abc' }),
     '/etc/kubernetes/hub.conf',
@@ -49,20 +49,17 @@ void t.test('relative paths start where the kubeconfig is', async (t) => {
   t.strictSame(token, { file: '/etc/token' })
 })
 
-void t.test(
-  'what stands in the file itself wins over a path beside it, a token file over a token',
-  async (t) => {
-    const { ca, token } = parseKubeconfig(
-      kubeconfig({
-        cluster: `certificate-authority: a\n    certificate-authority-data: ${base64('CA')}`,
-        user: 'token: abc\n    tokenFile: /t',
-      }),
-      '/k',
-    )
-    t.strictSame(ca, { data: 'CA' })
-    t.strictSame(token, { file: '/t' })
-  },
-)
+void t.test('inline data precedes a path, and tokenFile precedes token', async (t) => {
+  const { ca, token } = parseKubeconfig(
+    kubeconfig({
+      cluster: `certificate-authority: a\n    certificate-authority-data: ${base64('CA')}`,
+      user: 'token: abc\n    tokenFile: /t',
+    }),
+    '/k',
+  )
+  t.strictSame(ca, { data: 'CA' })
+  t.strictSame(token, { file: '/t' })
+})
 
 void t.test('JSON is read as well, and an only context needs no naming', async (t) => {
   const { server, serverName } = parseKubeconfig(
@@ -76,7 +73,7 @@ void t.test('JSON is read as well, and an only context needs no naming', async (
   t.equal(serverName, 'kubernetes')
 })
 
-void t.test('what cannot be used is refused with its reason', async (t) => {
+void t.test('an invalid kubeconfig is refused with why', async (t) => {
   const cases: [string, RegExp][] = [
     ['kind: Config\na: [', /neither YAML nor JSON: line 2, column 5 \(\w+\)$/],
     ['just text', /is not a mapping/],
@@ -95,7 +92,7 @@ void t.test('what cannot be used is refused with its reason', async (t) => {
   }
 })
 
-void t.test('a key or token shows nowhere', async (t) => {
+void t.test('keys and tokens are redacted', async (t) => {
   const parsed = parseKubeconfig(
     kubeconfig({
       user: `token: tttt\n    client-certificate-data: ${base64('c')}\n    client-key-data: ${base64('kkkk')}`,

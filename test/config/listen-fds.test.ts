@@ -35,7 +35,7 @@ void t.test('sockets that were passed to another process are left alone', async 
 })
 
 void t.test(
-  'where a passed socket listens is known before anyone listens on it',
+  'a passed socket’s address is read before listening on it',
   { skip: process.platform !== 'linux' && 'no /proc here' },
   async (t) => {
     const child = join(import.meta.dirname, 'say-passed.ts')
@@ -57,7 +57,7 @@ void t.test(
   },
 )
 
-void t.test('what is passed on is read by the child, and by nobody else', async (t) => {
+void t.test('passed sockets are read by the child process alone', async (t) => {
   const env = withPassedSockets({ LISTEN_PID: '5', HOME: '/root' }, ['ops', 'proxy'], 5)
   t.strictSame(env, {
     HOME: '/root',
@@ -69,7 +69,7 @@ void t.test('what is passed on is read by the child, and by nobody else', async 
   t.equal(isSuccessor(env, { pid: 5, ppid: 1 }), false)
 })
 
-void t.test('nothing takes over from a process that somebody watches', async (t) => {
+void t.test('no hot restart under systemd or in a container', async (t) => {
   t.match(hotRestartObstacle({ SYSTEMD_EXEC_PID: '7' }, ids), /systemctl restart/)
   const invoked = { INVOCATION_ID: 'a' }
   t.match(hotRestartObstacle(invoked, { pid: 7, ppid: 1 }), /systemctl restart/)

@@ -82,7 +82,7 @@ void t.test('all flags of a version can be given at once', async (t) => {
   }
 })
 
-void t.test('what a template left empty counts as left out, where yurthub has it so', async (t) => {
+void t.test('empty flags count as unset where yurthub has it so', async (t) => {
   const empty = flags.filter(
     ({ flag, empty }) => empty && flag !== 'server-addr' && flag !== 'node-name',
   )
@@ -92,7 +92,7 @@ void t.test('what a template left empty counts as left out, where yurthub has it
   t.notOk(notes.some((note) => note.startsWith('--bootstrap-file')))
 })
 
-void t.test('what is switched off asks for nothing that is missing', async (t) => {
+void t.test('flags set to false cause no notes', async (t) => {
   const { notes } = understood([
     server,
     ...[
@@ -109,7 +109,7 @@ void t.test('what is switched off asks for nothing that is missing', async (t) =
   )
 })
 
-void t.test('the kubelet’s certificate comes with those who vouch for clients', async (t) => {
+void t.test('with the kubelet’s certificate the client CA is found', async (t) => {
   t.strictSame(understood([server, '--bootstrap-mode=kubeletcertificate']).notes, [])
 })
 
@@ -130,7 +130,7 @@ const laidDown: Readonly<Record<string, string>> = {
 }
 
 for (const [origin, line] of Object.entries(laidDown)) {
-  void t.test(`a command line as it is laid down starts the hub: ${origin}`, async (t) => {
+  void t.test(`a documented command line starts the hub: ${origin}`, async (t) => {
     const { config, notes } = understood(line.split(' ').slice(1))
     t.match(config.nodeName, /^(edge|cloud)-1$/)
     t.equal(config.serverAddresses[0]?.href, 'https://10.0.0.1:6443/')

@@ -58,7 +58,7 @@ void t.test('an error has the bytes of the API server', async (t) => {
   )
 })
 
-void t.test('a bookmark is read back in every encoding', async (t) => {
+void t.test('a bookmark is read in every encoding', async (t) => {
   for (const [encoding, projection, kind] of [
     ['json', 'object', 'Pod'],
     ['protobuf', 'object', 'Pod'],

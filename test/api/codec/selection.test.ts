@@ -303,7 +303,7 @@ void t.test('no deletion of an unknown object is lost', async (t) => {
   t.strictSame(shown('DELETED', 'y'), 'nothing')
 })
 
-void t.test('an object excluded by name is never shown, not even DELETED', async (t) => {
+void t.test('an object excluded by name is never shown, nor DELETED', async (t) => {
   const other = selectors('metadata.name=b')
   t.strictSame(shown('MODIFIED', 'x', undefined, other), 'nothing')
   t.strictSame(shown('DELETED', 'x', 'x', selectors('', '', 'elsewhere')), 'nothing')
