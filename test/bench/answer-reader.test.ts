@@ -59,7 +59,7 @@ void t.test('an empty body is ended with its head, an interim answer is passed o
   t.strictSame(told([interim, empty]), ['200 .'])
 })
 
-void t.test('what could not be told from a cut answer is refused', async (t) => {
+void t.test('a response without framing is refused', async (t) => {
   t.throws(() => told([bytes('HTTP/1.1 200 OK', 'Connection: close', '', 'x')]), /only the end/)
   t.throws(() => told([bytes('HTTP/1.0 200 OK', 'Content-Length: 1', '', 'x')]), /not an answer/)
   t.throws(

@@ -10,7 +10,7 @@ const namesOf = (argv: readonly string[]): unknown => {
   return 'mistakes' in read ? read : read.rows.map(({ name }) => name)
 }
 
-void t.test('a word selects a row, or all that begin with it up to a dash', async (t) => {
+void t.test('--only selects a row, or all with that prefix before a dash', async (t) => {
   t.strictSame(namesOf(['--only', 'get,list-json']), ['get-passed', 'get-recorded', 'list-json'])
   t.strictSame(namesOf(['--only=offline']), ['offline-get'])
   t.strictSame(
@@ -38,7 +38,7 @@ void t.test('two builds are measured more often, beside the API server alone', a
   t.match(readOptions([], rows, 'bench'), { runs: 3, peers: undefined })
 })
 
-void t.test('all mistakes are told together', async (t) => {
+void t.test('mistakes are listed together', async (t) => {
   const read = readOptions(
     ['--only', 'get,ge,watch', '--runs', '0', '--seconds=x', '--peers=hub,envoy'],
     rows,
@@ -56,15 +56,12 @@ void t.test('all mistakes are told together', async (t) => {
   t.match(readOptions(['--upstream=moon'], rows, 'bench'), { mistakes: [/real or sandbox/] })
 })
 
-void t.test(
-  'an unknown row ends with 2 and the names there are, before anything is started',
-  async (t) => {
-    const run = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
-    const { status, stdout, stderr } = spawnSync(process.execPath, [run, '--only', 'nonsense'], {
-      encoding: 'utf8',
-    })
-    t.equal(status, 2)
-    t.equal(stdout, '')
-    t.match(stderr, /no row nonsense; there are memory-idle, .*memory-after/)
-  },
-)
+void t.test('an unknown row exits 2 with the known names, before anything starts', async (t) => {
+  const run = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
+  const { status, stdout, stderr } = spawnSync(process.execPath, [run, '--only', 'nonsense'], {
+    encoding: 'utf8',
+  })
+  t.equal(status, 2)
+  t.equal(stdout, '')
+  t.match(stderr, /no row nonsense; there are memory-idle, .*memory-after/)
+})

@@ -31,12 +31,12 @@ void t.test(
   },
 )
 
-void t.test('what is no line of a process is refused', async (t) => {
+void t.test('a malformed stat line is refused', async (t) => {
   for (const text of ['', '4242 (node)', 'garbage', '4242 (node) S 1 2 3'])
     t.throws(() => parseStat(text), /not a line/)
 })
 
-void t.test('resident memory, what of it is anonymous, and its peak come in bytes', async (t) => {
+void t.test('resident, anonymous and peak memory are in bytes', async (t) => {
   const status =
     'Name:\tnode\nVmPeak:\t  900 kB\nVmHWM:\t   2048 kB\nVmRSS:\t   1024 kB\nRssAnon:\t 512 kB\nThreads:\t11\n'
   t.strictSame(parseMemory(status), {
@@ -51,7 +51,7 @@ void t.test('resident memory, what of it is anonymous, and its peak come in byte
   })
 })
 
-void t.test('CPU is what the threads ran, unless one of them ended meanwhile', async (t) => {
+void t.test('CPU is the sum of threads, unless one ended meanwhile', async (t) => {
   const memory = { residentBytes: 0, anonymousBytes: 0, peakBytes: 0 }
   const at = (cpuSeconds: number, threadSeconds: number) => ({
     cpuSeconds,
@@ -64,7 +64,7 @@ void t.test('CPU is what the threads ran, unless one of them ended meanwhile', a
 })
 
 void t.test(
-  'what children use counts, while they live and once they are gone',
+  'usage of children counts, while they run and afterwards',
   { skip: process.platform === 'linux' ? false : '/proc is read' },
   async (t) => {
     const spin = 'let used; do used = process.cpuUsage(); while (used.user + used.system < 700_000)'

@@ -86,13 +86,13 @@ void t.test('a machine that is twice as slow has moved no ratio', async (t) => {
   t.strictSame(movesBetween(of(1, 3), of(2, 12)), [['cpu', 'worse', 'haproxy-http']])
 })
 
-void t.test('two rounds are no spread: nothing is said, but that', async (t) => {
+void t.test('with two rounds no move is reported', async (t) => {
   const comparison = compare(resultsOf(hubOf({ rate: [1, 1] })), resultsOf(hubOf({ rate: [9, 9] })))
   t.strictSame(comparison.moves, [])
   t.match(linesOf(comparison), ['1 figures have fewer than three rounds', /^0 of 0 figures/])
 })
 
-void t.test('another machine or API server before is said', async (t) => {
+void t.test('another machine or API server is noted', async (t) => {
   const before = { ...resultsOf(), machine: '64 cores', upstream: 'in memory' }
   t.match(compare(before, resultsOf()).notes, [/64 cores; only ratios/, /in memory/])
 })
@@ -114,35 +114,32 @@ void t.test('two builds differ where all rounds of a figure are on one side', as
   ])
 })
 
-void t.test(
-  'the page has figures, ratio, aim and verdict, and names what is missing',
-  async (t) => {
-    const page = markdownOf(
-      resultsOf(
-        { peer: 'haproxy-http', samples: samplesOf({ cpu: [1, 2, 1] }) },
-        hubOf({ cpu: [3, 5, 3], kept: [10, 20, 30] }),
-      ),
-      { command: 'npm run bench -- --runs 3', moved: ['worse: this'] },
-    )
-    const line = (start: string) => page.split('\n').find((each) => each.startsWith(start))
-    t.equal(
-      line('| list-json | cpu ms |'),
-      '| list-json | cpu ms | 1.00 (1.00 to 2.00) | 3.00 (3.00 to 5.00) | 3.00 (2.50 to 3.00) x haproxy-http | 2 x haproxy-http | **no** |',
-    )
-    t.equal(
-      line('| list-json | B/GET |'),
-      '| list-json | B/GET |  | 20 (10 to 30) |  | 100; 0.5 x yurthub | yes; not measured |',
-    )
-    t.match(page, '| nginx | missing: no nginx on PATH |')
-    t.match(page, 'Of 3 aims 1 are reached, 1 are not, and 1 were not measured.')
-    t.match(page, '| Commit | 0123456789 |')
-    t.match(page, '`npm run bench -- --runs 3`')
-    t.match(page, '- worse: this')
-    t.notMatch(page, 'busy machine')
-  },
-)
+void t.test('the page has figures, ratio, aim and verdict, and missing figures', async (t) => {
+  const page = markdownOf(
+    resultsOf(
+      { peer: 'haproxy-http', samples: samplesOf({ cpu: [1, 2, 1] }) },
+      hubOf({ cpu: [3, 5, 3], kept: [10, 20, 30] }),
+    ),
+    { command: 'npm run bench -- --runs 3', moved: ['worse: this'] },
+  )
+  const line = (start: string) => page.split('\n').find((each) => each.startsWith(start))
+  t.equal(
+    line('| list-json | cpu ms |'),
+    '| list-json | cpu ms | 1.00 (1.00 to 2.00) | 3.00 (3.00 to 5.00) | 3.00 (2.50 to 3.00) x haproxy-http | 2 x haproxy-http | **no** |',
+  )
+  t.equal(
+    line('| list-json | B/GET |'),
+    '| list-json | B/GET |  | 20 (10 to 30) |  | 100; 0.5 x yurthub | yes; not measured |',
+  )
+  t.match(page, '| nginx | missing: no nginx on PATH |')
+  t.match(page, 'Of 3 aims 1 are reached, 1 are not, and 1 were not measured.')
+  t.match(page, '| Commit | 0123456789 |')
+  t.match(page, '`npm run bench -- --runs 3`')
+  t.match(page, '- worse: this')
+  t.notMatch(page, 'busy machine')
+})
 
-void t.test('a run beside other work says so at its head', async (t) => {
+void t.test('a run on a busy machine is marked on top', async (t) => {
   const page = markdownOf({ ...resultsOf(), otherWork: [0, 1.4] }, notes)
   t.match(page, /^# One run of the benchmark\n\n\*\*Made on a busy machine\*\*: .* 1\.4 cores/)
 })
@@ -170,22 +167,19 @@ void t.test(
   },
 )
 
-void t.test(
-  'what a run writes is read as the baseline of the next, and names no host',
-  async (t) => {
-    const folder = t.testdir()
-    const results = resultsOf(hubOf({ rate: [1, 2, 3] }))
-    writeResults(folder, results, notes)
-    const file = join(folder, 'results.json')
-    t.strictSame(readResults(file), JSON.parse(JSON.stringify(results)))
-    for (const name of ['results.json', 'results.md', 'results.svg'])
-      t.notOk(readFileSync(join(folder, name), 'utf8').includes(hostname()), name)
-    t.throws(
-      () => readResults(join(import.meta.dirname, '..', '..', 'package.json')),
-      /not the results/,
-    )
-  },
-)
+void t.test('results are read back as a baseline, and have no host name', async (t) => {
+  const folder = t.testdir()
+  const results = resultsOf(hubOf({ rate: [1, 2, 3] }))
+  writeResults(folder, results, notes)
+  const file = join(folder, 'results.json')
+  t.strictSame(readResults(file), JSON.parse(JSON.stringify(results)))
+  for (const name of ['results.json', 'results.md', 'results.svg'])
+    t.notOk(readFileSync(join(folder, name), 'utf8').includes(hostname()), name)
+  t.throws(
+    () => readResults(join(import.meta.dirname, '..', '..', 'package.json')),
+    /not the results/,
+  )
+})
 
 void t.test('a baseline that cannot be read ends the run before anything is started', async (t) => {
   const run = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')

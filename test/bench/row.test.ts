@@ -40,7 +40,7 @@ void t.test('a peer is set beside the one its metric names, in the same round', 
   })
 })
 
-void t.test('there is no ratio to oneself nor to a peer that is absent', async (t) => {
+void t.test('a peer has no ratio to itself or to an absent peer', async (t) => {
   const { peers } = summarize({ name: 'row', title: 'a row', metrics }, series)
   t.strictSame(peers[0]?.figures, {
     time: { median: 10, min: 10, max: 40, rounds: 3, ratios: {} },

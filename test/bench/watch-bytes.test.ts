@@ -11,7 +11,7 @@ const framesOf = (mediaType: string, parts: readonly Buffer[]): string[] => {
   return frames
 }
 
-void t.test('an event is told when all of it has come, JSON and protobuf', async (t) => {
+void t.test('a frame is emitted once complete, in JSON and protobuf', async (t) => {
   const messages = ['first', '', 'third'].map((text) => {
     const length = Buffer.alloc(4)
     length.writeUInt32BE(text.length)

@@ -88,7 +88,7 @@ const said = (arm: Arm, workload: Workload): string => {
 }
 
 for (const workload of workloads) {
-  void t.test(`${workload.title}: what becomes of them follows from the rules`, async (t) => {
+  void t.test(`${workload.title}: the outcome follows from the rules`, async (t) => {
     const [standard = [], without = [], withPlugin = []] = expected[workload.name] ?? []
     t.strictSame(
       arms.filter(({ hub }) => hub === 'nodehub').map((arm) => said(arm, workload)),
@@ -109,7 +109,7 @@ const workloadNamed = (name: string): Workload => {
   return workload
 }
 
-void t.test('the API misrepresents what is propagated, and nothing else', async (t) => {
+void t.test('the API misrepresents only propagated pods', async (t) => {
   for (const arm of arms) {
     for (const workload of workloads) {
       const { misrepresented, moreMisrepresented } = modelled(arm, workload)
@@ -127,7 +127,7 @@ void t.test('the API misrepresents what is propagated, and nothing else', async 
 })
 
 void t.test(
-  'the network of updated pods on nodes with a CNI plugin is a matter of order',
+  'on nodes with a CNI plugin the network of updated pods depends on order',
   async (t) => {
     const { misrepresented, moreMisrepresented } = modelled(
       armNamed('guarded-cni'),
@@ -137,17 +137,14 @@ void t.test(
   },
 )
 
-void t.test(
-  'what the API says is what its readers have: a phase, and the network asked for',
-  async (t) => {
-    const of = (arm: string, workload: string): unknown =>
-      modelled(armNamed(arm), workloadNamed(workload)).said
-    t.strictSame(of('legacy', 'same-port'), { 'Running on the pod network': 3 })
-    t.strictSame(of('plain', 'same-port'), { 'Pending on the pod network': 3 })
-    t.strictSame(of('admission', 'same-port'), {
-      "Running on the host's network": 2,
-      "Pending on the host's network": 1,
-    })
-    t.strictSame(of('explicit', 'baseline'), {}, 'there is none to read of')
-  },
-)
+void t.test('clients of the API see a pod’s phase and its requested network', async (t) => {
+  const of = (arm: string, workload: string): unknown =>
+    modelled(armNamed(arm), workloadNamed(workload)).said
+  t.strictSame(of('legacy', 'same-port'), { 'Running on the pod network': 3 })
+  t.strictSame(of('plain', 'same-port'), { 'Pending on the pod network': 3 })
+  t.strictSame(of('admission', 'same-port'), {
+    "Running on the host's network": 2,
+    "Pending on the host's network": 1,
+  })
+  t.strictSame(of('explicit', 'baseline'), {}, 'there is none to read of')
+})

@@ -21,7 +21,7 @@ void t.test('short of service is the time with fewer pods than before', async (t
   })
 })
 
-void t.test('a pod that nothing takes the place of leaves no one short', async (t) => {
+void t.test('a pod without a replacement is not missed', async (t) => {
   const changes = [...both, change(1_000, 'a', 'Gone')]
   t.strictSame(happenedFrom(900, 2, { changes, endMs: 9_000 }), {
     atMs: 900,
@@ -30,7 +30,7 @@ void t.test('a pod that nothing takes the place of leaves no one short', async (
   })
 })
 
-void t.test('what does not come back is missed until the looking ends', async (t) => {
+void t.test('a pod that does not recover is missed until the end', async (t) => {
   const changes = [...both, change(1_000, 'a', 'Stuck'), change(2_000, 'b', 'Stuck')]
   t.strictSame(happenedFrom(900, 2, { changes, endMs: 9_000 }), {
     atMs: 900,
@@ -39,7 +39,7 @@ void t.test('what does not come back is missed until the looking ends', async (t
   })
 })
 
-void t.test('a change at the very moment is of what happens', async (t) => {
+void t.test('a change at the moment of the event is counted', async (t) => {
   const changes = [
     ...both,
     change(1_000, 'a', 'Starting'),
@@ -54,7 +54,7 @@ void t.test('a change at the very moment is of what happens', async (t) => {
   })
 })
 
-void t.test('where none serves in the end, none is missed', async (t) => {
+void t.test('if no pod serves at the end, none is missed', async (t) => {
   const changes = [change(100, 'a', 'Stuck'), change(900, 'a', 'Gone')]
   t.strictSame(happenedFrom(500, 1, { changes, endMs: 2_000 }), {
     atMs: 500,
@@ -63,7 +63,7 @@ void t.test('where none serves in the end, none is missed', async (t) => {
   })
 })
 
-void t.test('an event of a former row is none of this one', async (t) => {
+void t.test('Events of a former row’s pods are not counted', async (t) => {
   const event = (uid: string, more = {}) => ({
     reason: 'Killing',
     involvedObject: { kind: 'Pod', uid },
@@ -73,7 +73,7 @@ void t.test('an event of a former row is none of this one', async (t) => {
   t.strictSame(timesTold(list, new Set(['its'])), { Killing: 4 })
 })
 
-void t.test('the status of a container before the one that runs tells nothing', async (t) => {
+void t.test('the status of a former container is ignored', async (t) => {
   const status = { containerStatuses: [{ name: 'main', containerID: 'containerd://former' }] }
   t.ok(tellsOf({ status }, 'former'))
   t.notOk(tellsOf({ status }, 'now'))
@@ -81,14 +81,14 @@ void t.test('the status of a container before the one that runs tells nothing', 
   t.notOk(tellsOf(undefined, 'now'))
 })
 
-void t.test('a Deployment goes by what was written once its controller has seen it', async (t) => {
+void t.test('a Deployment is updated once its observedGeneration is the written one', async (t) => {
   const written = { metadata: { generation: 2 } }
   t.notOk(hasTakenUp({ status: { observedGeneration: 1 } }, written))
   t.notOk(hasTakenUp({}, written))
   t.ok(hasTakenUp({ status: { observedGeneration: 2 } }, written))
 })
 
-void t.test('a pod is refused for what its namespace enforces, and not for a right', async (t) => {
+void t.test('a refusal by Pod Security is not one by RBAC', async (t) => {
   const forbidden = (why: string) => ({ code: 403, message: `pods "a" is forbidden: ${why}` })
   const why = 'host namespaces (hostNetwork=true)'
   t.ok(breaksBaseline(forbidden(`violates PodSecurity "baseline:latest": ${why}`)))

@@ -32,7 +32,7 @@ const breaks: readonly Change[] = [
 const comesBack: readonly Change[] = [...breaks, { ms: 4_500, pod: 'a', state: 'Serving' }]
 const short = (shortMs: number) => ({ atMs: 1_500, shortMs, noneMs: shortMs })
 
-void t.test('an outage that lasts until the looking ends is no number of seconds', async (t) => {
+void t.test('an outage until the end of the run reads “does not end”', async (t) => {
   const lasting = seen({ changes: breaks, happened: short(8_000) })
   const mended = seen({ changes: comesBack, happened: short(2_500) })
   const cell = (...runs: readonly Observed[]) =>
@@ -42,7 +42,7 @@ void t.test('an outage that lasts until the looking ends is no number of seconds
   t.equal(cell(mended, mended, lasting), '2.5 (2.5 to does not end)')
 })
 
-void t.test('nor is one in a reboot that lasts until the bench mends the link', async (t) => {
+void t.test('so does one in a reboot until the bench restores the link', async (t) => {
   const run = { changes: comesBack, happened: short(2_500) }
   const cell = (more: Partial<Observed>) =>
     costsOf([rowOf('legacy, offline-reboot', seen({ ...run, ...more }))])[0]?.[9]
@@ -65,7 +65,7 @@ void t.test('pods of which none serves before have no outage of 0 seconds', asyn
   t.strictSame(cells('explicit', 'holder-ends', unharmed), ['0.0', '', '', ''])
 })
 
-void t.test('what stands on the page in words is what the record has', async (t) => {
+void t.test('sentences of the page are derived from the record', async (t) => {
   const made = { date: '2030-01-01', kubernetes: 'v1', containerd: '2', machine: 'two cores' }
   const rows = [
     rowOf('yurthub-1.4, same-port', seen({ counts: { Serving: 2 } })),

@@ -4,7 +4,7 @@ import { timelineOf } from '../../../bench/host-network/timeline.ts'
 import type { Change } from '../../../bench/host-network/series.ts'
 
 void t.test(
-  'a pod has a bar of what it was when, until it was deleted or the looking ended',
+  'a pod has a bar of its states, until its deletion or the end of the run',
   async (t) => {
     const row = modelRows().find(({ workload }) => workload.happens !== undefined)
     if (!row) throw new Error('there are no rows')
@@ -36,7 +36,7 @@ void t.test(
   },
 )
 
-void t.test('of several runs it says that one is shown, and where another came out', async (t) => {
+void t.test('for several runs the picture marks pods that differ in another', async (t) => {
   const row = modelRows().find(({ workload }) => workload.happens !== undefined)
   if (!row) throw new Error('there are no rows')
   const seen = {

@@ -24,7 +24,7 @@ void t.test('pods that crash or are stuck are watched for as long by every arm',
   for (const row of rows) t.ok(watchOf(row, 0).atLeastMs >= 30_000, row.arm.name)
 })
 
-void t.test('a row waits for what chance decides, and for what is measured', async (t) => {
+void t.test('rows with random outcomes or measurements wait longer', async (t) => {
   t.equal(watched('guarded, update-in-place').atLeastMs, 60_000)
   t.equal(watched('standard, distinct-ports').atLeastMs, 20_000)
   t.equal(watched('plain, distinct-ports').atLeastMs, 30_000)
