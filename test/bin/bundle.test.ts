@@ -38,7 +38,7 @@ function bundle(t: Test): string {
   return join(folder, 'dist', 'src', 'main.js')
 }
 
-void t.test('the built hub answers offline what it has recorded before', async (t) => {
+void t.test('the built hub serves offline from its store', async (t) => {
   const [program, cloud] = [bundle(t), await startCloud(t)]
   cloud.addPods('a', 'b')
   cloud.sandbox.create(serviceAccounts, { metadata: { name: 'reader', namespace: 'default' } })
@@ -86,7 +86,7 @@ void t.test('the built hub answers offline what it has recorded before', async (
   t.equal(statSync(kept).ino, ino, 'it was used, and not made again')
 })
 
-void t.test('the built hub starts where the code that is kept is of no use', async (t) => {
+void t.test('the built hub starts with unusable compiled code', async (t) => {
   const [program, cloud] = [bundle(t), await startCloud(t)]
   const rootDir = rootFolder(t)
   const kept = join(rootDir, 'state', 'compiled', 'start.code')

@@ -89,7 +89,7 @@ void t.test('a file that failed once and passes alone is named', (t) => {
   t.end()
 })
 
-void t.test('one that fails alone as well fails the run', (t) => {
+void t.test('a file that fails twice fails the run', (t) => {
   const failed = fails('test/a.test.ts')
   const { status, lines } = ci(t.testdir(), { fast: [failed, failed], cluster: [passes(2)] })
   t.equal(status, 1)
@@ -99,7 +99,7 @@ void t.test('one that fails alone as well fails the run', (t) => {
   t.end()
 })
 
-void t.test('where more than two failed, none is run again', (t) => {
+void t.test('more than two failed files are not retried', (t) => {
   const files = ['a', 'b', 'c'].map((name) => `test/${name}.test.ts`)
   const { status, lines, ran } = ci(t.testdir(), { fast: [fails(...files)], cluster: [passes(2)] })
   t.equal(status, 1)
@@ -108,7 +108,7 @@ void t.test('where more than two failed, none is run again', (t) => {
   t.end()
 })
 
-void t.test('nor where something else is wrong with the run', (t) => {
+void t.test('nothing is retried after other failures', (t) => {
   const failed = fails('test/a.test.ts')
   for (const out of [
     `PASSED WITHOUT AN ASSERTION: test/b.test.ts\n${failed.out}`,
