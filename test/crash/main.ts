@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { seedOf } from '../fuzz/random.ts'
 import { disk } from './disk.ts'
 import { cutHubPower } from './hub-power-cuts.ts'
 import { kill } from './kills.ts'
@@ -9,14 +10,15 @@ import { cutPower } from './power-cuts.ts'
 
 /**
  * `npm run crash -- [TIMES] [--seed N]`: cuts a store's power this many times, and a hub's, kills a
- * hub as often, and prints the faults. A thousand of each take about an hour.
+ * hub as often, and prints the faults. A thousand of each take about an hour. The seed is drawn if
+ * none is given, and printed.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seed: { type: 'string', default: '1' } },
+  options: { seed: { type: 'string' } },
 })
 const times = Number(positionals[0] ?? '100')
-const seed = Number(values.seed)
+const seed = seedOf(values)
 const cutsOfOneRun = 100
 
 const downs: (() => unknown)[] = []
@@ -30,6 +32,7 @@ function folder(): string {
 
 const say = (text: string): boolean => process.stdout.write(`${text}\n`)
 
+say(`npm run crash -- ${times} --seed ${seed}`)
 try {
   const made = disk(folder())
   if ('reason' in made) throw new Error(made.reason)

@@ -1,17 +1,19 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { seedOf } from './random.ts'
 import { FailedRound, fuzz } from './run.ts'
 import { targets } from './targets/index.ts'
 
 /**
  * `npm run fuzz -- [--seconds N] [--seed N] [--target NAME]... [--round N]`: every target in turn
- * for its share of the time, a slice at a time; `--round` repeats one round. The input of a round
- * that goes wrong is written to fuzz-<target>.bin, to become a file of the corpus.
+ * for its share of the time, a slice at a time; `--round` repeats one round. The seed is drawn if
+ * none is given, and printed. The input of a round that goes wrong is written to fuzz-<target>.bin,
+ * to become a file of the corpus.
  */
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '60' },
-    seed: { type: 'string', default: '1' },
+    seed: { type: 'string' },
     target: { type: 'string', multiple: true },
     round: { type: 'string' },
   },
@@ -20,9 +22,10 @@ const { values } = parseArgs({
 const unknown = values.target?.find((each) => !targets.some(({ name }) => name === each))
 if (unknown !== undefined) throw new Error(`there is no target ${unknown}`)
 const chosen = targets.filter(({ name }) => values.target?.includes(name) ?? true)
-const seed = Number(values.seed)
+const seed = seedOf(values)
 const shareMs = (Number(values.seconds) * 1000) / chosen.length
 let failed = false
+process.stdout.write(`seed ${seed}\n`)
 
 for (const target of chosen) {
   const began = performance.now()

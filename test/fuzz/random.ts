@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto'
+
 /** Draws that the same seed repeats (mulberry32). */
 export class Random {
   #state: number
@@ -39,4 +41,20 @@ export class Random {
 export const roundOf = (seed: number, round: number): Random => {
   const mixed = new Random(seed ^ Math.imul(round + 1, 0x9e3779b1))
   return new Random(mixed.next())
+}
+
+/**
+ * The seed of a job: the one that was named, or else one that is drawn, so that no two runs try the
+ * same. The job prints it. A round is one of a seed, which has to be named with it.
+ */
+export function seedOf({
+  seed,
+  round,
+}: {
+  readonly seed?: string
+  readonly round?: string
+}): number {
+  if (seed !== undefined) return Number(seed)
+  if (round !== undefined) throw new Error('--round is one of a seed: name it with --seed')
+  return randomInt(2 ** 31)
 }

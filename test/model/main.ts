@@ -1,28 +1,30 @@
 import { parseArgs } from 'node:util'
+import { seedOf } from '../fuzz/random.ts'
 import { run, runRounds, sequenceIn, shrink, report, FailedSequence } from './run.ts'
 
 /**
  * `npm run soak -- [COUNT] [--seed N] [--lanes N] [--round N] [--whole]`: so many random sequences
- * against the model; `--round` repeats one of them. What goes wrong is made as short as it gets,
- * unless `--whole` is given, and printed.
+ * against the model; `--round` repeats one of them. The seed is printed; it is drawn if none is
+ * given. What goes wrong is made as short as it gets, unless `--whole` is given, and printed.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    seed: { type: 'string', default: '1' },
+    seed: { type: 'string' },
     lanes: { type: 'string', default: '8' },
     round: { type: 'string' },
     whole: { type: 'boolean', default: false },
   },
 })
 
-const seed = Number(values.seed)
+const seed = seedOf(values)
 const count = Number(positionals[0] ?? 1000)
 const say = (text: string): void => void process.stdout.write(`${text}\n`)
 const awake = setInterval(() => undefined, 1_000)
 
 async function failure(): Promise<{ round: number; why: FailedSequence } | undefined> {
   if (values.round === undefined) {
+    say(`${count} sequences of seed ${seed}`)
     let said = 0
     const goes = (round: number): boolean => {
       if (round >= said + 100) say(`${(said = round)} sequences`)
