@@ -41,7 +41,7 @@ void t.test('large events are fewer', async (t) => {
   t.notOk(names(events).includes('e'), 'what is larger than all is not kept')
 })
 
-void t.test('what was sent counts for an hour of the link, however long it is cut', async (t) => {
+void t.test('a sent event is kept for an hour of online time', async (t) => {
   let lastOnline = Date.now()
   const events = new NodeEvents(() => lastOnline)
   events.keepSent(gvr, 'json', event('sent'))

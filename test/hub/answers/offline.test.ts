@@ -36,7 +36,7 @@ const refusal = (answer: Promise<unknown>): Promise<number> =>
     (error: unknown) => (error instanceof StatusError ? error.status.code : -1),
   )
 
-void t.test('nobody speaks for another while the cloud cannot be asked', async (t) => {
+void t.test('an impersonating request is refused while offline', async (t) => {
   const headers = { 'Impersonate-User': 'bob' }
   const exchange = exchangeOf('/api/v1/namespaces/default/secrets', { headers })
   t.equal(await refusal(answer({ ...exchange, credential: 'caller' })), 503)

@@ -15,7 +15,7 @@ void t.test('the version of the API server is what it said last to the node', as
   t.equal(minorOf('{"major":"1","minor":"33+"}'), 33)
 })
 
-void t.test('what says no version of Kubernetes 1 is not known', async (t) => {
+void t.test('a version other than Kubernetes 1 is unknown', async (t) => {
   for (const text of [
     undefined,
     '',

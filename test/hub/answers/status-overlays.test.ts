@@ -36,7 +36,7 @@ function written(): StatusOverlays {
   return overlays
 }
 
-void t.test('what somebody wrote is shown to nobody else', async (t) => {
+void t.test('a written status is shown only to its writer', async (t) => {
   const overlays = written()
   t.equal(shown(overlays, kubelet), 'Running')
   const other = serviceAccount({ namespace: 'default', name: 'robot', uid: 'u' })
@@ -44,7 +44,7 @@ void t.test('what somebody wrote is shown to nobody else', async (t) => {
   t.equal(shown(overlays, { ...kubelet, namespace: 'other' }), 'Pending')
 })
 
-void t.test('what was written of an object is not shown of its successor', async (t) => {
+void t.test('a written status is not shown on the object’s successor', async (t) => {
   const overlays = written()
   t.equal(shown(overlays, kubelet, 'second'), 'Pending')
   t.strictSame(
@@ -66,23 +66,20 @@ void t.test('when the cloud is back all is as the cloud says', async (t) => {
 
 const named = (name: string): OverlayKey => ({ ...kubelet, name })
 
-void t.test(
-  'of more objects than are kept the one not used for longest is as the cloud gave it',
-  async (t) => {
-    const overlays = new StatusOverlays()
-    const keep = (name: string): ApiObject =>
-      overlays.set(named(name), 'json', { gvk, object: pod('first') }, running)
-    for (let i = 0; i < maxOverlays; i++) keep(String(i))
-    t.equal(shown(overlays, named('0')), 'Running', 'which is a use of it')
-    keep('one more')
-    t.strictSame(
-      ['0', '1', '2', 'one more'].map((name) => shown(overlays, named(name))),
-      ['Running', 'Pending', 'Running', 'Running'],
-    )
-  },
-)
+void t.test('beyond the limit of objects the least recently used status is dropped', async (t) => {
+  const overlays = new StatusOverlays()
+  const keep = (name: string): ApiObject =>
+    overlays.set(named(name), 'json', { gvk, object: pod('first') }, running)
+  for (let i = 0; i < maxOverlays; i++) keep(String(i))
+  t.equal(shown(overlays, named('0')), 'Running', 'which is a use of it')
+  keep('one more')
+  t.strictSame(
+    ['0', '1', '2', 'one more'].map((name) => shown(overlays, named(name))),
+    ['Running', 'Pending', 'Running', 'Running'],
+  )
+})
 
-void t.test('so it is where they take too many bytes', async (t) => {
+void t.test('beyond the limit of bytes the oldest status is dropped', async (t) => {
   const overlays = new StatusOverlays()
   const half = 'x'.repeat(maxBytes / 2 - 1_000)
   for (const name of ['first', 'second', 'third']) {

@@ -49,7 +49,7 @@ void t.test('a node may do what its pods need, and what is its own', async (t) =
   }
 })
 
-void t.test('a node may not do what is another’s, or nobody’s', async (t) => {
+void t.test('a node gets no access to objects unrelated to it', async (t) => {
   for (const what of [
     'get secrets shop/other',
     'get secrets other/s',
@@ -84,7 +84,7 @@ void t.test('a node may not do what is another’s, or nobody’s', async (t) =>
   }
 })
 
-void t.test('what depends on what the hub does not know is not known', async (t) => {
+void t.test('a decision that depends on facts the hub lacks is unknown', async (t) => {
   for (const what of [
     'get serviceaccounts shop/robot',
     'get podcertificaterequests.certificates.k8s.io shop/a',
@@ -100,7 +100,7 @@ void t.test('what depends on what the hub does not know is not known', async (t)
   t.equal(blind(node, toDo('list secrets shop')).kind, 'no-opinion')
 })
 
-void t.test('what a node may read of others depends on the version', async (t) => {
+void t.test('reads of other nodes’ objects depend on the version', async (t) => {
   for (const minor of [31, undefined]) {
     const older = nodeAuthorizer(isRelated, () => minor)
     const kindOf = (what: string): string => older(node, toDo(what)).kind

@@ -34,7 +34,7 @@ void t.test('an absent or null list is empty, as the API server reads it', async
   })
 })
 
-void t.test('what is no list of rules has none', async (t) => {
+void t.test('malformed rules count as none', async (t) => {
   for (const role of [null, 5, [], {}, { rules: null }, { rules: {} }, { rules: [5, null, []] }]) {
     t.strictSame(rulesOf(role), [], JSON.stringify(role))
   }

@@ -29,7 +29,7 @@ void t.test('a review asks for a user, or for its sender', async (t) => {
   })
 })
 
-void t.test('what an API server refuses is no question', async (t) => {
+void t.test('an invalid review is not evaluated', async (t) => {
   for (const spec of [
     {},
     { user: 'a' },

@@ -41,7 +41,7 @@ void t.test('a selector lifts no denial, as it gives no right', async (t) => {
   t.ok(isRefused(denied(labelled), scope('a', '', 'app=db')))
 })
 
-void t.test('what is allowed later lifts what it includes', async (t) => {
+void t.test('a later permission lifts the denials that it includes', async (t) => {
   const decisions = denied(inA, scope('b'), scope('b', 'one'))
   t.ok(decisions.allow(scope('b'), 9, true, Infinity))
   t.notOk(isRefused(decisions, scope('b')))
@@ -52,7 +52,7 @@ void t.test('what is allowed later lifts what it includes', async (t) => {
   t.notOk(decisions.allow(everywhere, 9, true, Infinity), 'nothing is left to write')
 })
 
-void t.test('what is allowed under a selector is allowed under that alone', async (t) => {
+void t.test('a permission under a selector lifts the denial for that alone', async (t) => {
   const decisions = denied(inA)
   t.ok(decisions.allow(labelled, 2, true, Infinity))
   t.notOk(isRefused(decisions, labelled))
@@ -72,7 +72,7 @@ void t.test('a denial that repeats another is written once in ten minutes', asyn
   t.ok(decisions.deny(inA, 5 * minute, true), 'the clock was set back')
 })
 
-void t.test('where there is no room, what is not allowed since is refused', async (t) => {
+void t.test('without room, everything that was not allowed since is refused', async (t) => {
   const decisions = denied(scope('a', 'one'))
   t.ok(decisions.deny(scope('a', 'two'), 2, false))
   t.strictSame(decisions.refusal(scope('a', 'one')), { kind: 'denied', at: 1 })
@@ -96,7 +96,7 @@ void t.test('where there is no room, what is not allowed since is refused', asyn
   t.ok(decisions.isEmpty)
 })
 
-void t.test('what is denied beyond the room is written once in ten minutes', async (t) => {
+void t.test('denials beyond the room are written once in ten minutes', async (t) => {
   const minute = 60_000
   const decisions = denied(scope('a', 'one'))
   t.ok(decisions.deny(scope('a', 'two'), minute, false))
@@ -122,7 +122,7 @@ void t.test('a yes opens what is closed, an hour after the last no', async (t) =
   t.ok(isRefused(decisions, scope('a', 'one')), 'what is remembered stays denied')
 })
 
-void t.test('so it does after a restart, also where the clock was ahead', async (t) => {
+void t.test('a restart does not shorten that hour, also where the clock was ahead', async (t) => {
   for (const closedAt of [1, 2 * closedMs]) {
     const read = ScopedDecisions.from(closedAt, [])
     const opens = (at: number): boolean => {

@@ -33,7 +33,7 @@ const verdict = (pods: readonly PodVerdict[], nodeReady = true): BootVerdict => 
   pods,
 })
 
-void t.test('what a condition says', async (t) => {
+void t.test('the condition’s status, reason and message', async (t) => {
   t.strictSame(conditionState(verdict([pod('a', true)])), {
     status: 'True',
     reason: 'EverythingKept',

@@ -63,7 +63,7 @@ void t.test('the kubelet takes what it was given its pods in', async (t) => {
   t.strictSame(namesIn(both.collection(podsOf(nodeName))), ['b'])
 })
 
-void t.test('a list that was never asked for is in a wider one', async (t) => {
+void t.test('a list that is missing is taken from a wider one', async (t) => {
   await using store = await open(t.testdir())
   await list(store, key('protobuf'), 'Pod')
   await list(
@@ -80,7 +80,7 @@ void t.test('a list that was never asked for is in a wider one', async (t) => {
   t.equal(cache.collection({ ...query, namespace: 'elsewhere' }), undefined)
 })
 
-void t.test('what all callers share counts for a node that may read it', async (t) => {
+void t.test('the shared cache counts for a node that may read it', async (t) => {
   await using store = await open(t.testdir())
   await list(store, key('protobuf'), 'Pod')
   const at = key('protobuf', { identity: sharedIdentity, gvr: services, fieldSelector: '' })
@@ -115,7 +115,7 @@ function counting(store: SqliteStore) {
   return { counted, open: () => open }
 }
 
-void t.test('what is only looked at keeps nothing for a reader', async (t) => {
+void t.test('a list is held open only while it is in use', async (t) => {
   await using store = await open(t.testdir())
   await list(store, key('protobuf'), 'Pod', 'a')
   await list(store, key('protobuf', { fieldSelector: '' }), 'Pod', 'a')

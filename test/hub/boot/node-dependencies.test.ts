@@ -61,7 +61,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('where not all pods are known, nobody knows what is not referred to', async (t) => {
+void t.test('without a list of pods the dependencies are unknown', async (t) => {
   const known = new FakeKubeletCache('json')
   t.equal(nodeDependencies(known, nodeName), undefined)
   known.list(podsOf(nodeName), 'Pod', new StoreFailure('unreadable'))

@@ -57,7 +57,7 @@ const states = (requests: readonly DocumentRequest[]): (readonly [string, unknow
     .filter(({ accept }) => accept === 'application/json')
     .map(({ url, schema }) => [url, schema])
 
-void t.test('all groups of the index are wanted, what is looked at most first', async (t) => {
+void t.test('all groups of the index are wanted, the most used first', async (t) => {
   const schemas = schemasIn(rootFolder(t))
   const cache = cacheWith({
     version: '9',
@@ -76,7 +76,7 @@ void t.test('all groups of the index are wanted, what is looked at most first', 
   t.equal(schemas.wanted(cache).length, 6, 'each in JSON and in protobuf')
 })
 
-void t.test('what is recorded is current as long as the index has its hash', async (t) => {
+void t.test('a recorded schema is current as long as the index has its hash', async (t) => {
   const folder = rootFolder(t)
   const before = schemasIn(folder)
   const cache = cacheWith({ 'api/v1': 'A', 'apis/apps/v1': 'B' })
@@ -94,7 +94,7 @@ void t.test('what is recorded is current as long as the index has its hash', asy
   ])
 })
 
-void t.test('what the store has of an earlier request is not of the new hash', async (t) => {
+void t.test('a stored response with an old hash does not count for the new one', async (t) => {
   const schemas = schemasIn(rootFolder(t))
   const cache = cacheWith({ 'api/v1': 'A' })
   for (const request of schemas.wanted(cache)) record(schemas, cache, request, 10)
@@ -113,7 +113,7 @@ void t.test('without a hash it is not known whether one is current', async (t) =
   t.strictSame(states(schemas.wanted(cache)), [['/openapi/v3/api/v1', 'unversioned']])
 })
 
-void t.test('no more are wanted than there is room for', async (t) => {
+void t.test('no more schemas are wanted than there is room for', async (t) => {
   const cache = cacheWith({ 'api/v1': 'A', 'apis/a/v1': 'B', 'apis/b/v1': 'C', 'apis/c/v1': 'D' })
   for (const [most, cacheMaxBytes] of [
     [mostSchemaBytes, wide],
@@ -132,7 +132,7 @@ void t.test('no more are wanted than there is room for', async (t) => {
   t.equal(wanted.length, 2 * mostSchemas)
 })
 
-void t.test('what was never recorded is not wanted where there is no room for it', async (t) => {
+void t.test('an unrecorded schema is not wanted where there is no room for it', async (t) => {
   const cache = cacheWith({ 'apis/a/v1': 'A', 'apis/b/v1': 'B', 'apis/c/v1': 'C' })
   const schemas = schemasIn(rootFolder(t))
   const last = schemas.wanted(cache).slice(-2)
@@ -157,7 +157,7 @@ void t.test('a group that is gone is forgotten on the disk, too', async (t) => {
   t.notMatch(text, 'apis/a/v1')
 })
 
-void t.test('what the store did not keep is not recorded', async (t) => {
+void t.test('a schema that the store did not keep is not recorded', async (t) => {
   const schemas = schemasIn(rootFolder(t))
   const cache = cacheWith({ 'api/v1': 'A' })
   for (const request of schemas.wanted(cache)) schemas.confirmed(request, 0, cache)

@@ -109,7 +109,7 @@ class World implements Disposable {
   }
 }
 
-void t.test('before a kubelet has asked for its pods nothing is asked', async (t) => {
+void t.test('nothing is requested before a kubelet has requested its pods', async (t) => {
   using world = new World()
   world.known.forgetList(podsOf(nodeName))
   world.refresher.cameOnline()
@@ -117,7 +117,7 @@ void t.test('before a kubelet has asked for its pods nothing is asked', async (t
   t.strictSame(world.asked, [])
 })
 
-void t.test('what is not known is asked for at once, in the form of the kubelet', async (t) => {
+void t.test('objects that the cache lacks are requested at once', async (t) => {
   using world = new World(pod(claimSource, secretSource))
   world.refresher.cameOnline()
   await world.pass(2_000)
@@ -164,7 +164,7 @@ void t.test('pods that change all the time take little time to be looked at', as
   t.ok(world.looks - looks < 20_000 / (5 * 250), `${world.looks - looks} times in 20 s`)
 })
 
-void t.test('what was confirmed is asked for again after its time', async (t) => {
+void t.test('a confirmed object is requested again after its time', async (t) => {
   using world = new World(pod(claimSource))
   world.answer = ({ url }) => {
     if (url === claimPath) {
@@ -199,7 +199,7 @@ void t.test('what was confirmed is asked for again after its time', async (t) =>
   t.ok(times.length >= 9 && times.length <= 15, `${times.length} times in an hour`)
 })
 
-void t.test('a collection that somebody watches is left to its watch', async (t) => {
+void t.test('a watched collection is not requested until its bookmarks end', async (t) => {
   using world = new World(pod(secretSource))
   // More often than bookmarks come.
   world.everyMs = minute / 2
@@ -214,7 +214,7 @@ void t.test('a collection that somebody watches is left to its watch', async (t)
   t.ok(world.urls().includes(secretUrl), 'and asked for when its bookmarks end')
 })
 
-void t.test('offline nothing is asked', async (t) => {
+void t.test('nothing is requested offline', async (t) => {
   using world = new World(pod(claimSource))
   world.online = false
   world.refresher.storeChanged()
@@ -230,7 +230,7 @@ void t.test('offline nothing is asked', async (t) => {
   t.strictSame(world.asked, [])
 })
 
-void t.test('what is forbidden is asked for ever less often, and told once', async (t) => {
+void t.test('a forbidden object is requested ever less often, and reported once', async (t) => {
   using world = new World(pod(claimSource))
   world.answer = ({ url }) => (url === claimPath ? 'forbidden' : 'confirmed')
   world.refresher.cameOnline()
@@ -240,7 +240,7 @@ void t.test('what is forbidden is asked for ever less often, and told once', asy
   t.strictSame(world.forbidden, ['data'])
 })
 
-void t.test('an answer that is not kept is asked for ever less often', async (t) => {
+void t.test('an object that is not stored is requested ever less often', async (t) => {
   using world = new World(pod(claimSource))
   world.refresher.cameOnline()
   await world.pass(10 * minute)
@@ -248,7 +248,7 @@ void t.test('an answer that is not kept is asked for ever less often', async (t)
   t.ok(tries >= 5 && tries <= 8, `${tries} in ten minutes`)
 })
 
-void t.test('many are asked for few at a time', async (t) => {
+void t.test('many objects are requested two at a time', async (t) => {
   const names = Array.from({ length: 40 }, (_, at) => ({ secret: { secretName: `s${at}` } }))
   using world = new World(pod(...names))
   world.refresher.cameOnline()
@@ -257,7 +257,7 @@ void t.test('many are asked for few at a time', async (t) => {
   t.equal(world.mostAtOnce, 2)
 })
 
-void t.test('a service account is asked for only where the kubelet has', async (t) => {
+void t.test('a service account is requested only after the kubelet did', async (t) => {
   using world = new World(pod())
   const path = '/api/v1/namespaces/plant/serviceaccounts/default'
   world.refresher.cameOnline()
@@ -308,7 +308,7 @@ void t.test(
   },
 )
 
-void t.test('what the kubelet has asked for just now is left to it', async (t) => {
+void t.test('an object that the kubelet has just refreshed is not requested', async (t) => {
   using world = new World(pod(claimSource))
   world.known.put(core('persistentvolumeclaims'), 'plant', 'data', {
     apiVersion: 'v1',
@@ -326,7 +326,7 @@ void t.test('what the kubelet has asked for just now is left to it', async (t) =
   t.notOk(world.urls().includes(claimPath))
 })
 
-void t.test('discovery that was asked for is asked for again once in a while', async (t) => {
+void t.test('recorded discovery is requested again about once an hour', async (t) => {
   using world = new World()
   const accept = 'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io'
   world.known.cachedDocuments.push({ url: '/apis', accept, confirmedAt: 0 })
@@ -343,7 +343,7 @@ void t.test('discovery that was asked for is asked for again once in a while', a
   t.notOk(world.urls().includes('/openapi/v3'))
 })
 
-void t.test('a document that is wanted is read though nobody has read it', async (t) => {
+void t.test('a wanted document is requested though no client has read it', async (t) => {
   using world = new World()
   const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
   const wanted = { url: '/apis', accept: `${accept},application/json` }
@@ -380,7 +380,7 @@ function recordSchema(world: World, url: string): void {
   world.known.cachedDocuments.push({ url: path, accept: 'application/json', confirmedAt: now() })
 }
 
-void t.test('schemas are asked for one at a time, after all else', async (t) => {
+void t.test('schemas are requested one at a time, after all else', async (t) => {
   using world = new World(pod(claimSource, secretSource))
   const names = ['a', 'b', 'c', 'd']
   world.documents.push(...names.map((name) => schema(name)))
@@ -413,28 +413,25 @@ void t.test(
   },
 )
 
-void t.test(
-  'a schema is asked for again when its version has changed, and not before',
-  async (t) => {
-    using world = new World()
-    world.documents.push(schema('a'))
-    world.answer = ({ url }) => {
-      recordSchema(world, url)
-      return 'confirmed'
-    }
-    world.refresher.cameOnline()
-    await world.pass(minute)
-    world.asked.length = 0
-    await world.pass(240 * minute)
-    t.notOk(world.urls().some((url) => url.startsWith('/openapi/')))
-    world.documents[0] = { ...schema('a'), url: '/openapi/v3/apis/a/v1?hash=B' }
-    await world.pass(10 * minute)
-    const again = world.urls().filter((url) => url.startsWith('/openapi/'))
-    t.strictSame(again, ['/openapi/v3/apis/a/v1?hash=B'])
-  },
-)
+void t.test('a schema is requested again when its hash has changed, and not before', async (t) => {
+  using world = new World()
+  world.documents.push(schema('a'))
+  world.answer = ({ url }) => {
+    recordSchema(world, url)
+    return 'confirmed'
+  }
+  world.refresher.cameOnline()
+  await world.pass(minute)
+  world.asked.length = 0
+  await world.pass(240 * minute)
+  t.notOk(world.urls().some((url) => url.startsWith('/openapi/')))
+  world.documents[0] = { ...schema('a'), url: '/openapi/v3/apis/a/v1?hash=B' }
+  await world.pass(10 * minute)
+  const again = world.urls().filter((url) => url.startsWith('/openapi/'))
+  t.strictSame(again, ['/openapi/v3/apis/a/v1?hash=B'])
+})
 
-void t.test('a schema that there is no more room for is not asked for', async (t) => {
+void t.test('a schema that has no room any more is not requested', async (t) => {
   using world = new World()
   mock.method(Math, 'random', () => 0)
   const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
@@ -480,26 +477,29 @@ for (const [what, by] of [
   ['set back', -years],
   ['put forward', years],
 ] as const) {
-  void t.test(`a clock that is ${what} neither ends the asking nor makes it a storm`, async (t) => {
-    using world = new World(pod(claimSource, secretSource))
-    const volume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'pv' } }
-    world.known
-      .put(core('persistentvolumeclaims'), 'plant', 'data', {
-        apiVersion: 'v1',
-        kind: 'PersistentVolumeClaim',
-        metadata: { name: 'data', namespace: 'plant' },
-        spec: { volumeName: 'pv' },
-      })
-      .put(core('persistentvolumes'), '', 'pv', volume)
-      .list(secretPlace, 'Secret', [], now())
-    world.refresher.cameOnline()
-    await world.pass(10 * minute)
-    world.asked.length = 0
-    world.time += by
-    await world.pass(20 * minute)
-    for (const url of [claimPath, secretUrl]) {
-      const times = world.urls().filter((each) => each === url).length
-      t.ok(times >= 2 && times <= 5, `${url}: ${times} times in twenty minutes`)
-    }
-  })
+  void t.test(
+    `a clock that is ${what} neither ends the requests nor multiplies them`,
+    async (t) => {
+      using world = new World(pod(claimSource, secretSource))
+      const volume = { apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'pv' } }
+      world.known
+        .put(core('persistentvolumeclaims'), 'plant', 'data', {
+          apiVersion: 'v1',
+          kind: 'PersistentVolumeClaim',
+          metadata: { name: 'data', namespace: 'plant' },
+          spec: { volumeName: 'pv' },
+        })
+        .put(core('persistentvolumes'), '', 'pv', volume)
+        .list(secretPlace, 'Secret', [], now())
+      world.refresher.cameOnline()
+      await world.pass(10 * minute)
+      world.asked.length = 0
+      world.time += by
+      await world.pass(20 * minute)
+      for (const url of [claimPath, secretUrl]) {
+        const times = world.urls().filter((each) => each === url).length
+        t.ok(times >= 2 && times <= 5, `${url}: ${times} times in twenty minutes`)
+      }
+    },
+  )
 }

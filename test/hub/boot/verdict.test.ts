@@ -211,7 +211,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 
   void t.test(
-    `what a pod trusts has to be there, and what it shows is not (${encoding})`,
+    `a pod’s trust bundles have to be there, and its certificates cannot be (${encoding})`,
     async (t) => {
       const bundles = { gvr: resources.trustBundles }
       const projected = (...sources: JsonObject[]): JsonObject =>
@@ -241,7 +241,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     },
   )
 
-  void t.test(`a token has to be there and to last (${encoding})`, async (t) => {
+  void t.test(`a token has to be there and unexpired (${encoding})`, async (t) => {
     const known = bootable(encoding, pod('press', access), pod('saw', access))
     t.strictSame(said(await judge(known)), [
       'press: missing serviceaccounts/token operator',
@@ -263,7 +263,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('what a kubelet waits for before any pod is missed by name', async (t) => {
+void t.test('resources that a kubelet needs before any pod are missed by name', async (t) => {
   const { node: verdict, ready } = await judge(new FakeKubeletCache('json'))
   t.equal(ready, false)
   t.strictSame(
@@ -303,7 +303,7 @@ void t.test('mirror pods and those that have ended need nothing', async (t) => {
   t.strictSame((await judge(known)).pods, [])
 })
 
-void t.test('what the cloud said when it was asked counts where nothing is stored', async (t) => {
+void t.test('the outcome of a refresh counts where nothing is stored', async (t) => {
   const source = { persistentVolumeClaim: { claimName: 'data' } }
   const known = bootable('json', pod('press', volumes(source)))
   const problemsAfter = async (outcome: RefreshResult['outcome']): Promise<string[]> =>
@@ -313,7 +313,7 @@ void t.test('what the cloud said when it was asked counts where nothing is store
   t.strictSame(await problemsAfter('failed'), ['press: missing persistentvolumeclaims data'])
 })
 
-void t.test('what the cloud has not confirmed for long is old, and comes back', async (t) => {
+void t.test('an object that was not confirmed for long is old, and counts', async (t) => {
   const known = bootable('json', pod('press', volumes({ secret: { secretName: 'tls' } })))
   known.list(namedPlace('secrets', 'tls'), 'Secret', [secret('tls')], now - 20 * minute)
   const { ready, pods } = await judge(known, { oldBefore: now - 15 * minute })
@@ -348,7 +348,7 @@ void t.test(
   },
 )
 
-void t.test('all that waits has its turn while many pods are judged', async (t) => {
+void t.test('a verdict on many pods yields to the event loop', async (t) => {
   const names = ['a', 'b', 'c', 'd']
   const pods = names.map((name) => pod(name, volumes({ secret: { secretName: name } })))
   const order: string[] = []

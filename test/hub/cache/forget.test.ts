@@ -120,7 +120,7 @@ void t.test('the answer passes unchanged', async (t) => {
   )
 })
 
-void t.test('what does not say that this object is missing forgets nothing', async (t) => {
+void t.test('only a 404 for this object has it forgotten', async (t) => {
   await using cache = await recording(t.testdir())
   const others = [
     json(resourceNotFound()),
@@ -138,7 +138,7 @@ void t.test('what does not say that this object is missing forgets nothing', asy
   t.strictSame(cache.failures, [])
 })
 
-void t.test('a store that does not take it keeps the answer from nobody', async (t) => {
+void t.test('a store that fails withholds the answer from no client', async (t) => {
   await using cache = await recording(t.testdir(), (store) => ({
     ...store,
     get: (key) => store.get(key),

@@ -130,7 +130,7 @@ function following(t: Teardown, answers: readonly (Reply | Error)[], patience: P
 
 const path = '/api/v1/services'
 
-void t.test('what is wanted is told first, and then when it has changed', async (t) => {
+void t.test('selected objects are reported first, and then their changes', async (t) => {
   const { told, condition } = following(t, [
     list('10', 'a', 'unwanted'),
     watch(
@@ -144,27 +144,24 @@ void t.test('what is wanted is told first, and then when it has changed', async 
   t.strictSame(told, [['a'], ['a', 'b'], ['b']])
 })
 
-void t.test(
-  'a watch that was told something is gone on with, another begins with a list',
-  async (t) => {
-    const { asked, condition } = following(t, [
-      list('10'),
-      watch(bookmark('15')),
-      watch(),
-      list('15'),
-    ])
-    await condition.until(() => asked.length >= 5)
-    t.strictSame(asked.slice(0, 5), [
-      `list ${path} 0`,
-      `watch ${path} 10`,
-      `watch ${path} 15`,
-      `list ${path} 0`,
-      `watch ${path} 15`,
-    ])
-  },
-)
+void t.test('a watch that brought an event is resumed, another begins with a list', async (t) => {
+  const { asked, condition } = following(t, [
+    list('10'),
+    watch(bookmark('15')),
+    watch(),
+    list('15'),
+  ])
+  await condition.until(() => asked.length >= 5)
+  t.strictSame(asked.slice(0, 5), [
+    `list ${path} 0`,
+    `watch ${path} 10`,
+    `watch ${path} 15`,
+    `list ${path} 0`,
+    `watch ${path} 15`,
+  ])
+})
 
-void t.test('what is forgotten, or older than what was told, is listed', async (t) => {
+void t.test('an expired, older or invalid version leads to a list', async (t) => {
   for (const odd of [
     { type: 'ERROR', status: expired('too old') } as const,
     bookmark('9'),
@@ -177,7 +174,7 @@ void t.test('what is forgotten, or older than what was told, is listed', async (
   }
 })
 
-void t.test('a version that is not served is tried for the next one', async (t) => {
+void t.test('an API version that is not served gives way to the next one', async (t) => {
   const older = '/api/v1beta1/services'
   const { asked, states, condition } = following(t, [refused(404), list('10')])
   await condition.until(() => asked.length >= 3)
@@ -185,21 +182,18 @@ void t.test('a version that is not served is tried for the next one', async (t) 
   t.strictSame(states, [{ kind: 'synced' }])
 })
 
-void t.test(
-  'a refusal is told, what was told stays, and it can be asked for again at once',
-  async (t) => {
-    const answers = [list('10', 'a'), watch(), refused(403), list('10', 'a')]
-    const { informer, asked, told, states, condition } = following(t, answers, beforeRest)
-    await condition.until(() => states.length >= 2)
-    t.strictSame(states, [{ kind: 'synced' }, { kind: 'refused', code: 403 }])
-    t.equal(asked.length, 3, 'it waits')
-    informer.retry()
-    await condition.until(() => states.length >= 3)
-    t.strictSame(told, [['a']])
-  },
-)
+void t.test('after a refusal the state stays, and a retry lists at once', async (t) => {
+  const answers = [list('10', 'a'), watch(), refused(403), list('10', 'a')]
+  const { informer, asked, told, states, condition } = following(t, answers, beforeRest)
+  await condition.until(() => states.length >= 2)
+  t.strictSame(states, [{ kind: 'synced' }, { kind: 'refused', code: 403 }])
+  t.equal(asked.length, 3, 'it waits')
+  informer.retry()
+  await condition.until(() => states.length >= 3)
+  t.strictSame(told, [['a']])
+})
 
-void t.test('what is asked for again while a list is under way is not forgotten', async (t) => {
+void t.test('a retry during a list is not lost', async (t) => {
   const answers = [refused(403), list('10', 'a')]
   const { informer, asked, states, condition } = following(t, answers, beforeRest)
   await condition.until(() => asked.length === 1)
@@ -208,7 +202,7 @@ void t.test('what is asked for again while a list is under way is not forgotten'
   t.strictSame(states[0], { kind: 'refused', code: 403 })
 })
 
-void t.test('what failed is tried again', async (t) => {
+void t.test('a list that fails is retried', async (t) => {
   const { asked, states, condition } = following(t, [new Error('no link'), list('10')])
   await condition.until(() => asked.length >= 3)
   t.strictSame(states, [{ kind: 'failed' }, { kind: 'synced' }])

@@ -9,7 +9,7 @@ const ofPods = { identity: nodeIdentity, gvr: pods }
 const observed = (stored?: string): ObservedVersions =>
   new ObservedVersions({ observedVersion: () => resourceVersion(stored) })
 
-void t.test('the newest that was shown counts, for each identity and resource', async (t) => {
+void t.test('the newest observed version counts, for each identity and resource', async (t) => {
   const versions = observed()
   t.equal(versions.of(ofPods), undefined)
   for (const version of ['9', '10', '8', '', 'x1']) versions.note(ofPods, version)
@@ -19,7 +19,7 @@ void t.test('the newest that was shown counts, for each identity and resource', 
   t.equal(versions.of({ identity: tokenHolder('x'), gvr: pods }), undefined)
 })
 
-void t.test('what was shown before a restart is what the store has', async (t) => {
+void t.test('versions observed before a restart come from the store', async (t) => {
   const versions = observed('20')
   versions.note(ofPods, '15')
   t.equal(versions.of(ofPods), '20')
@@ -27,7 +27,7 @@ void t.test('what was shown before a restart is what the store has', async (t) =
   t.equal(versions.of(ofPods), '21')
 })
 
-void t.test('a consistent read that is older tells of a restored cluster', async (t) => {
+void t.test('a consistent read that is older reveals a restored cluster', async (t) => {
   const versions = observed('20')
   versions.noteConsistent(ofPods, '12', resourceVersion('20'))
   t.equal(versions.of(ofPods), '12')

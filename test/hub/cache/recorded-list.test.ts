@@ -58,7 +58,7 @@ void t.test('a token of another collection leads nowhere', async (t) => {
   t.ok(pages.take(pods, 'next'))
 })
 
-void t.test('what a repeated page displaces is dropped', async (t) => {
+void t.test('a staged list that a repeated page replaces is dropped', async (t) => {
   const pages = new PagedLists()
   const [first, second] = [staged(), staged()]
   pages.put(pods, 'next', { replacement: first, baseline })
@@ -67,7 +67,7 @@ void t.test('what a repeated page displaces is dropped', async (t) => {
   t.equal(pages.take(pods, 'next')?.replacement, second)
 })
 
-void t.test('so many lists may wait, and the oldest makes room', async (t) => {
+void t.test('at most 64 lists wait for a page, and the oldest is dropped', async (t) => {
   const pages = new PagedLists()
   const waiting = Array.from({ length: 70 }, staged)
   for (const [i, replacement] of waiting.entries())
@@ -91,7 +91,7 @@ void t.test('a caller that begins many lists displaces its own only', async (t) 
   t.equal(waiting.filter((each) => each.dropped()).length, 7)
 })
 
-void t.test('a list whose next page nobody asks for is let go', async (t) => {
+void t.test('a list whose next page is not requested is dropped', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const pages = new PagedLists()

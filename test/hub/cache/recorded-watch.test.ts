@@ -7,7 +7,7 @@ import { exchangeOf } from '../../kit/exchange.ts'
 import { failingSource } from '../../kit/failing-source.ts'
 import { event, initialEventsEnd, page, pods, recordingIn } from './recording.ts'
 
-void t.test('what happens among the initial events of a watch is kept with them', async (t) => {
+void t.test('events among the initial events of a watch are stored with them', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(95, { a: 90, b: 91, old: 92 }))
   const events = await cache.list(
@@ -23,10 +23,8 @@ void t.test('what happens among the initial events of a watch is kept with them'
 })
 
 for (const comparesEvents of [true, false]) {
-  const told = comparesEvents
-    ? 'told where events are compared'
-    : 'not asked for where they are not'
-  void t.test(`what was there before an event is ${told}`, async (t) => {
+  const told = comparesEvents ? 'given where events are compared' : 'not read where they are not'
+  void t.test(`the previous object of an event is ${told}`, async (t) => {
     await using cache = await recordingIn(t.testdir(), comparesEvents)
     await cache.list(pods, page(95, { a: 90 }))
     const [change] = await cache.list(
@@ -56,21 +54,18 @@ void t.test(
   },
 )
 
-void t.test(
-  'nor are the initial events of a watch shown before the newer state that is being written',
-  async (t) => {
-    await using cache = await recordingIn(t.testdir())
-    await cache.list(pods, page(95, { a: 90 }))
-    const watch = cache.ask(
-      `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0`,
-    )
-    const busy = cache.occupyWriter()
-    const writing = cache.store.apply(cache.key, [bookmark(105)])
-    await watch.answer(event('ADDED', 'a', 90), initialEventsEnd(101))
-    t.equal(cache.store.committedVersion(cache.key), '105')
-    await Promise.all([busy, writing])
-  },
-)
+void t.test('initial events are not shown before newer state that is being written', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(95, { a: 90 }))
+  const watch = cache.ask(
+    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0`,
+  )
+  const busy = cache.occupyWriter()
+  const writing = cache.store.apply(cache.key, [bookmark(105)])
+  await watch.answer(event('ADDED', 'a', 90), initialEventsEnd(101))
+  t.equal(cache.store.committedVersion(cache.key), '105')
+  await Promise.all([busy, writing])
+})
 
 void t.test(
   'a watch that begins after what is stored leaves a hole, and is not kept',
@@ -84,21 +79,18 @@ void t.test(
   },
 )
 
-void t.test(
-  'a WatchList whose end nobody will say passes, and nothing of it is staged',
-  async (t) => {
-    const directory = t.testdir()
-    await using cache = await recordingIn(directory)
-    const told = await cache.list(
-      `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
-      event('ADDED', 'a', 90) + event('MODIFIED', 'a', 101),
-    )
-    t.equal(told.length, 2)
-    t.equal(cache.version(), undefined)
-    using db = new DatabaseSync(join(directory, 'cache', 'objects.db'), { readOnly: true })
-    t.strictSame(db.prepare('SELECT count(*) AS count FROM body').get()?.['count'], 0)
-  },
-)
+void t.test('a WatchList without an end passes, and nothing of it is staged', async (t) => {
+  const directory = t.testdir()
+  await using cache = await recordingIn(directory)
+  const told = await cache.list(
+    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
+    event('ADDED', 'a', 90) + event('MODIFIED', 'a', 101),
+  )
+  t.equal(told.length, 2)
+  t.equal(cache.version(), undefined)
+  using db = new DatabaseSync(join(directory, 'cache', 'objects.db'), { readOnly: true })
+  t.strictSame(db.prepare('SELECT count(*) AS count FROM body').get()?.['count'], 0)
+})
 
 void t.test('a WatchList that is older than what is stored does not replace it', async (t) => {
   await using cache = await recordingIn(t.testdir())
@@ -143,7 +135,7 @@ void t.test(
   },
 )
 
-void t.test('a watch whose stream breaks ends cleanly, with what it told kept', async (t) => {
+void t.test('a watch whose stream breaks ends cleanly, with its events stored', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(95, { a: 90 }))
   const broken = failingSource(event('MODIFIED', 'a', 101), new Error('reset by peer'))
@@ -154,7 +146,7 @@ void t.test('a watch whose stream breaks ends cleanly, with what it told kept', 
   t.strictSame([cache.version(), cache.names()], ['101', ['a at 101']])
 })
 
-void t.test('a watch that a mistake in a program ends is a break', async (t) => {
+void t.test('a watch that a programming error ends is a break', async (t) => {
   await using cache = await recordingIn(t.testdir())
   const broken = failingSource(event('ADDED', 'a', 101), new TypeError('x is not a function'))
   const events = await cache.watch(`${pods}?watch=1&resourceVersion=95`, broken)

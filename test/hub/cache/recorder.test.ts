@@ -11,7 +11,7 @@ const aAt = (version: number): string =>
     metadata: { name: 'a', namespace: 'default', uid: 'a', resourceVersion: `${version}` },
   })
 
-void t.test('a plain get of a restored cluster takes the place of what was known', async (t) => {
+void t.test('a plain get of a restored cluster replaces the stored object', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(podA, aAt(90))
   await cache.list(`${podA}?resourceVersion=0`, aAt(12))
@@ -23,7 +23,7 @@ void t.test('a plain get of a restored cluster takes the place of what was known
   t.strictSame(cache.failures, [])
 })
 
-void t.test('so it does where a collection has it, newer or changed since', async (t) => {
+void t.test('a get of a restored cluster contradicts a list that has the object', async (t) => {
   for (const restored of [12, 95]) {
     await using cache = await recordingIn(t.testdir())
     await cache.list(pods, page(100, { a: 90 }))
@@ -37,7 +37,7 @@ void t.test('so it does where a collection has it, newer or changed since', asyn
   }
 })
 
-void t.test('and where a collection has it not', async (t) => {
+void t.test('a get of a restored cluster counts beside a list without the object', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(100, { b: 90 }))
   await cache.list(podA, aAt(12))
@@ -60,7 +60,7 @@ void t.test('an answer that comes late is not taken for a restored cluster', asy
   t.equal(cache.object('a'), 'absent')
 })
 
-void t.test('nor what was created after the collection that lacks it', async (t) => {
+void t.test('an object created after a list that lacks it is no restored cluster', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(100, { b: 90 }))
   await cache.list(podA, aAt(101))
@@ -69,7 +69,7 @@ void t.test('nor what was created after the collection that lacks it', async (t)
   t.equal(cache.object('a'), 'absent')
 })
 
-void t.test('a name that no object can have is asked for as any other', async (t) => {
+void t.test('an impossible object name is requested like any other', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(100, { b: 90 }))
   for (const query of ['', '?resourceVersion=0']) {

@@ -5,7 +5,7 @@ const from = (version: number): string => `${pods}?watch=1&resourceVersion=${ver
 const watchList = (version: string): string =>
   `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true${version}`
 
-void t.test('a list that comes late does not undo what came meanwhile', async (t) => {
+void t.test('a list that comes late does not undo newer state', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(100, { a: 90 }))
   const late = cache.ask(pods)
@@ -17,7 +17,7 @@ void t.test('a list that comes late does not undo what came meanwhile', async (t
   t.strictSame(cache.failures, [])
 })
 
-void t.test('nor one that was asked for before anything was kept', async (t) => {
+void t.test('a list requested before anything was stored does not undo newer state', async (t) => {
   await using cache = await recordingIn(t.testdir())
   const late = cache.ask(pods)
   await cache.list(pods, page(106, { b: 106 }))
@@ -25,7 +25,7 @@ void t.test('nor one that was asked for before anything was kept', async (t) => 
   t.strictSame([cache.version(), cache.names()], ['106', ['b at 106']])
 })
 
-void t.test('nor the last page of one, which names no version itself', async (t) => {
+void t.test('a last page without a version does not undo newer state', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(100, { a: 90 }))
   await cache.list(`${pods}?limit=1`, page(101, { a: 90 }, 'next'))
@@ -61,7 +61,7 @@ void t.test('a watch that began before the restore leaves no hole', async (t) =>
   t.strictSame([cache.version(), cache.names()], ['101', ['a at 90']])
 })
 
-void t.test('a WatchList is news where a list would be', async (t) => {
+void t.test('a WatchList replaces stored state where a list would', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(106, { a: 106 }))
   const initial = (version: number): string[] => [

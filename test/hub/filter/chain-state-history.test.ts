@@ -49,7 +49,7 @@ void t.test('a list settles what its client holds', async (t) => {
   t.equal(shown.begin(audience, one), undefined, 'nothing is to be written for more of the same')
 })
 
-void t.test('a difference may have been taken or not by who goes on from it', async (t) => {
+void t.test('a resumed watch may hold the state before or after a difference', async (t) => {
   const shown = new ChainStateHistory()
   await shown.begin(audience, one)
   shown.recordList(audience, one, '10')
@@ -61,7 +61,7 @@ void t.test('a difference may have been taken or not by who goes on from it', as
   t.strictSame(under(shown, 15), ['2'])
 })
 
-void t.test('a list of long ago settles nothing for who is further', async (t) => {
+void t.test('an old list settles nothing for a client that is further', async (t) => {
   const shown = new ChainStateHistory()
   await shown.begin(audience, one)
   shown.recordList(audience, one, '10')
@@ -89,7 +89,7 @@ void t.test('a list of a restored cluster settles an earlier version', async (t)
   t.strictSame(under(shown, 7), ['1'])
 })
 
-void t.test('only so many states are kept', async (t) => {
+void t.test('the number of states is bounded', async (t) => {
   const shown = new ChainStateHistory()
   await shown.begin(audience, one)
   shown.recordList(audience, one, '10')
@@ -100,7 +100,7 @@ void t.test('only so many states are kept', async (t) => {
   t.strictSame(under(shown, 17), ['19', '18', '17', '16'])
 })
 
-void t.test('who never lists is told to only once', async (t) => {
+void t.test('a client that never lists is sent to list only once', async (t) => {
   const shown = new ChainStateHistory()
   shown.recordRelist(audience, one)
   t.strictSame(under(shown, 5), ['1'])
@@ -112,7 +112,7 @@ void t.test('who never lists is told to only once', async (t) => {
   t.strictSame(under(shown, 12), ['3', '2'], 'of who lists that tells nothing')
 })
 
-void t.test('what was shown is on the disk before it is shown', async (t) => {
+void t.test('a state is on the disk before it is shown', async (t) => {
   const file = place(t)
   const shown = new ChainStateHistory(file)
   await shown.begin(audience, one)
@@ -125,7 +125,7 @@ void t.test('what was shown is on the disk before it is shown', async (t) => {
   t.equal(readFileSync(file, 'utf8').split('"inputs"').length, 3, 'each state once')
 })
 
-void t.test('a file that is damaged tells nothing', async (t) => {
+void t.test('a damaged file counts as none', async (t) => {
   const file = place(t)
   await new ChainStateHistory(file).begin(audience, one, at(10))
   const kept = JSON.parse(readFileSync(file, 'utf8')) as unknown[]
@@ -142,17 +142,14 @@ void t.test('where it cannot be written it is shown all the same, and said', asy
   t.equal(failures.length, 1)
 })
 
-void t.test(
-  'of more audiences than are kept the one not seen for longest has to list',
-  async (t) => {
-    const shown = new ChainStateHistory()
-    const named = (component: string): ClientCollection => ({ ...audience, component })
-    for (let i = 0; i <= mostCollections; i++) {
-      await shown.begin(named(String(i)), one)
-      shown.recordList(named(String(i)), one, '10')
-    }
-    const known = (component: string): boolean =>
-      shown.statesAt(named(component), at(12)) !== undefined
-    t.strictSame(['0', '1', String(mostCollections)].map(known), [false, true, true])
-  },
-)
+void t.test('beyond the limit of components the one unseen for longest has to list', async (t) => {
+  const shown = new ChainStateHistory()
+  const named = (component: string): ClientCollection => ({ ...audience, component })
+  for (let i = 0; i <= mostCollections; i++) {
+    await shown.begin(named(String(i)), one)
+    shown.recordList(named(String(i)), one, '10')
+  }
+  const known = (component: string): boolean =>
+    shown.statesAt(named(component), at(12)) !== undefined
+  t.strictSame(['0', '1', String(mostCollections)].map(known), [false, true, true])
+})

@@ -63,7 +63,7 @@ void t.test('an object that all filters leave is the same instance, with its byt
   t.equal(chain.apply(pod, 'json', given), given, 'from memory too')
 })
 
-void t.test('no filter is asked after one that withholds', async (t) => {
+void t.test('no filter runs after one that withholds', async (t) => {
   const chain = chainOf([
     define('a', () => 'withhold'),
     define('b', () => {
@@ -74,7 +74,7 @@ void t.test('no filter is asked after one that withholds', async (t) => {
   t.equal(chain.apply(pod, 'json', object('{}')), undefined)
 })
 
-void t.test('a chain has the filters with a rule for what is asked, and no others', async (t) => {
+void t.test('a chain has exactly the filters with a rule for the request', async (t) => {
   const rule = { components: ['kubelet'], group: '', resources: ['pods'], verbs: ['list'] as const }
   const filters = new Filters(
     [
@@ -108,7 +108,7 @@ const broken: Filter = () => {
   throw new Error('broken')
 }
 
-void t.test('what becomes of an object at which a filter fails says the filter', async (t) => {
+void t.test('a filter’s onError decides about an object at which it fails', async (t) => {
   const failures: unknown[] = []
   const note: OnFilterFailure = (filter, cause) => failures.push([filter, (cause as Error).message])
   const passing = chainOf([define('bad', broken), define('x', append('x'))], note)
@@ -139,7 +139,7 @@ void t.test(
   },
 )
 
-void t.test('each failure is told, none is remembered', async (t) => {
+void t.test('each failure is reported, and none is remembered', async (t) => {
   let failures = 0
   const chain = chainOf([define('a', broken)], () => failures++)
   chain.apply(pod, 'json', object('{}'))
@@ -171,7 +171,7 @@ function counting() {
 const labelled = (value: string, known?: Partial<ApiObject>): ApiObject =>
   object(`{"metadata":{"labels":{"show":"${value}"}}}`, known)
 
-void t.test('the same version of an object is judged once, whoever brings its bytes', async (t) => {
+void t.test('one version of an object is filtered once, also from other bytes', async (t) => {
   for (const value of ['yes', 'no', 'edit']) {
     const { chain, asked } = counting()
     const first = chain.apply(pod, 'json', labelled(value))
@@ -183,7 +183,7 @@ void t.test('the same version of an object is judged once, whoever brings its by
   }
 })
 
-void t.test('another version, object or chain is judged anew', async (t) => {
+void t.test('another version, object or chain is filtered anew', async (t) => {
   const { chain, asked } = counting()
   chain.apply(pod, 'json', labelled('yes'))
   for (const known of [{ resourceVersion: '2' }, { uid: 'v' }, { name: 'b' }, { namespace: 'm' }]) {
@@ -220,14 +220,14 @@ void t.test('chains do not share what they made of an object', async (t) => {
   t.strictSame(looks, ['{"x":"l"}', '{"x":"w"}', '{"x":"l"}'])
 })
 
-void t.test('what comes without a version is judged each time', async (t) => {
+void t.test('an object without a version is filtered each time', async (t) => {
   const { chain, asked } = counting()
   chain.apply(pod, 'json', labelled('yes', { resourceVersion: '' }))
   chain.apply(pod, 'json', labelled('yes', { resourceVersion: '' }))
   t.equal(asked(), 2)
 })
 
-void t.test('judging a slice does not hold on to what it was cut from', async (t) => {
+void t.test('filtering a slice does not retain its buffer', async (t) => {
   const chunk = Buffer.from(`{"metadata":{}}${' '.repeat(1000)}`)
   const given = { ...object(''), bytes: chunk.subarray(0, 15) }
   const { chain, asked } = counting()
@@ -237,7 +237,7 @@ void t.test('judging a slice does not hold on to what it was cut from', async (t
   t.equal(asked(), 1)
 })
 
-void t.test('a filter sees the kind and the name of what it judges', async (t) => {
+void t.test('a filter sees the kind and the name of the object', async (t) => {
   const seen: unknown[] = []
   const chain = chainOf([
     define('a', ({ namespace, name, kind }) => {

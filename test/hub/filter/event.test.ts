@@ -66,7 +66,7 @@ function summary(judged: WatchEvent | undefined): unknown {
 
 const judge = (given: WatchEvent) => filterEvent(chain, pod, 'json', given)
 
-void t.test('an event is judged by what was shown before and is now', async (t) => {
+void t.test('an event’s type follows from what was shown before and is now', async (t) => {
   const now = (type: string, edited: boolean, own: boolean) => [
     type,
     '2',

@@ -71,7 +71,7 @@ void t.test('a filter that waits for what is not known is not made before', asyn
 })
 
 void t.test(
-  'a filter does without what nobody tells, and that is no news to who was shown so',
+  'a filter runs without an unavailable input, and its former state goes on doing so',
   async (t) => {
     const definition = define({
       needs: ['pool'],
@@ -112,7 +112,7 @@ void t.test('components are added to a filter, but never the hub itself', async 
   t.equal(filters.chainFor('coredns', services, 'list'), undefined)
 })
 
-void t.test('the chain of another time judges by what was known then', async (t) => {
+void t.test('a former chain decides by the inputs of its time', async (t) => {
   const definition = define({
     needs: ['poolNodes'],
     create:

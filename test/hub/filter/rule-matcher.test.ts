@@ -16,20 +16,17 @@ const filter = (name: string, rule: Partial<FilterRule> = {}): FilterDefinition 
 
 const named = (name: string) => ({ namespace: 'default', name, query: new URLSearchParams() })
 
-void t.test(
-  'of one kind of request, each is told by its own name whose filters stand',
-  async (t) => {
-    const only = { namespace: 'default', name: 'kubernetes' }
-    const standing = new RuleMatcher([filter('all'), filter('one', { only })], new Map())
-    const namesFor = (name: string): string[] =>
-      standing.match('kube-proxy', services, 'get', named(name)).map((each) => each.name)
-    t.strictSame(namesFor('kubernetes'), ['all', 'one'])
-    t.strictSame(namesFor('another'), ['all'])
-    t.strictSame(namesFor('kubernetes'), ['all', 'one'], 'again')
-  },
-)
+void t.test('of one kind of request, filters for a named object match by name', async (t) => {
+  const only = { namespace: 'default', name: 'kubernetes' }
+  const standing = new RuleMatcher([filter('all'), filter('one', { only })], new Map())
+  const namesFor = (name: string): string[] =>
+    standing.match('kube-proxy', services, 'get', named(name)).map((each) => each.name)
+  t.strictSame(namesFor('kubernetes'), ['all', 'one'])
+  t.strictSame(namesFor('another'), ['all'])
+  t.strictSame(namesFor('kubernetes'), ['all', 'one'], 'again')
+})
 
-void t.test('kinds of requests that are spelled alike are not taken for each other', async (t) => {
+void t.test('kinds of requests with similar names are not confused', async (t) => {
   const standing = new RuleMatcher([filter('a')], new Map([['a', new Set(['kube-proxy get'])]]))
   t.equal(standing.match('kube-proxy get', services, 'list', undefined).length, 1)
   const list = { ...services, resource: 'list services' }

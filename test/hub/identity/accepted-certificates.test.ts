@@ -44,7 +44,7 @@ function kept(t: Test): Kept {
   }
 }
 
-void t.test('what was accepted is known after a restart, and nothing else', async (t) => {
+void t.test('an accepted certificate is known after a restart, and no other', async (t) => {
   const { at } = kept(t)
   const before = at(2 * hour)
   before.add(certificate('AA'))
@@ -54,7 +54,7 @@ void t.test('what was accepted is known after a restart, and nothing else', asyn
   t.notOk(later.wasGood(certificate('BB')), 'it was never accepted')
 })
 
-void t.test('what had ended when another was accepted is not good', async (t) => {
+void t.test('a certificate that ended before the latest acceptance is not good', async (t) => {
   const { at } = kept(t)
   const accepted = at(2 * hour)
   accepted.add(certificate('AA', 3 * hour))
@@ -95,7 +95,7 @@ void t.test('a file that says anything else has none', async (t) => {
   }
 })
 
-void t.test('a disk that takes nothing is told once, and tried again', async (t) => {
+void t.test('a failed write is reported once, and retried', async (t) => {
   const clock = setClock(t)
   const { file, failures, failed, at } = kept(t)
   mkdirSync(file)

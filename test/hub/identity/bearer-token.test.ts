@@ -43,7 +43,7 @@ void t.test('a token in the protocols of a WebSocket counts only there', async (
   t.equal(tokenIn([...fields, 'Authorization', 'Basic eDp5'], true), undefined)
 })
 
-void t.test('who shows nothing shows nothing', async (t) => {
+void t.test('a request without credentials presents none', async (t) => {
   t.equal(
     presentedCredential({ ...exchangeOf('/api'), headers: new HeaderList(['Accept', '*/*']) }),
     undefined,

@@ -71,7 +71,7 @@ const refusal = (incoming: Incoming, rules: AuthenticationRules): Promise<number
 const running = setInterval(() => undefined, 60_000)
 t.teardown(() => clearInterval(running))
 
-void t.test('without credentials nobody is the node but on loopback', async (t) => {
+void t.test('a caller without credentials is the node only on loopback', async (t) => {
   for (const localAddress of ['192.0.2.8', '2001:db8::8']) {
     const elsewhere = { ...request(), peer: { ...peer, address: localAddress, localAddress } }
     for (const rule of ['root', 'node'] as const)
@@ -85,7 +85,7 @@ void t.test('without credentials nobody is the node but on loopback', async (t) 
 })
 
 void t.test(
-  'with the node’s credentials nobody is impersonated, in any case of the name',
+  'the node’s credentials cannot impersonate, in any case of the field name',
   async (t) => {
     for (const field of ['Impersonate-User', 'impersonate-uid', 'IMPERSONATE-EXTRA-SCOPES']) {
       const asked = authenticate(request(field, 'jane'), rules('root', 0))
@@ -106,7 +106,7 @@ void t.test(
   },
 )
 
-void t.test('without credentials, root is the node, and nobody else is', async (t) => {
+void t.test('without credentials, root is the node, and no other user is', async (t) => {
   t.strictSame(await authenticate(request(), rules('root', 0)), {
     identity: 'node',
     credential: 'node',
@@ -116,7 +116,7 @@ void t.test('without credentials, root is the node, and nobody else is', async (
   }
 })
 
-void t.test('whom the kernel could not be asked about is refused, until it can be', async (t) => {
+void t.test('a caller is refused while the kernel cannot tell its user', async (t) => {
   let failing = true
   const owners = new SocketOwners(async () => {
     if (failing) throw new Error('EMFILE')
@@ -127,27 +127,24 @@ void t.test('whom the kernel could not be asked about is refused, until it can b
   t.equal(await refusal(request(), { ...rules('root'), owners }), 0)
 })
 
-void t.test('where it was asked for, whoever comes without credentials is the node', async (t) => {
+void t.test('with --anonymous-loopback=node any local user is the node', async (t) => {
   t.strictSame(await authenticate(request(), rules('node', 1000)), {
     identity: 'node',
     credential: 'node',
   })
 })
 
-void t.test('where nobody is to be believed, root is not either', async (t) => {
+void t.test('with --anonymous-loopback=none not even root is', async (t) => {
   t.equal(await refusal(request(), rules('none', 0)), 401)
 })
 
-void t.test(
-  'who brings a token is its holder, never the node, and speaks with it alone',
-  async (t) => {
-    for (const mode of ['root', 'node', 'none'] as const) {
-      const caller = await authenticate(request('Authorization', 'Bearer abc'), rules(mode, 0))
-      t.match(caller.identity, /^token:[\w-]{43}$/)
-      t.equal(caller.credential, 'caller')
-    }
-  },
-)
+void t.test('a caller with a token is its holder, never the node, and uses it alone', async (t) => {
+  for (const mode of ['root', 'node', 'none'] as const) {
+    const caller = await authenticate(request('Authorization', 'Bearer abc'), rules(mode, 0))
+    t.match(caller.identity, /^token:[\w-]{43}$/)
+    t.equal(caller.credential, 'caller')
+  }
+})
 
 void t.test('an empty or a strange Authorization does not make its sender the node', async (t) => {
   for (const value of [
@@ -167,7 +164,7 @@ void t.test('an empty or a strange Authorization does not make its sender the no
 })
 
 void t.test(
-  'what stands for a token says nothing of it, is the same each time, and differs by token and key',
+  'a token’s identity reveals nothing of it, is stable, and differs by token and key',
   async (t) => {
     const token = 'Bearer eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl'
     const identity = async (value: string, key = 'key of this hub'): Promise<string> =>

@@ -70,16 +70,13 @@ void t.test('tokens of one service account are one identity, others are others',
   t.not((await of('opaque')).identity, (await of('other')).identity)
 })
 
-void t.test(
-  'what a token says nobody has signed makes its holder no service account',
-  async (t) => {
-    const { of, answered } = hub(t, rootFolder(t))
-    const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens())]
-    for (const token of [one, other]) await answered(token, 200)
-    t.match((await of(one)).identity, /^token:/)
-    t.not((await of(one)).identity, (await of(other)).identity)
-  },
-)
+void t.test('an unsigned claim makes its holder no service account', async (t) => {
+  const { of, answered } = hub(t, rootFolder(t))
+  const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens())]
+  for (const token of [one, other]) await answered(token, 200)
+  t.match((await of(one)).identity, /^token:/)
+  t.not((await of(one)).identity, (await of(other)).identity)
+})
 
 void t.test('an API server that knows the account makes its tokens one identity', async (t) => {
   const folder = rootFolder(t)
@@ -102,23 +99,26 @@ void t.test('an API server that knows the account makes its tokens one identity'
   t.match((await after.of(one)).identity, /^token:/, 'until one refuses it')
 })
 
-void t.test('whom an API server takes for another is the holder of that token alone', async (t) => {
-  for (const user of [
-    { username: 'system:serviceaccount:default:reader', uid: 'u-2' },
-    { username: 'system:serviceaccount:default:writer', uid: 'u-1' },
-    { username: 'oidc:reader', uid: '' },
-  ]) {
-    const { of, answered, confirm } = hub(t, rootFolder(t))
-    const token = tokenOf(new Tokens())
-    await answered(token, 201)
-    t.match(await confirm(token, user), /^token:/, user.username)
-    t.match((await of(token)).identity, /^token:/)
-    t.match(await confirm(token, reader), /^token:/, 'for good: it is not asked again')
-  }
-})
+void t.test(
+  'a token that an API server gives another user is an identity of its own',
+  async (t) => {
+    for (const user of [
+      { username: 'system:serviceaccount:default:reader', uid: 'u-2' },
+      { username: 'system:serviceaccount:default:writer', uid: 'u-1' },
+      { username: 'oidc:reader', uid: '' },
+    ]) {
+      const { of, answered, confirm } = hub(t, rootFolder(t))
+      const token = tokenOf(new Tokens())
+      await answered(token, 201)
+      t.match(await confirm(token, user), /^token:/, user.username)
+      t.match((await of(token)).identity, /^token:/)
+      t.match(await confirm(token, reader), /^token:/, 'for good: it is not asked again')
+    }
+  },
+)
 
 void t.test(
-  'who holds a token is asked once by all who wait, and later where none said it',
+  'waiting requests share one review of a token, and a failed one is not repeated',
   async (t) => {
     const { of, confirm } = hub(t, rootFolder(t))
     const token = tokenOf(new Tokens())
@@ -138,7 +138,7 @@ void t.test(
   },
 )
 
-void t.test('where the cluster’s keys tell, nobody is asked', async (t) => {
+void t.test('where the cluster’s keys decide, no review is requested', async (t) => {
   const { of, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
@@ -166,7 +166,7 @@ void t.test('a claim that contradicts itself is not one to be a service account'
     t.notOk((await of(`${write(claims)}.c2ln`)).claim.confirm, JSON.stringify(claims))
 })
 
-void t.test('what nobody has accepted and nobody has signed does not hold', async (t) => {
+void t.test('a token that is neither accepted nor signed does not hold', async (t) => {
   const { holds } = hub(t, rootFolder(t))
   for (const token of ['opaque', 'a.b.c', tokenOf(new Tokens())]) t.equal(await holds(token), false)
 })
@@ -200,7 +200,7 @@ void t.test('answers from before authentication prove nothing', async (t) => {
   t.equal(await holds('a'), false, 'a preflight')
 })
 
-void t.test('what a gateway answers neither proves nor takes back', async (t) => {
+void t.test('a gateway’s answer neither proves nor revokes a token', async (t) => {
   const { holds, answered } = hub(t, rootFolder(t))
   await answered('a', 200, 'GET', false)
   t.equal(await holds('a'), false)
@@ -247,23 +247,26 @@ void t.test('no number of made-up tokens has a genuine one verified again', asyn
   t.equal(verified.mock.callCount(), 1)
 })
 
-void t.test('a token is verified once for all who wait, and anew with new keys', async (t) => {
-  const { keys, of } = hub(t, rootFolder(t))
-  const tokens = new Tokens()
-  await keys.learn(published(tokens))
-  const verified = mock.method(keys, 'signature')
-  const token = tokenOf(tokens)
-  const [first, second] = await Promise.all([of(token), of(token)])
-  t.match(first.identity, /^account:/)
-  t.equal(second.identity, first.identity)
-  t.equal(verified.mock.callCount(), 1)
-  await keys.learn(published(new Tokens()))
-  t.equal(first.claim.holds(), false, 'a request under way has lost its proof with the key')
-  t.match((await of(token)).identity, /^token:/)
-  t.equal(verified.mock.callCount(), 2)
-})
+void t.test(
+  'a token is verified once for all waiting requests, and anew with new keys',
+  async (t) => {
+    const { keys, of } = hub(t, rootFolder(t))
+    const tokens = new Tokens()
+    await keys.learn(published(tokens))
+    const verified = mock.method(keys, 'signature')
+    const token = tokenOf(tokens)
+    const [first, second] = await Promise.all([of(token), of(token)])
+    t.match(first.identity, /^account:/)
+    t.equal(second.identity, first.identity)
+    t.equal(verified.mock.callCount(), 1)
+    await keys.learn(published(new Tokens()))
+    t.equal(first.claim.holds(), false, 'a request under way has lost its proof with the key')
+    t.match((await of(token)).identity, /^token:/)
+    t.equal(verified.mock.callCount(), 2)
+  },
+)
 
-void t.test('a token ends when it says so, whoever accepted or signed it', async (t) => {
+void t.test('a token expires at its own time, whether accepted or signed', async (t) => {
   const { holds, answered, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   const ended = tokenOf(tokens, -1)
@@ -327,17 +330,14 @@ void t.test('all of it is known after a restart, and nothing of a token is writt
   for (const part of ['opaque-token', ...refused.split('.')]) t.notOk(written.includes(part))
 })
 
-void t.test(
-  'what an answer has shown of a token outlives a process that is killed then',
-  async (t) => {
-    const folder = rootFolder(t)
-    const killed = hub(t, folder)
-    await killed.answered('accepted', 200)
-    t.equal(await hub(t, folder).holds('accepted'), true)
-    await killed.answered('accepted', 401)
-    t.equal(await hub(t, folder).holds('accepted'), false)
-  },
-)
+void t.test('a token’s acceptance or refusal survives a process that is killed', async (t) => {
+  const folder = rootFolder(t)
+  const killed = hub(t, folder)
+  await killed.answered('accepted', 200)
+  t.equal(await hub(t, folder).holds('accepted'), true)
+  await killed.answered('accepted', 401)
+  t.equal(await hub(t, folder).holds('accepted'), false)
+})
 
 void t.test('files that cannot be read are as good as none', async (t) => {
   const tokens = new Tokens()

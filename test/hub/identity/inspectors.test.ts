@@ -29,7 +29,7 @@ const ownedBy = (uid: number): SocketOwners =>
   1: 0100007F:281B 0100007F:9C40 01 00000000:00000000 00:00000000 00000000 0 0 2 1`,
   )
 
-void t.test("root inspects, and who shows the hub's own token; nobody else", async (t) => {
+void t.test("root and holders of the hub's own token may inspect; no one else", async (t) => {
   const may = (uid: number, shown?: string, own?: string): Promise<boolean> =>
     mayInspect(request(shown), {
       token: own === undefined ? undefined : new Secret(own),

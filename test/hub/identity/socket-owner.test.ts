@@ -48,19 +48,23 @@ void t.test(
   },
 )
 
-void t.test('so is one over IPv6', { skip: skipIpv6 }, async (t) => {
+void t.test('the owner of a connection over IPv6 is found', { skip: skipIpv6 }, async (t) => {
   const { far } = await pair(t, '::1', '::1')
   t.equal(await owners.uid(peerOf(far)), uid)
 })
 
-void t.test('so is one over IPv4 to a listener that speaks both', { skip: skipIpv6 }, async (t) => {
-  const { far } = await pair(t, '::', '127.0.0.1')
-  t.equal(far.remoteAddress, '::ffff:127.0.0.1')
-  t.equal(await owners.uid(peerOf(far)), uid)
-})
+void t.test(
+  'the owner of an IPv4 connection to a dual-stack listener is found',
+  { skip: skipIpv6 },
+  async (t) => {
+    const { far } = await pair(t, '::', '127.0.0.1')
+    t.equal(far.remoteAddress, '::ffff:127.0.0.1')
+    t.equal(await owners.uid(peerOf(far)), uid)
+  },
+)
 
 void t.test(
-  'so is one of an IPv6 socket that was given an IPv4 address',
+  'the owner of an IPv6 socket with an IPv4 address is found',
   { skip: skipIpv6 },
   async (t) => {
     const { far } = await pair(t, '127.0.0.1', '::ffff:127.0.0.1')
@@ -69,7 +73,7 @@ void t.test(
 )
 
 void t.test(
-  'another user is told from root',
+  'another user is distinguished from root',
   { skip: skipTable || (uid === 0 ? false : 'takes root') },
   async (t) => {
     const server = createServer()
@@ -131,7 +135,7 @@ void t.test('only the client’s end counts, not the hub’s own', async (t) => 
   t.equal(await owners.uid(loopback), 1000)
 })
 
-void t.test('a socket nobody holds has no owner, whatever uid stands beside it', async (t) => {
+void t.test('a socket without an inode has no owner, whatever uid its row has', async (t) => {
   for (const state of ['01', '04', '05', '06', '0B']) {
     const lines = [heading, row(client, hub, 0, 0, state), row(hub, client, 0, 4711)]
     t.equal(await new SocketOwners(async () => lines.join('\n')).uid(loopback), undefined, state)
@@ -168,24 +172,21 @@ void t.test('root is found only where the second table shows its socket again', 
   }
 })
 
-void t.test(
-  'what root has on the ports of a connection that is over is not its client',
-  async (t) => {
-    const later: Readonly<Record<string, string>> = {
-      'the hub’s end has gone': row(client, hub, 0, 1),
-      'a new connection has the same ends': row(hub, client, 0, 4712),
-      'it was accepted by nobody yet': row(hub, client, 0, 0),
-      'it is half-closed': row(hub, client, 0, 4711, '08'),
-      'it has been reset': row(hub, client, 0, 4711, '07'),
-      'its inode is another connection’s': row(hub, '0100007F:9C41', 0, 4711),
-    }
-    for (const [name, line] of Object.entries(later)) {
-      const lines = [heading, row(client, hub, 0, 1), line]
-      const owners = readings(connectedAs(0), lines.join('\n'))
-      t.equal(await owners.uid(loopback), undefined, name)
-    }
-  },
-)
+void t.test('a socket of root on the ports of a closed connection is not its client', async (t) => {
+  const later: Readonly<Record<string, string>> = {
+    'the hub’s end has gone': row(client, hub, 0, 1),
+    'a new connection has the same ends': row(hub, client, 0, 4712),
+    'it was accepted by nobody yet': row(hub, client, 0, 0),
+    'it is half-closed': row(hub, client, 0, 4711, '08'),
+    'it has been reset': row(hub, client, 0, 4711, '07'),
+    'its inode is another connection’s': row(hub, '0100007F:9C41', 0, 4711),
+  }
+  for (const [name, line] of Object.entries(later)) {
+    const lines = [heading, row(client, hub, 0, 1), line]
+    const owners = readings(connectedAs(0), lines.join('\n'))
+    t.equal(await owners.uid(loopback), undefined, name)
+  }
+})
 
 void t.test('the second table is begun when the first one is complete', async (t) => {
   const steps: string[] = []
@@ -233,7 +234,7 @@ void t.test('a table that is empty, absent or holds other things names no owner'
   t.equal(await absent.uid(loopback), undefined)
 })
 
-void t.test('who was not found, or could not be looked for, is looked for again', async (t) => {
+void t.test('a lookup that found no owner, or failed, is repeated', async (t) => {
   const tables = ['', new Error('EMFILE'), [heading, row(client, hub, 7, 1)].join('\n')]
   const owners = new SocketOwners(async (family) => {
     const table = family === 'tcp' ? tables.shift() : ''

@@ -29,14 +29,14 @@ void t.test('questions are answered each with the lines it is about', async (t) 
   )
 })
 
-void t.test('a table that is not there is told from one that is empty', async (t) => {
+void t.test('a missing table is distinguished from an empty one', async (t) => {
   const { thread, path } = start(t)
   await t.rejects(thread.lines(`${path}6`, [ends]), { code: 'ENOENT' })
   t.equal(await thread.lines(path, [ends]), line, 'and the thread goes on')
 })
 
 void t.test(
-  'what a thread that has ended was asked fails, and the next question begins another',
+  'lookups of a thread that has ended fail, and the next one starts another',
   async (t) => {
     const { thread, path } = start(t)
     const asked = thread.lines(path, [ends])
@@ -48,7 +48,7 @@ void t.test(
   },
 )
 
-void t.test('a thread that fails takes nothing with it but what it was asked', async (t) => {
+void t.test('a thread that fails takes only its pending lookups with it', async (t) => {
   const { thread, path } = start(t)
   const started = once(process, 'worker') as Promise<[Worker]>
   t.equal(await thread.lines(path, [ends]), line)

@@ -79,7 +79,7 @@ const publishing = {
   '/openid/v1/jwks': answer(JSON.stringify(tokens.keySet)),
 }
 
-void t.test('an answer is told to the claim, and passed on as it is', async (t) => {
+void t.test('the claim learns of an answer’s status, and the answer passes as it is', async (t) => {
   const { send, heard } = heed(rootFolder(t), { '/api/v1/pods': answer('{}', 403) })
   t.equal((await send()).status, 403)
   t.strictSame(heard, [403])
@@ -146,7 +146,7 @@ void t.test('with the token of a service account the keys are learned, once', as
 })
 
 void t.test(
-  'no keys are asked for with another token, or with one that does not hold',
+  'no keys are requested with another token, or with one that does not hold',
   async (t) => {
     const { send, asked } = heed(rootFolder(t), publishing)
     await send(undefined)
@@ -156,7 +156,7 @@ void t.test(
 )
 
 void t.test(
-  'keys that cannot be had or used are reported, and not asked for with each request',
+  'missing or unusable keys are reported, and not requested with each request',
   async (t) => {
     for (const refused of [
       answer('{}', 403),

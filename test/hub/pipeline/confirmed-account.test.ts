@@ -84,7 +84,7 @@ async function send(
   return { asked, said, identity: passed?.identity }
 }
 
-void t.test('the caller is found out before its request goes on', async (t) => {
+void t.test('a caller is identified before its request goes on', async (t) => {
   const { asked, said, identity } = await send({ [stable]: answer(201, saying(user)) })
   t.strictSame(said, [user])
   t.equal(identity, tokenHolder('confirmed'))
@@ -100,7 +100,7 @@ void t.test('the caller is found out before its request goes on', async (t) => {
   })
 })
 
-void t.test('an API server that has it as a beta is asked for that', async (t) => {
+void t.test('an API server with only the beta review is sent that', async (t) => {
   const { asked, said } = await send({ [beta]: answer(201, saying(user)) })
   t.strictSame(said, [user])
   t.strictSame(
@@ -109,23 +109,20 @@ void t.test('an API server that has it as a beta is asked for that', async (t) =
   )
 })
 
-void t.test(
-  'where it is not to be had, the keys that are being fetched are waited for',
-  async (t) => {
-    for (const answers of [{}, { [stable]: answer(403) }]) {
-      let learned = false
-      const { said } = await send(answers, {
-        learned: async () => {
-          learned = true
-        },
-      })
-      t.strictSame(said, [undefined])
-      t.equal(learned, true)
-    }
-  },
-)
+void t.test('without a review, the request waits for keys that are being fetched', async (t) => {
+  for (const answers of [{}, { [stable]: answer(403) }]) {
+    let learned = false
+    const { said } = await send(answers, {
+      learned: async () => {
+        learned = true
+      },
+    })
+    t.strictSame(said, [undefined])
+    t.equal(learned, true)
+  }
+})
 
-void t.test('nothing but the answer of an API server says who it is', async (t) => {
+void t.test('only a review that an API server answers identifies the caller', async (t) => {
   for (const reply of [
     answer(401),
     answer(500),
@@ -139,7 +136,7 @@ void t.test('nothing but the answer of an API server says who it is', async (t) 
   t.strictSame(nameless.said, [{ username: '', uid: '' }])
 })
 
-void t.test('nobody is asked offline, for an upgrade, or where it is known', async (t) => {
+void t.test('no review is sent offline, for an upgrade, or where it is known', async (t) => {
   for (const circumstances of [{ online: false }, { upgrade: true }, { isOpen: false }]) {
     const { asked, identity } = await send({}, circumstances)
     t.strictSame(asked, [])
@@ -147,56 +144,50 @@ void t.test('nobody is asked offline, for an upgrade, or where it is known', asy
   }
 })
 
-void t.test(
-  'an API server that says nothing keeps the request waiting for a while only',
-  async (t) => {
-    mock.timers.enable({ apis: ['setTimeout'] })
-    t.teardown(() => mock.timers.reset())
-    let isOver = false
-    const sent = send({}, { isSilent: true }).finally(() => (isOver = true))
-    await turn()
-    mock.timers.tick(reviewTimeoutMs - 1)
-    await turn()
-    t.notOk(isOver)
-    mock.timers.tick(1)
-    const { asked, said } = await sent
-    t.strictSame(said, [undefined])
-    t.equal(asked.length, 1, 'and the beta is not tried')
-  },
-)
+void t.test('a silent API server delays the request only for a while', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  let isOver = false
+  const sent = send({}, { isSilent: true }).finally(() => (isOver = true))
+  await turn()
+  mock.timers.tick(reviewTimeoutMs - 1)
+  await turn()
+  t.notOk(isOver)
+  mock.timers.tick(1)
+  const { asked, said } = await sent
+  t.strictSame(said, [undefined])
+  t.equal(asked.length, 1, 'and the beta is not tried')
+})
 
-void t.test(
-  'API servers are asked about so many tokens at a time, and not about more',
-  async (t) => {
-    const asked: Exchange[] = []
-    const said: (User | undefined)[] = []
-    const heeding = {
-      forward: (exchange: Exchange): Promise<BytesReply> => {
-        asked.push(exchange)
-        return cut(exchange)
-      },
-      keysFetched: () => Promise.resolve(),
-    }
-    const cloud = { online: true, onlineKnown: () => Promise.resolve() }
-    const layer = withConfirmedAccount(heeding, { cloud, onOutcome: () => undefined })
-    const claim = claimOf({
-      holds: () => true,
-      keyId: 'a-key',
-      confirm: async (ask) => {
-        said.push(await ask())
-        return tokenHolder('alone')
-      },
+void t.test('only so many tokens are reviewed at a time, and others go on without', async (t) => {
+  const asked: Exchange[] = []
+  const said: (User | undefined)[] = []
+  const heeding = {
+    forward: (exchange: Exchange): Promise<BytesReply> => {
+      asked.push(exchange)
+      return cut(exchange)
+    },
+    keysFetched: () => Promise.resolve(),
+  }
+  const cloud = { online: true, onlineKnown: () => Promise.resolve() }
+  const layer = withConfirmedAccount(heeding, { cloud, onOutcome: () => undefined })
+  const claim = claimOf({
+    holds: () => true,
+    keyId: 'a-key',
+    confirm: async (ask) => {
+      said.push(await ask())
+      return tokenHolder('alone')
+    },
+  })
+  const send = () =>
+    layer(async () => answer(200))({
+      ...exchangeOf('/api/v1/pods', { headers: { Authorization: 'Bearer a.b.c' } }),
+      credential: 'caller',
+      claim,
     })
-    const send = () =>
-      layer(async () => answer(200))({
-        ...exchangeOf('/api/v1/pods', { headers: { Authorization: 'Bearer a.b.c' } }),
-        credential: 'caller',
-        claim,
-      })
-    for (let i = 0; i < mostReviews; i++) void send().catch(() => undefined)
-    await turn()
-    t.equal(asked.length, mostReviews)
-    await send()
-    t.strictSame([asked.length, said], [mostReviews, [undefined]], 'it goes on unconfirmed')
-  },
-)
+  for (let i = 0; i < mostReviews; i++) void send().catch(() => undefined)
+  await turn()
+  t.equal(asked.length, mostReviews)
+  await send()
+  t.strictSame([asked.length, said], [mostReviews, [undefined]], 'it goes on unconfirmed')
+})

@@ -60,7 +60,7 @@ void t.test('a watch that is over leaves no deadline behind', async (t) => {
   t.strictSame(reasons, ['the client has gone'])
 })
 
-void t.test('what names no time, or none that makes sense, has no deadline', async (t) => {
+void t.test('a watch without a valid timeoutSeconds has no deadline, nor has a list', async (t) => {
   const urls = [
     pods,
     `${pods}?timeoutSeconds=5`,
@@ -83,7 +83,7 @@ void t.test('what names no time, or none that makes sense, has no deadline', asy
   }
 })
 
-void t.test('a watch ends when the hub stops, whatever time it asked for', async (t) => {
+void t.test('a watch ends when the hub stops', async (t) => {
   const stopping = new AbortController()
   let signal: AbortSignalLike | undefined
   await withDeadline(stopping.signal)(async (exchange) => {

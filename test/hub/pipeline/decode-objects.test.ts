@@ -54,20 +54,23 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.equal(deleted.status, 200)
   })
 
-  void t.test(`what is withheld is shown to who has written it alone: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startHubParts(t, { upstream: cloud, filters: [marking] })
-    const client = hub.as('kube-proxy', { encoding })
-    const created = await client.send(inDefault, { method: 'POST', body: written('hidden') })
-    t.equal(created.status, 201)
-    t.equal(at(objectOf(created), 'metadata', 'name'), 'hidden')
-    t.equal((await client.get(`${inDefault}/hidden`)).status, 404)
-    t.strictSame((await client.list(allServices)).names, [])
-  })
+  void t.test(
+    `a withheld object is shown in the reply to its writer alone: ${encoding}`,
+    async (t) => {
+      const cloud = await startCloud(t)
+      const hub = await startHubParts(t, { upstream: cloud, filters: [marking] })
+      const client = hub.as('kube-proxy', { encoding })
+      const created = await client.send(inDefault, { method: 'POST', body: written('hidden') })
+      t.equal(created.status, 201)
+      t.equal(at(objectOf(created), 'metadata', 'name'), 'hidden')
+      t.equal((await client.get(`${inDefault}/hidden`)).status, 404)
+      t.strictSame((await client.list(allServices)).names, [])
+    },
+  )
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`what is deleted together is shown as a list of it is: ${encoding}`, async (t) => {
+  void t.test(`a deleted collection is shown filtered, as its list is: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     for (const name of ['a', 'b', 'hidden']) {
       cloud.sandbox.create(services, service(name, '10.96.0.9'))
@@ -92,7 +95,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`what nobody records is filtered like the rest: ${encoding}`, async (t) => {
+  void t.test(`unrecorded answers are filtered like the rest: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     for (const name of ['a', 'hidden']) cloud.sandbox.create(services, service(name, '10.96.0.9'))
     const hub = await startHubParts(t, { upstream: cloud, filters: [marking] })
@@ -111,23 +114,26 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('what is deleted is shown as it was where a filter cannot settle it', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.sandbox.create(services, service('a', '10.96.0.9'))
-  const failing: FilterDefinition = {
-    ...marking,
-    create: () => ({
-      filter: () => 'withhold',
-      before: () => Promise.reject(new Error('no disk')),
-    }),
-  }
-  const hub = await startHubParts(t, { upstream: cloud, filters: [failing] })
-  const deleted = await hub.as('kube-proxy').send(inDefault, { method: 'DELETE' })
-  t.equal(deleted.status, 200)
-  t.match(objectOf(deleted), { items: [{ metadata: { name: 'a' } }] })
-})
+void t.test(
+  'a deleted collection is shown unfiltered where a filter cannot settle it',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.sandbox.create(services, service('a', '10.96.0.9'))
+    const failing: FilterDefinition = {
+      ...marking,
+      create: () => ({
+        filter: () => 'withhold',
+        before: () => Promise.reject(new Error('no disk')),
+      }),
+    }
+    const hub = await startHubParts(t, { upstream: cloud, filters: [failing] })
+    const deleted = await hub.as('kube-proxy').send(inDefault, { method: 'DELETE' })
+    t.equal(deleted.status, 200)
+    t.match(objectOf(deleted), { items: [{ metadata: { name: 'a' } }] })
+  },
+)
 
-void t.test('what is no object passes as it came', async (t) => {
+void t.test('an answer without objects passes as it came', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startHubParts(t, { upstream: cloud, filters: [marking] })
   const client = hub.as('kube-proxy')

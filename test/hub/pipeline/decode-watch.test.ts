@@ -27,6 +27,6 @@ void t.test('a watch whose stream breaks ends cleanly', async (t) => {
   t.equal(groups.flat().length, 1)
 })
 
-void t.test('a watch that a mistake in a program ends is a break', async (t) => {
+void t.test('a watch that a programming error ends is a break', async (t) => {
   await t.rejects(Array.fromAsync(failing(new TypeError('x is not a function')).events), TypeError)
 })

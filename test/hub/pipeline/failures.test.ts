@@ -45,7 +45,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   }
 }
 
-void t.test('a failure thrown before anything is awaited is told like any other', async (t) => {
+void t.test('a synchronous failure becomes a Status like any other', async (t) => {
   const handle = withRescue(() => undefined)(() => {
     throw new StatusError(tooManyRequests('later', 7))
   })
@@ -62,20 +62,23 @@ void t.test('a failure after the client has gone is logged as 499, and as no fau
   t.strictSame(seen, [])
 })
 
-void t.test('what failed before a form was known is told in JSON, and counted', async (t) => {
-  const refused: BodyReply[] = []
-  const handle = withLastResort(
-    () => undefined,
-    (_incoming, reply) => refused.push(reply),
-  )(() => Promise.reject(new StatusError(unauthorized())))
-  const headers = { Accept: 'application/vnd.kubernetes.protobuf' }
-  const reply = (await handle(exchangeOf('/api/v1/pods', { headers }))) as BodyReply
-  t.equal(reply.headers.get('content-type'), 'application/json')
-  t.match(JSON.parse(Buffer.from(reply.body).toString()), { kind: 'Status', code: 401 })
-  t.strictSame(refused, [reply])
-})
+void t.test(
+  'a failure before the encoding is known is answered in JSON, and counted',
+  async (t) => {
+    const refused: BodyReply[] = []
+    const handle = withLastResort(
+      () => undefined,
+      (_incoming, reply) => refused.push(reply),
+    )(() => Promise.reject(new StatusError(unauthorized())))
+    const headers = { Accept: 'application/vnd.kubernetes.protobuf' }
+    const reply = (await handle(exchangeOf('/api/v1/pods', { headers }))) as BodyReply
+    t.equal(reply.headers.get('content-type'), 'application/json')
+    t.match(JSON.parse(Buffer.from(reply.body).toString()), { kind: 'Status', code: 401 })
+    t.strictSame(refused, [reply])
+  },
+)
 
-void t.test('what is no request is answered as net/http does, before any Status', async (t) => {
+void t.test('a malformed request is answered as by net/http, without a Status', async (t) => {
   const ignore = (): void => undefined
   const handle = withLastResort(ignore, ignore)(() => Promise.reject(new MalformedPath('no')))
   const reply = (await handle(exchangeOf('/api/v1/pods'))) as BodyReply

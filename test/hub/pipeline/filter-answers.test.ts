@@ -63,14 +63,14 @@ function asked(...replies: Reply[]): {
   return { count: () => count, next }
 }
 
-void t.test('a list that breaks off while it is staged is asked for once more', async (t) => {
+void t.test('a list that breaks off while it is staged is requested once more', async (t) => {
   const cloud = asked(list(true), list(false))
   const reply = await withFilters(filteringOf(filters))(cloud.next)(services)
   t.match(reply, { kind: 'list', status: 200 })
   t.equal(cloud.count(), 2)
 })
 
-void t.test('and is a failure that was foreseen when it breaks off again', async (t) => {
+void t.test('a list that breaks off twice fails with BROKEN_ANSWER', async (t) => {
   const cloud = asked(list(true), list(true))
   await t.rejects(withFilters(filteringOf(filters))(cloud.next)(services), {
     code: 'BROKEN_ANSWER',
@@ -113,7 +113,7 @@ void t.test('an object that a filter withholds is answered as one that is not th
   })
 })
 
-void t.test('what filters and encoding make of an event for several is made once', async (t) => {
+void t.test('an event is filtered and encoded once for several watches', async (t) => {
   let judged = 0
   const marking: FilterDefinition = {
     name: 'marking',
@@ -184,7 +184,7 @@ const waiting: FilterDefinition<'pool'> = {
 
 const telling = { onFailure: () => undefined, warn: () => undefined }
 
-void t.test('while a filter would guess, nobody is shown anything, nor asked', async (t) => {
+void t.test('reads wait, and are not forwarded, while a filter lacks its inputs', async (t) => {
   const chain = new Filters([waiting], inputsOf(), telling)
   const cloud = asked(list(false), list(false))
   const handler = withFilters(filteringOf(chain))(cloud.next)
@@ -202,7 +202,7 @@ void t.test('while a filter would guess, nobody is shown anything, nor asked', a
   t.match(await answered, { kind: 'list', status: 200 }, 'who has waited is answered')
 })
 
-void t.test('what a filter settles is settled before anything is shown', async (t) => {
+void t.test('a filter settles objects before any of them is shown', async (t) => {
   const settled = Promise.withResolvers<void>()
   const told: string[] = []
   const settling: FilterDefinition = {
@@ -261,7 +261,7 @@ void t.test('what a filter settles is settled before anything is shown', async (
   t.match(refused, { status: { code: 503 } }, 'a list that cannot be shown is refused')
 })
 
-void t.test('a list is settled in one go, and none of it is judged before', async (t) => {
+void t.test('a list is settled in one go, and none of it is filtered before', async (t) => {
   const onDisk = Promise.withResolvers<void>()
   const lastAsked = Promise.withResolvers<void>()
   let [asked, judged] = [0, 0]

@@ -19,7 +19,7 @@ import { parseRequestInfo, type ResourceRequest } from '../../../src/api/request
 const asked = (url: string, method = 'GET'): Exchange =>
   ({ method, url, info: parseRequestInfo(method, url) }) as Exchange
 
-void t.test('reads that name no version want the most recent, and writes to be done', async (t) => {
+void t.test('reads without a version and writes require an upstream', async (t) => {
   for (const url of [
     '/api/v1/pods',
     '/api/v1/pods?resourceVersion=',
@@ -35,7 +35,7 @@ void t.test('reads that name no version want the most recent, and writes to be d
   }
 })
 
-void t.test('the cache may answer whoever names one, watches, and documents', async (t) => {
+void t.test('the cache may answer reads with a version, watches, and documents', async (t) => {
   for (const url of [
     '/api/v1/pods?resourceVersion=0',
     '/api/v1/pods?resourceVersion=7',
@@ -62,90 +62,84 @@ const wanted = (
   storedVersions: new Map(kept),
 })
 
-void t.test(
-  'a list of any age is not to be older than the newest that was told of it',
-  async (t) => {
-    const list = '/api/v1/pods?resourceVersion=0'
-    const both = [
-      [protobuf, '99'],
-      [json, '100'],
-    ] as const
-    t.equal(lastObservedFor(wanted(list, both)), '100')
+void t.test('a list of any age is not older than the newest observed list', async (t) => {
+  const list = '/api/v1/pods?resourceVersion=0'
+  const both = [
+    [protobuf, '99'],
+    [json, '100'],
+  ] as const
+  t.equal(lastObservedFor(wanted(list, both)), '100')
+  t.equal(
+    lastObservedFor(wanted(`${list}&resourceVersionMatch=NotOlderThan&limit=500`, both)),
+    '100',
+  )
+  t.equal(lastObservedFor(wanted(list, [[json, undefined]])), undefined, 'nothing was told')
+  for (const [shared, newest] of [
+    ['99', '100'],
+    ['101', '101'],
+  ] as const) {
     t.equal(
-      lastObservedFor(wanted(`${list}&resourceVersionMatch=NotOlderThan&limit=500`, both)),
-      '100',
+      lastObservedFor(wanted(list, both), () => resourceVersion(shared)),
+      newest,
     )
-    t.equal(lastObservedFor(wanted(list, [[json, undefined]])), undefined, 'nothing was told')
-    for (const [shared, newest] of [
-      ['99', '100'],
-      ['101', '101'],
-    ] as const) {
-      t.equal(
-        lastObservedFor(wanted(list, both), () => resourceVersion(shared)),
-        newest,
-      )
-    }
-    t.equal(lastObservedFor(wanted(list, [[json, 'x1']])), undefined, 'what is no version is none')
-    for (const url of [
-      '/api/v1/pods',
-      '/api/v1/pods?resourceVersion=5',
-      `${list}&continue=x`,
-      `${list}&resourceVersionMatch=Exact`,
-    ]) {
-      t.equal(lastObservedFor(wanted(url, both)), undefined, url)
-    }
-    t.equal(
-      lastObservedFor(wanted(`${list}&limit=x`, both)),
-      undefined,
-      'what is refused stays as it is',
-    )
-    t.equal(lastObservedFor(wanted(`${list}&watch=1`, both, 'watch')), undefined)
-    const watchList = `${list}&watch=1&sendInitialEvents=true`
-    t.equal(lastObservedFor(wanted(watchList, both, 'watch')), undefined, 'is refused')
-    const match = 'resourceVersionMatch=NotOlderThan'
-    t.equal(lastObservedFor(wanted(`${watchList}&${match}`, both, 'watch')), '100')
-    t.equal(lastObservedFor({ kind: 'document' }), undefined)
-  },
-)
+  }
+  t.equal(lastObservedFor(wanted(list, [[json, 'x1']])), undefined, 'what is no version is none')
+  for (const url of [
+    '/api/v1/pods',
+    '/api/v1/pods?resourceVersion=5',
+    `${list}&continue=x`,
+    `${list}&resourceVersionMatch=Exact`,
+  ]) {
+    t.equal(lastObservedFor(wanted(url, both)), undefined, url)
+  }
+  t.equal(
+    lastObservedFor(wanted(`${list}&limit=x`, both)),
+    undefined,
+    'what is refused stays as it is',
+  )
+  t.equal(lastObservedFor(wanted(`${list}&watch=1`, both, 'watch')), undefined)
+  const watchList = `${list}&watch=1&sendInitialEvents=true`
+  t.equal(lastObservedFor(wanted(watchList, both, 'watch')), undefined, 'is refused')
+  const match = 'resourceVersionMatch=NotOlderThan'
+  t.equal(lastObservedFor(wanted(`${watchList}&${match}`, both, 'watch')), '100')
+  t.equal(lastObservedFor({ kind: 'document' }), undefined)
+})
 
-void t.test('nor older than any object of its resource that was shown', async (t) => {
+void t.test('a list of any age is not older than any observed object', async (t) => {
   const list = wanted('/api/v1/pods?resourceVersion=0', [[json, '100']])
   t.equal(lastObservedFor({ ...list, lastObserved: resourceVersion('105') }), '105')
   t.equal(lastObservedFor({ ...list, lastObserved: resourceVersion('99') }), '100')
 })
 
-void t.test(
-  'of the cache a state is asked for by version, where that is no other request',
-  async (t) => {
-    const seven = resourceVersion('7')
-    if (seven === undefined) throw new Error('seven is a version')
-    const least = (url: string): string | undefined => asNotOlderThan(asked(url), seven)?.url
-    const [match, pods] = ['resourceVersionMatch=NotOlderThan', '/api/v1/pods']
-    t.equal(least(`${pods}?resourceVersion=0&limit=5`), `${pods}?resourceVersion=7&${match}`)
-    t.equal(least(`${pods}?resourceVersion=6`), `${pods}?resourceVersion=7&${match}`)
-    t.equal(
-      least(`${pods}?watch=1&resourceVersion=0`),
-      `${pods}?watch=1&resourceVersion=7&${match}&sendInitialEvents=true`,
-    )
-    for (const url of [`${pods}?resourceVersion=8`, `${pods}?resourceVersion=7&${match}`]) {
-      t.equal(least(url), url, 'names a newer one')
-    }
-    for (const url of [
-      `${pods}?resourceVersion=0&continue=x`,
-      `${pods}?resourceVersion=6&limit=5`,
-      `${pods}?resourceVersion=6&resourceVersionMatch=Exact`,
-      `${pods}?resourceVersion=0&limit=x`,
-      `${pods}?watch=1&resourceVersion=6`,
-      `${pods}?watch=1&resourceVersion=0&sendInitialEvents=false&${match}`,
-      '/api/v1/namespaces/default/pods/a?resourceVersion=0',
-      '/version',
-    ]) {
-      t.equal(least(url), undefined, url)
-    }
-  },
-)
+void t.test('a read becomes NotOlderThan, where that does not change its meaning', async (t) => {
+  const seven = resourceVersion('7')
+  if (seven === undefined) throw new Error('seven is a version')
+  const least = (url: string): string | undefined => asNotOlderThan(asked(url), seven)?.url
+  const [match, pods] = ['resourceVersionMatch=NotOlderThan', '/api/v1/pods']
+  t.equal(least(`${pods}?resourceVersion=0&limit=5`), `${pods}?resourceVersion=7&${match}`)
+  t.equal(least(`${pods}?resourceVersion=6`), `${pods}?resourceVersion=7&${match}`)
+  t.equal(
+    least(`${pods}?watch=1&resourceVersion=0`),
+    `${pods}?watch=1&resourceVersion=7&${match}&sendInitialEvents=true`,
+  )
+  for (const url of [`${pods}?resourceVersion=8`, `${pods}?resourceVersion=7&${match}`]) {
+    t.equal(least(url), url, 'names a newer one')
+  }
+  for (const url of [
+    `${pods}?resourceVersion=0&continue=x`,
+    `${pods}?resourceVersion=6&limit=5`,
+    `${pods}?resourceVersion=6&resourceVersionMatch=Exact`,
+    `${pods}?resourceVersion=0&limit=x`,
+    `${pods}?watch=1&resourceVersion=6`,
+    `${pods}?watch=1&resourceVersion=0&sendInitialEvents=false&${match}`,
+    '/api/v1/namespaces/default/pods/a?resourceVersion=0',
+    '/version',
+  ]) {
+    t.equal(least(url), undefined, url)
+  }
+})
 
-void t.test('it is asked for by version, without what any age alone allows', async (t) => {
+void t.test('NotOlderThan and consistent URLs lose what only any age allows', async (t) => {
   const seven = resourceVersion('7')
   if (seven === undefined) throw new Error('seven is a version')
   const url = '/api/v1/pods?fieldSelector=spec.nodeName%3Da&limit=500&resourceVersion=0'

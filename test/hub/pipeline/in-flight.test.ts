@@ -88,7 +88,7 @@ const urlOf = (url: string): Pick<Exchange, 'url' | 'info'> => ({
   info: parseRequestInfo('POST', url),
 })
 
-void t.test('bodies that are sent slowly keep nobody else from being served', async (t) => {
+void t.test('bodies that are sent slowly take no seat from other requests', async (t) => {
   const handle = withInFlightLimit(new PriorityShares(() => 2), () => t.fail('nothing is shed'))(
     afterBody,
   )

@@ -142,7 +142,7 @@ for (const [representation, accept] of Object.entries(accepts)) {
   }
 
   void t.test(
-    `a watch of ${representation} is told of what is withheld now, and of what is not`,
+    `a watch of ${representation} gets what is withheld now, and what is not any more`,
     async (t) => {
       const { cloud, hub, kubectl, resourceVersion } = await begun(t)
       const watch = await watched(kubectl, resourceVersion)
@@ -156,7 +156,7 @@ for (const [representation, accept] of Object.entries(accepts)) {
   )
 
   void t.test(
-    `and one of ${representation} that goes on after a restart without a link`,
+    `a watch of ${representation} gets the same after a restart without a link`,
     async (t) => {
       const { cloud, directory, hub, kubectl, resourceVersion } = await begun(t)
       const watch = await watched(kubectl, resourceVersion)

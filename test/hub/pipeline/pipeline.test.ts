@@ -62,7 +62,7 @@ void t.test('elsewhere names are the operator’s to give', async (t) => {
   t.equal(await code({ Host: 'hub.example' }, '192.0.2.7'), 200)
 })
 
-void t.test('what was served once makes nothing else familiar', async (t) => {
+void t.test('a Host that was accepted once makes no other acceptable', async (t) => {
   t.equal(await code({ Host: 'hub.example' }, '192.0.2.7'), 200)
   t.equal(await code({ Host: 'hub.example' }), 403, 'the same name on loopback')
   t.equal(await code({}), 200)
@@ -72,7 +72,7 @@ void t.test('what was served once makes nothing else familiar', async (t) => {
   for (let i = 0; i < 100; i++) t.equal(await code({ Host: `127.0.0.1:${i + 1}` }), 200)
 })
 
-void t.test('the listener hears who is proven before the request goes on', async (t) => {
+void t.test('the listener learns of a proven caller before the request goes on', async (t) => {
   const heard: Identity[] = []
   const exchange = { ...exchangeOf('/api/v1/pods'), onProven: (who: Identity) => heard.push(who) }
   await withProvenCaller(async () => {

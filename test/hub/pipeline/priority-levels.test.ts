@@ -35,7 +35,7 @@ void t.test('each level has a share that the levels below it cannot take', async
   t.strictSame(taken(2, { unproven: flood, node: flood }), [1, 0, 1], 'the fewest there can be')
 })
 
-void t.test('what a level has beyond its limit is taken from no higher one', async (t) => {
+void t.test('a level beyond its limit takes nothing from higher ones', async (t) => {
   const shares = new PriorityShares(() => 100)
   shares.take('unproven', 60)
   shares.take('workload', 64)
@@ -51,24 +51,21 @@ void t.test('what a level has beyond its limit is taken from no higher one', asy
   t.equal(shares.overfull, undefined)
 })
 
-void t.test(
-  'what a request holds goes over to its caller’s level once that is proven',
-  async (t) => {
-    const shares = new PriorityShares(() => 100)
-    let holds = false
-    const share = new Share(shares, { claim: claim(() => holds) })
-    share.add(5)
-    t.strictSame([shares.taken('unproven'), shares.taken('workload')], [5, 0])
-    holds = true
-    share.add(2)
-    t.strictSame([shares.taken('unproven'), shares.taken('workload')], [0, 7])
-    share.add(-100)
-    t.equal(shares.taken('workload'), 0, 'no more is given back than was taken')
-    share.add(3)
-    share.release()
-    t.strictSame(
-      priorityLevels.map((level) => shares.taken(level)),
-      [0, 0, 0],
-    )
-  },
-)
+void t.test('the share of a request moves to its caller’s level once that is proven', async (t) => {
+  const shares = new PriorityShares(() => 100)
+  let holds = false
+  const share = new Share(shares, { claim: claim(() => holds) })
+  share.add(5)
+  t.strictSame([shares.taken('unproven'), shares.taken('workload')], [5, 0])
+  holds = true
+  share.add(2)
+  t.strictSame([shares.taken('unproven'), shares.taken('workload')], [0, 7])
+  share.add(-100)
+  t.equal(shares.taken('workload'), 0, 'no more is given back than was taken')
+  share.add(3)
+  share.release()
+  t.strictSame(
+    priorityLevels.map((level) => shares.taken(level)),
+    [0, 0, 0],
+  )
+})

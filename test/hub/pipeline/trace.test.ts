@@ -1,7 +1,7 @@
 import t from 'tap'
 import { startCloud, startTestHub } from '../../kit/hub.ts'
 
-void t.test('who cannot be told, and what is no request, is counted and logged too', async (t) => {
+void t.test('unauthenticated and malformed requests are counted and logged, too', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, {
     upstreams: [cloud],

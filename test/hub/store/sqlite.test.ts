@@ -67,7 +67,7 @@ void t.test('files that stood open are closed to others', async (t) => {
   }
 })
 
-void t.test('what a clock said that was set back since makes nothing look fresh', async (t) => {
+void t.test('after the clock was set back the next list corrects its time', async (t) => {
   await using store = await open(t.testdir())
   let time = Date.parse('2100-01-01')
   const clock = mock.method(Date, 'now', () => time)
@@ -176,7 +176,7 @@ void t.test('a list that says what its events said is written once, to stay', as
   t.strictSame(dataVersion(db), kept)
 })
 
-void t.test('what is unchanged is known after a restart too', async (t) => {
+void t.test('an unchanged list costs no write after a restart either', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)
@@ -481,7 +481,7 @@ void t.test('a full disk refuses writes, reads go on, and with room it goes on',
   t.equal(listed(store, other)?.length, 50)
 })
 
-void t.test('whoever brings more than the disk takes waits', async (t) => {
+void t.test('a writer that brings more than the disk takes waits', async (t) => {
   await using store = await open(t.testdir())
   await using replacement = store.replace(collection())
   const small = replacement.add({ objects: [object('a', 1)] })
@@ -513,7 +513,7 @@ void t.test('a run of events in one turn goes to the disk in few commits', async
   t.ok(pages < 60, `${pages} pages for 100 events`)
 })
 
-void t.test('what goes into one commit is bounded by a mebibyte', async (t) => {
+void t.test('one commit is bounded by a mebibyte', async (t) => {
   const commits: number[] = []
   await using store = await open(t.testdir(), { onCommitted: (bytes) => commits.push(bytes) })
   await replace(store, collection(), head(1), [object('a', 1)])

@@ -82,7 +82,7 @@ const turns = async (): Promise<void> => {
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
 }
 
-void t.test('what comes before anybody takes the answer waits for who does', async (t) => {
+void t.test('an answer that comes before its reader waits for it', async (t) => {
   const { reply, wire } = await begin(t, await rawUpstream(t))
   wire.write(answerOf('early'))
   const answer = await reply
@@ -90,7 +90,7 @@ void t.test('what comes before anybody takes the answer waits for who does', asy
   t.equal(await textOf(answer), 'early')
 })
 
-void t.test('so does a failure', async (t) => {
+void t.test('a failure that comes before the reader waits, too', async (t) => {
   const { reply, wire } = await begin(t, await rawUpstream(t))
   wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
   const answer = await reply
@@ -99,7 +99,7 @@ void t.test('so does a failure', async (t) => {
   await t.rejects(textOf(answer))
 })
 
-void t.test('an upstream does not run far ahead of who has not come yet', async (t) => {
+void t.test('an upstream does not run far ahead of a reader yet to come', async (t) => {
   const { reply, wire } = await begin(t, await rawUpstream(t))
   const body = 'x'.repeat(40 * 1024 * 1024)
   wire.write(answerOf(body))
@@ -113,18 +113,15 @@ void t.test('an upstream does not run far ahead of who has not come yet', async 
   t.equal((await textOf(answer)).length, body.length)
 })
 
-void t.test(
-  'an answer that nobody takes leaves nothing behind when its client has gone',
-  async (t) => {
-    const { reply, wire, upstream, client } = await begin(t, await rawUpstream(t))
-    wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
-    await reply
-    t.equal(getEventListeners(upstream.gone, 'abort').length, 1)
-    client.abort()
-    await wire.ended
-    t.equal(getEventListeners(upstream.gone, 'abort').length, 0)
-  },
-)
+void t.test('an untaken answer leaves no listener behind when its client has gone', async (t) => {
+  const { reply, wire, upstream, client } = await begin(t, await rawUpstream(t))
+  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
+  await reply
+  t.equal(getEventListeners(upstream.gone, 'abort').length, 1)
+  client.abort()
+  await wire.ended
+  t.equal(getEventListeners(upstream.gone, 'abort').length, 0)
+})
 
 void t.test('giving up counts before the head, and no more after it', async (t) => {
   const server = await rawUpstream(t)
@@ -206,7 +203,7 @@ void t.test(
   },
 )
 
-void t.test('what may not be repeated is given up as long as it was not sent', async (t) => {
+void t.test('a request that may not be repeated is given up while it is unsent', async (t) => {
   const closed = await gate(t, 0)
   const giveUp = new AbortController()
   const { reply } = start(t, closed.origin, giveUp.signal)
@@ -239,7 +236,7 @@ void t.test('whatever fails before a connection is made, nothing was sent', asyn
   await t.rejects(reply, { code: 'NO_ANSWER', sent: false, cause: { code: 'ECONNRESET' } })
 })
 
-void t.test('an answer in a transfer coding that nobody knows is none', async (t) => {
+void t.test('an answer in an unknown transfer coding counts as none', async (t) => {
   for (const coding of ['oding: chunked', 'gzip, chunked', 'identity']) {
     const { reply, wire } = await begin(t, await rawUpstream(t))
     wire.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n2\r\nok\r\n0\r\n\r\n`)
@@ -277,7 +274,7 @@ void t.test('a held answer is not held for long, nor when it is long', async (t)
   t.equal((await textOf(stream)).length, 99_999)
 })
 
-void t.test('an attempt for somebody who has gone already is none', async (t) => {
+void t.test('an attempt whose client or upstream has gone fails unsent', async (t) => {
   const server = await rawUpstream(t)
   const connections = new Connections({ files: [] })
   t.teardown(() => connections[Symbol.asyncDispose]())

@@ -5,7 +5,7 @@ import { candidate, checkBalancer, crowd, firstOf } from '../../contracts/balanc
 import { asker } from './askers.ts'
 
 for (const mode of ['round-robin', 'priority', 'consistent-hashing'] as const) {
-  void t.test(`what holds in every mode: ${mode}`, (t) => checkBalancer(t, mode))
+  void t.test(`the contract of every mode: ${mode}`, (t) => checkBalancer(t, mode))
 }
 
 const [a, b, c] = [candidate('a'), candidate('b'), candidate('c')]
@@ -24,7 +24,7 @@ void t.test('round robin keeps a component where it is, whatever it asks for', a
   t.not(other, home, 'another identity is another component')
 })
 
-void t.test('round robin fills up an upstream that is new, and moves nobody for it', async (t) => {
+void t.test('round robin gives a new upstream new components, and moves no old one', async (t) => {
   const balance = balancer('round-robin')
   const early = crowd.slice(0, 100)
   const before = early.map((who) => firstOf(balance, who, [a, b]))
@@ -36,7 +36,7 @@ void t.test('round robin fills up an upstream that is new, and moves nobody for 
   t.strictSame(new Set(late), new Set(['c']))
 })
 
-void t.test('round robin gives who has lost its upstream for good another', async (t) => {
+void t.test('round robin moves components whose upstream is lost for good', async (t) => {
   const balance = balancer('round-robin')
   for (const who of crowd) firstOf(balance, who, [a, b, c])
   for (const who of crowd) firstOf(balance, who, [b, c])
@@ -52,7 +52,7 @@ void t.test('round robin remembers no more components than it has room for', asy
   t.ok(ofA > 120 && ofA < 180, `${ofA} of 300: forgotten ones count no more`)
 })
 
-void t.test('by priority the first that is ready is first for everybody', async (t) => {
+void t.test('by priority the first ready upstream is first for every component', async (t) => {
   const balance = balancer('priority')
   for (const who of crowd) t.strictSame(balance(who, [a, b, c]), [a, b, c])
 })

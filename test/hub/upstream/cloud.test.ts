@@ -76,7 +76,7 @@ void t.test('without any upstream the first verdict is not waited for', async (t
   t.strictSame(names(cloud), [])
 })
 
-void t.test('online lasts as long as anybody is healthy', async (t) => {
+void t.test('the hub is online as long as any upstream is healthy', async (t) => {
   const { cloud, told, say } = cloudOf(t, { a: 'good', b: 'good' })
   await cloud.onlineKnown()
   await say('a', 'bad')
@@ -89,7 +89,7 @@ void t.test('online lasts as long as anybody is healthy', async (t) => {
 })
 
 void t.test(
-  'a spell ends when online becomes offline or the reverse, and at no other time',
+  'onlineChanged fires when online becomes offline or the reverse, and only then',
   async (t) => {
     const { cloud, say } = cloudOf(t, { a: 'good', b: 'good' })
     await cloud.onlineKnown()
@@ -110,7 +110,7 @@ void t.test(
   },
 )
 
-void t.test('who is woken by the end of a spell sees the new one', async (t) => {
+void t.test('a listener of onlineChanged sees the new state', async (t) => {
   const { cloud, say } = cloudOf(t, { a: 'bad' })
   await cloud.onlineKnown()
   const seen: unknown[] = []
@@ -121,7 +121,7 @@ void t.test('who is woken by the end of a spell sees the new one', async (t) => 
   t.strictSame(seen, [true, false])
 })
 
-void t.test('by priority the first healthy upstream is asked first, always', async (t) => {
+void t.test('by priority the first healthy upstream is always tried first', async (t) => {
   const { cloud, say } = cloudOf(t, { a: 'good', b: 'good', c: 'good' })
   for (const name of ['a', 'b', 'c']) await say(name, 'good')
   t.strictSame(
@@ -147,7 +147,7 @@ void t.test('disposing of the cloud ends the tenure of each upstream', async (t)
   )
 })
 
-void t.test('an API server that says that it is not ready is there, and asked last', async (t) => {
+void t.test('an API server that is not ready counts as online, and is tried last', async (t) => {
   const { cloud, told, say } = cloudOf(t, { a: 'unready', b: 'bad' })
   await cloud.onlineKnown()
   t.equal(cloud.online, true)
@@ -159,7 +159,7 @@ void t.test('an API server that says that it is not ready is there, and asked la
   t.strictSame(told, [true, false])
 })
 
-void t.test('whoever failed is told of, so that nothing is kept of it', async (t) => {
+void t.test('an upstream that fails is reported gone, an unready one is not', async (t) => {
   const { cloud, gone, say } = cloudOf(t, { a: 'good', b: 'good' })
   await cloud.onlineKnown()
   await say('b', 'good')
@@ -170,7 +170,7 @@ void t.test('whoever failed is told of, so that nothing is kept of it', async (t
 })
 
 void t.test(
-  'other addresses: who stays is untouched, who goes ends, who comes is probed',
+  'new addresses: kept upstreams stay, removed ones end, added ones are probed',
   async (t) => {
     const { cloud, gone, told, say } = cloudOf(t, { a: 'good', b: 'good' })
     await say('a', 'good')

@@ -61,16 +61,19 @@ const plain = { asked: 'gzip', body: text, coding: undefined }
 const asItCame = { asked: 'gzip', body: 'packed', coding: 'gzip' }
 const unasked = { asked: undefined, body: text, coding: undefined }
 
-void t.test('lists and watches come compressed for those who do not ask, if told so', async (t) => {
-  for (const url of ['/api/v1/pods', '/api/v1/pods?watch=1']) {
-    t.strictSame(await seen(url, {}), plain, url)
-    t.strictSame(await seen(url, {}, { always: false }), unasked, url)
-    t.strictSame(await seen(url, gzip), asItCame, url)
-    t.strictSame(await seen(url, {}, { status: 403 }), plain, 'a refusal, too')
-  }
-})
+void t.test(
+  'lists and watches are compressed upstream for plain clients, if configured',
+  async (t) => {
+    for (const url of ['/api/v1/pods', '/api/v1/pods?watch=1']) {
+      t.strictSame(await seen(url, {}), plain, url)
+      t.strictSame(await seen(url, {}, { always: false }), unasked, url)
+      t.strictSame(await seen(url, gzip), asItCame, url)
+      t.strictSame(await seen(url, {}, { status: 403 }), plain, 'a refusal, too')
+    }
+  },
+)
 
-void t.test('nothing else does', async (t) => {
+void t.test('other requests are not compressed', async (t) => {
   const pod = '/api/v1/namespaces/default/pods/a'
   t.strictSame(await seen(pod, {}), unasked)
   t.strictSame(await seen('/version', {}), unasked)
@@ -79,7 +82,7 @@ void t.test('nothing else does', async (t) => {
   t.strictSame(await seen('/api/v1/pods', { headers: { Range: 'bytes=0-9' } }), unasked)
 })
 
-void t.test('what may be changed is inflated for those who ask for compression', async (t) => {
+void t.test('an answer that may change is inflated for clients that take gzip', async (t) => {
   for (const always of [true, false]) {
     t.strictSame(await seen('/api/v1/pods', gzip, { always, mayChange: true }), plain)
   }
@@ -90,7 +93,7 @@ void t.test('what may be changed is inflated for those who ask for compression',
   )
 })
 
-void t.test('what has no body is not inflated', async (t) => {
+void t.test('an answer without a body is not inflated', async (t) => {
   t.strictSame(await seen('/api/v1/pods', {}, { status: 304 }), {
     asked: 'gzip',
     body: '',

@@ -35,30 +35,27 @@ void t.test('an API server that is being stopped sends what may be repeated on',
   }
 })
 
-void t.test(
-  'where there is no other, or it may not be repeated, its word is passed on',
-  async (t) => {
-    const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
-    for (const [origins, request] of [
-      [[first.origin], get],
-      [[first.origin, await refusingOrigin()], get],
-      [[first.origin, second.origin], post],
-    ] as const) {
-      const hub = await relay(t, origins)
-      const client = await hub.ask(request)
-      const wire = await first.asked()
-      if (request === post) await wire.take(4)
-      wire.write(shuttingDown.json)
-      const answer = await client.answer()
-      t.match(answer, { status: 503, body: /shutting down/ })
-      t.strictSame(valuesOf(answer, 'retry-after'), ['1'])
-    }
-    t.equal(first.connections.length, 3, 'nobody is asked twice')
-    t.equal(second.connections.length, 0)
-  },
-)
+void t.test('without another upstream, or for a write, the refusal is passed on', async (t) => {
+  const [first, second] = [await rawUpstream(t), await rawUpstream(t)]
+  for (const [origins, request] of [
+    [[first.origin], get],
+    [[first.origin, await refusingOrigin()], get],
+    [[first.origin, second.origin], post],
+  ] as const) {
+    const hub = await relay(t, origins)
+    const client = await hub.ask(request)
+    const wire = await first.asked()
+    if (request === post) await wire.take(4)
+    wire.write(shuttingDown.json)
+    const answer = await client.answer()
+    t.match(answer, { status: 503, body: /shutting down/ })
+    t.strictSame(valuesOf(answer, 'retry-after'), ['1'])
+  }
+  t.equal(first.connections.length, 3, 'nobody is asked twice')
+  t.equal(second.connections.length, 0)
+})
 
-void t.test('what an API server says once it knows who asks is no leaving', async (t) => {
+void t.test('other 503 and 429 answers of an API server do not mean draining', async (t) => {
   const { first, second, hub } = await twoUpstreams(t)
   const answers = [
     shuttingDown.json.replace('Audit-Id: 1', 'X-Kubernetes-PF-FlowSchema-UID: 1'),

@@ -15,7 +15,7 @@ void t.test('an upstream that refuses is passed over, by what changes things too
   t.strictSame(hub.outcomes, ['failed 0', 'answered 1', 'failed 0', 'answered 1'])
 })
 
-void t.test('where all refuse, nobody has seen the request', async (t) => {
+void t.test('where all upstreams refuse, the request counts as unsent', async (t) => {
   const hub = await relay(t, [await refusingOrigin(), await refusingOrigin()])
   for (const request of [get, post]) {
     const answer = await (await hub.ask(request)).answer()
@@ -50,7 +50,7 @@ void t.test(
   },
 )
 
-void t.test('where there is but a gateway, nobody has answered', async (t) => {
+void t.test('a lone gateway’s 502 counts as no answer', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
   const client = await hub.ask(get)
   for (let i = 0; i < 2; i++) {
@@ -60,7 +60,7 @@ void t.test('where there is but a gateway, nobody has answered', async (t) => {
   t.match(await client.answer(), { status: 503, body: 'sent: true' })
 })
 
-void t.test('what an API server says is an answer, and so is what a write was told', async (t) => {
+void t.test('an API server’s 503 is an answer, and so is a gateway’s to a write', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
   const marks = [
     'Audit-Id: 1\r\nContent-Type: text/plain',
@@ -94,45 +94,45 @@ void t.test('a reset before the head: a get is repeated at the next upstream', a
   }
 })
 
-void t.test('a reset before the head: what may have been done is not done twice', async (t) => {
-  for (const [method, body] of [
-    ['POST', 'body'],
-    ['POST', ''],
-    ['PUT', 'body'],
-    ['PATCH', 'body'],
-    ['DELETE', ''],
-    ['OPTIONS', ''],
-  ] as const) {
-    const { first, second, hub } = await twoUpstreams(t)
-    const client = await hub.ask(
-      `${method} /x HTTP/1.1\r\nHost: hub\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    )
-    const broken = await first.asked()
-    await broken.take(body.length)
-    broken.reset()
-    t.match(await client.answer(), { status: 503, body: 'sent: true' }, method)
-    t.equal(second.connections.length, 0)
-  }
-})
-
 void t.test(
-  'a lone upstream that closes an idle connection as a get arrives is asked again',
+  'a reset before the head: a request that may have taken effect is not repeated',
   async (t) => {
-    const { upstream, hub } = await oneUpstream(t)
-    const client = await hub.ask(get)
-    const idle = await upstream.asked()
-    idle.write(answerOf('one'))
-    t.equal((await client.answer()).body, 'one')
-    client.write(get)
-    await idle.head()
-    idle.destroy()
-    const fresh = await upstream.asked()
-    fresh.write(answerOf('two'))
-    t.equal((await client.answer()).body, 'two')
+    for (const [method, body] of [
+      ['POST', 'body'],
+      ['POST', ''],
+      ['PUT', 'body'],
+      ['PATCH', 'body'],
+      ['DELETE', ''],
+      ['OPTIONS', ''],
+    ] as const) {
+      const { first, second, hub } = await twoUpstreams(t)
+      const client = await hub.ask(
+        `${method} /x HTTP/1.1\r\nHost: hub\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      )
+      const broken = await first.asked()
+      await broken.take(body.length)
+      broken.reset()
+      t.match(await client.answer(), { status: 503, body: 'sent: true' }, method)
+      t.equal(second.connections.length, 0)
+    }
   },
 )
 
-void t.test('it is asked twice at most', async (t) => {
+void t.test('a get on an idle connection that closes is retried at a lone upstream', async (t) => {
+  const { upstream, hub } = await oneUpstream(t)
+  const client = await hub.ask(get)
+  const idle = await upstream.asked()
+  idle.write(answerOf('one'))
+  t.equal((await client.answer()).body, 'one')
+  client.write(get)
+  await idle.head()
+  idle.destroy()
+  const fresh = await upstream.asked()
+  fresh.write(answerOf('two'))
+  t.equal((await client.answer()).body, 'two')
+})
+
+void t.test('a read is sent twice at most', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
   const answer = (await hub.ask(get)).answer()
   for (let time = 0; time < 2; time++) (await upstream.asked()).reset()
@@ -152,22 +152,19 @@ void t.test(
   },
 )
 
-void t.test(
-  'a short answer that breaks off is asked for again, and the client sees it whole',
-  async (t) => {
-    const { first, second, hub } = await twoUpstreams(t)
-    const client = await hub.ask(get)
-    const broken = await first.asked()
-    broken.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
-    broken.destroy()
-    const wire = await second.asked()
-    wire.write(answerOf('whole'))
-    t.match(await client.answer(), { status: 200, body: 'whole' })
-    t.strictSame(hub.outcomes, ['failed 0', 'answered 1'])
-  },
-)
+void t.test('a short answer that breaks off is requested again, and arrives whole', async (t) => {
+  const { first, second, hub } = await twoUpstreams(t)
+  const client = await hub.ask(get)
+  const broken = await first.asked()
+  broken.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
+  broken.destroy()
+  const wire = await second.asked()
+  wire.write(answerOf('whole'))
+  t.match(await client.answer(), { status: 200, body: 'whole' })
+  t.strictSame(hub.outcomes, ['failed 0', 'answered 1'])
+})
 
-void t.test('what has changed something is answered as it comes, a break included', async (t) => {
+void t.test('the answer to a write is passed on as it comes, a break included', async (t) => {
   const { first, second, hub } = await twoUpstreams(t)
   const client = await hub.ask(post)
   const wire = await first.asked()
@@ -176,30 +173,27 @@ void t.test('what has changed something is answered as it comes, a break include
   t.equal(second.connections.length, 0)
 })
 
-void t.test(
-  'an answer that is no HTTP is none, and asked for once more where it may be',
-  async (t) => {
-    const { upstream, hub } = await oneUpstream(t)
-    for (const [request, times] of [
-      [get, 2],
-      [post, 1],
-    ] as const) {
-      const answer = (await hub.ask(request)).answer()
-      for (let time = 0; time < times; time++) {
-        const wire = await upstream.asked()
-        wire.write('HTTP/1.1 200 OK\r\nnonsense\r\n\r\n')
-      }
-      t.match(await answer, { status: 503, body: 'sent: true' })
+void t.test('an answer that is no HTTP counts as none, and a read is retried once', async (t) => {
+  const { upstream, hub } = await oneUpstream(t)
+  for (const [request, times] of [
+    [get, 2],
+    [post, 1],
+  ] as const) {
+    const answer = (await hub.ask(request)).answer()
+    for (let time = 0; time < times; time++) {
+      const wire = await upstream.asked()
+      wire.write('HTTP/1.1 200 OK\r\nnonsense\r\n\r\n')
     }
-  },
-)
+    t.match(await answer, { status: 503, body: 'sent: true' })
+  }
+})
 
 const tooNew = answerOf(
   '{"code":504}',
   'HTTP/1.1 504 Gateway Timeout\r\nAudit-Id: 1\r\nContent-Type: application/json',
 )
 
-void t.test('who has not come as far as the version asked for is passed over', async (t) => {
+void t.test('an upstream behind the requested version is passed over', async (t) => {
   const { first, second, hub } = await twoUpstreams(t)
   const client = await hub.ask('GET /api/v1/pods?resourceVersion=7 HTTP/1.1\r\nHost: hub\r\n\r\n')
   const behind = await first.asked()
@@ -210,7 +204,7 @@ void t.test('who has not come as far as the version asked for is passed over', a
   t.strictSame(hub.outcomes, ['answered 0', 'answered 1'])
 })
 
-void t.test('where nobody has, or who might cannot be asked, that is the answer', async (t) => {
+void t.test('where no other upstream is ahead or reachable, its 504 is the answer', async (t) => {
   const upstream = await rawUpstream(t)
   for (const origins of [[upstream.origin], [upstream.origin, await refusingOrigin()]]) {
     const hub = await relay(t, origins)
@@ -253,7 +247,7 @@ void t.test('an API server that refuses a read while it is starting is passed ov
   t.equal(second.connections.length, 4, 'a write is sent once')
 })
 
-void t.test('a 504 to who named no version is an answer like any other', async (t) => {
+void t.test('a 504 to a read without a version is an answer like any other', async (t) => {
   const { first, second, hub } = await twoUpstreams(t)
   for (const path of ['/api/v1/pods', '/api/v1/pods?resourceVersion=0']) {
     const client = await hub.ask(`GET ${path} HTTP/1.1\r\nHost: hub\r\n\r\n`)
@@ -264,19 +258,16 @@ void t.test('a 504 to who named no version is an answer like any other', async (
   t.equal(second.connections.length, 0)
 })
 
-void t.test(
-  'what a gateway tells a write counts against it, as what it tells a read',
-  async (t) => {
-    const { first, second, hub } = await twoUpstreams(t)
-    for (let i = 0; i < 5; i++) {
-      const client = await hub.ask(post)
-      const wire = await first.asked()
-      await wire.take(4)
-      wire.write(gateways(502).replace('Content-Type', 'Connection: close\r\nContent-Type'))
-      t.equal((await client.answer()).status, 502)
-    }
-    t.equal(hub.cloud.upstreams[0]?.availability, 'ejected')
-    await hub.ask(post)
-    await second.asked()
-  },
-)
+void t.test('a gateway’s 502 to a write counts against its upstream, too', async (t) => {
+  const { first, second, hub } = await twoUpstreams(t)
+  for (let i = 0; i < 5; i++) {
+    const client = await hub.ask(post)
+    const wire = await first.asked()
+    await wire.take(4)
+    wire.write(gateways(502).replace('Content-Type', 'Connection: close\r\nContent-Type'))
+    t.equal((await client.answer()).status, 502)
+  }
+  t.equal(hub.cloud.upstreams[0]?.availability, 'ejected')
+  await hub.ask(post)
+  await second.asked()
+})

@@ -38,7 +38,7 @@ void t.test('an upstream that freezes within a short answer has not given it', a
   await frozen.ended
 })
 
-void t.test('a silence that one has found out moves all who wait for that upstream', async (t) => {
+void t.test('an upstream that one request finds silent is left by all that wait', async (t) => {
   const { first, second, hub } = await twoUpstreams(t)
   hub.probes.set(first.origin, 'silent')
   const before = hub.probes.asked.length
@@ -57,7 +57,7 @@ void t.test('a silence that one has found out moves all who wait for that upstre
   t.equal((await late.answer()).body, 'from the other')
 })
 
-void t.test('who comes while an upstream is silent is sent to another first', async (t) => {
+void t.test('requests that come while an upstream is silent go to another first', async (t) => {
   const { first, second, hub } = await twoUpstreams(t)
   const [upstream] = hub.cloud.upstreams
   hub.probes.set(first.origin, 'silent')
@@ -73,7 +73,7 @@ void t.test('who comes while an upstream is silent is sent to another first', as
   await first.asked()
 })
 
-void t.test('a long silence is asked about again and again', async (t) => {
+void t.test('a long silence is probed again and again', async (t) => {
   const { first, second, hub } = await twoUpstreams(t)
   const before = hub.probes.asked.length
   await hub.ask(get)

@@ -38,14 +38,14 @@ void t.test(
   },
 )
 
-void t.test('the upstream is asked by its own name', async (t) => {
+void t.test('the upstream gets its own name as Host', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
   await hub.ask('GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n')
   const wire = await upstream.next()
   t.strictSame(valuesOf(await wire.head(), 'host'), [`127.0.0.1:${upstream.port}`])
 })
 
-void t.test('what concerns one connection is passed on in neither direction', async (t) => {
+void t.test('hop-by-hop fields are passed on in neither direction', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
   const client = await hub.ask(
     'GET / HTTP/1.1\r\nHost: hub\r\nConnection: keep-alive, X-Named\r\nX-Named: 1\r\nKeep-Alive: timeout=9\r\nProxy-Connection: x\r\n' +
@@ -110,7 +110,7 @@ const speaking = [
   'X-Forwarded-Host: x',
 ]
 
-void t.test('on the node’s credentials nobody speaks for others', async (t) => {
+void t.test('the node’s credentials carry no impersonation fields', async (t) => {
   const { upstream, hub } = await oneUpstream(t, {
     credential: 'node',
     credentials: { token: new Secret('node-token'), files: [] },
@@ -180,7 +180,7 @@ void t.test(
 )
 
 void t.test(
-  'nor is one that stops being HTTP, and what has gone out by then breaks off',
+  'an answer that stops being HTTP breaks off, after what has gone out by then',
   async (t) => {
     const { upstream, hub } = await oneUpstream(t)
     const client = await hub.ask(getLog)

@@ -25,7 +25,7 @@ function recorded(rules: Partial<OutlierRules> = {}): Recorded {
   }
 }
 
-void t.test('an upstream that nobody has asked is as good as any', async (t) => {
+void t.test('an upstream without requests is not ejected', async (t) => {
   const { record } = recorded()
   t.equal(record.ejected, false)
   t.equal(record.slowStartWeight, 1)
@@ -43,7 +43,7 @@ void t.test('five failures in a row eject, fewer do not', async (t) => {
   t.ok(record.ejectedForMs > 800_000)
 })
 
-void t.test('so does every second request', async (t) => {
+void t.test('a failure of every second request ejects', async (t) => {
   const { record, fail } = recorded()
   for (let i = 0; i < 9; i++) {
     record.answered()
@@ -87,7 +87,7 @@ void t.test('each ejection is about twice as long as the one before, up to a lim
   )
 })
 
-void t.test('what becomes of requests during an ejection counts for nothing', async (t) => {
+void t.test('outcomes of requests during an ejection do not count', async (t) => {
   const { record, ejections, fail } = recorded()
   fail(50)
   t.equal(ejections.length, 1)

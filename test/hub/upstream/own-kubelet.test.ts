@@ -44,7 +44,7 @@ const refusal = (kubelet: OwnKubelet): Promise<unknown> =>
       error instanceof StatusError ? [error.status.code, error.status.message] : error,
   )
 
-void t.test('who serves in the kubelet’s place, and is not root, is sent nothing', async (t) => {
+void t.test('a process in the kubelet’s place that is not root is sent nothing', async (t) => {
   const { api, kubelet } = await start(t, { isRoots: async () => false })
   t.match(await refusal(kubelet), [503, /it is not root who serves there/])
   t.match(await kubelet.upgrade(exchangeOf('/', { upgrade: true }), logs).catch(String), /503|root/)

@@ -161,25 +161,22 @@ void t.test(
   },
 )
 
-void t.test(
-  'what only proxies may say, and what concerns the hub’s own connection, is not passed on',
-  async (t) => {
-    const upstream = await rawUpstream(t)
-    const fields = [
-      'X-Remote-User: admin',
-      'x-forwarded-for: 10.0.0.1',
-      'Proxy-Authorization: secret',
-      'Proxy-Connection: x',
-      'Keep-Alive: timeout=1',
-      'TE: trailers',
-    ]
-    const hub = await relay(t, [upstream.origin])
-    await hub.ask(spdy.replace('Content-Length: 0', fields.join('\r\n')))
-    const head = await (await upstream.next()).head()
-    for (const field of fields) t.strictSame(valuesOf(head, field.split(':')[0] ?? ''), [], field)
-    t.strictSame(valuesOf(head, 'upgrade'), ['SPDY/3.1'])
-  },
-)
+void t.test('proxy headers and hop-by-hop fields of an upgrade are not passed on', async (t) => {
+  const upstream = await rawUpstream(t)
+  const fields = [
+    'X-Remote-User: admin',
+    'x-forwarded-for: 10.0.0.1',
+    'Proxy-Authorization: secret',
+    'Proxy-Connection: x',
+    'Keep-Alive: timeout=1',
+    'TE: trailers',
+  ]
+  const hub = await relay(t, [upstream.origin])
+  await hub.ask(spdy.replace('Content-Length: 0', fields.join('\r\n')))
+  const head = await (await upstream.next()).head()
+  for (const field of fields) t.strictSame(valuesOf(head, field.split(':')[0] ?? ''), [], field)
+  t.strictSame(valuesOf(head, 'upgrade'), ['SPDY/3.1'])
+})
 
 const asked = async (t: Teardown, options: RelayOptions): Promise<ReturnType<Wire['head']>> => {
   const { upstream, hub } = await oneUpstream(t, {
@@ -212,7 +209,7 @@ void t.test('a client that sends no more can still be answered', async (t) => {
   await client.ended
 })
 
-void t.test('an upstream that sends no more can still be told something', async (t) => {
+void t.test('a half-closed upstream can still be sent bytes', async (t) => {
   const { client, wire } = await joined(t)
   wire.write('last').socket.end()
   t.equal(await client.take(4), 'last')
@@ -223,7 +220,7 @@ void t.test('an upstream that sends no more can still be told something', async 
   await wire.ended
 })
 
-void t.test('whoever breaks off is noticed by the other at once', async (t) => {
+void t.test('a reset of one end reaches the other at once', async (t) => {
   const upstream = await rawUpstream(t)
   const first = await joined(t, upstream)
   first.client.reset()
@@ -256,7 +253,7 @@ void t.test(
 )
 
 void t.test(
-  'an upstream that takes no connection is passed over; where none does the client is told',
+  'an upstream that refuses is passed over; where all do the client gets 503',
   async (t) => {
     const upstream = await rawUpstream(t)
     const hub = await relay(t, [await refusingOrigin(), upstream.origin])
@@ -309,7 +306,7 @@ void t.test('an exchange that ends ends its tunnel at both ends, and begins none
   first.destroy()
 })
 
-void t.test('who does not read is not read for', async (t) => {
+void t.test('a client that does not read stops the upstream', async (t) => {
   const { client, wire } = await joined(t)
   client.socket.pause()
   const far = wire.socket as Socket
@@ -317,7 +314,7 @@ void t.test('who does not read is not read for', async (t) => {
   t.ok(taken < 24 * 1024 * 1024, `${taken} bytes`)
 })
 
-void t.test('an upgrade is told by the code that it was answered with', async (t) => {
+void t.test('an upgrade is reported with the code of its answer', async (t) => {
   const { upstream, hub } = await oneUpstream(t)
   for (const [answer, code] of [
     [switching('SPDY/3.1'), 101],
@@ -344,7 +341,7 @@ void t.test('an upstream that speaks through a tunnel is heard', async (t) => {
   t.equal(upstream?.receivedSince(before), true)
 })
 
-void t.test('who takes no connections for upgrades is asked last in the end', async (t) => {
+void t.test('an upstream that refuses upgrades is ejected in the end', async (t) => {
   const upstream = await rawUpstream(t)
   const hub = await relay(t, [await refusingOrigin(), upstream.origin])
   for (let i = 0; i < 5; i++) {

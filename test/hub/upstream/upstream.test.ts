@@ -36,15 +36,12 @@ function judged(t: Teardown, rules: Partial<HealthRules> = {}): Judged {
   }
 }
 
-void t.test(
-  'nothing is known of an upstream that was never probed, and it is in nobody’s way',
-  async (t) => {
-    const { upstream, verdicts } = judged(t)
-    t.equal(upstream.health, 'unknown')
-    t.equal(upstream.gone.aborted, false)
-    t.strictSame(verdicts, [])
-  },
-)
+void t.test('an upstream that was never probed is unknown, and not gone', async (t) => {
+  const { upstream, verdicts } = judged(t)
+  t.equal(upstream.health, 'unknown')
+  t.equal(upstream.gone.aborted, false)
+  t.strictSame(verdicts, [])
+})
 
 void t.test('the first probe decides, either way', async (t) => {
   for (const [health, verdict] of [
@@ -95,7 +92,7 @@ void t.test(
   },
 )
 
-void t.test('who asks while a probe is under way is told its outcome', async (t) => {
+void t.test('concurrent callers share one probe and its outcome', async (t) => {
   const { probes, upstream } = judged(t)
   probes.set(origin, 'silent')
   const both = [upstream.probe(), upstream.probe()]
@@ -106,7 +103,7 @@ void t.test('who asks while a probe is under way is told its outcome', async (t)
   t.equal(probes.asked.length, 2)
 })
 
-void t.test('probes follow each other by themselves, as long as nobody closes it', async (t) => {
+void t.test('probes follow each other until the upstream is closed', async (t) => {
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
   const { probes, upstream } = judged(t, { intervalMs: 1 })
@@ -134,7 +131,7 @@ void t.test(
   },
 )
 
-void t.test('failures within a moment are one failure, however often it is asked', async (t) => {
+void t.test('failed probes within a moment count as one failure', async (t) => {
   const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 3, gapMs: 1_000_000 })
   await probe('good')
   for (let i = 0; i < 6; i++) t.equal(await probe('bad'), false, 'yet each is told as it is')
@@ -146,7 +143,7 @@ void t.test('failures within a moment are one failure, however often it is asked
   t.strictSame(verdicts, ['healthy'])
 })
 
-void t.test('probes whose time has come count, whoever asks in between', async (t) => {
+void t.test('probes at their interval count, however many others run between', async (t) => {
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
   const { upstream, verdicts, probe } = judged(t, { gapMs: 1_000_000 })
@@ -189,7 +186,7 @@ void t.test('patience with a probe ends before the probe does', async (t) => {
   probes.set(origin, 'good')
 })
 
-void t.test('nobody is silent while it is this process that has no turn', async (t) => {
+void t.test('an upstream is not silent while this process is blocked', async (t) => {
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
   const { probes, upstream } = judged(t)
@@ -229,7 +226,7 @@ void t.test('where probes fail differently the milder one is believed', async (t
   t.strictSame(verdicts, ['healthy', 'unready'])
 })
 
-void t.test('whoever speaks is not dead, however late its probes are', async (t) => {
+void t.test('an upstream that sends bytes is not dead, however late its probes are', async (t) => {
   const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
   await probe('good')
   for (let i = 0; i < 3; i++) {
@@ -252,7 +249,7 @@ void t.test('whoever speaks is not dead, however late its probes are', async (t)
   t.strictSame(verdicts, ['healthy', 'unhealthy'])
 })
 
-void t.test('a refusal is a refusal, whoever still speaks', async (t) => {
+void t.test('a refused probe counts, though bytes still arrive', async (t) => {
   const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
   await probe('good')
   probes.set(origin, 'silent')
@@ -318,7 +315,7 @@ void t.test('silence is what neither a request nor a probe was spared', async (t
   t.strictSame(verdicts, ['healthy', 'unhealthy', 'unready'])
 })
 
-void t.test('who has just spoken is not probed for those who wait', async (t) => {
+void t.test('an upstream that has just sent bytes is not probed again', async (t) => {
   const { probes, upstream, probe } = judged(t)
   await probe('good')
   upstream.received()

@@ -32,7 +32,7 @@ void t.test('answers are counted by source, and the last one is kept', async (t)
   ])
 })
 
-void t.test('what was longest unused is forgotten first', async (t) => {
+void t.test('the least recently used count is forgotten first', async (t) => {
   const counts = new AnswerCounts()
   counts.add(line('first', 'cloud'), 0)
   counts.add(line('second', 'cloud'), 0)

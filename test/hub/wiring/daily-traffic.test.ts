@@ -23,7 +23,7 @@ const fails = (cause: unknown): never => {
   throw cause
 }
 
-void t.test('what was counted is added to its day, and outlives a crash', async (t) => {
+void t.test('counted bytes are added to their day, and outlive a crash', async (t) => {
   const file = join(t.testdir(), 'traffic.json')
   const counted = new Map([
     [labels('kubelet', 'pods'), bytes(10)],

@@ -36,7 +36,7 @@ const own = (name: string): FilterDefinition => ({
 })
 
 void t.test(
-  'what a filter stands for is recorded, for components that are added, too',
+  'collections that filters act on are recorded, for added components, too',
   async (t) => {
     const filters = enabled()
     t.ok(filters.actOn(by('kube-proxy')))

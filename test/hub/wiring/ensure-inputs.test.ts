@@ -19,7 +19,7 @@ const leading: FilterDefinition<'hubAddress'> = {
     () => [{ op: 'set', path: ['spec', 'externalName'], value: hubAddress?.host ?? 'nowhere' }],
 }
 
-void t.test('who is shown the address of the hub waits for it, and nobody else', async (t) => {
+void t.test('only requests that show the address of the hub wait for it', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(services, service('a', '10.96.0.9'))
   const filters = new Filters([leading as FilterDefinition], inputsOf(), {

@@ -47,7 +47,7 @@ void t.test('a filter that fails at many objects says so once, and then how many
   t.strictSame(brief(), [...atOnce, ['one', 4_999, 'no such field']])
 })
 
-void t.test('the number is told when the time is over, and what comes later anew', async (t) => {
+void t.test('the count is logged when the time is over, and later failures anew', async (t) => {
   using _process = keepProcessAlive()
   const { failures, said, brief } = logged(5)
   failures.add('one', new Error('no such field'))

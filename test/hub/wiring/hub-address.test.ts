@@ -100,7 +100,7 @@ void t.test('a name that the certificate has', async (t) => {
   t.strictSame(hub.told, [{ ...hub.here, host: 'localhost' }])
 })
 
-void t.test('what can be told without a look keeps nobody waiting', async (t) => {
+void t.test('what the hub knows without a probe delays no request', async (t) => {
   for (const [changes, why] of [
     [(hub: Listening) => (hub.pods.hostNetworkNode = false), 'is on loopback'],
     [(hub: Listening) => (hub.ca = undefined), 'name no authority of the cluster'],
@@ -123,7 +123,7 @@ void t.test('where no address is wanted, none is missed', async (t) => {
   t.match(hub.lines, [/"level":30.*there is no --hub-address, and no dummy interface/])
 })
 
-void t.test('the dummy interface is judged once it is there, or is not', async (t) => {
+void t.test('the dummy interface is evaluated once it is there, or has failed', async (t) => {
   const dummy = { name: 'hub-dummy0', address: '127.0.0.1' }
   const changes = (hub: Listening): void => {
     hub.pods.hubAddress = undefined
@@ -187,7 +187,7 @@ void t.test('other authorities are other pods’ trust', async (t) => {
   t.strictSame(hub.told.at(-1), hub.here, 'one of several will do')
 })
 
-void t.test('somebody else at the address is not the hub', async (t) => {
+void t.test('another server at the address is not the hub', async (t) => {
   const hub = await new Listening(t).open()
   await hub.show(await issued({ ipAddresses: ['127.0.0.1'] }), false)
   t.strictSame(hub.told.at(-1), null)
@@ -216,7 +216,7 @@ void t.test('a moment of silence is forgiven, silence is not', async (t) => {
   t.equal(warnings.length, 2, 'each is said once')
 })
 
-void t.test('what cannot be looked at leads nobody anywhere', async (t) => {
+void t.test('an unreadable certificate leads no pods to the hub', async (t) => {
   const hub = await new Listening(t).open()
   hub.shown = { ...right, certificate: 'no certificate' }
   await hub.address.probe()
@@ -240,7 +240,7 @@ void t.test('at the start, silence is heard twice', async (t) => {
   t.strictSame(hub.told, [null])
 })
 
-void t.test('nobody is led to where nobody has answered yet', async (t) => {
+void t.test('no pod is led to an address that has not answered yet', async (t) => {
   const hub = new Listening(t)
   hub.pods.hubAddress = { host: '127.0.0.1', port: 1 }
   hub.address.listening(1)
@@ -248,7 +248,7 @@ void t.test('nobody is led to where nobody has answered yet', async (t) => {
   t.strictSame(hub.told, [null])
 })
 
-void t.test('who takes the connection and says nothing has an end', async (t) => {
+void t.test('a server that accepts and stays silent is given up', async (t) => {
   const mute = createPlainServer()
   mute.listen(0, '127.0.0.1')
   await once(mute, 'listening')
@@ -265,7 +265,7 @@ void t.test('who takes the connection and says nothing has an end', async (t) =>
   t.match(hub.address.verboseLines().join(), /does not answer/)
 })
 
-void t.test('once it is disposed of, nobody is told anything', async (t) => {
+void t.test('once it is disposed of, it reports nothing', async (t) => {
   const hub = await new Listening(t).open()
   const looking = hub.address.probe()
   hub.address[Symbol.dispose]()

@@ -41,13 +41,13 @@ void t.test('the next process knows what this one knew, of the same node', async
   t.strictSame(readBy(file, 'edge-2'), nothing)
 })
 
-void t.test('what was known before the Node was ever read is known, too', async (t) => {
+void t.test('inputs known before the Node was ever read are known, too', async (t) => {
   const early = { ...nothing, topologies: all.topologies }
   t.strictSame(readBy(await keptBy(t, early)), early)
   t.strictSame(readBy(await keptBy(t, early), 'edge-2'), nothing)
 })
 
-void t.test('what is damaged costs no more than itself', async (t) => {
+void t.test('a damaged value costs no more than itself', async (t) => {
   const file = await keptBy(t, all)
   const kept = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
   const damaged = { node: 7, pool: {}, poolNodes: ['edge-1', 2], topologies: { 'default/web': 1 } }

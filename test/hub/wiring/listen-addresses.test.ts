@@ -18,7 +18,7 @@ const [ipv4, ipv6] = ['127.0.0.1', '::1'].map((host, i) => ({
   ifPresent: i > 0,
 }))
 
-void t.test('what was not passed of a listener’s addresses it opens itself', async (t) => {
+void t.test('the hub opens the addresses of a listener that were not passed', async (t) => {
   const at = (address: string, port = 10261) => ({ address, port })
   t.strictSame(placesWith(10261, []), [ipv4, ipv6])
   t.strictSame(placesWith(10261, [{ fd: 3, at: at('127.0.0.1') }]), [{ fd: 3 }, ipv6])

@@ -38,7 +38,7 @@ void t.test('a key of its own is kept in its folder', async (t) => {
   t.strictSame(readdirSync(join(rootDir, 'state')).sort(), ['seal.key', 'token.key'])
 })
 
-void t.test('what is no key, or cannot be had, is said without showing it', async (t) => {
+void t.test('an invalid or missing key is reported without showing it', async (t) => {
   const directory = t.testdir({ short: 'too short' })
   const rejected = async (source: Parameters<typeof nodeKeys>[0]['storeKey']): Promise<string> => {
     const failure = await nodeKeys({ rootDir: directory, storeKey: source }).then(

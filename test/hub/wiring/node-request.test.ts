@@ -38,14 +38,14 @@ const code = (
   onUnexpected: OnUnexpected = () => undefined,
 ): Promise<number> => nodeRequests(answer, new AbortController().signal, onUnexpected)(question)
 
-void t.test('the code of the cloud’s answer is told, and of no other', async (t) => {
+void t.test('only the status of the cloud’s answer is reported', async (t) => {
   t.equal(await code(async () => answered('cloud', 200)), 200)
   t.equal(await code(async () => answered('cloud', 403)), 403)
   t.equal(await code(async () => answered('cache', 200)), 0, 'the cache confirms nothing')
   t.equal(await code(() => Promise.reject(new Error('nobody is there'))), 0)
 })
 
-void t.test('a mistake in a program is told, and a cloud that is away is not', async (t) => {
+void t.test('a programming error is reported, and an unreachable cloud is not', async (t) => {
   const told: unknown[] = []
   const failing = (error: Error): Promise<number> =>
     code(

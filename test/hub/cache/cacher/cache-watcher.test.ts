@@ -77,24 +77,21 @@ const told = (one: WatchEvent): string => {
   return one.object.resourceVersion
 }
 
-void t.test(
-  'a reader is told what it was not told before, out of what came together too',
-  async (t) => {
-    const { log, next, wake, leave, ends } = reading({ from: at(11) })
-    t.equal(await next(), '12')
-    t.equal(await next(), 'bookmark 20', 'as far as the log has come')
-    const waiting = next()
-    log.append([event(21)])
-    log.append([event(22), event(23)])
-    wake()
-    t.equal(await waiting, '21,22,23', 'what waits leaves together')
-    leave()
-    t.equal(await next(), undefined)
-    t.strictSame(ends, ['done'])
-  },
-)
+void t.test('a reader gets the events after its version, out of merged groups too', async (t) => {
+  const { log, next, wake, leave, ends } = reading({ from: at(11) })
+  t.equal(await next(), '12')
+  t.equal(await next(), 'bookmark 20', 'as far as the log has come')
+  const waiting = next()
+  log.append([event(21)])
+  log.append([event(22), event(23)])
+  wake()
+  t.equal(await waiting, '21,22,23', 'what waits leaves together')
+  leave()
+  t.equal(await next(), undefined)
+  t.strictSame(ends, ['done'])
+})
 
-void t.test('one that was told of a later version waits for what is after it', async (t) => {
+void t.test('a reader at a later version waits for the events after it', async (t) => {
   const { log, next, wake } = reading({ from: at(25), lastsMs: 2_050 })
   const waiting = next()
   log.append([event(21), event(25)])
@@ -106,7 +103,7 @@ void t.test('one that was told of a later version waits for what is after it', a
   t.equal(await next(), undefined)
 })
 
-void t.test('nobody is told of a version before one that it was told of', async (t) => {
+void t.test('no bookmark takes a reader back behind its version', async (t) => {
   const { log, next } = reading({ from: at(25), lastsMs: 2_050 })
   t.equal(log.version, '20')
   t.equal(await next(), undefined, 'no bookmark')
@@ -128,7 +125,7 @@ void t.test('state comes first, and its end where that is wanted', async (t) => 
   t.equal(await waiting, '21')
 })
 
-void t.test('whoever was told changes that cannot be read further has to list', async (t) => {
+void t.test('a reader whose changes cannot be read further gets 410', async (t) => {
   const batches = (function* () {
     yield [event(8)]
     throw new StoreFailure('it is damaged')
@@ -143,7 +140,7 @@ void t.test('whoever was told changes that cannot be read further has to list', 
   t.equal(await next(), undefined)
 })
 
-void t.test('a reader whose log nobody goes on with is over, but not at once', async (t) => {
+void t.test('a reader of an abandoned event log ends, but not at once', async (t) => {
   const { log, next, wake, end, ends } = reading()
   t.equal(await next(), '11,12')
   t.equal(await next(), 'bookmark 20')

@@ -134,20 +134,20 @@ async function sent(event: WatchEvent, stored: string | undefined): Promise<stri
   return all
 }
 
-void t.test('what is stored is sent', async (t) => {
+void t.test('a stored event is sent', async (t) => {
   t.strictSame(await sent(added('11'), '11'), ['11'])
 })
 
-void t.test('what is not stored is sent to no client', async (t) => {
+void t.test('an event that is not stored is sent to no client', async (t) => {
   t.strictSame(await sent(added('11'), '10'), [])
   t.strictSame(await sent(added('11'), undefined), [])
 })
 
-void t.test('what is past of what was sent is sent to no client', async (t) => {
+void t.test('an event before the sent version is sent to no client', async (t) => {
   t.strictSame(await sent(added('9'), '10'), [])
 })
 
-void t.test('what was stored when the upstream watch was cut is sent from the disk', async (t) => {
+void t.test('an event stored when the upstream watch was cut is sent from the disk', async (t) => {
   let version = '10'
   const stored: ObjectEvent = { ...added('11'), previous: added('9').object }
   const head = {

@@ -159,7 +159,7 @@ const match = '&resourceVersionMatch=NotOlderThan'
 
 const types = (events: readonly WatchEvent[]): string[] => events.map(({ type }) => type)
 
-void t.test('how it begins depends on the version asked for', async (t) => {
+void t.test('the first events of a watch depend on its parameters', async (t) => {
   const starts: readonly (readonly [query: string, types: readonly string[]])[] = [
     ['', ['ADDED']],
     ['&resourceVersion=0', ['ADDED']],
@@ -195,7 +195,7 @@ void t.test('how it begins depends on the version asked for', async (t) => {
 })
 
 void t.test(
-  'bookmarks come each minute to who takes them, at the version that is kept',
+  'a client that allows bookmarks gets one each minute, at the stored version',
   async (t) => {
     const watch = open(t, `${pods}&resourceVersion=50&allowWatchBookmarks=true`)
     await watch.said()
@@ -212,7 +212,7 @@ void t.test(
   },
 )
 
-void t.test('changes are told as they are known, and bookmarks go on from there', async (t) => {
+void t.test('stored changes are sent first, and bookmarks go on from there', async (t) => {
   const watch = open(t, `${pods}&resourceVersion=46&allowWatchBookmarks=true`)
   const bookmark = { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false }
   t.strictSame(await watch.said(), [changed, bookmark], 'a list showed no more up to 50')
@@ -236,7 +236,7 @@ void t.test('changes that cannot be read to their end are followed by 410', asyn
   t.ok(await watch.over())
 })
 
-void t.test('who knows more than is kept is told nothing, in bookmarks neither', async (t) => {
+void t.test('a client ahead of the cache gets neither events nor bookmarks', async (t) => {
   const watch = open(t, `${pods}&resourceVersion=51&allowWatchBookmarks=true`)
   await watch.said()
   mock.timers.tick(600_000)
@@ -262,7 +262,7 @@ void t.test('the last bookmark comes two seconds before the end', async (t) => {
   t.ok(await watch.over())
 })
 
-void t.test('who takes no bookmarks gets none', async (t) => {
+void t.test('a client that takes no bookmarks gets none', async (t) => {
   const watch = open(t, `${pods}&resourceVersion=50`)
   await watch.said()
   mock.timers.tick(600_000)
@@ -270,7 +270,7 @@ void t.test('who takes no bookmarks gets none', async (t) => {
   watch.client.abort()
 })
 
-void t.test('it ends at its time', async (t) => {
+void t.test('a watch ends at its timeoutSeconds', async (t) => {
   const watch = open(t, `${pods}&resourceVersion=50&timeoutSeconds=300`)
   await watch.said()
   mock.timers.tick(299_999)
@@ -280,7 +280,7 @@ void t.test('it ends at its time', async (t) => {
 })
 
 void t.test(
-  'without a time of its own it lasts as long as is said, and at most twice that',
+  'without timeoutSeconds a watch runs as long as configured, and at most twice that',
   async (t) => {
     const watch = open(t, `${pods}&resourceVersion=50`, 60_000)
     await watch.said()
@@ -328,7 +328,7 @@ for (const described of [{}, asTable]) {
   })
 }
 
-void t.test('it ends when its client leaves', async (t) => {
+void t.test('a watch ends when its client disconnects', async (t) => {
   const watch = open(t, `${pods}&resourceVersion=50`)
   await watch.said()
   watch.client.abort()

@@ -39,7 +39,7 @@ function after(log: EventLog, version: number): readonly string[] | undefined {
   return told.filter((each) => Number(each) > version)
 }
 
-void t.test('what came after a version is told, each once and in order', async (t) => {
+void t.test('the events after a version come once each and in order', async (t) => {
   const log = logAt(10)
   log.append([event(11), event(12)])
   log.append([event(15), bookmark(20)])

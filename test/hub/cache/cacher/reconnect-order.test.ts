@@ -28,7 +28,7 @@ void t.test('the node and its pods come first, and kubectl last', async (t) => {
   t.equal(rank('kubectl', '/api/v1/pods'), 'people')
 })
 
-void t.test('who only calls itself a kubelet is none', async (t) => {
+void t.test('a User-Agent alone makes no kubelet', async (t) => {
   const identity = serviceAccount({ namespace: 'a', name: 'b', uid: 'c' })
   const exchange = { ...exchangeOf('/api/v1/pods?watch=true'), identity }
   if (!exchange.info.isResource) throw new Error('pods are resources')

@@ -24,34 +24,31 @@ function accessIn(folder: string) {
   return { access, ask, heard, reviewed: () => verdict.until(() => heard.length > 0) }
 }
 
-void t.test(
-  'an API server is asked again after five minutes of yes, 30 seconds of no',
-  async (t) => {
-    let now = Date.now()
-    t.capture(Date, 'now', () => now)
-    const { access, ask, heard } = accessIn(rootFolder(t))
-    t.equal(await ask(true), true)
-    now += 5 * minute - 1
-    t.equal(await ask(false), true)
-    now += 1
-    t.equal(await ask(false), false)
-    now += 29_999
-    t.equal(await ask(true), false)
-    now += 1
-    t.equal(await ask(true), true)
-    now -= 600 * minute
-    t.equal(await ask(false), false, 'and when the clock was set back')
-    now += 1_200 * minute
-    t.equal(
-      access.last(nodeIdentity, services),
-      false,
-      'the last one stands where nobody can be asked',
-    )
-    t.strictSame(heard, [true, false, true, false])
-  },
-)
+void t.test('a review is repeated after five minutes of yes, 30 seconds of no', async (t) => {
+  let now = Date.now()
+  t.capture(Date, 'now', () => now)
+  const { access, ask, heard } = accessIn(rootFolder(t))
+  t.equal(await ask(true), true)
+  now += 5 * minute - 1
+  t.equal(await ask(false), true)
+  now += 1
+  t.equal(await ask(false), false)
+  now += 29_999
+  t.equal(await ask(true), false)
+  now += 1
+  t.equal(await ask(true), true)
+  now -= 600 * minute
+  t.equal(await ask(false), false, 'and when the clock was set back')
+  now += 1_200 * minute
+  t.equal(
+    access.last(nodeIdentity, services),
+    false,
+    'the last one stands where nobody can be asked',
+  )
+  t.strictSame(heard, [true, false, true, false])
+})
 
-void t.test('who ask together ask once, and nobody again at once after no answer', async (t) => {
+void t.test('concurrent requests share one review, not repeated at once if it fails', async (t) => {
   const { access, ask, heard } = accessIn(rootFolder(t))
   const answer = Promise.withResolvers<boolean | undefined>()
   const both = [1, 2].map(() => access.of(nodeIdentity, services, () => answer.promise))
@@ -85,7 +82,7 @@ void t.test('a yes that is being written is withdrawn by a denial', async (t) =>
   t.equal(accessIn(folder).access.last(nodeIdentity, services), false)
 })
 
-void t.test('nobody acts on a verdict before it is on the disk', async (t) => {
+void t.test('a verdict does not count before it is on the disk', async (t) => {
   const folder = rootFolder(t)
   const { access, ask, reviewed } = accessIn(folder)
   const asked = ask(true)

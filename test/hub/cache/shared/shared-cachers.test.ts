@@ -27,7 +27,7 @@ const add = (cloud: CloudServer, name: string, octet: number, filling = ''): voi
   })
 }
 
-void t.test('F10: a reader who is stuck is ended, and the others miss nothing', async (t) => {
+void t.test('F10: a stuck reader is ended, and the others miss nothing', async (t) => {
   const cloud = await startCloud(t)
   const bounds = { groups: 1_000, bytes: 512 * 1024 }
   const hub = await startHubParts(t, { upstream: cloud, shared: { bounds } })
@@ -60,7 +60,7 @@ void t.test('F10: a reader who is stuck is ended, and the others miss nothing', 
   )
 })
 
-void t.test('what is in memory no more comes from the disk', async (t) => {
+void t.test('events that memory no longer has come from the disk', async (t) => {
   const cloud = await startCloud(t)
   const bounds = { groups: 1, bytes: 1024 ** 2 }
   const hub = await startHubParts(t, { upstream: cloud, shared: { bounds } })
@@ -87,30 +87,27 @@ void t.test('what is in memory no more comes from the disk', async (t) => {
   t.equal(cloud.sandbox.watchCount(isWatch), 1)
 })
 
-void t.test(
-  'a watch that nobody reads any more is closed, and begun again from there',
-  async (t) => {
-    const cloud = await startCloud(t)
-    add(cloud, 'a', 1)
-    const hub = await startHubParts(t, { upstream: cloud, shared: { idleMs: 50 } })
-    const first = await informer(hub.as('kube-proxy'))
-    await cloud.sandbox.untilWatches(1, isWatch)
-    first.hangUp()
-    await cloud.sandbox.untilWatches(0, isWatch)
-    const { version } = cloud.sandbox
-    add(cloud, 'b', 2)
-    const lists = (): number =>
-      cloud.sandbox.requests.filter(
-        ({ path, query }) => path === allServices && !query.has('watch') && !query.has('limit'),
-      ).length
-    const before = lists()
-    const second = await hub.as('kube-proxy').watch(allServices, { resourceVersion: version })
-    t.match(await second.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
-    t.equal(lists(), before, 'nothing is listed again')
-  },
-)
+void t.test('an upstream watch without readers is closed, and later resumed there', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a', 1)
+  const hub = await startHubParts(t, { upstream: cloud, shared: { idleMs: 50 } })
+  const first = await informer(hub.as('kube-proxy'))
+  await cloud.sandbox.untilWatches(1, isWatch)
+  first.hangUp()
+  await cloud.sandbox.untilWatches(0, isWatch)
+  const { version } = cloud.sandbox
+  add(cloud, 'b', 2)
+  const lists = (): number =>
+    cloud.sandbox.requests.filter(
+      ({ path, query }) => path === allServices && !query.has('watch') && !query.has('limit'),
+    ).length
+  const before = lists()
+  const second = await hub.as('kube-proxy').watch(allServices, { resourceVersion: version })
+  t.match(await second.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+  t.equal(lists(), before, 'nothing is listed again')
+})
 
-void t.test('what is shared no longer ends its readers; what is from now on begins', async (t) => {
+void t.test('a changed scope ends the readers of one collection and shares another', async (t) => {
   const cloud = await startCloud(t)
   add(cloud, 'a', 1)
   let scope: readonly GVR[] = [services]
@@ -127,19 +124,16 @@ void t.test('what is shared no longer ends its readers; what is from now on begi
   t.equal(cloud.sandbox.watchCount(), 1)
 })
 
-void t.test(
-  'an API server that says nothing of rights keeps nobody waiting for long',
-  async (t) => {
-    const cloud = await startCloud(t)
-    add(cloud, 'a', 1)
-    const hub = await startHubParts(t, { upstream: cloud, shared: {} })
-    using _silent = cloud.sandbox.faults.freeze(({ path }) => path.endsWith('reviews'))
-    const watches = [await informer(hub.as('kube-proxy')), await informer(hub.as('coredns'))]
-    t.equal(cloud.sandbox.watchCount(isWatch), 1, 'of the identity that they have in common')
-    add(cloud, 'b', 2)
-    for (const watch of watches) t.match(await watch.next(), { type: 'ADDED' })
-  },
-)
+void t.test('an API server that does not answer reviews delays watches only briefly', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a', 1)
+  const hub = await startHubParts(t, { upstream: cloud, shared: {} })
+  using _silent = cloud.sandbox.faults.freeze(({ path }) => path.endsWith('reviews'))
+  const watches = [await informer(hub.as('kube-proxy')), await informer(hub.as('coredns'))]
+  t.equal(cloud.sandbox.watchCount(isWatch), 1, 'of the identity that they have in common')
+  add(cloud, 'b', 2)
+  for (const watch of watches) t.match(await watch.next(), { type: 'ADDED' })
+})
 
 /**
  * The same store, in which changes of what is shared are accepted, and written when `written`

@@ -131,41 +131,38 @@ void t.test('expressions come to what CEL says, in both encodings alike', async 
   for (const [text, expected] of cases) t.strictSame(valueOf(text), expected, text)
 })
 
-void t.test(
-  'what is not there is no value, but where has() asks or the rest decides',
-  async (t) => {
-    const cases: readonly (readonly [string, unknown])[] = [
-      [`object.spec.hostPID`, 'failure: no such key: spec.hostPID'],
-      [`object.metadata.labels['x'] == 'y'`, 'failure: no such key: metadata.labels.x'],
-      [`object.metadata.annotations['x'] == 'y'`, 'failure: no such key: metadata.annotations.x'],
-      [`object.metadata.annotations.exists(k, true)`, 'failure: no such key: metadata.annotations'],
-      [`'x' in object.metadata.annotations`, 'failure: no such key: metadata.annotations'],
-      [`has(object.spec.securityContext.runAsUser)`, 'failure: no such key: spec.securityContext'],
-      [`object.metadata.labels['x'] == 'y' || object.metadata.name == 'web'`, true],
-      [`object.metadata.name == 'web' || object.metadata.labels['x'] == 'y'`, true],
-      [`object.metadata.labels['x'] == 'y' && object.metadata.name == 'other'`, false],
-      [`object.metadata.labels['x'] == 'y' && true`, 'failure: no such key: metadata.labels.x'],
-      [`object.spec.containers.exists(c, c.ports.exists(p, p.containerPort == 80))`, true],
-      [`object.spec.containers.all(c, size(c.ports) > 1)`, 'failure: no such key: ports'],
-      [`object.spec.containers[7].name`, 'failure: no such key: spec.containers.7.name'],
-      [`object.spec.containers[size(object.spec.containers)].name`, 'failure: no such element: 2'],
-      [`object.spec.containers[-1].name`, 'failure: no such element: -1'],
-      [`1 / 0`, 'failure: division by zero'],
-      [`9223372036854775807 + 1`, 'failure: integer overflow'],
-      [`object.metadata.name + 1`, 'failure: no such overload: string + int'],
-      [`object.metadata.name > 1`, 'failure: no such overload: string > int'],
-      [`int(object.metadata.name)`, 'failure: no such overload: int(string)'],
-      [`!object.metadata.name`, 'failure: no such overload: !string'],
-      [`object.metadata.name ? 1 : 2`, 'failure: no such overload: string ? :'],
-    ]
-    for (const [text, expected] of cases) t.strictSame(valueOf(text), expected, text)
-    const unknown = program('node.name == object.spec.nodeName')
-    const cursor = cursorOf('json', gvk, encoded('json', gvk, object))
-    t.match(unknown.evaluate(cursor, { node: undefined, pool: undefined }), {
-      reason: 'node is not known',
-    })
-  },
-)
+void t.test('a missing field has no value, unless has() asks or the rest decides', async (t) => {
+  const cases: readonly (readonly [string, unknown])[] = [
+    [`object.spec.hostPID`, 'failure: no such key: spec.hostPID'],
+    [`object.metadata.labels['x'] == 'y'`, 'failure: no such key: metadata.labels.x'],
+    [`object.metadata.annotations['x'] == 'y'`, 'failure: no such key: metadata.annotations.x'],
+    [`object.metadata.annotations.exists(k, true)`, 'failure: no such key: metadata.annotations'],
+    [`'x' in object.metadata.annotations`, 'failure: no such key: metadata.annotations'],
+    [`has(object.spec.securityContext.runAsUser)`, 'failure: no such key: spec.securityContext'],
+    [`object.metadata.labels['x'] == 'y' || object.metadata.name == 'web'`, true],
+    [`object.metadata.name == 'web' || object.metadata.labels['x'] == 'y'`, true],
+    [`object.metadata.labels['x'] == 'y' && object.metadata.name == 'other'`, false],
+    [`object.metadata.labels['x'] == 'y' && true`, 'failure: no such key: metadata.labels.x'],
+    [`object.spec.containers.exists(c, c.ports.exists(p, p.containerPort == 80))`, true],
+    [`object.spec.containers.all(c, size(c.ports) > 1)`, 'failure: no such key: ports'],
+    [`object.spec.containers[7].name`, 'failure: no such key: spec.containers.7.name'],
+    [`object.spec.containers[size(object.spec.containers)].name`, 'failure: no such element: 2'],
+    [`object.spec.containers[-1].name`, 'failure: no such element: -1'],
+    [`1 / 0`, 'failure: division by zero'],
+    [`9223372036854775807 + 1`, 'failure: integer overflow'],
+    [`object.metadata.name + 1`, 'failure: no such overload: string + int'],
+    [`object.metadata.name > 1`, 'failure: no such overload: string > int'],
+    [`int(object.metadata.name)`, 'failure: no such overload: int(string)'],
+    [`!object.metadata.name`, 'failure: no such overload: !string'],
+    [`object.metadata.name ? 1 : 2`, 'failure: no such overload: string ? :'],
+  ]
+  for (const [text, expected] of cases) t.strictSame(valueOf(text), expected, text)
+  const unknown = program('node.name == object.spec.nodeName')
+  const cursor = cursorOf('json', gvk, encoded('json', gvk, object))
+  t.match(unknown.evaluate(cursor, { node: undefined, pool: undefined }), {
+    reason: 'node is not known',
+  })
+})
 
 void t.test('empty lists and nulls are not there, as protobuf has them', async (t) => {
   const text = `{"metadata":{"name":"a","labels":null},"spec":{"volumes":[],"containers":[{"name":"x","ports":[],"env":null}]}}`
@@ -195,7 +192,7 @@ void t.test('a path that the tables do not know is refused when it is read', asy
   t.strictSame(mistakesIn(`object.metadata.x == 1`, [pod, any]), [], 'or where one version has it')
 })
 
-void t.test('what may have unknown fields is not taken as a whole', async (t) => {
+void t.test('a value that may have unknown fields is not usable as a whole', async (t) => {
   for (const text of [
     `object.spec == object.spec`,
     `object.spec.containers == []`,
@@ -231,7 +228,7 @@ void t.test('mistakes are said with their place', async (t) => {
   t.match(mistakesIn(`'a'.startsWith()`), [/startsWith takes 1 arguments/])
 })
 
-void t.test('what would have no bound is refused', async (t) => {
+void t.test('an expression of unbounded cost is refused', async (t) => {
   t.match(mistakesIn(`object.metadata.name.matches('(a+)+$')`), [
     /matches\(\) is not available: .* no bound/,
   ])

@@ -118,7 +118,7 @@ const refused: Readonly<Record<string, readonly [PodParts, string, RegExp]>> = {
 
 for (const encoding of ['json', 'protobuf'] as const) {
   for (const [what, [parts, reason, message]] of Object.entries(refused)) {
-    void t.test(`a pod with ${what} is refused, and told why: ${encoding}`, async (t) => {
+    void t.test(`a pod with ${what} is refused with a reason: ${encoding}`, async (t) => {
       const judgement = judge(factsOf('shop', parts, encoding), free)
       t.match(judgement, { verdict: 'refused', reason, message })
     })

@@ -266,7 +266,7 @@ void t.test(
 )
 
 void t.test(
-  'what another mode has propagated is shown with a reason, unless it is told',
+  'a pod that another mode propagated gets a reason, unless it has a condition',
   async (t) => {
     const made = { version: 10, ended: false, refused: false, createdAt: '2026-01-01T00:00:00Z' }
     const pods = [

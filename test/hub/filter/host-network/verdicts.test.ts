@@ -75,7 +75,7 @@ void t.test(
   },
 )
 
-void t.test('what may have been shown before verdicts were kept is kept as that', async (t) => {
+void t.test('pods that may have been shown before verdicts were kept are assumed so', async (t) => {
   const { open, written } = place(t)
   const verdicts = open({ shownBefore: ['a', 'b', 'seen'] })
   t.equal(verdicts.settle([['seen', 'unchanged']]), undefined)
@@ -130,7 +130,7 @@ void t.test('a file that cannot be understood is as good as none', async (t) => 
   t.equal(verdicts.of('b'), undefined)
 })
 
-void t.test('what could not be written is not settled, and is tried again', async (t) => {
+void t.test('a verdict that cannot be written is not settled, and is retried', async (t) => {
   const { file, open, failures, written } = place(t)
   const folder = join(file, '..')
   writeFileSync(folder, 'a file where the folder should be')
@@ -165,7 +165,7 @@ void t.test('a verdict goes when its pod has gone from the cache, not before', a
 })
 
 void t.test(
-  'those of a process before go once the cloud has told of pods, if they are not among them',
+  'verdicts of an earlier process go once a list of the cloud lacks their pods',
   async (t) => {
     const { open } = place(t)
     const first = open()

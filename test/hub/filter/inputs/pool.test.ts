@@ -70,7 +70,7 @@ void t.test(
   },
 )
 
-void t.test('what is no NodePool or NodeBucket says nothing', async (t) => {
+void t.test('a malformed NodePool or NodeBucket has no nodes', async (t) => {
   for (const odd of [
     {},
     [],
@@ -136,7 +136,7 @@ void t.test(
   },
 )
 
-void t.test('while nothing is known what was known last counts', async (t) => {
+void t.test('without inputs the last known facts count', async (t) => {
   const last: PoolFacts = {
     name: 'hangzhou',
     type: 'Edge',

@@ -282,7 +282,7 @@ void t.test('a filter has twenty edits at most', async (t) => {
   t.match(await mistakesIn(edits(21)), [/a list of at most 20 edits/])
 })
 
-void t.test('what is no list of filters is refused', async (t) => {
+void t.test('a file that is no list of filters is refused', async (t) => {
   t.match(await mistakesIn('a: ['), [/^line 1: /])
   t.match(await mistakesIn('name: x'), [/must be a list of filters/])
   t.match(await mistakesIn('[]'), [/must be a list of filters/])

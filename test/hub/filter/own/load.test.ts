@@ -30,7 +30,7 @@ void t.test('modules give their filters in the order of the files', async (t) =>
   t.strictSame(await namesIn(first, second), ['last-in-the-alphabet', 'first'])
 })
 
-void t.test('a module may export a list, and what is none of the hub’s business', async (t) => {
+void t.test('a module may export a list, and other things beside', async (t) => {
   const file = new FilterFolder(t).write(
     'list.mjs',
     `${moduleOf('a', `'leave'`)}
@@ -41,7 +41,7 @@ void t.test('a module may export a list, and what is none of the hub’s busines
   t.strictSame(await namesIn(file), ['c', 'b', 'a'], 'by the names of exports: all, filter')
 })
 
-void t.test('what a module exports twice is one filter', async (t) => {
+void t.test('a filter that a module exports twice is one filter', async (t) => {
   const folder = new FilterFolder(t)
   const both = `${moduleOf('a', `'leave'`)}\nexport default filter`
   t.strictSame(await namesIn(folder.write('both.mjs', both)), ['a'])
@@ -221,7 +221,7 @@ void t.test('a file that others may change is not run', async (t) => {
   t.strictSame(await namesIn(file), ['a'], 'in a folder such as /tmp nobody can exchange it')
 })
 
-void t.test('what cannot be a filter’s file is not read', async (t) => {
+void t.test('a folder, or a file above 1 MiB, is no filter', async (t) => {
   const folder = new FilterFolder(t)
   const large = folder.write('large.mjs', '')
   writeFileSync(large, Buffer.alloc(1024 * 1024 + 1, ' '))

@@ -32,7 +32,7 @@ void t.test('bytes count for the version of the object they were read as', async
   t.equal(kept.get(1, stored()), undefined)
 })
 
-void t.test('what has no version is read anew each time', async (t) => {
+void t.test('an object without a version is read anew each time', async (t) => {
   const kept = new BodyCache()
   const nameless = stored({ resourceVersion: '' })
   kept.set(1, nameless, bytes)

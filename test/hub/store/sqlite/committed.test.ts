@@ -2,7 +2,7 @@ import t from 'tap'
 import { head, keyOf, object, pod, collection, replace } from '../../../contracts/object-store.ts'
 import { database, open, refusing } from './opened.ts'
 
-void t.test('commits are told of with what they wrote, and only they', async (t) => {
+void t.test('only commits are reported, with the bytes that they wrote', async (t) => {
   const commits: number[] = []
   await using store = await open(t.testdir(), { onCommitted: (bytes) => commits.push(bytes) })
   const bytes = Buffer.alloc(1000)
@@ -22,7 +22,7 @@ void t.test('commits are told of with what they wrote, and only they', async (t)
   t.strictSame(commits, [])
 })
 
-void t.test('what is refused is no commit, nor is what the store does about it', async (t) => {
+void t.test('a refused write is no commit, nor is the store’s reaction to it', async (t) => {
   const directory = t.testdir()
   const told: string[] = []
   await using store = await open(directory, {

@@ -20,7 +20,7 @@ t.beforeEach(() => faults.splice(0))
 
 const api = { identity: nodeIdentity, url: '/api', accept: '' }
 
-void t.test('a damaged document is unknown, told once, and healed by the next', async (t) => {
+void t.test('a damaged document is unknown, reported once, and healed by the next', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   const document = { contentType: 'text/plain', body: Buffer.from('whole') }
@@ -36,7 +36,7 @@ void t.test('a damaged document is unknown, told once, and healed by the next', 
   t.strictSame(new Set(faults), new Set(['damaged']))
 })
 
-void t.test('a version that the disk has changed is never told', async (t) => {
+void t.test('a version that the disk has changed is never served', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)

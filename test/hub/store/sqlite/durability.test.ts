@@ -28,7 +28,7 @@ const applying = (types: Apply['types']): Apply => ({
   confirmedAt: 0,
 })
 
-void t.test('a power cut brings back nobody whose deletion was told', async (t) => {
+void t.test('a power cut brings back no object whose deletion was shown', async (t) => {
   t.ok(outlivesPowerCut(applying(['ADDED', 'DELETED', 'MODIFIED'])))
   t.ok(outlivesPowerCut({ kind: 'forget', scope, namespace: 'default', name: 'a' }))
   t.ok(outlivesPowerCut({ kind: 'invalidate', collection }), 'nor what was not to be served')

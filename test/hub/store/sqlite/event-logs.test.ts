@@ -277,7 +277,7 @@ void t.test('an event that is not taken leaves its event log as it was', async (
 
 const secretKind = { group: '', version: 'v1', kind: 'Secret' }
 
-void t.test('what was deleted is sealed where it was, and goes with its key', async (t) => {
+void t.test('a deleted object is sealed where it was, and goes with its key', async (t) => {
   const directory = t.testdir()
   const plain = Buffer.from('the-password-of-the-plant')
   {
@@ -295,7 +295,7 @@ void t.test('what was deleted is sealed where it was, and goes with its key', as
   t.strictSame([count(db, 'told'), count(db, 'body')], [0, 0])
 })
 
-void t.test('what several watches tell is stored once for all of them', async (t) => {
+void t.test('an event of several watches is stored once', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -309,7 +309,7 @@ void t.test('what several watches tell is stored once for all of them', async (t
   t.equal(count(db, referencedBodies), 20 + 39)
 })
 
-void t.test('what an event log has removed stays removed, whatever else failed', async (t) => {
+void t.test('events that a log has removed stay removed, whatever else failed', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)

@@ -183,7 +183,7 @@ const numbered = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, at) => `${name}-${String(at).padStart(3, '0')}`)
 
 void t.test(
-  'what no pod refers to any more goes last, the oldest first, and nothing else for want of room',
+  'objects that no pod refers to go last, oldest first, and no others for want of room',
   async (t) => {
     const directory = t.testdir()
     const order = new Set<EvictedKind>()
@@ -223,19 +223,16 @@ void t.test(
   },
 )
 
-void t.test(
-  'as long as nobody knows what is needed, nothing that pods refer to goes',
-  async (t) => {
-    const gone = numbered('gone', 20)
-    await using store = await open(t.testdir(), { maxBytes, referencedObjects: () => undefined })
-    await refer(store, gone)
-    t.notOk(await grow(store, 2 * maxBytes))
-    t.strictSame(followed(store, gone), gone)
-    t.strictSame(kept(store, gone), gone)
-  },
-)
+void t.test('while the referenced objects are unknown, none that pods refer to goes', async (t) => {
+  const gone = numbered('gone', 20)
+  await using store = await open(t.testdir(), { maxBytes, referencedObjects: () => undefined })
+  await refer(store, gone)
+  t.notOk(await grow(store, 2 * maxBytes))
+  t.strictSame(followed(store, gone), gone)
+  t.strictSame(kept(store, gone), gone)
+})
 
-void t.test('what is followed again after it went is kept again', async (t) => {
+void t.test('an evicted object that is followed again is kept again', async (t) => {
   const gone = numbered('gone', 60)
   let present: readonly string[] = []
   await using store = await open(t.testdir(), {
@@ -259,7 +256,7 @@ void t.test('what is followed again after it went is kept again', async (t) => {
   t.strictSame(followed(store, gone), present)
 })
 
-void t.test('a list that is read slowly takes nobody the room to write', async (t) => {
+void t.test('a list that is read slowly takes no room from writers', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })
   await replace(store, collection(), head(1_000), pods(600, 1, 1_000))
   const slow = store.list(collection())!.batches[Symbol.iterator]()
@@ -276,7 +273,7 @@ void t.test('a list that is read slowly takes nobody the room to write', async (
   t.equal(listed(store, of.pods)?.length, 600)
 })
 
-void t.test('what a program asked for, too, is not only a person’s', async (t) => {
+void t.test('a collection that a program reads, too, is not only a person’s', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory, { maxBytes })

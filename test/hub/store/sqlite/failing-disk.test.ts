@@ -106,7 +106,7 @@ void t.test(
 )
 
 void t.test(
-  'a disk that fills up while it runs is told, and recovered from without a write of others',
+  'a disk that fills up fails writes, and recovers without another one',
   { skip },
   async (t) => {
     const disk = smallDisk(t, 4)

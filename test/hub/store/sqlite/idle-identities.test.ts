@@ -36,7 +36,7 @@ async function keepFor(store: ObjectStore, hash: string, members = 1): Promise<v
 
 const tables = ['scope', 'collection', 'member', 'single', 'document', 'audience']
 
-void t.test('what is kept for a token nobody uses goes after thirty days of running', async (t) => {
+void t.test('records of an unused token go after thirty days of running', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -103,7 +103,7 @@ void t.test('a token that was forgotten begins anew', async (t) => {
 })
 
 void t.test(
-  'service accounts go as tokens do, and what nobody proved; the node stays',
+  'unused service accounts and unproven callers go likewise; the node stays',
   async (t) => {
     await using store = await open(t.testdir())
     const reader = serviceAccount({ namespace: 'a', name: 'reader', uid: '1' })

@@ -49,7 +49,7 @@ void t.test('commits that wait for no disk are synced together, and when others 
   t.end()
 })
 
-void t.test('what a later commit has synced is not synced again', (t) => {
+void t.test('changes that a later commit has synced are not synced again', (t) => {
   const { late, syncs } = onClock(t)
   late.committed()
   mock.timers.tick(4000)
@@ -73,7 +73,7 @@ void t.test('a change is synced soon, though nothing follows it, and counted', a
   t.equal(store.diskWork.syncs, syncs + 1)
 })
 
-void t.test('what a crash left in the log is synced, though nobody writes', async (t) => {
+void t.test('a log that a crash has left is synced without another write', async (t) => {
   const [before, after] = [t.testdir({ left: {}, found: {} })].flatMap((all) => [
     join(all, 'left'),
     join(all, 'found'),

@@ -16,7 +16,7 @@ import { count, database, referencedBodies, open, pods, refusing, faults } from 
 
 t.beforeEach(() => faults.splice(0))
 
-void t.test('a body is kept once for all who hold it, and no longer than that', async (t) => {
+void t.test('a body is stored once for all who hold it, and no longer than that', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)
@@ -38,7 +38,7 @@ void t.test('a body is kept once for all who hold it, and no longer than that', 
   t.equal(count(db, 'body'), 0)
 })
 
-void t.test('bodies that a crash left to nobody go with the next start', async (t) => {
+void t.test('bodies that a crash left unreferenced go with the next start', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)
@@ -83,7 +83,7 @@ void t.test('bytes of one object are not given out for another', async (t) => {
   t.equal(store.get(keyOf('b')), undefined)
 })
 
-void t.test('one body serves all who are told of it at the same time', async (t) => {
+void t.test('one body serves all lists that bring it at the same time', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -100,7 +100,7 @@ void t.test('one body serves all who are told of it at the same time', async (t)
   t.strictSame(listed(store, keys[2]!), ['a at 1', 'b at 2'])
 })
 
-void t.test('a row that nobody refers to is used again, or given back', async (t) => {
+void t.test('an unreferenced row is used again, or given back', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -117,7 +117,7 @@ void t.test('a row that nobody refers to is used again, or given back', async (t
   t.ok(count(db, 'body') <= 140, `${count(db, 'body')} rows for none`)
 })
 
-void t.test('what a list displaces, and what came too late in it, is used again', async (t) => {
+void t.test('rows of a displaced list, and of events late for it, are used again', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)

@@ -19,7 +19,7 @@ void t.test('a store that cannot be read leaves no writer behind', async (t) => 
   t.ok(again, 'and the directory is free')
 })
 
-void t.test('what lies in the folder is open to its owner alone, also behind a link', async (t) => {
+void t.test('the store’s folder is open to its owner alone, also behind a link', async (t) => {
   const directory = t.testdir()
   const elsewhere = join(directory, 'larger-disk')
   mkdirSync(elsewhere)

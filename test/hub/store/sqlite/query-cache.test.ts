@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { QueryCache } from '../../../../src/hub/store/sqlite/query-cache.ts'
 
-void t.test('what was read is remembered until somebody else has written', async (t) => {
+void t.test('a query’s result is cached until another connection writes', async (t) => {
   const path = join(t.testdir(), 'file.db')
   using writer = new DatabaseSync(path)
   writer.exec('PRAGMA journal_mode = WAL; CREATE TABLE thing (name TEXT) STRICT')

@@ -157,7 +157,7 @@ void t.test('lists and documents of one caller are bounded by number, too', asyn
   t.ok(othersAreWhole())
 })
 
-void t.test('what watches bring counts, with the events that are kept', async (t) => {
+void t.test('objects and events of watches count toward the quota', async (t) => {
   const { store, evicted, othersAreWhole } = await start(t.testdir())
   await using _ = store
   const keys = Array.from({ length: 12 }, (_, at) => listOf(flooding, `app=${at}`))
@@ -222,7 +222,7 @@ void t.test(
   },
 )
 
-void t.test('what an earlier run left of a caller is measured when it writes again', async (t) => {
+void t.test('records of an earlier run count when their caller writes again', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)

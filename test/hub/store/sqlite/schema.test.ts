@@ -140,7 +140,7 @@ function firstRelease(directory: string): void {
     document.run(nodeIdentity, url, accept, type, crc32(body), Buffer.from(body))
 }
 
-void t.test('what the first release kept is kept, and told on from there', async (t) => {
+void t.test('records of the first release are kept, and updated from there', async (t) => {
   const directory = t.testdir()
   firstRelease(directory)
   {
@@ -177,7 +177,7 @@ void t.test('what the first release kept is kept, and told on from there', async
   t.match(db.prepare('PRAGMA user_version').get(), { user_version: Number })
 })
 
-void t.test('what the first release kept is served where it cannot be changed', async (t) => {
+void t.test('records of the first release are served where they cannot be changed', async (t) => {
   const directory = t.testdir()
   firstRelease(directory)
   // Some of it is in the log only.

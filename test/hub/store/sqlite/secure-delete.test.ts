@@ -112,7 +112,7 @@ void t.test('of a Secret that was deleted no file has what was sealed', async (t
   t.strictSame(faults, [])
 })
 
-void t.test('what a crash has left of one is overwritten at the next start', async (t) => {
+void t.test('sealed bytes that a crash has left are overwritten at the next start', async (t) => {
   const { directory, store, db } = await filled(t)
   await replace(
     store,
@@ -130,7 +130,7 @@ void t.test('what a crash has left of one is overwritten at the next start', asy
   t.equal(found(directory, bodies), 0)
 })
 
-void t.test('what cannot be opened any more is overwritten, too', async (t) => {
+void t.test('sealed bytes that cannot be opened any more are overwritten, too', async (t) => {
   const { directory, store, db } = await filled(t)
   await replace(
     store,

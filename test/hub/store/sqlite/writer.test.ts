@@ -73,7 +73,7 @@ void t.test('lists are counted by what they write', async (t) => {
   t.ok(size <= maxLogBytes, `${size} bytes`)
 })
 
-void t.test('a reader of another process holds the log back, and nobody else up', async (t) => {
+void t.test('a reader of another process holds back the log, and no writer', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   const put = async (at: number): Promise<number> => {

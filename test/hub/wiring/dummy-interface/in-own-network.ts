@@ -71,7 +71,7 @@ void t.test('an IPv6 address can be used at once', async (t) => {
   t.equal(shown(), '')
 })
 
-void t.test('what was left by a crash is taken up, and removed in the end', async (t) => {
+void t.test('an interface that a crash has left is reused, and removed in the end', async (t) => {
   const before = startDummy(t)
   await before.dummy.check()
   before.dummy.keep()
@@ -84,7 +84,7 @@ void t.test('what was left by a crash is taken up, and removed in the end', asyn
   t.equal(shown(), '')
 })
 
-void t.test('what is half made is completed', async (t) => {
+void t.test('a half-made interface is completed', async (t) => {
   ip('link', 'add', 'dev', name, 'type', 'dummy')
   t.teardown(() => isInterface(name) && ip('link', 'delete', 'dev', name))
   const { dummy, told } = startDummy(t)
@@ -104,7 +104,7 @@ void t.test('an interface that something else has made is used, and stays', asyn
   await dummy[Symbol.asyncDispose]()
   t.match(shown(), 'inet 169.254.2.1/32')
   const without = t.testdir()
-  await t.test('also where there is no ip', async (t) => {
+  await t.test('an existing interface needs no ip program', async (t) => {
     withPath(t, without)
     const { dummy, told } = startDummy(t)
     await dummy.check()
@@ -112,7 +112,7 @@ void t.test('an interface that something else has made is used, and stays', asyn
   })
 })
 
-void t.test('that of a hub with another --root-dir stays', async (t) => {
+void t.test('an interface of a hub with another --root-dir stays', async (t) => {
   const other = startDummy(t, '/of/another')
   await other.dummy.check()
   const { dummy, told } = startDummy(t)
@@ -122,7 +122,7 @@ void t.test('that of a hub with another --root-dir stays', async (t) => {
   t.match(shown(), 'inet 169.254.2.1/32')
 })
 
-void t.test('where it cannot be, the reason is told', async (t) => {
+void t.test('an interface that cannot be is reported with the reason', async (t) => {
   const fails = async (t: Test, why: RegExp): Promise<void> => {
     const { dummy, told, listened } = startDummy(t)
     await dummy.check()
@@ -164,7 +164,7 @@ void t.test('where it cannot be, the reason is told', async (t) => {
   })
 })
 
-void t.test('it is made again where it is gone, and tried again where it failed', async (t) => {
+void t.test('an interface that has gone is made again, and a failure is retried', async (t) => {
   const { dummy, told, state } = startDummy(t)
   await dummy.check()
   ip('link', 'delete', 'dev', name)
@@ -212,7 +212,7 @@ void t.test('pods reach the hub there, and are known by credentials alone', asyn
     'ECONNREFUSED',
     'the operators’ port is not there',
   )
-  await t.test('and are led there by default', async (t) => {
+  await t.test('Services lead pods there by default', async (t) => {
     cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
     const list = objectOf(await hub.as('kubelet').get(allServices))
     t.equal(at(list, 'items', 0, 'spec', 'clusterIP'), address)
@@ -361,7 +361,7 @@ void t.test('a hub that cannot have it serves without', async (t) => {
   t.match(String(body), /\[ \]hub-address pods are not led to the hub: .* ip \(iproute2\)/)
 })
 
-void t.test('it goes on from one process to the next', async (t) => {
+void t.test('the interface outlives a hot restart', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(pods, pod('a'))
   const hub = await startHubProcess(t, { upstreams: [cloud], flags: ['--enable-dummy-if'] })

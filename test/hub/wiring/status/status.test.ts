@@ -47,7 +47,7 @@ const podsIn = ({ collections }: HubStatus) =>
     ({ resource, fieldSelector }) => resource === 'pods' && fieldSelector !== '',
   )
 
-void t.test('online it shows API servers, what is stored, and who watches what', async (t) => {
+void t.test('online it shows API servers, what is stored, and watches by component', async (t) => {
   const { cloud, hub } = await startNode(t)
   const kubelet = kubeletOf(hub)
   const { resourceVersion } = await kubelet.list(podsOfNode)
