@@ -5,6 +5,7 @@ import type { BodyReply, Handler, Incoming, WireReply } from '../exchange/exchan
 import { wholeRequestBody } from '../exchange/request-body.ts'
 import { parseBootstrapToken, type BootstrapToken } from '../../config/bootstrap.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
+import { StatusError } from '../../api/kube/status.ts'
 import { isLoopback, rebindingFault } from '../../api/request/host-check.ts'
 import { ConnectionMemory } from './connection-memory.ts'
 import { inspector, type Inspections } from './inspections.ts'
@@ -117,7 +118,7 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
   const inspect = inspector(options.inspections)
   const profile = profiler(options.profiling)
   const { page = new Map() } = options
-  return async (incoming) => {
+  return answeringFailures(async (incoming) => {
     const { method, url, headers } = incoming
     const { localAddress } = incoming.peer
     const [path = '', query] = url.split('?')
@@ -149,8 +150,19 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
           opsReply(404, '404 page not found\n')
         )
     }
-  }
+  })
 }
+
+const answeringFailures =
+  (handler: Handler<Incoming, WireReply>) =>
+  async (incoming: Incoming): Promise<WireReply> => {
+    try {
+      return await handler(incoming)
+    } catch (cause) {
+      if (!(cause instanceof StatusError)) throw cause
+      return opsReply(cause.status.code, `${cause.message}\n`)
+    }
+  }
 
 /** `{"jointoken":"abcdef.0123456789abcdef"}` */
 export const largestToken = 1024

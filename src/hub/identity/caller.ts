@@ -1,3 +1,4 @@
+import { isExpectedFault } from '../../base/expected-fault.ts'
 import type {
   Claim,
   ClientCertificate,
@@ -7,7 +8,7 @@ import type {
   Peer,
 } from '../../http/exchange/exchange.ts'
 import { impersonates } from '../../http/exchange/headers.ts'
-import { forbidden, StatusError, unauthorized } from '../../api/kube/status.ts'
+import { forbidden, serviceUnavailable, StatusError, unauthorized } from '../../api/kube/status.ts'
 import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
 import { isWithinHost } from '../../api/request/host-check.ts'
 import type { Reach } from '../answers/on-site-reads.ts'
@@ -57,8 +58,9 @@ export interface Outage {
 
 /**
  * Authenticates a request. Throws 401 where the caller cannot be identified, 403 where the caller
- * cannot be the identity it presents. As in the API server, a certificate takes precedence over a
- * token, and an invalid certificate is ignored, unless the hub is offline.
+ * cannot be the identity it presents, 503 where the hub cannot find that out. As in the API server,
+ * a certificate takes precedence over a token, and an invalid certificate is ignored, unless the
+ * hub is offline.
  */
 export async function authenticate(
   incoming: Incoming,
@@ -148,11 +150,20 @@ async function isNode({ peer }: Incoming, rules: AuthenticationRules): Promise<b
 }
 
 /**
- * Whether root owns the client's socket on this host. False where the owner cannot be determined; a
- * later call tries again.
+ * Whether root owns the client's socket on this host. Throws 503 where the owner cannot be looked
+ * up, so that a kubelet repeats the request; a later call tries again.
  */
-export const isRoot = async (peer: Peer, owners: SocketOwners): Promise<boolean> =>
-  (await owners.uid(peer).catch(() => undefined)) === 0
+export async function isRoot(peer: Peer, owners: SocketOwners): Promise<boolean> {
+  try {
+    return (await owners.uid(peer)) === 0
+  } catch (cause) {
+    if (!(cause instanceof Error) || !isExpectedFault(cause)) throw cause
+    const reason = `${ownerUnknown}: ${cause.message}`
+    throw new StatusError(serviceUnavailable(ownerUnknown), { reason, cause })
+  }
+}
+
+const ownerUnknown = 'the hub cannot look up which user owns the socket of the caller'
 
 /**
  * Whose records the hub shows a person at the node offline. Everyone's to a caller with the

@@ -1,5 +1,6 @@
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { isProgrammingError } from '../../base/expected-fault.ts'
 
 export interface SocketQuery {
   readonly path: string
@@ -12,6 +13,18 @@ export type SocketQueryResult =
 
 /** The thread keeps no state between two reads. */
 const resourceLimits = { maxYoungGenerationSizeMb: 1, stackSizeMb: 1 }
+
+/** Also where the system has no room for the thread. A mistake in the program is its cause. */
+class ThreadEnded extends Error {
+  readonly code = 'SOCKET_TABLE_THREAD_ENDED'
+  constructor(cause: unknown) {
+    const why = cause instanceof Error ? `: ${cause.message}` : ''
+    super(
+      `the thread that reads the socket table has ended${why}`,
+      isProgrammingError(cause) ? { cause } : {},
+    )
+  }
+}
 
 /**
  * Looks for sockets in the kernel's tables, in a thread of its own that starts with the first
@@ -44,8 +57,7 @@ export class SocketTableThread implements AsyncDisposable {
     worker.once('exit', () => {
       if (this.#worker !== worker) return
       this.#worker = undefined
-      for (const { reject } of this.#pending.splice(0))
-        reject(new Error('the thread that reads the socket table has ended', { cause }))
+      for (const { reject } of this.#pending.splice(0)) reject(new ThreadEnded(cause))
     })
     worker.on('message', (result: SocketQueryResult) => {
       const answer = this.#pending.shift()

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { networkInterfaces } from 'node:os'
+import { serviceUnavailable, StatusError } from '../../../src/api/kube/status.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { listenOps, type OpsOptions } from '../../../src/http/server/ops.ts'
 import { dial, valuesOf, type Answer, type Teardown } from '../../kit/wire/wire.ts'
@@ -191,6 +192,14 @@ void t.test('inspections are served on loopback', async (t) => {
   for (const path of ['/inspect', '/inspect/', '/inspect/boot/more', '/inspect/toString']) {
     t.match(await ask(path), { status: 404 }, path)
   }
+})
+
+void t.test('a caller that the hub cannot identify is answered with the reason', async (t) => {
+  const authorize = async (): Promise<boolean> => {
+    throw new StatusError(serviceUnavailable('who asks is not known'))
+  }
+  const ask = await asking(t, { inspections: { ...inspections, authorize } })
+  t.match(await ask('/inspect/boot'), { status: 503, body: 'who asks is not known\n' })
 })
 
 const own = Object.values(networkInterfaces())

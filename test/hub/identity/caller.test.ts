@@ -71,6 +71,35 @@ const refusal = (incoming: Incoming, rules: AuthenticationRules): Promise<number
 const running = setInterval(() => undefined, 60_000)
 t.teardown(() => clearInterval(running))
 
+void t.test('a caller is answered 503 where the owner of its socket cannot be read', async (t) => {
+  const failing = (cause: Error): AuthenticationRules => ({
+    ...rules('root'),
+    owners: new SocketOwners(async () => {
+      throw cause
+    }),
+  })
+  const full = failing(Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }))
+  const withoutCertificate: Incoming = {
+    ...request(),
+    peer: { ...peer, tls: { withoutCertificate: true } },
+  }
+  for (const [incoming, by] of [
+    [request(), full],
+    [withoutCertificate, offline(full)],
+  ] as const) {
+    const error = await authenticate(incoming, by).catch((cause: unknown) => cause)
+    t.match(error, {
+      status: {
+        code: 503,
+        message: 'the hub cannot look up which user owns the socket of the caller',
+      },
+      reason: /^the hub cannot look up .*: EMFILE: too many open files$/,
+    })
+  }
+  // A mistake in the program is logged where the request fails.
+  await t.rejects(authenticate(request(), failing(new TypeError('a mistake'))), TypeError)
+})
+
 void t.test('a caller without credentials is the node only on loopback', async (t) => {
   for (const localAddress of ['192.0.2.8', '2001:db8::8']) {
     const elsewhere = { ...request(), peer: { ...peer, address: localAddress, localAddress } }
@@ -119,10 +148,10 @@ void t.test('without credentials, root is the node, and no other user is', async
 void t.test('a caller is refused while the kernel cannot tell its user', async (t) => {
   let failing = true
   const owners = new SocketOwners(async () => {
-    if (failing) throw new Error('EMFILE')
+    if (failing) throw Object.assign(new Error('EMFILE'), { code: 'EMFILE' })
     return tableOf(0)
   })
-  t.equal(await refusal(request(), { ...rules('root'), owners }), 401)
+  t.equal(await refusal(request(), { ...rules('root'), owners }), 503)
   failing = false
   t.equal(await refusal(request(), { ...rules('root'), owners }), 0)
 })

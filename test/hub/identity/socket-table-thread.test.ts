@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -61,4 +62,16 @@ void t.test('a thread that fails takes only its pending lookups with it', async 
     cause: TypeError,
   })
   t.equal(await thread.lines(path, [ends]), line)
+})
+
+void t.test('a query without a file descriptor for the thread fails alone', async (t) => {
+  const program = join(import.meta.dirname, 'socket-table-full.ts')
+  const said = execFileSync(
+    'sh',
+    ['-c', 'ulimit -n 64; exec "$0" "$@"', process.execPath, program],
+    {
+      timeout: 60_000,
+    },
+  )
+  t.strictSame(JSON.parse(String(said)), [true, '', ''])
 })
