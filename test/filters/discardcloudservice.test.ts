@@ -16,11 +16,11 @@ const discard = (value: string): JsonObject => ({
   annotations: { 'svc.openyurt.io/discard': value },
 })
 
-void t.test('a load balancer that says so is withheld', async (t) => {
+void t.test('an annotated load balancer is dropped', async (t) => {
   t.equal(filterResult(t, filter, service('LoadBalancer', discard('true'))), 'withheld')
 })
 
-void t.test('the service of the tunnel is withheld, whatever its type', async (t) => {
+void t.test('the tunnel’s service is dropped, whatever its type', async (t) => {
   const tunnel = { name: 'x-tunnel-server-internal-svc', namespace: 'kube-system' }
   for (const type of ['ClusterIP', 'NodePort', 'LoadBalancer']) {
     t.equal(filterResult(t, filter, service(type, tunnel)), 'withheld', type)
@@ -31,7 +31,7 @@ void t.test('the service of the tunnel is withheld, whatever its type', async (t
   )
 })
 
-void t.test('a load balancer that does not say so is left alone', async (t) => {
+void t.test('a load balancer without annotation is kept', async (t) => {
   t.equal(filterResult(t, filter, service('LoadBalancer', {})), 'left')
   for (const value of ['false', '', 'True']) {
     t.equal(filterResult(t, filter, service('LoadBalancer', discard(value))), 'left', value)
@@ -40,13 +40,13 @@ void t.test('a load balancer that does not say so is left alone', async (t) => {
   t.equal(filterResult(t, filter, service('LoadBalancer', older)), 'left')
 })
 
-void t.test('a service of another type is left alone, whatever it says', async (t) => {
+void t.test('an annotated service of another type is kept', async (t) => {
   for (const type of ['ClusterIP', 'NodePort', 'ExternalName']) {
     t.equal(filterResult(t, filter, service(type, discard('true'))), 'left', type)
   }
 })
 
-void t.test('what is no service is left alone', async (t) => {
+void t.test('other kinds are left alone', async (t) => {
   const pod = { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a', ...discard('true') } }
   t.equal(filterResult(t, filter, pod), 'left')
 })

@@ -65,12 +65,12 @@ void t.test('addresses of the other family go on leading to the cloud', async (t
   )
 })
 
-void t.test('what is no slice is left alone', async (t) => {
+void t.test('other kinds are left alone', async (t) => {
   const metadata = { name: 'kubernetes', namespace: 'default', resourceVersion: '1' }
   t.equal(filterResult(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
 })
 
-void t.test('where pods cannot reach the hub by an address, it does nothing', async (t) => {
+void t.test('without an IP address of the hub the filter is off', async (t) => {
   const said: string[] = []
   const warn = (line: string): void => void said.push(line)
   t.equal(forwardkubesvctraffic.create(inputsOf(), warn), undefined)

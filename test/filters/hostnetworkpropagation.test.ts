@@ -71,12 +71,12 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const hostPool = { propagation: 'on', pool: pool(true) } as const
     const podPool = { propagation: 'on', pool: pool(false) } as const
 
-    await t.test('a pod that asks for the host network is left alone', async (t) => {
+    await t.test('a pod with hostNetwork: true is left alone', async (t) => {
       const { look, object } = await shown(hostPool, { spec: { hostNetwork: true } })
       t.equal(look, object)
     })
 
-    await t.test('what is no pod is left alone', async (t) => {
+    await t.test('other kinds are left alone', async (t) => {
       const { chain } = filterOf(hostPool)
       const object = podObject(encoding, 'a')
       const kind = { group: '', version: 'v1', kind: 'PodTemplate' }
@@ -116,7 +116,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       })
     }
 
-    await t.test('while the kind of the pool was never known nothing is shown', async (t) => {
+    await t.test('until the pool’s kind is known, requests get 503', async (t) => {
       for (const unknown of [undefined, pool(undefined)]) {
         const refused = shown({ propagation: 'on', pool: unknown })
         const { status } = (await refused.catch((error: unknown) => error)) as StatusError
@@ -192,7 +192,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 
   void t.test(
-    `what may have been shown before stays as it is, unless its status says otherwise: ${encoding}`,
+    `a pod that may have been sent before stays, unless its status differs: ${encoding}`,
     async (t) => {
       for (const [status, propagated] of [
         [{}, false],
@@ -206,14 +206,14 @@ for (const encoding of ['json', 'protobuf'] as const) {
     },
   )
 
-  void t.test(`off and observe show pods as they are: ${encoding}`, async (t) => {
+  void t.test(`off and observe leave pods unchanged: ${encoding}`, async (t) => {
     for (const propagation of ['off', 'observe'] as const) {
       const { look, object } = await shown({ propagation, pool: pool(true) })
       t.equal(look, object)
     }
   })
 
-  void t.test(`what is shown first is settled before it is shown: ${encoding}`, async (t) => {
+  void t.test(`a new pod’s verdict is stored before it is sent: ${encoding}`, async (t) => {
     const { chain, kept, filters } = filterOf({ propagation: 'on', pool: pool(true) })
     const [a, b, own] = [
       podObject(encoding, 'a'),
@@ -252,7 +252,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('it stands for the kubelet’s pods, read and written, and nothing else', async (t) => {
+void t.test('it applies to the kubelet’s pods, read and written, and nothing else', async (t) => {
   const { filters } = filterOf({})
   for (const verb of ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'] as const) {
     t.ok(filters.chainFor('kubelet', pods, verb), verb)

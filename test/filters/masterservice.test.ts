@@ -90,7 +90,7 @@ void t.test('only the port named https becomes the hub’s', async (t) => {
   })
 })
 
-void t.test('what shows only the metadata of the service is left alone', async (t) => {
+void t.test('metadata of the service alone is left unchanged', async (t) => {
   const bytes = Buffer.from(
     '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"kubernetes","namespace":"default"}}',
   )
@@ -99,14 +99,14 @@ void t.test('what shows only the metadata of the service is left alone', async (
   t.equal(filters.chainFor('kubelet', services, 'get')?.apply(gvk, 'json', object), object)
 })
 
-void t.test('it acts for the kubelet, on services, wherever they are shown', async (t) => {
+void t.test('it applies to the kubelet’s services, read and written', async (t) => {
   t.notOk(filters.chainFor('kube-proxy', services, 'list'))
   t.ok(filters.chainFor('kubelet', services, 'update'), 'as a read would show it')
   t.notOk(filters.chainFor('kubelet', { ...services, resource: 'pods' }, 'list'))
   t.notOk(filters.chainFor('kubelet', { ...services, group: 'apps' }, 'list'))
 })
 
-void t.test('where pods cannot reach the hub, it does nothing', async (t) => {
+void t.test('without a hub address it does nothing', async (t) => {
   t.equal(
     masterservice.create({ hubAddress: null }, () => undefined),
     undefined,

@@ -59,7 +59,7 @@ void t.test('a service without node ports is left alone', async (t) => {
   }
 })
 
-void t.test('what is no service is left alone', async (t) => {
+void t.test('other kinds are left alone', async (t) => {
   const pod = service('NodePort', 'shanghai')['metadata'] as JsonObject
   t.equal(filterResult(t, inHangzhou, { kind: 'Pod', apiVersion: 'v1', metadata: pod }), 'left')
 })
@@ -71,6 +71,6 @@ void t.test('a node in no pool sees them all', async (t) => {
   )
 })
 
-void t.test('while the pool was never known, it is waited for', async (t) => {
+void t.test('until the pool is known, answers wait for it', async (t) => {
   t.strictSame(nodeportisolation.awaits, ['pool'])
 })

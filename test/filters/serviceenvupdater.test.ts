@@ -79,7 +79,7 @@ const cases: readonly (readonly [why: string, before: Containers, after: Contain
   ],
 ]
 
-void t.test('a container that names the API server is led to the hub', async (t) => {
+void t.test('a container’s API server variables name the hub', async (t) => {
   for (const [why, before, after] of cases) {
     t.strictSame(filterResult(t, filter, pod(before)), after === 'left' ? 'left' : pod(after), why)
   }
@@ -97,13 +97,13 @@ void t.test('a value that comes from somewhere else stays', async (t) => {
   }
 })
 
-void t.test('what is no pod is left alone', async (t) => {
+void t.test('other kinds are left alone', async (t) => {
   const metadata = { name: 'a', namespace: 'default', resourceVersion: '1' }
   const service = { kind: 'Service', apiVersion: 'v1', metadata }
   t.equal(filterResult(t, filter, service), 'left')
 })
 
-void t.test('where pods cannot reach the hub, it does nothing', async (t) => {
+void t.test('without a hub address it does nothing', async (t) => {
   t.equal(
     serviceenvupdater.create({ hubAddress: null }, () => undefined),
     undefined,

@@ -93,14 +93,14 @@ const node = 'kubernetes.io/hostname'
 const inPool = ['openyurt.io/nodepool', 'kubernetes.io/zone']
 
 for (const [kind, on] of Object.entries(kinds)) {
-  void t.test(`by node, only what is on this node is shown: ${kind}`, async (t) => {
+  void t.test(`by node, only endpoints of this node stay: ${kind}`, async (t) => {
     const filter = createdFilter(servicetopology, known(node))
     t.strictSame(filterResult(t, filter, on(nodes)), on(['node-1']))
     t.equal(filterResult(t, filter, on(['node-1'])), 'left')
     t.strictSame(filterResult(t, filter, on(['node-2', 'node-3'])), on([]), 'none on this node')
   })
 
-  void t.test(`by pool, only what is on nodes of the pool is shown: ${kind}`, async (t) => {
+  void t.test(`by pool, only endpoints of the pool’s nodes stay: ${kind}`, async (t) => {
     for (const topology of inPool) {
       const filter = createdFilter(servicetopology, known(topology))
       t.strictSame(filterResult(t, filter, on(nodes)), on(['node-1', 'node-3']), topology)
@@ -113,7 +113,7 @@ for (const [kind, on] of Object.entries(kinds)) {
     }
   })
 
-  void t.test(`what is on no node that is known is near nobody: ${kind}`, async (t) => {
+  void t.test(`endpoints of unknown nodes are removed: ${kind}`, async (t) => {
     for (const topology of [node, ...inPool]) {
       const filter = createdFilter(servicetopology, known(topology))
       t.strictSame(filterResult(t, filter, on([undefined, 'node-1'])), on(['node-1']), topology)
@@ -133,22 +133,19 @@ for (const [kind, on] of Object.entries(kinds)) {
     }
   })
 
-  void t.test(
-    `where pools are left out, a node in none sees what the others see: ${kind}`,
-    async (t) => {
-      for (const topology of inPool) {
-        for (const inNone of [pool, null]) {
-          const filter = createdFilter(
-            servicetopology,
-            known(topology, { pool: inNone, poolNodes: null }),
-          )
-          t.equal(filterResult(t, filter, on(nodes)), 'left', topology)
-        }
+  void t.test(`without known pools, a node in none gets all endpoints: ${kind}`, async (t) => {
+    for (const topology of inPool) {
+      for (const inNone of [pool, null]) {
+        const filter = createdFilter(
+          servicetopology,
+          known(topology, { pool: inNone, poolNodes: null }),
+        )
+        t.equal(filterResult(t, filter, on(nodes)), 'left', topology)
       }
-    },
-  )
+    }
+  })
 
-  void t.test(`a pool that is empty has nothing near it: ${kind}`, async (t) => {
+  void t.test(`an empty pool has no endpoints: ${kind}`, async (t) => {
     for (const topology of inPool) {
       const filter = createdFilter(servicetopology, known(topology, { poolNodes: [] }))
       t.strictSame(filterResult(t, filter, on(nodes)), on([]), topology)
@@ -204,13 +201,13 @@ void t.test('addresses that are not ready are near as the others are', async (t)
   t.equal(((look as JsonObject)['subsets'] as unknown[]).length, 2)
 })
 
-void t.test('what has no endpoints is left alone', async (t) => {
+void t.test('kinds without endpoints are left', async (t) => {
   const metadata = { name: 'web', namespace: 'default', resourceVersion: '1' }
   const filter = createdFilter(servicetopology, known(node))
   t.equal(filterResult(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
 })
 
-void t.test('what it must not guess is waited for', async (t) => {
+void t.test('it awaits pools and topologies', async (t) => {
   t.strictSame(servicetopology.awaits, ['poolNodes', 'topologies'])
 })
 
@@ -231,7 +228,7 @@ void t.test('a slice of the older version is read as Go writes it', async (t) =>
   )
 })
 
-void t.test('however long a slice is, it is gone through once', async (t) => {
+void t.test('filtering is linear in a slice’s length', async (t) => {
   // Once for each endpoint would take hours.
   const count = 50_000
   const on = Array.from({ length: count }, (_, at) => (at % 2 === 0 ? 'node-1' : 'node-2'))
