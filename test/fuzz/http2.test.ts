@@ -3,7 +3,7 @@ import { fuzz } from './run.ts'
 import { http2Target } from './targets/http2.ts'
 
 void t.test(
-  'whatever frames come over HTTP/2, exchanges end with their client and others are answered',
+  'with any HTTP/2 frames, exchanges end with their client and others are answered',
   async (t) => {
     const { taken, growth } = await fuzz(http2Target, 1, (round) => round < 300)
     t.ok(taken > 0, 'some of it is taken')

@@ -15,7 +15,7 @@ const holding = (letGo: (held: Buffer[]) => void) => {
   return { ...target, warmRounds: 2 }
 }
 
-void t.test('what is kept of every round is growth', async (t) => {
+void t.test('memory kept by each round is growth', async (t) => {
   const { growth, taken } = await fuzz(
     holding(() => undefined),
     1,
@@ -25,7 +25,7 @@ void t.test('what is kept of every round is growth', async (t) => {
   t.ok(growth > 15 * megabyte, `${growth} bytes`)
 })
 
-void t.test('what goes a moment later, as connections do, is none', async (t) => {
+void t.test('memory freed a moment later is no growth', async (t) => {
   const late = (held: Buffer[]): void => void setTimeout(() => held.shift(), 30)
   const { growth } = await fuzz(holding(late), 1, (round) => round < 22)
   t.ok(growth < 4 * megabyte, `${growth} bytes`)

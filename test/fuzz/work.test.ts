@@ -67,7 +67,7 @@ const outcome = (read: (text: string) => unknown) => (text: string) => {
 }
 
 for (const [what, read] of Object.entries(readers)) {
-  void t.test(`the work of reading grows as what is read: ${what}`, async (t) => {
+  void t.test(`parsing time is linear in the input: ${what}`, async (t) => {
     const act = outcome(read)
     for (const unit of units) {
       const of = (length: number): string => `x${unit.repeat(length / unit.length)}y`
