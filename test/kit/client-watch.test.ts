@@ -19,7 +19,7 @@ async function watching(t: Test, begin: (answer: ServerResponse) => void): Promi
   return new ClientWatch(answer, { seconds: 0.05 })
 }
 
-void t.test('a wait for an event that does not come ends with what it was for', async (t) => {
+void t.test('a wait for an event that does not come names the event', async (t) => {
   const silent = await watching(t, () => undefined)
   const message = 'waited 0.05 s for the next event of a watch'
   await t.rejects(silent.next(), { message })
@@ -30,7 +30,7 @@ void t.test('a wait for an event that does not come ends with what it was for', 
   await t.rejects(endless.end(), { message: 'waited 0.05 s for the end of a watch' })
 })
 
-void t.test('bookmarks that go on do not make a wait for a change go on', async (t) => {
+void t.test('bookmarks do not prolong a wait for a change', async (t) => {
   const marked = await watching(t, (answer) => {
     const marking = setInterval(() => answer.write(bookmark), 1)
     answer.once('close', () => clearInterval(marking))

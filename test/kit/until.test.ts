@@ -4,7 +4,7 @@ import { Hopeless, inTime, until } from './until.ts'
 
 const seconds = 0.05
 
-void t.test('a wait ends with what was waited for, what was seen last and why', async (t) => {
+void t.test('a failed wait names its goal, the last state and the cause', async (t) => {
   let looks = 0
   const waiting = until('the pod to run', () => ++looks < 0, { seconds, describe: () => 'Pending' })
   await t.rejects(waiting, { message: 'waited 0.05 s for the pod to run; last seen: "Pending"' })
@@ -21,7 +21,7 @@ void t.test('a probe that answers, or cannot any more, ends it at once', async (
   await t.rejects(hopeless, { message: 'it is gone' })
 })
 
-void t.test('what does not come in time fails, and says where it was waited for', async (t) => {
+void t.test('a timeout fails, and names its condition and place', async (t) => {
   const alive = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(alive))
   const never = new Promise<never>(() => undefined)
@@ -35,7 +35,7 @@ void t.test('what does not come in time fails, and says where it was waited for'
   await t.rejects(met, { message: 'waited 0.05 s for () => wished.length > 0' })
 })
 
-void t.test('a condition is looked at whenever something has changed', async (t) => {
+void t.test('a condition is checked whenever something has changed', async (t) => {
   const condition = new Condition()
   let count = 0
   const met = condition.seen(() => (count > 1 ? count : undefined))

@@ -22,7 +22,7 @@ process.stdout.write(JSON.stringify({ path: workspace.path, id: daemon.id }))
 `
 
 void t.test(
-  'however a test process ends, what it started ends and its folder goes',
+  'when a test process is killed, its children end and its folder goes',
   { skip },
   async (t) => {
     for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
