@@ -37,7 +37,7 @@ void t.test('resurrection: the store forgets that objects were deleted', async (
   await isFound(t)
 })
 
-void t.test('a torn list: the store gives half of what it has', async (t) => {
+void t.test('a torn list: the store gives half of its objects', async (t) => {
   using _ = brokenLists((stored) => {
     const objects = [...stored.batches].flat()
     return { ...stored, batches: [objects.slice(0, Math.ceil(objects.length / 2))] }
@@ -45,7 +45,7 @@ void t.test('a torn list: the store gives half of what it has', async (t) => {
   await isFound(t)
 })
 
-void t.test('time travel: the store gives what it had first', async (t) => {
+void t.test('time travel: the store gives its first list', async (t) => {
   const first = new WeakMap<SqliteStore, Map<string, StoredList>>()
   using _ = broken(
     SqliteStore.prototype,
@@ -100,7 +100,7 @@ void t.test('a false 404: the store says of every second object that it is gone'
   await isFound(t)
 })
 
-void t.test('a hole: what the store knows to have happened since lacks the first', async (t) => {
+void t.test('a hole: the store’s changes lack the first event', async (t) => {
   using _ = broken(
     SqliteStore.prototype,
     'changes',

@@ -37,14 +37,14 @@ void t.test('a lost delete: a watch that is recorded passes none on', async (t) 
   await isFound(t)
 })
 
-void t.test('an event told twice: a watch that is recorded repeats each change', async (t) => {
+void t.test('a duplicate event: a recorded watch repeats each change', async (t) => {
   using _ = brokenWatches((events) =>
     events.flatMap((event) => (event.type === 'MODIFIED' ? [event, event] : [event])),
   )
   await isFound(t)
 })
 
-void t.test('a shared hole: what all read together lacks every third event', async (t) => {
+void t.test('a shared hole: the event log lacks every third event', async (t) => {
   let groups = 0
   using _ = broken(
     EventLog.prototype,
@@ -57,7 +57,7 @@ void t.test('a shared hole: what all read together lacks every third event', asy
   await isFound(t, [9])
 })
 
-void t.test('a list before a get: the hub forgets at which version it showed what', async (t) => {
+void t.test('a list before a get: the hub forgets last observed versions', async (t) => {
   using _ = broken(ObservedVersions.prototype, 'of', () => () => undefined)
   await isFound(t)
 })
