@@ -22,7 +22,7 @@ else {
   const { library } = made
   for (const [what, set] of Object.entries(failures)) {
     void t.test(
-      `F3: a disk that ${what} is said, nothing counts as stored, and all is once it is well`,
+      `F3: a disk that ${what} is reported, nothing counts as stored, and all is later`,
       async (t) => {
         const folder = rootFolder(t)
         const cloud = await startCloud(t)

@@ -8,7 +8,7 @@ const made = disk(t.testdir())
 if ('reason' in made) t.pass('skipped', { skip: made.reason })
 else {
   const { library } = made
-  void t.test('a hub killed at any step shows nothing older than what it has shown', async (t) => {
+  void t.test('a hub killed at any step answers nothing older than before', async (t) => {
     const deaths = 8
     await kill(t, {
       folder: rootFolder(t),

@@ -56,7 +56,7 @@ if ('reason' in made) t.pass('skipped', { skip: made.reason })
 else {
   const { library } = made
 
-  void t.test('while the disk syncs, all who do not wait for it are answered', async (t) => {
+  void t.test('while the disk syncs, requests that need no sync are answered', async (t) => {
     const { cloud, hub, under } = await startSlow(t, library)
     const kubelet = hub.as('kubelet')
     const { resourceVersion } = await kubelet.list(podsOfNode)
@@ -106,7 +106,7 @@ else {
     },
   )
 
-  void t.test('what is known of callers is written by other threads, too', async (t) => {
+  void t.test('credential and access files are written by other threads', async (t) => {
     const { cloud, hub, under } = await startSlow(t, library)
     const token = await signedToken(cloud, 'reader')
     under.delaySyncs(1)
@@ -126,7 +126,7 @@ else {
     await hub.crash()
   })
 
-  void t.test('a token that nobody has seen is answered while the disk syncs', async (t) => {
+  void t.test('a request with a new token is answered while the disk syncs', async (t) => {
     const { cloud, hub, under } = await startSlow(t, library)
     const token = await signedToken(cloud, 'reader')
     under.holdSyncs(true)
