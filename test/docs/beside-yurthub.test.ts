@@ -77,7 +77,7 @@ void t.test(
   },
 )
 
-void t.test('what check-config says of yurthub’s flags is what the page shows', async (t) => {
+void t.test('the page shows check-config’s notes on yurthub’s flags', async (t) => {
   const [line = '', ...said] =
     blocks('')
       .find((text) => text.startsWith('$ nodehub check-config'))

@@ -63,7 +63,7 @@ const wayOf = (line: string): number => ways.findIndex(([pattern]) => pattern.te
 
 const commands = [...new Set(documentedCommands())]
 
-void t.test('each command has a way, and each way a command', async (t) => {
+void t.test('each command has a way to run, and vice versa', async (t) => {
   t.ok(commands.length > 20)
   for (const line of commands) t.ok(wayOf(line) >= 0, line)
   for (const [i, [pattern]] of ways.entries())
@@ -115,12 +115,12 @@ const withFlags = (argv: readonly string[], ...flags: readonly string[]): string
   return end < 0 ? [...argv, ...flags] : [...argv.slice(0, end), ...flags, ...argv.slice(end)]
 }
 
-void t.test('commands that need nothing run as they are shown', async (t) => {
+void t.test('commands without a hub run as shown', async (t) => {
   const words = filesOfReader(rootFolder(t))
   for (const line of linesOf('as it is')) await succeeds(t, line, words(line))
 })
 
-void t.test('commands at a running hub run as they are shown', async (t) => {
+void t.test('commands at a running hub run as shown', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(
     { group: '', version: 'v1', resource: 'namespaces' },
@@ -138,7 +138,7 @@ void t.test('commands at a running hub run as they are shown', async (t) => {
   for (const line of linesOf('hub')) await succeeds(t, line, withFlags(words(line), ...flags))
 })
 
-void t.test('commands with the state of a stopped hub run as they are shown', async (t) => {
+void t.test('commands with the state of a stopped hub run as shown', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
@@ -152,7 +152,7 @@ void t.test('commands with the state of a stopped hub run as they are shown', as
   }
 })
 
-void t.test('commands that write files of a node run as they are shown', async (t) => {
+void t.test('commands that write files of a node run as shown', async (t) => {
   const folder = rootFolder(t)
   const words = filesOfReader(folder)
   for (const [i, line] of linesOf('node').entries()) {
@@ -191,7 +191,7 @@ void t.test('the flags after -- are read from the files that join writes', async
   }
 })
 
-void t.test('each line of a shell has a way, and each way a line', async (t) => {
+void t.test('each shell line has a way to run, and vice versa', async (t) => {
   for (const { page, line, way } of linesWithWays) {
     t.ok(way, `${page}: ${line}`)
     if (typeof way === 'object' && 'by' in way) t.ok(existsSync(way.by), way.by)
@@ -232,37 +232,33 @@ void t.test('lines of a shell at a running hub', { skip: missing('curl', 'ss') }
   }
 })
 
-void t.test(
-  'units are written and enabled as they are shown',
-  { skip: missing('systemctl') },
-  async (t) => {
-    const root = rootFolder(t)
-    const units = join(root, 'etc/systemd/system')
-    mkdirSync(units, { recursive: true })
-    const command = `nodehub() { ${process.execPath} ${join(process.cwd(), 'src/main.ts')} "$@"; }`
-    // A package has the units already, which the other page writes.
-    const lines = shellLines('units').toSorted(
-      (a, b) => Number(b.startsWith('for ')) - Number(a.startsWith('for ')),
-    )
-    for (const line of lines) {
-      const here = line
-        .replaceAll('/etc/systemd/system', units)
-        // No systemd runs in the root.
-        .replace(/^systemctl daemon-reload\n?/m, '')
-        .replaceAll('systemctl enable --now', `systemctl --root=${root} enable`)
-      await exec('bash', ['-ec', `${command}\n${here}`])
-    }
-    t.strictSame(readdirSync(units).toSorted(), [
-      'multi-user.target.wants',
-      'nodehub-dummy.service',
-      'nodehub-ipv6.socket',
-      'nodehub.service',
-      'nodehub.socket',
-      'sockets.target.wants',
-    ])
-    t.strictSame(readdirSync(join(units, 'sockets.target.wants')).toSorted(), [
-      'nodehub-ipv6.socket',
-      'nodehub.socket',
-    ])
-  },
-)
+void t.test('units are written and enabled as shown', { skip: missing('systemctl') }, async (t) => {
+  const root = rootFolder(t)
+  const units = join(root, 'etc/systemd/system')
+  mkdirSync(units, { recursive: true })
+  const command = `nodehub() { ${process.execPath} ${join(process.cwd(), 'src/main.ts')} "$@"; }`
+  // A package has the units already, which the other page writes.
+  const lines = shellLines('units').toSorted(
+    (a, b) => Number(b.startsWith('for ')) - Number(a.startsWith('for ')),
+  )
+  for (const line of lines) {
+    const here = line
+      .replaceAll('/etc/systemd/system', units)
+      // No systemd runs in the root.
+      .replace(/^systemctl daemon-reload\n?/m, '')
+      .replaceAll('systemctl enable --now', `systemctl --root=${root} enable`)
+    await exec('bash', ['-ec', `${command}\n${here}`])
+  }
+  t.strictSame(readdirSync(units).toSorted(), [
+    'multi-user.target.wants',
+    'nodehub-dummy.service',
+    'nodehub-ipv6.socket',
+    'nodehub.service',
+    'nodehub.socket',
+    'sockets.target.wants',
+  ])
+  t.strictSame(readdirSync(join(units, 'sockets.target.wants')).toSorted(), [
+    'nodehub-ipv6.socket',
+    'nodehub.socket',
+  ])
+})

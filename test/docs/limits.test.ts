@@ -390,7 +390,7 @@ for (const [heading, expected] of Object.entries(tables)) {
   })
 }
 
-void t.test('what is said besides the tables is so, too', async (t) => {
+void t.test('figures outside the tables hold, too', async (t) => {
   const prose = page
     .split('\n')
     .filter((line) => !line.startsWith('|'))

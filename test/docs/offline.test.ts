@@ -6,7 +6,7 @@ import { rowsUnder } from '../tables.ts'
 const page = readFileSync('docs/offline.md', 'utf8')
 
 for (const heading of ['## Reads', '## Writes']) {
-  void t.test(`what is said of answers without the cloud is tested: ${heading}`, async (t) => {
+  void t.test(`each row on offline answers names a test: ${heading}`, async (t) => {
     const rows = rowsUnder(page, heading)
     t.ok(rows.length > 5)
     for (const [what = '', , , shown = ''] of rows) {

@@ -21,7 +21,7 @@ const subjects = [
   'OTA',
 ]
 
-void t.test('every row of yurthub’s features is there, once and in order', async (t) => {
+void t.test('each of yurthub’s features has a row, once and in order', async (t) => {
   t.strictSame(
     rows.map(([row]) => row),
     Array.from({ length: 124 }, (_, i) => `Y${i + 1}`),
@@ -35,7 +35,7 @@ void t.test('every test that a row names exists', async (t) => {
   }
 })
 
-void t.test('a row has what its state calls for', async (t) => {
+void t.test('a row has the cells that its state requires', async (t) => {
   for (const [row = '', feature = '', state = '', remark = '', shown = ''] of rows) {
     const tests = testsIn(shown).length
     t.ok(feature, row)

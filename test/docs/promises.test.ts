@@ -9,7 +9,7 @@ const jobs = Object.keys(
 )
 
 for (const heading of ['Durability', 'Order', 'Staleness', 'Failover', 'Memory and processor']) {
-  void t.test(`${heading}: a test that is there shows each promise`, async (t) => {
+  void t.test(`${heading}: an existing test shows each promise`, async (t) => {
     const rows = rowsUnder(page, `## ${heading}`)
     t.ok(rows.length > 3)
     for (const [promise = '', shown = '', atLength = ''] of rows) {
