@@ -57,7 +57,7 @@ const usual: Installation = {
 }
 
 for (const [file, text] of Object.entries(clusterPackages())) {
-  void t.test(`${file} is as the manifests are`, async (t) =>
+  void t.test(`${file} matches the manifests`, async (t) =>
     t.equal(readFileSync(join(folder, file), 'utf8'), text, `node ${folder}/main.ts writes it`),
   )
 }

@@ -282,7 +282,7 @@ void t.test('the bill of materials lists exactly the packages that are installed
   t.strictSame(components.map((each) => each['bom-ref']).toSorted(), installed.toSorted())
 })
 
-void t.test('npm pack has what a global install runs, which refuses an old Node', async (t) => {
+void t.test('npm pack has the files of a global install, which refuses an old Node', async (t) => {
   const pack = ['pack', '--json', '--ignore-scripts', '--dry-run', '--offline']
   const { stdout } = await exec('npm', pack, { cwd: project })
   const packed = JSON.stringify(JSON.parse(stdout))

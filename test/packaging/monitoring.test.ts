@@ -70,7 +70,7 @@ const selectorsIn = (expr: string) =>
     }),
   )
 
-void t.test('every metric and label that an alert or a dashboard asks for is there', async (t) => {
+void t.test('every metric and label that an alert or a dashboard queries exists', async (t) => {
   const samples = await labelsOfSamples()
   t.ok(alerts.length > 20 && queries.length > 40)
   for (const expr of [...alerts.map((rule) => rule.expr), ...queries]) {
@@ -88,7 +88,7 @@ void t.test('every metric and label that an alert or a dashboard asks for is the
 const notHere =
   /^node_yurthub_(?:aggregated_in_flight_requests|target_for_multiplexer_requests)_collector$/
 
-void t.test('every metric that a document names is there', async (t) => {
+void t.test('every metric that a document names exists', async (t) => {
   const { body } = await createMetrics().exposition()
   const cluster = await createClusterMetrics().exposition()
   const present = new Set(
@@ -240,7 +240,7 @@ void t.test('the cluster’s side is scraped where its manifests put it', (t) =>
   t.end()
 })
 
-void t.test('for a thin link docs/scrape-a-fleet.md keeps what most alerts need', async (t) => {
+void t.test('the regex of docs/scrape-a-fleet.md keeps metrics of most alerts', async (t) => {
   const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(read('docs/scrape-a-fleet.md')) ?? []
   const [rule] = parse(yaml) as readonly { readonly regex: string }[]
   // Prometheus anchors it.

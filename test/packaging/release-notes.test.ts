@@ -10,7 +10,7 @@ void t.test('the notes of a release are its section of the changelog, and no oth
   t.equal(releaseNotes(changelog, '0.1.0'), '- one\n')
 })
 
-void t.test('a release of which the changelog says nothing is refused', async (t) => {
+void t.test('a release without a changelog section is refused', async (t) => {
   t.throws(() => releaseNotes(changelog, '0.1'), /no section "## 0.1"/)
   t.throws(() => releaseNotes('## 0.3.0\n\n', '0.3.0'), /no section/)
 })

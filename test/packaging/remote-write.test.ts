@@ -54,7 +54,7 @@ async function samples(url: string, query: string): Promise<Series | undefined> 
 }
 
 void t.test(
-  'what a node measured while its link was down arrives when it is back',
+  'samples of an outage arrive by remote write once the link is back',
   { skip: promtool.missing },
   async (t) => {
     const cloud = await startCloud(t)
@@ -118,7 +118,7 @@ void t.test('promtool accepts both configurations', { skip: promtool.missing }, 
   }
 })
 
-void t.test('promtool finds nothing in what is scraped', { skip: promtool.missing }, async (t) => {
+void t.test('promtool finds no fault in /metrics', { skip: promtool.missing }, async (t) => {
   const hub = await startTestHub(t, { upstreams: [await startCloud(t)] })
   const { body } = await hub.ops.get('/metrics')
   const { output } = await promtool.run(['check', 'metrics'], body.toString())
