@@ -79,7 +79,7 @@ void t.test(
 )
 
 void t.test(
-  'after a restart without a link it shows what was stored',
+  'after an offline restart it shows the stored state',
   { skip: noBrowser },
   async (t) => {
     const { cloud, hub, browser } = await start(t)
@@ -96,35 +96,31 @@ void t.test(
   },
 )
 
-void t.test(
-  'who is not root is asked for the token, and may type it',
-  { skip: noBrowser },
-  async (t) => {
-    const { hub, browser } = await start(t, another)
-    const page = await browser.open(`${addressOf(hub)}#token=guessed`)
-    await page.shows('#sign-in', /This token is not accepted/)
-    t.equal(await focused(page), 'token')
-    t.equal(await page.text('main'), '', 'nothing of the hub is shown')
-    const asked = { browser, url: `${addressOf(hub)}#token=guessed` }
-    await isAccessible(t, asked, ['#sign-in', /This token is not accepted/])
-    await page.evaluate(`document.querySelector('#token').focus()`)
-    await page.evaluate(`globalThis.said = []
+void t.test('a user other than root has to type the token', { skip: noBrowser }, async (t) => {
+  const { hub, browser } = await start(t, another)
+  const page = await browser.open(`${addressOf(hub)}#token=guessed`)
+  await page.shows('#sign-in', /This token is not accepted/)
+  t.equal(await focused(page), 'token')
+  t.equal(await page.text('main'), '', 'nothing of the hub is shown')
+  const asked = { browser, url: `${addressOf(hub)}#token=guessed` }
+  await isAccessible(t, asked, ['#sign-in', /This token is not accepted/])
+  await page.evaluate(`document.querySelector('#token').focus()`)
+  await page.evaluate(`globalThis.said = []
       new MutationObserver(() => said.push(document.querySelector('#state').textContent))
         .observe(document.querySelector('#state'), { childList: true }); undefined`)
-    await page.type(tokenOf(hub))
-    await page.press('Enter', '\r')
-    await page.shows('#state', /^● Online/)
-    const said = await page.evaluate<string[]>('said')
-    t.strictSame(
-      said.filter((text) => !text.startsWith('● Online')),
-      ['Connecting to the hub…'],
-      'nothing else is read out',
-    )
-    t.ok(await page.evaluate(`document.querySelector('#sign-in').hidden`))
-  },
-)
+  await page.type(tokenOf(hub))
+  await page.press('Enter', '\r')
+  await page.shows('#state', /^● Online/)
+  const said = await page.evaluate<string[]>('said')
+  t.strictSame(
+    said.filter((text) => !text.startsWith('● Online')),
+    ['Connecting to the hub…'],
+    'nothing else is read out',
+  )
+  t.ok(await page.evaluate(`document.querySelector('#sign-in').hidden`))
+})
 
-void t.test('it says what the hub refuses, and is refused', { skip: noBrowser }, async (t) => {
+void t.test('it shows a refused watch and a denied CSR', { skip: noBrowser }, async (t) => {
   const joinable = await startJoinable(t)
   joinable.verdict = 'deny'
   const [hub, browser] = await Promise.all([
@@ -150,7 +146,7 @@ void t.test('it says what the hub refuses, and is refused', { skip: noBrowser },
   t.match(await page.text('#state'), /^● Online/)
 })
 
-void t.test('it is used by keyboard alone', { skip: noBrowser }, async (t) => {
+void t.test('the keyboard alone operates it', { skip: noBrowser }, async (t) => {
   const { hub, browser } = await start(t)
   const page = await browser.open(withToken(hub))
   await page.shows(section('filters'), /masterservice/)
@@ -171,7 +167,7 @@ const cutOff = `[...document.querySelectorAll('html, body *')]
   .filter((each) => !each.closest('thead'))
   .map((each) => each.outerHTML.slice(0, 200))`
 
-void t.test('on a phone nothing is wider than what it is in', { skip: noBrowser }, async (t) => {
+void t.test('on a phone no element overflows its container', { skip: noBrowser }, async (t) => {
   const { cloud, hub, browser } = await start(t)
   const phone = { width: 360, height: 780 }
   const page = await browser.open(withToken(hub), phone)
@@ -230,7 +226,7 @@ async function isAccessible(
   }
 }
 
-void t.test('axe finds nothing that is in the way', { skip: noBrowser }, async (t) => {
+void t.test('axe finds no violation', { skip: noBrowser }, async (t) => {
   const { cloud, hub, browser } = await start(t)
   const page = { browser, url: withToken(hub) }
   await t.test('online', (t) => isAccessible(t, page, [section('log'), /online/]))
