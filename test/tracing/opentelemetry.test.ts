@@ -29,7 +29,7 @@ const record = (tracer: OpenTracer, spans: number): void => {
 
 const fields = (traceparent: string) => new Map([['traceparent', traceparent]])
 
-void t.test('a stop sends what is pending, whole', async (t) => {
+void t.test('a stop sends all pending spans', async (t) => {
   const receiver = await otlpReceiver(t)
   const { tracer, counts } = tracerAt(`${receiver.url}/`)
   record(tracer, batchSpans + 3)
@@ -72,7 +72,7 @@ void t.test('a long value is cut', async (t) => {
   t.equal(receiver.spans[0]?.attributes['url.path'], 'x'.repeat(longestValue))
 })
 
-void t.test('what is sampled', async (t) => {
+void t.test('sampling', async (t) => {
   const receiver = await otlpReceiver(t)
   const ids = '0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331'
   const isRecorded = async (t: Test, rate: number, traceparent?: string): Promise<boolean> => {
@@ -99,7 +99,7 @@ void t.test("OpenTelemetry's variables give the header fields for the collector"
   t.match(receiver.heads, [{ authorization: 'Bearer of-the-collector' }])
 })
 
-void t.test('a span that has ended stays as it was', async (t) => {
+void t.test('an ended span does not change', async (t) => {
   const receiver = await otlpReceiver(t)
   const { tracer, counts } = tracerAt(receiver.url)
   const span = tracer.begin('GET', {}, undefined)
