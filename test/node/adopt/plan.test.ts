@@ -136,7 +136,7 @@ void t.test('a container that names no program starts that of its image', async 
   )
 })
 
-void t.test('a manifest that is no yurthub’s, or is hostile, changes nothing', async (t) => {
+void t.test('a foreign or hostile manifest changes nothing', async (t) => {
   for (const [pod, reason] of [
     ['{{{', /it is no YAML/],
     ['', /it is no Pod/],
@@ -201,7 +201,7 @@ void t.test('a node that has joined, or has another hub, is refused', async (t) 
   t.match(refusal(stale), [/nodehub-adopted is there, and no adoption is recorded/])
 })
 
-void t.test('what yurthub’s environment has besides is named', async (t) => {
+void t.test('other variables of yurthub are noted', async (t) => {
   const env = [
     { name: 'NODE_NAME', value: 'edge-1' },
     { name: 'HTTPS_PROXY', value: 'http://proxy' },

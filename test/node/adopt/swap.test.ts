@@ -52,39 +52,36 @@ function copyOf(t: { testdirName: string }, root: string): string {
   return copy
 }
 
-void t.test(
-  'the hub takes the place of a static pod, and back is the very same file',
-  async (t) => {
-    const root = yurthubRoot(t.testdir())
-    fs.chmodSync(join(root, manifest), 0o640)
-    const before = treeOf(root, state)
-    const identity = identityOf(root)
-    await apply(root)
-    t.notOk(fs.existsSync(join(root, manifest)))
-    t.strictSame(identityOf(root, aside), identity)
-    const pod = parse(
-      fs.readFileSync(join(root, '/etc/kubernetes/manifests/nodehub.yaml'), 'utf8'),
-    ) as {
-      spec: { containers: [{ args: string[]; env: unknown[] }] }
-    }
-    t.strictSame(pod.spec.containers[0].args, [
-      'start',
-      '--server-addr=https://10.0.0.1:6443',
-      '--root-dir=/var/lib/nodehub',
-      '--bootstrap-mode=kubeletcertificate',
-      '--v=2',
-    ])
-    t.strictSame(pod.spec.containers[0].env, [{ name: 'NODE_NAME', value: 'edge-1' }])
-    t.match(fs.readFileSync(join(root, '/usr/local/bin/nodehub'), 'utf8'), '#!/bin/sh')
-    await t.rejects(apply(root), { message: /is adopted already/ })
-    t.strictSame(await back(root), [])
-    t.strictSame(treeOf(root, state), before)
-    t.strictSame(identityOf(root), identity)
-    t.notOk(fs.existsSync(join(root, state, 'adopted')))
-  },
-)
+void t.test('the hub replaces a static pod, and rollback restores the same file', async (t) => {
+  const root = yurthubRoot(t.testdir())
+  fs.chmodSync(join(root, manifest), 0o640)
+  const before = treeOf(root, state)
+  const identity = identityOf(root)
+  await apply(root)
+  t.notOk(fs.existsSync(join(root, manifest)))
+  t.strictSame(identityOf(root, aside), identity)
+  const pod = parse(
+    fs.readFileSync(join(root, '/etc/kubernetes/manifests/nodehub.yaml'), 'utf8'),
+  ) as {
+    spec: { containers: [{ args: string[]; env: unknown[] }] }
+  }
+  t.strictSame(pod.spec.containers[0].args, [
+    'start',
+    '--server-addr=https://10.0.0.1:6443',
+    '--root-dir=/var/lib/nodehub',
+    '--bootstrap-mode=kubeletcertificate',
+    '--v=2',
+  ])
+  t.strictSame(pod.spec.containers[0].env, [{ name: 'NODE_NAME', value: 'edge-1' }])
+  t.match(fs.readFileSync(join(root, '/usr/local/bin/nodehub'), 'utf8'), '#!/bin/sh')
+  await t.rejects(apply(root), { message: /is adopted already/ })
+  t.strictSame(await back(root), [])
+  t.strictSame(treeOf(root, state), before)
+  t.strictSame(identityOf(root), identity)
+  t.notOk(fs.existsSync(join(root, state, 'adopted')))
+})
 
-void t.test('of units the links of boot are renamed, and all else stays', async (t) => {
+void t.test('for units only the links of boot are renamed', async (t) => {
   const root = yurthubRoot(t.testdir(), { pod: null })
   addUnits(root)
   const before = treeOf(root, state)
@@ -124,7 +121,7 @@ void t.test('a hub without the kubelet’s certificate takes over yurthub’s ow
   t.notOk(fs.readdirSync(own).some((name) => name.startsWith('nodehub-client')))
 })
 
-void t.test('wherever an adoption is killed, it can go on, and go back', async (t) => {
+void t.test('an adoption killed at any step can be resumed or undone', async (t) => {
   t.testdir()
   const ofPod = yurthubRoot(join(t.testdirName, 'pod'))
   const ofUnits = yurthubRoot(join(t.testdirName, 'units'), { pod: null })
@@ -157,7 +154,7 @@ void t.test('wherever an adoption is killed, it can go on, and go back', async (
   }
 })
 
-void t.test('what does not end, start or become ready fails the adoption', async (t) => {
+void t.test('a step that fails fails the adoption, and rollback works', async (t) => {
   const failures: readonly (readonly [Partial<NodeControl>, RegExp])[] = [
     [{ portsFree: async () => ['yurthub listens'] }, /yurthub did not end: yurthub listens/],
     [{ stopYurthub: async () => 'no bus' }, /yurthub was not stopped: no bus/],
@@ -205,7 +202,7 @@ void t.test(
   },
 )
 
-void t.test('a record that adopt did not write so is not followed', async (t) => {
+void t.test('a record not written by adopt is refused', async (t) => {
   const root = yurthubRoot(t.testdir())
   await apply(root)
   const path = join(root, state, 'adopted/record.json')

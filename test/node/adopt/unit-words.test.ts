@@ -41,7 +41,7 @@ void t.test('later settings and environment files have their order', async (t) =
   t.strictSame(dropIn, ['/c'])
 })
 
-void t.test('what cannot be known is refused', async (t) => {
+void t.test('unreadable units are refused', async (t) => {
   for (const [unit, why] of [
     ['', /0 ExecStart lines/],
     ['ExecStart=/a\nExecStart=/b', /2 ExecStart lines/],

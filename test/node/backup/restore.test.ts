@@ -57,17 +57,14 @@ const restoredOver = (backedUp: object, before: Readonly<Record<string, string>>
   'joined/record.json': before['joined/record.json'],
 })
 
-void t.test(
-  'a restored state is the one that was backed up, and nothing of the former',
-  async (t) => {
-    const { archive, backedUp, rootDir } = await prepared(t)
-    t.equal(statSync(archive).mode & 0o777, 0o600)
-    const before = stateIn(rootDir)
-    await restore(archive, options(rootDir))
-    t.strictSame(stateIn(rootDir), restoredOver(backedUp, before))
-    t.strictSame(readdirSync(join(rootDir, 'cache')).toSorted(), ['lock.db', 'objects.db'])
-  },
-)
+void t.test('a restore replaces the whole state by the backup', async (t) => {
+  const { archive, backedUp, rootDir } = await prepared(t)
+  t.equal(statSync(archive).mode & 0o777, 0o600)
+  const before = stateIn(rootDir)
+  await restore(archive, options(rootDir))
+  t.strictSame(stateIn(rootDir), restoredOver(backedUp, before))
+  t.strictSame(readdirSync(join(rootDir, 'cache')).toSorted(), ['lock.db', 'objects.db'])
+})
 
 void t.test('an archive without the key leaves the key of the node', async (t) => {
   const { archive, backedUp, rootDir } = await prepared(t, true)
@@ -78,7 +75,7 @@ void t.test('an archive without the key leaves the key of the node', async (t) =
   t.strictSame(stateIn(rootDir), expected)
 })
 
-void t.test('a restore that is refused says why, and changes nothing', async (t) => {
+void t.test('a refused restore gives the reason, and changes nothing', async (t) => {
   const { folder, archive, rootDir } = await prepared(t)
   const before = stateIn(rootDir)
   const refused = async (why: RegExp, changes: object = {}, file = archive): Promise<void> => {
@@ -197,7 +194,7 @@ void t.test('damaged and hostile archives are refused before anything is replace
   t.equal(manifest.files.length, 1, 'such an archive is taken where nothing is wrong with it')
 })
 
-void t.test('a restore that is killed at any change leaves one state or the other', async (t) => {
+void t.test('a restore killed at any step leaves the old or the new state', async (t) => {
   const { folder, archive, backedUp, rootDir } = await prepared(t)
   const before = stateIn(rootDir)
   const after = restoredOver(backedUp, before)

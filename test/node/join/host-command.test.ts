@@ -70,7 +70,7 @@ function hostOf(t: Test): Host {
 }
 
 void t.test(
-  'it runs in the container of the hub, with the files of the host',
+  'the command runs in the hub’s container with the host’s files',
   { skip },
   async (t) => {
     const host = hostOf(t)
@@ -181,7 +181,7 @@ void t.test(
   },
 )
 
-void t.test('what changes the host is refused, with where to read on', { skip }, async (t) => {
+void t.test('commands that change the host are refused, with a page', { skip }, async (t) => {
   const host = hostOf(t)
   for (const word of ['join', 'leave', 'adopt', 'install', 'start'])
     t.match(await host.run(word), { code: 2, out: '', err: 'docs/command-of-the-host.md' }, word)

@@ -34,7 +34,7 @@ void t.test(
   },
 )
 
-void t.test('what systemctl refuses is said, and nothing is done after it', async (t) => {
+void t.test('a systemctl failure is reported, and ends the command', async (t) => {
   t.strictSame(await calledBy(t.testdir(), startHub, 'daemon-reload'), {
     failed: 'refused',
     calls: 'daemon-reload\n',

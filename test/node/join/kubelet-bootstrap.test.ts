@@ -37,7 +37,7 @@ function bare(t: Test, { cloud, caHash }: JoinableCloud, caHashes = [caHash]) {
   return { folder, files, paths, run }
 }
 
-void t.test('a bare node gets all that makes its kubelet a member', async (t) => {
+void t.test('a bare node gets its kubelet’s credentials and config', async (t) => {
   const joinable = await startJoinable(t)
   const { sandbox } = joinable.cloud
   sandbox.create(configMaps, {
@@ -58,7 +58,7 @@ void t.test('a bare node gets all that makes its kubelet a member', async (t) =>
   t.equal(sandbox.requests.at(-1)?.user?.name, 'system:node:edge-7')
 })
 
-void t.test('one whose cluster cannot be believed, or refuses, gets nothing', async (t) => {
+void t.test('with a wrong CA hash or a denied CSR a node gets nothing', async (t) => {
   const joinable = await startJoinable(t)
   const wrong = bare(t, joinable, [`sha256:${'0'.repeat(64)}`])
   await t.rejects(wrong.run(), /does not name/)
@@ -94,7 +94,7 @@ const onEmptyNode = (command: readonly string[]): string =>
 
 const asRoot = process.getuid?.() === 0 ? false : 'only root mounts'
 
-void t.test('one command and a token join a bare node', { skip: asRoot }, async (t) => {
+void t.test('a single join with a token joins a node', { skip: asRoot }, async (t) => {
   const joinable = await startJoinable(t)
   const [env, words] = plainNode(
     joinPath(import.meta.dirname, '../../../src/main.ts'),
@@ -125,7 +125,7 @@ void t.test('one command and a token join a bare node', { skip: asRoot }, async 
   t.notMatch(stdout, joinToken.split('.')[1] ?? '', 'the token is in none of the files')
 })
 
-void t.test('the command says what a token needs, and shows none', async (t) => {
+void t.test('join names missing flags, and prints no token', async (t) => {
   const said = async (...flags: string[]) => {
     let text = ''
     const add = (more: string) => (text += more)

@@ -8,7 +8,7 @@ const labels = 'apps.openyurt.io/nodepool=p,nodepool.openyurt.io/hostnetwork=tru
 
 const made = (content: string, flags = wanted): string => withFlags(content, flags).content
 
-void t.test('labels and the kubeconfig join what is there', async (t) => {
+void t.test('labels and kubeconfig are added to flags', async (t) => {
   t.equal(
     made('KUBELET_KUBEADM_ARGS="--a=1 --b"\n'),
     `KUBELET_KUBEADM_ARGS="--a=1 --b --node-labels=${labels} ${own}"\n`,
@@ -41,7 +41,7 @@ void t.test('labels that are there stay, but those of another pool', async (t) =
   )
 })
 
-void t.test('done twice is done once', async (t) => {
+void t.test('withFlags() is idempotent', async (t) => {
   for (const content of [
     '',
     'KUBELET_KUBEADM_ARGS="--a"\n',
@@ -51,7 +51,7 @@ void t.test('done twice is done once', async (t) => {
   }
 })
 
-void t.test('flags that the kubelet no longer has are taken out, and told of', async (t) => {
+void t.test('flags that the kubelet dropped are removed and reported', async (t) => {
   const before =
     'KUBELET_KUBEADM_ARGS="--network-plugin=cni --cni-conf-dir /etc/cni/net.d --kubeconfig=/old --a"\n'
   const { content, taken } = withFlags(before, wanted)
@@ -66,7 +66,7 @@ void t.test('flags that the kubelet no longer has are taken out, and told of', a
   )
 })
 
-void t.test('what systemd would read otherwise is refused', async (t) => {
+void t.test('values that systemd reads differently throw', async (t) => {
   for (const value of [`"--a='b c'"`, '"--a=\\"b\\""', '--a=$X', '"--a', String.raw`--a \ `]) {
     t.throws(() => made(`KUBELET_KUBEADM_ARGS=${value}\n`), { code: 'UNREADABLE_FLAGS' }, value)
   }

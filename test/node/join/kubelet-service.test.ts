@@ -13,7 +13,7 @@ async function portOf(t: Test, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-void t.test('a hub is ready that says so and shows what the kubelet trusts', async (t) => {
+void t.test('a hub is ready if /readyz is and its certificate is trusted', async (t) => {
   const hubs = await CertificateAuthority.create('hub')
   const { certificate, key } = await hubs.issue({
     commonName: 'hub',

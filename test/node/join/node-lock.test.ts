@@ -57,7 +57,7 @@ const refusal = (root: string): string => {
   }
 }
 
-void t.test('one command changes a node at a time, and the others say which', async (t) => {
+void t.test('only one command changes a node at a time, others name it', async (t) => {
   const root = t.testdir()
   const child = await holder(t, root, 'nodehub adopt --apply')
   t.match(
@@ -93,7 +93,7 @@ void t.test('a container and its host lock each other out', { skip: noContainer 
   )
 })
 
-void t.test('who waits has the lock once it is free, and waits no longer than told', async (t) => {
+void t.test('a waiter gets the lock once it is free, or ends after its timeout', async (t) => {
   const root = t.testdir()
   const files = new NodeFiles(root)
   const held = lockNode(files, 'nodehub leave')
@@ -117,7 +117,7 @@ async function run(command: Command, root: string, ...flags: readonly string[]):
   return `${code} ${said}`
 }
 
-void t.test('what changes a node is refused meanwhile, and what shows a plan is not', async (t) => {
+void t.test('the lock refuses commands that change a node, not dry runs', async (t) => {
   const root = yurthubRoot(t.testdir())
   const joining = [
     '--nodepool-name=p',

@@ -37,7 +37,7 @@ void t.test('systemd starts the hub by a Node that is new enough, and no other',
   t.match(await why(chatty), 'does not run')
 })
 
-void t.test('it is not started to find out where others could change it', async (t) => {
+void t.test('a program that others may write is not started', async (t) => {
   const marker = join(folder, 'started')
   const node = program('changed', `touch ${marker}; echo v99.0.0`)
   chmodSync(node, 0o777)
@@ -46,7 +46,7 @@ void t.test('it is not started to find out where others could change it', async 
 })
 
 void t.test(
-  'links in an image lead to what the image has, and each place is looked at once',
+  'links in an image resolve inside the image, and each path is visited once',
   async (t) => {
     const image = join(folder, 'image')
     const files = join(image, 'opt/nodehub')

@@ -536,7 +536,7 @@ for (const [rule, tried] of Object.entries(cases)) {
   })
 }
 
-void t.test('what is on the host network stays so', async (t) => {
+void t.test('hostNetwork is immutable', async (t) => {
   const was = parse(pod(`${inPool('hn')}, ${listening}`)) as JsonObject
   const before = new Map([[identityOf(was) ?? '', was]])
   const now = pod(`${inPool('hn')}, hostNetwork: true, ${listening}`)
@@ -551,7 +551,7 @@ void t.test('what is on the host network stays so', async (t) => {
   ])
 })
 
-void t.test('every rule is tried, and says what it rests on', async (t) => {
+void t.test('every rule has a test, a reason and a page', async (t) => {
   const tried = new Set([...Object.keys(cases), 'host-network-changed'])
   for (const { id, reason, document, title } of rules) {
     t.ok(tried.has(id), id)
@@ -562,7 +562,7 @@ void t.test('every rule is tried, and says what it rests on', async (t) => {
   t.equal(new Set(rules.map(({ id }) => id)).size, rules.length)
 })
 
-void t.test('with nothing known of any pool, nothing is said that depends on one', async (t) => {
+void t.test('without known pools, rules that depend on pools are silent', async (t) => {
   const nothing = { pools: new Map(), namespaces: new Map() }
   t.strictSame(said(pod(listening), nothing), [])
   t.strictSame(said(pod(`${inPool('hn')}, hostNetwork: true, ${listening}`), nothing), [

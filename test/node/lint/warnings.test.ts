@@ -19,7 +19,7 @@ void t.test('warnings name their rule, the gravest first, without notes', async 
   ])
 })
 
-void t.test('they stay within what an API server passes on', async (t) => {
+void t.test('warnings stay within API server limits', async (t) => {
   const ports = Array.from({ length: 30 }, (_, at) => ({ containerPort: 30_000 + at }))
   const pod = { spec: { nodeSelector, hostNetwork: true, containers: [{ ports }] } }
   const many = warningsOf(pod, context)

@@ -36,7 +36,7 @@ function run(
 
 const shown = (): string => (isInterface(name) ? ip('address', 'show', 'dev', name) : '')
 
-void t.test('it makes the interface at which a hub listens by default, and removes it', (t) => {
+void t.test('the unit creates the hub’s default interface, and removes it', (t) => {
   t.strictSame(joinedDummy(), { name, address })
   t.equal(dummyUnitFiles(undefined)[0]?.content, dummyUnit({ name, address }))
   for (const _again of [1, 2]) {
@@ -82,7 +82,7 @@ void t.test('manifests prints it for another address and name, as flags of the h
   t.notMatch(wrong, 'ExecStart')
 })
 
-void t.test('one that something else has made is used, and stays', (t) => {
+void t.test('an interface made by others is used and kept', (t) => {
   ip('link', 'add', 'dev', name, 'type', 'bridge')
   t.teardown(() => ip('link', 'delete', 'dev', name))
   const before = shown()
@@ -92,7 +92,7 @@ void t.test('one that something else has made is used, and stays', (t) => {
   t.end()
 })
 
-void t.test('where it fails nothing is left', (t) => {
+void t.test('a failed start leaves nothing', (t) => {
   t.not(run('ExecStart', ['--bounding-set=-all', '--no-new-privs']), 0, 'without the right')
   t.equal(shown(), '')
   const real = spawnSync('which', ['ip'], { encoding: 'utf8' }).stdout.trim()
