@@ -163,7 +163,7 @@ const reads = [
   'services-list',
 ]
 
-void t.test('what is read in JSON is what a kube-apiserver answers', async (t) => {
+void t.test('reads in JSON match a kube-apiserver’s answers', async (t) => {
   await using sandbox = await startSandbox()
   seed(sandbox)
   for (const name of reads) await compare(t, adminOf(sandbox), named(`${name}.json`))
@@ -172,7 +172,7 @@ void t.test('what is read in JSON is what a kube-apiserver answers', async (t) =
   await compare(t, adminOf(sandbox), named('pods-table'))
 })
 
-void t.test('what is read in protobuf is what a kube-apiserver answers', async (t) => {
+void t.test('reads in protobuf match a kube-apiserver’s answers', async (t) => {
   await using sandbox = await startSandbox()
   seed(sandbox)
   for (const name of reads) await compare(t, adminOf(sandbox), named(`${name}.pb`))
@@ -188,7 +188,7 @@ void t.test('a list of a custom resource has its metadata after its items', asyn
   t.equal(projection(text), projection(fixture('custom-list.json').toString()))
 })
 
-void t.test('JSON is byte for byte what a kube-apiserver writes', async (t) => {
+void t.test('JSON has the bytes of a kube-apiserver', async (t) => {
   await using sandbox = await startSandbox()
   seed(sandbox)
   const projection = (body: string) =>
@@ -206,7 +206,7 @@ void t.test('JSON is byte for byte what a kube-apiserver writes', async (t) => {
   }
 })
 
-void t.test('failures are worded as a kube-apiserver words them', async (t) => {
+void t.test('failures have a kube-apiserver’s messages', async (t) => {
   await using sandbox = await startSandbox({ freshnessMs: 1 })
   seed(sandbox)
   for (const name of [
@@ -238,7 +238,7 @@ void t.test('failures are worded as a kube-apiserver words them', async (t) => {
   }
 })
 
-void t.test('who may not is told so as by a kube-apiserver', async (t) => {
+void t.test('a 403 matches a kube-apiserver’s', async (t) => {
   await using sandbox = await startSandbox({ anonymous: true, authorizer: () => false })
   await compare(t, clientOf(sandbox.url, sandbox.caCertificate), named('error-403'))
 })
@@ -289,7 +289,7 @@ void t.test('a pod is filled in when it is created', async (t) => {
   t.strictSame(made.status, theirs['status'])
 })
 
-void t.test('discovery says of each resource what a kube-apiserver says', async (t) => {
+void t.test('discovery matches a kube-apiserver’s', async (t) => {
   await using sandbox = await startSandbox()
   seed(sandbox)
   const client = adminOf(sandbox)
@@ -397,7 +397,7 @@ void t.test('a watch begins as that of a kube-apiserver', async (t) => {
   }
 })
 
-void t.test('a watch from a version that is forgotten is told so in its stream', async (t) => {
+void t.test('a watch from a compacted version gets an ERROR event', async (t) => {
   await using sandbox = await startSandbox({ firstVersion: 883 })
   seed(sandbox)
   for (const name of ['watch-expired.json', 'watch-expired.pb']) {
@@ -405,12 +405,12 @@ void t.test('a watch from a version that is forgotten is told so in its stream',
   }
 })
 
-void t.test('a version that has not come is too large', async (t) => {
+void t.test('a future version is too large', async (t) => {
   await using sandbox = await startSandbox({ firstVersion: 837, freshnessMs: 1 })
   await compare(t, adminOf(sandbox), named('error-504-too-large-version'))
 })
 
-void t.test('changes are told as by a kube-apiserver, through selectors too', async (t) => {
+void t.test('watch events match a kube-apiserver’s, with selectors too', async (t) => {
   for (const [name, object] of [
     ['watch-configmaps.json', 'w1'],
     ['watch-configmaps.pb', 'w2'],

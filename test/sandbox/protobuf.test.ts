@@ -98,7 +98,7 @@ void t.test(
   },
 )
 
-void t.test('an empty object still has what Go holds by value', async (t) => {
+void t.test('an empty object has Go’s non-pointer fields', async (t) => {
   // Six strings, the generation and a time, each of no length or 0; then a spec that has only
   // pointers.
   t.equal(contentOf(lease, {}), '0a10' + '0a0012001a0022002a0032003800' + '4200' + '1200')
@@ -174,7 +174,7 @@ void t.test('ports by number and by name, quantities and probes survive', async 
   t.strictSame((object['spec'] as JsonObject)['containers'], [container])
 })
 
-void t.test('a target port that nobody set is written, and shown, as 0', async (t) => {
+void t.test('an unset targetPort is encoded and decoded as 0', async (t) => {
   const object = through(service, { spec: { ports: [{ port: 80 }] } })
   t.strictSame((object['spec'] as JsonObject)['ports'], [{ port: 80, targetPort: 0 }])
 })

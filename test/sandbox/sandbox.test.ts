@@ -38,26 +38,23 @@ void t.test('pages of a list are of one version, whatever is written in between'
   t.strictSame(names, ['m0', 'm1', 'm2', 'm3', 'm4'])
 })
 
-void t.test(
-  'a continue that is too old brings one that goes on with what is current',
-  async (t) => {
-    await using sandbox = await plain()
-    fill(sandbox, 3)
-    const client = adminOf(sandbox)
-    const { metadata } = await client.json(`${path}?limit=1`)
-    sandbox.create(configMaps, configMap('m0a'))
-    sandbox.compact()
-    const refused = await client.json(`${path}?limit=1&continue=${metadata.continue}`)
-    t.match(refused, { code: 410, reason: 'Expired' })
-    const rest = await client.json(`${path}?continue=${refused.metadata.continue}`)
-    t.strictSame(
-      rest.items.map((item: { metadata: { name: string } }) => item.metadata.name),
-      ['m0a', 'm1', 'm2'],
-    )
-  },
-)
+void t.test('an expired continue token gets one for the current version', async (t) => {
+  await using sandbox = await plain()
+  fill(sandbox, 3)
+  const client = adminOf(sandbox)
+  const { metadata } = await client.json(`${path}?limit=1`)
+  sandbox.create(configMaps, configMap('m0a'))
+  sandbox.compact()
+  const refused = await client.json(`${path}?limit=1&continue=${metadata.continue}`)
+  t.match(refused, { code: 410, reason: 'Expired' })
+  const rest = await client.json(`${path}?continue=${refused.metadata.continue}`)
+  t.strictSame(
+    rest.items.map((item: { metadata: { name: string } }) => item.metadata.name),
+    ['m0a', 'm1', 'm2'],
+  )
+})
 
-void t.test('an exact version is what was then, or 410', async (t) => {
+void t.test('an exact version is a snapshot, or 410', async (t) => {
   await using sandbox = await plain()
   fill(sandbox, 1)
   const { version } = sandbox
@@ -88,7 +85,7 @@ void t.test('a list no older than a version waits for it', async (t) => {
   t.equal((await waiting).items[0].metadata.name, 'awaited')
 })
 
-void t.test('a watch tells what came after its version, in order', async (t) => {
+void t.test('a watch sends the events after its version in order', async (t) => {
   await using sandbox = await plain()
   fill(sandbox, 1)
   const { version } = sandbox
@@ -157,7 +154,7 @@ void t.test('the history is bounded, and a version beyond it is gone', async (t)
   t.equal(await events.next(), undefined)
 })
 
-void t.test('a pod on a node ends only when its kubelet says so', async (t) => {
+void t.test('a pod on a node goes once its kubelet deletes it', async (t) => {
   await using sandbox = await plain()
   sandbox.create(pods, pod('p'))
   const client = adminOf(sandbox)
@@ -168,7 +165,7 @@ void t.test('a pod on a node ends only when its kubelet says so', async (t) => {
   t.equal(sandbox.get(pods, 'p', 'default'), undefined)
 })
 
-void t.test('an object with finalizers goes when the last is taken off', async (t) => {
+void t.test('an object with finalizers goes when the last is removed', async (t) => {
   await using sandbox = await plain()
   const held = configMap('held')
   const metadata = { ...held.metadata, finalizers: ['example.com/hold'] }
@@ -188,7 +185,7 @@ void t.test('a write that changes nothing makes no version', async (t) => {
   t.equal(sandbox.version, version)
 })
 
-void t.test('who shows a certificate, a token or nothing is told apart', async (t) => {
+void t.test('clients with a certificate, token or nothing are identified', async (t) => {
   await using sandbox = await startSandbox()
   const review = {
     method: 'POST',
@@ -271,7 +268,7 @@ void t.test('a service account token can be verified, used, and lives with its p
   t.equal((await nobody.send(path, bearer(`${head}.${body}.AAAA`))).status, 401)
 })
 
-void t.test('who may not is refused by name', async (t) => {
+void t.test('a 403 names the user and the rule', async (t) => {
   await using sandbox = await startSandbox({
     tls: false,
     authorizer: ({ verb }) => verb !== 'list' || 'no lists here',
@@ -294,7 +291,7 @@ void t.test('a body may not be larger than 3 MiB', async (t) => {
   t.match(await adminOf(sandbox).json(path, asked), { code: 413, reason: 'RequestEntityTooLarge' })
 })
 
-void t.test('large answers are compressed for who takes it', async (t) => {
+void t.test('large answers are compressed if accepted', async (t) => {
   await using sandbox = await plain()
   sandbox.create(configMaps, { ...configMap('big'), data: { a: 'x'.repeat(200_000) } })
   const { headers, bytes } = await adminOf(sandbox).send(path, {
@@ -317,7 +314,7 @@ void t.test('refused connections come back on the same port', async (t) => {
   t.equal((await client.send(path)).status, 200)
 })
 
-void t.test('connections are reset, those there are and those to come', async (t) => {
+void t.test('open and new connections are reset', async (t) => {
   await using sandbox = await plain()
   const client = adminOf(sandbox)
   const watch = await client.open(`${path}?watch=1`)
@@ -330,7 +327,7 @@ void t.test('connections are reset, those there are and those to come', async (t
   t.equal((await client.send(path)).status, 200)
 })
 
-void t.test('a frozen server says nothing until it is thawed', async (t) => {
+void t.test('a frozen server sends nothing until thawed', async (t) => {
   await using sandbox = await plain()
   const client = adminOf(sandbox)
   const events = eventsOf(await client.open(`${path}?watch=1`))
@@ -366,7 +363,7 @@ void t.test('an answer is cut after so many bytes', async (t) => {
   t.equal(bytes, 100)
 })
 
-void t.test('failures bear the marks of an API server or of a gateway', async (t) => {
+void t.test('failures have the headers of an API server or of a gateway', async (t) => {
   await using sandbox = await plain()
   const client = adminOf(sandbox)
   {
@@ -406,7 +403,7 @@ void t.test('a server that lags begins no watch with the most recent state', asy
   t.equal(answer.status, 504)
 })
 
-void t.test('a pod that was deleted is in older lists as it was before', async (t) => {
+void t.test('a deleted pod is in lists of older versions', async (t) => {
   await using sandbox = await plain()
   const { metadata } = sandbox.create(pods, pod('a'))
   const before = sandbox.version
@@ -434,7 +431,7 @@ void t.test('a replica has the same objects, and faults of its own', async (t) =
   t.equal((await clientOf(second.url).send(path)).status, 200)
 })
 
-void t.test('a server that lags shows what was, and has not what is', async (t) => {
+void t.test('a server that lags serves old versions, and 504 for newer', async (t) => {
   await using sandbox = await startSandbox({ tls: false, freshnessMs: 1 })
   fill(sandbox, 3)
   await using behind = await sandbox.lag(2)
@@ -454,7 +451,7 @@ void t.test('a server that lags shows what was, and has not what is', async (t) 
   t.match(await events.next(), { type: 'ADDED', object: { metadata: { name: 'm1' } } })
 })
 
-void t.test('requests are seen with who asked and what for', async (t) => {
+void t.test('requests are recorded with user and URL', async (t) => {
   await using sandbox = await plain()
   const coming = sandbox.nextRequest(isWatch)
   await adminOf(sandbox).send(path, { headers: { 'User-Agent': 'kubelet/v1.35.0' } })
@@ -468,7 +465,7 @@ void t.test('requests are seen with who asked and what for', async (t) => {
   await sandbox.untilWatches(0, isWatch)
 })
 
-void t.test('a custom resource is served as long as it is defined', async (t) => {
+void t.test('a custom resource is served while its CRD exists', async (t) => {
   await using sandbox = await plain()
   const definitions = {
     group: 'apiextensions.k8s.io',
@@ -504,7 +501,7 @@ void t.test('a custom resource is served as long as it is defined', async (t) =>
   t.equal((await client.send(pumps)).status, 404)
 })
 
-void t.test('a node that is posted twice is there already', async (t) => {
+void t.test('a Node created twice gets AlreadyExists', async (t) => {
   await using sandbox = await plain()
   const asked = {
     method: 'POST',
@@ -519,7 +516,7 @@ void t.test('a node that is posted twice is there already', async (t) => {
   t.equal(sandbox.list(nodes).length, 1)
 })
 
-void t.test('a frozen server does not so much as shake hands', async (t) => {
+void t.test('a frozen server completes no TLS handshake', async (t) => {
   await using sandbox = await startSandbox()
   await using other = await startSandbox()
   const fault = sandbox.faults.freeze()

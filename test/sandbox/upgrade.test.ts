@@ -119,7 +119,7 @@ void t.test('input comes back until it is closed, however it is cut', async (t) 
   t.match(found[3]?.[2], 'Success')
 })
 
-void t.test('a client that does not mask its frames is sent away', async (t) => {
+void t.test('a client that sends unmasked frames is disconnected', async (t) => {
   await using sandbox = await start()
   const open = await upgrade(sandbox, 'p/exec?stdin=true', webSocket)
   open.socket.write(Buffer.from([0x82, 1, 0]))
@@ -129,7 +129,7 @@ void t.test('a client that does not mask its frames is sent away', async (t) => 
   )
 })
 
-void t.test('SPDY is taken up, and every byte comes back', async (t) => {
+void t.test('SPDY is accepted, and every byte comes back', async (t) => {
   await using sandbox = await start()
   const headers = { Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': 'v4.channel.k8s.io' }
   const { answer, socket } = await upgrade(sandbox, 'p/portforward', headers, 'POST')
@@ -146,7 +146,7 @@ void t.test('SPDY is taken up, and every byte comes back', async (t) => {
   t.ok(Buffer.concat(chunks).equals(sent))
 })
 
-void t.test('an upgrade that cannot be is refused with a Status', async (t) => {
+void t.test('an impossible upgrade is refused with a Status', async (t) => {
   await using sandbox = await start()
   const refusal = async (
     path: string,
