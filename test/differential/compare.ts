@@ -38,20 +38,24 @@ export const compareRead = (
   request: RequestCase,
   clients: Clients,
   normalize: Normalizer,
-): Promise<Compared[]> => compareUnless(() => false, request, clients, normalize)
+): Promise<Compared[]> => compareRepeatedly(request, clients, normalize)
 
 /**
  * Watches through every client, like reads. Connections may break, and a client then watches again:
- * a broken watch is repeated, and is a difference only where it breaks each time.
+ * a broken watch is repeated, and is a difference only where it breaks each time. `onBroken` hears
+ * of each, to be judged over a whole run.
  */
-export const compareWatch = (request: RequestCase, clients: Clients): Promise<Compared[]> =>
-  compareUnless(({ through }) => through === undefined, request, clients, watchEvents)
+export const compareWatch = (
+  request: RequestCase,
+  clients: Clients,
+  onBroken: (answer: Compared) => void,
+): Promise<Compared[]> => compareRepeatedly(request, clients, watchEvents, onBroken)
 
-async function compareUnless(
-  isForgiven: (answer: Compared) => boolean,
+async function compareRepeatedly(
   request: RequestCase,
   clients: Clients,
   normalize: Normalizer,
+  onBroken?: (answer: Compared) => void,
 ): Promise<Compared[]> {
   const { direct } = clients
   const others = clientsFor(request, clients)
@@ -59,8 +63,10 @@ async function compareUnless(
     const before = { client: direct, response: await direct.ask(request) }
     const answers = await compareWith(before, request, others, normalize)
     const unlike = answers.filter((answer) => !areEqual(answer))
+    const broken = onBroken ? unlike.filter(({ through }) => through === undefined) : []
+    for (const answer of broken) onBroken?.(answer)
     if (left === 0 || unlike.length === 0) return answers
-    if (unlike.every(isForgiven)) continue
+    if (unlike.length === broken.length) continue
     const after = await direct.ask(request)
     if (isDeepStrictEqual(normalize(before.response, direct), normalize(after, direct)))
       return answers
