@@ -294,7 +294,7 @@ void t.test(
 )
 
 void t.test(
-  'F26: on a host-network node the plain port gives nothing to anybody, and TLS the same as elsewhere',
+  'F26: on a host-network node the plain port refuses every caller, and TLS is the same as elsewhere',
   { skip },
   async (t) => {
     const { cloud, hub } = await startAll(t, '--host-network-node')
@@ -318,7 +318,7 @@ void t.test(
 )
 
 void t.test(
-  'F26: on a host-network node a plain port that was asked for is as on a standard one',
+  'F26: on a host-network node --plain-proxy makes the plain port as on a standard one',
   { skip },
   async (t) => {
     const { cloud, hub } = await startAll(t, '--host-network-node', '--plain-proxy')

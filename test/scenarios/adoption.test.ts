@@ -184,7 +184,7 @@ void t.test('SIGTERM ends each wait for a start, and yurthub is in its place', a
   })
 })
 
-void t.test('a DaemonSet leaves out flags of yurthub that it is told to', async (t) => {
+void t.test('a DaemonSet leaves out the flags of yurthub that --drop-flags names', async (t) => {
   const node = await startNode(t, undefined, ['--of-a-fork=1'])
   t.match(await node.installing(), { code: 1, err: /Refused: .*--of-a-fork/ })
   node.markReady('False')
@@ -205,7 +205,7 @@ void t.test('a pod waits for the hub that has only just been exchanged, to repor
   t.match(report(), { state: 'Removed' })
 })
 
-void t.test('an adoption that fails is not repeated, and is told once it can be', async (t) => {
+void t.test('an adoption that fails is not repeated, and is reported once it can be', async (t) => {
   const node = await startNode(t)
   node.node.renews = false
   const mark = join(node.root, state, 'adoption-failed')

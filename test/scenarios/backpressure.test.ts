@@ -95,7 +95,7 @@ const path = '/api/v1/configmaps'
 
 for (const component of ['kubelet', 'operator']) {
   void t.test(
-    `${component}, who stops reading a list, stops the cloud from sending it`,
+    `a client that stops reading a list stops the cloud from sending it: ${component}`,
     async (t) => {
       const pourer = await Pourer.start(t)
       const hub = await startTestHub(t, { upstreams: [pourer] })
@@ -112,7 +112,7 @@ for (const component of ['kubelet', 'operator']) {
   )
 
   void t.test(
-    `${component}, who stops reading a watch, holds nothing of it up in the hub`,
+    `a client that stops reading a watch stops the cloud from sending it: ${component}`,
     async (t) => {
       const pourer = await Pourer.start(t)
       const hub = await startTestHub(t, { upstreams: [pourer] })

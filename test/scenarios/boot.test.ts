@@ -46,7 +46,7 @@ function addSecret(cloud: CloudServer): void {
   })
 }
 
-void t.test('a node that has never asked for anything would not come back', async (t) => {
+void t.test('a node whose kubelet has requested nothing would not come back', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud], config: never })
   await hub.online()
@@ -54,7 +54,7 @@ void t.test('a node that has never asked for anything would not come back', asyn
   t.equal(await hub.metric('nodehub_boot_ready'), 0)
 })
 
-void t.test('a pod whose secret nobody has asked for is named with it', async (t) => {
+void t.test('a pod whose secret was never requested is named with it', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
   addSecret(cloud)
@@ -74,7 +74,7 @@ void t.test('a pod whose secret nobody has asked for is named with it', async (t
   t.strictSame(askedByTheHub(cloud), [], 'told not to, the hub asks for nothing')
 })
 
-void t.test('where nobody asks, the node’s boot is judged every 10 seconds', async (t) => {
+void t.test('the boot verdict is renewed every 10 seconds by itself', async (t) => {
   const clock = setClock(t)
   const cloud = await startCloud(t)
   addCsiNode(cloud)
@@ -111,7 +111,7 @@ void t.test('the verdict is the same offline, and after a restart there', async 
   t.strictSame(problemsIn(await verdictOf(hub)), before)
 })
 
-void t.test('what a new pod refers to is there before its kubelet has asked', async (t) => {
+void t.test('a new pod’s objects are recorded before its kubelet requests them', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
   addSecret(cloud)
@@ -210,7 +210,7 @@ void t.test('a claim that changes in the cloud is fresh though no client asks', 
   t.equal(at(objectOf(await kubelet.get(path)), 'metadata', 'resourceVersion'), version)
 })
 
-void t.test('what the node may not read is said, and asked for ever less often', async (t) => {
+void t.test('a forbidden object is reported, and requested ever less often', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
   cloud.sandbox.create(claims, claim('pv-1'))
@@ -229,7 +229,7 @@ void t.test('what the node may not read is said, and asked for ever less often',
   t.equal(hub.lines.filter((line) => line.includes('does not let this node read')).length, 1)
 })
 
-void t.test('offline nothing is asked, and online again it is', async (t) => {
+void t.test('offline nothing is requested, and online it is again', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
   const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
@@ -299,7 +299,7 @@ const patched = async (cloud: CloudServer, act: () => Promise<unknown>): Promise
   if (!over.aborted) await new Promise((resolve) => (over.onabort = resolve))
 }
 
-void t.test('the condition OfflineReady is written where it is asked for', async (t) => {
+void t.test('the condition OfflineReady is written where it is enabled', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
   addSecret(cloud)
@@ -349,7 +349,7 @@ void t.test('a node is answered offline whatever becomes of its condition', asyn
   t.equal(at(objectOf(answer), 'metadata', 'name'), nodeName)
 })
 
-void t.test('a condition that may not be written is said once', async (t) => {
+void t.test('a condition that may not be written is not tried again', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
   cloud.sandbox.authorize(
@@ -363,7 +363,7 @@ void t.test('a condition that may not be written is said once', async (t) => {
   t.equal(cloud.sandbox.requests.filter(isPatch).length, 1)
 })
 
-void t.test('no condition is written unless it is asked for', async (t) => {
+void t.test('no condition is written unless it is enabled', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
   const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })

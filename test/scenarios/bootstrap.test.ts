@@ -66,7 +66,7 @@ void t.test(
   },
 )
 
-void t.test('what has expired while the link was down is replaced when it is back', async (t) => {
+void t.test('a certificate that expired while the link was down is replaced', async (t) => {
   const joinable = await startJoinable(t)
   const { cloud } = joinable
   cloud.addPods('a')

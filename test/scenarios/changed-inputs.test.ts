@@ -147,7 +147,7 @@ const ways = encodings.flatMap((encoding) =>
 for (const { encoding, isShared } of ways) {
   const how = `${encoding}, ${isShared ? 'shared' : 'own'} watch`
 
-  void t.test(`a running watch is told of what looks different alone: ${how}`, async (t) => {
+  void t.test(`a running watch gets only the objects that look different: ${how}`, async (t) => {
     const cloud = await cloudWith(t, 'a', 'b', 'c')
     const hub = await startHub(t, cloud, { isShared })
     const client = hub.as('kube-proxy', { encoding })
@@ -174,7 +174,7 @@ for (const { encoding, isShared } of ways) {
     t.strictSame(hub.expired, [])
   })
 
-  void t.test(`so is one offline: ${how}`, async (t) => {
+  void t.test(`an offline watch gets them, too: ${how}`, async (t) => {
     const cloud = await cloudWith(t, 'a', 'b')
     const hub = await startHub(t, cloud, { isShared })
     const client = hub.as('kube-proxy', { encoding })
@@ -190,7 +190,7 @@ for (const { encoding, isShared } of ways) {
   })
 }
 
-void t.test('events after a change are judged by what was shown before it', async (t) => {
+void t.test('events after changed inputs follow from what was shown before', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud, { inputs: { poolNodes: ['a'] } })
   const { watch } = await informer(hub.as('kube-proxy'))
@@ -209,7 +209,7 @@ void t.test('events after a change are judged by what was shown before it', asyn
   t.strictSame(types.get('default/b'), ['DELETED'])
 })
 
-void t.test('a client is told, however far behind another of its audience was', async (t) => {
+void t.test('a client gets the difference, however far behind another one was', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud)
   const client = hub.as('kube-proxy')
@@ -225,7 +225,7 @@ void t.test('a client is told, however far behind another of its audience was', 
   t.strictSame(await told(second, 1), ['DELETED default/a'], 'before anything else')
 })
 
-void t.test('who asks for no bookmarks is sent none', async (t) => {
+void t.test('a client that requests no bookmarks is sent none', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud)
   const { watch } = await informer(hub.as('kube-proxy'), '')
@@ -364,7 +364,7 @@ void t.test('a lost store with other inputs owes a list, too', async (t) => {
   t.equal(after.expired.length, 1)
 })
 
-void t.test('who begins with a list in its watch is owed nothing later', async (t) => {
+void t.test('a client that begins with a WatchList is owed nothing later', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud, { inputs: { poolNodes: ['a'] } })
   const client = hub.as('kube-proxy')

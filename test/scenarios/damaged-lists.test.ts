@@ -63,7 +63,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('what is shared shows no kubelet its pods without a damaged one either', async (t) => {
+void t.test('a shared record shows no kubelet its pods without a damaged one either', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
   const hub = await startTestHub(t, {

@@ -180,7 +180,7 @@ void t.test('a right that is given back is there offline, and after a restart', 
   t.strictSame(await statuses(robot(), namespaced, one), [200, 403], 'each by its own answer')
 })
 
-void t.test('what was never allowed stays unknown, and what is denied stays denied', async (t) => {
+void t.test('a request never allowed stays unknown, and a denied one stays denied', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   t.equal((await robot().get('/version')).status, 200)
   deny(isOf)
@@ -207,7 +207,7 @@ void t.test('a caller is denied nothing that another caller was denied', async (
   )
 })
 
-void t.test('what another user was denied is not this caller’s', async (t) => {
+void t.test('a denial of an impersonated user does not count for the caller', async (t) => {
   const { cloud, hub, robot } = await withRobot(t)
   t.equal((await robot().get(one)).status, 200)
   cloud.sandbox.authorize(({ verb }) => verb !== 'get')
@@ -338,7 +338,7 @@ void t.test('a review counts whichever program has requested it', async (t) => {
   t.strictSame(await statuses(robot(), allServices), [403])
 })
 
-void t.test('what is denied with rbac counts once the hub has decisions again', async (t) => {
+void t.test('a denial observed with rbac counts once the hub has decisions again', async (t) => {
   const all = '--cache-components=*'
   const { cloud, hub, robot, deny } = await withRobot(t, [all, '--offline-authorization=rbac'])
   t.strictSame(await statuses(robot(), one), [200])
@@ -388,7 +388,7 @@ void t.test('a right that is withdrawn counts after kill -9', async (t) => {
   t.equal((await robot().get(one)).status, 403)
 })
 
-void t.test('who is denied more than is remembered is answered 503 beyond that', async (t) => {
+void t.test('a caller denied more than is remembered gets 503 beyond that', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   t.strictSame(await statuses(robot(), namespaced, one), [200, 200])
   const ask = (name: string, namespace = 'default'): Promise<Answer> =>

@@ -7,7 +7,7 @@ import { until } from '../kit/until.ts'
 const pod = '/api/v1/namespaces/default/pods/a'
 
 void t.test(
-  'a node that comes back without a link, on a disk that takes no writes, is told of its pods',
+  'a node that starts without a link, on a disk that takes no writes, serves its pods',
   { skip: noDisk() },
   async (t) => {
     const cloud = await startCloud(t)

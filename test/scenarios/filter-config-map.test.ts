@@ -56,7 +56,7 @@ async function saysAgain(hub: TestHub, text: string, act: () => unknown): Promis
 const verbose = async (hub: TestHub): Promise<string> =>
   (await hub.ops.get('/readyz?verbose')).body.toString()
 
-void t.test('it says for whom filters act besides, while the hub runs', async (t) => {
+void t.test('the ConfigMap adds components to filters while the hub runs', async (t) => {
   const cloud = await cloudWithServices(t)
   cloud.sandbox.create(configMaps, configMap({ masterservice: 'agent, other' }))
   const hub = await started(t, cloud)
@@ -81,7 +81,7 @@ void t.test('it says for whom filters act besides, while the hub runs', async (t
   t.equal(await hub.metric('nodehub_config_map_reloads_total{result="success"}'), 3)
 })
 
-void t.test('it says whose answers are recorded besides, with the next request', async (t) => {
+void t.test('the ConfigMap adds recorded components, with the next request', async (t) => {
   const cloud = await cloudWithServices(t)
   const hub = await started(t, cloud, '--cache-components=kubelet')
   await hub.logged('there is no ConfigMap')
@@ -103,36 +103,39 @@ void t.test('it says whose answers are recorded besides, with the next request',
   t.equal(await recorded(), before + 2)
 })
 
-void t.test('what cannot be used leaves the last good one in force, and is told', async (t) => {
-  const cloud = await cloudWithServices(t)
-  cloud.sandbox.create(configMaps, configMap({ masterservice: 'agent', colour: 'blue' }))
-  const hub = await started(t, cloud)
-  await hub.logged(inForce)
-  t.ok(hub.lines.some((line) => line.includes('unknown keys are ignored: colour')))
-  for (const bad of [
-    configMap({ masterservice: 'two words' }),
-    configMap({ masterservice: 'a,'.repeat(4_000) }),
-    configMap({}, { binaryData: { masterservice: 'AAAA' } }),
-  ]) {
-    await saysAgain(hub, unusable, () => cloud.sandbox.update(configMaps, bad))
-    t.equal(await place(hub.as('agent')), led)
-    t.match(
-      await verbose(hub),
-      /\[ \]configmap kube-system\/yurt-hub-cfg unusable since .*: masterservice: /,
-    )
-  }
-  t.equal((await hub.ops.get('/readyz')).status, 200)
-  t.equal(await hub.metric('nodehub_config_map_reloads_total{result="failure"}'), 3)
-  await hub.restart()
-  await hub.online()
-  t.equal(await place(hub.as('agent')), led, 'also after a restart')
-  await hub.logged(unusable)
-  await saysAgain(hub, inForce, () => cloud.sandbox.update(configMaps, configMap({})))
-  t.equal(await place(hub.as('agent')), original)
-  t.notMatch(await verbose(hub), /\[ \]configmap/i)
-})
+void t.test(
+  'an unusable ConfigMap leaves the last good one in force, and is reported',
+  async (t) => {
+    const cloud = await cloudWithServices(t)
+    cloud.sandbox.create(configMaps, configMap({ masterservice: 'agent', colour: 'blue' }))
+    const hub = await started(t, cloud)
+    await hub.logged(inForce)
+    t.ok(hub.lines.some((line) => line.includes('unknown keys are ignored: colour')))
+    for (const bad of [
+      configMap({ masterservice: 'two words' }),
+      configMap({ masterservice: 'a,'.repeat(4_000) }),
+      configMap({}, { binaryData: { masterservice: 'AAAA' } }),
+    ]) {
+      await saysAgain(hub, unusable, () => cloud.sandbox.update(configMaps, bad))
+      t.equal(await place(hub.as('agent')), led)
+      t.match(
+        await verbose(hub),
+        /\[ \]configmap kube-system\/yurt-hub-cfg unusable since .*: masterservice: /,
+      )
+    }
+    t.equal((await hub.ops.get('/readyz')).status, 200)
+    t.equal(await hub.metric('nodehub_config_map_reloads_total{result="failure"}'), 3)
+    await hub.restart()
+    await hub.online()
+    t.equal(await place(hub.as('agent')), led, 'also after a restart')
+    await hub.logged(unusable)
+    await saysAgain(hub, inForce, () => cloud.sandbox.update(configMaps, configMap({})))
+    t.equal(await place(hub.as('agent')), original)
+    t.notMatch(await verbose(hub), /\[ \]configmap/i)
+  },
+)
 
-void t.test('it is what it was offline, after a restart as well', async (t) => {
+void t.test('the ConfigMap stays in force offline, after a restart as well', async (t) => {
   const cloud = await cloudWithServices(t)
   cloud.sandbox.create(configMaps, configMap({ masterservice: 'agent', cache_agents: 'agent' }))
   const hub = await started(t, cloud)
@@ -146,7 +149,7 @@ void t.test('it is what it was offline, after a restart as well', async (t) => {
   t.notMatch(await verbose(hub), /\[ \]configmap/i)
 })
 
-void t.test('where it may not be read that is said, and it is asked for again', async (t) => {
+void t.test('a ConfigMap that may not be read is reported, and requested again', async (t) => {
   const cloud = await cloudWithServices(t)
   cloud.sandbox.create(configMaps, configMap({ masterservice: 'agent' }))
   cloud.sandbox.authorize(({ resource }) => resource !== 'configmaps')

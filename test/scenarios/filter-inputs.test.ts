@@ -142,7 +142,7 @@ void t.test('that first request may be a get or a write', async (t) => {
 })
 
 void t.test(
-  'where the hub may not read its own node filters do without, and that is said',
+  'where the hub may not read its own node filters do without, and it reports that',
   async (t) => {
     const cloud = await cloudWithPools(t)
     cloud.sandbox.authorize(({ resource }) => resource !== 'nodes')
@@ -163,7 +163,7 @@ void t.test(
   },
 )
 
-void t.test('but pods are not shown while it decides how they run, and nobody tells', async (t) => {
+void t.test('pods are refused while propagation needs a Node that may not be read', async (t) => {
   const cloud = await cloudWithPools(t)
   cloud.sandbox.authorize(({ resource }) => resource !== 'nodes')
   cloud.sandbox.create(pods, pod('web'))
@@ -174,7 +174,7 @@ void t.test('but pods are not shown while it decides how they run, and nobody te
   t.equal((await hub.as('kubelet').get(podsOfNode)).status, 503)
 })
 
-void t.test('a Node that is not there yet holds nobody up', async (t) => {
+void t.test('a Node that does not exist yet delays no request', async (t) => {
   const cloud = await cloudWithTopology(t)
   const hub = await started(t, cloud, { flags: ['--plain-proxy=true', '--node-name=edge-9'] })
   await untilShown(hub.as('kube-proxy'), everywhere)
@@ -200,7 +200,7 @@ void t.test(
   },
 )
 
-void t.test('nothing is read before a filter that needs it acts for somebody', async (t) => {
+void t.test('no input is read before a filter that needs it acts', async (t) => {
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)
   const kubelet = hub.as('kubelet')
@@ -214,7 +214,7 @@ void t.test('nothing is read before a filter that needs it acts for somebody', a
   )
 })
 
-void t.test('what changes in the cloud changes what is shown', async (t) => {
+void t.test('a change in the cloud changes what is shown', async (t) => {
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)
   const proxy = hub.as('kube-proxy')
@@ -236,7 +236,7 @@ void t.test('what changes in the cloud changes what is shown', async (t) => {
   t.strictSame(await shownTo(proxy), ['edge-1'])
 })
 
-void t.test('a pool whose nodes nobody has named yet takes no endpoints away', async (t) => {
+void t.test('a pool without nodes in its status takes no endpoints away', async (t) => {
   const cloud = await cloudWithTopology(t)
   definePools(cloud, 'v1beta2')
   const unfilled = { metadata: { name: 'hangzhou' }, spec: { type: 'Edge' } }
@@ -251,7 +251,7 @@ void t.test('a pool whose nodes nobody has named yet takes no endpoints away', a
 })
 
 void t.test(
-  'a running watch is told what a pool or an annotation changes, and no slice has changed',
+  'a running watch gets the effect of a pool or an annotation, though no slice has changed',
   async (t) => {
     const cloud = await cloudWithPools(t)
     const hub = await started(t, cloud)
@@ -287,7 +287,7 @@ void t.test(
   },
 )
 
-void t.test('it is what it was offline, and after a restart without a link', async (t) => {
+void t.test('filters keep their inputs offline, and after a restart without a link', async (t) => {
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)
   const proxy = (): Client => hub.as('kube-proxy')
@@ -303,7 +303,7 @@ void t.test('it is what it was offline, and after a restart without a link', asy
   await untilShown(proxy(), ['edge-1'])
 })
 
-void t.test('a hub that has lost its notes finds in its cache what filters need', async (t) => {
+void t.test('a hub that has lost its inputs file finds them in its cache', async (t) => {
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)
   await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-3'])
@@ -317,7 +317,7 @@ void t.test('a hub that has lost its notes finds in its cache what filters need'
 })
 
 void t.test(
-  'a hub that stops does not wait for what its filters have asked of a frozen API server',
+  'a hub that stops does not wait for its filters’ request to a frozen API server',
   { timeout: 30_000 },
   async (t) => {
     const cloud = await cloudWithTopology(t)
@@ -335,7 +335,7 @@ void t.test(
   },
 )
 
-void t.test('services are watched once, for whoever watches them and for the filter', async (t) => {
+void t.test('services are watched once, for clients and the filter together', async (t) => {
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)
   const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
@@ -424,7 +424,7 @@ void t.test(
   },
 )
 
-void t.test('the nodes of a pool can be told by its NodeBuckets', async (t) => {
+void t.test('NodeBuckets can name the nodes of a pool', async (t) => {
   const cloud = await cloudWithPools(t)
   defineBuckets(cloud)
   const bucket = (name: string, pool: string, ...members: readonly string[]): JsonObject => ({

@@ -302,7 +302,7 @@ void t.test('a pod whose condition is denied has its Event, and others have both
   )
 })
 
-void t.test('what the ledger keeps off the host clashes with nothing', async (t) => {
+void t.test('a pod that the ledger keeps off the host clashes with nothing', async (t) => {
   const node = await guardedNode(t, 'json')
   for (const name of ['holds', 'waits']) {
     node.create(name)
@@ -321,27 +321,30 @@ void t.test('what the ledger keeps off the host clashes with nothing', async (t)
   t.strictSame(clashes, [])
 })
 
-void t.test('a propagated pod is told of by a later hub where the first one failed', async (t) => {
-  const node = await guardedNode(t, 'json')
-  {
-    using _failing = node.cloud.sandbox.faults.fail(500, ({ path }) => path.endsWith('/status'))
-    for (const name of ['runs', 'starts']) {
-      const ports = [{ containerPort: name === 'runs' ? port : port + 1, protocol: 'TCP' }]
-      node.create(name, { containers: [{ name: 'main', image: 'main', ports }] })
+void t.test(
+  'a propagated pod gets its condition of a later hub where the first failed',
+  async (t) => {
+    const node = await guardedNode(t, 'json')
+    {
+      using _failing = node.cloud.sandbox.faults.fail(500, ({ path }) => path.endsWith('/status'))
+      for (const name of ['runs', 'starts']) {
+        const ports = [{ containerPort: name === 'runs' ? port : port + 1, protocol: 'TCP' }]
+        node.create(name, { containers: [{ name: 'main', image: 'main', ports }] })
+      }
+      t.same(new Set(await node.shown()), new Set(['runs', 'starts']))
+      await node.hub.stop()
     }
-    t.same(new Set(await node.shown()), new Set(['runs', 'starts']))
-    await node.hub.stop()
-  }
-  const status = { phase: 'Running', hostIP: '10.0.0.1', podIP: '10.0.0.1' }
-  const runs = node.cloud.sandbox.get(pods, 'runs', 'default')
-  node.cloud.sandbox.update(pods, { ...runs, status } as JsonObject, 'status')
-  await node.hub.start()
-  await node.hub.online()
-  await node.shown()
-  await until('both conditions', async () =>
-    ['runs', 'starts'].every((name) => node.condition(name) !== undefined),
-  )
-  // By what the hub had of it when it began.
-  for (const name of ['runs', 'starts'])
-    t.match(node.condition(name), { status: 'True', reason: 'Propagated' })
-})
+    const status = { phase: 'Running', hostIP: '10.0.0.1', podIP: '10.0.0.1' }
+    const runs = node.cloud.sandbox.get(pods, 'runs', 'default')
+    node.cloud.sandbox.update(pods, { ...runs, status } as JsonObject, 'status')
+    await node.hub.start()
+    await node.hub.online()
+    await node.shown()
+    await until('both conditions', async () =>
+      ['runs', 'starts'].every((name) => node.condition(name) !== undefined),
+    )
+    // By what the hub had of it when it began.
+    for (const name of ['runs', 'starts'])
+      t.match(node.condition(name), { status: 'True', reason: 'Propagated' })
+  },
+)

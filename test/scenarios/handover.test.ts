@@ -128,39 +128,42 @@ async function readInto(
   }
 }
 
-void t.test('a hub hands over, and nobody is refused, cut off or told a thing twice', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startHubProcess(t, { upstreams: [cloud] })
-  const kubelet = hub.as('kubelet')
-  t.equal((await kubelet.get(aPod)).status, 200)
-  const asked = [asking(kubelet), asking(kubelet)]
-  const coveted = [hub.proxyPort, hub.securePort, hub.opsPort].map(coveting)
-  const rounds = ['1', '2']
-  const names = rounds.flatMap((round) => [`before-${round}`, `after-${round}`])
-  const { resourceVersion } = await kubelet.list(podsOfNode)
-  const watched = watching(kubelet, resourceVersion, names.length)
-  let { pid } = hub
-  for (const round of rounds) {
-    cloud.addPods(`before-${round}`)
-    const from = hub.lines.length
-    signal(pid, 'SIGUSR2')
-    const line = await hub.says(/^the next process serves/, from)
-    t.not(line.pid, pid)
-    pid = line.pid ?? 0
-    cloud.addPods(`after-${round}`)
-  }
-  t.equal(await hub.ended(), 0, 'the first process has ended well')
-  t.strictSame(
-    await watched,
-    names.map((name) => `ADDED ${name}`),
-  )
-  const statuses = (await Promise.all(asked.map((each) => each.enough()))).flat()
-  t.ok(statuses.length > 10)
-  t.ok(statuses.every((status) => status === 200))
-  for (const each of coveted) t.equal(await each.enough(), 0, 'nobody else could take the port')
-  t.equal((await hub.ops.get('/readyz')).status, 200)
-})
+void t.test(
+  'through a hot restart no request is refused or cut off, and no event comes twice',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a')
+    const hub = await startHubProcess(t, { upstreams: [cloud] })
+    const kubelet = hub.as('kubelet')
+    t.equal((await kubelet.get(aPod)).status, 200)
+    const asked = [asking(kubelet), asking(kubelet)]
+    const coveted = [hub.proxyPort, hub.securePort, hub.opsPort].map(coveting)
+    const rounds = ['1', '2']
+    const names = rounds.flatMap((round) => [`before-${round}`, `after-${round}`])
+    const { resourceVersion } = await kubelet.list(podsOfNode)
+    const watched = watching(kubelet, resourceVersion, names.length)
+    let { pid } = hub
+    for (const round of rounds) {
+      cloud.addPods(`before-${round}`)
+      const from = hub.lines.length
+      signal(pid, 'SIGUSR2')
+      const line = await hub.says(/^the next process serves/, from)
+      t.not(line.pid, pid)
+      pid = line.pid ?? 0
+      cloud.addPods(`after-${round}`)
+    }
+    t.equal(await hub.ended(), 0, 'the first process has ended well')
+    t.strictSame(
+      await watched,
+      names.map((name) => `ADDED ${name}`),
+    )
+    const statuses = (await Promise.all(asked.map((each) => each.enough()))).flat()
+    t.ok(statuses.length > 10)
+    t.ok(statuses.every((status) => status === 200))
+    for (const each of coveted) t.equal(await each.enough(), 0, 'nobody else could take the port')
+    t.equal((await hub.ops.get('/readyz')).status, 200)
+  },
+)
 
 /** Resolves when a sample of the metrics is this, as it is written there. */
 async function measures({ ops }: HubProcess, line: string): Promise<void> {
@@ -171,7 +174,7 @@ async function measures({ ops }: HubProcess, line: string): Promise<void> {
   )
 }
 
-void t.test('who reads a shared collection goes on with the next process', async (t) => {
+void t.test('readers of a shared collection go on with the next process', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startHubProcess(t, { upstreams: [cloud] })
   const rounds = ['1', '2']
@@ -217,7 +220,7 @@ const exec =
 const logOfPod = '/api/v1/namespaces/default/pods/a/log?follow=true'
 
 void t.test(
-  'tunnels and logs go on in the process that hands over, and keep nobody waiting',
+  'tunnels and logs go on in the process that hands over, and delay no request',
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
@@ -266,7 +269,7 @@ function node(cloud: CloudServer, hub: HubProcess) {
 }
 
 void t.test(
-  'HTTP/2 is told to go elsewhere, and its watches end cleanly and come back',
+  'an HTTP/2 session gets GOAWAY, and its watches end cleanly and come back',
   async (t) => {
     const cloud = await startCloud(t, { tls: true })
     cloud.addPods('a')
@@ -358,7 +361,7 @@ void t.test('connections that are kept are used to their end, with TLS and witho
 })
 
 void t.test(
-  'where the next process dies at the last, nobody else can take the ports',
+  'where the next process dies at the last, no other program can take the ports',
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
@@ -384,7 +387,7 @@ void t.test(
   },
 )
 
-void t.test('what was recorded before is there after', async (t) => {
+void t.test('recorded answers outlive the handover', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
   const hub = await startHubProcess(t, { upstreams: [cloud] })
@@ -476,7 +479,7 @@ void t.test('a next process that could not serve is not let to', async (t) => {
   t.equal((await hub.as('kubelet').get(aPod)).status, 200)
 })
 
-void t.test('a hub that is told to stop does not hand over first', async (t) => {
+void t.test('SIGTERM during a handover stops both processes', async (t) => {
   const cloud: CloudServer = await startCloud(t)
   const hub = await startHubProcess(t, { upstreams: [cloud] })
   signal(hub.pid, 'SIGUSR2')

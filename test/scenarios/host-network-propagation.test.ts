@@ -261,7 +261,7 @@ void t.test('no look of a pod changes, in whatever order modes and pools follow'
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(
-    `what yurthub has propagated stays so in mode off, from the first answer on: ${encoding}`,
+    `a pod that yurthub has propagated stays so in mode off, from the first answer on: ${encoding}`,
     async (t) => {
       const node = await startNode(t, 'none', 'off')
       const { hub, cloud } = node
@@ -406,7 +406,7 @@ void t.test('a pod is not shown before how it is shown is on the disk', async (t
   t.equal(kept?.[1], 'propagated')
 })
 
-void t.test('what was settled for a pod goes with it', async (t) => {
+void t.test('the verdict on a pod goes with it', async (t) => {
   const node = await startNode(t, 'host', 'on')
   const { hub, cloud } = node
   await hub.online()

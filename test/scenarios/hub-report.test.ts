@@ -30,19 +30,22 @@ void t.test(
   },
 )
 
-void t.test('what the hub refuses is in its report, and it writes at intervals only', async (t) => {
-  const clock = setClock(t)
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], config: reporting })
-  await until('a report', () => reportOf(cloud))
-  const headers = { Host: 'elsewhere.example' }
-  t.equal((await hub.as('flanneld').open('/api/v1/nodes', { headers })).statusCode, 403)
-  clock.forward(5_000)
-  t.equal(cloud.sandbox.requests.filter(isPatch).length, 1, 'the pause after a write is not over')
-  clock.forward(40_000)
-  await until('the refusal', () => reportOf(cloud)?.refused.length === 1)
-  t.strictSame(reportOf(cloud)?.refused, ['403 flanneld'])
-})
+void t.test(
+  'the hub’s refusals are in its report, which it writes at intervals only',
+  async (t) => {
+    const clock = setClock(t)
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud], config: reporting })
+    await until('a report', () => reportOf(cloud))
+    const headers = { Host: 'elsewhere.example' }
+    t.equal((await hub.as('flanneld').open('/api/v1/nodes', { headers })).statusCode, 403)
+    clock.forward(5_000)
+    t.equal(cloud.sandbox.requests.filter(isPatch).length, 1, 'the pause after a write is not over')
+    clock.forward(40_000)
+    await until('the refusal', () => reportOf(cloud)?.refused.length === 1)
+    t.strictSame(reportOf(cloud)?.refused, ['403 flanneld'])
+  },
+)
 
 void t.test('without --hub-report nothing is written to the Node', async (t) => {
   const clock = setClock(t)

@@ -54,7 +54,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   )
 }
 
-void t.test('what was only tried is not kept, nor what nobody needs again', async (t) => {
+void t.test('a dry-run write is not kept, nor an object that no kubelet needs again', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')

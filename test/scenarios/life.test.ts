@@ -12,7 +12,7 @@ import { dial } from '../kit/wire/wire.ts'
 
 const aPod = '/api/v1/namespaces/default/pods/a'
 
-void t.test('it is alive and ready, online and offline, on every path of that', async (t) => {
+void t.test('the hub is alive and ready, online and offline, on every health path', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const paths = ['/livez', '/healthz', '/readyz', '/v1/healthz', '/v1/readyz']
@@ -42,7 +42,7 @@ void t.test('it is alive and ready, online and offline, on every path of that', 
   t.equal((await hub.ops.send('/livez', { method: 'POST' })).status, 405)
 })
 
-void t.test('a store that takes nothing is told, and heals', async (t) => {
+void t.test('a store that takes no writes makes the hub unready, and recovers', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -175,7 +175,7 @@ void t.test('more short requests than it takes at once are shed, watches are not
   t.equal((await kubelet.get(podsOfNode)).status, 200, 'there is room again')
 })
 
-void t.test('answers are counted by who gave them', async (t) => {
+void t.test('answers are counted by their source', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -213,7 +213,7 @@ void t.test('answers are counted by who gave them', async (t) => {
   await hub.logged('"why":"the Host of the request is not a name of this host"')
 })
 
-void t.test('it says what it is, where it listens and which connections it cut', async (t) => {
+void t.test('metrics show the version, the listeners and the connections cut', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const { node } = process.versions
@@ -283,7 +283,7 @@ void t.test('no line of any level shows a token', async (t) => {
   t.notMatch(JSON.stringify(hub.answers), token)
 })
 
-void t.test('a state folder that is removed under the hub is told', async (t) => {
+void t.test('a state folder that is removed under the hub makes it unready', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   t.equal((await hub.ops.get('/readyz')).status, 200)

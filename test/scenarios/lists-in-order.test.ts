@@ -79,7 +79,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   )
 }
 
-void t.test('nor from before what a watch of another part has shown', async (t) => {
+void t.test('no list is given from before what a watch of a part has shown', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -95,7 +95,7 @@ void t.test('nor from before what a watch of another part has shown', async (t) 
   t.equal(await statusOf(kubelet, ofAnyAge), 200, 'what the watch has brought up is given')
 })
 
-void t.test('nor with what a get has shown to be gone', async (t) => {
+void t.test('no list is given with an object that a get has shown to be gone', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -112,7 +112,7 @@ void t.test('nor with what a get has shown to be gone', async (t) => {
   t.equal(asked?.query.get('resourceVersion'), null, 'only a consistent read is surely without it')
 })
 
-void t.test('another caller, who was shown nothing newer, is given its own list', async (t) => {
+void t.test('a caller that was shown nothing newer gets its own list', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -125,7 +125,7 @@ void t.test('another caller, who was shown nothing newer, is given its own list'
   t.strictSame((await reader.list(ofAnyAge)).names, names)
 })
 
-void t.test('an API server is asked for a list not older than what a get has shown', async (t) => {
+void t.test('a list of any age is requested not older than what a get has shown', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -139,7 +139,7 @@ void t.test('an API server is asked for a list not older than what a get has sho
   t.equal(asked?.query.get('resourceVersionMatch'), 'NotOlderThan')
 })
 
-void t.test('what is shared is not listed from before what a get has shown', async (t) => {
+void t.test('a shared list is not given from before what a get has shown', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(services, service('a', '10.96.1.1'))
   const hub = await startTestHub(t, { upstreams: [cloud] })

@@ -23,7 +23,7 @@ const isList = (request: SeenRequest): boolean =>
 
 for (const encoding of ['json', 'protobuf'] as const satisfies readonly Encoding[]) {
   void t.test(
-    `what a kubelet watched on when the cache was lost is recorded again: ${encoding}`,
+    `a list whose watch a kubelet resumes on a lost cache is recorded again: ${encoding}`,
     async (t) => {
       const cloud = await startCloud(t)
       cloud.sandbox.create(runtimeClasses, runtimeClass('before'))

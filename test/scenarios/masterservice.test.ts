@@ -156,7 +156,7 @@ void t.test('a certificate that comes and goes is noticed', async (t) => {
   t.equal(await look(), shownBy(hub)['default/kubernetes'])
 })
 
-void t.test('it can be switched off', async (t) => {
+void t.test('the filter can be disabled', async (t) => {
   const cloud = await cloudWithServices(t)
   for (const flag of [
     '--disabled-resource-filters=masterservice',

@@ -38,7 +38,7 @@ const representations: Readonly<Record<string, (hub: TestHub) => Client>> = {
 }
 
 for (const [representation, as] of Object.entries(representations)) {
-  void t.test(`what was read last is read again, byte for byte: ${representation}`, async (t) => {
+  void t.test(`the last answer is given again, byte for byte: ${representation}`, async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a', 'b')
     const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -58,7 +58,7 @@ for (const [representation, as] of Object.entries(representations)) {
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`what nobody has asked for is not made up: ${encoding}`, async (t) => {
+  void t.test(`an answer that was never requested is not made up: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
     const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -252,7 +252,7 @@ void t.test('F19: version, discovery and the metadata of CRDs are there offline'
   }
 })
 
-void t.test('selectors that mean the same are the same, whoever spells them', async (t) => {
+void t.test('equivalent selectors are the same, however they are written', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b', 'c')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -281,7 +281,7 @@ void t.test(
   },
 )
 
-void t.test('a selector that nobody can read is refused offline as it is online', async (t) => {
+void t.test('an invalid selector is refused offline as it is online', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')
@@ -332,7 +332,7 @@ void t.test('options that make no sense are refused offline as they are online',
   }
 })
 
-void t.test('bearers of tokens and the node are answered from what each was told', async (t) => {
+void t.test('callers with tokens and the node get offline what each was given', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   cloud.addPods('a', 'b')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -358,7 +358,7 @@ void t.test('bearers of tokens and the node are answered from what each was told
   t.equal(await status(unknown, '/api/v1/services'), 401, 'no API server has accepted it')
 })
 
-void t.test('a token that has ended is refused, whatever it was told', async (t) => {
+void t.test('an expired token is refused, whatever it was given', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -373,7 +373,7 @@ void t.test('a token that has ended is refused, whatever it was told', async (t)
   t.equal((await bearer(99_999_999_999).get(podsOfNode)).status, 403)
 })
 
-void t.test('what a list told of an object is newer than the get before it', async (t) => {
+void t.test('an object in a list is newer than the get before it', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })

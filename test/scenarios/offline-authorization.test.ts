@@ -155,7 +155,7 @@ function filesIn(folder: string): string[] {
   return entries.filter((path) => statSync(path).isFile())
 }
 
-void t.test('an answer is repeated to who was given it, and to nobody else', async (t) => {
+void t.test('a recorded review is given only to the caller that requested it', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
   const [one, other] = ['one', 'other'].map((name) =>
@@ -245,13 +245,13 @@ void t.test('with rbac the cluster’s policies decide about what is cached', as
   }
   await cutOff(cloud, hub)
 
-  await t.test('what they allow is answered', async (t) => {
+  await t.test('requests that they allow are answered', async (t) => {
     const answer = await robot().get(configMap)
     t.equal(answer.status, 200)
     t.equal(await hub.metric(decisions('request', 'allowed')), 1)
   })
 
-  await t.test('what they do not allow is refused as an API server refuses it', async (t) => {
+  await t.test('requests that they do not allow are refused as by an API server', async (t) => {
     const answer = await robot().get(secrets)
     t.equal(answer.status, 403)
     t.match(objectOf(answer), {

@@ -96,7 +96,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.equal(version(node), version(before), 'its version stays the cloud’s')
     })
 
-    await t.test('is shown to who wrote it, in gets and lists', async (t) => {
+    await t.test('is shown to its writer, in gets and lists', async (t) => {
       for (const node of [objectOf(await kubelet.get(nodePath)), await firstOf(kubelet, ownNode)]) {
         t.strictSame(at(node, 'status', 'volumesInUse'), ['kubernetes.io/csi/example.com^v1'])
         t.equal(version(node), version(before))
@@ -194,16 +194,19 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.match(objectOf(await kubelet.get(podPath)), { status: { podIP: '10.1.0.7' } })
     })
 
-    await t.test('is nobody else’s, and the cloud’s again when it is back', async (t) => {
-      const bearer = hub.as('kubelet', { encoding, token: 'another' })
-      t.equal((await patch(bearer, `${nodePath}/status`, { status: {} })).status, 401)
-      await cloud.plug()
-      await hub.online()
-      await cloud.unplug()
-      await hub.offline()
-      t.match(objectOf(await kubelet.get(podPath)), { status: { podIP: '10.1.0.1' } })
-      t.equal(at(objectOf(await kubelet.get(nodePath)), 'status', 'volumesInUse'), undefined)
-    })
+    await t.test(
+      'is not open to another caller, and is the cloud’s again when it is back',
+      async (t) => {
+        const bearer = hub.as('kubelet', { encoding, token: 'another' })
+        t.equal((await patch(bearer, `${nodePath}/status`, { status: {} })).status, 401)
+        await cloud.plug()
+        await hub.online()
+        await cloud.unplug()
+        await hub.offline()
+        t.match(objectOf(await kubelet.get(podPath)), { status: { podIP: '10.1.0.1' } })
+        t.equal(at(objectOf(await kubelet.get(nodePath)), 'status', 'volumesInUse'), undefined)
+      },
+    )
   })
 }
 
@@ -229,7 +232,7 @@ void t.test('a kubelet sets the labels of its node that the API server lets it s
   })
 })
 
-void t.test('what a patch only tries is not kept', async (t) => {
+void t.test('a dry-run patch is not kept', async (t) => {
   const { kubelet } = await offline(t, 'json')
   const path = `${podPath}/status?dryRun=All`
   t.match(objectOf(await patch(kubelet, path, { status: { podIP: '10.1.0.9' } })), {

@@ -76,7 +76,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       }
     })
 
-    await t.test('and nowhere told', async (t) => {
+    await t.test('without a trace in metrics, log or files', async (t) => {
       const token = at(objectOf(last), 'status', 'token') as string
       const { body } = await hub.ops.get('/metrics')
       t.notOk(body.includes(token))
@@ -91,7 +91,7 @@ function filesIn(folder: string): string[] {
   return entries.filter((path) => statSync(path).isFile())
 }
 
-void t.test('nobody is given a token that another asked for', async (t) => {
+void t.test('a token is given only to the caller that requested it', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   cloud.sandbox.create(serviceAccounts, { metadata: { name: 'robot', namespace: 'default' } })
   const flags = ['--cache-components=*']

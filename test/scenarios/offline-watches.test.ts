@@ -52,25 +52,28 @@ for (const encoding of ['json', 'protobuf'] as const) {
       }
     })
 
-    await t.test('asked for initial events it gives them, and says where they end', async (t) => {
-      for (const version of [{}, { resourceVersion: '0' }, { resourceVersion }]) {
-        const watch = await kubelet.watch(podsOfNode, { ...withInitialEvents, ...version })
-        const events = await watch.take(3)
-        t.strictSame(
-          events.map(({ type }) => type),
-          ['ADDED', 'ADDED', 'BOOKMARK'],
-        )
-        t.match(events[2]?.object, {
-          kind: 'Pod',
-          apiVersion: 'v1',
-          metadata: {
-            resourceVersion,
-            annotations: { 'k8s.io/initial-events-end': 'true' },
-          },
-        })
-        watch.hangUp()
-      }
-    })
+    await t.test(
+      'with sendInitialEvents it gives them, and the bookmark at their end',
+      async (t) => {
+        for (const version of [{}, { resourceVersion: '0' }, { resourceVersion }]) {
+          const watch = await kubelet.watch(podsOfNode, { ...withInitialEvents, ...version })
+          const events = await watch.take(3)
+          t.strictSame(
+            events.map(({ type }) => type),
+            ['ADDED', 'ADDED', 'BOOKMARK'],
+          )
+          t.match(events[2]?.object, {
+            kind: 'Pod',
+            apiVersion: 'v1',
+            metadata: {
+              resourceVersion,
+              annotations: { 'k8s.io/initial-events-end': 'true' },
+            },
+          })
+          watch.hangUp()
+        }
+      },
+    )
 
     await t.test('from before what is known it is refused in the stream', async (t) => {
       const version = String(Number(resourceVersion) - 1)
@@ -125,7 +128,7 @@ void t.test('a WatchList kept online is a list and a WatchList offline', async (
 })
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`what a WatchList has no more is gone, by its end: ${encoding}`, async (t) => {
+  void t.test(`an object missing from a WatchList is gone at its end: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a', 'b', 'c')
     const hub = await startTestHub(t, { upstreams: [cloud] })

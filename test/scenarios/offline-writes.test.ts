@@ -37,7 +37,7 @@ const event: JsonObject = {
 const strategic = { 'Content-Type': 'application/strategic-merge-patch+json' }
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`what a kubelet writes while the cloud is gone: ${encoding}`, async (t) => {
+  void t.test(`writes of a kubelet while the cloud is gone: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
     cloud.sandbox.create(csiNodes, { metadata: { name: nodeName }, spec: { drivers: [] } })
@@ -79,7 +79,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.match(objectOf(post), { kind: 'Lease', spec: { holderIdentity: nodeName } })
     })
 
-    await t.test('nobody else is elected', async (t) => {
+    await t.test('leases of leader elections are refused', async (t) => {
       const elsewhere = leases.replace('kube-node-lease', 'kube-system')
       t.equal((await send('POST', elsewhere, lease())).status, 503)
       t.equal((await send('PUT', `${elsewhere}/scheduler`, lease('5'))).status, 503)
@@ -115,7 +115,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.match(objectOf(put), { kind: 'CSINode', metadata: { name: nodeName } })
     })
 
-    await t.test('what only the cloud can do is refused, to be tried again', async (t) => {
+    await t.test('a request that only the cloud can serve gets 503', async (t) => {
       const refused: [string, string][] = [
         ['DELETE', '/api/v1/namespaces/default/pods/a'],
         ['DELETE', '/api/v1/pods'],
@@ -153,27 +153,30 @@ for (const encoding of ['json', 'protobuf'] as const) {
     })
   })
 
-  void t.test(`what the cloud has never shown is not confirmed: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    const kubelet = hub.as('kubelet', { encoding })
-    // Asked for and not found: a kubelet that is told so offline ends itself.
-    t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 404)
-    await cloud.unplug()
-    await hub.offline()
-    t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 503)
-    const sent: [string, string, JsonObject][] = [
-      ['POST', csiPath, csiNode],
-      ['PUT', `${csiPath}/${nodeName}`, csiNode],
-      ['POST', '/api/v1/nodes', node],
-    ]
-    for (const [method, path, body] of sent) {
-      t.equal((await kubelet.send(path, { method, body })).status, 503, `${method} ${path}`)
-    }
-  })
+  void t.test(
+    `an object that the cloud has never shown is not confirmed: ${encoding}`,
+    async (t) => {
+      const cloud = await startCloud(t)
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      const kubelet = hub.as('kubelet', { encoding })
+      // Asked for and not found: a kubelet that is told so offline ends itself.
+      t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 404)
+      await cloud.unplug()
+      await hub.offline()
+      t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 503)
+      const sent: [string, string, JsonObject][] = [
+        ['POST', csiPath, csiNode],
+        ['PUT', `${csiPath}/${nodeName}`, csiNode],
+        ['POST', '/api/v1/nodes', node],
+      ]
+      for (const [method, path, body] of sent) {
+        t.equal((await kubelet.send(path, { method, body })).status, 503, `${method} ${path}`)
+      }
+    },
+  )
 }
 
-void t.test('a kubelet is never told that it has no CSINode or lease', async (t) => {
+void t.test('a kubelet never gets 404 for its CSINode or lease', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')
@@ -187,7 +190,7 @@ void t.test('a kubelet is never told that it has no CSINode or lease', async (t)
   }
 })
 
-void t.test('nothing is taken from anybody but the node', async (t) => {
+void t.test('writes of callers other than the node are refused', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const bearer: Client = hub.as('kubelet', { token: cloud.sandbox.token('somebody') })
@@ -217,7 +220,7 @@ void t.test('a body larger than an API server takes is refused', async (t) => {
   t.equal((await hub.ops.get('/livez')).status, 200)
 })
 
-void t.test('what is no object, or not this node’s, is refused', async (t) => {
+void t.test('a malformed write, or one of another node, is refused', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()

@@ -100,7 +100,7 @@ void t.test('no component is shown an event that was written offline', { skip },
   t.strictSame(namesIn(await kubelet.get(events)), [])
 })
 
-void t.test('what was tried only, or cannot be read, is no event', { skip }, async (t) => {
+void t.test('dry-run and malformed Events are not shown', { skip }, async (t) => {
   const { hub, kubectl } = await startCut(t)
   const kubelet = hub.as('kubelet')
   await write(kubelet, event('tried.1', 'a'), '?dryRun=All')
@@ -170,7 +170,7 @@ for (const [form, accept] of [
   ['objects', 'application/json'],
 ] as const) {
   void t.test(
-    `what was sent and what was read of events is one list: ${form}`,
+    `Events that were sent and Events that were read form one list: ${form}`,
     { skip },
     async (t) => {
       const { cloud, hub, kubectl: client } = await startOnline(t)

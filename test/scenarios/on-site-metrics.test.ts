@@ -96,7 +96,7 @@ void t.test('the usage of the node comes from its kubelet', { skip }, async (t) 
   t.match([other.status, other.body.toString()], [503, /usage of node edge-2 is not known/])
 })
 
-void t.test('what the kubelet does not know is no number', { skip }, async (t) => {
+void t.test('usage unknown to the kubelet is not reported', { skip }, async (t) => {
   const site = await startSite(
     t,
     serving({
@@ -140,7 +140,7 @@ void t.test('an answer that is no summary is refused', { skip }, async (t) => {
   t.match([long.status, long.body.toString()], [503, /longer than 8388608 bytes/])
 })
 
-void t.test('usage is for who has the certificate of the kubelet', { skip }, async (t) => {
+void t.test('usage is only for holders of the kubelet’s certificate', { skip }, async (t) => {
   const site = await startSite(t, serving(summary))
   const bySocket = await site.hub.as('kubectl').get(podsOfDefault)
   t.match([bySocket.status, bySocket.body.toString()], [403, /the kubelet's certificate/])

@@ -113,7 +113,7 @@ for (const [form, accept] of [
     t.equal(textAt(objectOf(offline), 'metadata', 'resourceVersion'), resourceVersion)
   })
 
-  void t.test(`what is deleted or not selected any more is not in ${form}`, { skip }, async (t) => {
+  void t.test(`objects deleted or no longer selected are not in ${form}`, { skip }, async (t) => {
     const cloud = await startCloud(t)
     const elsewhere = { nodeName: 'edge-2', containers: [{ name: 'main', image: 'main' }] }
     const ofShop = (name: string, rest?: JsonObject): JsonObject =>

@@ -26,31 +26,27 @@ void t.test('without the cloud the logs of a pod come from its kubelet', { skip 
   ])
 })
 
-void t.test(
-  'what is followed comes line by line, and ends with its reader',
-  { skip },
-  async (t) => {
-    const { promise: left, resolve: leave } = Promise.withResolvers<void>()
-    let write: (line: string) => void = () => undefined
-    const site = await startSite(t, {
-      answer: (_request, response) => {
-        response.on('close', () => leave())
-        write = (line) => void response.write(line)
-        write('first\n')
-      },
-    })
-    const answer = await asRoot(site).open(`${podA}/log?follow=true`)
-    const lines = answer[Symbol.asyncIterator]()
-    t.equal(String((await lines.next()).value), 'first\n')
-    write('second\n')
-    t.equal(String((await lines.next()).value), 'second\n')
-    answer.destroy()
-    await left
-  },
-)
+void t.test('a followed log comes line by line, and ends with its reader', { skip }, async (t) => {
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>()
+  let write: (line: string) => void = () => undefined
+  const site = await startSite(t, {
+    answer: (_request, response) => {
+      response.on('close', () => leave())
+      write = (line) => void response.write(line)
+      write('first\n')
+    },
+  })
+  const answer = await asRoot(site).open(`${podA}/log?follow=true`)
+  const lines = answer[Symbol.asyncIterator]()
+  t.equal(String((await lines.next()).value), 'first\n')
+  write('second\n')
+  t.equal(String((await lines.next()).value), 'second\n')
+  answer.destroy()
+  await left
+})
 
 void t.test(
-  'what is followed goes on when the link returns, also where its certificate has expired',
+  'a followed log goes on when the link returns, also where its certificate has expired',
   { skip },
   async (t) => {
     let write: (line: string) => void = () => undefined
@@ -140,7 +136,7 @@ async function upgraded({ own, hub }: Site, line: string, protocol: string): Pro
   )
 }
 
-void t.test('only who has the certificate of the kubelet gets there', { skip }, async (t) => {
+void t.test('only the kubelet’s certificate gives access to logs', { skip }, async (t) => {
   const site = await startSite(t)
   const { hub, kubelet } = site
   const bySocket = await hub.as('kubectl').get(`${podA}/log`)
@@ -153,7 +149,7 @@ void t.test('only who has the certificate of the kubelet gets there', { skip }, 
   t.strictSame(kubelet.requests, [])
 })
 
-void t.test('a container that is not named, or not there, is asked for', { skip }, async (t) => {
+void t.test('a log request without a known container is refused', { skip }, async (t) => {
   const site = await startSite(t)
   const kubectl = asRoot(site)
   const messageOf = async (path: string): Promise<unknown> => {
@@ -176,7 +172,7 @@ void t.test('a container that is not named, or not there, is asked for', { skip 
 })
 
 void t.test(
-  'the kubelet is told yes for the hub alone, and of its own node',
+  'a review of the kubelet is allowed for the hub alone, on its own node',
   { skip },
   async (t) => {
     const { hub } = await startSite(t)

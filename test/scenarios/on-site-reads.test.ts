@@ -160,7 +160,7 @@ void t.test('the list of one namespace says nothing of another', { skip }, async
 })
 
 void t.test(
-  'the records of service accounts are for who has the certificate of the kubelet',
+  'records of service accounts are only for the kubelet’s certificate',
   { skip },
   async (t) => {
     const cloud = await startCloud(t)

@@ -104,7 +104,7 @@ void t.test('a kubelet whose certificate expires offline goes on from the cache'
     t.equal((await client.send(leases, { method: 'POST', body: lease })).status, 201)
     await hub.logged("the kubelet's certificate expired")
   })
-  await t.test('and is not told 401, for which it would end itself', async (t) => {
+  await t.test('and gets no 401, for which it would end itself', async (t) => {
     const body = { kind: 'CertificateSigningRequest', apiVersion: 'certificates.k8s.io/v1' }
     t.equal((await client.send(signing, { method: 'POST', body })).status, 503)
   })
@@ -132,7 +132,7 @@ void t.test('a kubelet whose certificate expires offline goes on from the cache'
   })
 })
 
-void t.test('what was not accepted while it was valid does not count', async (t) => {
+void t.test('a certificate not accepted while it was valid does not count', async (t) => {
   const { cloud, hub, showing } = await startNode(t)
   await cloud.unplug()
   await hub.offline()
@@ -182,7 +182,7 @@ void t.test('a node whose clock has fallen behind does not lock itself out', asy
   )
 })
 
-void t.test('nobody else is the node by a certificate that is out of date', async (t) => {
+void t.test('no other certificate that is out of date makes its holder the node', async (t) => {
   const { hub, showing } = await cutNode(t)
   const lifetimeMs = 2_000
   const others = await Promise.all([
@@ -237,7 +237,7 @@ void t.test(
       t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/a'])
       await hub.logged('shows no certificate at the TLS port')
     })
-    await t.test('and is not told 401 for what only the cloud can answer', async (t) => {
+    await t.test('and gets no 401 for what only the cloud can answer', async (t) => {
       const body = { kind: 'CertificateSigningRequest', apiVersion: 'certificates.k8s.io/v1' }
       t.equal((await silent.send(signing, { method: 'POST', body })).status, 503)
     })
@@ -247,7 +247,7 @@ void t.test(
       const answer = await openStream(session, { ':path': podsOfNode }).whole()
       t.equal(answer.status, 200)
     })
-    await t.test('but not with a token that is worth nothing', async (t) => {
+    await t.test('but not with an invalid token', async (t) => {
       t.equal(
         (await hub.securelyAs('kubelet', undefined, { token: 'nonsense' }).get(podsOfNode)).status,
         401,
@@ -284,7 +284,7 @@ async function offlineWithout(t: Tap, ...flags: string[]): Promise<readonly numb
 }
 
 void t.test(
-  'who counts without a certificate is as at the plain port',
+  'without a certificate the same callers count as at the plain port',
   { skip: rootOnly },
   async (t) => {
     const cases: readonly (readonly [flags: readonly string[], asRoot: number, another: number])[] =
@@ -301,17 +301,20 @@ void t.test(
   },
 )
 
-void t.test('it counts, too, while API servers refuse the hub, and is sent nowhere', async (t) => {
-  const { cloud, hub, showing, own } = await cutNode(t)
-  const refused = await elsewhere.issue(request)
-  writeFileSync(join(hub.rootDir, 'node.crt'), refused.certificate)
-  writeFileSync(join(hub.rootDir, 'node.key'), refused.key)
-  hub.hub.reconfigure(hub.config)
-  await cloud.plug()
-  await hub.online()
-  await hub.logged("an API server does not accept the hub's credentials")
-  const before = cloud.sandbox.requests.length
-  t.strictSame((await showing(own).list(podsOfNode)).names, ['default/a'])
-  const sent = cloud.sandbox.requests.slice(before)
-  t.notOk(sent.some(({ url }) => url.includes('/pods')))
-})
+void t.test(
+  'the certificate counts while API servers refuse the hub, and is sent nowhere',
+  async (t) => {
+    const { cloud, hub, showing, own } = await cutNode(t)
+    const refused = await elsewhere.issue(request)
+    writeFileSync(join(hub.rootDir, 'node.crt'), refused.certificate)
+    writeFileSync(join(hub.rootDir, 'node.key'), refused.key)
+    hub.hub.reconfigure(hub.config)
+    await cloud.plug()
+    await hub.online()
+    await hub.logged("an API server does not accept the hub's credentials")
+    const before = cloud.sandbox.requests.length
+    t.strictSame((await showing(own).list(podsOfNode)).names, ['default/a'])
+    const sent = cloud.sandbox.requests.slice(before)
+    t.notOk(sent.some(({ url }) => url.includes('/pods')))
+  },
+)

@@ -51,7 +51,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('a bad new version is refused, told, and the last good one stays', async (t) => {
+void t.test('a bad new version is refused and reported, and the last good one stays', async (t) => {
   const folder = new FilterFolder(t)
   const hub = await hubWith(t, folder.write('own.mjs', withholding('a')))
   const proxy = hub.as('kube-proxy')

@@ -168,7 +168,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 
   void t.test(
-    `who watches on after the cache was lost is sent nothing before it is stored: ${encoding}`,
+    `a watch that resumes on a lost cache is sent nothing before it is stored: ${encoding}`,
     async (t) => {
       const cloud = await startCloud(t)
       cloud.addPods('a')

@@ -75,7 +75,7 @@ void t.test('with an expired certificate the node is answered from the cache', a
       t.ok(answer.headers['age'])
     }
   })
-  await t.test('what is not in the cache is 503, and never 401', async (t) => {
+  await t.test('an object that is not cached is 503, and never 401', async (t) => {
     const answer = await client.get('/api/v1/namespaces/default/configmaps/x')
     t.match(objectOf(answer), {
       code: 503,

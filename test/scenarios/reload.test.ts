@@ -90,7 +90,7 @@ void t.test('API servers are exchanged under a watch, which goes on where it can
   t.equal(await sample(hub, 'nodehub_config_reloads_total{result="success"}'), 2)
 })
 
-void t.test('a file with mistakes leaves all as it was, and that is told', async (t) => {
+void t.test('a file with mistakes leaves all as it was, and is reported', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const { hub, write, reread, verbose } = await configured(t, [cloud])
@@ -118,7 +118,7 @@ void t.test('a file with mistakes leaves all as it was, and that is told', async
   t.equal((await kubelet.get(aPod)).status, 200)
 })
 
-void t.test('what is right only with settings that wait leaves all as it was', async (t) => {
+void t.test('settings valid only with ones that wait leave all as it was', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const { hub, write, reread, verbose } = await configured(t, [cloud])
@@ -137,7 +137,7 @@ void t.test('what is right only with settings that wait leaves all as it was', a
   t.equal(await sample(hub, 'nodehub_config_reloads_total{result="failure"}'), 1)
 })
 
-void t.test('what waits for the next start has no effect at all, and is named', async (t) => {
+void t.test('a setting that waits for the next start has no effect, and is named', async (t) => {
   const cloud = await startCloud(t)
   const { rootDir, hub, write, reread, verbose } = await configured(t, [cloud])
   // A reload after which the hub looks at its address: its credentials change, too.
@@ -197,7 +197,7 @@ void t.test('filters that cannot be used leave all as it was, until they are men
   await until('the answer to be recorded', async () => (await recorded()) === 1)
 })
 
-void t.test('whose answers are recorded changes with the next request', async (t) => {
+void t.test('the recorded components change with the next request', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const { hub, write, reread } = await configured(t, [cloud])

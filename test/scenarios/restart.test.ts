@@ -66,7 +66,7 @@ void t.test('another address of the API server takes nothing away', async (t) =>
   t.strictSame(await read(second.as('kubelet')), before)
 })
 
-void t.test('a hub that is killed says what it said, and shows nobody back to life', async (t) => {
+void t.test('a killed hub gives the same answers, and brings no deleted object back', async (t) => {
   const cloud = await startCloud(t)
   fill(cloud)
   const hub = await startChildHub(t, { upstreams: [cloud] })
@@ -109,7 +109,7 @@ void t.test('a list that was received whole is there after a kill', async (t) =>
   }
 })
 
-void t.test('what is secret is in no file that others can read, nor in clear in any', async (t) => {
+void t.test('secrets are in no file that others can read, nor in clear in any', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   fill(cloud)
   const hub = await startTestHub(t, { upstreams: [cloud] })

@@ -160,7 +160,7 @@ void t.test('F7: with selectors of its own a watch goes on from a wider one', as
   t.strictSame(shown(selected), shown(ofC))
 })
 
-void t.test('what a watch has told of a part of what was listed is never taken back', async (t) => {
+void t.test('a watch event of a part of a list is never taken back', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'c')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -213,7 +213,7 @@ void t.test(
   },
 )
 
-void t.test('F5: who has been told of a deletion finds it done, who has not is told', async (t) => {
+void t.test('F5: a client that saw a deletion finds it done, another one gets it', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
   const hub = await startChildHub(t, { upstreams: [cloud] })
@@ -237,27 +237,30 @@ void t.test('F5: who has been told of a deletion finds it done, who has not is t
   }
 })
 
-void t.test('F9: offline a watch lasts as long as was asked, and says where it is', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const { from, events } = await history(cloud, hub.as('kubelet'))
-  await cloud.unplug()
-  await hub.offline()
-  const watch = await hub.as('kubelet').watch(podsOfNode, {
-    resourceVersion: from,
-    allowWatchBookmarks: 'true',
-    timeoutSeconds: '3',
-  })
-  const told = await watch.rest()
-  t.equal(await watch.over, 'ended')
-  const bookmark = told.at(-1)!
-  t.strictSame(shown(told.slice(0, -1)), shown(events))
-  t.equal(bookmark.type, 'BOOKMARK')
-  t.equal(versionOf(bookmark), versionOf(events.at(-1)!))
-})
+void t.test(
+  'F9: offline a watch lasts for its timeoutSeconds, and ends with a bookmark',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { from, events } = await history(cloud, hub.as('kubelet'))
+    await cloud.unplug()
+    await hub.offline()
+    const watch = await hub.as('kubelet').watch(podsOfNode, {
+      resourceVersion: from,
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: '3',
+    })
+    const told = await watch.rest()
+    t.equal(await watch.over, 'ended')
+    const bookmark = told.at(-1)!
+    t.strictSame(shown(told.slice(0, -1)), shown(events))
+    t.equal(bookmark.type, 'BOOKMARK')
+    t.equal(versionOf(bookmark), versionOf(events.at(-1)!))
+  },
+)
 
-void t.test('F13: a list that became empty sends those to it who watched before', async (t) => {
+void t.test('F13: a list that became empty makes earlier watches list again', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })

@@ -65,7 +65,7 @@ for (const [what, strike] of Object.entries(deaths)) {
 }
 
 void t.test(
-  'a write that nobody can have seen is answered as offline, one that was sent is not',
+  'a write that no API server can have seen is answered as offline, a sent one is not',
   async (t) => {
     const cloud = await startCloud(t)
     const hub = await slowToHear(t, cloud)
@@ -128,7 +128,7 @@ void t.test(
 )
 
 void t.test(
-  'a read that breaks off in the middle is answered from the cache, where it asked for no more',
+  'a read that breaks off in the middle is answered from the cache, unless it is consistent',
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
@@ -174,7 +174,7 @@ void t.test(
 )
 
 void t.test(
-  'the most recent is asked of whoever answers a probe, and refused where that fails too',
+  'a consistent read goes to an API server that answers probes, or is refused',
   async (t) => {
     const [first, second] = [await startCloud(t), await startCloud(t)]
     first.addPods('a')

@@ -63,7 +63,7 @@ void t.test('without the flag it is the hub’s own again', async (t) => {
   t.notMatch(hub.ca, authority.certificate)
 })
 
-void t.test('what keeps it from a certificate is said', async (t) => {
+void t.test('the reason for a missing certificate is reported', async (t) => {
   const joinable = await startJoinable(t)
   joinable.verdict = 'deny'
   const { cloud } = joinable

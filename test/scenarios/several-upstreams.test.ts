@@ -53,23 +53,20 @@ void t.test(
   },
 )
 
-void t.test(
-  'F12: API servers that all say that they are not ready are asked all the same',
-  async (t) => {
-    const [first, second] = await two(t)
-    const hub = await startTestHub(t, { upstreams: [first, second] })
-    await hub.online()
-    const strained = [first, second].map(({ sandbox }) => sandbox.faults.fail(500, isProbe))
-    await Promise.all([first, second].map(({ sandbox }) => sandbox.nextRequest(isProbe)))
-    const healthy = `nodehub_upstream_healthy{upstream="${second.url}"}`
-    await until('the second to be seen as not ready', async () => (await hub.metric(healthy)) === 0)
-    t.equal(hub.hub.online(), true)
-    const answer = await hub.as('operator').get('/api/v1/pods')
-    t.equal(answer.status, 200)
-    await hub.answered(({ path, source }) => path === '/api/v1/pods' && source === 'cloud')
-    for (const fault of strained) fault[Symbol.dispose]()
-  },
-)
+void t.test('F12: API servers are used all the same when none of them is ready', async (t) => {
+  const [first, second] = await two(t)
+  const hub = await startTestHub(t, { upstreams: [first, second] })
+  await hub.online()
+  const strained = [first, second].map(({ sandbox }) => sandbox.faults.fail(500, isProbe))
+  await Promise.all([first, second].map(({ sandbox }) => sandbox.nextRequest(isProbe)))
+  const healthy = `nodehub_upstream_healthy{upstream="${second.url}"}`
+  await until('the second to be seen as not ready', async () => (await hub.metric(healthy)) === 0)
+  t.equal(hub.hub.online(), true)
+  const answer = await hub.as('operator').get('/api/v1/pods')
+  t.equal(answer.status, 200)
+  await hub.answered(({ path, source }) => path === '/api/v1/pods' && source === 'cloud')
+  for (const fault of strained) fault[Symbol.dispose]()
+})
 
 void t.test(
   'F12: API servers that answer probes too late, but answer, are not given up',
@@ -97,7 +94,7 @@ void t.test(
   },
 )
 
-void t.test('F15: who has a preference goes back to it once it is healthy', async (t) => {
+void t.test('F15: requests return to the preferred API server once it is healthy', async (t) => {
   const [first, second] = await two(t)
   const hub = await startTestHub(t, {
     upstreams: [first, second],
@@ -166,7 +163,7 @@ async function oneBehind(
   return { cloud, hub, kubelet: hub.as('kubelet') }
 }
 
-void t.test('F16: failing over to an API server that lags takes nobody back', async (t) => {
+void t.test('F16: failing over to an API server that lags takes no client back', async (t) => {
   const { cloud, kubelet } = await oneBehind(t, 2, threePods)
   t.equal((await kubelet.list(anyPods)).names.length, 3)
   await cloud.unplug()
@@ -191,7 +188,7 @@ void t.test('F16: failing over to an API server that lags takes nobody back', as
 const anyWatchList =
   '/api/v1/pods?allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=0'
 
-void t.test('F16: a WatchList of any age takes nobody back either', async (t) => {
+void t.test('F16: a WatchList of any age takes no client back either', async (t) => {
   const { cloud, kubelet } = await oneBehind(t, 2, threePods)
   t.equal((await kubelet.list(anyPods)).names.length, 3)
   await cloud.unplug()
@@ -199,7 +196,7 @@ void t.test('F16: a WatchList of any age takes nobody back either', async (t) =>
   t.notMatch(shown.body.toString(), '"type":"ADDED"', 'nothing older is shown')
 })
 
-void t.test('F16: a get of any age takes nobody back either', async (t) => {
+void t.test('F16: a get of any age takes no client back either', async (t) => {
   const { cloud, kubelet } = await oneBehind(t, 1, (cloud) => {
     cloud.addPods('a')
     cloud.touch(pods, 'a', 'default')
@@ -212,7 +209,7 @@ void t.test('F16: a get of any age takes nobody back either', async (t) => {
   t.match(objectOf(answer), { metadata: { resourceVersion: version } })
 })
 
-void t.test('F16: where one lags, the next is asked', async (t) => {
+void t.test('F16: where one API server lags, the next one is tried', async (t) => {
   const { cloud, hub, kubelet } = await oneBehind(t, 2, threePods, { asked: 'first' })
   const { version } = cloud.sandbox
   t.equal((await kubelet.list('/api/v1/pods')).resourceVersion, version)
@@ -250,7 +247,7 @@ async function afterRestore(t: Teardown) {
 
 const anyOfA = `${aPod}?resourceVersion=0`
 
-void t.test('a cluster restored to what it was before is taken for what it is', async (t) => {
+void t.test('a cluster restored to an earlier state replaces what is recorded', async (t) => {
   const { restored, hub: second } = await afterRestore(t)
   const kubelet = second.as('kubelet')
   t.equal((await kubelet.list(anyPods)).resourceVersion, restored.sandbox.version)
@@ -268,7 +265,7 @@ void t.test('a cluster restored to what it was before is taken for what it is', 
   t.match(objectOf(offline), { metadata: { resourceVersion } }, 'and so it is kept')
 })
 
-void t.test('so it is where a plain get is the first to show it', async (t) => {
+void t.test('a plain get reveals a restored cluster, too', async (t) => {
   const { restored, hub } = await afterRestore(t)
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = restored.sandbox.get(pods, 'a', 'default')?.metadata ?? {}
@@ -281,7 +278,7 @@ void t.test('so it is where a plain get is the first to show it', async (t) => {
   t.strictSame((await kubelet.list(anyPods)).names, [...named('a'), ...named('b')], 'a list is old')
 })
 
-void t.test('so it is where its state comes by a WatchList of any age', async (t) => {
+void t.test('a WatchList of any age reveals a restored cluster, too', async (t) => {
   const { restored, hub } = await afterRestore(t)
   const kubelet = hub.as('kubelet')
   const { version } = restored.sandbox

@@ -38,7 +38,7 @@ const accounts = (cloud: CloudServer, hub: TestHub, ...names: readonly string[])
   names.map((name) => hub.as(name, { token: cloud.sandbox.token(name) }))
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`one watch of an API server serves all who may read all: ${encoding}`, async (t) => {
+  void t.test(`one upstream watch serves all clients that may read all: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
     const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -98,7 +98,7 @@ void t.test('nothing is lost and nothing repeated, however the watch is cut', as
   t.equal(cloud.sandbox.watchCount(isWatch), 1)
 })
 
-void t.test('a caller who may not read all is answered by the API server alone', async (t) => {
+void t.test('a caller that may not read all is answered by the API server alone', async (t) => {
   const cloud = await startCloud(t)
   add(cloud, 'a')
   add(cloud, 'hidden', 'kube-system')
@@ -126,7 +126,7 @@ void t.test('a caller who may not read all is answered by the API server alone',
 })
 
 void t.test(
-  'who may list all but not watch it, or watch but not list, shares nothing',
+  'a caller that may list all but not watch it, or the reverse, shares nothing',
   async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
@@ -152,24 +152,21 @@ void t.test(
   },
 )
 
-void t.test(
-  'where the hub itself may not read all, everybody has a watch of his own',
-  async (t) => {
-    const cloud = await startCloud(t)
-    add(cloud, 'a')
-    cloud.sandbox.authorize(
-      ({ user, resource }) => user.name !== 'system:anonymous' || resource !== 'services',
-    )
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
-    for (const client of accounts(cloud, hub, 'coredns', 'operator')) await informer(client)
-    t.equal(cloud.sandbox.watchCount(isWatch), 2)
-    t.equal(cloud.sandbox.watchCount(isOwn), 0)
-  },
-)
+void t.test('where the hub itself may not read all, each client has its own watch', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  cloud.sandbox.authorize(
+    ({ user, resource }) => user.name !== 'system:anonymous' || resource !== 'services',
+  )
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  for (const client of accounts(cloud, hub, 'coredns', 'operator')) await informer(client)
+  t.equal(cloud.sandbox.watchCount(isWatch), 2)
+  t.equal(cloud.sandbox.watchCount(isOwn), 0)
+})
 
 void t.test(
-  'who was allowed to read all is shown it offline, after a restart as well',
+  'a caller that was allowed to read all gets it offline, after a restart as well',
   async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
@@ -280,30 +277,27 @@ const narrow = '&fieldSelector=spec.clusterIP%21%3DNone'
 const isOwnList = (request: SeenRequest): boolean =>
   isOwn(request) && request.path === allServices && request.query.get('watch') === null
 
-void t.test(
-  'who is alone in what it watches, and wants less than all, is spared all',
-  async (t) => {
-    const cloud = await startCloud(t, { bookmarkMs: 100 })
-    add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
-    const kubelet = await informer(hub.as('kubelet'), narrow)
-    t.equal(cloud.sandbox.watchCount(isWatch), 1)
-    t.equal(cloud.sandbox.watchCount(isOwn), 0, 'its own watch')
-    const again = await informer(hub.as('kubelet'), narrow)
-    t.equal(cloud.sandbox.watchCount(isOwn), 0, 'it again is nobody else')
-    again.hangUp()
-    const proxy = await informer(hub.as('kube-proxy'), '&labelSelector=%21headless')
-    await cloud.sandbox.untilWatches(1, isOwnWatch)
-    // Those that have begun by themselves go over at a bookmark.
-    await cloud.sandbox.untilWatches(1, isWatch)
-    t.equal(await hub.metric('nodehub_shared_readers'), 2)
-    add(cloud, 'b')
-    for (const watch of [kubelet, proxy]) {
-      t.match(await watch.nextChange(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
-    }
-  },
-)
+void t.test('a lone client that watches less than all is spared the rest', async (t) => {
+  const cloud = await startCloud(t, { bookmarkMs: 100 })
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = await informer(hub.as('kubelet'), narrow)
+  t.equal(cloud.sandbox.watchCount(isWatch), 1)
+  t.equal(cloud.sandbox.watchCount(isOwn), 0, 'its own watch')
+  const again = await informer(hub.as('kubelet'), narrow)
+  t.equal(cloud.sandbox.watchCount(isOwn), 0, 'it again is nobody else')
+  again.hangUp()
+  const proxy = await informer(hub.as('kube-proxy'), '&labelSelector=%21headless')
+  await cloud.sandbox.untilWatches(1, isOwnWatch)
+  // Those that have begun by themselves go over at a bookmark.
+  await cloud.sandbox.untilWatches(1, isWatch)
+  t.equal(await hub.metric('nodehub_shared_readers'), 2)
+  add(cloud, 'b')
+  for (const watch of [kubelet, proxy]) {
+    t.match(await watch.nextChange(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+  }
+})
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(
@@ -444,7 +438,7 @@ void t.test('a restored cluster is listed anew, and its readers come back', asyn
   t.strictSame([names, resourceVersion], [['default/old'], restored.sandbox.version])
 })
 
-void t.test('whoever impersonates another shares nothing', async (t) => {
+void t.test('a caller that impersonates another shares nothing', async (t) => {
   const cloud = await startCloud(t)
   add(cloud, 'a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -510,7 +504,7 @@ void t.test('a file that is read again says what is shared from then on', async 
 })
 
 void t.test(
-  'what a shared watch has told is there offline, though the caller had listed none before',
+  'an event of a shared watch is there offline, though its client had listed none before',
   async (t) => {
     const cloud = await startCloud(t)
     const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -535,7 +529,7 @@ void t.test(
 )
 
 void t.test(
-  'F5: what is answered 404 is not shown again offline, though the shared watch never told of its deletion',
+  'F5: an object answered with 404 is not shown offline, though the shared watch missed its deletion',
   async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'b')
@@ -553,7 +547,7 @@ void t.test(
   },
 )
 
-void t.test('what an API server refuses is refused, whoever answers', async (t) => {
+void t.test('the hub refuses the requests that an API server refuses', async (t) => {
   const cloud = await startCloud(t)
   add(cloud, 'a')
   cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
@@ -632,24 +626,27 @@ void t.test('no get is answered as of a version that has not come', async (t) =>
   }
 })
 
-void t.test('a watch from any version is told where its state ends, shared or not', async (t) => {
-  const cloud = await startCloud(t)
-  add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const [operator] = accounts(cloud, hub, 'operator')
-  if (!operator) throw new Error('nobody')
-  for (const client of [hub.as('kube-proxy'), operator]) await informer(client)
-  for (const version of ['', '0']) {
-    const path = `${allServices}?allowWatchBookmarks=true&resourceVersion=${version}`
-    const [heard, said] = [await operator.watch(path), await cloud.as('direct').watch(path)]
-    const ofEach = async (watch: Watching): Promise<unknown[]> =>
-      (await watch.take(2)).map(({ type, object }) => [type, at(object, 'metadata')])
-    t.strictSame(await ofEach(heard), await ofEach(said))
-  }
-})
+void t.test(
+  'a watch from any version gets the bookmark at its state’s end, shared or not',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const [operator] = accounts(cloud, hub, 'operator')
+    if (!operator) throw new Error('nobody')
+    for (const client of [hub.as('kube-proxy'), operator]) await informer(client)
+    for (const version of ['', '0']) {
+      const path = `${allServices}?allowWatchBookmarks=true&resourceVersion=${version}`
+      const [heard, said] = [await operator.watch(path), await cloud.as('direct').watch(path)]
+      const ofEach = async (watch: Watching): Promise<unknown[]> =>
+        (await watch.take(2)).map(({ type, object }) => [type, at(object, 'metadata')])
+      t.strictSame(await ofEach(heard), await ofEach(said))
+    }
+  },
+)
 
-void t.test('what is shared takes nobody back behind what he was shown by himself', async (t) => {
+void t.test('a shared record takes no client back behind its own answers', async (t) => {
   const cloud = await startCloud(t)
   add(cloud, 'a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -682,27 +679,36 @@ void t.test('what is shared takes nobody back behind what he was shown by himsel
   t.strictSame(part.names, both, 'nor what was shown as a part of more')
 })
 
-void t.test('nor behind a selection that an object has left', async (t) => {
-  const cloud = await startCloud(t)
-  add(cloud, 'a')
-  const label = (app: string): void => {
-    const stored = cloud.sandbox.get(services, 'a', 'default') as JsonObject & { metadata: object }
-    cloud.sandbox.update(services, { ...stored, metadata: { ...stored.metadata, labels: { app } } })
-  }
-  label('x')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const kubeProxy = hub.as('kube-proxy')
-  for (const client of accounts(cloud, hub, 'coredns', 'other')) await informer(client)
-  const selected = async () => (await kubeProxy.list(`${allServices}?labelSelector=app%3Dx`)).names
-  t.strictSame(await selected(), ['default/a'])
-  using _silent = cloud.sandbox.faults.freeze(isOwnWatch)
-  label('y')
-  t.strictSame(await selected(), [])
-  await cloud.unplug()
-  await hub.offline()
-  t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/a')).status, 503)
-})
+void t.test(
+  'a shared record takes no client back behind a selection that an object left',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const label = (app: string): void => {
+      const stored = cloud.sandbox.get(services, 'a', 'default') as JsonObject & {
+        metadata: object
+      }
+      cloud.sandbox.update(services, {
+        ...stored,
+        metadata: { ...stored.metadata, labels: { app } },
+      })
+    }
+    label('x')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const kubeProxy = hub.as('kube-proxy')
+    for (const client of accounts(cloud, hub, 'coredns', 'other')) await informer(client)
+    const selected = async () =>
+      (await kubeProxy.list(`${allServices}?labelSelector=app%3Dx`)).names
+    t.strictSame(await selected(), ['default/a'])
+    using _silent = cloud.sandbox.faults.freeze(isOwnWatch)
+    label('y')
+    t.strictSame(await selected(), [])
+    await cloud.unplug()
+    await hub.offline()
+    t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/a')).status, 503)
+  },
+)
 
 void t.test('offline nothing is shared that the hub itself may not read', async (t) => {
   const cloud = await startCloud(t)

@@ -4,7 +4,7 @@ import { startCloud, startTestHub } from '../kit/hub.ts'
 import { dial, valuesOf } from '../kit/wire/wire.ts'
 
 void t.test(
-  'clients that send their bodies byte by byte starve nobody, however many they are',
+  'clients that send their bodies byte by byte starve no other, however many they are',
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')

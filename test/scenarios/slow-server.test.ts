@@ -31,7 +31,7 @@ async function nobodyDoubted(t: Test, hub: TestHub, url: string): Promise<void> 
   t.equal(await hub.metric(failed), 0)
 }
 
-void t.test('an API server behind 64 kbit/s is slow, and nobody takes it for dead', async (t) => {
+void t.test('an API server behind 64 kbit/s is slow, and not taken for dead', async (t) => {
   const cloud = await startCloud(t)
   fill(cloud, 8, 5_000)
   const link = await thinLink(t, cloud.url, 64_000 / 8)

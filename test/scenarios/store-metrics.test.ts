@@ -73,7 +73,7 @@ void t.test('a store that fails is not well because an answer was stored before'
   t.equal((await hub.ops.get('/readyz')).status, 200)
 })
 
-void t.test('what the store writes to its files, and waits for, is counted', async (t) => {
+void t.test('the bytes and syncs of the store’s files are counted', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -109,7 +109,7 @@ void t.test(
   },
 )
 
-void t.test('what cache and memory may take is told beside what they take', async (t) => {
+void t.test('the limits of cache and memory are reported beside their use', async (t) => {
   const cloud = await startCloud(t)
   const flags = ['--cache-max-bytes=64Mi', '--memory-limit=300']
   const hub = await startTestHub(t, { upstreams: [cloud], flags })

@@ -89,7 +89,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.equal(cloud.sandbox.watchCount(isWatch), 1)
   })
 
-  void t.test(`what a watch of metadata was sent outlives kill -9: ${encoding}`, async (t) => {
+  void t.test(`events of a watch of metadata outlive kill -9: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     const hub = await startChildHub(t, { upstreams: [cloud] })
     await hub.online()

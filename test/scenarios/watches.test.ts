@@ -61,7 +61,7 @@ for (const [protocol, tls] of [
   ['HTTP/2', true],
 ] as const) {
   void t.test(
-    `F10: a client that stops reading its watch holds nobody else up, and its next goes on there: ${protocol}`,
+    `F10: a client that stops reading its watch holds up no other, and its next goes on there: ${protocol}`,
     async (t) => {
       const cloud = await startCloud(t, { tls, watchQueueBytes: 64 * 1024 ** 2 })
       const hub = await startTestHub(t, { upstreams: [cloud] })

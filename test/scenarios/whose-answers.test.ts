@@ -40,14 +40,17 @@ async function answeredOffline(
   return Object.fromEntries(await Promise.all(statuses))
 }
 
-void t.test('those whom yurthub caches for are answered offline unasked, others not', async (t) => {
-  t.strictSame(await answeredOffline(t, [...yurthubs, 'operator']), {
-    ...Object.fromEntries(yurthubs.map((component) => [component, 200])),
-    operator: 503,
-  })
-})
+void t.test(
+  'components that yurthub caches for are answered offline by default, others not',
+  async (t) => {
+    t.strictSame(await answeredOffline(t, [...yurthubs, 'operator']), {
+      ...Object.fromEntries(yurthubs.map((component) => [component, 200])),
+      operator: 503,
+    })
+  },
+)
 
-void t.test('with a * everybody is', async (t) => {
+void t.test('with --cache-components=* every component is', async (t) => {
   const flags = ['--cache-components=*']
   t.strictSame(await answeredOffline(t, ['operator', 'anything'], flags), {
     operator: 200,

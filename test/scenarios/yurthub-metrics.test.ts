@@ -90,7 +90,7 @@ void t.test(
   },
 )
 
-void t.test('the ends of the certificates that the hub shows are told', async (t) => {
+void t.test('the hub’s certificates have metrics of their expiry', async (t) => {
   const cloud = await startCloud(t)
   const folder = 'test/fixtures/credentials'
   const certificate = join(folder, 'client.crt')
