@@ -57,7 +57,7 @@ void t.test('a hub that has its CA takes no other CA from a later impostor', asy
   const later = await startTestHub(t, { upstreams: [], flags: [...cluster.flags, ...flags] })
   await later.logged("the cluster's CA cannot be compared with the one that is published")
   t.equal(readFileSync(ca, 'utf8'), before)
-  t.strictSame(callersOf(middle), [], 'it has not been asked for anything')
+  t.strictSame(callersOf(middle), [], 'it got no request')
 })
 
 void t.test('a stolen token reads nothing of the node’s cache', async (t) => {

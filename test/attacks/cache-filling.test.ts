@@ -97,7 +97,7 @@ void t.test('a caller without any right cannot fill the cache with documents', a
   }
   t.equal(rows('document'), before + 1, 'whatever it accepts')
   await getAll(stranger, ['/%6fpenapi/v2', '/openapi/%76%32', '/api%73', '/openapi/v2/'])
-  t.equal(rows('document'), before + 1, 'and however it spells the path')
+  t.equal(rows('document'), before + 1, 'and however it encodes the path')
   await othersAreWhole()
 })
 

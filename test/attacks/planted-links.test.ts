@@ -229,7 +229,7 @@ void t.test('a join closes its files to others, whatever mode they had', async (
     for (const place of opened) {
       const path = joinPath(root, place)
       const mode = fs.statSync(path).mode & 0o7777
-      t.equal(mode & 0o7022, 0, `${what}: nobody else may write ${place}`)
+      t.equal(mode & 0o7022, 0, `${what}: no other user may write ${place}`)
       if (secrets.includes(place)) t.equal(mode, 0o600, `${what}: ${place}`)
       if (place !== '/srv/kubelet/flags.env') t.strictSame(ownerOf(path), own, `${what}: ${place}`)
       else t.equal(ownerOf(path)[0], own[0], `${what}: the reading group of ${place} stays`)

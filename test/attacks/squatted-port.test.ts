@@ -143,7 +143,7 @@ void t.test(
     await t.rejects(ask(hubs.certificate), { code: /SELF_SIGNED_CERT|UNABLE_TO/ })
     t.strictSame(lines, ['bound'], 'the token did not get there')
     await ask(strangers.certificate)
-    await until('a word of what the squatter was asked', () => lines.length > 1)
+    await until('the request that the squatter got', () => lines.length > 1)
     t.strictSame(lines.slice(1), ['asked Bearer secret'], 'as it does where the client trusts it')
   },
 )

@@ -201,10 +201,10 @@ function servedRows({ accepted, ended, opaque }: Tokens): readonly Row[] {
     ["the kubelet's serving certificate", serving, none, noneOffline],
     ['a service account', bearer(accepted), asReader, asReaderOffline],
     ['a token that has ended', bearer(ended), nobody, nobody],
-    ['a token nobody issued', bearer('nonsense'), nobody, nobody],
+    ['a token that was never issued', bearer('nonsense'), nobody, nobody],
     ['a forged one', bearer(forged(accepted)), nobody, nobody],
     [
-      'a token that says nothing, of somebody who may read nothing',
+      'an opaque token, of a user without permissions',
       bearer(opaque),
       ['403 403', '403 403', '403 403'],
       ['403 403', '403 403', '403 403'],

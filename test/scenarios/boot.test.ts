@@ -71,7 +71,7 @@ void t.test('a pod whose secret was never requested is named with it', async (t)
   await verdictUntil(hub, ({ ready }) => ready)
   t.equal(await hub.metric('nodehub_boot_ready'), 1)
   t.equal(await hub.metric('nodehub_boot_pods_not_ready{reason="missing"}'), 0)
-  t.strictSame(askedByTheHub(cloud), [], 'told not to, the hub asks for nothing')
+  t.strictSame(askedByTheHub(cloud), [], 'as configured, the hub requests nothing')
 })
 
 void t.test('the boot verdict is renewed every 10 seconds by itself', async (t) => {

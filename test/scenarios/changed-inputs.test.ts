@@ -267,7 +267,7 @@ void t.test('when the filters change, each collection is listed once', async (t)
   hub.filters.setAdditionalComponents(new Map())
   t.strictSame(await told(covered.watch, 1), ['ERROR 410'], 'and now none does')
   t.strictSame((await informer(hub.as('coredns'))).names, ['default/a', 'default/b', 'default/c'])
-  t.equal(hub.expired.length, 3, 'the other is not told again')
+  t.equal(hub.expired.length, 3, 'the other does not expire again')
   later.hangUp()
 })
 

@@ -225,7 +225,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const gone = once(upstream, 'close')
       answer.destroy()
       await gone
-      t.notOk(upstream.writableFinished, 'the upstream is told that nobody listens')
+      t.notOk(upstream.writableFinished, 'the upstream sees that its client has gone')
       teller.close()
       await hub.offline()
       t.strictSame((await kubelet.list('/api/v1/pods')).names, names)

@@ -100,7 +100,7 @@ void t.test('a denied list is not given from the record of it, nor an object of 
   await goOffline(cloud, hub)
   const labelled = `${everywhere}?labelSelector=app%3Dweb`
   t.strictSame(await statuses(robot(), everywhere, labelled), [403, 403])
-  t.equal((await robot().get(namespaced)).status, 503, 'only the wider list has what is asked for')
+  t.equal((await robot().get(namespaced)).status, 503, 'only the wider list has it')
   t.equal((await robot().get(`${namespaced}/two`)).status, 503, 'only the list has it')
   t.equal((await robot().get(one)).status, 200, 'it was got by its name')
   t.equal(await hub.metric(decisions('unknown')), 2)

@@ -8,7 +8,7 @@ import { objectOf, tableAccept, type RequestOptions } from '../kit/client.ts'
 import { requestAs } from '../kit/other-user.ts'
 
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0
-const skip = isRoot ? false : 'only root is told why'
+const skip = isRoot ? false : 'only root gets the reason'
 
 const header = 'x-nodehub-explain'
 

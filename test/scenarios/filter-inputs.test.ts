@@ -435,7 +435,7 @@ void t.test('NodeBuckets can name the nodes of a pool', async (t) => {
   const hub = await started(t, cloud, { flags: ['--enable-pool-service-topology'] })
   const proxy = hub.as('kube-proxy')
   await untilShown(proxy, everywhere)
-  t.pass('while there is no bucket nobody tells')
+  t.pass('without a bucket the nodes are not known')
   cloud.sandbox.create(bucketResource, bucket('a', 'hangzhou', 'edge-2'))
   cloud.sandbox.create(bucketResource, bucket('b', 'hangzhou', 'edge-3'))
   cloud.sandbox.create(bucketResource, bucket('c', 'beijing', 'edge-1'))

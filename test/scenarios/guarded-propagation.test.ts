@@ -143,7 +143,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const status = { phase: 'Running', hostIP: '10.0.0.1', podIP: '10.244.0.3' }
       node.cloud.sandbox.update(pods, { ...waits, status } as JsonObject, 'status')
       await node.shown()
-      await until('the end of its wait to be told', async () => {
+      await until('the end of its wait to be reported', async () => {
         return node.condition('waits')?.['reason'] === 'KeptOnPodNetwork'
       })
       t.match(node.condition('waits'), {

@@ -160,7 +160,8 @@ void t.test(
     const statuses = (await Promise.all(asked.map((each) => each.enough()))).flat()
     t.ok(statuses.length > 10)
     t.ok(statuses.every((status) => status === 200))
-    for (const each of coveted) t.equal(await each.enough(), 0, 'nobody else could take the port')
+    for (const each of coveted)
+      t.equal(await each.enough(), 0, 'no other program could take the port')
     t.equal((await hub.ops.get('/readyz')).status, 200)
   },
 )
@@ -463,7 +464,7 @@ void t.test('where this process dies meanwhile, the next one serves all the same
   await hub.says(/^the next process is ready/)
   signal(hub.pid, 'SIGKILL')
   await t.rejects(underWay)
-  t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a'], 'nobody was refused')
+  t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a'], 'no request was refused')
 })
 
 void t.test('a next process that could not serve is not let to', async (t) => {
@@ -486,5 +487,5 @@ void t.test('SIGTERM during a handover stops both processes', async (t) => {
   await hub.says(/^the next process starts/)
   signal(hub.pid, 'SIGTERM')
   t.equal(await hub.ended(), 0)
-  t.ok(await canBeTaken(hub.proxyPort), 'nobody was left behind')
+  t.ok(await canBeTaken(hub.proxyPort), 'no process was left behind')
 })

@@ -136,7 +136,11 @@ void t.test('no list that may hold less, or cannot be evaluated, gives an answer
     never.map(() => 503),
   )
   const others = hub.as('kubelet', { token: cloud.sandbox.token('other') })
-  t.not((await others.get('/api/v1/namespaces/plant/pods')).status, 200, 'another was told it')
+  t.not(
+    (await others.get('/api/v1/namespaces/plant/pods')).status,
+    200,
+    'another caller was given it',
+  )
 })
 
 void t.test('of several wider lists the newest answers, and its own before any', async (t) => {

@@ -77,7 +77,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     for (const path of never) {
       const answer = await kubelet.get(path)
       t.equal(answer.status, 503, path)
-      t.notOk(answer.headers['retry-after'], 'a client told to come back comes back for ever')
+      t.notOk(answer.headers['retry-after'], 'with a Retry-After a client comes back for ever')
       const status = { kind: 'Status', status: 'Failure', reason: 'ServiceUnavailable', code: 503 }
       t.match(objectOf(answer), status)
     }

@@ -286,7 +286,7 @@ void t.test('with rbac reviews are answered by the policies', async (t) => {
     t.match(answer.headers.age, /^\d+$/)
     return at(objectOf(answer), 'status', 'allowed')
   }
-  t.equal(await allowed(may('configmaps')), true, 'never asked before')
+  t.equal(await allowed(may('configmaps')), true, 'never reviewed before')
   t.equal(await allowed(may('configmaps', 'other')), false)
   t.equal(await allowed(may('secrets')), false, 'the policies are newer than the last answer')
   t.equal(await allowed({ ...may('secrets'), groups: ['system:masters'] }), true)

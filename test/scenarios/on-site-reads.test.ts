@@ -77,7 +77,7 @@ void t.test('no one else is shown the records of others', { skip }, async (t) =>
   t.equal(
     (await hub.as('kubelet').get(allPods)).status,
     503,
-    'a component is told what it was told',
+    'a component gets only its own records',
   )
   t.equal((await hub.as('kubectl', { token: 'stolen' }).get(allPods)).status, 401)
   const [another] = await requestAs(65_534, [

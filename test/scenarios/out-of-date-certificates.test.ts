@@ -137,7 +137,7 @@ void t.test('a certificate not accepted while it was valid does not count', asyn
   await cloud.unplug()
   await hub.offline()
   t.equal(await statusOf(showing(old)), 401, 'it had expired before')
-  t.equal(await statusOf(showing(future)), 401, 'nobody has seen it')
+  t.equal(await statusOf(showing(future)), 401, 'no API server has seen it')
   const own = await cluster.issue({ ...request, lifetimeMs: 2_000 })
   await expired(own)
   t.equal(await statusOf(showing(own)), 401, 'it has never been shown')
@@ -210,14 +210,18 @@ void t.test('a person at the node has its records with the expired certificate',
   const listed = await hub.securelyAs('kubectl', own).get('/api/v1/namespaces/default/pods')
   t.match(listed, { status: 200, headers: { warning: /kubelet|component|read/ } })
   const logs = await hub.securelyAs('kubectl', own).get(`${pod}/log`)
-  t.match(logs.body.toString(), /kubelet/, 'the kubelet is asked for logs')
+  t.match(logs.body.toString(), /kubelet/, 'the request goes to the kubelet')
   t.notMatch(logs.body.toString(), /relays to the kubelet only/)
   await hub.restart()
   await hub.offline()
   const without = await hub.securelyAs('kubectl').get(`${pod}/log`)
   t.equal(without.status, isRoot ? 403 : 401)
   if (isRoot)
-    t.match(without.body.toString(), /relays to the kubelet only/, 'without it no kubelet is asked')
+    t.match(
+      without.body.toString(),
+      /relays to the kubelet only/,
+      'without it no request goes to the kubelet',
+    )
 })
 
 /** As a client of Go's does it with a certificate that has ended. */
@@ -227,7 +231,7 @@ void t.test(
   async (t) => {
     const { cloud, hub, showing } = await startNode(t)
     const silent = showing()
-    t.equal(await statusOf(silent), 401, 'online it is nobody')
+    t.equal(await statusOf(silent), 401, 'online it is no caller')
     await cloud.unplug()
     await hub.offline()
 

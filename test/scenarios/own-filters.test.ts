@@ -210,7 +210,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       await hub.logged('the filters of --filter-module have changed')
       const events = await seen
       t.match(events.at(-1), { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
-      t.equal(events.length, 1, 'nothing was told before that')
+      t.equal(events.length, 1, 'nothing was sent before that')
       const again = await proxy.list(allServices)
       t.strictSame(again.names, ['default/a'])
       const next = await proxy.watch(allServices, { resourceVersion: again.resourceVersion })

@@ -162,7 +162,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
     await gate.reached
     await aRoundTrip(hub)
-    t.notOk(came, 'nobody hears of a deletion that a crash would take back')
+    t.notOk(came, 'no client sees a deletion that a crash would take back')
     gate.letGo()
     t.equal((await event)?.type, 'DELETED')
   })
@@ -284,6 +284,6 @@ void t.test(
     t.equal((await watch.take(3)).length, 3)
     cloud.addPods('c')
     t.equal((await watch.next())?.type, 'ADDED')
-    t.ok(hub.storeFailures.length >= 4, 'each is told of')
+    t.ok(hub.storeFailures.length >= 4, 'each is reported')
   },
 )

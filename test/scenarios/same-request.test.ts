@@ -212,6 +212,6 @@ void t.test(
     t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 1, 'it was the cloud')
     await second.unplug()
     t.equal((await kubelet.get(aPod)).status, 200)
-    t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 2, 'nobody answers a probe')
+    t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 2, 'no API server answers a probe')
   },
 )

@@ -286,7 +286,7 @@ void t.test('a lone client that watches less than all is spared the rest', async
   t.equal(cloud.sandbox.watchCount(isWatch), 1)
   t.equal(cloud.sandbox.watchCount(isOwn), 0, 'its own watch')
   const again = await informer(hub.as('kubelet'), narrow)
-  t.equal(cloud.sandbox.watchCount(isOwn), 0, 'it again is nobody else')
+  t.equal(cloud.sandbox.watchCount(isOwn), 0, 'its second watch is no other identity')
   again.hangUp()
   const proxy = await informer(hub.as('kube-proxy'), '&labelSelector=%21headless')
   await cloud.sandbox.untilWatches(1, isOwnWatch)

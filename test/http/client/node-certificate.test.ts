@@ -234,7 +234,7 @@ void t.test('an impostor API server has the hub store nothing', async (t) => {
     const ca = join(t.testdir({ ca: other.certificate }), 'ca')
     const keeping = new Keeping(t, joinable, { ca, caHashes: [] }).start()
     await keeping.fails(/is not signed by the CA/)
-    t.strictSame(joinable.requesters, [], 'the token was shown to nobody')
+    t.strictSame(joinable.requesters, [], 'the token went to no server')
   })
 })
 

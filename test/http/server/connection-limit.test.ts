@@ -19,7 +19,7 @@ void t.test('when there is no room, the connection idle for longest makes it', a
   for (const client of [second, first]) await client.write(get()).answer()
   const third = await dial()
   t.equal((await third.write(get()).answer()).body, 'ok')
-  t.equal(await second.rest(), '', 'it was asked last by its other end')
+  t.equal(await second.rest(), '', 'its request is the older one')
   t.equal((await first.write(get()).answer()).body, 'ok')
   t.strictSame(cuts, ['full'])
 })

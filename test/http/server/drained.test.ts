@@ -26,7 +26,7 @@ void t.test(
     t.equal(stream.listenerCount('drain'), 0, 'nothing is left of it')
     stream.write('y')
     const again = drained()
-    t.equal(stream.listenerCount('drain'), 1, 'and it can be asked again')
+    t.equal(stream.listenerCount('drain'), 1, 'and it can be awaited again')
     stream.destroy()
     await once(stream, 'close')
     await again

@@ -119,7 +119,7 @@ void t.test('a failed stream is a break, at whatever point it fails', async (t) 
     }
     if (when !== 'at once') sink?.fail(cause)
     t.notMatch(await client.rest(), '0\r\n\r\n', when)
-    t.strictSame(broken, [cause], `${when}: it is told of, once`)
+    t.strictSame(broken, [cause], `${when}: it is reported, once`)
   }
 })
 

@@ -70,7 +70,7 @@ for (const [name, nth, answered] of floods) {
       const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: hubs.certificate })
       t.teardown(() => session.destroy())
       t.equal((await openStream(session, { ':path': '/another' }).whole()).body, 'ok')
-      t.ok(asked <= answered, `${asked} were asked`)
+      t.ok(asked <= answered, `${asked} requests began`)
       t.equal(open.size, 0, 'nothing is left of it')
     },
   )

@@ -162,7 +162,7 @@ void t.test('a connection that resets too many streams is cut', async (t) => {
     client.write(frame(3, 0, 2 * i + 1, cancel))
   }
   await client.ended
-  t.ok(asked >= 10 && asked < 50, `${asked} were asked`)
+  t.ok(asked >= 10 && asked < 50, `${asked} requests began`)
 })
 
 /** The hub's ends of connections over HTTP/1.1 on which a request has begun, with their servers. */

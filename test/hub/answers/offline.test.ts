@@ -11,7 +11,7 @@ import { exchangeOf } from '../../kit/exchange.ts'
 /** A store that knows everything, so that whatever is refused is refused for another reason. */
 const omniscient = new Proxy({} as ObjectStore, {
   get: () => () => {
-    throw new Error('the store was asked')
+    throw new Error('the store was read')
   },
 })
 

@@ -185,7 +185,7 @@ void t.test('a confirmed object is requested again after its time', async (t) =>
   world.refresher.cameOnline()
   await world.pass(minute)
   const unbound = world.urls().filter((url) => url === claimPath).length
-  t.ok(unbound >= 4 && unbound <= 8, `a claim that is not bound yet is asked for soon: ${unbound}`)
+  t.ok(unbound >= 4 && unbound <= 8, `a claim that is not bound yet is requested soon: ${unbound}`)
   world.answer = () => 'confirmed'
   world.known.put(core('persistentvolumeclaims'), 'plant', 'data', {
     apiVersion: 'v1',
@@ -211,7 +211,7 @@ void t.test('a watched collection is not requested until its bookmarks end', asy
   }
   t.notOk(world.urls().includes(secretUrl))
   await world.pass(6 * minute)
-  t.ok(world.urls().includes(secretUrl), 'and asked for when its bookmarks end')
+  t.ok(world.urls().includes(secretUrl), 'and requested when its bookmarks end')
 })
 
 void t.test('nothing is requested offline', async (t) => {

@@ -106,7 +106,7 @@ void t.test('an object the cloud has not is forgotten in every form', async (t) 
     t.strictSame(cache.kept(), [true, true])
     const told = await cache.record(reply)
     t.strictSame(cache.kept(), [false, false])
-    t.match(told, { kind: 'body', status: 404 }, 'and the client is told what the cloud said')
+    t.match(told, { kind: 'body', status: 404 }, 'and the client gets the answer of the cloud')
     t.strictSame(cache.failures, [])
   }
 })

@@ -97,7 +97,11 @@ void t.test('the token of a pod that is gone is forgotten', async (t) => {
   const ofNoPod = tokenOf({})
   await put(store, there, gone, another, ofNoPod)
   await put(store, there)
-  t.strictSame(names(store), namesOf(there, gone, another, ofNoPod), 'nobody knows which are gone')
+  t.strictSame(
+    names(store),
+    namesOf(there, gone, another, ofNoPod),
+    'it is not known which are gone',
+  )
   await replace(store, podsOfNode, head, [podNamed('another', 'new'), podNamed('there')])
   await put(store, there)
   t.strictSame(names(store), namesOf(there, ofNoPod))

@@ -38,7 +38,7 @@ void t.test('a filter is made of its needs alone, and anew only when one changes
   const filters = new Filters([definition], inputsOf({ poolNodes: ['a'] }), telling)
   const first = filters.chainFor('kube-proxy', services, 'list')
   t.equal(filters.chainFor('kube-proxy', services, 'list'), first)
-  t.equal(filters.chainFor('kube-proxy', services, 'watch'), first, 'whatever is asked')
+  t.equal(filters.chainFor('kube-proxy', services, 'watch'), first, 'whatever the verb')
   filters.setInputs({ poolNodes: ['a'] })
   filters.setInputs({ nodeName: 'another' })
   t.equal(filters.chainFor('kube-proxy', services, 'list'), first, 'nothing it needs has changed')
@@ -82,7 +82,7 @@ void t.test(
     let told = 0
     filters.onChange(() => told++)
     filters.setInputs({ untold: ['pool'] })
-    t.equal(told, 1, 'who waits is told')
+    t.equal(told, 1, 'waiting requests are woken')
     const without = filters.chainFor('kube-proxy', services, 'list')
     t.strictSame(without?.missingInputs, [])
     t.equal(without?.apply(service, 'json', object), object)

@@ -234,8 +234,8 @@ void t.test('with TLS and no certificate the rules are the same, but only offlin
   t.strictSame(caller, { identity: 'node', credential: 'node' })
   t.equal(knownUntil?.aborted, false, 'for as long as the hub is offline')
   t.equal(await refusal(silent, offline(rules('root', 1000))), 401, 'of another user')
-  t.equal(await refusal(silent, offline(rules('node', 1000))), 0, 'where it was asked for')
-  t.equal(await refusal(silent, offline(rules('none', 0))), 401, 'where nobody is believed')
+  t.equal(await refusal(silent, offline(rules('node', 1000))), 0, 'with --anonymous-loopback=node')
+  t.equal(await refusal(silent, offline(rules('none', 0))), 401, 'with --anonymous-loopback=none')
   const notServed = { ...offline(rules('node', 0)), plainServed: false }
   t.equal(await refusal(silent, notServed), 401, 'where the plain port serves no one')
   const refused = { ...silent, peer: { ...peer, tls: {} } }

@@ -112,7 +112,7 @@ void t.test(
       await answered(token, 201)
       t.match(await confirm(token, user), /^token:/, user.username)
       t.match((await of(token)).identity, /^token:/)
-      t.match(await confirm(token, reader), /^token:/, 'for good: it is not asked again')
+      t.match(await confirm(token, reader), /^token:/, 'for good: it is not reviewed again')
     }
   },
 )
@@ -283,7 +283,7 @@ void t.test('with the keys at hand a token that was never seen holds', async (t)
   t.equal(await holds(token), false)
   await keys.learn(published(tokens))
   t.equal(await holds(token), true)
-  t.equal(await holds(tokenOf(tokens, 3600, ['vault'])), false, 'it is for somebody else')
+  t.equal(await holds(tokenOf(tokens, 3600, ['vault'])), false, 'it is for another audience')
   t.equal(await holds(tokenOf(new Tokens())), false, 'another cluster signed it')
 })
 

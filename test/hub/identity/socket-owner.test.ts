@@ -176,7 +176,7 @@ void t.test('a socket of root on the ports of a closed connection is not its cli
   const later: Readonly<Record<string, string>> = {
     'the hub’s end has gone': row(client, hub, 0, 1),
     'a new connection has the same ends': row(hub, client, 0, 4712),
-    'it was accepted by nobody yet': row(hub, client, 0, 0),
+    'it was not accepted yet': row(hub, client, 0, 0),
     'it is half-closed': row(hub, client, 0, 4711, '08'),
     'it has been reset': row(hub, client, 0, 4711, '07'),
     'its inode is another connection’s': row(hub, '0100007F:9C41', 0, 4711),

@@ -57,7 +57,7 @@ function asked(...replies: Reply[]): {
   const next = async (): Promise<Reply> => {
     const reply = replies[count]
     count += 1
-    if (!reply) throw new Error('asked once too often')
+    if (!reply) throw new Error('one request too many')
     return reply
   }
   return { count: () => count, next }

@@ -73,7 +73,7 @@ void t.test('a list of any age is not older than the newest observed list', asyn
     lastObservedFor(wanted(`${list}&resourceVersionMatch=NotOlderThan&limit=500`, both)),
     '100',
   )
-  t.equal(lastObservedFor(wanted(list, [[json, undefined]])), undefined, 'nothing was told')
+  t.equal(lastObservedFor(wanted(list, [[json, undefined]])), undefined, 'nothing was observed')
   for (const [shared, newest] of [
     ['99', '100'],
     ['101', '101'],

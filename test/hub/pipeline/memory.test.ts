@@ -110,7 +110,7 @@ void t.test('short requests are shed before memory goes, and watches are not', a
     'what has gone to the client is held no longer',
   )
   first.over.abort()
-  t.equal(budget.held, 0, 'nor is what nobody waits for')
+  t.equal(budget.held, 0, 'nor is an answer without a client')
 })
 
 void t.test('where answers under way grow too large, the largest is ended', async (t) => {

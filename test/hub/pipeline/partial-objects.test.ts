@@ -56,7 +56,7 @@ for (const [representation, accept] of Object.entries({
       cloud.sandbox.create(services, service('b', '10.96.0.2'))
       const hub = await startHubParts(t, { upstream: cloud, filters: [byAddress] })
       const kubectl = hub.as('kubectl', { accept })
-      t.strictSame(names(await kubectl.get(allServices)), ['a', 'b'], 'nobody can tell yet')
+      t.strictSame(names(await kubectl.get(allServices)), ['a', 'b'], 'it cannot be evaluated yet')
       await hub.as('kube-proxy').list(allServices)
       const listed = await kubectl.get(allServices)
       t.strictSame(names(listed), ['a'])

@@ -49,7 +49,7 @@ void t.test(
     const [, greedyUrl = ''] = untaken
     sinks.get(greedyUrl)?.write(Buffer.alloc(frame))
     t.equal(ended, 1)
-    t.equal(sinks.has(greedyUrl), false, 'its source is told')
+    t.equal(sinks.has(greedyUrl), false, 'its source ends')
     if (greedy) await t.rejects(finished(greedy.resume()), 'its client sees the break')
     t.equal(watches.held, 2 * frame)
     first?.resume()

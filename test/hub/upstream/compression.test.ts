@@ -89,7 +89,7 @@ void t.test('an answer that may change is inflated for clients that take gzip', 
   t.strictSame(
     await seen('/api/v1/pods', gzip, { mayChange: true, status: 403 }),
     asItCame,
-    'a refusal is changed by nobody',
+    'no filter changes a refusal',
   )
 })
 

@@ -51,7 +51,7 @@ void t.test('without another upstream, or for a write, the refusal is passed on'
     t.match(answer, { status: 503, body: /shutting down/ })
     t.strictSame(valuesOf(answer, 'retry-after'), ['1'])
   }
-  t.equal(first.connections.length, 3, 'nobody is asked twice')
+  t.equal(first.connections.length, 3, 'no upstream is tried twice')
   t.equal(second.connections.length, 0)
 })
 

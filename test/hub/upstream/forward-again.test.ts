@@ -213,7 +213,7 @@ void t.test('where no other upstream is ahead or reachable, its 504 is the answe
     wire.write(tooNew)
     t.match(await client.answer(), { status: 504, body: '{"code":504}' })
   }
-  t.equal(upstream.connections.length, 2, 'nobody is asked twice')
+  t.equal(upstream.connections.length, 2, 'no upstream is tried twice')
 })
 
 const refusal = (status: number): string =>

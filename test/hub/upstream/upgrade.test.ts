@@ -289,7 +289,7 @@ void t.test('an exchange that ends ends its tunnel at both ends, and begins none
   const { hub, wire: first } = await joined(t, upstream)
   const upgrade = upgrader(hub.cloud, hub.connections)
   const [exchange] = hub.exchanges
-  if (!exchange) throw new Error('nothing was asked')
+  if (!exchange) throw new Error('there was no request')
   const clients = await rawUpstream(t)
   const socket = connect(clients.port, '127.0.0.1')
   const client = await clients.next()

@@ -72,7 +72,7 @@ void t.test('only so many successes in a row make an unhealthy one healthy', asy
   await probe('good')
   t.strictSame(verdicts, ['unhealthy', 'healthy'])
   await probe('good')
-  t.equal(verdicts.length, 2, 'a verdict is told when it changes')
+  t.equal(verdicts.length, 2, 'health is reported when it changes')
 })
 
 void t.test(
@@ -134,7 +134,7 @@ void t.test(
 void t.test('failed probes within a moment count as one failure', async (t) => {
   const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 3, gapMs: 1_000_000 })
   await probe('good')
-  for (let i = 0; i < 6; i++) t.equal(await probe('bad'), false, 'yet each is told as it is')
+  for (let i = 0; i < 6; i++) t.equal(await probe('bad'), false, 'yet each has its outcome')
   t.equal(probes.asked.length, 7)
   t.strictSame(verdicts, ['healthy'])
   t.equal(upstream.gone.aborted, false)
@@ -299,7 +299,9 @@ void t.test('silence is what neither a request nor a probe was spared', async (t
   await probe('good')
   let told = 0
   using _waiting = upstream.onUnresponsive(() => told++)
-  upstream.onUnresponsive(() => t.fail('who waits no more is told nothing'))[Symbol.dispose]()
+  upstream
+    .onUnresponsive(() => t.fail('a listener that was removed is not called'))
+    [Symbol.dispose]()
   probes.set(origin, 'bad')
   t.equal(await upstream.answersWithin(1_000_000), false)
   t.strictSame([told, upstream.availability], [1, 'unresponsive'])

@@ -13,7 +13,7 @@ import { createMetrics } from '../../../src/metrics/metrics.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
 const cluster = await CertificateAuthority.create('cluster-ca')
-const others = await CertificateAuthority.create('somebody else')
+const others = await CertificateAuthority.create('another cluster')
 
 const issued = (names: Partial<CertificateRequest>, authority = cluster) =>
   authority.issue({ commonName: 'hub', usage: 'server', ...names })
@@ -131,7 +131,7 @@ void t.test('the dummy interface is evaluated once it is there, or has failed', 
   }
   const hub = new Listening(t, changes)
   await hub.listening()
-  t.strictSame(hub.told, [], 'nothing is told before')
+  t.strictSame(hub.told, [], 'nothing is reported before')
   t.ok(hub.address.firstProbe, 'and who needs it waits')
   hub.address.dummySettled(undefined)
   await hub.address.firstProbe

@@ -42,7 +42,7 @@ void t.test('only the status of the cloud’s answer is reported', async (t) => 
   t.equal(await code(async () => answered('cloud', 200)), 200)
   t.equal(await code(async () => answered('cloud', 403)), 403)
   t.equal(await code(async () => answered('cache', 200)), 0, 'the cache confirms nothing')
-  t.equal(await code(() => Promise.reject(new Error('nobody is there'))), 0)
+  t.equal(await code(() => Promise.reject(new Error('no server is there'))), 0)
 })
 
 void t.test('a programming error is reported, and an unreachable cloud is not', async (t) => {

@@ -43,7 +43,7 @@ void t.test('a review is repeated after five minutes of yes, 30 seconds of no', 
   t.equal(
     access.last(nodeIdentity, services),
     false,
-    'the last one stands where nobody can be asked',
+    'the last one counts where no API server can be reached',
   )
   t.strictSame(heard, [true, false, true, false])
 })

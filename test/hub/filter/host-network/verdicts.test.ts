@@ -31,7 +31,7 @@ function place(t: Test) {
 void t.test('nothing is written where all pods were ever shown as they are', async (t) => {
   const { file, open } = place(t)
   const verdicts = open({ shownBefore: ['old'] })
-  t.equal(verdicts.settle([['a', 'unchanged']]), undefined, 'nobody waits')
+  t.equal(verdicts.settle([['a', 'unchanged']]), undefined, 'no request waits')
   t.equal(verdicts.of('a'), 'unchanged', 'it is known all the same')
   await verdicts[Symbol.asyncDispose]()
   t.notOk(existsSync(file))
@@ -138,10 +138,10 @@ void t.test('a verdict that cannot be written is not settled, and is retried', a
   verdicts.keep()
   await t.rejects(Promise.resolve(verdicts.settle([['a', 'propagated']])))
   await t.rejects(Promise.resolve(verdicts.settle([['a', 'propagated']])), 'the second try too')
-  t.equal(failures.length, 1, 'nobody waited for the first write')
+  t.equal(failures.length, 1, 'no request waited for the first write')
   rmSync(folder)
   await verdicts.settle([['a', 'unchanged']])
-  t.strictSame(written(), [['a', 'propagated']], 'as it was judged first')
+  t.strictSame(written(), [['a', 'propagated']], 'by the first verdict')
 })
 
 void t.test('a verdict goes when its pod has gone from the cache, not before', async (t) => {

@@ -218,7 +218,7 @@ void t.test('a file that others may change is not run', async (t) => {
     /^is not trusted: .* may be written by others than its owner \(mode 777\)/,
   ])
   chmodSync(inside.path, 0o1777)
-  t.strictSame(await namesIn(file), ['a'], 'in a folder such as /tmp nobody can exchange it')
+  t.strictSame(await namesIn(file), ['a'], 'in a folder such as /tmp no other user can exchange it')
 })
 
 void t.test('a folder, or a file above 1 MiB, is no filter', async (t) => {

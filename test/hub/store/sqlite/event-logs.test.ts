@@ -211,7 +211,7 @@ void t.test('changes that cannot be read to their end are broken off', async (t)
   )
   t.ok(Number(last) >= 6 && Number(last) < 12)
   await store.apply(collection(), [bookmark(17)])
-  t.equal(eventsAfter(store, collection(), 5), 'expired', 'nobody is broken off by it again')
+  t.equal(eventsAfter(store, collection(), 5), 'expired', 'no watch is broken off by it again')
 })
 
 void t.test('after a failed write the event log restarts with the next list', async (t) => {
@@ -272,7 +272,7 @@ void t.test('an event that is not taken leaves its event log as it was', async (
     'MODIFIED a at 8 after a at 7',
   ])
   await replace(store, collection(), head(10))
-  t.equal(count(db, referencedBodies), 0, 'nobody is counted twice')
+  t.equal(count(db, referencedBodies), 0, 'no reference is counted twice')
 })
 
 const secretKind = { group: '', version: 'v1', kind: 'Secret' }

@@ -53,7 +53,7 @@ void t.test('a hub makes it, listens there, and removes it when it stops', async
   await dummy.check()
   t.match(shown(), /inet 169\.254\.2\.1\/32 scope link hub-dummy0/)
   t.match(shown(), /<[A-Z,_]*\bUP\b/)
-  t.strictSame(told, [undefined], 'told once')
+  t.strictSame(told, [undefined], 'reported once')
   t.ok(listened.every((host) => host === address))
   t.equal(dummy.verboseLine(), '[+]dummy-interface hub-dummy0 has 169.254.2.1')
   await dummy[Symbol.asyncDispose]()
@@ -204,7 +204,7 @@ void t.test('pods reach the hub there, and are known by credentials alone', asyn
     t.match(await inPod.get({ url, ca, headers }), { status: 200 }, url)
     t.match(await inPod.get({ url, ca, headers: {} }), { status: 401 }, `${url} without a token`)
     const root = new Client({ url: new URL(url).origin, component: 'kubelet', tls: { ca } })
-    t.equal((await root.get(path)).status, 401, 'root of the node is nobody there')
+    t.equal((await root.get(path)).status, 401, 'root of the node is no caller there')
   }
   t.equal((await hub.as('kubelet').get(path)).status, 200, 'on loopback it is the node')
   t.equal(
@@ -250,13 +250,13 @@ void t.test('at an IPv6 address all is the same', async (t) => {
   const withToken = new Client({ url, component: 'operator', tls: { ca }, token })
   const root = new Client({ url, component: 'kubelet', tls: { ca } })
   t.equal((await withToken.get(path)).status, 200)
-  t.equal((await root.get(path)).status, 401, 'root of the node is nobody there')
+  t.equal((await root.get(path)).status, 401, 'root of the node is no caller there')
   const list = objectOf(await hub.as('kubelet').get(allServices))
   t.equal(at(list, 'items', 0, 'spec', 'clusterIP'), 'fd00::2:1')
   await cloud.unplug()
   await hub.offline()
   t.equal((await withToken.get(path)).status, 200, 'offline, too')
-  t.equal((await root.get(path)).status, 401, 'nobody offline, either')
+  t.equal((await root.get(path)).status, 401, 'nor offline')
   await hub.stop()
   t.equal(shown(), '')
 })
@@ -382,7 +382,7 @@ void t.test('the interface outlives a hot restart', async (t) => {
   await asking
   t.ok(
     asked.every((status) => status === 200),
-    'nobody is refused',
+    'no request is refused',
   )
   t.equal(shown(), before, 'it is the same interface')
   signal(pid, 'SIGTERM')
