@@ -35,7 +35,7 @@ const skip = noControlPlane() ?? false
 const everyCase = [...poolCases, ...nodeCases, ...podCases, ...propagationCases]
 
 void t.test(
-  'a real API server admits pools, nodes and pods as the rules say, whatever carries them',
+  'a real API server admits pools, nodes and pods alike by webhooks and policies',
   { skip, timeout: 300_000 },
   async (t) => {
     const plane = await startControlPlane(t)
@@ -72,9 +72,8 @@ void t.test(
       await warns(t, plane)
     })
 
-    await t.test(
-      'without any definition of pools, nodes register and are changed all the same',
-      (t) => withoutDefinition(t, plane),
+    await t.test('without the NodePool CRD nodes register and are patched', (t) =>
+      withoutDefinition(t, plane),
     )
   },
 )

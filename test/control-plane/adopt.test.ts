@@ -107,7 +107,7 @@ async function adopts(
     t.strictSame(written(), files)
   })
 
-  await t.test('a hub that does not start is taken back by itself', async (t) => {
+  await t.test('a hub that does not start is rolled back', async (t) => {
     const { code, out, err } = await node.run(
       'adopt',
       '--apply',
@@ -125,7 +125,7 @@ async function adopts(
     t.strictSame(await untouched(at), before)
   })
 
-  await t.test('by a label the hub takes its place, and the pods know nothing of it', async (t) => {
+  await t.test('a label adopts the node, without a restart of pods', async (t) => {
     for (const set of nodeAdopters({ namespace: 'kube-system', image: hubImage }))
       await plane.admin.post('/apis/apps/v1/namespaces/kube-system/daemonsets', set)
     await labelForHub(plane.admin, name, 'adopt', 'Installed')
@@ -139,13 +139,13 @@ async function adopts(
     await nodeReady(plane.admin, name)
   })
 
-  await t.test('another pod starts through it', async (t) => {
+  await t.test('a new pod starts via the hub', async (t) => {
     t.equal((await plane.admin.post(pods, busyboxPod('later', { nodeName: name }))).status, 201)
     await podRunning(plane.admin, 'later')
     t.strictSame(await untouched(at), before)
   })
 
-  await t.test('its hub is upgraded as those of a fleet are', async (t) => {
+  await t.test('nodehub cluster upgrade upgrades its hub', async (t) => {
     const upgrade = upgradeOf(plane)
     await using connected = await connect(upgrade)
     let out = ''
@@ -158,7 +158,7 @@ async function adopts(
     t.strictSame(await untouched(at), before)
   })
 
-  await t.test('by another label yurthub is back, with the pods as they are', async (t) => {
+  await t.test('another label restores yurthub, without a restart of pods', async (t) => {
     await labelForHub(plane.admin, name, 'roll-back', 'Removed')
     t.equal(stampOf(node, yurthubManifest), stamp)
     t.strictSame(written(), files)

@@ -132,7 +132,7 @@ async function differencesOf(
 }
 
 void t.test(
-  'the hub answers thousands of questions by RBAC as the API server does',
+  'the hub answers thousands of access reviews as RBAC does',
   { skip, timeout: 300_000 },
   async (t) => {
     const { admin } = await startControlPlane(t)
@@ -208,7 +208,7 @@ const mirror = (token: string): JsonObject => ({
 })
 
 void t.test(
-  'the hub answers what a node may as the API server does',
+  'the hub authorizes nodes as the API server does',
   { skip, timeout: 300_000 },
   async (t) => {
     const { admin } = await startControlPlane(t)
@@ -284,7 +284,7 @@ async function letNodesRead(admin: ApiClient): Promise<void> {
 }
 
 void t.test(
-  'a hub that has read the policies answers without the API server as that did',
+  'a hub that has read RBAC answers offline as the API server did',
   { skip, timeout: 300_000 },
   async (t) => {
     const plane = await startControlPlane(t)
@@ -335,15 +335,12 @@ void t.test(
     t.strictSame(different, [], `seed ${seed}`)
     const yes = asked.filter(([, allowed]) => allowed).length
     t.ok(yes > 20 && yes < 180, `neither answer is rare: ${yes} are allowed`)
-    await t.test(
-      'with decisions, a caller is refused what the API server has denied it',
-      async (t) => {
-        await robot.restart()
-        for (const [path, status] of robot.expected) {
-          t.equal((await robot.client.get(path)).status, status, path)
-        }
-      },
-    )
+    await t.test('with decisions, a caller gets the API server’s denials offline', async (t) => {
+      await robot.restart()
+      for (const [path, status] of robot.expected) {
+        t.equal((await robot.client.get(path)).status, status, path)
+      }
+    })
   },
 )
 

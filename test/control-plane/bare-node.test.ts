@@ -38,7 +38,7 @@ void t.test(
       )
     const before = node.network.written()
 
-    await t.test('not one whose CA has another public key: nothing is written', async (t) => {
+    await t.test('a join with another CA’s hash fails and writes nothing', async (t) => {
       const { certificate } = await CertificateAuthority.create('other')
       const { code, err } = await join({ hash: hashOfPublicKey(certificate) })
       t.equal(code, 1)
@@ -47,7 +47,7 @@ void t.test(
       t.strictSame(node.network.written(), before)
     })
 
-    await t.test('nor with a token that is used up', async (t) => {
+    await t.test('a join with a deleted token fails', async (t) => {
       const token = 'ghijkl.0123456789abcdef'
       await addToken(plane, token)
       await admin.send('DELETE', '/api/v1/namespaces/kube-system/secrets/bootstrap-token-ghijkl')

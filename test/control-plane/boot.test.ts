@@ -50,7 +50,7 @@ function needyPod(name: string): object {
 }
 
 void t.test(
-  'a real kubelet’s node and pod are judged to come back, online and offline',
+  'the boot verdict on a real kubelet’s pod is ready, online and offline',
   { skip, timeout: 180_000 },
   async (t) => {
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })

@@ -39,7 +39,7 @@ void t.test('a hub joins a real cluster with a token alone', { skip }, async (t)
     workspace.file(nodeName, 'pki', 'nodehub-client-current.pem')
   await admin.post('/api/v1/nodes', { metadata: { name: 'edge-1' } })
 
-  await t.test('and is its node there', async (t) => {
+  await t.test('it reads as its node', async (t) => {
     const hub = await start('edge-1')
     await isReady(hub)
     const node = await fetch(`${hub.url}/api/v1/nodes/edge-1`)
@@ -77,7 +77,7 @@ void t.test('a hub joins a real cluster with a token alone', { skip }, async (t)
     await hub.daemon.kill()
   })
 
-  await t.test('not one whose CA has another public key', async (t) => {
+  await t.test('not with the hash of another CA’s key', async (t) => {
     const other = await CertificateAuthority.create('test-ca')
     const hash = hashOfPublicKey(other.certificate)
     const hub = await start('edge-2', { hash })
@@ -87,7 +87,7 @@ void t.test('a hub joins a real cluster with a token alone', { skip }, async (t)
     await hub.daemon.kill()
   })
 
-  await t.test('nor with a token that is used up, until there is another', async (t) => {
+  await t.test('a deleted token is refused until another is given', async (t) => {
     await admin.send('DELETE', '/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef')
     const hub = await start('edge-3')
     const refused = /is not signed with the bootstrap token abcdef|answered 401/

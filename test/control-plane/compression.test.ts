@@ -33,7 +33,7 @@ const fieldsOf = (answer: Answer): string[] =>
   lastingHeaders(answer).filter((field) => !/^x-kubernetes-pf|^etag/i.test(field))
 
 void t.test(
-  'what an API server compresses is the same through the hub, and offline what it held',
+  'compressed answers are the same through the hub, and offline from the cache',
   { skip, timeout: 120_000 },
   async (t) => {
     const plane = await startControlPlane(t)

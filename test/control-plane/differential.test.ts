@@ -18,7 +18,7 @@ t.setTimeout(240_000)
 const skip = noControlPlane() ?? false
 
 void t.test(
-  'nobody can tell a hub from the API server behind it, but for what is documented',
+  'a hub answers as the API server behind it, but for documented differences',
   { skip, timeout: 240_000 },
   async (t) => {
     const plane = await startControlPlane(t)

@@ -71,38 +71,29 @@ function shellOf(t: Test, plane: ControlPlane, kubectl: string): Shell {
   }
 }
 
-void t.test(
-  'an API server takes what the pages have for it',
-  { skip, timeout: 400_000 },
-  async (t) => {
-    if ('missing' in programs) return
-    const plane = await startControlPlane(t)
-    const shell = shellOf(t, plane, programs.paths.kubectl)
-    const { admin } = plane
-    await admin.post('/api/v1/nodes', { metadata: { name: 'edge-1' } })
-    // A controller makes it elsewhere.
-    await admin.post('/api/v1/namespaces/default/serviceaccounts', {
-      metadata: { name: 'default' },
-    })
-    await admin.post(
-      '/api/v1/namespaces/default/pods',
-      busyboxPod('shop-2', { nodeName: 'edge-1' }),
-    )
-    const lines = linesWithWays.filter(
-      ({ way }) => way === 'API server' || (typeof way === 'object' && 'lastsUntil' in way),
-    )
-    // The definition of NodePools first, and nothing that removes before all else has run.
-    const order = ({ line }: { line: string }): number =>
-      /delete|give-back/.test(line) ? 2 : line.includes('--part cluster --image') ? 0 : 1
-    for (const { line, way } of lines.toSorted((a, b) => order(a) - order(b))) {
-      const enough = typeof way === 'object' && 'lastsUntil' in way ? way.lastsUntil : undefined
-      // Other programs of this machine may have its ports.
-      const ports = enough
-        ? ` --webhook-port=${await freePort()} --ops-port=${await freePort()}`
-        : ''
-      const { code, out } = await shell.run(`${line}${ports}`, enough)
-      if (enough) t.match(out, enough, line)
-      else t.ok(code === 0 || (code === 1 && findings.test(line)), line, { code, out })
-    }
-  },
-)
+void t.test('commands on the pages run at an API server', { skip, timeout: 400_000 }, async (t) => {
+  if ('missing' in programs) return
+  const plane = await startControlPlane(t)
+  const shell = shellOf(t, plane, programs.paths.kubectl)
+  const { admin } = plane
+  await admin.post('/api/v1/nodes', { metadata: { name: 'edge-1' } })
+  // A controller makes it elsewhere.
+  await admin.post('/api/v1/namespaces/default/serviceaccounts', {
+    metadata: { name: 'default' },
+  })
+  await admin.post('/api/v1/namespaces/default/pods', busyboxPod('shop-2', { nodeName: 'edge-1' }))
+  const lines = linesWithWays.filter(
+    ({ way }) => way === 'API server' || (typeof way === 'object' && 'lastsUntil' in way),
+  )
+  // The definition of NodePools first, and nothing that removes before all else has run.
+  const order = ({ line }: { line: string }): number =>
+    /delete|give-back/.test(line) ? 2 : line.includes('--part cluster --image') ? 0 : 1
+  for (const { line, way } of lines.toSorted((a, b) => order(a) - order(b))) {
+    const enough = typeof way === 'object' && 'lastsUntil' in way ? way.lastsUntil : undefined
+    // Other programs of this machine may have its ports.
+    const ports = enough ? ` --webhook-port=${await freePort()} --ops-port=${await freePort()}` : ''
+    const { code, out } = await shell.run(`${line}${ports}`, enough)
+    if (enough) t.match(out, enough, line)
+    else t.ok(code === 0 || (code === 1 && findings.test(line)), line, { code, out })
+  }
+})

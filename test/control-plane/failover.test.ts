@@ -18,7 +18,7 @@ const rounds = 6
 const fateUnknown = /^(50[34] |Error: socket hang up|Error: read ECONNRESET)/
 
 void t.test(
-  'of two API servers each is killed, frozen and stopped under load: no read fails, no acknowledged write is lost',
+  'while either of two API servers is killed, frozen or stopped, no read fails, no acknowledged write is lost',
   { skip, timeout: 600_000 },
   async (t) => {
     const suffered = await sufferMisfortunes(t, rounds)

@@ -23,7 +23,7 @@ const accounts = '/api/v1/namespaces/kube-system/serviceaccounts'
 const everywhere = ['edge-1', 'edge-2', 'edge-3']
 
 void t.test(
-  'a real API server lets a node read its pool and the ConfigMap once it was told to, and filters follow',
+  'once RBAC lets a node read its pool and the ConfigMap, filters follow them',
   { skip, timeout: 180_000 },
   async (t) => {
     const plane = await startControlPlane(t)

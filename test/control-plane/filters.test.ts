@@ -45,7 +45,7 @@ const ways = (['protobuf', 'json'] as const).flatMap((encoding) =>
 )
 
 void t.test(
-  'what kube-proxy and kubelet ask for is filtered as their own client reads it, and else as it was',
+  'client-go reads filtered answers as kube-proxy and kubelet, and unchanged ones as others',
   { skip, timeout: 600_000 },
   async (t) => {
     const plane = await startControlPlane(t)

@@ -22,7 +22,7 @@ const pods = '/api/v1/namespaces/default/pods'
 const [shared, legacy, ofHost, last] = [18_081, 18_082, 18_083, 18_084]
 
 void t.test(
-  'guarded: a pod runs on the host network where its ports are free, and no pod is made anew',
+  'guarded: a pod runs on the host network if its ports are free, and no pod is recreated',
   { skip, timeout: 600_000 },
   async (t) => {
     const node = await guardedPods(t)
@@ -33,7 +33,7 @@ void t.test(
       t.match(await node.verdict('first'), { status: 'True', reason: 'Propagated' })
     })
 
-    await t.test('one whose port is held stays as the API says, and says why', async (t) => {
+    await t.test('a pod whose port is held is unchanged, with a condition', async (t) => {
       await node.create('second', shared)
       await node.isRefused(t, 'second', {
         reason: 'PortHeld',
@@ -45,7 +45,7 @@ void t.test(
       t.ok((await node.reasonsOf('second')).includes('PortHeld'), 'an Event says why')
     })
 
-    await t.test('nor does one run on a port that a program of the host uses', async (t) => {
+    await t.test('a pod whose port a host program uses is not propagated', async (t) => {
       const program = await node.programOn(ofHost)
       await node.create('third', ofHost)
       await node.isRefused(t, 'third', {
@@ -66,7 +66,7 @@ void t.test(
       ['the hub restarts', () => node.hub.daemon.stop().then(() => node.hub.daemon.start())],
       ['the hub is killed', () => node.hub.daemon.restart()],
     ] as const)
-      await t.test(`nothing is made anew when ${what}`, async (t) => {
+      await t.test(`no pod is recreated when ${what}`, async (t) => {
         await act()
         await node.nothingIsNew(t)
         await node.isRefused(t, 'second', { reason: 'PortHeld', message: '' })
@@ -79,7 +79,7 @@ void t.test(
       await node.nothingIsNew(t)
     })
 
-    await t.test('mode on propagates what guarded refuses, and guarded leaves it so', async (t) => {
+    await t.test('mode on propagates pods that guarded refuses; guarded keeps them', async (t) => {
       await node.create('waits', shared)
       await node.isRefused(t, 'waits', { reason: 'PortHeld', message: '' })
       await node.hub.propagate('on')
@@ -112,7 +112,7 @@ void t.test(
         await node.nothingIsNew(t)
       })
 
-    await t.test('a refused pod is not forgotten with the verdicts', async (t) => {
+    await t.test('a refused pod runs later, even if verdicts are lost', async (t) => {
       await node.remove('second')
       await node.serves(t, 'waits', shared)
     })

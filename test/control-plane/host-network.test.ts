@@ -24,7 +24,7 @@ const tried: Readonly<Record<string, readonly string[]>> = {
 }
 
 void t.test(
-  'scheduler, hubs, kubelets and kernels do what the model of host-network pools says',
+  'scheduler, hubs, kubelets and kernels match the model of host-network pools',
   { skip, timeout: 400_000 },
   async (t) => {
     const plane = await startRealPlane(t)

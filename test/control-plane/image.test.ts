@@ -37,7 +37,7 @@ const skip =
   (taken ? `something listens on ${ports.join(' or ')}` : false)
 
 void t.test(
-  'a kubelet starts the hub from its image and static pod, and has it for its API server',
+  'a kubelet starts the hub from image and static pod, and uses it as its API server',
   { skip, timeout: 400_000 },
   async (t) => {
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
@@ -81,7 +81,7 @@ const packagesIn = (folder: string): string[] =>
     .toSorted()
 
 void t.test(
-  'the image says what it holds and whether it is well, and is the same for arm64',
+  'the image has an SBOM and a health check, and is the same for arm64',
   { skip: noImageTools() ?? false, timeout: 400_000 },
   async (t) => {
     const image = await buildImage(openWorkspace(t))

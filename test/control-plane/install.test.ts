@@ -90,7 +90,7 @@ async function apply({ admin }: ControlPlane, ...flags: readonly string[]): Prom
 }
 
 void t.test(
-  'a DaemonSet brings a hub to the node of a real kubelet, an upgrade another one, a label takes it away',
+  'a DaemonSet installs a hub on a real kubelet’s node, an upgrade replaces it, a label removes it',
   { skip, timeout: 900_000 },
   async (t) => {
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })

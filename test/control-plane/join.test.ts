@@ -30,7 +30,7 @@ const nodeName = 'edge-1'
 const nodePath = `/api/v1/nodes/${nodeName}`
 
 void t.test(
-  'a kubelet started from what join has written is Ready and runs a pod on the host network, with the network of loopback alone',
+  'a kubelet with the files of join is Ready and runs a pod on the host network, with a loopback network only',
   { skip, timeout: 240_000 },
   async (t) => {
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
@@ -74,7 +74,7 @@ void t.test(
       flags: ['--bootstrap-kubeconfig=/not/there', ...(flags?.[1]?.split(' ') ?? [])],
     })
 
-    await t.test('its labels are on the Node that it makes', async (t) => {
+    await t.test('the registered Node has its labels', async (t) => {
       await nodeReady(plane.admin, nodeName)
       t.match(await labelsOf(plane), {
         'apps.openyurt.io/nodepool': 'kiosks',
@@ -99,7 +99,7 @@ void t.test(
       },
     )
 
-    await t.test('a label that was taken off the Node is put there by joining again', async (t) => {
+    await t.test('joining again restores a removed label of the Node', async (t) => {
       const patch = JSON.stringify({ metadata: { labels: { 'apps.openyurt.io/nodepool': null } } })
       await plane.admin.send('PATCH', nodePath, patch, 'application/merge-patch+json')
       t.match(await joining(), /^nothing to change\nlabelled node edge-1/)

@@ -24,7 +24,7 @@ const withoutKubelet = noKubelet()
 const nodeName = 'edge-1'
 
 void t.test(
-  'every kubectl says the same through the hub as directly',
+  'every kubectl prints the same through the hub',
   { skip, timeout: 600_000 },
   async (t) => {
     const plane = await startControlPlane(t, { controllerManager: true })
@@ -62,7 +62,7 @@ void t.test(
 
     await plane.first.daemon.kill()
     for (const pair of pairs)
-      await t.test(`${pair.version}: offline, what was read before reads the same`, async (t) => {
+      await t.test(`${pair.version}: offline, earlier reads print the same`, async (t) => {
         const { hub } = pair.inOwnNamespaces()
         const heard = await read(hub)
         t.ok(

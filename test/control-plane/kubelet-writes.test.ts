@@ -120,7 +120,7 @@ const patch = (client: Client, path: string, body: JsonObject) =>
     body: JSON.stringify(body),
   })
 
-void t.test('what a kubelet writes is answered as by a real API server', { skip }, async (t) => {
+void t.test('a kubelet’s offline writes are answered as online', { skip }, async (t) => {
   const plane = await startControlPlane(t)
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } }
   await plane.admin.post(`${namespaced}/serviceaccounts`, account)

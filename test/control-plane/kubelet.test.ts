@@ -44,7 +44,7 @@ void t.test(
     const idOf = (name: string): string | undefined => before.get(name)?.id
 
     await t.test(
-      'the API server gone, the kubelet restarted: nothing ends, what is killed comes back',
+      'API server stopped, kubelet restarted: no container ends, a killed one is restarted',
       async (t) => {
         await plane.first.daemon.kill()
         await kubelet.restart()
@@ -64,7 +64,7 @@ void t.test(
       t.equal((await kubelet.containers()).get('steady')?.id, idOf('steady'))
     })
 
-    await t.test('the API server back: a new pod runs, and the API tells what runs', async (t) => {
+    await t.test('API server back: a new pod runs, and Pod statuses are current', async (t) => {
       await plane.first.daemon.start()
       t.equal((await plane.admin.post(pods, busyboxPod('late'))).status, 201)
       await showsWhatRuns(plane, kubelet, ['late', ...before.keys()])

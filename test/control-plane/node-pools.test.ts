@@ -49,55 +49,49 @@ void t.test(
     const said = (args: string, input?: object): Promise<Said> =>
       run([`--kubeconfig=${kubeconfig}`, ...args.split(' ')], input && JSON.stringify(input))
 
-    await t.test(
-      'a pool that was wrong before there were rules is changed in all else',
-      async (t) => {
-        const definition = JSON.parse(JSON.stringify(poolDefinition(webhooks.target))) as JsonObject
-        await installPools(admin, webhooks.target, withoutRules(definition))
-        const wrong = pool('v1beta2', 'wrong', { type: 'Cloud', hostNetwork: true })
-        t.equal((await admin.post(poolsIn('v1beta2'), wrong)).status, 201)
-        const path =
-          '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io'
-        const patch = JSON.stringify({ spec: definition['spec'] })
-        t.equal(
-          (await admin.send('PATCH', path, patch, 'application/merge-patch+json')).status,
-          200,
+    await t.test('a pool that was invalid before the rules can be changed otherwise', async (t) => {
+      const definition = JSON.parse(JSON.stringify(poolDefinition(webhooks.target))) as JsonObject
+      await installPools(admin, webhooks.target, withoutRules(definition))
+      const wrong = pool('v1beta2', 'wrong', { type: 'Cloud', hostNetwork: true })
+      t.equal((await admin.post(poolsIn('v1beta2'), wrong)).status, 201)
+      const path =
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io'
+      const patch = JSON.stringify({ spec: definition['spec'] })
+      t.equal((await admin.send('PATCH', path, patch, 'application/merge-patch+json')).status, 200)
+      await until(
+        'the rules to hold',
+        async () =>
+          (
+            await said(
+              'create --dry-run=server -f -',
+              pool('v1beta2', 'new', { type: 'Cloud', hostNetwork: true }),
+            )
+          ).status !== 0,
+      )
+      const isChangedInAllElse = async (value: string): Promise<void> => {
+        const patched = await said(
+          `patch np wrong --type=merge -p {"spec":{"labels":{"a":"${value}"}}}`,
         )
-        await until(
-          'the rules to hold',
-          async () =>
-            (
-              await said(
-                'create --dry-run=server -f -',
-                pool('v1beta2', 'new', { type: 'Cloud', hostNetwork: true }),
-              )
-            ).status !== 0,
-        )
-        const isChangedInAllElse = async (value: string): Promise<void> => {
-          const patched = await said(
-            `patch np wrong --type=merge -p {"spec":{"labels":{"a":"${value}"}}}`,
-          )
-          t.match(patched, { status: 0, stderr: '' })
-          t.match(await said('patch np wrong --type=merge -p {"spec":{"hostNetwork":false}}'), {
-            status: 1,
-            stderr: /keeps its hostNetwork/,
-          })
-        }
-        await isChangedInAllElse('definition')
-        await install(admin, rulesAsPolicies(actors))
-        await install(admin, webhookConfigurations(webhooks.target, actors, own))
-        await until('webhooks to be asked', async () => {
-          const { stdout } = await said(
-            'create --dry-run=server -o json -f -',
-            pool('v1beta2', 'new', {}),
-          )
-          return stdout.includes('leaderReplicas')
+        t.match(patched, { status: 0, stderr: '' })
+        t.match(await said('patch np wrong --type=merge -p {"spec":{"hostNetwork":false}}'), {
+          status: 1,
+          stderr: /keeps its hostNetwork/,
         })
-        await isChangedInAllElse('all')
-      },
-    )
+      }
+      await isChangedInAllElse('definition')
+      await install(admin, rulesAsPolicies(actors))
+      await install(admin, webhookConfigurations(webhooks.target, actors, own))
+      await until('webhooks to be asked', async () => {
+        const { stdout } = await said(
+          'create --dry-run=server -o json -f -',
+          pool('v1beta2', 'new', {}),
+        )
+        return stdout.includes('leaderReplicas')
+      })
+      await isChangedInAllElse('all')
+    })
 
-    await t.test('what is refused is explained', async (t) => {
+    await t.test('refusals have a reason', async (t) => {
       const cloud = await said(
         'apply -f -',
         pool('v1beta1', 'cloud', { type: 'Cloud', hostNetwork: true }),
@@ -134,13 +128,13 @@ void t.test(
       })
     })
 
-    await t.test('columns are those that operators know', async (t) => {
+    await t.test('kubectl prints OpenYurt’s columns', async (t) => {
       const { stdout } = await said('get nodepools hangzhou')
       t.match(stdout, /^NAME +TYPE +READYNODES +NOTREADYNODES +LEADERNODES +LEADERELECTIONAGE +AGE/)
       t.match(stdout, /hangzhou +Edge/)
     })
 
-    await t.test('a pool says the same in each version, whichever it was written in', (t) =>
+    await t.test('a pool reads the same in each version, whichever wrote it', (t) =>
       conversions(t, plane),
     )
 
@@ -224,7 +218,7 @@ void t.test(
     )
 
     await t.test(
-      'what manifests print is applied, and lets the controller do what it does and no more',
+      'printed manifests apply, and grant the controller what it needs and no more',
       async (t) => {
         await uninstall(admin, [
           ...rulesAsPolicies(actors),

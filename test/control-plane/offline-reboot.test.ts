@@ -20,7 +20,7 @@ const nodeName = 'edge-1'
 const names = ['first', 'second', 'doomed', 'erased']
 
 void t.test(
-  'F18: after a power cut without an API server, hub and kubelet start the same pods, with all they refer to',
+  'F18: after a power cut without an API server hub and kubelet start the same pods, with their volumes',
   { skip, timeout: 300_000 },
   async (t) => {
     const { plane, hub, kubelet, before } = await nodeWithPods(t)

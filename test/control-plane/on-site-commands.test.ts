@@ -137,7 +137,7 @@ const comparable = ({ status, stdout, stderr }: Said): unknown => ({
 })
 
 void t.test(
-  'kubectl that never ran at a node says there without an API server what it said with one',
+  'a kubectl new on a node prints the same without an API server as with one',
   { skip, timeout: 600_000 },
   async (t) => {
     const plane = await startControlPlane(t, { controllerManager: true })

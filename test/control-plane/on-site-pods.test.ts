@@ -44,7 +44,7 @@ function withoutWarning([step, said]: Heard): Heard {
 }
 
 void t.test(
-  'kubectl that never ran at a node says the same there with a real kubelet and no API server: logs, exec, port-forward and cp',
+  'a kubectl new on a node prints the same with a real kubelet and no API server: logs, exec, port-forward, cp',
   { skip, timeout: 600_000 },
   async (t) => {
     const plane = await startControlPlane(t, { controllerManager: true })

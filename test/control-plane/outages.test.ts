@@ -11,7 +11,7 @@ const go = findBinaries(['go'])
 const skip = noControlPlane() ?? noKubelet() ?? ('missing' in go ? go.missing : false)
 
 void t.test(
-  'through ten outages a kubelet and informers have every event once, and begin no list, and no watch before its time',
+  'through ten outages a kubelet and informers get every event once, and start no list, and no watch before a timeout',
   { skip, timeout: 600_000 },
   async (t): Promise<void> => {
     const endured = await endureOutages(t, 10)

@@ -218,7 +218,7 @@ const labelled = async (admin: ApiClient, name: string): Promise<boolean> =>
   valueAt(await read(admin, `${nodes}/${name}`), 'metadata', 'labels', hostNetworkLabel) === 'true'
 
 void t.test(
-  'two replicas with least rights look after pools and nodes at a real API server',
+  'two replicas with least privilege reconcile pools and nodes at an API server',
   { skip, timeout: 300_000 },
   async (t) => {
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
@@ -250,7 +250,7 @@ void t.test(
     })
 
     await t.test(
-      'the caBundle is written, and put right when somebody else writes it',
+      'the caBundle is written, and restored when another client edits it',
       async (t) => {
         const bundle = async () =>
           textAt(
@@ -354,7 +354,7 @@ void t.test(
       t.equal(await affinity(), undefined)
     })
 
-    await t.test('what a yurt-manager does about pools is taken, and given back', async (t) => {
+    await t.test('yurt-manager’s work on pools is taken over and given back', async (t) => {
       await withYurtManager(admin)
       const config = `${mutating}/yurt-manager-mutating-webhook-configuration`
       const look = async () => [

@@ -16,13 +16,13 @@ const pods = '/api/v1/namespaces/default/pods'
 const nodeName = 'edge-1'
 
 void t.test(
-  'no pod is made anew when the filter is switched, nor when hub, store or verdicts are gone',
+  'no pod is recreated when the filter is switched, nor when hub, store or verdicts are lost',
   { skip, timeout: 400_000 },
   async (t) => {
     const node = await hostNetworkNode(t)
     const { hub, verdicts } = node
 
-    await t.test('a pod that does not ask for it runs on the host network', async (t) => {
+    await t.test('a pod without hostNetwork runs on the host network', async (t) => {
       await node.run('propagated')
       const { spec, status } = await node.pod('propagated')
       t.equal(spec?.hostNetwork ?? false, false, 'the API does not know')
@@ -60,7 +60,7 @@ void t.test(
       await node.nothingIsNew(t)
     })
 
-    await t.test('all that a hub has kept is deleted, as by one that takes over', async (t) => {
+    await t.test('all of the hub’s state is deleted, as for a new hub', async (t) => {
       await node.changed(() => {
         for (const name of ['host-network.json', 'shown.json', 'filter-inputs.json']) {
           rmSync(node.file(name), { force: true })
@@ -71,7 +71,7 @@ void t.test(
       await node.nothingIsNew(t)
     })
 
-    await t.test('a kubelet would make it anew were it shown otherwise', async (t) => {
+    await t.test('the kubelet recreates it if hostNetwork changes', async (t) => {
       const before = await node.containersOf('propagated')
       const { metadata } = await node.pod('propagated')
       await node.changed(() =>

@@ -12,7 +12,7 @@ const skip = noControlPlane() ?? ('missing' in go ? go.missing : false)
 const rounds = 5
 
 void t.test(
-  "client-go's own reflectors hold what the API server holds after every cut, without listing anew",
+  "client-go's own reflectors match the API server after every cut, without a new list",
   { skip, timeout: 600_000 },
   async (t): Promise<void> => {
     const converged = await sufferCuts(t, rounds)

@@ -31,7 +31,7 @@ const lease = `/apis/coordination.k8s.io/v1/namespaces/${installed.namespace}/le
 const day = 24 * 3_600_000
 
 void t.test(
-  'two replicas, installed as the manifests have it, with no more rights than these give',
+  'two replicas run from the printed manifests, with no more rights than these grant',
   { skip, timeout: 240_000 },
   async (t) => {
     const plane = await startControlPlane(t)
@@ -39,12 +39,12 @@ void t.test(
     const pace = ['--kube-api-qps=12', '--kube-api-burst=5']
     const set = await startReplicas(t, plane, [...times, ...pace])
     await admits(plane.admin, 'at the beginning')
-    await t.test('who applies a workload is warned', (t) => warns(t, plane))
+    await t.test('applying a workload warns', (t) => warns(t, plane))
     await t.test('certificates are rotated, and admission goes on answering', (t) =>
       rotation(t, plane, set),
     )
     await t.test('the leader is killed in the middle of its work', (t) => killed(t, plane, set))
-    await t.test('it is given up', (t) => givenUp(t, plane, set))
+    await t.test('give-back works', (t) => givenUp(t, plane, set))
   },
 )
 

@@ -58,7 +58,7 @@ void t.test(
     const first = readFileSync(file, 'utf8')
     await killed()
 
-    await t.test('one that is due is renewed once there is a link again', async (t) => {
+    await t.test('a certificate due is renewed once the link is back', async (t) => {
       t.strictSame(await read(), offline)
       t.equal(readFileSync(file, 'utf8'), first, 'a kill leaves the pair')
       way.up()
@@ -66,7 +66,7 @@ void t.test(
       await online()
     })
 
-    await t.test('one that expires meanwhile serves the node from the cache', async (t) => {
+    await t.test('an expired one lets the hub serve the node from its cache', async (t) => {
       await cut()
       const last = readFileSync(file, 'utf8')
       const { validToDate } = new X509Certificate(last)

@@ -350,7 +350,7 @@ const watches: readonly (readonly [query: string, headers?: Record<string, strin
 ]
 
 void t.test(
-  'the sandbox tells a watch what a kube-apiserver tells it',
+  'the sandbox sends a kube-apiserver’s watch events',
   { skip, timeout: 110_000 },
   async (t) => {
     const { real, ours } = await both(t)
@@ -391,7 +391,7 @@ const aged = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replace(/"[0-9]+s"/g, '"age"'))
 
 void t.test(
-  'the sandbox answers what a kube-apiserver answers, request by request',
+  'the sandbox answers each request as a kube-apiserver does',
   { skip, timeout: 110_000 },
   async (t) => {
     const { real, ours } = await both(t)

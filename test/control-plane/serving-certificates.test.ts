@@ -208,7 +208,7 @@ void t.test(
       )
     const first = await shows('a certificate of the cluster')
 
-    await t.test('what is under way goes on', async (t) => {
+    await t.test('open connections go on', async (t) => {
       const { hostname, port } = new URL(hub.secureUrl)
       const open = connectTls({
         host: hostname,
@@ -225,7 +225,7 @@ void t.test(
       t.equal((await wire.write(get).answer()).status, before)
     })
 
-    await t.test('one that expires in an outage is not shown, also after a kill', async (t) => {
+    await t.test('a certificate that expires in an outage is not served', async (t) => {
       way.down()
       const { endsAt } = await shown()
       await hub.daemon.kill()
@@ -237,7 +237,7 @@ void t.test(
       })
     })
 
-    await t.test('and replaced when the link is back', async (t) => {
+    await t.test('it is renewed once the link is up', async (t) => {
       way.up()
       await shows('another one')
       t.strictSame(failures, [])

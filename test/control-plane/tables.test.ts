@@ -24,7 +24,7 @@ t.setTimeout(600_000)
 const [kubectl] = findKubectls().toReversed()
 const skip = noControlPlane() ?? (kubectl ? false : 'no kubectl on PATH')
 
-void t.test('tables are as the API server makes them', { skip, timeout: 600_000 }, async (t) => {
+void t.test('Tables match the API server’s', { skip, timeout: 600_000 }, async (t) => {
   const plane = await startControlPlane(t)
   await makeAll(t, plane)
   const resources = await listed(plane)

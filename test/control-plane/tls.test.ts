@@ -23,7 +23,7 @@ const namespace = 'default'
 const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`
 
 void t.test(
-  'over TLS kubectl is whom its token or certificate says, as an API server of its own would have it',
+  'over TLS kubectl has the identity of its token or certificate, as at an API server',
   { skip, timeout: 220_000 },
   async (t) => {
     const plane = await startControlPlane(t, { controllerManager: true })
@@ -76,7 +76,7 @@ void t.test(
     )
 
     await t.test(
-      'offline, the account’s next token is believed, and a forged one is not',
+      'offline, the account’s next token is accepted, and a forged one is not',
       async (t) => {
         await until('the hub to know the keys', async () => {
           const { stdout } = await as({ token: first }, 'operator').run(['get', 'configmaps'])

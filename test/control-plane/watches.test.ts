@@ -31,7 +31,7 @@ void t.test(
 )
 
 void t.test(
-  'so they do where the API server has them go to a new connection now and then',
+  '600 watches each get their event from an API server with GOAWAYs',
   { skip, timeout: 240_000 },
   async (t) => {
     // The most it takes. Its limit of streams is 100 by default.
@@ -41,7 +41,7 @@ void t.test(
 )
 
 void t.test(
-  'F11: a real API server that freezes is found out, and its watches over HTTP/2 end',
+  'F11: a frozen API server becomes unhealthy, and its watches over HTTP/2 end',
   { skip },
   async (t) => {
     const plane = await startControlPlane(t)
@@ -59,7 +59,7 @@ void t.test(
 )
 
 void t.test(
-  'F11: a half-open link to a real API server is found out by pings, and the next watch has another',
+  'F11: pings detect a half-open link to an API server, and the next watch gets a new connection',
   { skip },
   async (t) => {
     const plane = await startControlPlane(t)

@@ -42,7 +42,7 @@ void t.test('an outage until the end of the run reads “does not end”', async
   t.equal(cell(mended, mended, lasting), '2.5 (2.5 to does not end)')
 })
 
-void t.test('so does one in a reboot until the bench restores the link', async (t) => {
+void t.test('an offline reboot without recovery reads “does not end”', async (t) => {
   const run = { changes: comesBack, happened: short(2_500) }
   const cell = (more: Partial<Observed>) =>
     costsOf([rowOf('legacy, offline-reboot', seen({ ...run, ...more }))])[0]?.[9]
