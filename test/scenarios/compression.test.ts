@@ -101,7 +101,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 
   void t.test(
-    `on request all lists come compressed, and go as their clients ask: ${encoding}`,
+    `with --upstream-compression lists come compressed, and go as requested: ${encoding}`,
     async (t) => {
       const cloud = await cloudWithMuch(t)
       const hub = await startTestHub(t, {

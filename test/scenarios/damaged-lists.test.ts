@@ -56,7 +56,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.equal((await again.get(podsOfNode)).status, 503, 'nor after another start')
   })
 
-  void t.test(`of other lists what can be read is given: ${encoding}`, async (t) => {
+  void t.test(`other lists are given without their damaged objects: ${encoding}`, async (t) => {
     const hub = await damaged(t, encoding)
     const { names } = await hub.as('kubelet', { encoding }).list(allServices)
     t.strictSame(names, ['default/a'])

@@ -416,7 +416,7 @@ void t.test('a caller denied more than is remembered gets 503 beyond that', asyn
   t.strictSame(await statuses(robot(), one, namespaced), [200, 200])
 })
 
-void t.test('decisions that cannot be read are as good as none', async (t) => {
+void t.test('decisions that cannot be read count as none', async (t) => {
   const { cloud, hub, robot } = await withRobot(t)
   t.equal((await robot().get(one)).status, 200)
   await cloud.unplug()
@@ -429,7 +429,7 @@ void t.test('decisions that cannot be read are as good as none', async (t) => {
   }
 })
 
-void t.test('with off nothing that was denied is remembered', async (t) => {
+void t.test('with off no denial is remembered', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t, [
     '--cache-components=*',
     '--offline-authorization=off',

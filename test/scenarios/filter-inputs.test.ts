@@ -111,7 +111,7 @@ const isOf =
 const isOwn = ({ headers }: SeenRequest): boolean =>
   String(headers['user-agent']).startsWith('nodehub/')
 
-void t.test('from its first request on a component is shown what its pool is to see', async (t) => {
+void t.test('from its first request on a component gets the endpoints of its pool', async (t) => {
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)
   const proxy = hub.as('kube-proxy')
@@ -122,7 +122,7 @@ void t.test('from its first request on a component is shown what its pool is to 
 
 const oneSlice = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1`
 
-void t.test('that first request may be a get or a write', async (t) => {
+void t.test('the first request may be a get or a write', async (t) => {
   const asked = {
     get: {},
     write: {

@@ -30,7 +30,7 @@ const made: readonly { readonly path: string; readonly object: JsonObject }[] = 
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(
-    `F18: what a kubelet made once, and never read, is there offline: ${encoding}`,
+    `F18: an object that a kubelet made, and never read, is there offline: ${encoding}`,
     async (t) => {
       const cloud = await startCloud(t)
       const hub = await startTestHub(t, { upstreams: [cloud] })

@@ -115,7 +115,7 @@ void t.test('a hub that stops ends its watches cleanly, and does not wait for th
   t.equal(await fromTheCache.over, 'ended')
 })
 
-void t.test('a hub that stops does not wait for ever', async (t) => {
+void t.test('a hub that stops ends requests after its grace period', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, {

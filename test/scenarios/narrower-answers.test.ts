@@ -71,7 +71,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('rows and metadata are answered from wider ones as far as they tell', async (t) => {
+void t.test('Tables and metadata are answered from wider lists as far as they tell', async (t) => {
   const cloud = await startCloud(t)
   fill(cloud)
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -143,7 +143,7 @@ void t.test('no list that may hold less, or cannot be evaluated, gives an answer
   )
 })
 
-void t.test('of several wider lists the newest answers, and its own before any', async (t) => {
+void t.test('the newest wider list answers, and its own record before any', async (t) => {
   const cloud = await startCloud(t)
   fill(cloud)
   const hub = await startTestHub(t, { upstreams: [cloud] })

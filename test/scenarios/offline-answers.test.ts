@@ -84,7 +84,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('an empty list is a fact, and names are known not to be there by it', async (t) => {
+void t.test('an empty list is recorded, and an object missing from a list is 404', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -101,7 +101,7 @@ void t.test('an empty list is a fact, and names are known not to be there by it'
   t.equal((await kubelet.get(podA)).status, 200, 'what a list held is there for a get')
 })
 
-void t.test('refusals never become facts', async (t) => {
+void t.test('refusals are never recorded', async (t) => {
   const cloud = await startCloud(t, { anonymous: true })
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -174,7 +174,7 @@ void t.test('the versions of lists are those the cloud issued', async (t) => {
   t.match(objectOf(await ask('limit=1&continue=abc')), { code: 410, reason: 'Expired' })
 })
 
-void t.test('F5: what a Table lists no more is not got as a Table of its own', async (t) => {
+void t.test('F5: an object that a Table lists no more is 404 as its own Table', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
   const hub = await startTestHub(t, { upstreams: [cloud] })

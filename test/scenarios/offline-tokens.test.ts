@@ -167,7 +167,7 @@ const lives: readonly [what: string, answer: JsonObject, status: number][] = [
 ]
 
 for (const [what, answer, status] of lives) {
-  void t.test(`a token whose time is its own: ${what}`, async (t) => {
+  void t.test(`the lifetime of a recorded token: ${what}`, async (t) => {
     const cloud = await issuer(t, () => answer)
     const hub = await startTestHub(t, { upstreams: [cloud] })
     const kubelet = hub.as('kubelet')
@@ -206,7 +206,7 @@ void t.test(
   },
 )
 
-void t.test('a client that goes in the middle of its request is no failure', async (t) => {
+void t.test('a client that disconnects within its request is no failure', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const socket = connect(hub.hub.proxyPort ?? 0, '127.0.0.1')

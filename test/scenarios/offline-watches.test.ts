@@ -26,7 +26,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.equal(await watch.over, 'ended')
     })
 
-    await t.test('from no version, or from any, it begins with what is there', async (t) => {
+    await t.test('from no version, or from any, it begins with the stored objects', async (t) => {
       for (const version of [{}, { resourceVersion: '0' }]) {
         for (const bookmarks of [{}, { allowWatchBookmarks: 'true' }]) {
           const query = { ...version, ...bookmarks, timeoutSeconds: '1' }
@@ -75,7 +75,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       },
     )
 
-    await t.test('from before what is known it is refused in the stream', async (t) => {
+    await t.test('from an older version it gets 410 in the stream', async (t) => {
       const version = String(Number(resourceVersion) - 1)
       const watch = await kubelet.watch(podsOfNode, { resourceVersion: version })
       t.equal(watch.status, 200)
@@ -86,7 +86,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.equal(await watch.over, 'ended')
     })
 
-    await t.test('from beyond what is kept it is silent to its end', async (t) => {
+    await t.test('from a newer version it is silent to its end', async (t) => {
       const version = String(Number(resourceVersion) + 1)
       const watch = await kubelet.watch(podsOfNode, {
         resourceVersion: version,
@@ -150,7 +150,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('an empty WatchList is a fact', async (t) => {
+void t.test('an empty WatchList is recorded', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet', { encoding: 'protobuf' })

@@ -54,7 +54,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       kubelet.send(path, { method, ...(body && { body }) })
     const version = at(objectOf(kept), 'metadata', 'resourceVersion') as string
 
-    await t.test('its node is there already', async (t) => {
+    await t.test('its existing Node gets 409', async (t) => {
       const answer = await send('POST', '/api/v1/nodes', node)
       t.match(objectOf(answer), {
         code: 409,

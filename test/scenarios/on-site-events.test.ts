@@ -110,7 +110,7 @@ void t.test('dry-run and malformed Events are not shown', { skip }, async (t) =>
   t.strictSame(namesIn(await kubectl.get(events)), ['a.1'])
 })
 
-void t.test('with the cloud its events are shown, and no others', { skip }, async (t) => {
+void t.test('online only the Events of the cloud are shown', { skip }, async (t) => {
   const { cloud, hub, kubectl } = await startCut(t)
   await write(hub.as('kubelet'), event('a.1', 'a'))
   await cloud.plug()

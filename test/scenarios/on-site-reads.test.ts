@@ -67,7 +67,7 @@ void t.test(
   },
 )
 
-void t.test('no one else is shown the records of others', { skip }, async (t) => {
+void t.test('only root is shown the records of others', { skip }, async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -87,7 +87,7 @@ void t.test('no one else is shown the records of others', { skip }, async (t) =>
 })
 
 void t.test(
-  'of several records the newest counts, and what is gone is not shown',
+  'of several records the newest counts, and deleted objects are not shown',
   { skip },
   async (t) => {
     const cloud = await startCloud(t)
@@ -119,7 +119,7 @@ void t.test(
   },
 )
 
-void t.test('emptiness is shown only where the cloud has shown it', { skip }, async (t) => {
+void t.test('an empty list is shown only where the cloud has shown one', { skip }, async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })

@@ -53,7 +53,7 @@ void t.test('a hub gets a certificate that pods trust, and keeps it', async (t) 
   t.match(String(body), /\[\+\]serving-certificate of the cluster until 20/)
 })
 
-void t.test('without the flag it is the hub’s own again', async (t) => {
+void t.test('without the flag the hub shows its own again', async (t) => {
   const joinable = await startJoinable(t)
   const { cloud, authority } = joinable
   const hub = await startTestHub(t, { upstreams: [cloud] })

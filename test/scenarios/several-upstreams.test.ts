@@ -30,7 +30,7 @@ async function two(t: Teardown): Promise<readonly [CloudServer, CloudServer]> {
 const named = (path: string): string[] => [`default/${path}`]
 
 void t.test(
-  'F11: a frozen API server is found out within seconds, and its watches end',
+  'F11: a frozen API server is detected within seconds, and its watches end',
   async (t) => {
     const [first, second] = await two(t)
     const hub = await startTestHub(t, {

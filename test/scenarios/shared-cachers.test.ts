@@ -65,7 +65,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('nothing is lost and nothing repeated, however the watch is cut', async (t) => {
+void t.test('no event is lost or repeated, however the upstream watch is cut', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
@@ -222,7 +222,7 @@ void t.test(
 )
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`selectors are applied here as the API server does: ${encoding}`, async (t) => {
+  void t.test(`selectors are applied as by the API server: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
     add(cloud, 'b', 'kube-system')
@@ -380,7 +380,7 @@ void t.test(
 )
 
 void t.test(
-  'a version that is forgotten makes the hub list once, and its clients here',
+  'an expired version makes the hub list once, and its clients list at the hub',
   async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
@@ -452,7 +452,7 @@ void t.test('a caller that impersonates another shares nothing', async (t) => {
   t.equal((await seen).headers['impersonate-user'], 'other')
 })
 
-void t.test('filters stand above what is shared', async (t) => {
+void t.test('filters apply to each client of a shared collection', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
   await hub.online()
@@ -481,7 +481,7 @@ void t.test('a hub that stops ends what it shares cleanly, and leaves no watch o
   await cloud.sandbox.untilWatches(0)
 })
 
-void t.test('a file that is read again says what is shared from then on', async (t) => {
+void t.test('a reload changes which collections are shared', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()

@@ -120,7 +120,7 @@ void t.test('a watch whose client hangs up is over in the cloud too', async (t) 
   }
 })
 
-void t.test('an answer that its API server breaks off breaks off', async (t) => {
+void t.test('an answer that its API server breaks off reaches the client broken off', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -132,7 +132,7 @@ void t.test('an answer that its API server breaks off breaks off', async (t) => 
   t.equal(await ends, 'broken')
 })
 
-void t.test('a watch that expired says so, and ends', async (t) => {
+void t.test('an expired watch gets 410, and ends', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startTestHub(t, { upstreams: [cloud] })

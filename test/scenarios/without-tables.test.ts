@@ -66,7 +66,7 @@ for (const [who, accept, isRecorded] of [
   })
 }
 
-void t.test('a server that makes Tables no longer is followed in none', async (t) => {
+void t.test('watches of Tables end where a server makes no Tables any more', async (t) => {
   const teller = await ScriptedServer.start(t)
   const hub = await startTestHub(t, { upstreams: [teller] })
   await hub.online()

@@ -46,7 +46,7 @@ void t.test('bytes of the cloud’s answers are counted, those of the cache are 
   t.equal(await bytes(), answer.body.byteLength)
 })
 
-void t.test('an API server is healthy and connected to, or neither', async (t) => {
+void t.test('an API server is reported healthy and connected, or neither', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()

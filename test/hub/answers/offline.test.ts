@@ -42,7 +42,7 @@ void t.test('an impersonating request is refused while offline', async (t) => {
   t.equal(await refusal(answer({ ...exchange, credential: 'caller' })), 503)
 })
 
-void t.test('a watch of a name by its path is not taken for one of all its kind', async (t) => {
+void t.test('a watch of one object by its path is not answered as one of its kind', async (t) => {
   t.equal(
     await refusal(
       answer(
@@ -53,17 +53,17 @@ void t.test('a watch of a name by its path is not taken for one of all its kind'
   )
 })
 
-void t.test('a path with two readings is answered by the cloud or not at all', async (t) => {
+void t.test('an ambiguous path is answered by the cloud or not at all', async (t) => {
   t.equal(await refusal(answer(exchangeOf('/apis/../version'))), 503)
   t.equal(await refusal(answer(exchangeOf('/api%2Fv1/pods'))), 503)
 })
 
-void t.test("a HEAD is the cloud's to answer, of an object or of a list", async (t) => {
+void t.test('a HEAD is refused offline, of an object or of a list', async (t) => {
   for (const url of ['/api/v1/namespaces/default/pods/a', '/api/v1/pods'])
     t.equal(await refusal(answer(exchangeOf(url, { method: 'HEAD' }))), 503, url)
 })
 
-void t.test('a list that is refused is not read before', async (t) => {
+void t.test('a refused list is not read', async (t) => {
   const list = (): never => {
     throw new Error('the list was read')
   }

@@ -122,7 +122,7 @@ void t.test('tokens and rights do not make room for each other', async (t) => {
   for (const user of ['a', 'b', 'c']) t.equal(caller.last(review(user)), true)
 })
 
-void t.test('that a token is refused is kept only where it was accepted before', async (t) => {
+void t.test('a refused token is recorded only if it was accepted before', async (t) => {
   const caller = callerOf(await recorded(t))
   t.equal(caller.putToken('made up', false), undefined, 'no commit')
   t.equal(caller.lastToken('made up'), undefined)
@@ -133,7 +133,7 @@ void t.test('that a token is refused is kept only where it was accepted before',
   t.equal(caller.lastToken('revoked'), true, 'accepted again')
 })
 
-void t.test('of a token that has expired nothing is known', async (t) => {
+void t.test('an expired token is unknown', async (t) => {
   const caller = callerOf(await recorded(t))
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const token = (exp?: number): string => `${part({ alg: 'none' })}.${part({ exp })}.c2ln`

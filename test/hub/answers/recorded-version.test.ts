@@ -10,7 +10,7 @@ const minorOf = (text: string | undefined): number | undefined =>
         : ({ body: Buffer.from(text) } as unknown as StoredDocument),
   })
 
-void t.test('the version of the API server is what it said last to the node', async (t) => {
+void t.test('the minor version is read from /version, with or without a plus', async (t) => {
   t.equal(minorOf('{"major":"1","minor":"36"}'), 36)
   t.equal(minorOf('{"major":"1","minor":"33+"}'), 33)
 })

@@ -14,7 +14,7 @@ void t.test('an answer of the cache says how old it is in seconds', async (t) =>
   t.equal(withAge(new HeaderList(), 0).get('age'), undefined, 'where it is not known')
 })
 
-void t.test('people are warned, and programs that only log it are not', async (t) => {
+void t.test('kubectl and k9s get a Warning, programs that only log it do not', async (t) => {
   const warned = (agent: string, confirmedAt = Date.UTC(2026, 0, 2, 3, 4, 5, 678)) =>
     withStaleness(new HeaderList(), asked(agent), confirmedAt).get('warning')
   const text =

@@ -55,7 +55,7 @@ void t.test('a written status is not shown on the object’s successor', async (
   t.equal(shown(overlays, kubelet), 'Running')
 })
 
-void t.test('when the cloud is back all is as the cloud says', async (t) => {
+void t.test('a written status is dropped when the cloud is back', async (t) => {
   const overlays = written()
   const back = new AbortController()
   overlays.clearOn(back.signal)

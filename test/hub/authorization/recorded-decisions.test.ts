@@ -172,7 +172,7 @@ void t.test('a denial of one thing does not take back a yes to another', async (
   t.ok(isRefused(decisions, reads(robot, 'two')), 'sent before its denial')
 })
 
-void t.test('of upgrades those count that an API server decides once it is ready', async (t) => {
+void t.test('only answers of a ready API server to upgrades count', async (t) => {
   const decisions = decisionsIn(rootFolder(t))
   const watch = as(robot, '/api/v1/namespaces/default/configmaps?watch=true')
   const answered = async (

@@ -3,7 +3,7 @@ import { questionOf } from '../../../src/hub/authorization/review.ts'
 
 const resourceAttributes = { verb: 'list', resource: 'pods', namespace: 'shop' }
 
-void t.test('a review asks for a user, or for its sender', async (t) => {
+void t.test('a review evaluates its user, or its sender', async (t) => {
   const attributes = {
     isResource: true,
     verb: 'list',
@@ -47,7 +47,7 @@ void t.test('an invalid review is not evaluated', async (t) => {
   }
 })
 
-void t.test('of a field selector what requires equality counts', async (t) => {
+void t.test('only equality requirements of a field selector count', async (t) => {
   const fieldSelectorOf = (fieldSelector: {
     readonly rawSelector?: string
     readonly requirements?: readonly {

@@ -28,7 +28,7 @@ void t.test('a pod of the same name in its place is another one', async (t) => {
   t.strictSame(namesOf(references.of(pod('two', '5', 'other'), kind)), ['two'])
 })
 
-void t.test('of more pods than a node runs, those read longest ago are let go of', async (t) => {
+void t.test('beyond the pods that a node runs the oldest are dropped', async (t) => {
   const references = new PodReferencesByVersion()
   const first = references.of(pod('one', '5'), kind)
   for (let at = 0; at < maxParsedPods; at += 1) references.of(pod('two', '5', `u${at}`), kind)

@@ -142,7 +142,7 @@ void t.test('an unrecorded schema is not wanted where there is no room for it', 
   t.equal(schemas.wanted(cache).length, 4, 'until a group is gone')
 })
 
-void t.test('a group that is gone is forgotten on the disk, too', async (t) => {
+void t.test('a group that has gone is removed from the disk, too', async (t) => {
   const folder = rootFolder(t)
   const before = schemasIn(folder)
   const cache = cacheWith({ 'apis/a/v1': 'A', 'apis/b/v1': 'B' })

@@ -72,7 +72,7 @@ void t.test('a pod that names no service account has the default one', async (t)
   t.equal(objects.length, 1)
 })
 
-void t.test('a pod that says more than is decoded at one go cannot be understood', async (t) => {
+void t.test('a pod beyond the decoding limit is refused as malformed', async (t) => {
   const env = [{ name: 'LONG', value: 'x'.repeat(1024 * 1024) }]
   const large = { ...richPod, spec: { containers: [{ name: 'main', env }] } }
   t.throws(() => referencesOf(podIn('json', large)), { code: 'MALFORMED_BODY' })

@@ -31,7 +31,7 @@ async function begun(cache: Awaited<ReturnType<typeof recordingIn>>) {
   return { reply: reply as ListReply, sink: await promise }
 }
 
-void t.test('the last of a compressed list leaves when it is committed', async (t) => {
+void t.test('the end of a compressed list leaves when the list is committed', async (t) => {
   await using cache = await recordingIn(t.testdir())
   const { reply, sink } = await begun(cache)
   const passed: Uint8Array[] = []
@@ -53,7 +53,7 @@ void t.test('the last of a compressed list leaves when it is committed', async (
   t.equal(cache.names().length, 30_000)
 })
 
-void t.test('of a compressed list that comes at once only the end waits', async (t) => {
+void t.test('of a compressed list that comes at once only the end is held back', async (t) => {
   await using cache = await recordingIn(t.testdir())
   const { reply, sink } = await begun(cache)
   const { upstreamBody } = reply
@@ -72,7 +72,7 @@ void t.test('of a compressed list that comes at once only the end waits', async 
   t.ok(last > 8 && last < 100, 'its checksum and a little more')
 })
 
-void t.test('a compressed list may be taken for what it holds instead', async (t) => {
+void t.test('a compressed list can be read as objects instead', async (t) => {
   await using cache = await recordingIn(t.testdir())
   const { reply, sink } = await begun(cache)
   sink.write(whole.subarray(20_000))

@@ -97,7 +97,7 @@ async function recording(
   }
 }
 
-void t.test('an object the cloud has not is forgotten in every form', async (t) => {
+void t.test('an object answered with 404 is forgotten in every encoding', async (t) => {
   for (const reply of [
     json(absent),
     answer('application/vnd.kubernetes.protobuf', statusBody('protobuf', absent)),

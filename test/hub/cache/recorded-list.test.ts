@@ -31,7 +31,7 @@ function staged(): Replacement & { readonly dropped: () => boolean } {
 const pods = keyOf('/api/v1/pods')
 const baseline = { storedVersion: undefined, isConsistent: true }
 
-void t.test('a token leads to what was staged for it, once', async (t) => {
+void t.test('a continue token leads to its staged list, once', async (t) => {
   const pages = new PagedLists()
   const replacement = staged()
   pages.put(pods, 'next', { replacement, baseline })
@@ -105,7 +105,7 @@ void t.test('a list whose next page is not requested is dropped', async (t) => {
   t.notOk(young.dropped())
 })
 
-void t.test('a further page whose first was never seen is no list', async (t) => {
+void t.test('a further page without its first page is not recorded', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(allPods, page(95, { a: 90, b: 91 }))
   await cache.list(`${allPods}?continue=of-another`, page(99, { c: 98 }))

@@ -135,7 +135,7 @@ void t.test('a damaged file counts as none', async (t) => {
   t.equal(under(new ChainStateHistory(file), 10), undefined)
 })
 
-void t.test('where it cannot be written it is shown all the same, and said', async (t) => {
+void t.test('a failed write is reported, and the state is shown all the same', async (t) => {
   const failures: unknown[] = []
   const shown = new ChainStateHistory(join(place(t), '\0'), (cause) => failures.push(cause))
   await shown.begin(audience, one)

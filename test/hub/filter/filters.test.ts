@@ -53,14 +53,14 @@ void t.test('a filter is made of its needs alone, and anew only when one changes
   ])
 })
 
-void t.test('a filter with nothing to do stands, and lets all pass', async (t) => {
+void t.test('a filter with nothing to do lets all pass', async (t) => {
   const filters = new Filters([define({ create: () => undefined })], inputsOf(), telling)
   const chain = filters.chainFor('kube-proxy', services, 'list')
   t.strictSame(chain?.filters, [])
   t.equal(chain?.apply(service, 'json', object), object)
 })
 
-void t.test('a filter that waits for what is not known is not made before', async (t) => {
+void t.test('a filter is not created before its awaited inputs are known', async (t) => {
   const definition = define({ needs: ['pool'], awaits: ['pool'], create: () => () => 'withhold' })
   const filters = new Filters([definition], inputsOf(), telling)
   t.strictSame(filters.chainFor('kube-proxy', services, 'list')?.missingInputs, ['pool'])
@@ -133,7 +133,7 @@ void t.test('a former chain decides by the inputs of its time', async (t) => {
   t.equal(other, undefined, 'other code cannot tell')
 })
 
-void t.test('a filter that cannot be made fails as it says', async (t) => {
+void t.test('a filter that cannot be created fails by its onError', async (t) => {
   const failures: string[] = []
   const create = (): never => {
     throw new Error('no')
@@ -164,7 +164,7 @@ void t.test('a mirror pod is left as it is', async (t) => {
   t.equal(chain?.apply(pod, 'json', { ...object, name: 'b' }), undefined)
 })
 
-void t.test('a rule about one object stands only where the answer may have it', async (t) => {
+void t.test('a rule about one object applies only where the answer may have it', async (t) => {
   const only = { namespace: 'default', name: 'kubernetes' }
   const filters = new Filters(
     [define({ rules: [{ ...rule, verbs: ['list'], only }] })],
@@ -189,7 +189,7 @@ void t.test('a rule about one object stands only where the answer may have it', 
   t.notOk(stands('default', '', 'other'))
 })
 
-void t.test('a filter that says that it withholds nothing cannot', async (t) => {
+void t.test('a filter that declares to withhold nothing cannot', async (t) => {
   const failures: string[] = []
   const filters = new Filters(
     [define({ withholds: false, create: () => () => 'withhold' })],

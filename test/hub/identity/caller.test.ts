@@ -226,32 +226,43 @@ void t.test('a token in the protocols of a WebSocket is a token', async (t) => {
   t.equal(byProtocol.identity, byField.identity)
 })
 
-void t.test('with TLS and no certificate the rules are the same, but only offline', async (t) => {
-  const silent: Incoming = { ...request(), peer: { ...peer, tls: { withoutCertificate: true } } }
-  t.equal(await refusal(silent, rules('root', 0)), 401, 'online')
-  t.equal(await refusal(silent, rules('node', 0)), 401, 'online')
-  const { knownUntil, ...caller } = await authenticate(silent, offline(rules('root', 0)))
-  t.strictSame(caller, { identity: 'node', credential: 'node' })
-  t.equal(knownUntil?.aborted, false, 'for as long as the hub is offline')
-  t.equal(await refusal(silent, offline(rules('root', 1000))), 401, 'of another user')
-  t.equal(await refusal(silent, offline(rules('node', 1000))), 0, 'with --anonymous-loopback=node')
-  t.equal(await refusal(silent, offline(rules('none', 0))), 401, 'with --anonymous-loopback=none')
-  const notServed = { ...offline(rules('node', 0)), plainServed: false }
-  t.equal(await refusal(silent, notServed), 401, 'where the plain port serves no one')
-  const refused = { ...silent, peer: { ...peer, tls: {} } }
-  t.equal(await refusal(refused, offline(rules('node', 0))), 401, 'with a certificate of others')
-  const [here, there] = ['127.0.0.1', '192.0.2.8']
-  for (const [address, localAddress] of [
-    [there, there],
-    [there, here],
-    [here, there],
-  ] as const) {
-    const elsewhere = { ...silent, peer: { ...silent.peer, address, localAddress } }
-    t.equal(await refusal(elsewhere, offline(rules('node', 0))), 401, `${address} ${localAddress}`)
-  }
-  const impersonating = { ...request('Impersonate-User', 'jane'), peer: silent.peer }
-  t.equal(await refusal(impersonating, offline(rules('root', 0))), 403)
-})
+void t.test(
+  'over TLS without a certificate the rules are the same, but only offline',
+  async (t) => {
+    const silent: Incoming = { ...request(), peer: { ...peer, tls: { withoutCertificate: true } } }
+    t.equal(await refusal(silent, rules('root', 0)), 401, 'online')
+    t.equal(await refusal(silent, rules('node', 0)), 401, 'online')
+    const { knownUntil, ...caller } = await authenticate(silent, offline(rules('root', 0)))
+    t.strictSame(caller, { identity: 'node', credential: 'node' })
+    t.equal(knownUntil?.aborted, false, 'for as long as the hub is offline')
+    t.equal(await refusal(silent, offline(rules('root', 1000))), 401, 'of another user')
+    t.equal(
+      await refusal(silent, offline(rules('node', 1000))),
+      0,
+      'with --anonymous-loopback=node',
+    )
+    t.equal(await refusal(silent, offline(rules('none', 0))), 401, 'with --anonymous-loopback=none')
+    const notServed = { ...offline(rules('node', 0)), plainServed: false }
+    t.equal(await refusal(silent, notServed), 401, 'where the plain port serves no one')
+    const refused = { ...silent, peer: { ...peer, tls: {} } }
+    t.equal(await refusal(refused, offline(rules('node', 0))), 401, 'with a certificate of others')
+    const [here, there] = ['127.0.0.1', '192.0.2.8']
+    for (const [address, localAddress] of [
+      [there, there],
+      [there, here],
+      [here, there],
+    ] as const) {
+      const elsewhere = { ...silent, peer: { ...silent.peer, address, localAddress } }
+      t.equal(
+        await refusal(elsewhere, offline(rules('node', 0))),
+        401,
+        `${address} ${localAddress}`,
+      )
+    }
+    const impersonating = { ...request('Impersonate-User', 'jane'), peer: silent.peer }
+    t.equal(await refusal(impersonating, offline(rules('root', 0))), 403)
+  },
+)
 
 void t.test('a certificate is remembered as accepted on loopback alone', async (t) => {
   const present = Date.now()

@@ -276,7 +276,7 @@ void t.test('a token expires at its own time, whether accepted or signed', async
   t.equal(await holds(ended), false)
 })
 
-void t.test('with the keys at hand a token that was never seen holds', async (t) => {
+void t.test('with the cluster’s keys a token never seen before holds', async (t) => {
   const { holds, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   const token = tokenOf(tokens)

@@ -207,20 +207,17 @@ void t.test('a program of root that is still connecting does not own a connectio
   t.equal(await readings(lines.join('\n')).uid(loopback), 1000, 'another user’s does')
 })
 
-void t.test(
-  'of two sockets with the same ends the newer one counts, which stands first',
-  async (t) => {
-    const newer = (first: number, second: number): string =>
-      [
-        heading,
-        row(client, hub, first, 1),
-        row(client, hub, second, 2),
-        row(hub, client, 0, 4711),
-      ].join('\n')
-    t.equal(await readings(newer(0, 1000)).uid(loopback), 0)
-    t.equal(await readings(newer(1000, 0)).uid(loopback), 1000)
-  },
-)
+void t.test('of two sockets with the same ends the newer one, listed first, counts', async (t) => {
+  const newer = (first: number, second: number): string =>
+    [
+      heading,
+      row(client, hub, first, 1),
+      row(client, hub, second, 2),
+      row(hub, client, 0, 4711),
+    ].join('\n')
+  t.equal(await readings(newer(0, 1000)).uid(loopback), 0)
+  t.equal(await readings(newer(1000, 0)).uid(loopback), 1000)
+})
 
 void t.test('a table that is empty, absent or holds other things names no owner', async (t) => {
   t.equal(await new SocketOwners(async () => '').uid(loopback), undefined)

@@ -130,7 +130,7 @@ void t.test('keys that a gateway publishes are not the cluster’s', async (t) =
   t.notOk(keys.has(keyId))
 })
 
-void t.test('with the token of a service account the keys are learned, once', async (t) => {
+void t.test('a service account’s token is used to learn the keys, once', async (t) => {
   const { send, asked, keys, learned } = heed(rootFolder(t), publishing)
   await send(keyId)
   t.equal(await learned(), 'learned')

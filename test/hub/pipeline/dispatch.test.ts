@@ -8,7 +8,7 @@ import { podsOfNode } from '../../kit/cloud.ts'
 const heartbeat = { intervalMs: 40, timeoutMs: 3_600_000, failedRetry: 1, healthyThreshold: 1 }
 
 void t.test(
-  'before anything is known of an API server that says nothing, reads of any age are answered from the cache',
+  'before a silent API server is known to be one, reads of any age are answered from the cache',
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')

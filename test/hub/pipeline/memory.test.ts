@@ -144,7 +144,7 @@ void t.test(
   },
 )
 
-void t.test('a body counts by what it says to be, as far as an API server takes it', async (t) => {
+void t.test('a body counts by its Content-Length, up to an API server’s limit', async (t) => {
   const budget = new MemoryBudget(
     64 * 1024 * 1024,
     () => undefined,
@@ -256,7 +256,7 @@ void t.test('a write that was sent is ended last, and never with leave to repeat
 })
 
 void t.test(
-  'where the process is too large, some places are the node’s and some the workload’s',
+  'where the process is too large, node and workload have seats of their own',
   async (t) => {
     const budget = new MemoryBudget(
       limit,

@@ -29,36 +29,39 @@ async function code(headers: Record<string, string>, localAddress = '127.0.0.1')
   }
 }
 
-void t.test('on loopback the hub is called by loopback’s names and its own', async (t) => {
-  const own = [
-    '127.0.0.1:10261',
-    'localhost',
-    'LOCALHOST:1',
-    '[::1]:10261',
-    '127.1.2.3',
-    'Edge-1:80',
-    '169.254.2.1',
-  ]
-  for (const Host of own) t.equal(await code({ Host }), 200, Host)
-  t.equal(await code({}), 200, 'HTTP/1.0 has no Host')
-  for (const Host of [
-    'evil.example',
-    '192.0.2.1:10261',
-    '127.0.0.1.evil.example',
-    'localhost.evil.example',
-  ]) {
-    t.equal(await code({ Host }), 403, Host)
-  }
-  t.equal(await code({ Host: 'evil.example' }, '::1'), 403)
-  t.equal(await code({ Host: 'evil.example' }, '::ffff:127.0.0.1'), 403)
-})
+void t.test(
+  'on loopback only loopback’s names and the hub’s own are accepted as Host',
+  async (t) => {
+    const own = [
+      '127.0.0.1:10261',
+      'localhost',
+      'LOCALHOST:1',
+      '[::1]:10261',
+      '127.1.2.3',
+      'Edge-1:80',
+      '169.254.2.1',
+    ]
+    for (const Host of own) t.equal(await code({ Host }), 200, Host)
+    t.equal(await code({}), 200, 'HTTP/1.0 has no Host')
+    for (const Host of [
+      'evil.example',
+      '192.0.2.1:10261',
+      '127.0.0.1.evil.example',
+      'localhost.evil.example',
+    ]) {
+      t.equal(await code({ Host }), 403, Host)
+    }
+    t.equal(await code({ Host: 'evil.example' }, '::1'), 403)
+    t.equal(await code({ Host: 'evil.example' }, '::ffff:127.0.0.1'), 403)
+  },
+)
 
-void t.test('no web page is served on loopback, not even one of this host', async (t) => {
+void t.test('no request of a web page is served on loopback, not even of this host', async (t) => {
   t.equal(await code({ Host: 'localhost', Origin: 'http://localhost' }), 403)
   t.equal(await code({ Host: 'localhost', Origin: 'null' }), 403)
 })
 
-void t.test('elsewhere names are the operator’s to give', async (t) => {
+void t.test('beyond loopback any Host is accepted', async (t) => {
   t.equal(await code({ Host: 'hub.example' }, '192.0.2.7'), 200)
 })
 
@@ -82,26 +85,23 @@ void t.test('the listener learns of a proven caller before the request goes on',
   t.strictSame(heard, [nodeIdentity])
 })
 
-void t.test(
-  'a token that an answer proves is heard of with that answer, any other never',
-  async (t) => {
-    for (const accepted of [true, false]) {
-      const heard: Identity[] = []
-      let holds = false
-      const identity = tokenHolder('hash')
-      const claim = claimOf({ holds: () => holds, identity: () => identity })
-      const exchange = { ...exchangeOf('/api/v1/pods'), identity, claim }
-      await withProvenCaller(async () => {
-        t.strictSame(heard, [])
-        holds = accepted
-        return emptyReply
-      })({ ...exchange, onProven: (who) => heard.push(who) })
-      t.strictSame(heard, accepted ? [identity] : [])
-    }
-  },
-)
+void t.test('the listener learns of a token with the answer that proves it', async (t) => {
+  for (const accepted of [true, false]) {
+    const heard: Identity[] = []
+    let holds = false
+    const identity = tokenHolder('hash')
+    const claim = claimOf({ holds: () => holds, identity: () => identity })
+    const exchange = { ...exchangeOf('/api/v1/pods'), identity, claim }
+    await withProvenCaller(async () => {
+      t.strictSame(heard, [])
+      holds = accepted
+      return emptyReply
+    })({ ...exchange, onProven: (who) => heard.push(who) })
+    t.strictSame(heard, accepted ? [identity] : [])
+  }
+})
 
-void t.test('a token that an upgrade proves is heard of with its 101', async (t) => {
+void t.test('the listener learns of a token with the 101 that proves it', async (t) => {
   const heard: Identity[] = []
   let holds = false
   const identity = tokenHolder('hash')
@@ -125,7 +125,7 @@ void t.test('a token that an upgrade proves is heard of with its 101', async (t)
   t.strictSame(heard, [identity])
 })
 
-void t.test('the listener hears of a proof that an answer takes back', async (t) => {
+void t.test('the listener learns of a proof that an answer revokes', async (t) => {
   for (const isRevoked of [true, false]) {
     const heard: string[] = []
     let holds = true
@@ -144,24 +144,21 @@ void t.test('the listener hears of a proof that an answer takes back', async (t)
   }
 })
 
-void t.test(
-  'of a token that an answer proves to be an account’s the account is heard',
-  async (t) => {
-    const heard: Identity[] = []
-    const account = serviceAccount({ namespace: 'default', name: 'reader', uid: 'u-1' })
-    let isConfirmed = false
-    const identity = tokenHolder('hash')
-    const claim = claimOf({
-      holds: () => isConfirmed,
-      identity: () => (isConfirmed ? account : identity),
-    })
-    await withProvenCaller(async () => {
-      isConfirmed = true
-      return emptyReply
-    })({ ...exchangeOf('/api/v1/pods'), identity, claim, onProven: (who) => heard.push(who) })
-    t.strictSame(heard, [account])
-  },
-)
+void t.test('a token that an answer proves an account’s is reported as the account', async (t) => {
+  const heard: Identity[] = []
+  const account = serviceAccount({ namespace: 'default', name: 'reader', uid: 'u-1' })
+  let isConfirmed = false
+  const identity = tokenHolder('hash')
+  const claim = claimOf({
+    holds: () => isConfirmed,
+    identity: () => (isConfirmed ? account : identity),
+  })
+  await withProvenCaller(async () => {
+    isConfirmed = true
+    return emptyReply
+  })({ ...exchangeOf('/api/v1/pods'), identity, claim, onProven: (who) => heard.push(who) })
+  t.strictSame(heard, [account])
+})
 
 void t.test(
   'over HTTP/2 a token that the cloud accepts opens a connection, a refused one closes it',

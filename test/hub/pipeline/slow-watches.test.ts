@@ -14,7 +14,7 @@ const megabyte = 1024 * 1024
 const frame = 12 * megabyte
 
 void t.test(
-  'of watches left untaken that hold too much together, that which holds most is broken off',
+  'where untaken watches hold too much together, the largest is broken off',
   async (t) => {
     let ended = 0
     const watches = new SlowWatches(4 * 3.5 * frame, () => ended++)

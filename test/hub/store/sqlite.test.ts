@@ -162,7 +162,7 @@ void t.test('the same list again costs no write, a newer version of it one row',
   t.equal(count(db, 'touched'), 0)
 })
 
-void t.test('a list that says what its events said is written once, to stay', async (t) => {
+void t.test('a list that confirms events is written once, to outlive a power cut', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -189,7 +189,7 @@ void t.test('an unchanged list costs no write after a restart either', async (t)
   t.strictSame(dataVersion(db), before)
 })
 
-void t.test('that an object is gone is noted for as long as it would be found', async (t) => {
+void t.test('a deletion is recorded for as long as the object would be found', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)
@@ -263,7 +263,7 @@ void t.test('secrets and tokens are sealed in every file, and read back', async 
   t.strictSame(texts(previous), [bytes.toString()])
 })
 
-void t.test('with another key what was sealed is unknown, and the rest is served', async (t) => {
+void t.test('with another key sealed objects are unknown, and the rest is served', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)
@@ -373,7 +373,7 @@ void t.test('a database of a later release is refused, and left as it is', async
   t.equal(db.prepare('PRAGMA user_version').get()?.['user_version'], 1000)
 })
 
-void t.test('where nothing can be written, opening says so', async (t) => {
+void t.test('opening fails where nothing can be written', async (t) => {
   const directory = t.testdir({ cache: 'a file' })
   await t.rejects(open(directory), { code: 'STORE_FAILURE' })
 })
@@ -442,7 +442,7 @@ void t.test('a collection that missed a write is not served after a restart', as
   t.equal(store.get(keyOf('x')), undefined)
 })
 
-void t.test('that a write was missed is written down as soon as the disk takes it', async (t) => {
+void t.test('a missed write is recorded as soon as the disk takes it', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)

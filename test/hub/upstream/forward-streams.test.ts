@@ -121,24 +121,27 @@ void t.test(
   },
 )
 
-void t.test('the end of a tenure cuts what hangs on that upstream, and only that', async (t) => {
-  const { first, second, hub } = await twoUpstreams(t)
-  const client = await hub.ask('GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: hub\r\n\r\n')
-  const wire = await first.asked()
-  wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
-  await client.until('1\r\na\r\n')
-  const waiting = await hub.ask(get)
-  await first.asked()
-  hub.probes.set(first.origin, 'bad')
-  const [upstream] = hub.cloud.upstreams
-  await upstream?.probe()
-  await upstream?.probe()
-  t.equal(await client.rest(), '', 'the stream is broken off, not ended')
-  await wire.ended
-  const other = await second.asked()
-  other.write(answerOf('from the other'))
-  t.equal((await waiting.answer()).body, 'from the other')
-})
+void t.test(
+  'the end of a tenure cuts its streams, and its pending reads go elsewhere',
+  async (t) => {
+    const { first, second, hub } = await twoUpstreams(t)
+    const client = await hub.ask('GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: hub\r\n\r\n')
+    const wire = await first.asked()
+    wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
+    await client.until('1\r\na\r\n')
+    const waiting = await hub.ask(get)
+    await first.asked()
+    hub.probes.set(first.origin, 'bad')
+    const [upstream] = hub.cloud.upstreams
+    await upstream?.probe()
+    await upstream?.probe()
+    t.equal(await client.rest(), '', 'the stream is broken off, not ended')
+    await wire.ended
+    const other = await second.asked()
+    other.write(answerOf('from the other'))
+    t.equal((await waiting.answer()).body, 'from the other')
+  },
+)
 
 void t.test(
   'an answer that breaks off puts its API server in doubt, unless a pod gave it',
@@ -162,27 +165,30 @@ void t.test(
   },
 )
 
-void t.test('nothing stays on a tenure when an exchange is over, however it ended', async (t) => {
-  const { upstream, hub } = await oneUpstream(t)
-  const tenure = hub.cloud.upstreams[0]?.gone ?? AbortSignal.abort()
-  for (const end of ['whole', 'cut', 'hung up', 'hung up early'] as const) {
-    const client = await hub.ask(getLog)
-    const wire = await upstream.asked()
-    if (end === 'hung up early') {
-      client.destroy()
-      await wire.ended
-      continue
+void t.test(
+  'no listener stays on a tenure when an exchange is over, however it ended',
+  async (t) => {
+    const { upstream, hub } = await oneUpstream(t)
+    const tenure = hub.cloud.upstreams[0]?.gone ?? AbortSignal.abort()
+    for (const end of ['whole', 'cut', 'hung up', 'hung up early'] as const) {
+      const client = await hub.ask(getLog)
+      const wire = await upstream.asked()
+      if (end === 'hung up early') {
+        client.destroy()
+        await wire.ended
+        continue
+      }
+      wire.write('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\na')
+      await client.until('\r\n\r\na')
+      if (end === 'whole') {
+        wire.write('b')
+        await client.take(1)
+      }
+      if (end === 'cut') wire.reset()
+      if (end === 'hung up') client.destroy()
+      if (end === 'cut') await client.ended
+      else await wire.ended
     }
-    wire.write('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\na')
-    await client.until('\r\n\r\na')
-    if (end === 'whole') {
-      wire.write('b')
-      await client.take(1)
-    }
-    if (end === 'cut') wire.reset()
-    if (end === 'hung up') client.destroy()
-    if (end === 'cut') await client.ended
-    else await wire.ended
-  }
-  t.equal(getEventListeners(tenure, 'abort').length, 0)
-})
+    t.equal(getEventListeners(tenure, 'abort').length, 0)
+  },
+)

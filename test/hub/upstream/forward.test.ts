@@ -124,7 +124,7 @@ void t.test('the node’s credentials carry no impersonation fields', async (t) 
 })
 
 void t.test(
-  'a caller may impersonate with its own token, and never with what only proxies may say',
+  'a caller may impersonate with its own token, and never with proxy headers',
   async (t) => {
     const { upstream, hub } = await oneUpstream(t, {
       credentials: { token: new Secret('node-token'), files: [] },

@@ -96,7 +96,7 @@ void t.test('outcomes of requests during an ejection do not count', async (t) =>
   t.equal(ejections.length, 1)
 })
 
-void t.test('after an ejection it warms up, and so it does when it begins anew', async (t) => {
+void t.test('slow start follows an ejection, and the begin of a tenure', async (t) => {
   const { record, fail } = recorded()
   fail(5)
   t.equal(record.slowStartWeight, 0)

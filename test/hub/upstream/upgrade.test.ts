@@ -266,7 +266,7 @@ void t.test(
   },
 )
 
-void t.test('the end of a tenure cuts it, and nothing stays on a tenure afterwards', async (t) => {
+void t.test('the end of a tenure cuts tunnels, and no listener stays on it', async (t) => {
   const upstream = await rawUpstream(t)
   const { hub, client, wire } = await joined(t, upstream)
   const tenure = hub.cloud.upstreams[0]?.gone ?? AbortSignal.abort()
@@ -331,7 +331,7 @@ void t.test('an upgrade is reported with the code of its answer', async (t) => {
   }
 })
 
-void t.test('an upstream that speaks through a tunnel is heard', async (t) => {
+void t.test('bytes through a tunnel count as received from the upstream', async (t) => {
   const { hub, client, wire } = await joined(t)
   const [upstream] = hub.cloud.upstreams
   const before = performance.now()
@@ -360,7 +360,7 @@ void t.test('an upgrade that is not answered in time is cut at both ends', async
   t.equal(await hub.upgraded[0], 0)
 })
 
-void t.test('one that is answered lasts', async (t) => {
+void t.test('an answered upgrade outlives that time', async (t) => {
   const { upstream, hub } = await oneUpstream(t, { upgradeAnswerMs: 100 })
   const client = await hub.ask(spdy)
   const wire = await upstream.next()
@@ -373,7 +373,7 @@ void t.test('one that is answered lasts', async (t) => {
   t.equal(await client.take(10), 'still here')
 })
 
-void t.test('that is a minute', async (t) => {
+void t.test('an upgrade has a minute for its answer', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const { upstream, hub } = await oneUpstream(t)

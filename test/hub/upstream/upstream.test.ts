@@ -162,7 +162,7 @@ void t.test('probes at their interval count, however many others run between', a
   t.strictSame(verdicts, ['healthy', 'unhealthy'])
 })
 
-void t.test('closing ends the tenure, and what a late probe says counts no more', async (t) => {
+void t.test('closing ends the tenure, and a late probe does not count', async (t) => {
   const { probes, upstream, verdicts, probe } = judged(t, { failedRetry: 1 })
   await probe('good')
   probes.set(origin, 'silent')
@@ -174,7 +174,7 @@ void t.test('closing ends the tenure, and what a late probe says counts no more'
   t.strictSame(verdicts, ['healthy'])
 })
 
-void t.test('patience with a probe ends before the probe does', async (t) => {
+void t.test('answersWithin gives up before its probe ends', async (t) => {
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
   const { probes, upstream } = judged(t)
@@ -220,7 +220,7 @@ void t.test('an API server that is not ready is neither healthy nor gone', async
   t.equal(upstream.gone.aborted, false)
 })
 
-void t.test('where probes fail differently the milder one is believed', async (t) => {
+void t.test('among different failures of probes the milder one counts', async (t) => {
   const { verdicts, probe } = judged(t, { failedRetry: 3 })
   for (const health of ['good', 'bad', 'unready', 'bad'] as const) await probe(health)
   t.strictSame(verdicts, ['healthy', 'unready'])
@@ -294,7 +294,7 @@ void t.test(
   },
 )
 
-void t.test('silence is what neither a request nor a probe was spared', async (t) => {
+void t.test('an upstream is unresponsive until it sends bytes or answers a probe', async (t) => {
   const { probes, upstream, verdicts, probe } = judged(t)
   await probe('good')
   let told = 0
@@ -326,7 +326,7 @@ void t.test('an upstream that has just sent bytes is not probed again', async (t
   t.equal(probes.asked.length, 1)
 })
 
-void t.test('while it is unhealthy it is probed long before its interval is over', async (t) => {
+void t.test('an unhealthy upstream is probed before its interval is over', async (t) => {
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
   const { probes, verdicts, probe } = judged(t, { intervalMs: 1_000_000, healthyThreshold: 1 })
@@ -337,7 +337,7 @@ void t.test('while it is unhealthy it is probed long before its interval is over
   t.strictSame(verdicts, ['unhealthy', 'healthy'])
 })
 
-void t.test('where probes take long, no silence is shorter than they are', async (t) => {
+void t.test('the hub’s patience is no shorter than recent probes took', async (t) => {
   const hold = setInterval(() => undefined, 1_000)
   t.teardown(() => clearInterval(hold))
   const { probes, upstream } = judged(t)

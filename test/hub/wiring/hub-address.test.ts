@@ -115,7 +115,7 @@ void t.test('what the hub knows without a probe delays no request', async (t) =>
   }
 })
 
-void t.test('where no address is wanted, none is missed', async (t) => {
+void t.test('without a configured address the hub misses none', async (t) => {
   const hub = new Listening(t, (hub) => (hub.pods.hubAddress = undefined))
   t.equal(hub.address.firstProbe, undefined)
   t.strictSame(hub.told, [null])
@@ -177,7 +177,7 @@ void t.test('certificates that pods would not take', async (t) => {
   }
 })
 
-void t.test('other authorities are other pods’ trust', async (t) => {
+void t.test('a certificate of another authority leads no pods to the hub', async (t) => {
   const hub = await new Listening(t).open()
   hub.ca = others.certificate
   await hub.address.probe()
@@ -203,7 +203,7 @@ void t.test('a name that leads to loopback is loopback', async (t) => {
   t.match(hub.address.verboseLines().join(), /on loopback, where pods reach themselves/)
 })
 
-void t.test('a moment of silence is forgiven, silence is not', async (t) => {
+void t.test('two unanswered probes are forgiven, a third is not', async (t) => {
   const hub = await new Listening(t).open()
   hub.close()
   for (const expected of [hub.here, hub.here, null, null]) {
@@ -224,7 +224,7 @@ void t.test('an unreadable certificate leads no pods to the hub', async (t) => {
   t.match(hub.address.verboseLines().join(), /it cannot be looked at/)
 })
 
-void t.test('at the start, silence is heard twice', async (t) => {
+void t.test('at the start two unanswered probes decide', async (t) => {
   let connections = 0
   const late = createPlainServer((socket) => {
     connections++

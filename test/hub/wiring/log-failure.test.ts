@@ -2,7 +2,7 @@ import t from 'tap'
 import { createLog } from '../../../src/cli/log.ts'
 import { logFailure } from '../../../src/hub/wiring/log-failure.ts'
 
-void t.test('a mistake in a program is an error in the log, whatever it interrupted', async (t) => {
+void t.test('a programming error is an error in the log, whatever it interrupted', async (t) => {
   const lines: string[] = []
   const log = createLog('debug', { write: (line) => lines.push(line) })
   logFailure(log, 'debug', { err: new Error('reset by peer') }, 'an answer broke off')

@@ -122,7 +122,7 @@ void t.test('an answer has as long as it takes over a slow link', async (t) => {
   t.equal(await code, 200)
 })
 
-void t.test('of a silent server an answer is given up, also in the middle of one', async (t) => {
+void t.test('an answer of a silent server is given up, also in the middle of it', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   for (const part of ['', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsl']) {

@@ -17,7 +17,7 @@ void t.test('a folder that is denied is named with what refused it and what help
   })
 })
 
-void t.test('a mistake in a program stays what it is', async (t) => {
+void t.test('a programming error passes unchanged', async (t) => {
   const mistake = new TypeError('x is not a function')
   const fail = (): never => {
     throw mistake

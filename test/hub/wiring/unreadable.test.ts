@@ -1,7 +1,7 @@
 import t from 'tap'
 import { unreadable } from '../../../src/hub/wiring/unreadable.ts'
 
-void t.test('rights are the advice for a 403, and for nothing else', async (t) => {
+void t.test('only a 403 is explained by missing rights', async (t) => {
   const said = (code: number): string => {
     const { why, advice } = unreadable(code)
     return `${why}${advice}`

@@ -109,7 +109,7 @@ void t.test('no bookmark takes a reader back behind its version', async (t) => {
   t.equal(await next(), undefined, 'no bookmark')
 })
 
-void t.test('state comes first, and its end where that is wanted', async (t) => {
+void t.test('initial objects come first, then the bookmark at their end', async (t) => {
   const batches = [[object(3), object(7)], [object(5)]]
   const { log, next, wake } = reading({
     cursor: 1,

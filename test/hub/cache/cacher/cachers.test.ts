@@ -304,19 +304,22 @@ void t.test(
   },
 )
 
-void t.test('an old one ends within a second of the cloud being back', async (t) => {
-  const watch = open(t, `${nameless}&resourceVersion=50`, 1_800_000, storeOf(), asTable)
-  await watch.said()
-  mock.timers.tick(200_000)
-  t.notOk(await watch.over())
-  watch.recovered.abort()
-  mock.timers.tick(1_000)
-  t.ok(await watch.over())
-})
+void t.test(
+  'an old Table without names ends within a second of the cloud being back',
+  async (t) => {
+    const watch = open(t, `${nameless}&resourceVersion=50`, 1_800_000, storeOf(), asTable)
+    await watch.said()
+    mock.timers.tick(200_000)
+    t.notOk(await watch.over())
+    watch.recovered.abort()
+    mock.timers.tick(1_000)
+    t.ok(await watch.over())
+  },
+)
 
 for (const described of [{}, asTable]) {
   const of = described === asTable ? 'a Table with names' : 'whole objects'
-  void t.test(`of ${of} it stays open when the cloud is back`, async (t) => {
+  void t.test(`a watch of ${of} stays open when the cloud is back`, async (t) => {
     const url = `${pods}&resourceVersion=50&timeoutSeconds=300`
     const watch = open(t, url, 1_800_000, storeOf(), described)
     await watch.said()
@@ -377,7 +380,7 @@ const eventsOf = (namespace: string, count: number): WatchEvent[] =>
     },
   }))
 
-void t.test('the collections with the most events let go of theirs first', async (t) => {
+void t.test('the collections with the most events drop theirs first', async (t) => {
   const store = { ...storeOf(), version: () => '60', committedVersion: () => '60' } as ObjectStore
   const sent = new Map<string, WatchEvent[]>([
     ['many', eventsOf('many', 3)],

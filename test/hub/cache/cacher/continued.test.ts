@@ -57,7 +57,7 @@ async function outcome(
   return { events, asked }
 }
 
-void t.test('nothing follows among initial events, whose versions are in no order', async (t) => {
+void t.test('no watch is resumed among initial events, whose versions are unordered', async (t) => {
   const own = groups([added(9)], [added(5)], [bookmark(9)], [added(10)], [added(11)])
   const { events, asked } = await outcome(own, '10')
   t.strictSame(asked, ['9', '10'])

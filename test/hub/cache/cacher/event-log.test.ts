@@ -59,7 +59,7 @@ for (const [what, bounds] of [
   ['groups', { groups: 2 }],
   ['bytes', { bytes: 1_000 }],
 ] as const) {
-  void t.test(`the oldest is let go of where there are too many ${what}`, async (t) => {
+  void t.test(`the oldest event is dropped where there are too many ${what}`, async (t) => {
     const log = logAt(10, bounds)
     const cursor = log.end
     for (const version of [11, 12, 13, 14]) log.append([event(version)])

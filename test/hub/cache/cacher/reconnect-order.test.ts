@@ -35,7 +35,7 @@ void t.test('a User-Agent alone makes no kubelet', async (t) => {
   t.equal(reconnectRank(exchange, exchange.info), 'rest')
 })
 
-void t.test('a rank is over before the next one begins, and all within two seconds', async (t) => {
+void t.test('ranks reconnect one after another, all within two seconds', async (t) => {
   const order: readonly ReconnectRank[] = ['node', 'references', 'endpoints', 'rest', 'people']
   let last = 0
   for (const rank of order) {

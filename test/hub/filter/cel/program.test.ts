@@ -68,7 +68,7 @@ function mistakesIn(text: string, shapes: readonly Shape[] = [pod]): readonly st
   return 'mistakes' in compiled ? compiled.mistakes.map(({ what, at }) => `${at}: ${what}`) : []
 }
 
-void t.test('expressions come to what CEL says, in both encodings alike', async (t) => {
+void t.test('expressions have the values of CEL, in both encodings', async (t) => {
   const cases: readonly (readonly [string, unknown])[] = [
     [`object.metadata.name == 'web'`, true],
     [`object.metadata.labels['app'] + '/' + object.metadata.namespace`, 'web/default'],
@@ -214,7 +214,7 @@ void t.test('a value that may have unknown fields is not usable as a whole', asy
   )
 })
 
-void t.test('mistakes are said with their place', async (t) => {
+void t.test('mistakes are reported with their position', async (t) => {
   t.match(mistakesIn(`object.metadata.name = 'a'`), [/^21: Unexpected character/])
   t.match(mistakesIn(`object.metadata.name == 'a' &&`), [/^\d+: Unexpected token: EOF/])
   t.match(mistakesIn(`object.metadata.name == pod.name`), [

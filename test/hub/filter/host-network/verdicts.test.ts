@@ -99,7 +99,7 @@ void t.test('pods that may have been shown before verdicts were kept are assumed
   t.strictSame([next.of('a'), next.mayHaveBeenShown('a')], ['unchanged', false])
 })
 
-void t.test('once they are kept, also none at all, the cache says nothing any more', async (t) => {
+void t.test('once verdicts are kept, even none, earlier observations do not count', async (t) => {
   const { open, written } = place(t)
   const first = open()
   first.keep()

@@ -100,41 +100,38 @@ void t.test('the pool is the one the operator names, else that of the node’s l
   t.equal(poolNameOf(known({ node: node(inPool), configuredName: 'beijing' })), 'beijing')
 })
 
-void t.test(
-  'on the host’s network is what the label or the NodePool says, as last known',
-  async (t) => {
-    const labelled = node({ ...inPool, ...onHostNetwork })
-    const plain = node(inPool)
-    t.equal(hostNetworkOf({ node: labelled }), true)
-    t.equal(hostNetworkOf({ node: labelled, nodePool: read() }), true)
-    t.equal(hostNetworkOf({ node: plain, nodePool: read({ hostNetwork: true }) }), true)
-    t.equal(hostNetworkOf({ node: plain, nodePool: read() }), false)
-    t.equal(hostNetworkOf({ node: plain }), undefined, 'it is not known yet')
-    t.equal(hostNetworkOf({ node: plain, readsNodePools: false }), false, 'NodePools are not read')
-    const last = poolFactsOf(known({ node: labelled }))
-    t.equal(hostNetworkOf({ node: plain, lastFacts: last }), true)
-    const unread = hostNetworkOf({ node: plain, lastFacts: last, readsNodePools: false })
-    t.equal(unread, false, 'where the label alone counts, it is known to be gone')
-    const moved = node({ 'apps.openyurt.io/nodepool': 'beijing' })
-    t.equal(
-      hostNetworkOf({ node: moved, lastFacts: last }),
-      undefined,
-      'of another pool it says nothing',
-    )
-    t.equal(hostNetworkOf({ node: plain, isAbsent: true }), false, 'there is no such pool')
-    t.equal(hostNetworkOf({ node: labelled, isAbsent: true }), true, 'the label counts by itself')
-    t.equal(
-      hostNetworkOf({ node: plain, isAbsent: true, lastFacts: last }),
-      true,
-      'a deleted pool keeps it',
-    )
-    t.equal(
-      hostNetworkOf({ configuredName: 'x', isAbsent: true }),
-      undefined,
-      'the label is not read yet',
-    )
-  },
-)
+void t.test('the host network follows the label or the NodePool, as last known', async (t) => {
+  const labelled = node({ ...inPool, ...onHostNetwork })
+  const plain = node(inPool)
+  t.equal(hostNetworkOf({ node: labelled }), true)
+  t.equal(hostNetworkOf({ node: labelled, nodePool: read() }), true)
+  t.equal(hostNetworkOf({ node: plain, nodePool: read({ hostNetwork: true }) }), true)
+  t.equal(hostNetworkOf({ node: plain, nodePool: read() }), false)
+  t.equal(hostNetworkOf({ node: plain }), undefined, 'it is not known yet')
+  t.equal(hostNetworkOf({ node: plain, readsNodePools: false }), false, 'NodePools are not read')
+  const last = poolFactsOf(known({ node: labelled }))
+  t.equal(hostNetworkOf({ node: plain, lastFacts: last }), true)
+  const unread = hostNetworkOf({ node: plain, lastFacts: last, readsNodePools: false })
+  t.equal(unread, false, 'where the label alone counts, it is known to be gone')
+  const moved = node({ 'apps.openyurt.io/nodepool': 'beijing' })
+  t.equal(
+    hostNetworkOf({ node: moved, lastFacts: last }),
+    undefined,
+    'of another pool it says nothing',
+  )
+  t.equal(hostNetworkOf({ node: plain, isAbsent: true }), false, 'there is no such pool')
+  t.equal(hostNetworkOf({ node: labelled, isAbsent: true }), true, 'the label counts by itself')
+  t.equal(
+    hostNetworkOf({ node: plain, isAbsent: true, lastFacts: last }),
+    true,
+    'a deleted pool keeps it',
+  )
+  t.equal(
+    hostNetworkOf({ configuredName: 'x', isAbsent: true }),
+    undefined,
+    'the label is not read yet',
+  )
+})
 
 void t.test('without inputs the last known facts count', async (t) => {
   const last: PoolFacts = {

@@ -187,7 +187,7 @@ void t.test('an expression whose value no field can have fails at the object', a
   }
 })
 
-void t.test('all that is wrong is said at once, with line and place', async (t) => {
+void t.test('all mistakes are reported at once, with line and path', async (t) => {
   t.strictSame(
     await mistakesIn(`
 - name: Bad Name

@@ -54,7 +54,7 @@ void t.test('a changed file is loaded again, a bad one refused once', async (t) 
   t.equal(await next(), 'loaded a', 'a content that was loaded before')
 })
 
-void t.test('other files can be named', async (t) => {
+void t.test('the list of files can change', async (t) => {
   const folder = new FilterFolder(t)
   const one = folder.write('one.mjs', moduleOf('a', `'leave'`))
   const two = folder.write('two.mjs', moduleOf('b', `'leave'`))

@@ -75,7 +75,7 @@ void t.test('the version of a filter is that of its file', async (t) => {
   t.equal(await versionOf(moduleOf('a', `'leave'`)), one)
 })
 
-void t.test('everything that is wrong is said at once, with its place', async (t) => {
+void t.test('all mistakes are reported at once, with their place', async (t) => {
   const folder = new FilterFolder(t)
   const bad = folder.write(
     'bad.mjs',
@@ -102,7 +102,7 @@ void t.test('everything that is wrong is said at once, with its place', async (t
   ])
 })
 
-void t.test('a module that cannot be loaded says why', async (t) => {
+void t.test('a module that cannot be loaded is reported with the reason', async (t) => {
   const folder = new FilterFolder(t)
   t.match(await mistakesIn(folder.write('syntax.mjs', '\n\nexport const = 3')), [
     /^cannot be loaded: SyntaxError: .* \(run it with node to see where\)$/,
@@ -183,7 +183,7 @@ void t.test('a module may export an object of a class', async (t) => {
   t.equal(typeof made === 'function' && made(cursorOf('json', service, object)), 'withhold')
 })
 
-void t.test('whatever a module exports or throws, it is said what is wrong with it', async (t) => {
+void t.test('whatever a module exports or throws, its mistake is described', async (t) => {
   const folder = new FilterFolder(t)
   let at = 0
   const tried = (text: string) => mistakesIn(folder.write(`${at++}.mjs`, text))

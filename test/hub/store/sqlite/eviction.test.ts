@@ -362,7 +362,7 @@ void t.test(
   },
 )
 
-void t.test('of a kind the heaviest caller gives first, until it is none', async (t) => {
+void t.test('within a kind the heaviest caller gives first, until it is not', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })
   const ofToken = (hash: string): Partition => ({
     identity: tokenHolder(hash),

@@ -143,7 +143,7 @@ void t.test('forgetting a token takes a step at a time, and ends when it is used
   t.equal(listed(store, ofToken('large'))?.length, 1200)
 })
 
-void t.test('that a token is used is written once a day, and only where it is known', async (t) => {
+void t.test('a token’s use is written once a day, and only where it is known', async (t) => {
   const writers = writersOf(t)
   const directory = t.testdir()
   await using store = await open(directory)

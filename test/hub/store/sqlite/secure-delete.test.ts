@@ -88,7 +88,7 @@ void t.test('no file has a Secret in the clear', async (t) => {
   t.equal(listed(store, secrets)?.length, names.length)
 })
 
-void t.test('of a Secret that was deleted no file has what was sealed', async (t) => {
+void t.test('no file keeps the sealed bytes of a deleted Secret', async (t) => {
   const { directory, store, db } = await filled(t)
   const bodies: Uint8Array[] = []
   for (const name of names) await store.put(keyOf(name, { gvr }), pod, secret(name))

@@ -261,7 +261,7 @@ void t.test('at an IPv6 address all is the same', async (t) => {
   t.equal(shown(), '')
 })
 
-void t.test('with a certificate that pods do not trust they are not led there', async (t) => {
+void t.test('pods are not led to a certificate that they do not trust', async (t) => {
   const cloud = await startCloud(t)
   const { files } = await reachable(t)
   const hub = await startTestHub(t, {
@@ -273,7 +273,7 @@ void t.test('with a certificate that pods do not trust they are not led there', 
   t.match(line, /pods are not led to the hub: the certificate at 169\.254\.2\.1:\d+ is not one/)
 })
 
-void t.test('with one that the cluster has signed they are, and trust it', async (t) => {
+void t.test('pods are led to a certificate of the cluster, and trust it', async (t) => {
   const joinable = await startJoinable(t)
   const { cloud, authority } = joinable
   cloud.sandbox.create(pods, pod('a'))

@@ -128,7 +128,7 @@ void t.test('no secret is in it', async (t) => {
   for (const secret of planted) t.notOk(text.includes(secret), secret)
 })
 
-void t.test('its lists are bounded, and say how many more there are', async (t) => {
+void t.test('its lists are bounded, with the number of those omitted', async (t) => {
   const { cloud, hub } = await startNode(t)
   cloud.sandbox.create(configMaps, { metadata: { name: 'one', namespace: 'default' } })
   const kubelet = kubeletOf(hub)
