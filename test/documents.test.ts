@@ -51,7 +51,7 @@ const anchorsOf = (page: string): ReadonlySet<string> =>
 
 const documents = globSync(['*.md', 'docs/**/*.md', 'changelog/*.md', 'filters/*.md', 'bench/*.md'])
 
-void t.test('no document points to a page or a heading that is not there', async (t) => {
+void t.test('links of documents lead to existing pages and headings', async (t) => {
   t.ok(documents.length >= 4)
   for (const document of documents) {
     const links = read(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)
@@ -89,7 +89,7 @@ void t.test('README.md has the figures of the run that is kept', async (t) => {
   t.ok(read('README.md').includes(footprint), 'node test/write-tables.ts mends it')
 })
 
-void t.test('ARCHITECTURE.md and its decisions name no file that is not there', async (t) => {
+void t.test('ARCHITECTURE.md and its decisions name existing files only', async (t) => {
   for (const page of ['ARCHITECTURE.md', 'docs/decisions.md']) {
     const named = [...read(page).matchAll(/`((?:src|test|bench|filters|docs)\/[^`\s*]*)`/g)]
     t.ok(named.length > 3, page)

@@ -26,7 +26,7 @@ void t.test('ARCHITECTURE.md draws the floors that are checked, from the top dow
   )
 })
 
-void t.test('nothing stands on a floor that is not there', async (t) => {
+void t.test('every floor exists in src/', async (t) => {
   for (const name of floors.flat()) t.ok(existsSync(`src/${name}`), name)
 })
 
@@ -50,7 +50,7 @@ void t.test('a folder may import from below and from itself', async (t) => {
   t.strictSame(broken('src/main.ts', "import { a } from './cli/cli.ts'"), [])
 })
 
-void t.test('from above, from a neighbour, from tests it may not', async (t) => {
+void t.test('imports from above, a neighbour or tests are refused', async (t) => {
   const cases: [string, string, RegExp][] = [
     [
       'src/api/kube/a.ts',

@@ -45,7 +45,7 @@ void t.test('a disposed timer never fires', async (t) => {
   t.strictSame(happened, [])
 })
 
-void t.test('a time without a turn is no time awake', async (t) => {
+void t.test('a stalled event loop is not awake time', async (t) => {
   const hold = alive()
   t.teardown(() => clearTimeout(hold))
   const order: string[] = []
@@ -79,7 +79,7 @@ void t.test('the clock for measuring does not go back', async (t) => {
   t.ok(elapsed() >= first)
 })
 
-void t.test('the latest of several times is one that has come, if any has', async (t) => {
+void t.test('latest() prefers times in the past', async (t) => {
   const [past, ahead] = [now() - 1000, now() + 60_000]
   t.equal(latest(past, ahead, past - 1), past)
   t.equal(latest(ahead, ahead + 1), ahead + 1)

@@ -11,7 +11,7 @@ void t.test('a folder is made with those above it, closed to others', async (t) 
   makeFolder(path, 0o700)
 })
 
-void t.test('a folder that cannot be made is an error, and soon', async (t) => {
+void t.test('a folder that cannot be created throws', async (t) => {
   t.throws(() => makeFolder(join(t.testdir({ file: '' }), 'file', 'below'), 0o700), {
     code: 'ENOTDIR',
   })

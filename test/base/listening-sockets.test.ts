@@ -12,13 +12,13 @@ async function listeningAt(t: Test, address: string): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-void t.test('an address is spelt in one way', async (t) => {
+void t.test('an address has one form', async (t) => {
   t.equal(canonical('0:0:0:0:0:0:0:1'), '::1')
   t.equal(canonical('127.0.0.1'), '127.0.0.1')
   t.equal(canonical('FE80::0:1%eth0'), 'fe80::1%eth0')
 })
 
-void t.test('a socket is in the way of every address that it covers', { skip }, async (t) => {
+void t.test('a socket blocks every address that it covers', { skip }, async (t) => {
   for (const [address, inTheWayOf, not] of [
     ['127.0.0.1', ['127.0.0.1', '0.0.0.0', '::'], ['127.0.0.2', '::1']],
     ['0.0.0.0', ['127.0.0.1', '0.0.0.0', '::'], ['::1']],

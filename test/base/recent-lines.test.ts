@@ -12,7 +12,7 @@ void t.test('the oldest lines go, by number and by length', async (t) => {
   t.strictSame(short.lines, ['5678', '90', '+'])
 })
 
-void t.test('a line that alone is too long drives no other out', async (t) => {
+void t.test('an overlong line evicts no other line', async (t) => {
   const recent = new RecentLines({ lines: 2, length: 10 })
   recent.add('kept')
   recent.add('x'.repeat(11))

@@ -58,7 +58,7 @@ function found(text: string, pieceBytes: number, ...ends: string[]): string {
 
 const ends = '0100007F:D431 0100007F:2814'
 
-void t.test('established sockets are found by their ends, wherever a reading stops', async (t) => {
+void t.test('established sockets are found by their ends across read boundaries', async (t) => {
   const line = `${table.split('\n')[2]}\n`
   for (const pieceBytes of [1, 7, 150, 4096, 1 << 20])
     t.equal(found(table, pieceBytes, '0100007F:2814 0100007F:D432', ends), line, `${pieceBytes}`)

@@ -16,7 +16,7 @@ void t.test('a key is made once, closed to others, with the folder it lies in', 
   t.notSame(storedKey(join(folder, 'b.key')), key)
 })
 
-void t.test('a key that stood open is closed to others', async (t) => {
+void t.test('a key readable by others gets 0600', async (t) => {
   const file = join(t.testdir(), 'a.key')
   const key = storedKey(file)
   chmodSync(file, 0o644)

@@ -27,7 +27,7 @@ void t.test('nothing is computed before the first get()', async (t) => {
   t.equal(source.begun, 0)
 })
 
-void t.test('all share a computation, and its result after it', async (t) => {
+void t.test('callers share a computation and its result', async (t) => {
   const source = computations()
   const paced = new Throttled(source.compute, never)
   const during = [paced.get(), paced.get()]
@@ -52,7 +52,7 @@ void t.test('an old enough result is computed again', async (t) => {
   t.equal(await paced.get(), 2)
 })
 
-void t.test('a failure is shared as a result is', async (t) => {
+void t.test('callers share a failure, too', async (t) => {
   const source = computations()
   const paced = new Throttled(source.compute, never)
   const first = paced.get()

@@ -17,7 +17,7 @@ async function turnsDuring(work: () => Promise<void>): Promise<number> {
   return turns
 }
 
-void t.test('all that waits has its turn between slices', async (t) => {
+void t.test('waiting tasks run between slices', async (t) => {
   const turns = await turnsDuring(async () => {
     const slices = new TimeSlices()
     for (let step = 0; step < 3; step++) {

@@ -16,7 +16,7 @@ async function answering(t: Test, listener: RequestListener): Promise<URL> {
   return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 }
 
-void t.test('an answer comes with its code, whole, wherever it was cut on its way', async (t) => {
+void t.test('an answer is read whole with its code, however it is chunked', async (t) => {
   const at = await answering(t, (_, answer) => {
     const [head, tail] = [Buffer.from('süß').subarray(0, 2), Buffer.from('süß').subarray(2)]
     answer.writeHead(418)
@@ -36,7 +36,7 @@ void t.test('an answer that breaks off rejects', async (t) => {
   await t.rejects(wholeAnswer(get(at, { agent: false }), patienceMs), { code: 'ECONNRESET' })
 })
 
-void t.test('an answer that is longer than it may be is broken off', async (t) => {
+void t.test('an answer beyond its limit is aborted', async (t) => {
   const at = await answering(t, (_, answer) => {
     answer.write('12345678')
   })
@@ -45,7 +45,7 @@ void t.test('an answer that is longer than it may be is broken off', async (t) =
   })
 })
 
-void t.test('a server that is silent is given up, before its answer and in it', async (t) => {
+void t.test('a silent server times out, before and within its answer', async (t) => {
   const at = await answering(t, ({ url }, answer) => {
     if (url === '/begun') answer.write('a')
   })

@@ -15,7 +15,7 @@ void t.test('a small quadratic share shows above a constant', async (t) => {
   t.ok(slope > 1.15, `${slope}`)
 })
 
-void t.test('no line goes through a single point, nor through none', async (t) => {
+void t.test('one point, or none, gives no line', async (t) => {
   t.equal(fittedLine([{ size: 10, value: 1 }]), undefined)
   t.equal(
     fittedLine([

@@ -101,17 +101,14 @@ void t.test('a CSR with a name in another string type is refused', async (t) => 
   await t.rejects(readSigningRequest(changed), { message: 'is not as a hub makes it' })
 })
 
-void t.test(
-  'a request with a length or a part beside it that DER has not is refused',
-  async (t) => {
-    const der = Buffer.from(ofThisRelease.split('\n').slice(1, -2).join(''), 'base64')
-    const longer = Buffer.concat([Buffer.from([0x30, 0x83, 0]), der.subarray(2)])
-    for (const changed of [Buffer.concat([der, Buffer.from([5, 0])]), longer]) {
-      const text = ofThisRelease.replace(/(?<=-----\n)[^-]+/, `${changed.toString('base64')}\n`)
-      await t.rejects(readSigningRequest(text), { code: 'MALFORMED_REQUEST' })
-    }
-  },
-)
+void t.test('a CSR with non-DER lengths or trailing data is refused', async (t) => {
+  const der = Buffer.from(ofThisRelease.split('\n').slice(1, -2).join(''), 'base64')
+  const longer = Buffer.concat([Buffer.from([0x30, 0x83, 0]), der.subarray(2)])
+  for (const changed of [Buffer.concat([der, Buffer.from([5, 0])]), longer]) {
+    const text = ofThisRelease.replace(/(?<=-----\n)[^-]+/, `${changed.toString('base64')}\n`)
+    await t.rejects(readSigningRequest(text), { code: 'MALFORMED_REQUEST' })
+  }
+})
 
 void t.test('a CSR not signed with its own key is refused', async (t) => {
   const [own, other] = [newKey(), generateKeyPairSync('ec', { namedCurve: 'P-256' })]

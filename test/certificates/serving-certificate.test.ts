@@ -55,7 +55,7 @@ void t.test('setting the clock renews it', async (t) => {
   t.equal(renewed.length, 2, 'ahead')
 })
 
-void t.test('the next start uses the stored one, as long as it fits', async (t) => {
+void t.test('the next start uses a stored certificate that fits', async (t) => {
   const { own, folder } = await serving(t)
   const { certificate } = own.pair
   const shown = async (options: Parameters<typeof serving>[1]): Promise<string> =>

@@ -10,7 +10,7 @@ async function kept(folder: string): Promise<{ certificate: string; made: boolea
   return { certificate, made }
 }
 
-void t.test('an authority is made once, and kept', async (t) => {
+void t.test('a CA is created once, and kept', async (t) => {
   const folder = join(t.testdir(), 'pki')
   const first = await kept(folder)
   t.equal(first.made, true)

@@ -219,7 +219,7 @@ for (const [does, why] of [
   ['does not start', 'its hub reports 0.1.0, and not 0.2.0'],
   ['rejects clients', 'its hub refuses requests that it accepted before: 401 kubelet'],
 ] as const) {
-  void t.test(`a wave in which a hub ${does} is taken back, and no later one begins`, async (t) => {
+  void t.test(`a wave in which a hub ${does} is rolled back, and is the last`, async (t) => {
     const fleet = await startFleet(t, ['a', 'b', 'c', 'd'])
     fleet.behaviour = (node, image) => (node === 'b' && image === 'hub:0.2.0' ? does : 'runs')
     const order: string[] = []

@@ -527,7 +527,7 @@ void t.test('a change of another client is not reverted', async (t) => {
   t.match(specOf(cluster, 'web'), { template: { spec: { hostNetwork: true } } })
 })
 
-void t.test('a rollout that was interrupted is waited for, and can be taken back', async (t) => {
+void t.test('an interrupted rollout is awaited, and can be reverted', async (t) => {
   const cluster = await edgeCluster(t)
   const { sandbox } = cluster
   replacePodsAtFirst(cluster, deployment(cluster, 'web'))

@@ -321,7 +321,7 @@ void t.test('without an API server an installed host stays installed', async (t)
   t.equal(host.systemd.restarted.length, 1)
 })
 
-void t.test('wherever the installer is killed, installing or removing can finish', async (t) => {
+void t.test('an installer killed at any step can be resumed or undone', async (t) => {
   const host = await startHost(t)
   const left = mkdtempSync('/tmp/nodehub-left-')
   t.teardown(() => rmSync(left, { recursive: true, force: true }))
@@ -384,7 +384,7 @@ void t.test('an installer ends at SIGTERM, and the next one goes on', async (t) 
   t.match(await host.run(), { code: 0, err: /Installed/ })
 })
 
-void t.test('the container that holds ends at SIGTERM', async (t) => {
+void t.test('install --hold ends at SIGTERM', async (t) => {
   const holding = install.run(['--hold'], { out: () => undefined, err: () => undefined })
   process.emit('SIGTERM')
   t.equal(await holding, 0)

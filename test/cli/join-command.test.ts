@@ -233,7 +233,7 @@ void t.test('join on a node with a yurthub advises how to end it', async (t) => 
   t.match(await joining(ofUnit, servers), { code: 0, err: 'systemctl disable --now yurthub' })
 })
 
-void t.test('wherever join or leave is killed, either of them can finish', async (t) => {
+void t.test('a join or leave killed at any step can be resumed or undone', async (t) => {
   t.testdir()
   const base = nodeRoot(joinPath(t.testdirName, 'base'))
   const before = treeOf(base, state)
@@ -337,7 +337,7 @@ void t.test('leave removes a loopback network without a record', async (t) => {
   t.equal(read(kept, '/etc/cni/net.d/0-loopback.conf'), other)
 })
 
-void t.test('the network goes where the container runtime looks for it', async (t) => {
+void t.test('the CNI config goes to the runtime’s own folder', async (t) => {
   const root = nodeRoot(t.testdir(), {
     files: {
       '/etc/containerd/config.toml':
@@ -424,7 +424,7 @@ void t.test('the API server gives the kind of the pool', async (t) => {
   })
 })
 
-void t.test('a Node that is there already is labelled with its pool', async (t) => {
+void t.test('an existing Node is labelled with its pool', async (t) => {
   const api = await apiServer(t, {
     [`GET ${node}`]: { metadata: { labels: {} } },
     [`PATCH ${node}`]: {},
@@ -623,7 +623,7 @@ void t.test('without the record, leave still detects a joined node and refuses',
   t.strictSame(treeOf(root), joined)
 })
 
-void t.test('join that fails half way says how to go on, and does', async (t) => {
+void t.test('a join that fails halfway can be resumed', async (t) => {
   t.testdir()
   const files = { '/var/lib/nodehub/pki': 'no folder' }
   const root = nodeRoot(joinPath(t.testdirName, 'base'), { files })

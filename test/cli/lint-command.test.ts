@@ -68,7 +68,7 @@ void t.test('pools in the files apply to all, and --pool precedes them', async (
   t.strictSame(await linted(pod, pool, '--pool=hn=standard'), { code: 0, out: '', err: '' })
 })
 
-void t.test('an object given twice is a change of it', async (t) => {
+void t.test('an object given twice is an update', async (t) => {
   const path = file(t, 'a.yaml', `${fine}---\n${fine.replace('{}', '\n  hostNetwork: true')}`)
   t.match(await linted(path), { code: 1, out: `${path}:10:3: error: Pod p: hostNetwork of a pod` })
 })

@@ -29,7 +29,7 @@ void t.test('messages below the level are not logged', async (t) => {
   t.equal(lines.length, 1)
 })
 
-void t.test('no token or key is ever in a line', async (t) => {
+void t.test('log lines have no token or key', async (t) => {
   const { lines, log } = logged()
   const token = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJtZSJ9.c2lnbmF0dXJl'
   const key = '-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0\n-----END EC PRIVATE KEY-----'
@@ -56,7 +56,7 @@ void t.test('an error is logged with its code and its cause', async (t) => {
   })
 })
 
-void t.test('a fault that was foreseen is logged without a stack, with its causes', async (t) => {
+void t.test('an expected error is logged with its causes, without a stack', async (t) => {
   const { lines, log } = logged()
   const disk = Object.assign(new Error('disk is full'), { code: 'ERR_SQLITE_ERROR', errcode: 13 })
   log.error({ err: new StoreFailure('not written', { cause: disk }) }, 'failed')
@@ -69,20 +69,17 @@ void t.test('a fault that was foreseen is logged without a stack, with its cause
   })
 })
 
-void t.test(
-  'a mistake in a program is logged with its stack, in whatever it is wrapped',
-  async (t) => {
-    for (const mistake of [
-      new TypeError('x is not a function'),
-      Object.assign(new TypeError('an argument'), { code: 'ERR_INVALID_ARG_TYPE' }),
-      Object.assign(new Error('no such column'), { code: 'ERR_SQLITE_ERROR', errcode: 1 }),
-    ]) {
-      const { lines, log } = logged()
-      log.error({ err: new StoreFailure('not written', { cause: mistake }) }, 'failed')
-      t.match(JSON.parse(lines[0] ?? ''), { err: { cause: { stack: /log\.test/ } } })
-    }
-  },
-)
+void t.test('a programming error is logged with its stack, however wrapped', async (t) => {
+  for (const mistake of [
+    new TypeError('x is not a function'),
+    Object.assign(new TypeError('an argument'), { code: 'ERR_INVALID_ARG_TYPE' }),
+    Object.assign(new Error('no such column'), { code: 'ERR_SQLITE_ERROR', errcode: 1 }),
+  ]) {
+    const { lines, log } = logged()
+    log.error({ err: new StoreFailure('not written', { cause: mistake }) }, 'failed')
+    t.match(JSON.parse(lines[0] ?? ''), { err: { cause: { stack: /log\.test/ } } })
+  }
+})
 
 void t.test('a repeated error is logged once, and then with its count', async (t) => {
   using _process = keepProcessAlive()

@@ -29,7 +29,7 @@ async function lastWords(t: Teardown, rootDir: string): Promise<string> {
   return line.msg
 }
 
-void t.test('a second hub in one folder says which process has it', async (t) => {
+void t.test('a second hub in a folder names the first’s process', async (t) => {
   const first = await startHubProcess(t, { upstreams: [await startCloud(t)] })
   const state = join(first.rootDir, 'state')
   const said = await lastWords(t, first.rootDir)

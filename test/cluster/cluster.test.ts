@@ -116,54 +116,51 @@ const ours = (path: string): JsonObject => ({
   rules: [],
 })
 
-void t.test(
-  'replicas share one certificate, one leads, and the configurations believe it',
-  async (t) => {
-    const cluster = await prepared(t)
-    const { sandbox } = cluster
-    sandbox.create(mutatingConfigurations, {
-      metadata: { name: 'nodehub-cluster' },
-      webhooks: [
-        ours('/mutate/nodes'),
-        {
-          name: 'theirs',
-          clientConfig: { service: { namespace: 'x', name: 'y' }, caBundle: 'Zg==' },
-        },
-      ],
+void t.test('replicas share a certificate, one leads, and the webhooks trust it', async (t) => {
+  const cluster = await prepared(t)
+  const { sandbox } = cluster
+  sandbox.create(mutatingConfigurations, {
+    metadata: { name: 'nodehub-cluster' },
+    webhooks: [
+      ours('/mutate/nodes'),
+      {
+        name: 'theirs',
+        clientConfig: { service: { namespace: 'x', name: 'y' }, caBundle: 'Zg==' },
+      },
+    ],
+  })
+  const replicas = await Promise.all([started(t, cluster), started(t, cluster)])
+  const bundleOf = (): string =>
+    textAt(sandbox.get(secrets, 'nodehub-cluster-certificates', 'kube-system'), 'data', 'ca.crt')
+  const written = (i: number): string =>
+    textAt(
+      listAt(sandbox.get(mutatingConfigurations, 'nodehub-cluster'), 'webhooks')[i],
+      'clientConfig',
+      'caBundle',
+    )
+  await until(() => written(0) === bundleOf())
+  t.equal(written(1), 'Zg==', 'what leads elsewhere is left alone')
+  t.equal(replicas.filter((each) => each.leads()).length, 1)
+  for (const { webhookPort } of replicas) {
+    const socket = connect({
+      port: webhookPort,
+      host: '127.0.0.1',
+      servername: 'nodehub-cluster.kube-system.svc',
+      ca: Buffer.from(bundleOf(), 'base64').toString(),
     })
-    const replicas = await Promise.all([started(t, cluster), started(t, cluster)])
-    const bundleOf = (): string =>
-      textAt(sandbox.get(secrets, 'nodehub-cluster-certificates', 'kube-system'), 'data', 'ca.crt')
-    const written = (i: number): string =>
-      textAt(
-        listAt(sandbox.get(mutatingConfigurations, 'nodehub-cluster'), 'webhooks')[i],
-        'clientConfig',
-        'caBundle',
-      )
-    await until(() => written(0) === bundleOf())
-    t.equal(written(1), 'Zg==', 'what leads elsewhere is left alone')
-    t.equal(replicas.filter((each) => each.leads()).length, 1)
-    for (const { webhookPort } of replicas) {
-      const socket = connect({
-        port: webhookPort,
-        host: '127.0.0.1',
-        servername: 'nodehub-cluster.kube-system.svc',
-        ca: Buffer.from(bundleOf(), 'base64').toString(),
-      })
-      await once(socket, 'secureConnect')
-      t.ok(socket.authorized)
-      socket.destroy()
-    }
+    await once(socket, 'secureConnect')
+    t.ok(socket.authorized)
+    socket.destroy()
+  }
 
-    const now = sandbox.get(mutatingConfigurations, 'nodehub-cluster')!
-    sandbox.update(mutatingConfigurations, { ...now, webhooks: [ours('/mutate/nodes')] })
-    await until(() => written(0) === bundleOf())
-    t.pass('what somebody else wrote was put right')
-    const leader = replicas.find((each) => each.leads())!
-    const repairs = 'nodehub_cluster_ca_bundle_repairs_total'
-    await reaches(leader, `${repairs}{kind="MutatingWebhookConfiguration"}`, 2)
-  },
-)
+  const now = sandbox.get(mutatingConfigurations, 'nodehub-cluster')!
+  sandbox.update(mutatingConfigurations, { ...now, webhooks: [ours('/mutate/nodes')] })
+  await until(() => written(0) === bundleOf())
+  t.pass('what somebody else wrote was put right')
+  const leader = replicas.find((each) => each.leads())!
+  const repairs = 'nodehub_cluster_ca_bundle_repairs_total'
+  await reaches(leader, `${repairs}{kind="MutatingWebhookConfiguration"}`, 2)
+})
 
 void t.test(
   'the leader says where neither webhooks nor policies of the API server admit nodes and pods',
@@ -303,7 +300,7 @@ void t.test('pools, nodes and queue have metrics', async (t) => {
   }
 })
 
-void t.test('a part that fails is counted, and tries again', async (t) => {
+void t.test('a failing part is counted and retried', async (t) => {
   const cluster = await prepared(t)
   const { sandbox } = cluster
   const refused = sandbox.faults.fail(403, ({ path }) => path.includes('/leases'))

@@ -178,7 +178,7 @@ void t.test('a malformed review gets a Status, and the next is answered', async 
   t.equal((await ask('POST', '/mutate/nodes', admission(node))).status, 200)
 })
 
-void t.test('a review that takes too long is answered that it did', async (t) => {
+void t.test('a review that takes too long gets a timeout', async (t) => {
   const looking = Promise.withResolvers<void>()
   const { ask } = await serving(t, {
     lookup: {
@@ -199,7 +199,7 @@ void t.test('a review that takes too long is answered that it did', async (t) =>
   t.match(JSON.parse(text), { kind: 'Status', reason: 'Timeout' })
 })
 
-void t.test('a failure of our own leaves it to the policy of the webhook', async (t) => {
+void t.test('an internal failure is a 500, left to the failurePolicy', async (t) => {
   const failed: unknown[] = []
   const { ask } = await serving(t, {
     lookup: { ...lookupOf(), pool: () => Promise.reject(new Error('the list is gone')) },

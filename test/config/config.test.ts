@@ -54,7 +54,7 @@ void t.test('an API server is all that must be given', async (t) => {
   })
 })
 
-void t.test('the hub is no API server of its own', async (t) => {
+void t.test('an address of the hub is refused', async (t) => {
   const addresses = ['127.0.0.1', '::1', '192.0.2.7', 'fe80::1']
   const mistakes = (...argv: string[]): readonly string[] => {
     const result = read(argv, { addresses })
@@ -270,7 +270,7 @@ void t.test('all mistakes are reported together', async (t) => {
   ])
 })
 
-void t.test('files of the TLS proxy that hold something else are refused beforehand', async (t) => {
+void t.test('files of the TLS proxy that are not PEM are refused beforehand', async (t) => {
   const readFile = files({ '/a': 'nothing of the kind' })
   const mistakes = wrong(['--client-ca=/a', '--serving-cert=/a', '--serving-key=/a'], { readFile })
   t.strictSame(mistakes, [

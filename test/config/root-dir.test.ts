@@ -16,7 +16,7 @@ function rootDirRead(argv: readonly string[], env: Environment): string {
   return result.config.rootDir
 }
 
-void t.test('the root directory is known ahead of the configuration as that has it', async (t) => {
+void t.test('rootDirAhead() gives the root directory of the configuration', async (t) => {
   const cases: readonly (readonly [readonly string[], Environment])[] = [
     [[], {}],
     [['--root-dir=/flag'], {}],

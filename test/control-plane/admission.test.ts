@@ -61,7 +61,7 @@ void t.test(
     const [own, others] = [true, false].map((podHostNetwork) =>
       webhooksAsPolicies(actors, { podHostNetwork }),
     )
-    await t.test('policies in their place', { skip: lacking }, async (t) => {
+    await t.test('policies instead', { skip: lacking }, async (t) => {
       await uninstall(admin, configurations)
       await install(admin, own ?? [])
       await tryAll(t, plane, 'policies')

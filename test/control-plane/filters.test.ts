@@ -97,7 +97,7 @@ void t.test(
     t.strictSame(nodesOf(changed['endpoints']), ['edge-1', 'edge-3'])
     const [kubectl] = findKubectls()
     await t.test(
-      'and as kubectl reads it, once filters act for it',
+      'kubectl reads the same once filters apply to it',
       { skip: kubectl === undefined && 'no kubectl on PATH' },
       async (t) => readByKubectl(t, plane, hub, kubectl?.path ?? ''),
     )

@@ -205,7 +205,7 @@ void t.test(
       await undisturbed(t)
     })
 
-    await t.test('the lines of the pages for such a host', async (t) => {
+    await t.test('shell lines of pages for static pods', async (t) => {
       const socket = kubelet.runtime.socket
       const folder = '/etc/reader'
       // The image has another name in the pages, and its program prints what it is.

@@ -16,7 +16,7 @@ const names = [metricTable, clusterMetricTable].flatMap((table) =>
 /** As it stands in a sample, where a histogram has further words. */
 const sampleOf = (metric: string): RegExp => new RegExp(`${metric}(?:_count|_sum)?(?![a-z_])`)
 
-void t.test('every metric has a row, in the order of the tables, and no other has', async (t) => {
+void t.test('each metric has a row, in the order of the tables, and no others', async (t) => {
   t.strictSame(
     moved().map(({ metric }) => metric),
     names,

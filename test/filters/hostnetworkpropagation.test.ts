@@ -84,7 +84,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.equal(chain.apply(kind, encoding, object), object)
     })
 
-    await t.test('in a pool with hostNetwork a pod is shown on the host network', async (t) => {
+    await t.test('in a pool with hostNetwork a pod gets hostNetwork: true', async (t) => {
       t.ok((await shown(hostPool)).propagated)
     })
 
@@ -234,7 +234,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.ok(isPropagated(later?.apply(podKind, encoding, a)), 'and kept')
   })
 
-  void t.test(`a pod that cannot be read settles nothing: ${encoding}`, async (t) => {
+  void t.test(`an unreadable pod gets no verdict: ${encoding}`, async (t) => {
     const failures: string[] = []
     const kept = verdictsInMemory()
     const known = inputsOf({ propagation: 'on', pool: pool(true) })

@@ -23,7 +23,7 @@ function servicesOf(name: string) {
   return { encoding, objects, gvk: objectKind(head.gvk) }
 }
 
-void t.test('the kubelet is shown the hub as the service kubernetes', async (t) => {
+void t.test('the kubelet gets the hub as service kubernetes', async (t) => {
   for (const name of ['kubernetes-service.json', 'kubernetes-service.pb']) {
     const { encoding, objects, gvk } = servicesOf(name)
     const [kubernetes] = objects

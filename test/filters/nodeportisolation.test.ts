@@ -46,7 +46,7 @@ const cases: readonly (readonly [why: string, listen: string | undefined, shown:
 ]
 
 for (const type of ['NodePort', 'LoadBalancer']) {
-  void t.test(`a service of type ${type} is seen in the pools it listens in`, async (t) => {
+  void t.test(`a service of type ${type} is kept in the pools it names`, async (t) => {
     for (const [why, listen, shown] of cases) {
       t.equal(filterResult(t, inHangzhou, service(type, listen)), shown ? 'left' : 'withheld', why)
     }
@@ -64,7 +64,7 @@ void t.test('other kinds are left alone', async (t) => {
   t.equal(filterResult(t, inHangzhou, { kind: 'Pod', apiVersion: 'v1', metadata: pod }), 'left')
 })
 
-void t.test('a node in no pool sees them all', async (t) => {
+void t.test('a node in no pool gets them all', async (t) => {
   t.equal(
     nodeportisolation.create(inputsOf({ pool: null }), () => undefined),
     undefined,

@@ -123,7 +123,7 @@ for (const [kind, on] of Object.entries(kinds)) {
     t.strictSame(filterResult(t, oddly, on([undefined])), on([]), 'whatever nodes are called')
   })
 
-  void t.test(`an orphan node is near itself alone: ${kind}`, async (t) => {
+  void t.test(`an orphan node keeps its own only: ${kind}`, async (t) => {
     for (const topology of [node, ...inPool]) {
       const filter = createdFilter(
         servicetopology,
@@ -152,7 +152,7 @@ for (const [kind, on] of Object.entries(kinds)) {
     }
   })
 
-  void t.test(`without a topology of its service all is shown: ${kind}`, async (t) => {
+  void t.test(`without a topology all endpoints stay: ${kind}`, async (t) => {
     for (const topology of [undefined, '', 'kubernetes.io/region', 'openyurt.io/nodepool,']) {
       t.equal(
         filterResult(t, createdFilter(servicetopology, known(topology)), on(nodes)),
@@ -180,7 +180,7 @@ void t.test('a slice that names no service is left alone', async (t) => {
   }
 })
 
-void t.test('addresses that are not ready are near as the others are', async (t) => {
+void t.test('unready addresses are filtered like ready ones', async (t) => {
   const [near, far] = [
     { ip: '10.244.1.2', nodeName: 'node-1' },
     { ip: '10.244.2.2', nodeName: 'node-2' },

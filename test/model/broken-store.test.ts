@@ -79,14 +79,14 @@ void t.test('a lost change: the store keeps two of three', async (t) => {
   await isFound(t, [8])
 })
 
-void t.test('an invented version: a list of the store says the one after its own', async (t) => {
+void t.test('an invented version: a list of the store has the next version', async (t) => {
   using _ = brokenLists((stored) => {
     return { ...stored, resourceVersion: String(Number(stored.resourceVersion) + 1) }
   })
   await isFound(t)
 })
 
-void t.test('a false 404: the store says of every second object that it is gone', async (t) => {
+void t.test('a false 404: the store reports every second object as gone', async (t) => {
   let gets = 0
   using _ = broken(
     SqliteStore.prototype,

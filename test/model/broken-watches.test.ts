@@ -32,7 +32,7 @@ async function* each(
   for await (const group of groups) yield change(group)
 }
 
-void t.test('a lost delete: a watch that is recorded passes none on', async (t) => {
+void t.test('a lost delete: a recorded watch drops each DELETED', async (t) => {
   using _ = brokenWatches((events) => events.filter(({ type }) => type !== 'DELETED'))
   await isFound(t)
 })

@@ -259,7 +259,7 @@ function rawTwice(one: Buffer, two: Buffer): Buffer {
   return Buffer.concat([one.subarray(4, typeEnd), length, raw])
 }
 
-void t.test('values that a schema does not allow are named with their place', async (t) => {
+void t.test('values that a schema does not allow throw with their path', async (t) => {
   const wrong: readonly (readonly [JsonObject, string])[] = [
     [{ spec: { hostNetwork: 'yes' } }, 'spec: hostNetwork: not a boolean'],
     [{ spec: { priority: 2 ** 31 } }, 'spec: priority: not a whole number, or out of range'],

@@ -217,7 +217,7 @@ void t.test('clients with a certificate, token or nothing are identified', async
   t.equal((await nobody.send(at, withToken)).status, 401)
 })
 
-void t.test('a certificate of another authority counts for nothing', async (t) => {
+void t.test('a certificate of another CA gets 401', async (t) => {
   await using sandbox = await startSandbox()
   await using other = await startSandbox()
   const stranger = clientOf(

@@ -158,7 +158,7 @@ void t.test('a row is read as the object it shows', async (t) => {
   t.equal(none.kind, '')
 })
 
-void t.test('metadata alone has no other fields, and asking for them is no mistake', async (t) => {
+void t.test('metadata alone has no other fields, and reading one is no error', async (t) => {
   for (const [encoding, name] of [
     ['json', 'pods-metadata.json'],
     ['protobuf', 'pods-metadata.pb'],
@@ -174,7 +174,7 @@ void t.test('metadata alone has no other fields, and asking for them is no mista
   }
 })
 
-void t.test('in protobuf a path that is no field of the kind is a mistake', async (t) => {
+void t.test('a protobuf path that is not in the schema throws', async (t) => {
   const [pod] = listed('pods-list', 'protobuf')
   for (const path of [
     ['spec', 'nodename'],
@@ -200,7 +200,7 @@ void t.test('for a kind without a schema only metadata is read', async (t) => {
   t.throws(() => cursor.value(['spec', 'nodeName']), { code: 'PATH_ERROR' })
 })
 
-void t.test('a message written in pieces is read as one, and of scalars the last', async (t) => {
+void t.test('a split message is merged, and the last of a scalar wins', async (t) => {
   const { gvk, object } = readObject('protobuf', 'object', fixture('pod-get.pb'))
   // spec{hostNetwork, nodeName}, metadata{labels{app: other}}
   const spec = Buffer.from('1205580152016e', 'hex')
@@ -213,7 +213,7 @@ void t.test('a message written in pieces is read as one, and of scalars the last
   t.ok(cursor.value(['spec', 'containers', 0, 'name']))
 })
 
-void t.test('everything at a path comes as JSON has it, in both encodings', async (t) => {
+void t.test('all values at a path match JSON in both encodings', async (t) => {
   const gvk = { group: '', version: 'v1', kind: 'Pod' }
   const object: JsonObject = {
     metadata: { name: 'a', labels: { app: 'web' }, finalizers: ['x', 'y'] },
@@ -361,7 +361,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('a text that JSON has written with escapes may stand there', async (t) => {
+void t.test('mentions() finds text with JSON escapes', async (t) => {
   const read = (text: string): Cursor => {
     const bytes = Buffer.from(`{"kind":"Pod","metadata":{"name":"web"},"spec":{"x":"${text}"}}`)
     const object = { namespace: '', name: 'web', uid: '', resourceVersion: '', bytes }

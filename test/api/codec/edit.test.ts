@@ -361,7 +361,7 @@ void t.test('a removed field that Go always writes is written empty', async (t) 
   asGoWrites(t, node, [remove(['status', 'nodeInfo'])])
 })
 
-void t.test('a time is set with the precision of JSON, and no time as none', async (t) => {
+void t.test('a time is set with JSON’s precision, the zero time as unset', async (t) => {
   const heartbeat = ['status', 'conditions', 0, 'lastHeartbeatTime']
   const written = (time: string): Json | undefined =>
     cursorOf(
@@ -499,7 +499,7 @@ void t.test('members come and go with their commas', async (t) => {
   t.equal(onJson('{"a":null}', set(['a', 0], 1)), '{"a":[1]}')
 })
 
-void t.test('a message written in pieces is edited as the one it is', async (t) => {
+void t.test('a split message is merged before it is edited', async (t) => {
   const more = Buffer.from('1205580152016e', 'hex') // spec{hostNetwork: true, nodeName: n}
   const object = { ...pod.protobuf, bytes: Buffer.concat([pod.protobuf.bytes, more]) }
   const after = applyEdits('protobuf', pod.gvk, object, [remove(['spec', 'nodeName'])])
@@ -525,7 +525,7 @@ void t.test('in metadata and Tables only metadata is edited', async (t) => {
   }
 })
 
-void t.test('an object can be shown at the version of its end', async (t) => {
+void t.test('atVersion() replaces the resourceVersion', async (t) => {
   for (const encoding of ['json', 'protobuf'] as const) {
     const after = atVersion(encoding, pod.gvk, pod[encoding], '123456')
     t.equal(after.resourceVersion, '123456')

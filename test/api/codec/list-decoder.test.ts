@@ -87,7 +87,7 @@ void t.test('the bytes of an object are those between the commas, not a copy', a
   }
 })
 
-void t.test('an object that is carried does not hold on to the chunks it came in', async (t) => {
+void t.test('an object carried over does not retain its chunks', async (t) => {
   const cutter = listDecoder('json', 'object')
   const start = list(`[{"metadata":{"name":"a"}}`).slice(0, -2)
   cutter.push(Buffer.from(start))
@@ -97,7 +97,7 @@ void t.test('an object that is carried does not hold on to the chunks it came in
   t.ok((batch?.objects[0]?.bytes.buffer.byteLength ?? Infinity) < 100_000)
 })
 
-void t.test('the part of an object that is carried is kept apart from its chunk', async (t) => {
+void t.test('a carried part of an object is copied from its chunk', async (t) => {
   const cutter = listDecoder('json', 'object')
   const chunk = Buffer.alloc(64 * 1024, ' ')
   chunk.write(list('[{"metadata":{"name":"a'), chunk.length - 200)

@@ -48,7 +48,7 @@ void t.test('a list built from its objects has the API server’s bytes', async 
   }
 })
 
-void t.test('a list in pages says how it goes on', async (t) => {
+void t.test('a paged list has its continue token', async (t) => {
   const { head, objects, end } = cutList('json', 'object', [fixture('pods-page-1.json')])
   const built = listHead('json', 'object', head.gvk, end.meta, '', objects)
   t.match(built.toString(), `"continue":"${end.meta.continue}"},"items":[`)

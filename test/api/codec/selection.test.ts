@@ -51,7 +51,7 @@ const selects = (gvr: GVR, kind: string, content: object, fieldSelector: string)
   )
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`a list of an API server is selected from in ${encoding}`, async (t) => {
+  void t.test(`selectors filter an API server’s list in ${encoding}`, async (t) => {
     const from = (...asked: Parameters<typeof selectors>) =>
       selected('pods-list', pods, selectors(...asked), encoding)
     const all = from() ?? []
@@ -101,7 +101,7 @@ void t.test('spec.nodeName selects as the API server does', async (t) => {
   }
 })
 
-void t.test('each field that the API server knows is compared with as there', async (t) => {
+void t.test('field selectors match the same as at an API server', async (t) => {
   const pod = {
     spec: {
       nodeName: 'edge-1',
@@ -251,7 +251,7 @@ void t.test('rows and metadata are selected by their labels and names', async (t
   }
 })
 
-void t.test('everything says that nothing is left out', async (t) => {
+void t.test('everything is true without selectors', async (t) => {
   const everything = (asked: Selectors) => selectionOf(pods, asked, whole)?.everything
   t.equal(everything(selectors()), true)
   t.equal(everything(selectors('', '', 'n')), false)
@@ -285,7 +285,7 @@ function shown(
   return [judged.type, metadata.resourceVersion, metadata.labels.app, judged.frame === frame]
 }
 
-void t.test('an event of a wider watch is shown as an API server shows it', async (t) => {
+void t.test('events of a wider watch are converted as by an API server', async (t) => {
   t.strictSame(shown('ADDED', 'x'), ['ADDED', '2', 'x', true])
   t.strictSame(shown('ADDED', 'y'), 'nothing')
   t.strictSame(shown('MODIFIED', 'x', 'x'), ['MODIFIED', '2', 'x', true])

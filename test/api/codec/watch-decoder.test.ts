@@ -195,7 +195,7 @@ void t.test(
   },
 )
 
-void t.test('an event ends only with the watch when it is whole', async (t) => {
+void t.test('a watch that ends within an event throws', async (t) => {
   for (const name of ['watch-configmaps.json', 'watch-configmaps.pb', 'watch-table.json']) {
     const body = fixture(name)
     const ends = new Set([0])

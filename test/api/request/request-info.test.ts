@@ -120,7 +120,7 @@ void t.test(
   },
 )
 
-void t.test('watch means nothing where an object is named by the path', async (t) => {
+void t.test('watch is ignored if the path names an object', async (t) => {
   t.equal(told('GET', '/api/v1/nodes/n1?watch=true'), 'get /v1/nodes - n1 -')
   t.equal(told('POST', '/api/v1/nodes?watch=true'), 'create /v1/nodes - - -')
 })

@@ -39,7 +39,7 @@ void t.test('root gets a profile during an outage, in a file of its own', { skip
   t.match(await run(port), { code: 2, err: /KIND is missing/ })
 })
 
-void t.test('the token for inspections is not enough', { skip }, async (t) => {
+void t.test('the inspection token gets 403', { skip }, async (t) => {
   const hub = await startTestHub(t, { upstreams: [await startCloud(t)] })
   const token = readFileSync(hub.inspectTokenFile, 'utf8')
   const [answer] = await requestAs(65_534, [

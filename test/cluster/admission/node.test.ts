@@ -169,7 +169,7 @@ const actors = {
   converters: new Set(['system:serviceaccount:kube-system:converter']),
 }
 
-void t.test('a node is changed within what its pool and its kind allow', async (t) => {
+void t.test('changes against a node’s pool or kind are refused', async (t) => {
   const [controller = ''] = actors.controllers
   const [converter = ''] = actors.converters
   const cases: [string, JsonObject, JsonObject, { user?: string; pool?: PoolLookup }, RegExp?][] = [

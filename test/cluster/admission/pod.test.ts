@@ -24,7 +24,7 @@ const withTerms = (...terms: Json[]): JsonObject =>
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } },
   })
 
-void t.test('each way to say where a pod may run gains the condition once', async (t) => {
+void t.test('each form of node affinity gets the condition once', async (t) => {
   const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'x' }] }
   const preferred = [{ weight: 1, preference: { matchExpressions: [zone] } }]
   const only = [{ matchExpressions: [off] }]

@@ -25,7 +25,7 @@ function discovery(
 const validating = 'validatingadmissionpolicies'
 const mutating = 'mutatingadmissionpolicies'
 
-void t.test('policies are lacking unless they are served in the version installed', async (t) => {
+void t.test('policies are missing unless the API serves the installed version', async (t) => {
   const current = discovery({ v1: [validating, mutating], v1beta1: [mutating] })
   t.equal(await unsupportedPolicies(current, 'validating'), undefined)
   t.equal(await unsupportedPolicies(current, 'mutating'), undefined)

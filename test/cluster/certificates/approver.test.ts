@@ -76,7 +76,7 @@ const conditions = ({ sandbox }: TestCluster, name: string): string[] =>
 
 const approved = 'Approved: nodehub-cluster: a node asks for the serving certificate of its hub'
 
-void t.test('requests of hubs are decided, those that are there and those that come', async (t) => {
+void t.test('existing and new CSRs of hubs are decided', async (t) => {
   const cluster = await startTestCluster(t)
   cluster.sandbox.create(requests, await request('nodehub-1', 'edge-1'))
   const { approver, decided } = startApprover(t, cluster)

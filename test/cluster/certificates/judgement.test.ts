@@ -65,7 +65,7 @@ void t.test('a node’s request for its own hub is approved', async (t) => {
   t.equal(await judged({ subject: { dnsNames: [] } }), 'approve')
 })
 
-void t.test('every other is denied, with the reason', async (t) => {
+void t.test('other CSRs are denied with a reason', async (t) => {
   const of = (subject: Partial<RequestedSubject>): Changes => ({ subject })
   const cases: readonly (readonly [Changes, string])[] = [
     [{ username: 'admin', groups: ['system:masters'] }, 'who made it is no node'],

@@ -22,7 +22,7 @@ const term = (key: string, operator: string, ...values: string[]): JsonObject =>
 const notIn = term(label, 'NotIn', 'true')
 const linux = term('kubernetes.io/os', 'In', 'linux')
 
-void t.test('an anti-affinity counts where each alternative keeps the pod off', async (t) => {
+void t.test('anti-affinity counts if each term keeps the pod off', async (t) => {
   const cases: [string, JsonObject, boolean][] = [
     ['nothing', { spec: {} }, false],
     ['NotIn true', podWith([notIn]), true],

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { writerOf } from '../../../src/cluster/components/writer.ts'
 
-void t.test('tools that write objects are known by their marks', (t) => {
+void t.test('writers of objects are known by metadata', (t) => {
   const nameOf = (metadata: object): string | undefined => writerOf({ metadata } as never)?.name
   t.equal(nameOf({ annotations: { 'meta.helm.sh/release-name': 'shop' } }), 'Helm release shop')
   t.equal(nameOf({ labels: { 'app.kubernetes.io/managed-by': 'Helm' } }), 'Helm')

@@ -203,7 +203,7 @@ void t.test(
   },
 )
 
-void t.test('a node that came with the label is remembered to have it', async (t) => {
+void t.test('a node registered with the label is recorded so', async (t) => {
   const came = node({ [nodePoolLabel]: 'h', [hostNetworkLabel]: 'true' })
   const after = written(came, reconcileNode(came, hostPool, undefined).write)
   const bare = { ...after, labels: { [nodePoolLabel]: 'h' } }

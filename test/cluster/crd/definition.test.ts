@@ -54,7 +54,7 @@ void t.test('all versions are served, one is stored, each has a status of its ow
   t.match(textAt(version('v1alpha1'), 'deprecationWarning'), /v1beta2/)
 })
 
-void t.test('kubectl shows the columns that it shows of OpenYurt', async (t) => {
+void t.test('printer columns are those of OpenYurt', async (t) => {
   const columns = (name: string) =>
     listAt(version(name), 'additionalPrinterColumns').map((each) => textAt(each, 'name'))
   t.strictSame(columns('v1beta1'), ['Type', 'ReadyNodes', 'NotReadyNodes', 'Age'])
@@ -69,7 +69,7 @@ void t.test('kubectl shows the columns that it shows of OpenYurt', async (t) => 
   t.strictSame(listAt(definition, 'spec', 'names', 'shortNames'), ['np'])
 })
 
-void t.test('an authority is named where there is one', async (t) => {
+void t.test('a caBundle is set if there is one', async (t) => {
   const service = { at: { namespace: 'a', name: 'b', port: 1 } }
   const { webhook } = poolDefinition({ ...service, caBundle: 'PEM' }).spec.conversion
   t.match(webhook.clientConfig, { caBundle: 'UEVN', service: { path: '/convert' } })

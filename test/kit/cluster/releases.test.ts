@@ -50,7 +50,7 @@ void t.test('a variable that names something else is a mistake, not a version', 
   ])
 })
 
-void t.test('the usual API server is older than a version, or it is not', async (t) => {
+void t.test('versionBefore() finds an older usual API server', async (t) => {
   const usual = (version: string): ReadVersion => folders({ '': version, '/31': 'v1.31.0' })
   t.equal(versionBefore('1.35', usual('v1.34.2')), 'v1.34.2')
   t.equal(versionBefore('1.10', usual('v1.9.3')), 'v1.9.3')

@@ -27,7 +27,7 @@ let roots = 0
 const withFlags = (t: Test, flags: string[], more: object = {}): string =>
   yurthubRoot(t.testdir({ [`${++roots}`]: {} }), { pod: yurthubPod([server, ...flags], more) })
 
-void t.test('each flag of yurthub has a fate and, where it is not kept, a reason', async (t) => {
+void t.test('each flag of yurthub is kept, changed, or dropped with a reason', async (t) => {
   const root = withFlags(t, [
     '--node-name=$(NODE_NAME)',
     '--lb-mode=rr',
@@ -109,7 +109,7 @@ void t.test('a flag that the hub does not know is refused until it is named', as
   ])
 })
 
-void t.test('a yurthub whose place the hub cannot take is refused', async (t) => {
+void t.test('a yurthub that the hub cannot replace is refused', async (t) => {
   for (const [flags, reason] of [
     [['--working-mode=local'], /is no proxy of the kubelet/],
     [['--bind-address=10.0.0.7'], /the hub is probed at 127\.0\.0\.1/],
@@ -163,7 +163,7 @@ void t.test('a foreign or hostile manifest changes nothing', async (t) => {
   t.throws(() => plan(piped), /is no file/)
 })
 
-void t.test('a link out of the root leads nowhere', async (t) => {
+void t.test('a symlink out of the root is ignored', async (t) => {
   const outside = join(t.testdir({ 'outside.yaml': yurthubPod([server]), node: {} }))
   const root = yurthubRoot(join(outside, 'node'), { pod: null })
   fs.symlinkSync(join(outside, 'outside.yaml'), join(root, manifest))

@@ -183,7 +183,7 @@ void t.test('a manifest that something else writes again fails the adoption', as
   t.match(fs.readFileSync(join(root, state, 'left/yurt-hub.yaml'), 'utf8'), '--v=3')
 })
 
-void t.test('a hub manifest that was edited since is kept beside', async (t) => {
+void t.test('an edited hub manifest is kept as a copy', async (t) => {
   const root = yurthubRoot(t.testdir())
   await apply(root)
   fs.appendFileSync(join(root, '/etc/kubernetes/manifests/nodehub.yaml'), '# by hand\n')

@@ -133,7 +133,7 @@ void t.test('while no hub runs the kubelet starts a container for it', { skip },
   t.notOk(existsSync(file))
 })
 
-void t.test('commands without a hub end without one another', { skip }, async (t) => {
+void t.test('commands without a hub run independently', { skip }, async (t) => {
   const host = hostOf(t)
   // As a restore has it open that runs in the container of its own command.
   const handle = openSync(join(host.stateFolder, 'cache/lock.db'), 'a')

@@ -5,7 +5,7 @@ import { arePortsKept, keepPorts } from '../../../src/node/join/kept-ports.ts'
 import { NodeFiles } from '../../../src/node/join/node-files.ts'
 import { usualPorts } from '../../../src/node/join/static-pod.ts'
 
-void t.test('the kernel is given the file at once', async (t) => {
+void t.test('sysctl -p loads the file at once', async (t) => {
   const folder = t.testdir()
   const called = join(folder, 'called')
   const sysctl = join(folder, 'sysctl')
@@ -20,7 +20,7 @@ void t.test('the kernel is given the file at once', async (t) => {
   t.equal(await keepPorts(), 'Invalid argument')
 })
 
-void t.test('ports are kept that are below those of any user', (t) => {
+void t.test('ports below ip_unprivileged_port_start are kept', (t) => {
   const setTo = (start: number): NodeFiles =>
     new NodeFiles(
       t.testdir({ proc: { sys: { net: { ipv4: { ip_unprivileged_port_start: `${start}\n` } } } } }),

@@ -25,7 +25,7 @@ void t.test('a unit is restarted, and the end of its job is awaited', async (t) 
   t.equal(await restartUnit(path, 'kubelet.service'), 'Unit kubelet.service not found.')
 })
 
-void t.test('a systemd that is not there, refuses or hangs up is a reason', async (t) => {
+void t.test('a failure of systemd is returned as the reason', async (t) => {
   const path = join(folder(), 'socket')
   t.match(await restartUnit(path, 'kubelet.service'), /ENOENT/)
   let says = 'REJECTED EXTERNAL\r\n'

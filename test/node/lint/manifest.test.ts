@@ -41,7 +41,7 @@ void t.test('an unreadable document is reported with its line, others are read',
   t.match(mistakes, [{ line: 4 }, { line: 7, message: 'this is no object' }])
 })
 
-void t.test('aliases do not multiply without end', async (t) => {
+void t.test('the expansion of aliases is bounded', async (t) => {
   const levels = Array.from({ length: 12 }, (_, at) => {
     const last = at === 0 ? 'x' : `*l${at - 1}`
     return `l${at}: &l${at} [${Array(10).fill(last).join(', ')}]\n`

@@ -11,7 +11,7 @@ const fieldOf = (text: string) => {
   return field
 }
 
-void t.test('each mark of a field says one thing of it', async (t) => {
+void t.test('each mark of a field has one meaning', async (t) => {
   t.strictSame(fieldOf('a string 1'), { number: 1, type: 'string', always: true })
   t.strictSame(fieldOf('a! int32 2'), { number: 2, type: 'int32', always: true, shown: true })
   t.strictSame(fieldOf('a *bool 3'), { number: 3, type: 'bool' })

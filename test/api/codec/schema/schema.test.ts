@@ -66,7 +66,7 @@ void t.test('a list holds its metadata at 1 and the objects of its kind at 2', a
   }
 })
 
-void t.test('no number stands for two fields, and messages alone have a schema', async (t) => {
+void t.test('field numbers are unique, and only messages have a schema', async (t) => {
   const messages = reached([...listed, ...alone].map(known))
   t.ok(messages.size > 200)
   for (const { name, fields } of messages) {

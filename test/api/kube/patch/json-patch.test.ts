@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../../../src/api/kube/json.ts'
 import { jsonPatch } from '../../../../src/api/kube/patch/json-patch.ts'
 import { failure, fixture } from './kit.ts'
 
-void t.test('a patch that a server was sent leads to the data it answered', async (t) => {
+void t.test('a captured patch gives the server’s answer', async (t) => {
   const patch = [
     { op: 'add', path: '/data/d', value: '4' },
     { op: 'test', path: '/data/a', value: '1' },
@@ -128,7 +128,7 @@ void t.test('ten thousand operations are the most a patch may have', async (t) =
   })
 })
 
-void t.test('copies of copies end when they add up to too much', async (t) => {
+void t.test('copies of copies beyond the size limit fail', async (t) => {
   const patch = Array.from({ length: 40 }, (_, at) => ({
     op: 'copy',
     from: '/a',

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../../../src/api/kube/json.ts'
 import { mergePatch } from '../../../../src/api/kube/patch/merge-patch.ts'
 import { failure, fixture } from './kit.ts'
 
-void t.test('a patch that a server was sent leads to the data it answered', async (t) => {
+void t.test('a captured patch gives the server’s answer', async (t) => {
   const patched = mergePatch(fixture('update-configmap'), { data: { b: null, c: '3' } })
   t.strictSame(patched['data'], fixture('patch-merge')['data'])
 })

@@ -12,7 +12,7 @@ const service = mergeSchemaOf({ group: '', kind: 'Service' })
 const patchedSpec = (spec: JsonObject, patch: JsonObject): Json | undefined =>
   strategicMergePatch(pod, { spec }, { spec: patch })['spec']
 
-void t.test('a heartbeat that a server was sent leads to the status it answered', async (t) => {
+void t.test('a captured heartbeat patch gives the server’s status', async (t) => {
   const condition = {
     type: 'Ready',
     status: 'True',
@@ -240,7 +240,7 @@ void t.test('objects that a patch creates have no directives or nulls', async (t
   })
 })
 
-void t.test('patches that make no sense are bad requests', async (t) => {
+void t.test('invalid patches are bad requests', async (t) => {
   let deep: Json = 1
   for (let level = 0; level < 5000; level++) deep = { deep }
   const spec = { containers: [{ name: 'a' }] }

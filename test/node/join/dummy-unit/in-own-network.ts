@@ -102,7 +102,7 @@ void t.test('a failed start leaves nothing', (t) => {
   t.end()
 })
 
-void t.test('pods reach a hub there that may not make it, and has no ip', async (t) => {
+void t.test('pods reach a hub there that has no right and no ip command', async (t) => {
   t.equal(run('ExecStart'), 0)
   t.teardown(() => isInterface(name) && ip('link', 'delete', 'dev', name))
   const cloud = await startCloud(t)
