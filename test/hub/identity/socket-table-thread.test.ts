@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
@@ -29,6 +29,30 @@ void t.test('questions are answered each with the lines it is about', async (t) 
     [line, '', line],
   )
 })
+
+/** The files that this process has open, those of its threads included. */
+function openFiles(): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      return []
+    }
+  })
+}
+
+void t.test(
+  'a lookup leaves no file open',
+  { skip: process.platform !== 'linux' && '/proc is needed' },
+  async (t) => {
+    const { thread, path } = start(t)
+    for (const asked of [[ends], []]) await thread.lines(path, asked)
+    t.strictSame(
+      openFiles().filter((file) => file === path),
+      [],
+    )
+  },
+)
 
 void t.test('a missing table is distinguished from an empty one', async (t) => {
   const { thread, path } = start(t)

@@ -13,7 +13,7 @@ import {
   replace,
   eventsAfter,
 } from '../../../contracts/object-store.ts'
-import { open, faults } from './opened.ts'
+import { database, open, faults, pods, turn } from './opened.ts'
 
 t.beforeEach(() => faults.splice(0))
 
@@ -114,4 +114,23 @@ void t.test('versions of more digits than a number has compare as what they are'
   t.strictSame(eventsAfter(store, key, version(1)), [
     `MODIFIED a at ${version(3)} after a at ${version(1)}`,
   ])
+})
+
+void t.test('a list that comes faster than it is written has to wait', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  const objects = pods(5, 1, 1 << 20)
+  const incoming = store.replace(collection())
+  using other = database(directory)
+  other.exec('BEGIN IMMEDIATE')
+  let added = false
+  const adding = incoming.add({ objects }).then(() => {
+    added = true
+  })
+  await turn()
+  t.notOk(added, 'while nothing can be written')
+  other.exec('COMMIT')
+  await adding
+  await incoming.commit(head(9))
+  t.equal(listed(store, collection())?.length, 5)
 })
