@@ -133,7 +133,7 @@ void t.test('a connection of records that carry next to nothing is cut', async (
   t.strictSame(cuts, ['records'])
 })
 
-void t.test('less than 32 KiB around content are not too much', async (t) => {
+void t.test('a connection with little record overhead is not cut', async (t) => {
   const { dial, cuts } = await listening(t)
   const socket = await dial()
   await sendByBytes(socket, `${head('/')}Filler: ${'x'.repeat(fewRecords)}\r\n\r\n`)
@@ -158,7 +158,7 @@ void t.test('a record whose end has not arrived is not cut', async (t) => {
   t.notOk(slow.closed)
 })
 
-void t.test('content makes up for what every record has around it, and no more', async (t) => {
+void t.test('a little content does not make up for many tiny records', async (t) => {
   const { dial, cuts } = await listening(t)
   const socket = await dial()
   const closed = closing(socket)
@@ -171,7 +171,7 @@ void t.test('content makes up for what every record has around it, and no more',
   t.strictSame(cuts, ['records'])
 })
 
-void t.test('a caller that is proven may send what it likes', async (t) => {
+void t.test('a proven caller may send tiny records', async (t) => {
   const { dial, cuts } = await listening(t)
   const socket = await dial()
   socket.write(`${head('/node')}\r\n`)

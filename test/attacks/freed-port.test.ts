@@ -110,7 +110,7 @@ async function connectedFrom(t: Test, localPort: number, port: number): Promise<
 }
 
 void t.test(
-  'a connection that was reset is not root’s, though root has its port by now',
+  'a connection that was reset is not root’s, though root reuses its port',
   { skip },
   async (t) => {
     const hub = await startHub(t)

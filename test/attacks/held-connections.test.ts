@@ -36,7 +36,7 @@ const answered = async (incoming: Incoming): Promise<WireReply> => {
     : wholeReply('ok')
 }
 
-void t.test('refusals that are not taken keep no connection from the node', async (t) => {
+void t.test('unread refusals keep no connection from the node', async (t) => {
   const seen: Incoming[] = []
   const { listener, dial, ca } = await startFlooded(
     t,
@@ -67,28 +67,25 @@ void t.test('refusals that are not taken keep no connection from the node', asyn
   t.ok(held.length < 32, `${held.length} are held`)
 })
 
-void t.test(
-  'connections without a caller find room for each other over HTTP/1.1, too',
-  async (t) => {
-    const { dial, seen } = await startListener(
-      t,
-      async (incoming) =>
-        incoming.url.startsWith('/node') ? answered(incoming) : new Promise(() => undefined),
-      { maxConnections: 16 },
-    )
-    const watch = (await dial()).write(get('/node/watch'))
-    await watch.until('event')
-    const held: Wire[] = []
-    for (let i = 0; i < 200; i++) {
-      const before = seen.length
-      held.push((await dial()).write(get()))
-      await until('the next request', () => seen.length > before)
-    }
-    t.equal((await (await dial()).write(get('/node')).answer()).body, 'ok')
-    t.equal(seen[0]?.signal.aborted, false)
-    await held[0]?.ended
-  },
-)
+void t.test('unproven connections make room for each other over HTTP/1.1, too', async (t) => {
+  const { dial, seen } = await startListener(
+    t,
+    async (incoming) =>
+      incoming.url.startsWith('/node') ? answered(incoming) : new Promise(() => undefined),
+    { maxConnections: 16 },
+  )
+  const watch = (await dial()).write(get('/node/watch'))
+  await watch.until('event')
+  const held: Wire[] = []
+  for (let i = 0; i < 200; i++) {
+    const before = seen.length
+    held.push((await dial()).write(get()))
+    await until('the next request', () => seen.length > before)
+  }
+  t.equal((await (await dial()).write(get('/node')).answer()).body, 'ok')
+  t.equal(seen[0]?.signal.aborted, false)
+  await held[0]?.ended
+})
 
 /** Takes an answer 4 KiB at a time. */
 function take(client: Wire): void {
@@ -152,7 +149,7 @@ void t.test(
   },
 )
 
-void t.test('malformed requests over HTTP/2 are refusals, too', async (t) => {
+void t.test('malformed requests over HTTP/2 count as refusals, too', async (t) => {
   const { listener, ca } = await startFlooded(t, answered, { limitBytes: 64 * mebi })
   const session = connect(`https://127.0.0.1:${listener.port}`, { ca })
   t.teardown(() => session.destroy())
@@ -168,7 +165,7 @@ void t.test('malformed requests over HTTP/2 are refusals, too', async (t) => {
   t.ok(session.closed, `the connection goes on after ${refused}`)
 })
 
-void t.test('a token that was believed once keeps no connection when it is revoked', async (t) => {
+void t.test('a revoked token keeps no connection that it once proved', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()

@@ -55,7 +55,7 @@ void t.test('inspections are for root alone, whatever else others show', { skip 
   t.equal(status?.status, 200)
 })
 
-void t.test('root can hand the token out, and has it to itself until then', { skip }, async (t) => {
+void t.test('only root can read the inspect token, until it hands it out', { skip }, async (t) => {
   const hub = await startNode(t)
   t.equal(statSync(hub.inspectTokenFile).mode & 0o777, 0o600)
   const token = readFileSync(hub.inspectTokenFile, 'utf8')

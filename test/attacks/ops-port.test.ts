@@ -113,7 +113,7 @@ void t.test(
   },
 )
 
-void t.test('a body that no request here has is dropped, and its connection goes on', async (t) => {
+void t.test('an unexpected body is dropped, and its connection goes on', async (t) => {
   const connect = await listening(t, {})
   const client = await connect()
   const size = 1024 * 1024

@@ -284,7 +284,7 @@ void t.test('reading an image stays in it', (t) => {
   t.end()
 })
 
-void t.test('no descriptor is left open by what an image holds', (t) => {
+void t.test('work on an image leaves no descriptor open', (t) => {
   const { root, outside } = imageBeside(t)
   const image = new NodeFiles(root)
   plant(joinPath(root, 'etc/away'), outside)

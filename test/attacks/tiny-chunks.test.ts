@@ -141,7 +141,7 @@ void t.test('of an unproven caller’s tiny body parts only a few are read', asy
   }
 })
 
-void t.test('large parts pay for few tiny ones', async (t) => {
+void t.test('large body parts allow for a few tiny ones', async (t) => {
   let large = 0
   let tiny = 0
   const { dial, cuts } = await startListener(t, ({ body }) => {
@@ -189,7 +189,7 @@ interface BodyParser {
   [callback: number]: ((part: Buffer) => unknown) | undefined
 }
 
-void t.test('the rest of a body whose request was answered is skipped', async (t) => {
+void t.test('the rest of an answered request’s body is skipped', async (t) => {
   const { dial } = await startListener(t, async (incoming) =>
     incoming.url === '/refused' ? wholeReply('no') : wholeReply(await textOf(incoming)),
   )
@@ -220,7 +220,7 @@ void t.test('a connection that sends too many tiny frames is cut', async (t) => 
   t.ok(read <= limits.bodyParts, `${read} bytes`)
 })
 
-void t.test('an offer of an upgrade with a body is no way around', async (t) => {
+void t.test('a body behind an upgrade offer is limited, too', async (t) => {
   const { dial, cuts, seen } = await startListener(t, unread)
   const offer = head.replace('\r\n', '\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n')
   const wire = (await dial()).write(offer).write(chunks(10_000))
@@ -232,7 +232,7 @@ void t.test('an offer of an upgrade with a body is no way around', async (t) => 
   )
 })
 
-void t.test('the next connection’s bodies are read where a parser was stopped', async (t) => {
+void t.test('a parser that was stopped reads the next connection’s bodies', async (t) => {
   const { dial, cuts } = await startListener(t, unread)
   for (const behind of ['', upgrading, get()]) {
     const sent = `${head}${'1\r\nx\r\n'.repeat(1_000)}0\r\n\r\n${behind}`

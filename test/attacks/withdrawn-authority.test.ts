@@ -59,7 +59,7 @@ void t.test(
   },
 )
 
-void t.test('no session is resumed, which would carry over what was proved before', async (t) => {
+void t.test('TLS sessions are not resumed, so no proof carries over', async (t) => {
   const { listener, ca } = await startFlooded(t, async () => wholeReply('ok'), {
     limitBytes: 1 << 26,
   })

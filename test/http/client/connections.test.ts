@@ -270,7 +270,7 @@ void t.test(
   },
 )
 
-void t.test('an answer that comes a little at a time is not waited for longer', async (t) => {
+void t.test('an answer that trickles in does not extend a probe’s time', async (t) => {
   const upstream = await rawUpstream(t)
   const connections = connectionsOf(t, nobody)
   for (const [head, part] of [

@@ -99,7 +99,7 @@ void t.test(
   },
 )
 
-void t.test('a file that is gone for a moment is no end of the following', async (t) => {
+void t.test('a file missing for a moment does not end the following', async (t) => {
   const at = folder(t)
   const where = pairIn(at)
   const { follower, told } = follow(t, where)
@@ -181,7 +181,7 @@ void t.test('a failed read is retried, and each outcome is reported once', async
   t.strictSame(told, ['unusable', 'b'])
 })
 
-void t.test('a file that the kernel will not even look at is unusable, no more', async (t) => {
+void t.test('a symlink loop is reported as unusable, once', async (t) => {
   const at = folder(t)
   const where = { kind: 'kubeconfig', file: at('kubeconfig', kubeconfig('{ token: a }')) } as const
   const { follower, told } = follow(t, where)
@@ -201,7 +201,7 @@ contexts: [{ name: x, context: { cluster: c, user: u } }]
 current-context: x
 `
 
-void t.test('a kubeconfig that names other files is followed to them', async (t) => {
+void t.test('a kubeconfig that names other files has them followed', async (t) => {
   const at = folder(t)
   const user = (name: string, pair: Pair): string =>
     `{ client-certificate: ${at(`${name}.crt`, pair.cert)}, client-key: ${at(`${name}.key`, pair.key)} }`
@@ -239,7 +239,7 @@ void t.test('files are checked at intervals', async (t) => {
   t.equal(await seen, second.cert)
 })
 
-void t.test('credentials that are to be read elsewhere are read there at once', async (t) => {
+void t.test('moved credentials are read at their new place at once', async (t) => {
   const at = folder(t)
   const files = (name: string, { cert, key }: Pair) =>
     ({ kind: 'files', certificate: at(`${name}.c`, cert), key: at(`${name}.k`, key) }) as const

@@ -25,7 +25,7 @@ void t.test('a value is never taken for a name', async (t) => {
   t.strictSame(headers.without((name) => name === 'host').raw, ['a', 'host', 'b', 'c'])
 })
 
-void t.test('a list is not changed by what is made of it', async (t) => {
+void t.test('deriving a list does not change the original', async (t) => {
   const headers = new HeaderList(raw)
   headers.with('X-c', '3')
   headers.without(() => true)

@@ -92,7 +92,7 @@ void t.test('compressed and inflated bytes are counted', async (t) => {
   t.strictSame(told, { packed: packed.length, unpacked: text.length })
 })
 
-void t.test('a source that breaks off is a break, and one that is left is let go', async (t) => {
+void t.test('a broken source fails, and a reader that stops releases it', async (t) => {
   async function* broken(): AsyncGenerator<Group> {
     yield [packed.subarray(0, 100)]
     throw new Error('reset')

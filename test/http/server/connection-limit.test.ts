@@ -51,7 +51,7 @@ void t.test('connections on which no caller is proven make room first, the oldes
 
 const refused = { ...wholeReply('no'), status: 401 } as WireReply
 
-void t.test('a refusal of what was once believed puts the connection back', async (t) => {
+void t.test('a revoked proof makes a connection unproven again', async (t) => {
   let isRevoked = false
   const { dial, cuts } = await startListener(
     t,

@@ -14,21 +14,18 @@ function stuck(): { stream: Writable; go: () => void } {
   return { stream, go: () => go?.() }
 }
 
-void t.test(
-  'a source that asks after each chunk it still had waits once, and goes on',
-  async (t) => {
-    const { stream, go } = stuck()
-    const drained = drainedOf(stream)
-    const asked = Array.from({ length: 50 }, () => drained())
-    t.equal(stream.listenerCount('drain'), 1)
-    go()
-    await Promise.all(asked)
-    t.equal(stream.listenerCount('drain'), 0, 'nothing is left of it')
-    stream.write('y')
-    const again = drained()
-    t.equal(stream.listenerCount('drain'), 1, 'and it can be awaited again')
-    stream.destroy()
-    await once(stream, 'close')
-    await again
-  },
-)
+void t.test('awaits of a drain share one listener', async (t) => {
+  const { stream, go } = stuck()
+  const drained = drainedOf(stream)
+  const asked = Array.from({ length: 50 }, () => drained())
+  t.equal(stream.listenerCount('drain'), 1)
+  go()
+  await Promise.all(asked)
+  t.equal(stream.listenerCount('drain'), 0, 'nothing is left of it')
+  stream.write('y')
+  const again = drained()
+  t.equal(stream.listenerCount('drain'), 1, 'and it can be awaited again')
+  stream.destroy()
+  await once(stream, 'close')
+  await again
+})

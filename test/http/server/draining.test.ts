@@ -53,7 +53,7 @@ void t.test('a connection that is idle is ended at once', async (t) => {
   await stopped
 })
 
-void t.test('a connection whose answer had promised to keep it is ended after it', async (t) => {
+void t.test('a kept-alive connection with a request is ended after its answer', async (t) => {
   const begun = Promise.withResolvers<() => void>()
   const { stop, port } = await serving(t, (_request, response) => {
     response.writeHead(200, { 'Content-Length': '4' }).write('he')

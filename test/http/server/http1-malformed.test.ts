@@ -115,7 +115,7 @@ void t.test('a HEAD whose body is malformed is not refused with a body', async (
   t.match(text, /^HTTP\/1\.1 400 /)
 })
 
-void t.test('nonsense after a request is no answer to that request', async (t) => {
+void t.test('malformed bytes after a request do not answer it', async (t) => {
   let sink: Sink | undefined
   const { dial, seen } = await startListener(t, async () =>
     scriptedReply((opened) => void (sink = opened)),

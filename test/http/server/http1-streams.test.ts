@@ -12,7 +12,7 @@ import { fill } from '../../kit/wire/fill.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
 import { until } from '../../kit/until.ts'
 
-void t.test('a body is passed on as it comes, whatever says how long it is', async (t) => {
+void t.test('a body is passed on as it comes, chunked or with a length', async (t) => {
   const parts: string[] = []
   let arrived: (() => void) | undefined
   const { dial } = await startListener(t, async ({ body }) => {
@@ -163,7 +163,7 @@ void t.test('a writer learns of a slow client, and waits for it', async (t) => {
   await woken
 })
 
-void t.test('of an answer 128 KiB wait for a slow client, and its source for them', async (t) => {
+void t.test('at most 128 KiB of an answer are buffered for a slow client', async (t) => {
   let sink: Sink | undefined
   const { dial } = await startListener(t, async () =>
     scriptedReply((opened) => void (sink = opened)),

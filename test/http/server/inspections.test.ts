@@ -66,7 +66,7 @@ void t.test('a page of another site is not shown a report, nor one of another po
   t.equal(await from('none'), 200, 'typed into the address bar')
 })
 
-void t.test('a HEAD for a watch has an end', async (t) => {
+void t.test('a HEAD for a watch is answered to its end', async (t) => {
   const connect = await serving(t, () => ({}))
   const client = await connect()
   t.match(await client.write(head('/inspect/state?watch=true', '', 'HEAD')).answer('HEAD'), {

@@ -85,7 +85,7 @@ void t.test('a server that listens can listen at one more address, on its port',
   t.equal(bound.sockets.length, 2, 'and not once it closes')
 })
 
-void t.test('one that listens everywhere needs no other address', async (t) => {
+void t.test('a server that listens everywhere opens no further address', async (t) => {
   const server = createServer()
   t.teardown(() => server.close())
   const bound = await bindServer(server, [{ host: '0.0.0.0', port: 0 }], ignore)
@@ -108,7 +108,7 @@ const pair = [
   { host: '::1', port: 0, ifPresent: true },
 ]
 
-void t.test('a server listens at each of its places, under one port', async (t) => {
+void t.test('a server listens at each of its addresses, under one port', async (t) => {
   const server = createHttpServer((request, response) => {
     response.end(`${request.socket.localAddress} of ${request.url}`)
   })
@@ -137,7 +137,7 @@ void t.test('a server listens at each of its places, under one port', async (t) 
   )
 })
 
-void t.test('a server that cannot have all of its places has none', async (t) => {
+void t.test('a server that cannot listen at one address listens at none', async (t) => {
   const squatter = createServer()
   t.teardown(() => squatter.close())
   const { port } = await bindServer(squatter, [{ host: '::1', port: 0 }], ignore)
@@ -151,7 +151,7 @@ void t.test('a server that cannot have all of its places has none', async (t) =>
   t.equal((await bindServer(next, [{ host: '127.0.0.1', port }], ignore)).port, port)
 })
 
-void t.test('an address that the host need not have is left out where it has not', async (t) => {
+void t.test('an optional address that the host lacks is left out', async (t) => {
   const server = createServer()
   t.teardown(() => server.close())
   const places = [
@@ -167,7 +167,7 @@ void t.test('an address that the host need not have is left out where it has not
   })
 })
 
-void t.test('a port that is drawn is one that is free at every place', async (t) => {
+void t.test('a port is chosen that is free at every address', async (t) => {
   const server = createServer()
   t.teardown(() => server.close())
   // The first port that is drawn is another's by the time the second place is bound.

@@ -124,7 +124,7 @@ void t.test('a certificate that has ended, or is yet to begin, is reported as su
   t.strictSame(await seen(valid), { certificate: reported(valid) })
 })
 
-void t.test('its dates are those in which its whole chain is valid', async (t) => {
+void t.test('a certificate’s dates are those in which its whole chain is valid', async (t) => {
   const { seen } = await listening(t)
   await t.test('an intermediate that the client sends', async (t) => {
     const between = await describedCertificate({ ...intermediate, hours: [-40, 3] })
@@ -158,7 +158,7 @@ void t.test('its dates are those in which its whole chain is valid', async (t) =
   })
 })
 
-void t.test('a certificate with another fault is none', async (t) => {
+void t.test('a certificate with another fault is not reported', async (t) => {
   const { seen } = await listening(t)
   const none = async (what: string, ...shown: [IssuedCertificate, ...IssuedCertificate[]]) =>
     t.strictSame(await seen(...shown), {}, what)
@@ -198,7 +198,7 @@ void t.test('a certificate with another fault is none', async (t) => {
   await none('refused for what is no date', strange)
 })
 
-void t.test('a chain is followed so far', async (t) => {
+void t.test('a chain is followed up to a number of intermediates', async (t) => {
   const { seen } = await listening(t)
   const chain = [root]
   for (const commonName of Array.from({ length: mostIntermediates + 1 }, (_, i) => `ca-${i}`)) {
@@ -219,7 +219,7 @@ const own = Object.values(networkInterfaces())
   .find(({ internal, family }) => !internal && family === 'IPv4')?.address
 
 void t.test(
-  'beyond loopback there are none',
+  'beyond loopback no certificate is reported as out of date',
   { skip: own === undefined && 'this host has no address but those of loopback' },
   async (t) => {
     const { seen } = await listening(t, [root], own)
@@ -229,7 +229,7 @@ void t.test(
   },
 )
 
-void t.test('its connection ends, too, when its authority is withdrawn', async (t) => {
+void t.test('an out-of-date certificate’s connection ends with its CA, too', async (t) => {
   const clock = setClock(t, { once: true })
   const { wire, held, replace } = await listening(t)
   const watch = await wire(await describedCertificate(ended))
@@ -245,7 +245,7 @@ void t.test('its connection ends, too, when its authority is withdrawn', async (
   await watch.closed
 })
 
-void t.test('after a 401 its connection is closed, and no other is', async (t) => {
+void t.test('a 401 closes an out-of-date certificate’s connection, and no other', async (t) => {
   const { wire } = await listening(t)
   const [kept, closed] = [
     await wire(await describedCertificate({ ...ended, hours: [-1, 1] })),

@@ -39,7 +39,7 @@ void t.test('a profile shows functions, and a snapshot objects', async (t) => {
   t.match(snapshot.body.slice(0, 100), /^{"snapshot":/)
 })
 
-void t.test('one is made at a time, and a client that leaves ends it', async (t) => {
+void t.test('one profile is made at a time, and a client that leaves ends it', async (t) => {
   const { send, ask } = await listening(t, forAll)
   const statusOf = async (target: string): Promise<number> => (await ask(target)).status
   for (const target of ['/debug/heap-snapshot', '/debug/cpu?seconds=60']) {

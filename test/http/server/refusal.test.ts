@@ -46,7 +46,7 @@ void t.test('a refusal repeats no bytes of the request', async (t) => {
   t.notMatch(written(), 'script')
 })
 
-void t.test('a connection that takes no answer is let go', async (t) => {
+void t.test('a connection that takes no answer is destroyed', async (t) => {
   const reset = connection()
   refuse(failure('ECONNRESET'), reset.socket)
   t.equal(reset.socket.destroyed, true)

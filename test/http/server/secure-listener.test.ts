@@ -123,45 +123,42 @@ void t.test('clients choose between HTTP/2 and HTTP/1.1', async (t) => {
   t.equal(new Set(inodes).size, process.platform === 'linux' ? 2 : 1, 'of each its own socket')
 })
 
-void t.test(
-  'one of its addresses may show another certificate, with either protocol',
-  async (t) => {
-    const cluster = await CertificateAuthority.create('cluster')
-    const issued = () =>
-      cluster.issue({
-        commonName: 'hub',
-        usage: 'server',
-        ipAddresses: ['127.0.0.2'],
-        lifetimeMs: 3_600_000,
-      })
-    const [own, first, second] = [await serving(), await issued(), await issued()]
-    const { listener, http1 } = await listening(t, async ({ url }) => wholeReply(url), {
-      at: ['127.0.0.1', '127.0.0.2'].map((host) => ({ host, port: 0 })),
+void t.test('one address may have another certificate, over either protocol', async (t) => {
+  const cluster = await CertificateAuthority.create('cluster')
+  const issued = () =>
+    cluster.issue({
+      commonName: 'hub',
+      usage: 'server',
+      ipAddresses: ['127.0.0.2'],
+      lifetimeMs: 3_600_000,
     })
-    const { port } = listener
-    const shownAt = async (host: string, ca: string, protocol = 'http/1.1'): Promise<string> => {
-      const socket = connectTls({ host, port, ca, ALPNProtocols: [protocol] })
-      t.teardown(() => socket.destroy())
-      await once(socket, 'secureConnect')
-      if (protocol === 'http/1.1')
-        t.equal((await new Wire(socket).write(get('/there')).answer()).body, '/there')
-      else {
-        const session = connectHttp2(`https://${host}:${port}`, { createConnection: () => socket })
-        t.equal((await openStream(session, { ':path': '/there' }).whole()).body, '/there')
-      }
-      return socket.getPeerX509Certificate()?.toString() ?? ''
+  const [own, first, second] = [await serving(), await issued(), await issued()]
+  const { listener, http1 } = await listening(t, async ({ url }) => wholeReply(url), {
+    at: ['127.0.0.1', '127.0.0.2'].map((host) => ({ host, port: 0 })),
+  })
+  const { port } = listener
+  const shownAt = async (host: string, ca: string, protocol = 'http/1.1'): Promise<string> => {
+    const socket = connectTls({ host, port, ca, ALPNProtocols: [protocol] })
+    t.teardown(() => socket.destroy())
+    await once(socket, 'secureConnect')
+    if (protocol === 'http/1.1')
+      t.equal((await new Wire(socket).write(get('/there')).answer()).body, '/there')
+    else {
+      const session = connectHttp2(`https://${host}:${port}`, { createConnection: () => socket })
+      t.equal((await openStream(session, { ':path': '/there' }).whole()).body, '/there')
     }
-    await t.rejects(shownAt('127.0.0.2', cluster.certificate), 'until it has one')
-    for (const { certificate, key } of [first, second]) {
-      listener.replaceCredentials({ ...own, elsewhere: { address: '127.0.0.2', certificate, key } })
-      for (const protocol of ['http/1.1', 'h2'])
-        t.equal(await shownAt('127.0.0.2', cluster.certificate, protocol), certificate)
-      t.equal((await (await http1()).write(get('/one')).answer()).body, '/one', 'at the other one')
-    }
-    listener.replaceCredentials(own)
-    await t.rejects(shownAt('127.0.0.2', cluster.certificate), 'when it is taken back')
-  },
-)
+    return socket.getPeerX509Certificate()?.toString() ?? ''
+  }
+  await t.rejects(shownAt('127.0.0.2', cluster.certificate), 'until it has one')
+  for (const { certificate, key } of [first, second]) {
+    listener.replaceCredentials({ ...own, elsewhere: { address: '127.0.0.2', certificate, key } })
+    for (const protocol of ['http/1.1', 'h2'])
+      t.equal(await shownAt('127.0.0.2', cluster.certificate, protocol), certificate)
+    t.equal((await (await http1()).write(get('/one')).answer()).body, '/one', 'at the other one')
+  }
+  listener.replaceCredentials(own)
+  await t.rejects(shownAt('127.0.0.2', cluster.certificate), 'when it is taken back')
+})
 
 void t.test('a request over HTTP/2 reaches the handler like one over HTTP/1.1', async (t) => {
   const { http2, seen, listener } = await listening(t, async (incoming) =>
@@ -195,7 +192,7 @@ void t.test('a request over HTTP/2 that names two hosts is refused', async (t) =
   t.equal(seen.length, 0)
 })
 
-void t.test('an answer leaves over HTTP/2 but for what concerns a connection', async (t) => {
+void t.test('an answer over HTTP/2 leaves without hop-by-hop fields', async (t) => {
   const { http2 } = await listening(t, async () =>
     scriptedReply(
       (sink) => {
@@ -262,7 +259,7 @@ void t.test(
   },
 )
 
-void t.test('a connection over which HTTP/2 is spoken makes room when it is idle', async (t) => {
+void t.test('an idle HTTP/2 connection makes room for another', async (t) => {
   const { http2 } = await listening(t, async () => wholeReply('ok'), { maxConnections: 1 })
   const first = http2()
   t.equal((await openStream(first, { ':path': '/' }).whole()).body, 'ok')
@@ -327,7 +324,7 @@ void t.test('a client that resets or disconnects aborts its requests', async (t)
   t.match(await aborted(seen[1]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
 })
 
-void t.test('an answer that breaks off is seen as broken off', async (t) => {
+void t.test('an answer that fails ends its stream with INTERNAL_ERROR', async (t) => {
   const { http2, broken } = await listening(t, async () =>
     scriptedReply((sink) => {
       sink.write(Buffer.from('part'))
@@ -463,7 +460,7 @@ void t.test('any other certificate counts as none', async (t) => {
   t.strictSame(Object.keys(seen.at(-1)?.peer.tls ?? {}), ['outOfDate'], 'nor is one that has ended')
 })
 
-void t.test('an upgrade over TLS is given the connection', async (t) => {
+void t.test('an upgrade handler over TLS gets the connection', async (t) => {
   const { http1 } = await listening(t, async () => ({
     kind: 'upgrade',
     from: 'cloud',
@@ -501,7 +498,7 @@ void t.test('new certificates are shown to new connections, and old ones go on',
   t.equal((await openStream(old, {}).whole()).body, 'ok')
 })
 
-void t.test('an authority that is added for clients ends nothing', async (t) => {
+void t.test('a CA that is added for clients ends no connection', async (t) => {
   const { listener, http1, http2, seen } = await listening(t, async () => wholeReply('ok'))
   const kubelet = await clients.issue({ commonName: 'system:node:edge-1', usage: 'client' })
   const [session, idle] = [http2(kubelet), await http1(kubelet)]

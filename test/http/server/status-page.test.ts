@@ -2,7 +2,7 @@ import t from 'tap'
 import { startCloud, startTestHub } from '../../kit/hub.ts'
 import { Client } from '../../kit/client.ts'
 
-void t.test('the page is served to all on loopback, and holds nothing of the hub', async (t) => {
+void t.test('the page is served to all on loopback, without data of the hub', async (t) => {
   const cloud = await startCloud(t)
   const { hub } = await startTestHub(t, { upstreams: [cloud] })
   const client = new Client({ url: `http://127.0.0.1:${hub.opsPort}`, component: 'browser' })

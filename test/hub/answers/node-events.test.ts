@@ -32,7 +32,7 @@ void t.test('the latest events are kept', async (t) => {
   t.ok(events.get(gvr, 'default', `e${maxEvents}`))
 })
 
-void t.test('large events are fewer', async (t) => {
+void t.test('events are bounded in bytes, too', async (t) => {
   const events = new NodeEvents(() => Date.now())
   const long = 'm'.repeat(maxBytes / 4)
   for (const name of ['a', 'b', 'c', 'd']) events.keep(gvr, 'json', event(name, long))

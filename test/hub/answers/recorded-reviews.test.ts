@@ -68,7 +68,7 @@ function callerOf(
   }
 }
 
-void t.test('the last answer counts, for its question and its caller alone', async (t) => {
+void t.test('the last answer counts, for its review and its caller alone', async (t) => {
   const reviews = await recorded(t)
   const caller = callerOf(reviews)
   await caller.put(review('a'))
@@ -93,7 +93,7 @@ void t.test('an answer that only repeats the last one is not written again', asy
   t.ok(caller.put(review('a'), false))
 })
 
-void t.test('a long status is not kept, and the oldest make room for new ones', async (t) => {
+void t.test('a long status is not recorded, and the oldest reviews make room', async (t) => {
   const reviews = await recorded(t)
   const exchange = exchangeOf(url, { method: 'POST' })
   const { info } = exchange
@@ -110,7 +110,7 @@ void t.test('a long status is not kept, and the oldest make room for new ones', 
   t.ok(known() < mostRecordedReviews && known() >= mostRecordedReviews / 2, `${known()} are left`)
 })
 
-void t.test('tokens and rights do not make room for each other', async (t) => {
+void t.test('token reviews and access reviews do not evict each other', async (t) => {
   const caller = callerOf(await recorded(t))
   await caller.put(review('a'))
   const tokens = Array.from({ length: mostRecordedReviews }, (_, at) => `token ${at}`)

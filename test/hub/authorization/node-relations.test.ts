@@ -41,7 +41,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('a pod that has ended counts, and a mirror pod for itself alone', async (t) => {
+void t.test('a completed pod relates its objects, a mirror pod itself alone', async (t) => {
   const ended = { ...podOf('a', { serviceAccountName: 'x' }), status: { phase: 'Succeeded' } }
   const annotations = { 'kubernetes.io/config.mirror': 'h' }
   const mirror = podOf('b', { serviceAccountName: 'y' }, { annotations })
@@ -62,7 +62,7 @@ void t.test('a pod that names no service account is related to none', async (t) 
 })
 
 void t.test(
-  'without claims a volume or a further secret is not related, with them not known',
+  'volumes and their secrets are unrelated without claims, and unknown while claims are',
   async (t) => {
     const without = relations(new FakeKubeletCache('json').list(podList, 'Pod', [podOf('a', {})]))
     t.equal(without('persistentvolumes', '/v'), false)
@@ -101,7 +101,7 @@ void t.test('an attachment is related if it was read, and is of this node', asyn
   t.equal(is('volumeattachments.storage.k8s.io', '/other'), undefined)
 })
 
-void t.test('without the pods nothing is known, nor of another node', async (t) => {
+void t.test('relations are unknown without the pods, and for another node', async (t) => {
   const blind = relations(new FakeKubeletCache('json'))
   t.equal(blind('secrets', 'shop/s'), undefined)
   const is = relations(new FakeKubeletCache('json').list(podList, 'Pod', []))

@@ -94,7 +94,7 @@ const forwarding =
 const isRefused = (decisions: RecordedDecisions, exchange: Exchange): boolean =>
   decisions.refusal(exchange) !== undefined
 
-void t.test('an authorizer that failed has denied nothing', async (t) => {
+void t.test('a review with an evaluation error denies nothing', async (t) => {
   const decisions = decisionsIn(rootFolder(t))
   await answer(decisions, 'one', { allowed: false, evaluationError: 'webhook: no route' })
   t.notOk(isRefused(decisions, reads(robot, 'one')))
@@ -259,7 +259,7 @@ void t.test('an account is one caller, whatever its uid, and a token one of its 
   }
 })
 
-void t.test('a caller that is denied much has no other forgotten', async (t) => {
+void t.test('a caller with many denials evicts no other caller’s', async (t) => {
   const decisions = decisionsIn(rootFolder(t))
   const loud = tokenHolder('loud')
   await answer(decisions, 'one', {})
@@ -269,26 +269,29 @@ void t.test('a caller that is denied much has no other forgotten', async (t) => 
   t.ok(mostDecisions > 8 * mostOfUser)
 })
 
-void t.test('the callers with most make room, and are refused all in its place', async (t) => {
-  const folder = rootFolder(t)
-  const changes: string[] = []
-  const before = decisionsIn(folder, changes)
-  await answer(before, 'one', {})
-  const loud = Array.from({ length: mostDecisions / mostOfUser }, (_, i) =>
-    tokenHolder(`loud-${i}`),
-  )
-  for (const each of loud) {
-    const names = Array.from({ length: mostOfUser }, (_, i) => `none-${i}`)
-    await Promise.all(names.map((name) => answer(before, name, {}, each)))
-  }
-  t.strictSame(changes, ['token:loud-0: get configmaps'], 'each is named once')
-  for (const decisions of [before, decisionsIn(folder)]) {
-    t.ok(isRefused(decisions, reads(robot, 'one')))
-    for (const each of loud) t.ok(isRefused(decisions, reads(each, 'none-0')))
-    t.ok(isRefused(decisions, reads(tokenHolder('loud-0'), 'some')))
-    t.notOk(isRefused(decisions, reads(tokenHolder('loud-1'), 'some')))
-  }
-})
+void t.test(
+  'the callers with the most denials make room, and are refused altogether',
+  async (t) => {
+    const folder = rootFolder(t)
+    const changes: string[] = []
+    const before = decisionsIn(folder, changes)
+    await answer(before, 'one', {})
+    const loud = Array.from({ length: mostDecisions / mostOfUser }, (_, i) =>
+      tokenHolder(`loud-${i}`),
+    )
+    for (const each of loud) {
+      const names = Array.from({ length: mostOfUser }, (_, i) => `none-${i}`)
+      await Promise.all(names.map((name) => answer(before, name, {}, each)))
+    }
+    t.strictSame(changes, ['token:loud-0: get configmaps'], 'each is named once')
+    for (const decisions of [before, decisionsIn(folder)]) {
+      t.ok(isRefused(decisions, reads(robot, 'one')))
+      for (const each of loud) t.ok(isRefused(decisions, reads(each, 'none-0')))
+      t.ok(isRefused(decisions, reads(tokenHolder('loud-0'), 'some')))
+      t.notOk(isRefused(decisions, reads(tokenHolder('loud-1'), 'some')))
+    }
+  },
+)
 
 void t.test('a caller that cannot take less room is forgotten, and named once', async (t) => {
   const changes: string[] = []
@@ -303,7 +306,7 @@ void t.test('a caller that cannot take less room is forgotten, and named once', 
   t.strictSame(changes, ['token:loud-0 is forgotten'])
 })
 
-void t.test('a denial that repeats another waits until that one is on the disk', async (t) => {
+void t.test('a repeated denial waits until the first is on the disk', async (t) => {
   const folder = rootFolder(t)
   const decisions = decisionsIn(folder)
   const list = as(robot, '/api/v1/namespaces/default/configmaps')
@@ -315,7 +318,7 @@ void t.test('a denial that repeats another waits until that one is on the disk',
   await first
 })
 
-void t.test('an object that is not there is a yes', async (t) => {
+void t.test('a 404 counts as a permission', async (t) => {
   const decisions = decisionsIn(rootFolder(t))
   const answers = (status: number) => forwarding(decisions, status)(reads(robot, 'one'))
   await answers(403)
@@ -341,7 +344,7 @@ void t.test('a long request counts as many, and one that is too long not at all'
   t.ok(isRefused(again, reads(robot, 'one')))
 })
 
-void t.test('a no about an account of which nothing is stored is not remembered', async (t) => {
+void t.test('a denial of an account without records is not remembered', async (t) => {
   const decisions = decisionsIn(rootFolder(t))
   const told = async (name: string): Promise<void> =>
     decisions.onReview(

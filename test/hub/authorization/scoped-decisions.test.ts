@@ -35,7 +35,7 @@ void t.test('a denial refuses the same request, and each that includes it', asyn
   t.notOk(isRefused(named, scope('a', 'two')))
 })
 
-void t.test('a selector lifts no denial, as it gives no right', async (t) => {
+void t.test('a selector does not narrow a denial', async (t) => {
   t.ok(isRefused(denied(inA), labelled))
   t.ok(isRefused(denied(labelled), inA))
   t.ok(isRefused(denied(labelled), scope('a', '', 'app=db')))
@@ -107,7 +107,7 @@ void t.test('denials beyond the room are written once in ten minutes', async (t)
   t.equal(decisions.closedAt, 11 * minute)
 })
 
-void t.test('a yes opens what is closed, an hour after the last no', async (t) => {
+void t.test('a permission opens a closed caller an hour after the last denial', async (t) => {
   let elapsed = 0
   t.capture(performance, 'now', () => elapsed)
   const decisions = denied(scope('a', 'one'))

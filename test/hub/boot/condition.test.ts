@@ -73,7 +73,7 @@ void t.test('a condition is written when it changes, and every five minutes', as
   })
 })
 
-void t.test('a condition is found again in the node that it was written to', async (t) => {
+void t.test('a condition is found in the Node that it was written to', async (t) => {
   const condition = nextCondition(conditionState(verdict([])), undefined, now)
   if (!condition) throw new Error('it was never written')
   const gvk = { group: '', version: 'v1', kind: 'Node' }

@@ -52,7 +52,7 @@ async function list(
 const namesIn = (found: ReturnType<ReturnType<typeof kubeletCache>['collection']>) =>
   found && [...found.objects].map(({ name }) => name)
 
-void t.test('the kubelet takes what it was given its pods in', async (t) => {
+void t.test('the kubelet’s encoding is that of its recorded pods', async (t) => {
   await using store = await open(t.testdir())
   t.strictSame(kubeletCache(store, nodeName, never).encodings, ['protobuf', 'json'])
   await list(store, key('json'), 'Pod', 'a')

@@ -13,7 +13,7 @@ function pod(secretName: string, resourceVersion: string, uid = 'u'): ApiObject 
 const namesOf = (known: ReturnType<PodReferencesByVersion['of']>): readonly string[] | undefined =>
   known?.objects.filter(({ gvr }) => gvr.resource === 'secrets').map(({ name }) => name)
 
-void t.test('a pod is read once for each of its versions', async (t) => {
+void t.test('a pod is parsed once for each of its versions', async (t) => {
   const references = new PodReferencesByVersion()
   const first = references.of(pod('one', '5'), kind)
   t.strictSame(namesOf(first), ['one'])
@@ -22,7 +22,7 @@ void t.test('a pod is read once for each of its versions', async (t) => {
   t.strictSame(namesOf(references.of(pod('one', '5'), kind)), ['one'])
 })
 
-void t.test('a pod of the same name in its place is another one', async (t) => {
+void t.test('a pod recreated under the same name is parsed anew', async (t) => {
   const references = new PodReferencesByVersion()
   references.of(pod('one', '5'), kind)
   t.strictSame(namesOf(references.of(pod('two', '5', 'other'), kind)), ['two'])
@@ -37,7 +37,7 @@ void t.test('beyond the pods that a node runs the oldest are dropped', async (t)
   t.strictSame(again, first)
 })
 
-void t.test('a pod that cannot be understood is refused each time', async (t) => {
+void t.test('a malformed pod is refused each time', async (t) => {
   const references = new PodReferencesByVersion()
   const broken = { ...pod('one', '5'), bytes: Buffer.from('{"spec":{"volumes":[{') }
   for (const _time of ['once', 'again'])

@@ -106,7 +106,7 @@ void t.test('a stored response with an old hash does not count for the new one',
   t.strictSame(states(schemas.wanted(cache)), [['/openapi/v3/api/v1?hash=B', 'outdated']])
 })
 
-void t.test('without a hash it is not known whether one is current', async (t) => {
+void t.test('a schema without a hash is unversioned', async (t) => {
   const schemas = schemasIn(rootFolder(t))
   const cache = cacheWith({ 'api/v1': '' })
   for (const request of schemas.wanted(cache)) record(schemas, cache, request, 10)
@@ -183,7 +183,7 @@ void t.test('an index leads nowhere but to schemas', async (t) => {
   }
 })
 
-void t.test('a file that cannot be read is as good as none', async (t) => {
+void t.test('a malformed file counts as none', async (t) => {
   const folder = rootFolder(t)
   for (const text of ['[', '{}', '[["x"]]', '[["/openapi/v3/api/v1 application/json",{}]]']) {
     writeFileSync(join(folder, 'schemas.json'), text)

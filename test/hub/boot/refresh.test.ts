@@ -272,7 +272,7 @@ void t.test('a service account is requested only after the kubelet did', async (
   t.ok(world.urls().includes(path))
 })
 
-void t.test('a round that fails is not the last one', async (t) => {
+void t.test('a failed round is followed by another', async (t) => {
   using world = new World(pod(claimSource))
   const { known } = world
   const fails = new Error('unforeseen')

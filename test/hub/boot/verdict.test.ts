@@ -283,7 +283,7 @@ void t.test('resources that a kubelet needs before any pod are missed by name', 
   t.equal((await judge(older)).ready, true, 'kubelets before 1.31 ask for all services')
 })
 
-void t.test('a list of pods that cannot be read is no list', async (t) => {
+void t.test('an unreadable list of pods is reported as damaged', async (t) => {
   const known = bootable('json').list(podsOf(nodeName), 'Pod', new StoreFailure('unreadable'))
   t.strictSame(
     (await judge(known)).node.problems.map(({ reason, resource }) => `${reason} ${resource}`),

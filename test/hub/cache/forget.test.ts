@@ -111,7 +111,7 @@ void t.test('an object answered with 404 is forgotten in every encoding', async 
   }
 })
 
-void t.test('the answer passes unchanged', async (t) => {
+void t.test('the 404 passes unchanged', async (t) => {
   await using cache = await recording(t.testdir())
   const told = await cache.record(json(absent))
   t.strictSame(

@@ -40,7 +40,7 @@ void t.test('a continue token leads to its staged list, once', async (t) => {
   t.notOk(replacement.dropped())
 })
 
-void t.test('a token of another collection leads nowhere', async (t) => {
+void t.test('a token of another collection leads to no list', async (t) => {
   const pages = new PagedLists()
   pages.put(pods, 'next', { replacement: staged(), baseline })
   const others = [
@@ -78,7 +78,7 @@ void t.test('at most 64 lists wait for a page, and the oldest is dropped', async
   )
 })
 
-void t.test('a caller that begins many lists displaces its own only', async (t) => {
+void t.test('a caller that begins many lists evicts only its own', async (t) => {
   const pages = new PagedLists()
   const identity = 'token:x' as typeof pods.partition.identity
   const ofOther = { ...pods, partition: { ...pods.partition, identity } }

@@ -49,7 +49,7 @@ void t.test('the most recent list of a cluster that was restored counts', async 
   t.equal(cache.version(), '101', 'once')
 })
 
-void t.test('a watch that began before the restore leaves no hole', async (t) => {
+void t.test('an event of a watch begun before the restore is not stored', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(106, { a: 90 }))
   const { store, key } = cache

@@ -115,7 +115,7 @@ void t.test('a token that has expired is forgotten', async (t) => {
   t.strictSame(names(store), namesOf(lasting))
 })
 
-void t.test('no more than a thousand are kept for one caller', async (t) => {
+void t.test('at most 1024 tokens are kept for one caller', async (t) => {
   const store = await opened(t)
   const tokens = Array.from({ length: 1024 }, (_, at) => tokenOf({ partition: String(at) }))
   const shelf = new TokenCache(store)

@@ -17,7 +17,7 @@ const edited = (before: ApiObject, text: string): ApiObject => ({
   bytes: Buffer.from(text),
 })
 
-void t.test('an edited object is cached as what the edit changed of it', async (t) => {
+void t.test('an edited object is cached as what the edit changed', async (t) => {
   const cache = new DecisionCache(1_000_000)
   const cases: readonly (readonly [before: string, after: string])[] = [
     ['{"a":1,"c":3}', '{"a":1,"b":2,"c":3}'],
@@ -58,7 +58,7 @@ void t.test('decisions are bounded in bytes, the oldest forgotten first', async 
   t.strictSame(kept, objects.slice(-kept.length))
 })
 
-void t.test('the size of an object counts for nothing where it is left as it is', async (t) => {
+void t.test('an object that is left unchanged takes no room in the cache', async (t) => {
   const cache = new DecisionCache(100_000)
   const objects = Array.from({ length: 100 }, (_, at) => object(`${at}`, 'x'.repeat(8_000)))
   for (const one of objects) cache.set(0, pod, 'json', one, 'left')

@@ -123,7 +123,7 @@ void t.test('an event of an object left alone is the same event', async (t) => {
   t.equal(judge(given), given)
 })
 
-void t.test('bookmarks and errors pass', async (t) => {
+void t.test('bookmarks and errors pass unfiltered', async (t) => {
   const bookmark: WatchEvent = {
     type: 'BOOKMARK',
     resourceVersion: '5',

@@ -26,32 +26,35 @@ const define = (rest: Partial<FilterDefinition> = {}): FilterDefinition => ({
   ...rest,
 })
 
-void t.test('a filter is made of its needs alone, and anew only when one changes', async (t) => {
-  const given: unknown[] = []
-  const definition = define({
-    needs: ['poolNodes', 'hubAddress'],
-    create: (known) => {
-      given.push(known)
-      return () => 'leave'
-    },
-  })
-  const filters = new Filters([definition], inputsOf({ poolNodes: ['a'] }), telling)
-  const first = filters.chainFor('kube-proxy', services, 'list')
-  t.equal(filters.chainFor('kube-proxy', services, 'list'), first)
-  t.equal(filters.chainFor('kube-proxy', services, 'watch'), first, 'whatever the verb')
-  filters.setInputs({ poolNodes: ['a'] })
-  filters.setInputs({ nodeName: 'another' })
-  t.equal(filters.chainFor('kube-proxy', services, 'list'), first, 'nothing it needs has changed')
-  filters.setInputs({ poolNodes: ['a', 'b'] })
-  const second = filters.chainFor('kube-proxy', services, 'list')
-  t.not(second, first)
-  t.equal(second?.state.chain, first?.state.chain, 'the same filters')
-  t.not(second?.state.inputs, first?.state.inputs)
-  t.strictSame(given, [
-    { poolNodes: ['a'], hubAddress: null },
-    { poolNodes: ['a', 'b'], hubAddress: null },
-  ])
-})
+void t.test(
+  'a filter is created of its needs alone, and again only when one changes',
+  async (t) => {
+    const given: unknown[] = []
+    const definition = define({
+      needs: ['poolNodes', 'hubAddress'],
+      create: (known) => {
+        given.push(known)
+        return () => 'leave'
+      },
+    })
+    const filters = new Filters([definition], inputsOf({ poolNodes: ['a'] }), telling)
+    const first = filters.chainFor('kube-proxy', services, 'list')
+    t.equal(filters.chainFor('kube-proxy', services, 'list'), first)
+    t.equal(filters.chainFor('kube-proxy', services, 'watch'), first, 'whatever the verb')
+    filters.setInputs({ poolNodes: ['a'] })
+    filters.setInputs({ nodeName: 'another' })
+    t.equal(filters.chainFor('kube-proxy', services, 'list'), first, 'nothing it needs has changed')
+    filters.setInputs({ poolNodes: ['a', 'b'] })
+    const second = filters.chainFor('kube-proxy', services, 'list')
+    t.not(second, first)
+    t.equal(second?.state.chain, first?.state.chain, 'the same filters')
+    t.not(second?.state.inputs, first?.state.inputs)
+    t.strictSame(given, [
+      { poolNodes: ['a'], hubAddress: null },
+      { poolNodes: ['a', 'b'], hubAddress: null },
+    ])
+  },
+)
 
 void t.test('a filter with nothing to do lets all pass', async (t) => {
   const filters = new Filters([define({ create: () => undefined })], inputsOf(), telling)

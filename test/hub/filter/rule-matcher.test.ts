@@ -38,7 +38,7 @@ void t.test('kinds of requests with similar names are not confused', async (t) =
   t.equal(standing.match('kube-proxy', group, 'get', undefined).length, 0)
 })
 
-void t.test('however many names programs give themselves, the answer is right', async (t) => {
+void t.test('however many component names come, the match is right', async (t) => {
   const standing = new RuleMatcher([filter('a')], new Map())
   for (let i = 0; i < 2_000; i++) standing.match(`program-${i}`, services, 'get', undefined)
   t.equal(standing.match('kube-proxy', services, 'get', undefined).length, 1)

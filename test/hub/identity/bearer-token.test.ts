@@ -31,7 +31,7 @@ void t.test('two Authorization headers make no token', async (t) => {
   t.equal(tokenIn(['Authorization', 'Bearer a', 'authorization', 'Bearer b']), undefined)
 })
 
-void t.test('a token in the protocols of a WebSocket counts only there', async (t) => {
+void t.test('a token in a WebSocket protocol counts only for a WebSocket', async (t) => {
   const encoded = Buffer.from('abc').toString('base64url')
   const fields = ['Sec-WebSocket-Protocol', `v5, base64url.bearer.authorization.k8s.io.${encoded}`]
   t.equal(tokenIn(fields, true), 'abc')

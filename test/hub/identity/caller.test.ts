@@ -211,7 +211,7 @@ void t.test(
   },
 )
 
-void t.test('a token in the protocols of a WebSocket is a token', async (t) => {
+void t.test('a token in a WebSocket protocol equals one in Authorization', async (t) => {
   const encoded = Buffer.from('browser.token').toString('base64url')
   const offered = `v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`
   const byProtocol = await authenticate(

@@ -146,7 +146,7 @@ void t.test('where the cluster’s keys decide, no review is requested', async (
   t.equal((await of('opaque')).claim.confirm, undefined, 'nor where no account is named')
 })
 
-void t.test('a claim that contradicts itself is not one to be a service account', async (t) => {
+void t.test('a contradictory claim is not taken for a service account’s', async (t) => {
   const { of } = hub(t, rootFolder(t))
   const write = (claims: object): string =>
     ['{}', JSON.stringify(claims)].map((part) => Buffer.from(part).toString('base64url')).join('.')
@@ -209,7 +209,7 @@ void t.test('a gateway’s answer neither proves nor revokes a token', async (t)
   t.equal(await holds('a'), true)
 })
 
-void t.test('a later 401 takes it back, and a later acceptance gives it again', async (t) => {
+void t.test('a later 401 revokes a token, and a later acceptance restores it', async (t) => {
   const { holds, answered } = hub(t, rootFolder(t))
   await answered('a', 200)
   await answered('a', 401)
@@ -218,7 +218,7 @@ void t.test('a later 401 takes it back, and a later acceptance gives it again', 
   t.equal(await holds('a'), true)
 })
 
-void t.test('no number of refused or made-up tokens has an acceptance forgotten', async (t) => {
+void t.test('refused or made-up tokens never displace an acceptance', async (t) => {
   const folder = rootFolder(t)
   const first = hub(t, folder)
   await first.answered('genuine', 200)
@@ -235,7 +235,7 @@ void t.test('no number of refused or made-up tokens has an acceptance forgotten'
   t.equal(await next.holds('once-4999'), false)
 })
 
-void t.test('no number of made-up tokens has a genuine one verified again', async (t) => {
+void t.test('made-up tokens never have a genuine one verified again', async (t) => {
   const { keys, of, holds } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
@@ -287,7 +287,7 @@ void t.test('with the cluster’s keys a token never seen before holds', async (
   t.equal(await holds(tokenOf(new Tokens())), false, 'another cluster signed it')
 })
 
-void t.test('a forged token does not hold, though an accepted one is much like it', async (t) => {
+void t.test('a forged token does not hold, though it resembles an accepted one', async (t) => {
   const { holds, answered, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
@@ -313,7 +313,7 @@ void t.test('a signed token that an API server has refused does not hold', async
   t.equal(await holds(token), false)
 })
 
-void t.test('all of it is known after a restart, and nothing of a token is written', async (t) => {
+void t.test('proofs outlive a restart, and no token is written', async (t) => {
   const folder = rootFolder(t)
   const before = hub(t, folder)
   const tokens = new Tokens()
@@ -339,7 +339,7 @@ void t.test('a token’s acceptance or refusal survives a process that is killed
   t.equal(await hub(t, folder).holds('accepted'), false)
 })
 
-void t.test('files that cannot be read are as good as none', async (t) => {
+void t.test('malformed files count as none', async (t) => {
   const tokens = new Tokens()
   for (const content of ['', 'null', '{"keys":7}', '[[1,2],["a"],["b","root"]]', '{"issuer":""}']) {
     const folder = rootFolder(t)
@@ -352,7 +352,7 @@ void t.test('files that cannot be read are as good as none', async (t) => {
   }
 })
 
-void t.test('keys that cannot be used leave those there are', async (t) => {
+void t.test('unusable keys leave the known ones in force', async (t) => {
   const { keys, holds } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))

@@ -76,7 +76,7 @@ void t.test('a token is genuine by each algorithm that API servers sign with', a
   }
 })
 
-void t.test('keys without their algorithm are of that of their type', async (t) => {
+void t.test('a key without an algorithm has that of its type', async (t) => {
   const bare = Object.entries(signers).map(([kid, key]) => {
     const { alg: _alg, ...rest } = publishedAs(kid, key)
     return rest
@@ -125,7 +125,7 @@ void t.test('a token of another key, issuer or audience is not known', async (t)
   )
 })
 
-void t.test('a key that is too short verifies nothing, and has nothing forged', async (t) => {
+void t.test('a short key verifies nothing, and proves no forgery', async (t) => {
   const short = { alg: 'RS256', hash: 'sha256', ...rsa(1024) }
   const signature = await keysOf(t, [publishedAs('short', short)])
   t.equal(await signature(token({ alg: 'RS256', kid: 'short' }, short)), 'unknown')

@@ -244,7 +244,7 @@ void t.test('a lookup that found no owner, or failed, is repeated', async (t) =>
   t.equal(await owners.uid(loopback), 7, 'and who was found is not')
 })
 
-void t.test('a client that has gone costs one reading of one table', async (t) => {
+void t.test('a disconnected client costs one reading of one table', async (t) => {
   const own = row(hub, client, 0, 4711)
   const tables = {
     'the hub’s own end has gone, too': [heading],
@@ -263,7 +263,7 @@ void t.test('a client that has gone costs one reading of one table', async (t) =
   }
 })
 
-void t.test('the table is read once a connection', async (t) => {
+void t.test('the table is read once per connection', async (t) => {
   let reads = 0
   const owners = new SocketOwners(async () => {
     reads++

@@ -18,7 +18,7 @@ function start(t: Test): { thread: SocketTableThread; path: string } {
   return { thread, path }
 }
 
-void t.test('questions are answered each with the lines it is about', async (t) => {
+void t.test('each query gets the lines of its own connections', async (t) => {
   const { thread, path } = start(t)
   t.strictSame(
     await Promise.all([

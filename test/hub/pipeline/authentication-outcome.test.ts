@@ -85,7 +85,7 @@ void t.test('the claim learns of an answer’s status, and the answer passes as 
   t.strictSame(heard, [403])
 })
 
-void t.test('an answer is passed on once what it shows of the token is on the disk', async (t) => {
+void t.test('an answer is passed on once its proof of the token is on the disk', async (t) => {
   const written = Promise.withResolvers<void>()
   const { send } = heed(rootFolder(t), {}, written.promise)
   let isAnswered = false

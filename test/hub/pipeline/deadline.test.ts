@@ -24,7 +24,7 @@ void t.test('a watch is ended fifteen seconds after its time, and not before', a
   t.equal(signal?.aborted, true)
 })
 
-void t.test('a watch that has not begun by then is answered that it took too long', async (t) => {
+void t.test('a watch that has not begun by its deadline is answered with a timeout', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const client = new AbortController()

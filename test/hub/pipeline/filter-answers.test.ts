@@ -77,7 +77,7 @@ void t.test('a list that breaks off twice fails with BROKEN_ANSWER', async (t) =
   })
 })
 
-void t.test('an object that a filter withholds is answered as one that is not there', async (t) => {
+void t.test('an object that a filter withholds is answered like an absent one', async (t) => {
   const none: FilterDefinition = {
     name: 'none',
     rules: [{ components: ['kubelet'], group: '', resources: ['services'], verbs: ['get'] }],

@@ -10,7 +10,7 @@ import { claimOf, emptyReply, exchangeOf } from '../../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
 
-void t.test('watches and what streams to a person may last and are never shed', async (t) => {
+void t.test('long-running requests are never shed', async (t) => {
   const lasting = [
     `${pods}?watch=true`,
     `${pods}/a/log`,
@@ -118,7 +118,7 @@ void t.test('the slow body that began first makes room for the next', async (t) 
   t.equal(await answers[2], emptyReply)
 })
 
-void t.test('a body that has come takes a slot like any other request', async (t) => {
+void t.test('a whole body takes a seat like any other request', async (t) => {
   const shed: ShedReason[] = []
   const handle = withInFlightLimit(new PriorityShares(() => 1), (reason) => shed.push(reason))(
     afterBody,
@@ -133,7 +133,7 @@ void t.test('a body that has come takes a slot like any other request', async (t
   t.equal(await handle(exchangeOf(pods)), emptyReply)
 })
 
-void t.test('a body that has not come within a minute is waited for no longer', async (t) => {
+void t.test('a body that is not whole within a minute is given up', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const shed: ShedReason[] = []

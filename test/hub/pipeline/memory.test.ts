@@ -113,7 +113,7 @@ void t.test('short requests are shed before memory goes, and watches are not', a
   t.equal(budget.held, 0, 'nor is an answer without a client')
 })
 
-void t.test('where answers under way grow too large, the largest is ended', async (t) => {
+void t.test('where answers in memory grow too large, the largest is ended', async (t) => {
   const budget = new MemoryBudget(
     limit,
     () => undefined,
@@ -219,7 +219,7 @@ void t.test('a body for which there is no room ends no other request', async (t)
   t.equal(budget.held, 1024 * 1024)
 })
 
-void t.test('a write that was sent is ended last, and never with leave to repeat it', async (t) => {
+void t.test('a write that was sent is ended last, and its client may not repeat it', async (t) => {
   const budget = new MemoryBudget(
     limit,
     () => undefined,

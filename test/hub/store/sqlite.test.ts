@@ -56,7 +56,7 @@ void t.test('files are closed to others, whatever the umask', async (t) => {
   t.equal(mode(join(directory, 'store.key')), '600')
 })
 
-void t.test('files that stood open are closed to others', async (t) => {
+void t.test('files that were open to others are closed', async (t) => {
   const directory = t.testdir({ cache: { 'objects.db': '' }, 'store.key': Buffer.alloc(32) })
   for (const name of ['cache', 'cache/objects.db', 'store.key']) {
     chmodSync(join(directory, name), 0o777)
@@ -89,29 +89,26 @@ void t.test('after the clock was set back the next list corrects its time', asyn
   t.equal(toldAt()[0], time)
 })
 
-void t.test(
-  'a list that says the same for long is known to be confirmed after a restart',
-  async (t) => {
-    const directory = t.testdir()
-    let time = Date.parse('2026-01-01')
-    const clock = mock.method(Date, 'now', () => time)
-    t.teardown(() => clock.mock.restore())
-    {
-      await using store = await open(directory)
-      await replace(store, collection(), head(5), [object('a', 3)])
-      await store.apply(collection(), [changed('MODIFIED', object('a', 6))])
-      for (let minutes = 0; minutes < 60; minutes += 1) {
-        time += 60_000
-        await replace(store, collection(), head(6), [object('a', 6)])
-      }
-      t.equal(store.list(collection())!.confirmedAt, time)
-      t.strictSame(eventsAfter(store, collection(), 5), ['MODIFIED a at 6 after a at 3'])
-    }
+void t.test('the confirmation of an unchanged list outlives a restart', async (t) => {
+  const directory = t.testdir()
+  let time = Date.parse('2026-01-01')
+  const clock = mock.method(Date, 'now', () => time)
+  t.teardown(() => clock.mock.restore())
+  {
     await using store = await open(directory)
-    const { confirmedAt } = store.list(collection())!
-    t.ok(confirmedAt > time - 15 * 60_000, new Date(confirmedAt).toISOString())
-  },
-)
+    await replace(store, collection(), head(5), [object('a', 3)])
+    await store.apply(collection(), [changed('MODIFIED', object('a', 6))])
+    for (let minutes = 0; minutes < 60; minutes += 1) {
+      time += 60_000
+      await replace(store, collection(), head(6), [object('a', 6)])
+    }
+    t.equal(store.list(collection())!.confirmedAt, time)
+    t.strictSame(eventsAfter(store, collection(), 5), ['MODIFIED a at 6 after a at 3'])
+  }
+  await using store = await open(directory)
+  const { confirmedAt } = store.list(collection())!
+  t.ok(confirmedAt > time - 15 * 60_000, new Date(confirmedAt).toISOString())
+})
 
 void t.test(
   'bookmarks at the version of a collection confirm it, and seldom cost a write',
@@ -221,7 +218,7 @@ void t.test('a deletion is recorded for as long as the object would be found', a
   t.equal(count(db, 'forgotten'), 0)
 })
 
-void t.test('a list given up leaves nothing behind', async (t) => {
+void t.test('an abandoned list leaves nothing behind', async (t) => {
   const directory = t.testdir()
   {
     await using store = await open(directory)
@@ -574,7 +571,7 @@ void t.test(
   },
 )
 
-void t.test('a key file cut short is made anew', async (t) => {
+void t.test('a truncated key file is replaced', async (t) => {
   const directory = t.testdir()
   await (await open(directory))[Symbol.asyncDispose]()
   writeFileSync(join(directory, 'store.key'), 'short')

@@ -86,7 +86,7 @@ void t.test('an ERROR is the last that a client is sent', async (t) => {
   t.strictSame(await outcome(groups([error]), '8 cut', '8'), { events: [error], asked: [] })
 })
 
-void t.test('nothing follows for a client that has gone', async (t) => {
+void t.test('no watch is resumed for a client that has gone', async (t) => {
   const signal = AbortSignal.abort()
   t.strictSame((await outcome(groups(), '8 cut', '8', signal)).asked, [])
 })

@@ -47,8 +47,11 @@ void t.test('ranks reconnect one after another, all within two seconds', async (
   t.ok(last <= 2_000)
 })
 
-void t.test('a watch that has just begun lasts its time, whatever its rank', async (t) => {
-  t.equal(endDelayMs('node', 0), 1_100)
-  t.equal(endDelayMs('node', 500), 600)
-  t.ok(endDelayMs('people', 0) >= 1_500)
-})
+void t.test(
+  'a watch ends no sooner than 1.1 seconds after its begin, whatever its rank',
+  async (t) => {
+    t.equal(endDelayMs('node', 0), 1_100)
+    t.equal(endDelayMs('node', 500), 600)
+    t.ok(endDelayMs('people', 0) >= 1_500)
+  },
+)

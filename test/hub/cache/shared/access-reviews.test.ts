@@ -59,7 +59,7 @@ void t.test('concurrent requests share one review, not repeated at once if it fa
   t.equal(access.last(nodeIdentity, services), undefined)
 })
 
-void t.test('a yes to a review that a denial has overtaken does not count', async (t) => {
+void t.test('a yes does not count if a denial came during its review', async (t) => {
   const { access, ask } = accessIn(rootFolder(t))
   const answer = Promise.withResolvers<boolean>()
   const review = access.of(nodeIdentity, services, () => answer.promise)
@@ -107,7 +107,7 @@ void t.test('verdicts given together are on the disk before either counts', asyn
   for (const who of callers) t.equal(accessIn(folder).access.last(who, services), true)
 })
 
-void t.test('where it cannot be written, a verdict counts all the same', async (t) => {
+void t.test('a verdict that cannot be written counts all the same', async (t) => {
   const failures: unknown[] = []
   const access = new AccessReviews(join(t.testdir({ beside: 'a file' }), 'beside', 'access.json'), {
     onReviewed: () => undefined,
@@ -118,7 +118,7 @@ void t.test('where it cannot be written, a verdict counts all the same', async (
   t.equal(failures.length, 1)
 })
 
-void t.test('verdicts outlast the process, each for its own', async (t) => {
+void t.test('verdicts outlive the process, each for its caller and resource', async (t) => {
   const folder = rootFolder(t)
   const one = tokenHolder('one')
   const first = accessIn(folder).access

@@ -164,7 +164,7 @@ void t.test('a missing field has no value, unless has() asks or the rest decides
   })
 })
 
-void t.test('empty lists and nulls are not there, as protobuf has them', async (t) => {
+void t.test('empty lists and nulls count as absent, as in protobuf', async (t) => {
   const text = `{"metadata":{"name":"a","labels":null},"spec":{"volumes":[],"containers":[{"name":"x","ports":[],"env":null}]}}`
   const at = { namespace: '', name: 'a', uid: '', resourceVersion: '' }
   const cursor = () => cursorOf('json', gvk, { ...at, bytes: Buffer.from(text) })
@@ -174,7 +174,7 @@ void t.test('empty lists and nulls are not there, as protobuf has them', async (
   t.equal(program(inside).evaluate(cursor(), known), false)
 })
 
-void t.test('a path that the tables do not know is refused when it is read', async (t) => {
+void t.test('a path to an unknown field is refused when it is read', async (t) => {
   t.strictSame(mistakesIn(`object.spec.hostnetwork`), [
     '0: object.spec.hostnetwork: no field hostnetwork is known in PodSpec',
   ])
@@ -262,59 +262,56 @@ void t.test('the keys of a map cost something each time that they are gathered',
   t.throws(() => attempt(`${few}.all(x, object.data.exists(key, true))`, keys(5000)), costly)
 })
 
-void t.test(
-  'an evaluation that goes on for too long is broken off, whatever stands around it',
-  async (t) => {
-    const many = (count: number, of: (at: number) => Json): JsonObject => ({
-      metadata: { name: 'a' },
-      spec: { list: Array.from({ length: count }, (_, at) => of(at)) },
-    })
-    const attempt = (text: string, of: JsonObject): unknown =>
-      program(text, [any]).evaluate(cursorOf('json', gvk, encoded('json', gvk, of)), known)
-    const costly = { code: 'TOO_COSTLY' }
-    const list = 'object.spec.list'
-    t.equal(attempt(`${list}.exists(x, x == 'none')`, many(5000, String)), false)
-    const each = `${list}.exists(x, x == 'none')`
-    t.equal(attempt(`true || ${each}`, many(50_000, String)), true)
-    t.throws(() => attempt(`${each} || true`, many(50_000, String)), costly)
-    t.throws(
-      () => attempt(`${list}.exists(x, ${list}.exists(y, x + y == 'none'))`, many(1000, String)),
-      costly,
-    )
-    t.throws(() => attempt(`${list} == ${list}.map(x, x)`, many(40_000, String)), costly)
-    const long = many(200, () => 'x'.repeat(4000))
-    t.throws(() => attempt(`${list}.all(x, ${list}.all(y, !x.contains(y + 'z')))`, long), costly)
-    t.match(attempt(`${list}.map(x, x).join('')`, long), { reason: /more than 65536 characters/ })
-    const doubled = `(${list}[0] + ${list}[0])`
-    t.match(
+void t.test('a costly evaluation is broken off, whatever surrounds it', async (t) => {
+  const many = (count: number, of: (at: number) => Json): JsonObject => ({
+    metadata: { name: 'a' },
+    spec: { list: Array.from({ length: count }, (_, at) => of(at)) },
+  })
+  const attempt = (text: string, of: JsonObject): unknown =>
+    program(text, [any]).evaluate(cursorOf('json', gvk, encoded('json', gvk, of)), known)
+  const costly = { code: 'TOO_COSTLY' }
+  const list = 'object.spec.list'
+  t.equal(attempt(`${list}.exists(x, x == 'none')`, many(5000, String)), false)
+  const each = `${list}.exists(x, x == 'none')`
+  t.equal(attempt(`true || ${each}`, many(50_000, String)), true)
+  t.throws(() => attempt(`${each} || true`, many(50_000, String)), costly)
+  t.throws(
+    () => attempt(`${list}.exists(x, ${list}.exists(y, x + y == 'none'))`, many(1000, String)),
+    costly,
+  )
+  t.throws(() => attempt(`${list} == ${list}.map(x, x)`, many(40_000, String)), costly)
+  const long = many(200, () => 'x'.repeat(4000))
+  t.throws(() => attempt(`${list}.all(x, ${list}.all(y, !x.contains(y + 'z')))`, long), costly)
+  t.match(attempt(`${list}.map(x, x).join('')`, long), { reason: /more than 65536 characters/ })
+  const doubled = `(${list}[0] + ${list}[0])`
+  t.match(
+    attempt(
+      `${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} == ''`,
+      long,
+    ),
+    {
+      reason: /more than 65536 characters/,
+    },
+  )
+  t.throws(
+    () =>
       attempt(
-        `${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} + ${doubled} == ''`,
-        long,
+        `'x'.split('') == ${list}[0].split('')`,
+        many(1, () => 'y'.repeat(60_000)),
       ),
-      {
-        reason: /more than 65536 characters/,
-      },
-    )
-    t.throws(
-      () =>
-        attempt(
-          `'x'.split('') == ${list}[0].split('')`,
-          many(1, () => 'y'.repeat(60_000)),
-        ),
-      costly,
-    )
-    t.throws(
-      () =>
-        attempt(
-          `size(${list}) > 1`,
-          many(300, () => 'x'.repeat(4000)),
-        ),
-      { code: 'LARGE_VALUE' },
-    )
-  },
-)
+    costly,
+  )
+  t.throws(
+    () =>
+      attempt(
+        `size(${list}) > 1`,
+        many(300, () => 'x'.repeat(4000)),
+      ),
+    { code: 'LARGE_VALUE' },
+  )
+})
 
-void t.test('keys that JavaScript knows are keys like any other', async (t) => {
+void t.test('names of JavaScript’s prototypes are keys like any other', async (t) => {
   const text = `{"metadata":{"name":"a"},"spec":{"__proto__":{"polluted":true},"constructor":"c"}}`
   const at = { namespace: '', name: 'a', uid: '', resourceVersion: '' }
   const value = (expression: string): unknown =>

@@ -129,7 +129,7 @@ const judgedWith = (users: Partial<PortUsers>, parts = port(8080)): Judgement =>
   judge(factsOf('shop', parts), { ...free, ...users })
 
 void t.test(
-  'a port that a pod holds refuses another pod, whose message names the holder',
+  'a port held by one pod refuses another, and the message names the holder',
   async (t) => {
     const holder = factsOf('first', port(8080))
     const holderOf = (name: string) => (name === '8080/TCP' ? holder : undefined)
@@ -181,7 +181,7 @@ for (const [number, protocol, message] of usual) {
   })
 }
 
-void t.test('a port beside those gives none', async (t) => {
+void t.test('a port outside those gives no warning', async (t) => {
   for (const number of [21, 8080, 29_999, 32_768])
     t.match(judgedWith({}, port(number)), { verdict: 'propagated', reason: 'Propagated' })
 })

@@ -28,7 +28,7 @@ function place(t: Test) {
   }
 }
 
-void t.test('nothing is written where all pods were ever shown as they are', async (t) => {
+void t.test('nothing is written while every pod is shown unchanged', async (t) => {
   const { file, open } = place(t)
   const verdicts = open({ shownBefore: ['old'] })
   t.equal(verdicts.settle([['a', 'unchanged']]), undefined, 'no request waits')
@@ -111,7 +111,7 @@ void t.test('once verdicts are kept, even none, earlier observations do not coun
   t.equal(next.of('a'), 'propagated')
 })
 
-void t.test('a file that cannot be understood is as good as none', async (t) => {
+void t.test('a malformed file counts as none', async (t) => {
   for (const content of ['', '{}', '[["a","propagated"', 'null']) {
     const { file, open } = place(t)
     mkdirSync(join(file, '..'), { recursive: true })
@@ -187,7 +187,7 @@ void t.test(
   },
 )
 
-void t.test('there are never more than a node could run pods', async (t) => {
+void t.test('verdicts are limited to the pods that a node could run', async (t) => {
   const { open } = place(t)
   const verdicts = open()
   const many = Array.from({ length: 4096 }, (_, at): PodVerdict => [`pod-${at}`, 'propagated'])

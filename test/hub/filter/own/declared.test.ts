@@ -105,11 +105,9 @@ void t.test('an object that meets the condition is withheld', async (t) => {
   t.match(made(filters, { metadata: { name: 'a' }, spec: {} }), /^failed: no such key: spec.type/)
 })
 
-void t.test(
-  'fields are set to constants and to what expressions come to, and removed',
-  async (t) => {
-    const filters = await declared(
-      services(`
+void t.test('fields are set to constants or to values of expressions, or removed', async (t) => {
+  const filters = await declared(
+    services(`
     - set: spec.ports[*].protocol
       value: TCP
     - set: metadata.labels['example.com/of']
@@ -120,23 +118,22 @@ void t.test(
       value: { app: web }
     - remove: spec.ports[*].nodePort
     - remove: spec.externalIPs`),
-    )
-    t.match(made(filters), [
-      { labels: { app: 'web', 'example.com/of': 'web-2' } },
-      {
-        ports: [
-          { name: 'http', port: 81, targetPort: 'web', protocol: 'TCP', nodePort: undefined },
-          { name: 'https', port: 443, targetPort: 8443, protocol: 'TCP', nodePort: undefined },
-        ],
-        selector: { app: 'web' },
-        externalIPs: undefined,
-      },
-    ])
-  },
-)
+  )
+  t.match(made(filters), [
+    { labels: { app: 'web', 'example.com/of': 'web-2' } },
+    {
+      ports: [
+        { name: 'http', port: 81, targetPort: 'web', protocol: 'TCP', nodePort: undefined },
+        { name: 'https', port: 443, targetPort: 8443, protocol: 'TCP', nodePort: undefined },
+      ],
+      selector: { app: 'web' },
+      externalIPs: undefined,
+    },
+  ])
+})
 
 void t.test(
-  'node and pool are what the hub knows, and are waited for where they are used',
+  'node and pool have the hub’s facts, and are awaited where they are used',
   async (t) => {
     const filters = await declared(
       services(
@@ -154,7 +151,7 @@ void t.test(
   },
 )
 
-void t.test('custom resources have whatever fields they have', async (t) => {
+void t.test('custom resources may have any fields', async (t) => {
   const [filter] = await declared(`
 - name: gateways
   components: [raven-agent-ds]
@@ -174,7 +171,7 @@ void t.test('custom resources have whatever fields they have', async (t) => {
   ])
 })
 
-void t.test('an expression whose value no field can have fails at the object', async (t) => {
+void t.test('an expression without a valid field value fails at the object', async (t) => {
   for (const [expression, reason] of [
     ['null', 'a field cannot be set to null'],
     ['{1: 2}', 'a map key that is no string'],
@@ -239,7 +236,7 @@ void t.test('all mistakes are reported at once, with line and path', async (t) =
   )
 })
 
-void t.test('paths are looked up for each resource of the filter', async (t) => {
+void t.test('paths are checked for each resource of the filter', async (t) => {
   const of = (group: string, resources: string, path: string): Promise<readonly string[]> =>
     mistakesIn(
       `[{ name: a, components: [x], group: "${group}", resources: [${resources}], when: "has(${path})", then: withhold }]`,
@@ -261,19 +258,16 @@ void t.test('paths are looked up for each resource of the filter', async (t) => 
   t.strictSame(await of('networking.k8s.io', 'ingresses', 'object.metadata.labels.x'), [])
 })
 
-void t.test(
-  'a key that stands twice is refused, and many keys are gone through once',
-  async (t) => {
-    t.strictSame(await mistakesIn('- name: a\n  name: b\n'), [
-      'line 2: "name" appears twice in one map',
-    ])
-    const many = Array.from({ length: 30_000 }, (_, at) => `  key-${at}: 1\n`).join('')
-    const mistakes = await mistakesIn(`- name: a\n${many}`)
-    t.equal(mistakes.length, 101, 'not all of them are said')
-    t.match(mistakes[0], 'line 1, filter 1: key-0 is not known')
-    t.equal(mistakes.at(-1), 'and more')
-  },
-)
+void t.test('a duplicate key is refused, and the mistakes reported are limited', async (t) => {
+  t.strictSame(await mistakesIn('- name: a\n  name: b\n'), [
+    'line 2: "name" appears twice in one map',
+  ])
+  const many = Array.from({ length: 30_000 }, (_, at) => `  key-${at}: 1\n`).join('')
+  const mistakes = await mistakesIn(`- name: a\n${many}`)
+  t.equal(mistakes.length, 101, 'not all of them are said')
+  t.match(mistakes[0], 'line 1, filter 1: key-0 is not known')
+  t.equal(mistakes.at(-1), 'and more')
+})
 
 void t.test('a filter has twenty edits at most', async (t) => {
   const edits = (count: number): string =>

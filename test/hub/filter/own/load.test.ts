@@ -47,7 +47,7 @@ void t.test('a filter that a module exports twice is one filter', async (t) => {
   t.strictSame(await namesIn(folder.write('both.mjs', both)), ['a'])
 })
 
-void t.test('a module that could not be loaded again is refused', async (t) => {
+void t.test('a CommonJS module is refused', async (t) => {
   const folder = new FilterFolder(t)
   const common = `${moduleOf('a', `'leave'`).replace('export ', '')}\nmodule.exports = filter`
   t.strictSame(await mistakesIn(folder.write('common.js', common)), [
@@ -56,14 +56,14 @@ void t.test('a module that could not be loaded again is refused', async (t) => {
   t.match(await mistakesIn(folder.write('common.cjs', common)), [/^is neither a module/])
 })
 
-void t.test('a version is no group', async (t) => {
+void t.test('an API version is refused as a group', async (t) => {
   const inVersion = moduleOf('a', `'leave'`).replace(`group: ''`, `group: 'v1'`)
   t.match(await mistakesIn(new FilterFolder(t).write('a.mjs', inVersion)), [
     /rules\[0\]: group must be the name of an API group, empty for the core, not "v1"/,
   ])
 })
 
-void t.test('the version of a filter is that of its file', async (t) => {
+void t.test('a filter’s revision follows from the text of its file', async (t) => {
   const folder = new FilterFolder(t)
   const versionOf = async (text: string) => {
     const loaded = await loadFilters([folder.write('f.mjs', text)], [])
@@ -124,7 +124,7 @@ void t.test('a module that cannot be loaded is reported with the reason', async 
   t.match(await mistakesIn(folder.write('filter.sh', '')), [/is neither a module/])
 })
 
-void t.test('a name is a filter’s alone', async (t) => {
+void t.test('no two filters have the same name', async (t) => {
   const folder = new FilterFolder(t)
   const file = folder.write('f.mjs', moduleOf('masterservice', `'leave'`))
   t.strictSame(await mistakesIn(file, ['masterservice']), [
@@ -136,7 +136,7 @@ void t.test('a name is a filter’s alone', async (t) => {
   })
 })
 
-void t.test('a filter is tried on a made-up object for a made-up node', async (t) => {
+void t.test('a filter is tried on a sample object of a sample node', async (t) => {
   const folder = new FilterFolder(t)
   let at = 0
   const tried = (judge: string, rest?: string) =>

@@ -4,7 +4,7 @@ import { Mistakes } from '../../../../src/hub/filter/own/mistakes.ts'
 import { filtersOfModule, loadTimeoutMs } from '../../../../src/hub/filter/own/module.ts'
 import { FilterFolder } from '../../../kit/own-filter.ts'
 
-void t.test('a module that waits for what does not come is refused', async (t) => {
+void t.test('a module that does not load within ten seconds is refused', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const file = new FilterFolder(t).write('waits.mjs', 'await new Promise(() => undefined)\n')

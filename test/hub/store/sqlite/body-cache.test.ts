@@ -13,7 +13,7 @@ const stored = (with_: Partial<ObjectRow> = {}): ObjectRow => ({
 })
 const bytes = new TextEncoder().encode('bytes')
 
-void t.test('bytes count for the version of the object they were read as', async (t) => {
+void t.test('cached bytes belong to one version of one object', async (t) => {
   const kept = new BodyCache()
   kept.set(1, stored(), bytes)
   t.equal(kept.get(1, stored()), bytes)
@@ -39,7 +39,7 @@ void t.test('an object without a version is read anew each time', async (t) => {
   t.equal(kept.get(1, nameless), undefined)
 })
 
-void t.test('no more is kept than 16 MiB, the latest of it, and nothing huge', async (t) => {
+void t.test('at most 16 MiB are cached, the latest, and nothing huge', async (t) => {
   const kept = new BodyCache()
   const megabyte = new Uint8Array(1024 * 1024)
   for (let id = 0; id < 20; id++) kept.set(1, stored({ id }), megabyte)

@@ -133,52 +133,49 @@ function checkServed(t: Test, store: ObjectStore, where: string): void {
   if (document && Buffer.from(document.body).toString() !== textOf('api')) t.fail(`${where}: api`)
 }
 
-void t.test(
-  'whatever bit of it flips, a store opens and serves nothing that is wrong',
-  async (t) => {
-    const whole = t.testdir()
-    {
-      await using store = await open(whole)
-      const objects = names.map((name, index) =>
-        object(name, index + 1, { bytes: Buffer.from(textOf(name)) }),
-      )
-      await replace(store, collection(), head(100), objects)
-      await store.apply(collection(), changes)
-      await replace(store, secrets, head(100), objects.slice(0, 10))
-      checkServed(t, store, 'before')
-      t.equal(retold(store).length, changes.length)
-      await store.put(
-        keyOf('single'),
-        pod,
-        object('single', 7, { bytes: Buffer.from(textOf('single')) }),
-      )
-      await store.putDocument(api, { contentType: 'text/plain', body: Buffer.from(textOf('api')) })
+void t.test('whichever bit flips, a store opens and serves nothing that is wrong', async (t) => {
+  const whole = t.testdir()
+  {
+    await using store = await open(whole)
+    const objects = names.map((name, index) =>
+      object(name, index + 1, { bytes: Buffer.from(textOf(name)) }),
+    )
+    await replace(store, collection(), head(100), objects)
+    await store.apply(collection(), changes)
+    await replace(store, secrets, head(100), objects.slice(0, 10))
+    checkServed(t, store, 'before')
+    t.equal(retold(store).length, changes.length)
+    await store.put(
+      keyOf('single'),
+      pod,
+      object('single', 7, { bytes: Buffer.from(textOf('single')) }),
+    )
+    await store.putDocument(api, { contentType: 'text/plain', body: Buffer.from(textOf('api')) })
+  }
+  const seed = Number(process.env['SEED'] ?? 1)
+  const random = seeded(seed)
+  const bytes = readFileSync(fileOf(whole))
+  const pages = bytes.byteLength / 2048
+  t.ok(pages > 10)
+  for (let page = 0; page < pages; page += 1) {
+    const at = page * 2048 + random(2048)
+    const bit = 1 << random(8)
+    const where = `seed ${seed}, byte ${at}, bit ${bit}`
+    const directory = join(whole, `flipped-${page}`)
+    mkdirSync(join(directory, 'cache'), { recursive: true })
+    copyFileSync(join(whole, 'store.key'), join(directory, 'store.key'))
+    const flipped = Buffer.from(bytes)
+    flipped[at]! ^= bit
+    writeFileSync(fileOf(directory), flipped)
+    try {
+      await using store = await open(directory)
+      checkServed(t, store, where)
+      await replace(store, collection(), head(200), [
+        object('single', 200, { bytes: Buffer.from(textOf('single')) }),
+      ]).catch(() => undefined)
+      checkServed(t, store, `${where}, written`)
+    } catch (cause) {
+      t.fail(`${where}: ${String(cause)}`)
     }
-    const seed = Number(process.env['SEED'] ?? 1)
-    const random = seeded(seed)
-    const bytes = readFileSync(fileOf(whole))
-    const pages = bytes.byteLength / 2048
-    t.ok(pages > 10)
-    for (let page = 0; page < pages; page += 1) {
-      const at = page * 2048 + random(2048)
-      const bit = 1 << random(8)
-      const where = `seed ${seed}, byte ${at}, bit ${bit}`
-      const directory = join(whole, `flipped-${page}`)
-      mkdirSync(join(directory, 'cache'), { recursive: true })
-      copyFileSync(join(whole, 'store.key'), join(directory, 'store.key'))
-      const flipped = Buffer.from(bytes)
-      flipped[at]! ^= bit
-      writeFileSync(fileOf(directory), flipped)
-      try {
-        await using store = await open(directory)
-        checkServed(t, store, where)
-        await replace(store, collection(), head(200), [
-          object('single', 200, { bytes: Buffer.from(textOf('single')) }),
-        ]).catch(() => undefined)
-        checkServed(t, store, `${where}, written`)
-      } catch (cause) {
-        t.fail(`${where}: ${String(cause)}`)
-      }
-    }
-  },
-)
+  }
+})

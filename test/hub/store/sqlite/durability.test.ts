@@ -35,7 +35,7 @@ void t.test('a power cut brings back no object whose deletion was shown', async 
   t.ok(outlivesPowerCut(putting(true)), 'nor a state that a restore has undone')
 })
 
-void t.test('a change waits for no disk', async (t) => {
+void t.test('a change does not wait for the disk', async (t) => {
   t.notOk(outlivesPowerCut(applying(['ADDED', 'MODIFIED'])))
   t.notOk(outlivesPowerCut(applying([])), 'nor does a bookmark')
   t.notOk(outlivesPowerCut(putting(false)))
