@@ -235,7 +235,7 @@ void t.test('a client that requests no bookmarks is sent none', async (t) => {
   t.strictSame(await told(watch, 1), ['DELETED default/b'])
 })
 
-void t.test('a change of what no filter of a watch needs costs it nothing', async (t) => {
+void t.test('a watch gets nothing for inputs that none of its filters needs', async (t) => {
   const cloud = await cloudWith(t, 'a')
   const hub = await startHub(t, cloud)
   const { watch } = await informer(hub.as('kube-proxy'))
@@ -271,7 +271,7 @@ void t.test('when the filters change, each collection is listed once', async (t)
   later.hangUp()
 })
 
-void t.test('a restart with other inputs owes the difference', async (t) => {
+void t.test('after a restart with other inputs a watch gets the difference', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b', 'c')
   const directory = folder(t)
   const before = await startHub(t, cloud, { directory, inputs: { poolNodes: ['a'] } })
@@ -288,7 +288,7 @@ void t.test('a restart with other inputs owes the difference', async (t) => {
   t.strictSame(after.expired, [])
 })
 
-void t.test('a restart with the same filters and inputs owes nothing', async (t) => {
+void t.test('after a restart with the same inputs a watch gets nothing extra', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const directory = folder(t)
   const before = await startHub(t, cloud, { directory, inputs: { poolNodes: ['a'] } })
@@ -302,7 +302,7 @@ void t.test('a restart with the same filters and inputs owes nothing', async (t)
   t.strictSame(after.expired, [])
 })
 
-void t.test('a restart with other filters owes a list, once', async (t) => {
+void t.test('after a restart with other filters a client lists once', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const directory = folder(t)
   const before = await startHub(t, cloud, { directory, inputs: { poolNodes: ['a'] } })
@@ -321,7 +321,7 @@ void t.test('a restart with other filters owes a list, once', async (t) => {
   t.equal(after.expired.length, 1)
 })
 
-void t.test('where it is not known what a client was shown it has to list, once', async (t) => {
+void t.test('a client that was shown an unknown state has to list once', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const directory = folder(t)
   const before = await startHub(t, cloud, { directory, keeps: false })
@@ -337,7 +337,7 @@ void t.test('where it is not known what a client was shown it has to list, once'
   t.strictSame(after.expired, ['the hub does not know what this client was shown'])
 })
 
-void t.test('a lost store with other inputs owes a list, too', async (t) => {
+void t.test('after a lost store and changed inputs a client lists, too', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const directory = folder(t)
   const before = await startHub(t, cloud, { directory })
@@ -364,7 +364,7 @@ void t.test('a lost store with other inputs owes a list, too', async (t) => {
   t.equal(after.expired.length, 1)
 })
 
-void t.test('a client that begins with a WatchList is owed nothing later', async (t) => {
+void t.test('a client that begins with a WatchList gets nothing extra later', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud, { inputs: { poolNodes: ['a'] } })
   const client = hub.as('kube-proxy')

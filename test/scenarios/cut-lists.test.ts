@@ -104,23 +104,26 @@ void t.test('a list whose middle page is missing is not kept', async (t) => {
   t.equal((await remembered(cloud, hub, 'json')).length, 5)
 })
 
-void t.test('pages of two callers are not mixed, though their tokens are the same', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b', 'c', 'd')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const [text, binary] = [hub.as('kubelet'), hub.as('kubelet', { encoding: 'protobuf' })]
-  const first = await text.get('/api/v1/pods?limit=2')
-  await binary.get('/api/v1/pods?limit=2')
-  const { metadata } = JSON.parse(first.body.toString()) as { metadata: { continue: string } }
-  await text.get(`/api/v1/pods?limit=2&continue=${metadata.continue}`)
-  await binary.get(`/api/v1/pods?limit=2&continue=${metadata.continue}`)
-  await cloud.unplug()
-  await hub.offline()
-  for (const client of [text, binary]) {
-    const names = ['default/a', 'default/b', 'default/c', 'default/d']
-    t.strictSame((await client.list('/api/v1/pods')).names, names, client.encoding)
-  }
-})
+void t.test(
+  'pages of two callers are not mixed, though their continue tokens are equal',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.addPods('a', 'b', 'c', 'd')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const [text, binary] = [hub.as('kubelet'), hub.as('kubelet', { encoding: 'protobuf' })]
+    const first = await text.get('/api/v1/pods?limit=2')
+    await binary.get('/api/v1/pods?limit=2')
+    const { metadata } = JSON.parse(first.body.toString()) as { metadata: { continue: string } }
+    await text.get(`/api/v1/pods?limit=2&continue=${metadata.continue}`)
+    await binary.get(`/api/v1/pods?limit=2&continue=${metadata.continue}`)
+    await cloud.unplug()
+    await hub.offline()
+    for (const client of [text, binary]) {
+      const names = ['default/a', 'default/b', 'default/c', 'default/d']
+      t.strictSame((await client.list('/api/v1/pods')).names, names, client.encoding)
+    }
+  },
+)
 
 const json = { 'Content-Type': 'application/json' }
 

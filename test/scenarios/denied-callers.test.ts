@@ -71,7 +71,7 @@ async function statuses(client: Client, ...paths: readonly string[]): Promise<nu
   return answers
 }
 
-void t.test('a right that is withdrawn online is gone offline, and after a restart', async (t) => {
+void t.test('a permission withdrawn online is gone offline, and after a restart', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [200, 200])
   deny((asked) => isOf(asked) && asked.name === 'one')
@@ -92,7 +92,7 @@ void t.test('a right that is withdrawn online is gone offline, and after a resta
   t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [403, 200])
 })
 
-void t.test('a denied list is not given from the record of it, nor an object of it', async (t) => {
+void t.test('a denied list is not answered from its record, nor are its objects', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   t.strictSame(await statuses(robot(), everywhere, one), [200, 200])
   deny((asked) => isOf(asked) && asked.verb !== 'get')
@@ -106,7 +106,7 @@ void t.test('a denied list is not given from the record of it, nor an object of 
   t.equal(await hub.metric(decisions('unknown')), 2)
 })
 
-void t.test('an object of a denied list with a selector is not given from it', async (t) => {
+void t.test('an object is not answered from a denied list with a selector', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   const labelled = `${namespaced}?labelSelector=app%21%3Dweb`
   const byField = `${everywhere}?fieldSelector=metadata.namespace%3Ddefault`
@@ -168,7 +168,7 @@ void t.test('a watch over WebSocket is denied as any other', async (t) => {
   t.strictSame(await statuses(robot(), watch, namespaced), [403, 200])
 })
 
-void t.test('a right that is given back is there offline, and after a restart', async (t) => {
+void t.test('a permission given back is there offline, and after a restart', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   t.strictSame(await statuses(robot(), namespaced, one), [200, 200])
   deny(isOf)
@@ -217,7 +217,7 @@ void t.test('a denial of an impersonated user does not count for the caller', as
   t.equal((await robot().get(one)).status, 200)
 })
 
-void t.test('a token that an API server would not issue any more is not given again', async (t) => {
+void t.test('a recorded token is not given after an API server has denied one', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   const issued = async (): Promise<number> => {
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
@@ -231,7 +231,7 @@ void t.test('a token that an API server would not issue any more is not given ag
   t.equal(await issued(), 403)
 })
 
-void t.test('an answer to a review of a caller’s rights decides as well', async (t) => {
+void t.test('a review of a caller’s permissions counts as a decision, too', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   const spec = (name: string): JsonObject => ({
     resourceAttributes: { verb: 'get', resource: 'configmaps', namespace: 'default', name },
@@ -259,7 +259,7 @@ void t.test('an answer to a review of a caller’s rights decides as well', asyn
   t.strictSame(await statuses(robot(), one, `${namespaced}/two`), [200, 403])
 })
 
-void t.test('a review is answered no where the request itself was denied since', async (t) => {
+void t.test('a review is answered no after a denial of the request itself', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   const ask = (name: string): Promise<Answer> =>
     review(robot(), 'SelfSubjectAccessReview', {
@@ -297,7 +297,7 @@ void t.test('a yes to a review with a selector is not repeated after a denial', 
   t.match(objectOf(await ask('other')), { status: { allowed: true } }, 'nothing of it was denied')
 })
 
-void t.test('a denied list of what is shared is not given from the shared record', async (t) => {
+void t.test('a denied list is not answered from the shared record', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   cloud.sandbox.create(services, service('web', '10.96.0.9'))
   const web = '/api/v1/namespaces/default/services/web'
@@ -354,7 +354,7 @@ void t.test('a denial observed with rbac counts once the hub has decisions again
   t.strictSame(await statuses(again.as('robot', { token }), one), [403])
 })
 
-void t.test('a yes that was lost on the way to the disk overrules no denial', async (t) => {
+void t.test('a permission lost on the way to the disk overrules no denial', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   cloud.sandbox.create(services, service('web', '10.96.0.9'))
   await hub.as('kube-proxy').watch(allServices)
@@ -371,7 +371,7 @@ void t.test('a yes that was lost on the way to the disk overrules no denial', as
   t.strictSame(await statuses(robot(), allServices), [403])
 })
 
-void t.test('a right that is withdrawn counts after kill -9', async (t) => {
+void t.test('a withdrawn permission counts after kill -9', async (t) => {
   const cloud = await startCloud(t)
   populate(cloud)
   const hub = await startChildHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })

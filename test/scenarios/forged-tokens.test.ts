@@ -48,30 +48,27 @@ const heads = [
   { alg: 'RS256', kid: '../../proofs.json' },
 ]
 
-void t.test(
-  'a forged token is not proved by a request that has the hub leave it out',
-  async (t) => {
-    const { cloud, hub, token, withToken } = await start(t)
-    const ways: Record<string, string>[] = [
-      { Connection: 'Authorization' },
-      { Connection: 'close, AUTHORIZATION ' },
-    ]
-    for (const head of heads)
-      for (const headers of ways)
-        t.equal(
-          (await withToken(forged(token, head)).send(configMap, { headers })).status,
-          401,
-          `${head.alg}, ${JSON.stringify(headers)}`,
-        )
-    await cloud.unplug()
-    await hub.offline()
-    for (const head of heads)
-      t.equal((await withToken(forged(token, head)).get(configMap)).status, 401, head.alg)
-    t.equal((await withToken(token).get(configMap)).status, 200, 'whose it is still has it')
-  },
-)
+void t.test('a forged token is not proved by naming Authorization in Connection', async (t) => {
+  const { cloud, hub, token, withToken } = await start(t)
+  const ways: Record<string, string>[] = [
+    { Connection: 'Authorization' },
+    { Connection: 'close, AUTHORIZATION ' },
+  ]
+  for (const head of heads)
+    for (const headers of ways)
+      t.equal(
+        (await withToken(forged(token, head)).send(configMap, { headers })).status,
+        401,
+        `${head.alg}, ${JSON.stringify(headers)}`,
+      )
+  await cloud.unplug()
+  await hub.offline()
+  for (const head of heads)
+    t.equal((await withToken(forged(token, head)).get(configMap)).status, 401, head.alg)
+  t.equal((await withToken(token).get(configMap)).status, 200, 'whose it is still has it')
+})
 
-void t.test('a forged token opens nothing that its account may share', async (t) => {
+void t.test('a forged token reads nothing shared with its account', async (t) => {
   const { cloud, hub, token, withToken } = await start(t)
   const services = '/api/v1/services'
   const { resourceVersion } = await withToken(token).list(`${services}?resourceVersion=0`)

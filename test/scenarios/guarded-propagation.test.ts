@@ -265,7 +265,7 @@ void t.test('a verdict made offline is reported once there is a link', async (t)
   t.match(node.condition('waits-too'), { status: 'False', reason: 'PortHeld' })
 })
 
-void t.test('a report that the API server fails at does not hold up the others', async (t) => {
+void t.test('a report that fails does not hold up the others', async (t) => {
   const node = await guardedNode(t, 'json')
   node.create('holds', { hostNetwork: true })
   using _failing = node.cloud.sandbox.faults.fail(500, ({ path }) =>

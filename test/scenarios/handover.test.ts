@@ -338,7 +338,7 @@ function askingOnKept(ask: () => ReturnType<typeof plainly>): {
   }
 }
 
-void t.test('connections that are kept are used to their end, with TLS and without', async (t) => {
+void t.test('kept-alive connections are served to their end, with TLS and without', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   cloud.addPods('a')
   const hub = await startHubProcess(t, { upstreams: [cloud] })
@@ -402,7 +402,7 @@ void t.test('recorded answers outlive the handover', async (t) => {
   t.strictSame([offline.names, offline.resourceVersion], [names, resourceVersion])
 })
 
-void t.test('the next process is given the key from where this one had it', async (t) => {
+void t.test('the next process gets the key from where this one had it', async (t) => {
   const cloud = await startCloud(t)
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-handover-'))
   const command = join(rootDir, 'unseal')
@@ -428,7 +428,7 @@ void t.test('the next process is given the key from where this one had it', asyn
   t.notOk(readdirSync(join(rootDir, 'state')).some((name) => name.endsWith('.key')))
 })
 
-void t.test('where the next process dies, the one before it serves as before', async (t) => {
+void t.test('if the next process dies, the former one serves on', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startHubProcess(t, { upstreams: [cloud] })
@@ -449,7 +449,7 @@ void t.test('where the next process dies, the one before it serves as before', a
   t.equal(await watch.end(), 'ended', 'and there may be another try')
 })
 
-void t.test('where this process dies meanwhile, the next one serves all the same', async (t) => {
+void t.test('if the former process dies, the next one serves on', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const hub = await startHubProcess(t, { upstreams: [cloud] })
@@ -467,7 +467,7 @@ void t.test('where this process dies meanwhile, the next one serves all the same
   t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a'], 'no request was refused')
 })
 
-void t.test('a next process that could not serve is not let to', async (t) => {
+void t.test('a next process that cannot start does not replace this one', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-handover-'))

@@ -220,44 +220,48 @@ function tour(): readonly (readonly [Mode, Pool])[] {
   return path.map((at) => states[at] ?? ['off', 'none'])
 }
 
-void t.test('no look of a pod changes, in whatever order modes and pools follow', async (t) => {
-  const node = await startNode(t, 'none', 'off')
-  const { hub } = node
-  await hub.online()
-  const kubelets = (['json', 'protobuf'] as const).map((encoding) => new Looking(hub, encoding))
-  t.teardown(() => kubelets.forEach((each) => each.hangUp()))
-  const expected: Record<string, boolean> = {}
-  let steps = 0
-  for (const [mode, pool] of tour()) {
-    steps++
-    // By turns under a running watch, over a restart, and over one that loses the cache, or the
-    // verdicts.
-    const lost = steps % 12 === 0 ? ['cache'] : steps % 8 === 0 ? ['host-network.json'] : []
-    if (lost.length > 0) {
-      // What is lost is made good by what the kubelet has said.
-      for (const [name, look] of Object.entries(expected)) node.report(name, statusOf(look, steps))
-      const reported = node.touchAll()
-      await Promise.all(kubelets.map((each) => each.seen(reported)))
+void t.test(
+  'a pod’s network never changes, in whatever order modes and pools follow',
+  async (t) => {
+    const node = await startNode(t, 'none', 'off')
+    const { hub } = node
+    await hub.online()
+    const kubelets = (['json', 'protobuf'] as const).map((encoding) => new Looking(hub, encoding))
+    t.teardown(() => kubelets.forEach((each) => each.hangUp()))
+    const expected: Record<string, boolean> = {}
+    let steps = 0
+    for (const [mode, pool] of tour()) {
+      steps++
+      // By turns under a running watch, over a restart, and over one that loses the cache, or the
+      // verdicts.
+      const lost = steps % 12 === 0 ? ['cache'] : steps % 8 === 0 ? ['host-network.json'] : []
+      if (lost.length > 0) {
+        // What is lost is made good by what the kubelet has said.
+        for (const [name, look] of Object.entries(expected))
+          node.report(name, statusOf(look, steps))
+        const reported = node.touchAll()
+        await Promise.all(kubelets.map((each) => each.seen(reported)))
+      }
+      if (steps % 4 === 0) await node.startIn(mode, ...lost)
+      else node.switchTo(mode)
+      // Asked for before it is known, so that the hub has reason to learn it.
+      const versions = node.touchAll()
+      await Promise.all(kubelets.map((each) => each.seen(versions)))
+      await node.pool(pool)
+      const name = `pod-${steps}`
+      node.create(name)
+      expected[name] = mode === 'on' && pool === 'host'
+      const now = node.touchAll()
+      await Promise.all(kubelets.map((each) => each.seen(now)))
+      for (const kubelet of kubelets) {
+        t.strictSame(kubelet.changes, [], `${mode}, ${pool}`)
+        t.strictSame(Object.fromEntries(kubelet.held), expected, `${mode}, ${pool}`)
+      }
     }
-    if (steps % 4 === 0) await node.startIn(mode, ...lost)
-    else node.switchTo(mode)
-    // Asked for before it is known, so that the hub has reason to learn it.
-    const versions = node.touchAll()
-    await Promise.all(kubelets.map((each) => each.seen(versions)))
-    await node.pool(pool)
-    const name = `pod-${steps}`
-    node.create(name)
-    expected[name] = mode === 'on' && pool === 'host'
-    const now = node.touchAll()
-    await Promise.all(kubelets.map((each) => each.seen(now)))
-    for (const kubelet of kubelets) {
-      t.strictSame(kubelet.changes, [], `${mode}, ${pool}`)
-      t.strictSame(Object.fromEntries(kubelet.held), expected, `${mode}, ${pool}`)
-    }
-  }
-  t.ok(steps > 30)
-  t.ok(Object.values(expected).includes(true))
-})
+    t.ok(steps > 30)
+    t.ok(Object.values(expected).includes(true))
+  },
+)
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(
@@ -289,7 +293,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   )
 
   void t.test(
-    `one that comes while its kubelet watches is shown so at once: ${encoding}`,
+    `a propagated pod that appears during a watch is shown so at once: ${encoding}`,
     async (t) => {
       const node = await startNode(t, 'none', 'off')
       await node.hub.online()
@@ -366,7 +370,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('a filter that is left out keeps to what was shown', async (t) => {
+void t.test('a disabled filter keeps to what was shown', async (t) => {
   const node = await startNode(t, 'host', 'on')
   const { hub } = node
   await hub.online()
@@ -388,7 +392,7 @@ void t.test('a filter that is left out keeps to what was shown', async (t) => {
   t.strictSame(kubelet.changes, [])
 })
 
-void t.test('a pod is not shown before how it is shown is on the disk', async (t) => {
+void t.test('a pod is not shown before its verdict is on the disk', async (t) => {
   const node = await startNode(t, 'host', 'on')
   const { hub } = node
   await hub.online()
@@ -454,7 +458,7 @@ void t.test('observe says, too, what a pool makes of pods that have long been th
 })
 
 void t.test(
-  'observe changes nothing, and says what on would do and which ports clash',
+  'observe changes nothing, and reports what on would do and which ports clash',
   async (t) => {
     const node = await startNode(t, 'host', 'observe')
     const { hub, cloud } = node

@@ -83,7 +83,7 @@ for (const [what, encoding, answer] of endless) {
   })
 }
 
-void t.test('a list that says nothing but what it is, without end, breaks off', async (t) => {
+void t.test('an endless list without items breaks off', async (t) => {
   const cloud = await hostileCloud(t, pour(`${json}{"kind":"PodList","a":"`, longText))
   const hub = await startTestHub(t, {
     upstreams: [cloud],
@@ -104,7 +104,7 @@ const splitting: readonly (readonly [what: string, field: string])[] = [
 ]
 
 for (const [what, field] of splitting) {
-  void t.test(`an answer whose fields are split by ${what} is none`, async (t) => {
+  void t.test(`an answer whose header is split by ${what} counts as none`, async (t) => {
     const cloud = await hostileCloud(t, (socket) => {
       socket.end(
         `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${field}\r\nContent-Length: 2\r\n\r\n{}`,

@@ -75,7 +75,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.strictSame(await looks(proxy), unchanged)
   })
 
-  void t.test(`a change is shown as the service is: ${encoding}`, async (t) => {
+  void t.test(`a watch event shows a service as a list does: ${encoding}`, async (t) => {
     const cloud = await cloudWithServices(t)
     const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
     await hub.online()
@@ -112,30 +112,33 @@ void t.test('nothing else of the answer is changed, unknown fields least of all'
   t.strictSame((await table.get(allServices)).body, (await rows.get(allServices)).body)
 })
 
-void t.test('where pods cannot reach the hub it does nothing, and says so', async (t) => {
-  const cloud = await cloudWithServices(t)
-  const { flags, config } = await reachable(t)
-  const [, ...withoutAuthority] = flags
-  const ownCertificate = flags.slice(0, 1)
-  for (const [options, why] of [
-    [{}, 'there is no --hub-address'],
-    [{ flags, config: { pods: { ...config.pods, hostNetworkNode: false } } }, 'is on loopback'],
-    [{ flags: withoutAuthority, config }, 'name no authority'],
-    [{ flags: ownCertificate, config }, 'not one that pods trust'],
-  ] as const) {
-    const hub = await startTestHub(t, { upstreams: [cloud], ...options })
-    await hub.online()
-    const direct = await cloud.as('kubelet').get(allServices)
-    t.strictSame((await hub.as('kubelet').get(allServices)).body, direct.body, why)
-    t.match(hub.lines.join(''), why, 'in the log')
-    const ready = await hub.ops.get('/readyz?verbose')
-    t.equal(ready.status, 200)
-    const isWanted = 'config' in options
-    t.equal(ready.body.toString().includes('hub-address'), isWanted)
-    if (isWanted) t.match(ready.body.toString(), why, 'in readiness')
-    t.equal(await hub.metric('nodehub_hub_address_reachable'), 0)
-  }
-})
+void t.test(
+  'where pods cannot reach the hub the filter does nothing, and reports why',
+  async (t) => {
+    const cloud = await cloudWithServices(t)
+    const { flags, config } = await reachable(t)
+    const [, ...withoutAuthority] = flags
+    const ownCertificate = flags.slice(0, 1)
+    for (const [options, why] of [
+      [{}, 'there is no --hub-address'],
+      [{ flags, config: { pods: { ...config.pods, hostNetworkNode: false } } }, 'is on loopback'],
+      [{ flags: withoutAuthority, config }, 'name no authority'],
+      [{ flags: ownCertificate, config }, 'not one that pods trust'],
+    ] as const) {
+      const hub = await startTestHub(t, { upstreams: [cloud], ...options })
+      await hub.online()
+      const direct = await cloud.as('kubelet').get(allServices)
+      t.strictSame((await hub.as('kubelet').get(allServices)).body, direct.body, why)
+      t.match(hub.lines.join(''), why, 'in the log')
+      const ready = await hub.ops.get('/readyz?verbose')
+      t.equal(ready.status, 200)
+      const isWanted = 'config' in options
+      t.equal(ready.body.toString().includes('hub-address'), isWanted)
+      if (isWanted) t.match(ready.body.toString(), why, 'in readiness')
+      t.equal(await hub.metric('nodehub_hub_address_reachable'), 0)
+    }
+  },
+)
 
 void t.test('a certificate that comes and goes is noticed', async (t) => {
   const cloud = await cloudWithServices(t)

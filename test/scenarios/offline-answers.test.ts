@@ -135,7 +135,7 @@ void t.test("a 404 without an API server's marks is an answer too", async (t) =>
   t.equal((await kubelet.get(podsOfNode)).status, 404)
 })
 
-void t.test('an object that is known to be gone is not there again offline', async (t) => {
+void t.test('a deleted object does not reappear offline', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(configMaps, { metadata: { name: 'one', namespace: 'default' } })
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -191,7 +191,7 @@ void t.test('F5: an object that a Table lists no more is 404 as its own Table', 
   t.equal((await kubectl.get('/api/v1/namespaces/other/pods/a')).status, 503)
 })
 
-void t.test('a row of a Table that was listed is got as a Table of its own', async (t) => {
+void t.test('a row of a listed Table is given as a Table of its own', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -264,22 +264,19 @@ void t.test('equivalent selectors are the same, however they are written', async
   t.equal((await proxy.get('/api/v1/pods?labelSelector=app%20in%20(a)')).status, 503)
 })
 
-void t.test(
-  'selectors of which one begins like another are two, after a restart too',
-  async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'ab', 'abc')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    const names = ['a', 'ab', 'abc']
-    const path = (name: string): string => `/api/v1/pods?labelSelector=app%3D${name}`
-    for (const name of names) await hub.as('kubelet').list(path(name))
-    await goOffline(cloud, hub)
-    await hub.restart()
-    for (const name of names) {
-      t.strictSame((await hub.as('kubelet').list(path(name))).names, [`default/${name}`])
-    }
-  },
-)
+void t.test('selectors with a common prefix are different, after a restart too', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'ab', 'abc')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const names = ['a', 'ab', 'abc']
+  const path = (name: string): string => `/api/v1/pods?labelSelector=app%3D${name}`
+  for (const name of names) await hub.as('kubelet').list(path(name))
+  await goOffline(cloud, hub)
+  await hub.restart()
+  for (const name of names) {
+    t.strictSame((await hub.as('kubelet').list(path(name))).names, [`default/${name}`])
+  }
+})
 
 void t.test('an invalid selector is refused offline as it is online', async (t) => {
   const cloud = await startCloud(t)

@@ -301,7 +301,7 @@ void t.test('with rbac reviews are answered by the policies', async (t) => {
   t.equal((await ask(hub.as('kubelet'), another)).status, 503, 'another node’s pods are not known')
 })
 
-void t.test('with rbac a right that is withdrawn online is gone offline', async (t) => {
+void t.test('with rbac a permission withdrawn online is gone offline', async (t) => {
   const { cloud, hub, robot } = await withPolicies(t)
   t.equal((await robot().get(configMap)).status, 200)
   cloud.sandbox.delete(policyResource('RoleBinding'), 'readers', 'default')

@@ -53,7 +53,7 @@ void t.test('a sent event is kept for an hour of online time', async (t) => {
   t.strictSame(names(events), ['written'])
 })
 
-void t.test('events of another version, or without a name, are not found', async (t) => {
+void t.test('Events of another group, or without a name, are not kept', async (t) => {
   const events = new NodeEvents(() => Date.now())
   events.keep(gvr, 'json', event(''))
   events.keep({ group: 'events.k8s.io', version: 'v1', resource: 'events' }, 'json', event('a'))

@@ -86,7 +86,7 @@ void t.test('the last answer counts, for its review and its caller alone', async
   t.equal(nobody.last(review('a')), undefined)
 })
 
-void t.test('an answer that only repeats the last one is not written again', async (t) => {
+void t.test('a repeated answer is not written again', async (t) => {
   const caller = callerOf(await recorded(t))
   await caller.put(review('a'))
   t.equal(caller.put(review('a')), undefined)

@@ -19,7 +19,7 @@ void t.test('a body that has been read is not lent again as if it were empty', a
   await t.rejects(attemptBody(body).toArray(), { message: 'an earlier attempt has read the body' })
 })
 
-void t.test('its error needs no listener', async (t) => {
+void t.test('an error of the body needs no listener', async (t) => {
   const body = Readable.from(['a'])
   await body.toArray()
   const copy = attemptBody(body)

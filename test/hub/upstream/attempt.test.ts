@@ -123,7 +123,7 @@ void t.test('an untaken answer leaves no listener behind when its client has gon
   t.equal(getEventListeners(upstream.gone, 'abort').length, 0)
 })
 
-void t.test('giving up counts before the head, and no more after it', async (t) => {
+void t.test('giving up takes effect before the head, and not after it', async (t) => {
   const server = await rawUpstream(t)
   const before = new AbortController()
   const first = await begin(t, server, before.signal, true)
@@ -180,7 +180,7 @@ async function gate(
 }
 
 void t.test(
-  'a body that goes to the next upstream is not lost when the first connects after all',
+  'a body sent to the next upstream is not lost when the first connects late',
   async (t) => {
     const late = await rawUpstream(t, await pki.server())
     const closed = await gate(t, late.port)
@@ -213,7 +213,7 @@ void t.test('a request that may not be repeated is given up while it is unsent',
   await t.rejects(reply, { code: 'NO_ANSWER', sent: false, cause })
 })
 
-void t.test('what was sent stays so, whatever ends its connection', async (t) => {
+void t.test('a request counts as sent, whatever error ends its connection', async (t) => {
   const sockets: Socket[] = []
   const onSocket = (message: unknown): void =>
     void sockets.push((message as { readonly socket: Socket }).socket)

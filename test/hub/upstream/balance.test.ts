@@ -44,7 +44,7 @@ void t.test('round robin moves components whose upstream is lost for good', asyn
   for (const name of ['b', 'c']) t.equal(firsts.filter((first) => first === name).length, 150)
 })
 
-void t.test('round robin remembers no more components than it has room for', async (t) => {
+void t.test('round robin remembers a limited number of components', async (t) => {
   const balance = balancer('round-robin')
   for (let i = 0; i < 5_000; i++) firstOf(balance, asker(`one-of-many-${i}`), [a, b])
   const firsts = crowd.map((who) => firstOf(balance, who, [a, b]))

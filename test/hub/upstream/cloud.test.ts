@@ -204,7 +204,7 @@ void t.test('other addresses altogether: online and offline wait for what they s
   t.strictSame(told, [true, false, true])
 })
 
-void t.test('no addresses are no change: the last good ones stay (F13)', async (t) => {
+void t.test('an empty list of addresses changes nothing (F13)', async (t) => {
   const { cloud } = cloudOf(t, { a: 'good' })
   await cloud.onlineKnown()
   cloud.replace([])

@@ -16,7 +16,7 @@ const shuttingDown = {
 }
 const watch = 'GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: hub\r\n\r\n'
 
-void t.test('an API server that is being stopped sends what may be repeated on', async (t) => {
+void t.test('reads refused by a stopping API server go to the next one', async (t) => {
   for (const [request, answer] of [
     [get, shuttingDown.json],
     [get, shuttingDown.text],

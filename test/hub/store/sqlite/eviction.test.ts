@@ -305,7 +305,7 @@ void t.test('a collection that a program reads, too, is not only a person’s', 
   t.equal(count(db, 'scope WHERE passing = 1'), 0)
 })
 
-void t.test('callers that have been away for longest go before those that are there', async (t) => {
+void t.test('callers absent for longest are evicted before those in use', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })
   const ofToken = (hash: string): CollectionKey =>
     collection({ partition: { identity: tokenHolder(hash), representation: json } })
@@ -328,39 +328,36 @@ void t.test('callers that have been away for longest go before those that are th
   t.strictSame([...seen], ['oldest,older,present', 'older,present', 'present'])
 })
 
-void t.test(
-  'a collection that goes is never seen in part, nor is a list built on what went',
-  async (t) => {
-    const writers = writersOf(t)
-    const directory = t.testdir()
-    await using store = await open(directory, { maxBytes })
-    using db = database(directory)
-    await replace(store, of.console, head(5_000), pods(900, 1, 1_000))
-    await using incoming = store.replace(of.console)
-    await incoming.add({ objects: pods(900, 1, 1_000) })
-    const seen: number[] = []
-    let isGoing = true
-    writers[0]!.on('message', () => {
-      if (!isGoing) return
-      const before = seen.at(-1)
-      const now = count(db, 'member')
-      if (now !== before) seen.push(now)
-      const found = listed(store, of.console)?.length
-      if (found !== undefined && found !== 900) t.fail(`${found} of 900`)
-    })
-    await grow(store, maxBytes)
-    isGoing = false
-    t.equal(store.list(of.console), undefined)
-    t.ok(seen.length > 3)
-    for (const [at, now] of seen.entries()) {
-      t.ok((seen[at - 1] ?? now) - now <= 250, `${seen[at - 1]} to ${now} in one step`)
-    }
-    await t.rejects(incoming.commit(head(5_001)), { code: 'STORE_FAILURE' })
-    t.equal(store.list(of.console), undefined)
-    await replace(store, of.console, head(5_002), [object('a', 1)])
-    t.strictSame(listed(store, of.console), ['a at 1'])
-  },
-)
+void t.test('an evicted collection is never seen in part, nor is a list built on it', async (t) => {
+  const writers = writersOf(t)
+  const directory = t.testdir()
+  await using store = await open(directory, { maxBytes })
+  using db = database(directory)
+  await replace(store, of.console, head(5_000), pods(900, 1, 1_000))
+  await using incoming = store.replace(of.console)
+  await incoming.add({ objects: pods(900, 1, 1_000) })
+  const seen: number[] = []
+  let isGoing = true
+  writers[0]!.on('message', () => {
+    if (!isGoing) return
+    const before = seen.at(-1)
+    const now = count(db, 'member')
+    if (now !== before) seen.push(now)
+    const found = listed(store, of.console)?.length
+    if (found !== undefined && found !== 900) t.fail(`${found} of 900`)
+  })
+  await grow(store, maxBytes)
+  isGoing = false
+  t.equal(store.list(of.console), undefined)
+  t.ok(seen.length > 3)
+  for (const [at, now] of seen.entries()) {
+    t.ok((seen[at - 1] ?? now) - now <= 250, `${seen[at - 1]} to ${now} in one step`)
+  }
+  await t.rejects(incoming.commit(head(5_001)), { code: 'STORE_FAILURE' })
+  t.equal(store.list(of.console), undefined)
+  await replace(store, of.console, head(5_002), [object('a', 1)])
+  t.strictSame(listed(store, of.console), ['a at 1'])
+})
 
 void t.test('within a kind the heaviest caller gives first, until it is not', async (t) => {
   await using store = await open(t.testdir(), { maxBytes })

@@ -45,7 +45,7 @@ for (const { left, files } of [
   { left: 'a crash', files: ['objects.db', 'objects.db-wal', 'objects.db-shm'] },
 ]) {
   void t.test(
-    `on a read-only disk what ${left} left is served, and written when it lets us`,
+    `on a read-only disk the data that ${left} left is served, and written later`,
     { skip },
     async (t) => {
       const disk = smallDisk(t, 8)
@@ -131,7 +131,7 @@ void t.test(
   },
 )
 
-void t.test('an empty disk that takes nothing is no reason not to start', { skip }, async (t) => {
+void t.test('a store starts empty on a disk that takes no writes', { skip }, async (t) => {
   const disk = smallDisk(t, 4)
   disk.readOnly()
   const { recovered, onRecovered } = recovery(t)

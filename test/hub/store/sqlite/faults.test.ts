@@ -2,12 +2,15 @@ import t from 'tap'
 import { isOfDisk } from '../../../../src/hub/store/sqlite/faults.ts'
 import { StoreFailure } from '../../../../src/hub/store/store.ts'
 
-void t.test('a disk that is full, read-only, over quota or broken is distinguished', async (t) => {
-  const of = (cause: object): boolean => isOfDisk(new StoreFailure('', { cause }))
-  for (const code of ['EROFS', 'ENOSPC', 'EDQUOT', 'EIO']) t.ok(of({ code }), code)
-  // SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL; SQLITE_IOERR_FSYNC.
-  for (const errcode of [8, 10, 13, 10 + (4 << 8)]) t.ok(of({ errcode }), `${errcode}`)
-  for (const cause of [{ code: 'EACCES' }, { errcode: 11 }, { errcode: 1 }, {}])
-    t.notOk(of(cause), JSON.stringify(cause))
-  t.notOk(isOfDisk(new StoreFailure('')))
-})
+void t.test(
+  'a full, read-only, over-quota or broken disk is distinguished from other faults',
+  async (t) => {
+    const of = (cause: object): boolean => isOfDisk(new StoreFailure('', { cause }))
+    for (const code of ['EROFS', 'ENOSPC', 'EDQUOT', 'EIO']) t.ok(of({ code }), code)
+    // SQLITE_READONLY, SQLITE_IOERR, SQLITE_FULL; SQLITE_IOERR_FSYNC.
+    for (const errcode of [8, 10, 13, 10 + (4 << 8)]) t.ok(of({ errcode }), `${errcode}`)
+    for (const cause of [{ code: 'EACCES' }, { errcode: 11 }, { errcode: 1 }, {}])
+      t.notOk(of(cause), JSON.stringify(cause))
+    t.notOk(isOfDisk(new StoreFailure('')))
+  },
+)

@@ -67,7 +67,7 @@ void t.test('records of an unused token go after thirty days of running', async 
   t.strictSame(listed(store, collection()), ['a at 1'])
 })
 
-void t.test('a clock that was ahead once does not end the counting of days', async (t) => {
+void t.test('a clock that was ahead once does not stop the count of days', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -103,7 +103,7 @@ void t.test('a token that was forgotten begins anew', async (t) => {
 })
 
 void t.test(
-  'unused service accounts and unproven callers go likewise; the node stays',
+  'unused service accounts and unproven callers are forgotten, too; the node is not',
   async (t) => {
     await using store = await open(t.testdir())
     const reader = serviceAccount({ namespace: 'a', name: 'reader', uid: '1' })

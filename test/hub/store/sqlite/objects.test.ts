@@ -71,7 +71,7 @@ void t.test('one version in the encodings of two API servers is two bodies', asy
   t.strictSame(faults, [])
 })
 
-void t.test('bytes of one object are not given out for another', async (t) => {
+void t.test('the body of one object is never given out for another', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
@@ -157,7 +157,7 @@ void t.test('a list being read is not disturbed by rows used again', async (t) =
   t.strictSame(faults, [])
 })
 
-void t.test('a write that is not taken loses no row that was to be used again', async (t) => {
+void t.test('a refused write leaks no reusable row', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
   using db = database(directory)
@@ -170,31 +170,28 @@ void t.test('a write that is not taken loses no row that was to be used again', 
   t.ok(count(db, 'body') <= 4, `${count(db, 'body')} rows for one`)
 })
 
-void t.test(
-  'a write that is not taken leaves rows that were used again as they were',
-  async (t) => {
-    const directory = t.testdir()
-    await using store = await open(directory)
-    using db = database(directory)
-    await replace(store, collection(), head(5), [object('a', 1)])
-    for (const version of [6, 7, 8]) {
-      await store.apply(collection(), [changed('MODIFIED', object('a', version))])
-    }
-    {
-      using _ = refusing(db, 'poison')
-      await t.rejects(store.put(keyOf('poison'), pod, object('poison', 9)))
-      await store.put(keyOf('s'), pod, object('s', 11))
-      // Both in one commit, which fails, and then each by itself.
-      const [taken] = await Promise.allSettled([
-        store.put(keyOf('s'), pod, object('s', 12)),
-        store.put(keyOf('poison'), pod, object('poison', 9)),
-      ])
-      t.equal(taken.status, 'fulfilled')
-    }
-    for (const name of ['p', 'q', 'r']) await store.put(keyOf(name), pod, object(name, 10))
-    t.strictSame(listed(store, collection()), ['a at 8'])
-    for (const name of ['p', 'q', 'r']) t.equal(got(store, keyOf(name)), `${name} at 10`)
-    t.equal(got(store, keyOf('s')), 's at 12')
-    t.equal(count(db, referencedBodies), 5 + 3, 'with those before a at 8')
-  },
-)
+void t.test('a refused write leaves reused rows as they were', async (t) => {
+  const directory = t.testdir()
+  await using store = await open(directory)
+  using db = database(directory)
+  await replace(store, collection(), head(5), [object('a', 1)])
+  for (const version of [6, 7, 8]) {
+    await store.apply(collection(), [changed('MODIFIED', object('a', version))])
+  }
+  {
+    using _ = refusing(db, 'poison')
+    await t.rejects(store.put(keyOf('poison'), pod, object('poison', 9)))
+    await store.put(keyOf('s'), pod, object('s', 11))
+    // Both in one commit, which fails, and then each by itself.
+    const [taken] = await Promise.allSettled([
+      store.put(keyOf('s'), pod, object('s', 12)),
+      store.put(keyOf('poison'), pod, object('poison', 9)),
+    ])
+    t.equal(taken.status, 'fulfilled')
+  }
+  for (const name of ['p', 'q', 'r']) await store.put(keyOf(name), pod, object(name, 10))
+  t.strictSame(listed(store, collection()), ['a at 8'])
+  for (const name of ['p', 'q', 'r']) t.equal(got(store, keyOf(name)), `${name} at 10`)
+  t.equal(got(store, keyOf('s')), 's at 12')
+  t.equal(count(db, referencedBodies), 5 + 3, 'with those before a at 8')
+})

@@ -30,7 +30,7 @@ void t.test('a query’s result is cached until another connection writes', asyn
   t.equal(things(), 3)
 })
 
-void t.test('a failure is not remembered', async (t) => {
+void t.test('a failed query is not cached', async (t) => {
   using file = new DatabaseSync(':memory:')
   const known = new QueryCache(file)
   t.throws(() =>

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Snapshots } from '../../../../src/hub/store/sqlite/snapshots.ts'
 
-void t.test('where too much is kept for readers, the slowest loses its own', async (t) => {
+void t.test('where too much is kept for readers, the slowest loses its snapshot', async (t) => {
   const snapshots = new Snapshots()
   const slow = snapshots.read()
   snapshots.committed(5, 10)
@@ -14,7 +14,7 @@ void t.test('where too much is kept for readers, the slowest loses its own', asy
   t.strictSame([quick.valid, snapshots.sweepable()], [false, 11])
 })
 
-void t.test('another writer leaves no reader what it had', async (t) => {
+void t.test('a restarted writer invalidates all snapshots', async (t) => {
   const snapshots = new Snapshots()
   const before = snapshots.read()
   snapshots.committed(3, 0)
