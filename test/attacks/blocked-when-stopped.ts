@@ -1,4 +1,4 @@
-/** nodehub, whose main thread waits for ever once it was told to stop. */
+/** nodehub, whose main thread waits for ever once it is to stop. */
 process.on('SIGTERM', () =>
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)),
 )

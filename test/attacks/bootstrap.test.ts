@@ -17,7 +17,7 @@ const start = (t: Test, servers: readonly JoinableCloud[], flags: readonly strin
     flags: [`--server-addr=${servers.map(({ cloud }) => cloud.url).join(',')}`, ...flags],
   })
 
-/** Whom an API server was asked by, each once. */
+/** The callers of an API server, each once. */
 const callersOf = ({ cloud }: JoinableCloud): readonly string[] => [
   ...new Set(cloud.sandbox.requests.map(({ user }) => user?.name ?? 'unauthenticated')),
 ]

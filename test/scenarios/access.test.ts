@@ -258,7 +258,7 @@ async function issued(cloud: CloudServer): Promise<Tokens> {
     rotated,
     ended: await cloud.readerToken(-60),
     opaque: cloud.sandbox.token('somebody'),
-    neverSeen: cloud.sandbox.token('somebody else'),
+    neverSeen: cloud.sandbox.token('another user'),
   }
 }
 

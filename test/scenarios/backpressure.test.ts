@@ -41,7 +41,7 @@ class Pourer {
   readonly url: string
   written = 0
   answers: Iterable<string> = []
-  /** The latest request, whose body nobody has read. */
+  /** The latest request, with its body unread. */
   request: IncomingMessage | undefined
   response: ServerResponse | undefined
 

@@ -220,7 +220,7 @@ void t.test('a forbidden object is reported, and requested ever less often', asy
   await startUp(kubeletOf(hub))
   const forbidden = 'press: forbidden persistentvolumeclaims data'
   await verdictUntil(hub, (verdict) => problemsIn(verdict).includes(forbidden))
-  // Its own CSINode is asked for in the same rounds.
+  // Its own CSINode is requested in the same rounds.
   for (let round = 0; round < 3; round++) {
     await cloud.sandbox.nextRequest((each) => each.path.includes('csinodes') && byTheHub(each))
   }

@@ -139,7 +139,7 @@ void t.test('a node that starts in 1970 without a link does not lock itself out'
   t.ok(validFromDate.getTime() <= now && now < validToDate.getTime(), 'it is made anew')
 })
 
-/** What the TLS port shows to anybody. */
+/** What the TLS port shows to any client. */
 async function certificateAt(hub: TestHub): Promise<X509Certificate> {
   const { port, hostname } = new URL(hub.secureUrl)
   const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false })

@@ -144,7 +144,7 @@ void t.test(
     for (let cut = 0; cut < 10; cut++) {
       await cloud.unplug()
       await hub.offline()
-      // While nobody sees it: something comes, something goes, something changes.
+      // While no client sees it: something comes, something goes, something changes.
       cloud.addPods(`new-${cut}`)
       cloud.touch(pods, 'a', 'default')
       if (cut > 0) {

@@ -20,7 +20,7 @@ const kubernetes = '/api/v1/namespaces/default/services/kubernetes'
 const original = '10.96.0.1'
 const led = reachableHost
 
-/** Where `client` is told that the API server is. */
+/** The address that `client` gets for the API server. */
 const place = async (client: Client): Promise<unknown> =>
   at(objectOf(await client.get(kubernetes)), 'spec', 'clusterIP')
 

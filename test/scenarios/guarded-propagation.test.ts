@@ -161,7 +161,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`a port is not given twice after the cache is lost: ${encoding}`, async (t) => {
     const node = await guardedNode(t, encoding)
-    // By name and age the other way round than they are to be judged.
+    // By name and age the other way round than they are to be evaluated.
     node.create('z-holds')
     t.strictSame(await node.shown(), ['z-holds'])
     const running = { phase: 'Running', hostIP: '10.0.0.1', podIP: '10.0.0.1' }
@@ -250,7 +250,7 @@ void t.test('a verdict made offline is reported once there is a link', async (t)
   await node.cloud.unplug()
   await node.hub.start()
   t.strictSame(await node.shown(), ['holds'])
-  // By these changes each is judged again, and as before.
+  // By these changes each is evaluated again, and as before.
   for (const name of ['waits', 'waits-too', 'holds']) {
     const now = node.cloud.sandbox.get(pods, name, 'default')
     const status = { phase: 'Pending', conditions: [] }

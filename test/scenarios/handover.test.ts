@@ -55,7 +55,7 @@ function asking(client: Client): { enough(): Promise<readonly number[]> } {
   }
 }
 
-/** Whether somebody else could listen there. */
+/** Whether another program could listen there. */
 async function canBeTaken(port: number, address = '127.0.0.1'): Promise<boolean> {
   const server = createServer()
   const taken = await new Promise<boolean>((resolve) => {

@@ -244,7 +244,7 @@ void t.test(
       }
       if (steps % 4 === 0) await node.startIn(mode, ...lost)
       else node.switchTo(mode)
-      // Asked for before it is known, so that the hub has reason to learn it.
+      // Requested before it is known, so that the hub has reason to learn it.
       const versions = node.touchAll()
       await Promise.all(kubelets.map((each) => each.seen(versions)))
       await node.pool(pool)

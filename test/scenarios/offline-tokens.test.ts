@@ -119,7 +119,7 @@ void t.test('a long request passes, and its answer is not kept', async (t) => {
   t.equal((await ask(hub.as('kubelet'), wish)).status, 503)
 })
 
-/** An API server that gives out what it is told to. */
+/** An API server that gives out what the test sets. */
 async function issuer(t: Teardown, answer: () => JsonObject): Promise<{ url: string } & Server> {
   const server = createServer((asked, response) => {
     if (asked.method !== 'POST') return void response.end('ok')

@@ -159,7 +159,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const cloud = await startCloud(t)
       const hub = await startTestHub(t, { upstreams: [cloud] })
       const kubelet = hub.as('kubelet', { encoding })
-      // Asked for and not found: a kubelet that is told so offline ends itself.
+      // Requested and not found: a kubelet that gets this offline ends itself.
       t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 404)
       await cloud.unplug()
       await hub.offline()
@@ -180,7 +180,7 @@ void t.test('a kubelet never gets 404 for its CSINode or lease', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')
-  // Somebody with the node's credentials has listed them, and there were none.
+  // A client with the node's credentials has listed them, and there were none.
   t.strictSame((await kubelet.list(csiPath)).names, [])
   t.strictSame((await kubelet.list(leases)).names, [])
   await cloud.unplug()

@@ -73,7 +73,7 @@ for (const [fault, planted] of Object.entries(plant)) {
     const token = readFileSync(hub.inspectTokenFile, 'utf8')
     const shown = await browser.open(`http://127.0.0.1:${hub.hub.opsPort}/#token=${token}`)
     await shown.shows('#log', /Log/)
-    // Apart from its log, which nobody should have to search.
+    // Apart from its log, which no operator should have to search.
     await shown.evaluate(`document.querySelector('[data-section=log]').remove()`)
     await shown.shows('body', wordsOf(signs.get(fault) ?? 'no sign'))
   })

@@ -20,7 +20,7 @@ t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 const aPod = '/api/v1/namespaces/default/pods/a'
 
-/** A hub whose API servers are named in a file, which is told to read it again. */
+/** A hub whose API servers are named in a file, which is made to read it again. */
 async function configured(
   t: Parameters<typeof startHubProcess>[0],
   clouds: readonly CloudServer[],

@@ -309,7 +309,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const hub = await startTestHub(t, { upstreams: [cloud] })
       await hub.online()
       await informer(hub.as('coredns', { encoding }))
-      // Later than all that the hub has been told.
+      // Later than all that the hub has observed.
       cloud.addPods('unrelated')
       const watch = await hub
         .as('kube-proxy', { encoding })

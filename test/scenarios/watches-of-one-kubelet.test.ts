@@ -39,7 +39,7 @@ for (const [component, count] of Object.entries(counts)) {
       const client = hub.as(component)
       const ofOne = (name: string): string =>
         `/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3D${name}`
-      // As a kubelet does: who was never shown a list here would be asked for one first.
+      // As a kubelet does: who was never shown a list here would have to list first.
       const versions: string[] = []
       for (const name of names) versions.push((await client.list(ofOne(name))).resourceVersion)
       const before = await heldForGood()

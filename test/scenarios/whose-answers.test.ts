@@ -3,7 +3,7 @@ import { configMaps } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
-/** What yurthub caches for without being told (pkg/yurthub/util/util.go DefaultCacheAgents). */
+/** What yurthub caches for by default (pkg/yurthub/util/util.go DefaultCacheAgents). */
 const yurthubs = [
   'kubelet',
   'kube-proxy',

@@ -32,7 +32,7 @@ void t.test('after each denial the next request is made later, up to a limit', a
     await failed.until(() => renewal.fault?.startsWith(`for the ${i + 1}. time;`) ?? false)
     const at = Date.parse(renewal.fault?.split(' is made at ')[1] ?? '')
     const minutes = (at - Date.now()) / minuteMs
-    // The time is told in whole seconds, and a machine may be slow.
+    // The time is given in whole seconds, and a machine may be slow.
     t.ok(minutes <= mostMinutes && minutes > mostMinutes / 2 - 0.4, `${minutes} minutes`)
     t.equal(attempts.length, i + 1, 'none is made before')
     renewal.retry()

@@ -51,7 +51,7 @@ class Keeping {
   readonly caFailures: string[] = []
   readonly obtained: string[] = []
   isRefused = false
-  /** How often it has been asked for. */
+  /** How often it was requested. */
   looks = 0
   servers: readonly JoinableCloud[]
   config: BootstrapConfig

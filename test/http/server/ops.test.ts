@@ -196,10 +196,10 @@ void t.test('inspections are served on loopback', async (t) => {
 
 void t.test('a caller that the hub cannot identify is answered with the reason', async (t) => {
   const authorize = async (): Promise<boolean> => {
-    throw new StatusError(serviceUnavailable('who asks is not known'))
+    throw new StatusError(serviceUnavailable('the caller is not known'))
   }
   const ask = await asking(t, { inspections: { ...inspections, authorize } })
-  t.match(await ask('/inspect/boot'), { status: 503, body: 'who asks is not known\n' })
+  t.match(await ask('/inspect/boot'), { status: 503, body: 'the caller is not known\n' })
 })
 
 const own = Object.values(networkInterfaces())

@@ -103,7 +103,7 @@ export function grantOf(random: Random, round: number): readonly JsonObject[] {
   ]
 }
 
-/** Questions of all users of a round, by which one rule can be told from a wider one. */
+/** Questions of all users of a round, by which one rule differs from a wider one. */
 export const questionsOf = (round: number): readonly JsonObject[] => {
   const { namespaces, users, groups } = castOf(round)
   return users.flatMap((user) =>

@@ -132,7 +132,7 @@ void t.test('a new pod is scanned soon', async (t) => {
     metadata: { name: nodeName },
   })
   world.refresher.cameOnline()
-  // What is known already is asked for within half a minute, and not again soon.
+  // What is known already is requested within half a minute, and not again soon.
   await world.pass(minute)
   await world.passUntilLook()
   world.asked.length = 0
@@ -367,7 +367,7 @@ const schema = (name: string, state: DocumentRequest['schema'] = 'outdated'): Do
   schema: state,
 })
 
-/** Records what was asked for. */
+/** Records what was requested. */
 function recordSchema(world: World, url: string): void {
   const [path = ''] = url.split('?')
   if (!path.startsWith('/openapi/')) return

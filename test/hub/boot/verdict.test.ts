@@ -77,7 +77,7 @@ const ask =
   ({ name }) =>
     answers[name]
 
-/** A JSON web token that nobody has signed. */
+/** A JSON web token without a signature. */
 function token(expires: number): string {
   const part = (json: JsonObject): string => Buffer.from(JSON.stringify(json)).toString('base64url')
   return `${part({ alg: 'none' })}.${part({ exp: expires / 1000 })}.none`

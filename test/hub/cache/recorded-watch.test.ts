@@ -70,7 +70,7 @@ void t.test('initial events are not shown before newer state that is being writt
 void t.test('a watch that begins after the stored version is not recorded', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(95, { a: 90, b: 91 }))
-  // What happened to them between 95 and 99 is known to nobody here.
+  // What happened to them between 95 and 99 is not known here.
   const told = await cache.list(`${pods}?watch=1&resourceVersion=99`, event('ADDED', 'c', 101))
   t.equal(told.length, 1, 'it is passed on')
   t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])

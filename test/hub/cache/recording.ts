@@ -56,7 +56,7 @@ export const initialEventsEnd = (version: number): string =>
     },
   })}\n`
 
-/** An answer that has been asked for; it comes when it is told to. */
+/** The answer to a request; it comes when the test sends it. */
 export interface Underway {
   answer: (...chunks: readonly string[]) => Promise<WatchEvent[]>
   /** The answer as its client gets it, unread. */

@@ -6,7 +6,7 @@ import { emptyReply, exchangeOf } from '../../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
 
-/** A hub that nobody has told to stop. */
+/** A hub that is not stopping. */
 const running = new AbortController().signal
 
 void t.test('a watch is ended fifteen seconds after its time, and not before', async (t) => {

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { startCloud, startTestHub, TestHub } from '../../kit/hub.ts'
 import { podsOfNode } from '../../kit/cloud.ts'
 
-/** As long as nobody would wait. */
+/** Longer than any client waits. */
 const heartbeat = { intervalMs: 40, timeoutMs: 3_600_000, failedRetry: 1, healthyThreshold: 1 }
 
 void t.test(

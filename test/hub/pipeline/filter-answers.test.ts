@@ -48,7 +48,7 @@ function list(breaks: boolean): ListReply {
   }
 }
 
-/** Answers each time it is asked as the next of `replies` says. */
+/** Answers each request with the next of `replies`. */
 function asked(...replies: Reply[]): {
   count: () => number
   next: (exchange: Exchange) => Promise<Reply>
@@ -135,7 +135,7 @@ void t.test('an event is filtered and encoded once for several watches', async (
       namespace: 'default',
       name: 'a',
       uid: 'u',
-      // Two versions would be told apart; none is not remembered by the chain itself.
+      // Two versions would be distinguished; none is not remembered by the chain itself.
       resourceVersion: '',
       bytes: Buffer.from('{"metadata":{"name":"a","labels":{}}}'),
     },

@@ -333,7 +333,7 @@ async function history(t: Test, seed: number): Promise<void> {
   ]
   let checks = 0
   const check = async (): Promise<void> => {
-    // What is told last is told after everything before.
+    // The last event comes after everything before.
     const last = `last-${checks++}`
     collection.put(last)
     await Promise.all(clients.map((client) => client.until(last)))

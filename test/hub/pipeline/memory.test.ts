@@ -236,7 +236,7 @@ void t.test('a write that was sent is ended last, and its client may not repeat 
   t.equal(budget.held, 851)
   await write.comes(150)
   t.equal(budget.held, 0, 'alone it is too much')
-  // One whose answer has not come is told what became of it.
+  // One whose answer has not come gets a status.
   const unanswered = new Through(budget, pods, { method: 'POST', answers: never })
   const reading = new Through(budget, pods, { answers: never })
   budget.received(unanswered.id, (sink) => {

@@ -4,7 +4,7 @@ import { componentOf } from '../../../src/api/request/component.ts'
 import { nodeIdentity, type Identity } from '../../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 
-/** Somebody who asks: the node's kubelet for its pods, unless said otherwise. */
+/** A request: of the node's kubelet for its pods, unless said otherwise. */
 export function asker(
   userAgent = 'kubelet/v1.35.0',
   path = '/api/v1/pods',

@@ -60,7 +60,7 @@ function start(t: Teardown, origin: string, giveUp?: AbortSignal, repeatable = f
   return { reply, upstream, client }
 }
 
-/** A GET that a server has read, with nobody yet to take the answer. */
+/** A GET that a server has read, with no reader yet for the answer. */
 async function begin(
   t: Teardown,
   server: RawUpstream,

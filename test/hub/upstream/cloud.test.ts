@@ -8,7 +8,7 @@ import { patientRules, Probes, type Health } from './probes.ts'
 interface Clouded {
   readonly cloud: Cloud
   readonly probes: Probes
-  /** Each change as it was told. */
+  /** Each change as it was reported. */
   readonly told: boolean[]
   /** Who failed or was removed. */
   readonly gone: string[]

@@ -10,7 +10,7 @@ const text = 'what an API server has to say'
 const packed = gzipSync(text)
 
 interface Seen {
-  /** What was asked for upstream. */
+  /** What was requested upstream. */
   readonly asked: string | undefined
   readonly body: string
   readonly coding: string | undefined

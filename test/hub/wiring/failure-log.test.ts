@@ -53,7 +53,7 @@ void t.test('the count is logged when the time is over, and later failures anew'
   failures.add('one', new Error('no such field'))
   failures.add('one', new Error('no such field'))
   await said(2)
-  // It may count for the time after the second line, or be told at once.
+  // It may count for the time after the second line, or be logged at once.
   failures.add('one', new Error('no such field'))
   await said(3)
   t.strictSame(

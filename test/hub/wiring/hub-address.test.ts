@@ -20,7 +20,7 @@ const issued = (names: Partial<CertificateRequest>, authority = cluster) =>
 
 const right = await issued({ ipAddresses: ['127.0.0.1'], dnsNames: ['localhost'] })
 
-/** A listener on loopback, and what is told of it. */
+/** A listener on loopback, and what is reported of it. */
 class Listening {
   readonly told: (HubAddress | null)[] = []
   readonly lines: string[] = []

@@ -29,7 +29,7 @@ async function* groups(
 
 interface Outcome {
   readonly events: WatchEvent[]
-  /** From which versions a cacher was asked to follow, with a mark for a cut. */
+  /** The versions that a cacher was to follow from, with a mark for a cut. */
   readonly asked: string[]
 }
 

@@ -26,7 +26,7 @@ const bookmark = (version: number): WatchEvent => ({
 const logAt = (version: number, bounds: Partial<LogBounds> = {}): EventLog =>
   new EventLog(String(version) as ResourceVersion, { groups: 100, bytes: 1024 ** 2, ...bounds })
 
-/** The versions of all that is told after `version`. */
+/** The versions of all events after `version`. */
 function after(log: EventLog, version: number): readonly string[] | undefined {
   const cursor = log.after(String(version) as ResourceVersion)
   if (cursor === undefined) return undefined

@@ -96,7 +96,7 @@ function retold(store: ObjectStore): string[] {
 
 const textOfBytes = ({ bytes }: ApiObject): string => Buffer.from(bytes).toString()
 
-/** A store is told what is there, and that some of it has changed or gone. */
+/** A store gets what is there, and that some of it has changed or gone. */
 const changes = names
   .slice(0, 30)
   .map((name, index): WatchEvent & { type: 'MODIFIED' | 'DELETED' } => ({

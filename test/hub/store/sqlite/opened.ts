@@ -44,7 +44,7 @@ export const pods = (count: number, version: number, size = 100): ApiObject[] =>
     }),
   )
 
-/** Bodies somebody refers to. */
+/** Bodies with a reference. */
 export const referencedBodies = `(SELECT body FROM member UNION SELECT body FROM single UNION SELECT body FROM staged
   UNION SELECT body FROM told UNION SELECT previous_body FROM told WHERE previous_body IS NOT NULL)`
 
