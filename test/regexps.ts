@@ -26,7 +26,7 @@ function computed(context: Context, node: Node): void {
   if (node.callee?.name !== 'RegExp') return
   context.report({
     node,
-    message: 'how long an expression takes can be told only of one that is written out',
+    message: 'the time of an expression is checked only if it is written out',
   })
 }
 

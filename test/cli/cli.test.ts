@@ -180,7 +180,7 @@ void t.test('lines that check-config comments out are the settings in force', as
   })
   t.strictSame('config' in given && inForce(given), 'config' in left && inForce(left))
   const refusing = await nodehub(`check-config ${flags.join(' ')} --host-network-node`)
-  t.match(refusing.out, /^# plain-proxy:$/m, 'refusing whoever calls is neither')
+  t.match(refusing.out, /^# plain-proxy:$/m, 'refusing every caller is neither')
 })
 
 void t.test('manifests reports mistakes', async (t) => {

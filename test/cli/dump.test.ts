@@ -35,7 +35,7 @@ void t.test('on SIGQUIT the hub writes a report, and opens no debugger', async (
   t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 200, 'it goes on')
   t.notOk(
     hub.lines.some(({ msg }) => /debugger/i.test(msg)),
-    'nobody is let in',
+    'no debugger listens',
   )
   t.notOk(
     hub.lines.some(({ level }) => level === ''),

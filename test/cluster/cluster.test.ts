@@ -156,7 +156,7 @@ void t.test('replicas share a certificate, one leads, and the webhooks trust it'
   const now = sandbox.get(mutatingConfigurations, 'nodehub-cluster')!
   sandbox.update(mutatingConfigurations, { ...now, webhooks: [ours('/mutate/nodes')] })
   await until(() => written(0) === bundleOf())
-  t.pass('what somebody else wrote was put right')
+  t.pass('a change of another client was reverted')
   const leader = replicas.find((each) => each.leads())!
   const repairs = 'nodehub_cluster_ca_bundle_repairs_total'
   await reaches(leader, `${repairs}{kind="MutatingWebhookConfiguration"}`, 2)

@@ -46,7 +46,7 @@ void t.test('a socket goes to the listener it is named after, wherever it is bou
       result.notes.includes(
         'the passed socket "proxy" (file descriptor 4, bound to 0.0.0.0 port 2) is served, and nothing at 127.0.0.1 port 10261',
       ),
-    'which is told',
+    'with a warning',
   )
 })
 

@@ -340,7 +340,7 @@ async function* objectsOf(answer: Reply): AsyncGenerator<ApiObject> {
   if (answer.kind !== 'watch') return
   for await (const events of answer.events) {
     for (const event of events) {
-      if (event.type === 'ERROR') throw new Error(`the watch told ${JSON.stringify(event)}`)
+      if (event.type === 'ERROR') throw new Error(`the watch sent ${JSON.stringify(event)}`)
       if (event.type !== 'BOOKMARK') yield event.object
     }
   }

@@ -316,7 +316,7 @@ export function objectStoreContract(
     await store.put(keyOf('p'), pod, object('p', 11))
     t.equal(got(store, keyOf('p')), 'p at 11', 'but it is if it is newer than the list')
     await store.apply(collection(), [bookmark(12)])
-    t.equal(store.get(keyOf('p')), 'absent', 'a watch would have told of it')
+    t.equal(store.get(keyOf('p')), 'absent', 'a watch would have sent it')
   })
 
   promise('a newer list by name or namespace makes a record absent', async (t, store) => {
@@ -420,7 +420,7 @@ export function objectStoreContract(
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), undefined)
     await store.put(keyOf('a'), pod, object('a', 5))
-    t.equal(got(store, keyOf('a')), 'a at 5', 'until it is told again')
+    t.equal(got(store, keyOf('a')), 'a at 5', 'until it is put again')
   })
 
   promise('a forgotten object is still in lists, but not in gets', async (t, store) => {
@@ -825,7 +825,7 @@ export function objectStoreContract(
     await replace(store, selected, head(9))
     t.equal(store.get(keyOf('a')), undefined)
     await store.put(keyOf('a'), pod, object('a', 2))
-    t.equal(store.get(keyOf('a')), undefined, 'told by a server that lags')
+    t.equal(store.get(keyOf('a')), undefined, 'from a server that lags')
     await store.put(keyOf('a'), pod, object('a', 7))
     t.equal(got(store, keyOf('a')), 'a at 7')
     await replace(store, collection(), head(10), [object('b', 8)])

@@ -103,7 +103,7 @@ async function makeWorld(t: Test, { admin }: ControlPlane): Promise<void> {
     })
   const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
   // Configurations and policies are obeyed a moment after they were written.
-  await until('webhooks to be asked', async () => {
+  await until('webhooks to be called', async () => {
     const answer = await admin.send('POST', `${pools}?dryRun=All`, JSON.stringify(world.pools[0]))
     return valueAt(bodyOf(answer), 'spec', 'leaderReplicas') === 1
   })
@@ -175,7 +175,7 @@ async function warns(t: Test, { admin }: ControlPlane): Promise<void> {
       ['cluster-dns-on-host-network-pool'],
     ],
     ['it, and is excluded', inHost, { [exclude]: 'true' }, ['never-scheduled']],
-    ['another spelling', {}, { [exclude]: 'True' }, ['exclude-annotation']],
+    ['another case', {}, { [exclude]: 'True' }, ['exclude-annotation']],
     ['that it is not excluded', {}, { [exclude]: 'false' }, ['exclude-annotation']],
     [
       'both',

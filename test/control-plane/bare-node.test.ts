@@ -57,7 +57,7 @@ void t.test(
       })
       t.equal(code, 1)
       t.match(err, 'Nothing was changed')
-      t.notMatch(err, '0123456789abcdef', 'the secret is not told')
+      t.notMatch(err, '0123456789abcdef', 'the secret is not printed')
       t.strictSame(node.network.written(), before)
     })
 
@@ -90,7 +90,7 @@ void t.test(
         await hub.kill()
         const before = node.read(pair)
         hub = await node.startHub()
-        t.equal(node.read(pair), before, 'nobody signs another one')
+        t.equal(node.read(pair), before, 'no other certificate is signed')
         way.up()
         await until('another certificate', () => node.read(pair) !== before, { seconds: 150 })
         const ended = new X509Certificate(before).validToDate.getTime() / 1000

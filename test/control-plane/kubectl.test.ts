@@ -67,7 +67,7 @@ void t.test(
         const heard = await read(hub)
         t.ok(
           heard.some(([, said]) => said.stderr.includes(staleness)),
-          'people are told',
+          'users get a warning',
         )
         same(
           t,

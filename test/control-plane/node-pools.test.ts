@@ -81,7 +81,7 @@ void t.test(
       await isChangedInAllElse('definition')
       await install(admin, rulesAsPolicies(actors))
       await install(admin, webhookConfigurations(webhooks.target, actors, own))
-      await until('webhooks to be asked', async () => {
+      await until('webhooks to be called', async () => {
         const { stdout } = await said(
           'create --dry-run=server -o json -f -',
           pool('v1beta2', 'new', {}),

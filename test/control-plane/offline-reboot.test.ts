@@ -57,7 +57,7 @@ void t.test(
     await Promise.all([hub.daemon.start(), kubelet.daemon.start()])
     await Promise.all(names.map((name) => answers(kubelet, name)))
     t.comment(`from the hub's start to the last pod's answer: ${seconds(began)}`)
-    t.strictSame(await uids(plane, kubelet), before, 'what nobody here knows to be deleted runs')
+    t.strictSame(await uids(plane, kubelet), before, 'pods whose deletion is not known yet run')
 
     way.up()
     await until('the deleted pods to be gone', async () => {

@@ -129,7 +129,7 @@ async function warns(t: Test, { admin }: ControlPlane): Promise<void> {
     spec: workloads['jobs'],
   }
   const { status, warnings } = await admin.post('/apis/batch/v1/namespaces/default/jobs', owned)
-  t.strictSame([status, warnings], [201, []], 'nobody reads what a controller is told')
+  t.strictSame([status, warnings], [201, []], 'warnings to a controller are never read')
 }
 
 /** Certificates are made by the clock of that moment. */
@@ -212,7 +212,7 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
   })
   await until('every replica to show its certificate', () => isShown(taken))
   const before = outcomes.length
-  await until('admission to be asked under it', () => outcomes.length > before + 10)
+  await until('admission to be called under it', () => outcomes.length > before + 10)
   asking = false
   await asked
   // Where the machine is busy an API server may give a webhook up; that has nothing to do with
@@ -252,7 +252,7 @@ async function killed(t: Test, { admin }: ControlPlane, set: ReplicaSet): Promis
   const done = await labelled('round=first')
   t.ok(done < count, `it was in the middle: ${done}`)
 
-  await admits(admin, 'while nobody leads')
+  await admits(admin, 'without a leader')
   await until('all nodes to be changed', async () => (await labelled('round=first')) === count)
   const after = await holder()
   t.not(after['holderIdentity'], before['holderIdentity'])
@@ -264,12 +264,12 @@ async function killed(t: Test, { admin }: ControlPlane, set: ReplicaSet): Promis
   t.equal(await leader.metric('nodehub_cluster_leading'), 0, 'the one that is back follows')
 
   // Whoever writes the Lease has it: the one that led writes nothing more until it is free again.
-  const stolen = { holderIdentity: 'somebody-else', leaseDurationSeconds: 3600 }
+  const stolen = { holderIdentity: 'another-holder', leaseDurationSeconds: 3600 }
   const renewTime = `${new Date().toISOString().slice(0, -1)}000Z`
   await merge(admin, lease, { spec: { ...stolen, renewTime } })
-  await until('nobody to lead', async () => (await set.leader()) === undefined)
+  await until('no replica to lead', async () => (await set.leader()) === undefined)
   await merge(admin, `${pools}/kiosks`, { spec: { labels: { round: 'second' } } })
-  await admits(admin, 'while somebody else holds the Lease')
+  await admits(admin, 'while another holder has the Lease')
   t.equal(await labelled('round=second'), 0)
   await merge(admin, lease, { spec: { holderIdentity: '' } })
   await until('all nodes to be changed', async () => (await labelled('round=second')) === count)

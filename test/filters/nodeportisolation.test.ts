@@ -32,7 +32,7 @@ const cases: readonly (readonly [why: string, listen: string | undefined, shown:
   ['the pool is named among others', 'shanghai, hangzhou ,-beijing', true],
   ['the pool is left out', '-hangzhou,shanghai', false],
   ['only other pools are named', 'shanghai,beijing', false],
-  ['only other pools are left out, and nobody is meant by the rest', '-shanghai', false],
+  ['only other pools are excluded, and none is included', '-shanghai', false],
   ['named twice, the first counts: it listens', 'hangzhou,-hangzhou', true],
   ['named twice, the first counts: it does not', '-hangzhou,hangzhou', false],
   ['all pools are meant', '*', true],
@@ -41,7 +41,7 @@ const cases: readonly (readonly [why: string, listen: string | undefined, shown:
   ['what begins alike is another pool', 'hangzhou-1,-hangzhou-2', false],
   ['-* means nothing', '-*', false],
   ['-* takes nothing from *', '-*,*', true],
-  ['the annotation is there and names nobody', '', false],
+  ['the annotation is empty', '', false],
   ['the annotation is not there', undefined, true],
 ]
 

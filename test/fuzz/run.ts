@@ -85,7 +85,7 @@ class Unseen implements Disposable {
 
   throwIfAny(): void {
     const [cause] = this.#caught
-    if (this.#caught.length > 0) throw new Error('nobody caught it', { cause })
+    if (this.#caught.length > 0) throw new Error('it was not caught', { cause })
   }
 
   [Symbol.dispose](): void {

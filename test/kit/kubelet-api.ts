@@ -114,6 +114,6 @@ async function authorized(
 
 /** A kubelet that nothing reaches. */
 export const noKubelet: Kubelet = {
-  get: () => Promise.reject(new Error('the kubelet was asked')),
-  upgrade: () => Promise.reject(new Error('the kubelet was asked')),
+  get: () => Promise.reject(new Error('a request reached the kubelet')),
+  upgrade: () => Promise.reject(new Error('a request reached the kubelet')),
 }

@@ -70,7 +70,7 @@ export class Stream {
     this.#events.push({ type, version: model.version, text: isBookmark ? '' : shown(model) })
     if (this.#starts().length === 0) {
       throw new Finding(
-        `no watch ${JSON.stringify(this.#start)} tells ${this.#events.map(described).join(', ')}; told from there: ${this.#told()}`,
+        `no watch ${JSON.stringify(this.#start)} tells ${this.#events.map(described).join(', ')}; sent from there: ${this.#told()}`,
       )
     }
     if ('after' in this.#start || (isBookmark && endsInitial(object))) this.#reached = model.version

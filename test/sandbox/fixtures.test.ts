@@ -124,7 +124,7 @@ async function compare(t: Test, client: Client, entry: Entry): Promise<void> {
     t.equal(
       answer.headers['transfer-encoding'] === undefined,
       expected.get('transfer-encoding') === undefined,
-      `whether the length of ${method} ${path} is told`,
+      `whether ${method} ${path} has a Content-Length`,
     )
   }
   for (const name of ['audit-id', 'date', 'x-kubernetes-pf-flowschema-uid']) {

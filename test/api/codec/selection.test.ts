@@ -272,7 +272,7 @@ function shown(
   asked = selectors('', 'app=x'),
 ) {
   const selection = selectionOf(pods, asked, whole)
-  if (!selection) throw new Error('it can be told')
+  if (!selection) throw new Error('it is decidable')
   const previous = before === undefined ? undefined : pod(before, '1')
   const event = { type, object: pod(app, '2'), frame, ...(previous && { previous }) }
   const judged = selectEvent(selection, podKind, 'json', event)
@@ -312,7 +312,7 @@ void t.test('an object excluded by name is never shown, nor DELETED', async (t) 
 
 void t.test('bookmarks and errors pass any selection', async (t) => {
   const selection = selectionOf(pods, selectors('metadata.name=b'), whole)
-  if (!selection) throw new Error('it can be told')
+  if (!selection) throw new Error('it is decidable')
   const bookmark = { type: 'BOOKMARK', resourceVersion: '3', initialEventsEnd: false } as const
   t.equal(selectEvent(selection, podKind, 'json', bookmark), bookmark)
 })

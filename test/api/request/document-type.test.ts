@@ -9,7 +9,7 @@ const openApi = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
 void t.test('each client gets the types that it accepts, by preference', async (t) => {
   const table: [string, string | undefined, string[]][] = [
-    ['nobody in particular', undefined, [json]],
+    ['no preference', undefined, [json]],
     ['curl', '*/*', [json]],
     ['an older clientset', 'application/json, */*', [json]],
     ['kubelet', `${protobuf},application/json`, [protobuf, json]],

@@ -14,7 +14,7 @@ const types = (accept: string | undefined): string[] => parseAccept(accept).map(
 
 void t.test('representations are in the client’s order of preference', async (t) => {
   const table: [string, string | undefined, string[]][] = [
-    ['nobody in particular', undefined, ['json']],
+    ['no preference', undefined, ['json']],
     ['an empty field', ' ', ['json']],
     ['kubelet', 'application/vnd.kubernetes.protobuf,application/json', ['protobuf', 'json']],
     ['kube-proxy', 'application/vnd.kubernetes.protobuf, */*', ['protobuf', 'json']],

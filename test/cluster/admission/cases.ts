@@ -453,7 +453,7 @@ export const nodeCases: readonly Case[] = [
     said: /only the controller/,
   },
   {
-    ...patch(`${nodes}/orphan`, 'nobody puts the label on', labels([hostnetwork, 'true']), 422),
+    ...patch(`${nodes}/orphan`, 'no user puts the label on', labels([hostnetwork, 'true']), 422),
     said: /only the controller/,
   },
   {
@@ -525,7 +525,7 @@ export const nodeCases: readonly Case[] = [
     down: { status: 200 },
   },
   {
-    ...patch(`${nodes}/orphan`, 'or wishes to', labels([desired, 'standard'])),
+    ...patch(`${nodes}/orphan`, 'or desires to', labels([desired, 'standard'])),
     shown: [
       [label(nodepool), 'standard'],
       [annotation(previous), '{"nodePool":"standard","hostNetwork":false}'],
@@ -542,7 +542,7 @@ export const nodeCases: readonly Case[] = [
   {
     ...patch(
       `${nodes}/orphan`,
-      'it is not made an edge worker by anybody',
+      'a user does not make it an edge worker',
       labels([edgeWorker, 'true']),
       422,
     ),
@@ -702,7 +702,7 @@ const wishes: readonly (readonly [string, Wishing, boolean])[] = [
     true,
   ],
   ['its node, as DaemonSets do', { spec: { affinity: required(onNodes('in-host')) } }, true],
-  ['its node, which nobody schedules', { spec: { nodeName: 'in-host' } }, true],
+  ['its nodeName, without a scheduler', { spec: { nodeName: 'in-host' } }, true],
   ['a node of a standard pool', { spec: { nodeName: 'in-standard' } }, false],
   ['a node in no pool', { spec: { affinity: required(onNodes('orphan')) } }, false],
   ['a node that is not there', { spec: { affinity: required(onNodes('gone')) } }, false],

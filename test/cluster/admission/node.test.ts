@@ -42,14 +42,14 @@ void t.test('a new node gets pool labels', async (t) => {
   const cases: [string, JsonObject, PoolLookup, Record<string, string>, RegExp?][] = [
     ['an orphan', node({ a: 'b' }), undefined, { a: 'b' }],
     [
-      'in a pool nobody made',
+      'in a pool that does not exist',
       node({ [nodepool]: 'p' }),
       undefined,
       { [nodepool]: 'p' },
       /no NodePool p/,
     ],
     [
-      'the kubelet knows best where no pool can be asked',
+      'the kubelet’s label stays if no pool can be read',
       node({ [nodepool]: 'p', [hostnetwork]: 'true' }),
       'unknown',
       { [nodepool]: 'p', [hostnetwork]: 'true' },
@@ -204,7 +204,7 @@ void t.test('changes against a node’s pool or kind are refused', async (t) => 
       { user: controller },
     ],
     [
-      'an edge worker by anybody',
+      'an edge worker by another user',
       node(),
       node({ [edgeWorker]: 'true' }),
       { user: 'system:serviceaccount:default:random' },
@@ -230,7 +230,7 @@ void t.test('changes against a node’s pool or kind are refused', async (t) => 
     ],
     ['into its first pool', node(), node({ [nodepool]: 'a' }), { pool: pool(true) }],
     [
-      'into a pool nobody made',
+      'into a pool that does not exist',
       node({}, '{"hostNetwork":true}'),
       node({ [nodepool]: 'a' }, '{"hostNetwork":true}'),
       {},

@@ -56,7 +56,7 @@ void t.test(
       ],
       ['in two ways', pod(inPool, { 'apps.openyurt.io/pool-name': 'host' }), true],
       ['by its node, as DaemonSets do', pod(required(onNode('on-host'))), true],
-      ['by its node, which nobody schedules', pod({ nodeName: 'on-host' }), true],
+      ['by its nodeName, without a scheduler', pod({ nodeName: 'on-host' }), true],
       ['a standard pool', pod({}, { 'apps.openyurt.io/pool-name': 'standard' }), false],
       ['no pool', pod({}), false],
       ['one of two pools', pod(required(pools('host', 'standard'))), false],

@@ -72,7 +72,7 @@ void t.test('labels, annotations and taints of the pool reach the node in one wr
     taints: [{ key: 'edge', value: 'yes', effect: 'NoSchedule' }],
   }
   const { write, awaits } = reconcileNode(inPool('p'), pool('p', spec), undefined)
-  t.equal(awaits, undefined, 'nobody need look at pods for a standard pool')
+  t.equal(awaits, undefined, 'a standard pool needs no pods')
   t.strictSame(write, {
     metadata: {
       labels: { zone: 'a' },
@@ -174,7 +174,7 @@ void t.test('an unreadable memory removes nothing', async (t) => {
 const hostPool = pool('h', { hostNetwork: true })
 
 void t.test('the hostnetwork label is put on where no pod on the pod network runs', async (t) => {
-  t.equal(reconcileNode(inPool('h'), hostPool, undefined).awaits, 'pods', 'somebody has to look')
+  t.equal(reconcileNode(inPool('h'), hostPool, undefined).awaits, 'pods', 'it needs the pods')
   t.equal(
     reconcileNode(inPool('h'), hostPool, undefined).write,
     undefined,

@@ -438,7 +438,7 @@ void t.test('the NetworkPolicy admits the given CIDRs to each port', async (t) =
   const port = (port: number) => ({ ports: [{ protocol: 'TCP', port }] })
   const of = (more: Partial<Installation>): Json =>
     valueAt(one('NetworkPolicy', 'nodehub-cluster', more), 'spec', 'ingress') ?? null
-  t.strictSame(of({}), [port(10_283), port(10_287)], 'anybody, where nothing is known')
+  t.strictSame(of({}), [port(10_283), port(10_287)], 'every source by default')
   t.strictSame(of({ apiServerCidrs: ['10.0.0.1/32', 'fd00::/64'], opsCidrs: ['10.244.0.0/16'] }), [
     {
       from: [{ ipBlock: { cidr: '10.0.0.1/32' } }, { ipBlock: { cidr: 'fd00::/64' } }],

@@ -37,7 +37,7 @@ export const signingRequestTarget: Opening = {
       try {
         const subject = await readSigningRequest(inPem ? input.toString('latin1') : text(input))
         if (!known.has(JSON.stringify(subject)))
-          throw new Finding('a request is taken that nobody has signed', input)
+          throw new Finding('an unsigned request is accepted', input)
         return 'taken'
       } catch (cause) {
         if (cause instanceof MalformedRequest) return 'refused'

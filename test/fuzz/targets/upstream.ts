@@ -194,7 +194,7 @@ function checkFields(input: Buffer, given: Message, sent: Message): void {
     (name, i) => i % 2 === 0 && !ownFields.test(name) && !names.has(name.toLowerCase()),
   )
   if (added !== undefined && / 200 /.test(given.line))
-    throw new Finding(`a field nobody sent: ${added}`, input)
+    throw new Finding(`a field that the upstream did not send: ${added}`, input)
 }
 
 /** The body without its gzip; `undefined` where it has none that it says it has. */

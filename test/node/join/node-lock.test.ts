@@ -101,8 +101,8 @@ void t.test('a waiter gets the lock once it is free, or ends after its timeout',
     lockNodeOnceFree(files, 'nodehub install', patience)
   await t.rejects(wait({ ms: 0 }), { message: /nodehub leave is changing/ })
   const stop = new AbortController()
-  const onTaken = (): void => stop.abort(new Error('told to end'))
-  await t.rejects(wait({ ms: 60_000, signal: stop.signal, onTaken }), { message: 'told to end' })
+  const onTaken = (): void => stop.abort(new Error('stopped'))
+  await t.rejects(wait({ ms: 60_000, signal: stop.signal, onTaken }), { message: 'stopped' })
   {
     using _next = await wait({ ms: 60_000, onTaken: () => held[Symbol.dispose]() })
     t.match(refusal(root), 'nodehub install is changing')

@@ -196,7 +196,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       said: ['reserved-port warning spec.containers.0.ports.0.hostPort'],
     })),
     {
-      what: 'a port of a pod with a network of its own is nobody else’s',
+      what: 'a port of a pod with a network of its own is its own',
       object: pod(
         `${inPool('std')}, containers: [{ name: c, ports: [{ containerPort: 10250 }, { containerPort: 29999 }] }]`,
       ),
@@ -514,7 +514,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
   ],
   'unknown-pool': [
     {
-      what: 'a pool that nobody has told of',
+      what: 'a pool that is not known',
       object: pod(inPool('other')),
       said: ['unknown-pool note spec.nodeSelector.apps.openyurt.io/nodepool'],
     },
