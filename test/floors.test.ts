@@ -1,6 +1,6 @@
 import t from 'tap'
 import { existsSync, readFileSync } from 'node:fs'
-import { brokenFloors, floors, repository } from './floors.ts'
+import { avoidedInTitles, brokenFloors, floors, repository, withOldTitles } from './floors.ts'
 
 const broken = (path: string, source: string) => brokenFloors([{ path, source }])
 
@@ -137,13 +137,29 @@ void t.test('comments, texts and pages do without the words that are avoided', a
   t.match(broken('docs/a.md', '```\ntold\n```\nand told'), [/^docs\/a\.md:4: “told”; say /])
 })
 
+void t.test('titles of tests do without the words that are avoided', async (t) => {
+  const titled = (call: string, title: string): string[] =>
+    broken('test/a.test.ts', `\nvoid t.${call}(${title}, async (t) => {})\n`)
+  for (const [call, title] of [
+    ['test', "'nobody listens'"],
+    ['test', '"a client\u2019s watch is told of it"'],
+    ['test', '`who asks for ${path} is refused`'],
+    ['promise', '\n  "it isn\'t what was asked"'],
+  ] as const)
+    t.match(titled(call, title), [/^test\/a\.test\.ts:2: “[\w ]+” in a title; say /], title)
+  for (const title of ["'a client gets it'", '`${told} is sent`', "'it is \\'so\\''"])
+    t.strictSame(titled('test', title), [], title)
+  for (const path of withOldTitles)
+    t.not(avoidedInTitles(path, readFileSync(path, 'utf8')).length, 0, `${path} is exempt`)
+})
+
 void t.test('quotations keep their words, and so do names that are released', async (t) => {
   for (const [path, source] of [
     ['src/api/kube/a.ts', '/** The view `told` has them, and `yours` ends the restart. */'],
     ['src/api/kube/a.ts', "db.prepare('SELECT body FROM told')"],
     ['src/api/kube/a.ts', "send('yours')"],
     ['src/api/kube/a.ts', '// the newsletter of an askedFor, misspelt'],
-    ['test/a.test.ts', "t.test('nobody is told')"],
+    ['test/a.test.ts', 'const asked = 1 // nobody is told'],
     ['docs/a.md', '| “nobody is told” | `asked` |'],
     ['docs/a.md', 'The test “nobody\nis told” shows it.'],
     ['docs/a.md', '1. So:\n\n   ```\n   nobody\n   ```\n'],
