@@ -245,8 +245,9 @@ export class Cacher implements AsyncDisposable {
   }
 
   async #reflect(signal: AbortSignal, like: CollectionKey | undefined): Promise<void> {
-    const { key, representation, store, upstream } = this.#parts
-    if (like && this.version === undefined) await this.#seed(like).catch(() => undefined)
+    const { key, representation, store, upstream, hooks } = this.#parts
+    if (like && this.version === undefined)
+      await this.#seed(like).catch((cause: unknown) => hooks.onFailed(key.gvr, cause, false))
     const client = (): ReflectorClient => this.#upstreamClient()
     const stored = storedListerWatcher({ key, representation, store, upstream, client })
     const list: typeof stored.list = async (version, ending) => {
@@ -277,8 +278,7 @@ export class Cacher implements AsyncDisposable {
           if (this.#log && !hadExpired) this.#hasFollowed = true
           this.#watched(false)
         },
-        onFailed: (cause) =>
-          this.#parts.hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused),
+        onFailed: (cause) => hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused),
       },
       // The stored state may be that of a cluster that was restored from a backup since.
       this.confirmedAt < this.#parts.connectivity.since(),

@@ -24,6 +24,7 @@ export interface EvictorParts {
    */
   readonly giveUpReader: () => boolean
   readonly onEvicted: OnEvicted
+  readonly onFailed: (cause: unknown) => void
   /** The objects that the node's pods refer to; `undefined`: not known. */
   readonly referencedObjects: () => readonly NamedObject[] | undefined
 }
@@ -48,7 +49,7 @@ export class Evictor {
     if (this.#isMaking || elapsed() < this.#notBefore) return
     this.#isMaking = true
     void this.#make()
-      .catch(() => undefined)
+      .catch(this.#parts.onFailed)
       .finally(() => (this.#isMaking = false))
   }
 
@@ -57,7 +58,7 @@ export class Evictor {
     if (this.#beyondQuota.has(identity)) return
     this.#beyondQuota.add(identity)
     void this.#make(identity)
-      .catch(() => undefined)
+      .catch(this.#parts.onFailed)
       .finally(() => this.#beyondQuota.delete(identity))
   }
 

@@ -17,6 +17,7 @@ export interface IdleSweepParts {
   readonly idle: () => readonly string[]
   /** Deletes one step of the data of an identity. */
   readonly forget: (identity: string) => Promise<void>
+  readonly onFailed: (cause: unknown) => void
 }
 
 /**
@@ -29,7 +30,7 @@ export class IdleSweep implements Disposable {
 
   constructor(parts: IdleSweepParts) {
     this.#parts = parts
-    const run = (): void => void this.run().catch(() => undefined)
+    const run = (): void => void this.run().catch(parts.onFailed)
     this.#timers.use(after(firstMs, run))
     this.#timers.use(every(dayMs, run))
   }
@@ -41,7 +42,10 @@ export class IdleSweep implements Disposable {
       return
     if (this.#used.size >= maxRemembered) this.#used.clear()
     this.#used.add(identity)
-    this.#parts.write({ kind: 'mark-used', identity }).catch(() => this.#used.delete(identity))
+    this.#parts.write({ kind: 'mark-used', identity }).catch((cause: unknown) => {
+      this.#used.delete(identity)
+      this.#parts.onFailed(cause)
+    })
   }
 
   /**

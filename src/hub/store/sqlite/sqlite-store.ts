@@ -36,6 +36,7 @@ import { overviewOf, type StoreOverview } from './overview.ts'
 import { isRecent } from './recent.ts'
 import { ScopeMarks } from './scope-marks.ts'
 import { StagedReplacement, Staging } from './replacement.ts'
+import { reportMaintenance } from './faults.ts'
 import { IdleSweep } from './idle-sweep.ts'
 import { Bodies, View } from './view.ts'
 import { WritePath, type WritePathParts } from './write-path.ts'
@@ -100,6 +101,7 @@ export class SqliteStore implements ObjectStore {
       write,
       idle: () => connection.read((reads) => reads.idleIdentities()) ?? [],
       forget: (identity) => this.#forgetIdentity(identity),
+      onFailed: (cause) => reportMaintenance(report, cause),
     })
   }
 

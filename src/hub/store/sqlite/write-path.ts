@@ -8,7 +8,7 @@ import type { OpenWriter, StoreDirectory } from './store-directory.ts'
 import { Recovery } from './recovery.ts'
 import { Evictor, type OnEvicted } from './evictor.ts'
 import type { Snapshots } from './snapshots.ts'
-import type { ReportFault } from './faults.ts'
+import { reportMaintenance, type ReportFault } from './faults.ts'
 import { WriteQueue, type OnCommitted, type Write } from './write-queue.ts'
 import { WriterThread } from './writer-thread.ts'
 
@@ -49,6 +49,7 @@ export class WritePath implements AsyncDisposable {
       gone: (collection) => collections.known(collection)?.reload(),
       giveUpReader: () => snapshots.giveUpFirst(),
       onEvicted: parts.onEvicted,
+      onFailed: (cause) => reportMaintenance(parts.report, cause),
       referencedObjects: parts.referencedObjects,
     })
     this.queue = new WriteQueue(snapshots, parts.onCommitted, {

@@ -9,6 +9,7 @@ import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../../src/http/exchange/headers.ts'
 import { objectRepresentation } from '../../../../src/api/request/representation.ts'
 import { nodeIdentity } from '../../../../src/api/request/identity.ts'
+import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
 import { inTime } from '../../../kit/until.ts'
@@ -61,7 +62,7 @@ const watch = {
 const cacherOf = (
   store: ObjectStore,
   recorded: UpstreamHandlers['recorded'],
-  onFailed: () => void = () => undefined,
+  onFailed: (gvr: GVR, cause: unknown) => void = () => undefined,
 ): Cacher =>
   new Cacher(
     {
@@ -236,4 +237,21 @@ void t.test('events are compared for a client that selects some of the objects',
   t.equal(compares, true)
   leaving.abort()
   await Promise.all([all?.return(undefined), first])
+})
+
+void t.test('a copy that a mistake in the program prevents is reported', async (t) => {
+  const cause = new TypeError('a mistake')
+  const store = {
+    version: () => undefined,
+    committedVersion: () => undefined,
+    confirmedAt: () => undefined,
+    list: () => {
+      throw cause
+    },
+  } as unknown as ObjectStore
+  const failed = Promise.withResolvers<unknown>()
+  const recorded = ({ signal }: Exchange): Promise<Reply> => untilOver(signal)
+  await using cacher = cacherOf(store, recorded, (_gvr, cause) => failed.resolve(cause))
+  void cacher.open(60_000, key)
+  t.equal(await inTime('the report', failed.promise), cause)
 })

@@ -3,7 +3,12 @@ import * as resources from '../../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { nodeIdentity, sharedIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
 import type { EvictedKind } from '../../../../src/hub/store/sqlite/messages.ts'
-import type { Partition, CollectionKey, ObjectStore } from '../../../../src/hub/store/store.ts'
+import type {
+  Partition,
+  CollectionKey,
+  ObjectStore,
+  StoreFailure,
+} from '../../../../src/hub/store/store.ts'
 import { tokenResource } from '../../../../src/hub/store/token-name.ts'
 import {
   changed,
@@ -230,6 +235,22 @@ void t.test('while the referenced objects are unknown, none that pods refer to g
   t.notOk(await grow(store, 2 * maxBytes))
   t.strictSame(followed(store, gone), gone)
   t.strictSame(kept(store, gone), gone)
+})
+
+void t.test('an eviction that fails by a mistake in the program is reported', async (t) => {
+  const reported: StoreFailure[] = []
+  const cause = new TypeError('a mistake')
+  await using store = await open(t.testdir(), {
+    maxBytes,
+    report: (kind, failure) => kind === 'maintenance' && reported.push(failure),
+    onEvicted: () => {
+      throw cause
+    },
+  })
+  await keepAll(store)
+  await grow(store, maxBytes)
+  await until('the report', () => reported.length > 0)
+  t.match(reported[0], { message: 'the maintenance of the store failed', cause })
 })
 
 void t.test('an evicted object that is followed again is kept again', async (t) => {

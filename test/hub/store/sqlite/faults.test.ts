@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isOfDisk } from '../../../../src/hub/store/sqlite/faults.ts'
+import { isOfDisk, reportMaintenance } from '../../../../src/hub/store/sqlite/faults.ts'
 import { StoreFailure } from '../../../../src/hub/store/store.ts'
 
 void t.test(
@@ -14,3 +14,11 @@ void t.test(
     t.notOk(isOfDisk(new StoreFailure('')))
   },
 )
+
+void t.test('an eviction that the disk refuses is not reported besides', async (t) => {
+  const full = new StoreFailure('full', { cause: { code: 'ERR_SQLITE_ERROR', errcode: 13 } })
+  reportMaintenance((kind) => t.fail(kind), full)
+  const reported: string[] = []
+  reportMaintenance((kind) => reported.push(kind), new TypeError('a mistake'))
+  t.strictSame(reported, ['maintenance'])
+})
