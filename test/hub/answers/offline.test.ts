@@ -4,7 +4,7 @@ import { StatusError } from '../../../src/api/kube/status.ts'
 import { answerLocally } from '../../../src/hub/answers/offline.ts'
 import { NodeEvents } from '../../../src/hub/answers/node-events.ts'
 import { StatusOverlays } from '../../../src/hub/answers/status-overlays.ts'
-import type { ObjectStore } from '../../../src/hub/store/store.ts'
+import type { CollectionKey, ObjectStore } from '../../../src/hub/store/store.ts'
 import { noKubelet } from '../../kit/kubelet-api.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
@@ -15,9 +15,9 @@ const omniscient = new Proxy({} as ObjectStore, {
   },
 })
 
-const answer = (exchange: Exchange): Promise<unknown> =>
+const answer = (exchange: Exchange, store = omniscient): Promise<unknown> =>
   answerLocally(exchange, {
-    store: omniscient,
+    store,
     nodeName: 'edge-1',
     overlays: new StatusOverlays(),
     events: new NodeEvents(() => Date.now()),
@@ -73,24 +73,36 @@ void t.test('a refused list is not read', async (t) => {
     list,
   } as unknown as ObjectStore
   const refused = (query: string): Promise<number> =>
-    refusal(
-      answerLocally(exchangeOf(`/api/v1/pods?${query}`), {
-        store,
-        nodeName: 'edge-1',
-        overlays: new StatusOverlays(),
-        events: new NodeEvents(() => Date.now()),
-        watch: () => undefined,
-        recovered: () => new AbortController().signal,
-        reachOf: async () => 'own',
-        review: () => undefined,
-        authorize: () => undefined,
-        kubelet: noKubelet,
-      }),
-    )
+    refusal(answer(exchangeOf(`/api/v1/pods?${query}`), store))
   t.equal(await refused('resourceVersion=51'), 504)
   t.equal(await refused('resourceVersion=49&resourceVersionMatch=Exact'), 410)
   t.equal(await refused('resourceVersion=49&limit=2'), 410, 'pages begin at exactly their version')
   t.equal(await refused('limit=1&continue=abc'), 410)
   t.equal(await refused('resourceVersion=abc'), 400)
   t.equal(await refused('resourceVersion=50'), -1, 'another is read')
+})
+
+void t.test('a wider list answers while the first list of a collection is committed', async (t) => {
+  const isWider = ({ labelSelector }: CollectionKey): boolean => labelSelector === ''
+  const exchange = exchangeOf('/api/v1/pods?labelSelector=app')
+  const store = {
+    version: () => '51',
+    committedVersion: (key: CollectionKey) => (isWider(key) ? '50' : undefined),
+    collections: (partition: CollectionKey['partition'], gvr: CollectionKey['gvr']) => [
+      { key: { partition, gvr, labelSelector: '', fieldSelector: '' }, resourceVersion: '50' },
+    ],
+    list: (key: CollectionKey) =>
+      isWider(key)
+        ? {
+            gvk: { group: '', version: 'v1', kind: 'PodList' },
+            resourceVersion: '50',
+            extra: '',
+            confirmedAt: 0,
+            batches: [],
+            isWhole: () => true,
+            [Symbol.dispose]: () => undefined,
+          }
+        : undefined,
+  } as unknown as ObjectStore
+  t.match(await answer(exchange, store), { kind: 'list', from: 'cache' })
 })
