@@ -2,6 +2,7 @@ import { joined, lengthOf } from '../../base/bytes.ts'
 import { turn } from '../../base/clock.ts'
 import { isProgrammingError } from '../../base/expected-fault.ts'
 import type { ByteSource } from './exchange.ts'
+import { UnusableAnswer } from './unusable-answer.ts'
 
 /** A body ended early: its sender, the connection, or the end of the request broke it off. */
 export class BrokenStream extends Error {
@@ -125,7 +126,7 @@ export async function wholeText(source: ByteSource, mostBytes: number): Promise<
   for await (const group of new Chunks(source)) {
     received.push(...group)
     if (lengthOf(received) > mostBytes)
-      throw new Error(`the answer is longer than ${mostBytes} bytes`)
+      throw new UnusableAnswer(`the answer is longer than ${mostBytes} bytes`)
   }
   return joined(received).toString()
 }

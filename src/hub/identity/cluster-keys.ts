@@ -2,6 +2,7 @@ import { createPublicKey, type webcrypto } from 'node:crypto'
 import type { CompactVerifyGetKey } from 'jose'
 import { StateFile } from '../../base/state-file.ts'
 import { readOwnFile } from '../../base/own-file.ts'
+import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
 import type { WebToken } from './web-token.ts'
 
 /** The verdict on a token's signature; `unknown` where the known keys cannot verify it. */
@@ -91,7 +92,7 @@ export class ClusterKeys implements AsyncDisposable {
         ),
     )
     if (typeof issuer !== 'string' || issuer === '' || usable.size === 0)
-      throw new Error('no key with an id and an issuer is published')
+      throw new UnusableAnswer('no key with an id and an issuer is published')
     this.#issuer = issuer
     this.#keys = usable
     this.#keySet = undefined

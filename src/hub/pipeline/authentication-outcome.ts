@@ -1,6 +1,7 @@
 import { after, elapsed } from '../../base/clock.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import { HeaderList, isFromApiServer } from '../../http/exchange/headers.ts'
+import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
 import type { ClusterKeys, PublishedKeys } from '../identity/cluster-keys.ts'
 import type { Forward } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
@@ -85,11 +86,18 @@ const mostBytes = 1024 * 1024
  * are not available, or not an API server's.
  */
 async function publishedKeys(forward: Forward, exchange: Exchange): Promise<PublishedKeys> {
-  const read = async (path: string): Promise<unknown> =>
-    JSON.parse(await textAt(forward, exchange, path))
-  const { issuer } = (await read('/.well-known/openid-configuration')) as PublishedKeys
-  const { keys } = (await read('/openid/v1/jwks')) as PublishedKeys
-  return { issuer, keys }
+  const read = async (path: string): Promise<PublishedKeys> => {
+    const text = await textAt(forward, exchange, path)
+    try {
+      return { ...(JSON.parse(text) as PublishedKeys) }
+    } catch {
+      throw new UnusableAnswer(`${path} was not answered in JSON`)
+    }
+  }
+  const { issuer } = await read('/.well-known/openid-configuration')
+  const { keys } = await read('/openid/v1/jwks')
+  const isObject = (key: unknown): boolean => typeof key === 'object' && key !== null
+  return { issuer, keys: Array.isArray(keys) ? keys.filter(isObject) : [] }
 }
 
 /**
@@ -98,7 +106,7 @@ async function publishedKeys(forward: Forward, exchange: Exchange): Promise<Publ
  */
 async function textAt(forward: Forward, exchange: Exchange, path: string): Promise<string> {
   const giveUp = new AbortController()
-  using _patience = after(patienceMs, () => giveUp.abort(new Error('no answer in time')))
+  using _patience = after(patienceMs, () => giveUp.abort(new UnusableAnswer('no answer in time')))
   using _rest = { [Symbol.dispose]: () => giveUp.abort(new Error('read')) }
   const { headers, body: _body, content: _content, ...rest } = exchange
   const request: Exchange = {
@@ -116,8 +124,9 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
   }
   const reply = await forward(request, { onOutcome: () => undefined })
   const text = await wholeText(reply.source, mostBytes)
-  if (reply.status !== 200) throw new Error(`${path} was answered ${reply.status}`)
+  if (reply.status !== 200) throw new UnusableAnswer(`${path} was answered ${reply.status}`)
   // A gateway that authenticates people may publish its own keys at the same path.
-  if (!isFromApiServer(reply.headers)) throw new Error(`${path} was not answered by an API server`)
+  if (!isFromApiServer(reply.headers))
+    throw new UnusableAnswer(`${path} was not answered by an API server`)
   return text
 }

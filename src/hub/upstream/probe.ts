@@ -1,4 +1,5 @@
 import type { Connections } from '../../http/client/connections.ts'
+import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
 
 /**
  * Resolves where the upstream reports that it is ready. Rejects with `NotReady` where an API server
@@ -45,7 +46,7 @@ export const readyzProbe =
       throw new ProbeRefused(`${origin} does not accept the hub's credentials (401)`)
     }
     const message = `${origin} is not ready: ${status}`
-    throw status >= 502 && status <= 504 ? new Error(message) : new NotReady(message)
+    throw status >= 502 && status <= 504 ? new UnusableAnswer(message) : new NotReady(message)
   }
 
 const timeouts = new Set(['ERR_NO_ANSWER', 'UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])

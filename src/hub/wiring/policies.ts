@@ -7,6 +7,7 @@ import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
+import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
 import { privilegedGroup, union, type Authorizer } from '../authorization/attributes.ts'
 import { recordedMinor } from '../answers/recorded-version.ts'
 import { nodeAuthorizer, type IsRelated } from '../authorization/node-authorizer.ts'
@@ -127,7 +128,7 @@ class PolicyCollection<T> implements AsyncDisposable {
   async #ask(exchange: Exchange): Promise<Reply> {
     const { cloud, dispatch } = this.#parts
     if (this.#refusal !== undefined && cloud.online !== true) {
-      throw new Error('the API server refused these policies: not read from the cache')
+      throw new UnusableAnswer('the API server refused these policies: not read from the cache')
     }
     const reply = await dispatch(exchange)
     if (reply.kind === 'list') this.#isCurrent = reply.from === 'cloud'
