@@ -74,9 +74,9 @@ const tiers: Readonly<Record<string, () => Tier>> = {
         `${all.length - files.length} files with a real control plane: npm run test:cluster`,
         'thousands of sequences, kills and outages: npm run test:long',
       ],
-      // Three quarters of the time of a file is waiting: for a hub's threads, the disk, probes, the
+      // More than half of the time of a file is waiting: for a hub's threads, the disk, probes, the
       // ends of watches.
-      jobs: 4 * availableParallelism(),
+      jobs: 3 * availableParallelism(),
       inMemory: true,
     }
   },
