@@ -1,5 +1,6 @@
 import {
   keyOf,
+  pathOf,
   selects,
   shown,
   type Collection,
@@ -32,6 +33,8 @@ export class History {
   readonly #newest: () => number
   readonly #writes: Write[] = []
   readonly #present = new Map<string, ModelObject>()
+  /** The versions at which a collection was listed whole, by its path. */
+  readonly #lists = new Map<string, number[]>()
 
   /** `lag`: how far behind the first write a server may be. */
   constructor(newest: () => number, lag: number) {
@@ -76,6 +79,31 @@ export class History {
 
   now(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): ModelObject | undefined {
     return this.#present.get(`${resource}/${keyOf(of)}`)
+  }
+
+  /** A client was shown the collection whole at this version; the hub may have committed it. */
+  listed(collection: Collection, version: number): void {
+    const path = pathOf(collection)
+    const known = this.#lists.get(path)
+    if (known) known.push(version)
+    else this.#lists.set(path, [version])
+  }
+
+  /**
+   * The newest version up to `version` at which a list shows a watch that has reached `reached` to
+   * be where it was; `reached` where none does. The hub may have committed a list that a client was
+   * shown, and where the cloud has forgotten what followed `reached` it lists at any later version.
+   */
+  unchangedUntil(collection: Collection, reached: number, version: number): number {
+    const hasForgotten = reached < this.compacted && version >= this.compacted
+    const lists = this.#lists.get(pathOf(collection)) ?? []
+    const between = [...lists, ...(hasForgotten ? [version] : [])].filter(
+      (at) => at > reached && at <= version,
+    )
+    if (between.length === 0) return reached
+    const before = this.state(collection, reached).join()
+    const isSame = (at: number): boolean => this.state(collection, at).join() === before
+    return Math.max(reached, ...between.filter(isSame))
   }
 
   /** What a list at this version holds, in order. */

@@ -65,6 +65,7 @@ export class Observations {
   /** A whole list, or the initial events of a watch, at this version. */
   showList(collection: Collection, version: number): void {
     this.reach(collection, version, true)
+    this.#history.listed(collection, version)
     const objects = this.#history.objects(collection, version)
     for (const object of objects.values()) this.#show(collection.resource, object, version, true)
     for (const [place, known] of this.objects) {

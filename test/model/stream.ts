@@ -24,9 +24,9 @@ const endsInitial = (object: JsonObject): boolean =>
 
 /**
  * The events of a watch so far, checked against what it may deliver: all changes after its start,
- * in order, without gaps or repetition. Where the cloud has forgotten the changes after the version
- * that its reader has reached, the hub can only list the collection: the watch goes on if that is
- * as it was, and what has come and gone meanwhile is not delivered.
+ * in order, without gaps or repetition. Where a list took the place of the changes after the
+ * version that its reader has reached, the watch goes on if the collection is as it was, and what
+ * has come and gone meanwhile is not delivered.
  */
 export class Stream {
   readonly #history: History
@@ -102,32 +102,20 @@ export class Stream {
     const followed = this.#follow(start, 'from' in this.#start)
     if (!followed || followed.missing > 0) return 1
     const { at: reached } = followed
-    const rest = this.#history
-      .after(this.#collection, reached)
-      .filter(({ object }) => object.version <= version)
-    return this.#mayGoOn(reached, version) ? 0 : rest.length
-  }
-
-  /** Whether a list at `version` shows a watch that has reached `reached` to be where it was. */
-  #mayGoOn(reached: number, version: number): boolean {
-    if (reached >= this.#history.compacted || version < this.#history.compacted) return false
-    const [before, after] = [reached, version].map((at) =>
-      this.#history.state(this.#collection, at).join(),
-    )
-    return before === after
+    const skippable = this.#history.unchangedUntil(this.#collection, reached, version)
+    return this.#history
+      .after(this.#collection, skippable)
+      .filter(({ object }) => object.version <= version).length
   }
 
   /** Removes changes that a watch need not deliver before this event. */
-  #skip(changes: WatchChange[], reached: number, { type, version, text }: Event): void {
-    const isNext = (change: WatchChange): boolean =>
-      type === 'BOOKMARK'
-        ? change.object.version > version
-        : change.type === type && shown(change.object) === text
-    const next = changes.findIndex(isNext)
-    const skipped = next < 0 && type === 'BOOKMARK' ? changes.length : next
-    if (skipped <= 0) return
+  #skip(changes: WatchChange[], reached: number, { type, version }: Event): void {
     const listed = type === 'BOOKMARK' ? version : version - 1
-    if (this.#mayGoOn(reached, listed)) changes.splice(0, skipped)
+    const [first] = changes
+    if (first === undefined || first.object.version > listed) return
+    const skippable = this.#history.unchangedUntil(this.#collection, reached, listed)
+    const next = changes.findIndex(({ object }) => object.version > skippable)
+    changes.splice(0, next < 0 ? changes.length : next)
   }
 
   /**
