@@ -4,6 +4,7 @@ import type { buildConnector } from 'undici'
 import { after } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import { undici } from './undici.ts'
+import { ConnectTimeout } from './wire-error.ts'
 
 /** TCP keep-alive, below the time after which NATs drop an idle connection (a minute and more). */
 export const keepAliveProbeMs = 30_000
@@ -100,7 +101,7 @@ export function connected<S extends Socket>(
 ): Promise<S> {
   return new Promise((resolve, reject) => {
     const patience = after(connectMs, () =>
-      socket.destroy(new Error(`no connection to ${origin} within ${connectMs} ms`)),
+      socket.destroy(new ConnectTimeout(origin, 'connection to', connectMs)),
     )
     socket.once(event, () => {
       patience[Symbol.dispose]()

@@ -7,6 +7,7 @@ import { EndableRequest } from './endable-request.ts'
 import type { ConnectionTimings } from './connection-timings.ts'
 import { Sessions } from './sessions.ts'
 import { undici } from './undici.ts'
+import { ConnectionsClosed } from './wire-error.ts'
 
 export type Protocol = 'http/1.1' | 'h2'
 
@@ -125,12 +126,5 @@ export class ServerConnections {
     this.endWatches(new ConnectionsClosed())
     this.#sessions?.destroy()
     await Promise.all([this.#pool, ...this.#oldPools].map((pool) => pool.destroy()))
-  }
-}
-
-class ConnectionsClosed extends Error {
-  readonly code = 'CONNECTIONS_CLOSED'
-  constructor() {
-    super('the connections to this server are closed')
   }
 }

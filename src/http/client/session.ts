@@ -5,7 +5,7 @@ import { releaseSession } from '../../base/http2-session.ts'
 import { connectMs } from './dial.ts'
 import type { ConnectionTimings } from './connection-timings.ts'
 import type { StreamOpener, Stream } from './stream.ts'
-import { SessionSilent } from './wire-error.ts'
+import { ClosedAtOnce, ConnectTimeout, SessionSilent } from './wire-error.ts'
 
 /**
  * The limit of streams on one connection, whatever the server allows: when the connection breaks,
@@ -86,9 +86,9 @@ export class Session implements StreamOpener {
     const http = session.#http
     return new Promise((resolve, reject) => {
       const patience = after(connectMs, () =>
-        http.destroy(new Error(`no HTTP/2 settings from ${origin} within ${connectMs} ms`)),
+        http.destroy(new ConnectTimeout(origin, 'HTTP/2 settings from', connectMs)),
       )
-      let cause = new Error(`${origin} closed the connection at once`)
+      let cause: Error = new ClosedAtOnce(origin)
       const onError = (error: Error): void => void (cause = error)
       const onClose = (): void => {
         patience[Symbol.dispose]()

@@ -5,6 +5,7 @@ import { dial } from './dial.ts'
 import type { ConnectionTimings } from './connection-timings.ts'
 import { Session } from './session.ts'
 import { Stream, type StreamRequest, type StreamFallbacks } from './stream.ts'
+import { ConnectionsClosed } from './wire-error.ts'
 
 export interface SessionsOptions {
   readonly origin: string
@@ -78,7 +79,7 @@ export class Sessions {
 
   async #openSession(): Promise<void> {
     const { origin, connect, timings } = this.#options
-    if (this.#state === 'destroyed') throw new Error('the connections are closed')
+    if (this.#state === 'destroyed') throw new ConnectionsClosed()
     const socket = await dial(connect, origin)
     if (socket.alpnProtocol !== 'h2') {
       this.#options.onHttp1Socket(socket)

@@ -35,6 +35,11 @@ export class RequestDenied extends Error {
   readonly code = 'REQUEST_DENIED'
 }
 
+/** The request was deleted before it was decided. */
+class RequestGone extends Error {
+  readonly code = 'REQUEST_GONE'
+}
+
 /** The request waits for approval, or for its signer. */
 export class RequestPending extends Error {
   readonly code = 'REQUEST_PENDING'
@@ -103,7 +108,8 @@ async function made(call: ApiCall, name: string, spec: object): Promise<Json> {
 
 async function found(call: ApiCall, name: string): Promise<Json> {
   const object = await present(call, name)
-  if (object === undefined) throw new Error(`the CertificateSigningRequest ${name} was deleted`)
+  if (object === undefined)
+    throw new RequestGone(`the CertificateSigningRequest ${name} was deleted`)
   return object
 }
 

@@ -6,6 +6,31 @@ export class NotConnected extends Error {
   }
 }
 
+/** A server did not do in time what a connection to it begins with. */
+export class ConnectTimeout extends Error {
+  readonly code = 'CONNECT_TIMEOUT'
+  /** @param missing What did not come. */
+  constructor(origin: string, missing: 'connection to' | 'HTTP/2 settings from', ms: number) {
+    super(`no ${missing} ${origin} within ${ms} ms`)
+  }
+}
+
+/** A server closed a connection before a request could be sent over it. */
+export class ClosedAtOnce extends Error {
+  readonly code = 'CLOSED_AT_ONCE'
+  constructor(origin: string) {
+    super(`${origin} closed the connection at once`)
+  }
+}
+
+/** The hub itself has closed its connections to a server. */
+export class ConnectionsClosed extends Error {
+  readonly code = 'CONNECTIONS_CLOSED'
+  constructor() {
+    super('the connections to this server are closed')
+  }
+}
+
 /**
  * The server provably did not process the request: it refused the stream, or its GOAWAY excluded it
  * (RFC 9113, section 8.7).

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
 import { requestEntityTooLarge, StatusError } from '../../api/kube/status.ts'
+import { BrokenStream } from './chunks.ts'
 
 interface Reading {
   /** Reading fails with its reason; what has arrived is released. */
@@ -36,7 +37,8 @@ export async function wholeRequestBody(
     bytes = end
     onPart()
   }
-  const cut = (): void => whole.reject(new Error('the request ended before its body'))
+  const cut = (): void =>
+    whole.reject(new BrokenStream(undefined, 'the request ended before its body'))
   using _aborted = signal && onAbort(signal, () => whole.reject(signal.reason as Error))
   body.on('data', take).once('end', whole.resolve).once('error', whole.reject).once('close', cut)
   try {

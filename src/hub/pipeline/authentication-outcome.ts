@@ -1,4 +1,5 @@
-import { after, elapsed } from '../../base/clock.ts'
+import { elapsed } from '../../base/clock.ts'
+import { answerDeadline } from '../../http/exchange/answer-deadline.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import { HeaderList, isFromApiServer } from '../../http/exchange/headers.ts'
 import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
@@ -105,9 +106,7 @@ async function publishedKeys(forward: Forward, exchange: Exchange): Promise<Publ
  * `patienceMs` and `mostBytes`.
  */
 async function textAt(forward: Forward, exchange: Exchange, path: string): Promise<string> {
-  const giveUp = new AbortController()
-  using _patience = after(patienceMs, () => giveUp.abort(new UnusableAnswer('no answer in time')))
-  using _rest = { [Symbol.dispose]: () => giveUp.abort(new Error('read')) }
+  using deadline = answerDeadline(patienceMs)
   const { headers, body: _body, content: _content, ...rest } = exchange
   const request: Exchange = {
     ...rest,
@@ -120,7 +119,7 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
     ]),
     info: parseRequestInfo('GET', path),
     representations: [],
-    signal: giveUp.signal,
+    signal: deadline.signal,
   }
   const reply = await forward(request, { onOutcome: () => undefined })
   const text = await wholeText(reply.source, mostBytes)

@@ -1,4 +1,5 @@
-import { after, sleep, within } from '../../base/clock.ts'
+import { sleep, within } from '../../base/clock.ts'
+import { answerDeadline } from '../../http/exchange/answer-deadline.ts'
 import { wholeText } from '../../http/exchange/chunks.ts'
 import type { Claim, Exchange, Handler, User } from '../../http/exchange/exchange.ts'
 import { isFromApiServer } from '../../http/exchange/headers.ts'
@@ -74,10 +75,8 @@ async function holderOf(
   { forward, keysFetched }: AuthenticationForward,
   onOutcome: DispatchParts['onOutcome'],
 ): Promise<User | undefined> {
-  const giveUp = new AbortController()
-  using _patience = after(reviewTimeoutMs, () => giveUp.abort(new Error('no answer in time')))
-  using _rest = { [Symbol.dispose]: () => giveUp.abort(new Error('read')) }
-  const { signal } = giveUp
+  using deadline = answerDeadline(reviewTimeoutMs)
+  const { signal } = deadline
   try {
     for (const version of versions) {
       const request = review(exchange, version, signal)

@@ -1,10 +1,22 @@
 import { once } from 'node:events'
 import { constants } from 'node:http2'
+import { type AddressInfo } from 'node:net'
+import { createServer } from 'node:tls'
 import t from 'tap'
+import { isExpectedFault } from '../../../src/base/expected-fault.ts'
 import { defaultTimings } from '../../../src/http/client/connection-timings.ts'
 import { link } from '../../kit/wire/link.ts'
 import { refusingOrigin } from '../../kit/wire/upstream.ts'
-import { connected, connectionsOf, pong, running, upstreamOf, Watch, watch } from './watches.ts'
+import {
+  connected,
+  connectionsOf,
+  pong,
+  running,
+  serving,
+  upstreamOf,
+  Watch,
+  watch,
+} from './watches.ts'
 import { inTime, until } from '../../kit/until.ts'
 
 void t.test(
@@ -79,6 +91,17 @@ void t.test('where there is no connection, the request was never sent', async (t
   const connections = connectionsOf(t)
   const origin = (await refusingOrigin()).replace('http:', 'https:')
   t.equal(await watch(connections, origin).code(), 'NOT_CONNECTED')
+})
+
+void t.test('a server that closes each connection at once is an expected fault', async (t) => {
+  const server = createServer({ ...serving, ALPNProtocols: ['h2'] }, (socket) => socket.end())
+  t.teardown(() => server.close())
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const outcome = await watch(connectionsOf(t), `https://127.0.0.1:${port}`).over.promise
+  t.match(outcome, { code: 'NOT_CONNECTED', cause: { code: 'CLOSED_AT_ONCE' } })
+  t.ok(isExpectedFault(outcome), 'so that it is logged without a stack')
 })
 
 void t.test('an idle session is closed, and a silent one with a stream stays', async (t) => {

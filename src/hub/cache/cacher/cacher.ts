@@ -4,6 +4,7 @@ import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
 import { versionOf, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { WatchReply } from '../../../http/exchange/exchange.ts'
+import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
@@ -392,7 +393,8 @@ export class Cacher implements AsyncDisposable {
     }
     // No event that follows the log can be older. The cacher checks next whether the cluster was
     // restored.
-    if (isNewer(log.version, version)) throw new Error('the upstream watch sent a past version')
+    if (isNewer(log.version, version))
+      throw new UnusableAnswer('the upstream watch sent a past version')
     this.#hasFollowed = true
     this.#publish(log, events)
   }

@@ -1,4 +1,4 @@
-import { after } from '../../../base/clock.ts'
+import { answerDeadline } from '../../../http/exchange/answer-deadline.ts'
 import { wholeText } from '../../../http/exchange/chunks.ts'
 import type { BytesReply, Handler, Exchange } from '../../../http/exchange/exchange.ts'
 import { isFromApiServer } from '../../../http/exchange/headers.ts'
@@ -34,9 +34,7 @@ async function may(
   gvr: GVR,
   verb: 'list' | 'watch',
 ): Promise<boolean | undefined> {
-  const giveUp = new AbortController()
-  using _patience = after(patienceMs, () => giveUp.abort(new Error('no verdict in time')))
-  using _rest = { [Symbol.dispose]: () => giveUp.abort(new Error('read')) }
+  using deadline = answerDeadline(patienceMs)
   const review = {
     kind: 'SelfSubjectAccessReview',
     apiVersion: 'authorization.k8s.io/v1',
@@ -46,7 +44,7 @@ async function may(
     const type = mediaType('json')
     const content = { type, bytes: Buffer.from(JSON.stringify(review)) }
     const request = { ...who, method: 'POST', url: path, accept: type, content } as const
-    const reply = await ask(ownRequest({ ...request, signal: giveUp.signal }))
+    const reply = await ask(ownRequest({ ...request, signal: deadline.signal }))
     const text = await wholeText(reply.source, mostBytes)
     if (!isFromApiServer(reply.headers)) return undefined
     // Credentials that may not create a review may read nothing.
