@@ -2,7 +2,6 @@ import { createServer, type RequestListener } from 'node:http'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { LoadProcess } from '../../bench/load/load-process.ts'
 import { startHub } from '../../bench/peers/hub.ts'
@@ -22,6 +21,7 @@ import { measureRows } from '../../bench/whole-run.ts'
 import { FaultyDisk, disk } from '../crash/disk.ts'
 import { openWorkspace, type Workspace } from '../kit/cluster/workspace.ts'
 import { freePort } from '../kit/free-port.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
 import { link } from '../kit/wire/link.ts'
 
 /** Whether a row measures at all shows in any time. */
@@ -39,15 +39,15 @@ const sizes: Sizes = {
   growth: { objects: [10, 30], bytes: [1000, 50_000], watchers: [1, 5], filters: [1, 2] },
 }
 
-/** Load processes that end with the test. */
-function loads(t: Test): Pick<Setting, 'load' | 'writer'> {
-  const both = { load: new LoadProcess(), writer: new LoadProcess() }
-  t.teardown(async () => {
-    await both.load[Symbol.asyncDispose]()
-    await both.writer[Symbol.asyncDispose]()
-  })
-  return both
+/** Of all tests here: as they run one after the other, each job is the only one. */
+const loads: Pick<Setting, 'load' | 'writer'> = {
+  load: new LoadProcess(),
+  writer: new LoadProcess(),
 }
+t.teardown(async () => {
+  await loads.load[Symbol.asyncDispose]()
+  await loads.writer[Symbol.asyncDispose]()
+})
 
 /** A server that answers as `listener` does. */
 async function serving(t: Test, listener: RequestListener): Promise<RunningPeer> {
@@ -70,11 +70,15 @@ void t.test('each row runs, and gives its figures of a hub', async (t) => {
   const [close, open] = [async () => way.down(), async () => way.up()]
   const node = { ...upstream.node, url: `https://127.0.0.1:${way.port}` }
   const behind = { ...upstream, node }
-  const hub = await startHub(behind, workspace, { peer: 'hub', name: 'hub', module })
+  const hub = await startHub(behind, workspace, {
+    peer: 'hub',
+    name: 'hub',
+    module: nodehubProgram,
+  })
   const { hubs, hasDisk } = await oneForAll(behind, workspace)
   const direct: RunningPeer = { name: 'direct', description: '', target: upstream.node }
   const setting: Setting = {
-    ...loads(t),
+    ...loads,
     direct: upstream.node,
     admin: upstream.admin,
     outage: { freeze: close, thaw: open, kill: close, start: open },
@@ -111,9 +115,6 @@ void t.test('each row runs, and gives its figures of a hub', async (t) => {
   }
 })
 
-/** A hub is started from its sources, which takes no build. */
-const module = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
-
 /**
  * One hub that is all that rows want of hubs of their own, as each takes seconds to start. Only
  * what has to be started anew is.
@@ -135,7 +136,7 @@ async function oneForAll(
   const peer = await startHub(asAdministrator, workspace, {
     peer: 'hub',
     name: 'own',
-    module,
+    module: nodehubProgram,
     env: under?.env ?? {},
     nodeFlags: [`--inspect=127.0.0.1:${inspector}`],
     flags: [
@@ -178,7 +179,7 @@ void t.test('an answer of another length than the API server gave is a failure',
   const direct = await serving(t, (_request, response) => response.end('x'.repeat(100)))
   const cutting = await serving(t, (_request, response) => response.end('x'.repeat(90)))
   const setting = {
-    ...loads(t),
+    ...loads,
     direct: direct.target,
     admin: direct.target,
     hubs: noHubs,
@@ -201,7 +202,7 @@ void t.test('an answer that breaks off is a failure, and the load goes on', asyn
     if (count > 3 * podCount && count % 10 === 0) response.write('x', () => response.destroy())
     else response.end('x'.repeat(100))
   })
-  const setting = settingOf(t, peer)
+  const setting = settingOf(peer)
   await getRecorded.prime(peer, setting)
   const { figures, failures } = await getRecorded.measure(peer, setting)
   t.strictSame(Object.keys(failures), ['the connection was closed'])
@@ -210,13 +211,13 @@ void t.test('an answer that breaks off is a failure, and the load goes on', asyn
 
 void t.test('a list that is not whole is refused', async (t) => {
   const peer = await serving(t, (_request, response) => response.end('k8s\0'))
-  const setting = settingOf(t, peer)
+  const setting = settingOf(peer)
   await t.rejects(listProtobuf.measure(peer, setting), /a list of 0 instead of 20 pods/)
 })
 
 /** What rows measure such a peer with, which stands for the API server as well. */
-const settingOf = (t: Test, { target }: RunningPeer) => ({
-  ...loads(t),
+const settingOf = ({ target }: RunningPeer) => ({
+  ...loads,
   direct: target,
   admin: target,
   hubs: noHubs,
