@@ -2,8 +2,8 @@ import t from 'tap'
 import { join, relative } from 'node:path'
 import { groupsOf } from './groups.ts'
 
-void t.test('short files of a folder share a process, ten at most', async (t) => {
-  const names = Array.from({ length: 12 }, (_, at) => `${at}.test.ts`)
+void t.test('short files of a folder share a process, fourteen at most', async (t) => {
+  const names = Array.from({ length: 16 }, (_, at) => `${at}.test.ts`)
   const content = () => Object.fromEntries(names.map((name) => [name, "import t from 'tap'"]))
   const root = relative('.', t.testdir({ one: content(), other: content() }))
   const [one, other] = ['one', 'other'].map((folder) =>
@@ -12,10 +12,10 @@ void t.test('short files of a folder share a process, ten at most', async (t) =>
   const groups = groupsOf([...one, ...other], [one[0] ?? ''])
   t.strictSame(groups, [
     [one[0]],
-    one.slice(1, 11),
-    one.slice(11),
-    other.slice(0, 10),
-    other.slice(10),
+    one.slice(1, 15),
+    one.slice(15),
+    other.slice(0, 14),
+    other.slice(14),
   ])
 })
 
@@ -29,8 +29,6 @@ void t.test('what a file does to its process, or measures of it, it does alone',
   const alone = [
     "process.on('warning', see)",
     "process.env['TZ'] = 'UTC'",
-    "import { setClock } from '../kit/set-clock.ts'",
-    "mock.timers.enable({ apis: ['setTimeout'] })",
     'const before = heldBytes() // ../kit/held-bytes.ts',
     "broken(SqliteStore.prototype, 'list', change)",
     'process.threadCpuUsage()',
@@ -42,4 +40,19 @@ void t.test('what a file does to its process, or measures of it, it does alone',
     groupsOf(paths, []),
     paths.map((path) => [path]),
   )
+})
+
+void t.test('files with clocks of their own share a process, with no others', async (t) => {
+  const root = relative(
+    '.',
+    t.testdir({
+      one: {
+        'a.test.ts': "import { setClock } from '../kit/set-clock.ts'",
+        'b.test.ts': "spawn('env', { env: { PATH: process.env['PATH'] } })",
+      },
+      other: { 'c.test.ts': "mock.timers.enable({ apis: ['setTimeout'] })" },
+    }),
+  )
+  const [a, b, c] = ['one/a', 'one/b', 'other/c'].map((name) => join(root, `${name}.test.ts`))
+  t.strictSame(groupsOf([a, b, c] as string[], []), [[a, c], [b]])
 })

@@ -33,7 +33,7 @@ const longest = [
     'packaging/monitoring differential/sandbox scenarios/watches-of-one-kubelet ' +
     'attacks/stop-under-faults fuzz/upstream attacks/shown-token fuzz/codec crash/power-cut ' +
     'scenarios/boot crash/failing-disk node/adopt/swap attacks/unfinished-reviews ' +
-    'attacks/dense-reviews crash/kills model/broken-watches'
+    'attacks/dense-reviews crash/kills model/broken-watches cli/join-command'
   )
     .split(' ')
     .map((name) => `test/${name}.test.ts`),
