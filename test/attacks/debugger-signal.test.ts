@@ -149,10 +149,15 @@ void t.test('npm start passes the option, and opens no debugger itself', async (
   t.teardown(() => signal(inner, 'SIGKILL'))
   t.ok(readFileSync(`/proc/${inner}/cmdline`, 'utf8').split('\0').includes('--disable-sigusr1'))
   for (const each of [pid, inner]) signal(each, 'SIGUSR1')
+  const masks = [pid, inner].map((each) => {
+    const status = readFileSync(`/proc/${each}/status`, 'utf8')
+    const [ignored, caught] = ['SigIgn', 'SigCgt'].map((name) => mask(status, name) & sigusr1)
+    return `${each}: ignored ${ignored}, caught ${caught}, debugger ${debuggerOf(each)}`
+  })
   signal(inner, 'SIGTERM')
   await once(child, 'close')
   t.equal(child.exitCode, 0)
-  t.notMatch(said(), /debugger/i)
+  t.notMatch(said(), /debugger/i, masks.join('; '))
 })
 
 void t.test('the successor opens no debugger while it starts', async (t) => {

@@ -149,6 +149,9 @@ async function guardedPods(t: Test) {
       { seconds: 90 },
     )
   const ports = new Map<string, number>()
+  /** containerd reports what it has started in events, which may come after the program answers. */
+  const haveStarted = (count: number): Promise<unknown> =>
+    until(`${count} starts`, () => node.started() >= count, { describe: node.started })
   return {
     ...node,
     verdict: (name: string) => verdictOn(plane, name),
@@ -174,6 +177,7 @@ async function guardedPods(t: Test) {
       t.ok(await node.isOnHost(name))
       first.set(name, await node.running(name))
       ports.set(name, port)
+      await haveStarted(before())
       t.equal(node.started(), before(), 'one sandbox and one container for each pod that ran')
     },
     async isRefused(t: Test, name: string, expected: { reason: string; message: string }) {
@@ -225,6 +229,7 @@ async function guardedPods(t: Test) {
       const begun = node.started()
       await Promise.all([node.hub.daemon.start(), node.kubelet.daemon.start()])
       for (const [name, port] of ports) if (first.has(name)) await answers(name, port)
+      await haveStarted(begun + 2 * first.size)
       t.equal(node.started() - begun, 2 * first.size, 'none was first on another network')
       removed += 2 * first.size
       await plane.first.daemon.start()
