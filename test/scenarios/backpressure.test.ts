@@ -68,11 +68,12 @@ class Pourer {
   async #pour(response: ServerResponse): Promise<void> {
     this.response = response
     response.writeHead(200, { 'Content-Type': 'application/json' })
+    const closed = new Promise((resolve) => void response.once('close', resolve))
     for (const text of this.answers) {
       if (response.destroyed) return
       this.written += text.length
       if (!response.write(text)) {
-        await Promise.race([once(response, 'drain'), once(response, 'close')])
+        await Promise.race([closed, new Promise((resolve) => void response.once('drain', resolve))])
       }
     }
     response.end()
