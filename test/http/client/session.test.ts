@@ -79,7 +79,8 @@ void t.test('a stream beyond the last of a GOAWAY that ends the session is retri
   const asked = watch(connections, upstream.origin)
   t.equal((await upstream.next()).session, session)
   session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, kept.id)
-  const { stream, session: fresh } = await upstream.next()
+  const retried = inTime('the watch to be retried', upstream.next(), { seconds: 20 })
+  const { stream, session: fresh } = await retried
   t.not(fresh, session)
   stream.respond({ ':status': 200 })
   stream.end('seen')
