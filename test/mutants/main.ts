@@ -1,10 +1,11 @@
 /**
  * `npm run mutants -- [--folder src/x]... [--count N|all] [--seed N] [--mutant ID]... [--test
- * GLOB]... [--coverage] [--jobs N] [--budget SECONDS]`: puts small faults into the sources, one at
- * a time, and runs the tests of the fast tier that execute the place; one of them must fail. Of all
- * faults that there are in the folders it takes N at random. What is known is kept in
- * .cache/mutants/, so a run that was ended goes on where it was, and after a change only those
- * tests run again that load what has changed.
+ * GLOB]... [--coverage] [--reviewed] [--jobs N] [--budget SECONDS]`: puts small faults into the
+ * sources, one at a time, and runs the tests of the fast tier that execute the place; one of them
+ * must fail. Of all faults that there are in the folders it takes N at random; with --reviewed
+ * those of reviewed.ts, each with its test alone. What is known is kept in .cache/mutants/, so a
+ * run that was ended goes on where it was, and after a change only those tests run again that load
+ * what has changed.
  */
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -15,6 +16,7 @@ import { Coverage, hashesOf, type TestCoverage } from './coverage.ts'
 import { equivalentBecause } from './equivalents.ts'
 import { either, ran, type Executed } from './executed.ts'
 import { branchesOf, mutantsOf, type Mutant } from './places.ts'
+import { placed, reviewed } from './reviewed.ts'
 import { core, sourcesIn } from './sources.ts'
 import { share, table } from './table.ts'
 import { Trials, type Tried } from './trial.ts'
@@ -31,6 +33,7 @@ const { values } = parseArgs({
     mutant: { type: 'string', multiple: true },
     test: { type: 'string', multiple: true, default: ['test/**'] },
     coverage: { type: 'boolean', default: false },
+    reviewed: { type: 'boolean', default: false },
     jobs: { type: 'string', default: String(availableParallelism()) },
     budget: { type: 'string', default: '60' },
   },
@@ -60,12 +63,13 @@ async function each<T, R>(
 async function covered(
   files: readonly string[],
   workspaces: readonly Workspace[],
+  patterns: readonly string[],
 ): Promise<TestCoverage[]> {
   const tests = files.filter(
     (path) =>
       path.endsWith('.test.ts') &&
       !path.startsWith('test/control-plane/') &&
-      values.test.some((pattern) => matchesGlob(path, pattern)),
+      patterns.some((pattern) => matchesGlob(path, pattern)),
   )
   const coverage = new Coverage(cache, hashesOf(root, files))
   const known = new Map(tests.map((test) => [test, coverage.known(test)]))
@@ -113,24 +117,29 @@ function sayBranches(tests: readonly TestCoverage[], workspace: Workspace): void
 
 function chosenOf(workspace: Workspace): Mutant[] {
   const folders = values.mutant?.map((id) => id.slice(0, id.indexOf(':'))) ?? values.folder
-  const all = sourcesIn(workspace.root, folders).flatMap((path) =>
-    mutantsOf(path, workspace.read(path)),
-  )
+  const all = values.reviewed
+    ? reviewed.map((each) => placed(each, workspace.read(each.path)))
+    : sourcesIn(workspace.root, folders).flatMap((path) => mutantsOf(path, workspace.read(path)))
   if (values.mutant) {
     const unknown = values.mutant.filter((id) => !all.some((mutant) => mutant.id === id))
     if (unknown.length > 0) throw new Error(`no such mutant: ${unknown.join(', ')}`)
     return all.filter(({ id }) => values.mutant?.includes(id))
   }
+  if (values.reviewed) return all
   const random = new Random(Number(values.seed))
   const count = values.count === 'all' ? all.length : Math.min(Number(values.count), all.length)
   say(`${count} of ${all.length} mutants, seed ${values.seed}`)
   return Array.from({ length: count }, () => all.splice(random.below(all.length), 1)).flat()
 }
 
-function sayTried({ mutant, fate, by, covering, ran: count }: Tried): void {
+function sayTried({ mutant, fate, by, covering, ran: count, output = '' }: Tried): void {
   const short = (text: string): string => JSON.stringify(text.replace(/\s+/g, ' ').slice(0, 70))
   const tests = by ?? (count < covering ? `${count} of ${covering} tests` : `${count} tests`)
   say(`  ${fate.padEnd(11)}  ${mutant.id}  ${tests}`)
+  if (mutant.breaks !== undefined) say(`${' '.repeat(15)}${mutant.breaks}`)
+  const [before = '', failed] = output.split(/^ *not ok /m)
+  const title = [...before.matchAll(/# Subtest: (.+)/g)].at(-1)?.[1]
+  if (failed !== undefined && title !== undefined) say(`${' '.repeat(15)}“${title}”`)
   if (by === undefined) say(`${' '.repeat(15)}${short(mutant.was)} -> ${short(mutant.becomes)}`)
 }
 
@@ -171,11 +180,13 @@ async function main(): Promise<number> {
   if (first === undefined) throw new Error('--jobs must be 1 at least')
   // Before the tests are measured, which takes long: a name may be wrong.
   const chosen = values.coverage ? [] : chosenOf(first)
-  const tests = await covered(files, workspaces)
-  if (!values.mutant) sayBranches(tests, first)
+  const patterns = values.reviewed ? chosen.flatMap(({ test }) => test ?? []) : values.test
+  const tests = await covered(files, workspaces, patterns)
+  const named = values.reviewed || values.mutant !== undefined
+  if (!named) sayBranches(tests, first)
   if (values.coverage) return 0
 
-  const trials = new Trials(cache, tests, Number(values.budget) * 1000, values.mutant !== undefined)
+  const trials = new Trials(cache, tests, Number(values.budget) * 1000, named)
   const tried = await each(chosen, workspaces, async (mutant, workspace) => {
     const result = await trials.try(mutant, workspace)
     sayTried(result)

@@ -1,7 +1,8 @@
-import { globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { stale } from './equivalents.ts'
 import { branchesOf, mutantsOf } from './places.ts'
+import { placed, reviewed } from './reviewed.ts'
 
 /** Each fault of a source as `kind: before -> after`. */
 const faults = (source: string): string[] =>
@@ -73,6 +74,22 @@ void t.test('each that is marked as equivalent is still there', async (t) => {
   const paths = globSync('src/**/*.ts')
   t.strictSame(stale(paths.flatMap((path) => mutantsOf(path, readFileSync(path, 'utf8')))), [])
 })
+
+void t.test(
+  'each of the review is still there, once, and so is the test that kills it',
+  async (t) => {
+    for (const each of reviewed) {
+      const source = readFileSync(each.path, 'utf8')
+      const { start, was } = placed(each, source)
+      t.equal(source.slice(start, start + was.length), each.was)
+      t.ok(existsSync(each.test), each.test)
+    }
+    for (const source of ['if (b) d()', 'if (a) c(); if (a) d()']) {
+      const lost = { path: 'src/a.ts', was: 'if (a)', becomes: '', breaks: '', test: '' }
+      t.throws(() => placed(lost, source), { message: / times in src\/a\.ts: if \(a\)$/ })
+    }
+  },
+)
 
 void t.test('branches are what may run or not', async (t) => {
   const source = 'if (a) { b } else c; d ? e : f; g && h; for (const i of j) k; try {} catch { l }'

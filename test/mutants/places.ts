@@ -17,6 +17,9 @@ export interface Mutant {
   readonly becomes: string
   /** What has to run for the fault to show. */
   readonly reachedAt: number
+  /** What goes wrong, and the test that is to notice, where that is known. */
+  readonly breaks?: string
+  readonly test?: string
 }
 
 export type Kind =
@@ -34,6 +37,7 @@ export type Kind =
   | 'no-text'
   | 'no-fallback'
   | 'number'
+  | 'reviewed'
 
 interface Node {
   readonly type: string
