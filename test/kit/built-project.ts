@@ -16,7 +16,8 @@ export async function buildProject(folder: string): Promise<string> {
   mkdirSync(join(folder, 'bin'), { recursive: true })
   const compiler = join(project, 'node_modules', 'typescript', 'bin', 'tsc')
   const config = join(project, 'tsconfig.build.json')
-  await exec(...plainNode(compiler, '-p', config, '--outDir', join(folder, 'dist')))
+  // What is emitted is the same without a check of the types, which takes half of the time.
+  await exec(...plainNode(compiler, '-p', config, '--noCheck', '--outDir', join(folder, 'dist')))
   await exec(...plainNode(join(project, 'bin', 'bundle.js'), join(folder, 'dist')))
   for (const file of [
     'Dockerfile',
