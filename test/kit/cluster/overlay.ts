@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -7,9 +7,11 @@ import { join } from 'node:path'
  * cannot do that copies a whole image for each layer and each container.
  */
 export function takesOverlays(folder: string): boolean {
+  // The kernel refuses two mounts at once with the same upper folder.
+  const probed = mkdtempSync(join(folder, 'overlay-probe-'))
   const [lower, upper, work] = ['lower', 'upper', 'work'].map((name) => {
-    const path = join(folder, 'overlay-probe', name)
-    mkdirSync(path, { recursive: true })
+    const path = join(probed, name)
+    mkdirSync(path)
     return path
   })
   const options = `lowerdir=${lower},upperdir=${upper},workdir=${work}`
