@@ -77,6 +77,10 @@ void t.test(
       '3:12:boundary': 'survived  of 2',
     })
     t.equal(workspace.read('src/least.ts'), least, 'the source is as it was')
+
+    const [wrong] = mutantsOf('src/least.ts', least)
+    const ofBlind = await green.try({ ...wrong!, test: 'test/blind.test.ts' }, workspace)
+    t.match(ofBlind, { fate: 'survived', covering: 1 }, 'a test that it names is tried alone')
   },
 )
 
