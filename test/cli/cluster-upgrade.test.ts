@@ -260,6 +260,44 @@ void t.test('an upgrade that was killed at any write goes on in the next run', a
   }
 })
 
+/** Has `act` run before each write of the DaemonSet reaches the API server. */
+function beforeWrites({ api }: Fleet, act: (nth: number) => void): void {
+  const call = api.send.bind(api)
+  let writes = 0
+  api.send = (request) => {
+    if (request.method === 'PATCH' && request.path.includes('/daemonsets/')) act(++writes)
+    return call(request)
+  }
+}
+
+void t.test('what a controller writes to the DaemonSet does not end an upgrade', async (t) => {
+  const fleet = await startFleet(t, ['a', 'b'])
+  const tries: number[] = []
+  beforeWrites(fleet, (nth) => {
+    tries.push(nth)
+    if (nth % 2 === 0) return
+    const found = fleet.sandbox.get(daemonSets, 'nodehub-install', namespace) ?? {}
+    const annotations = { ...objectAt(found, 'metadata', 'annotations'), seen: String(nth) }
+    fleet.sandbox.update(daemonSets, withAt(found, ['metadata', 'annotations'], annotations))
+  })
+  t.match(await fleet.upgrade('hub:0.2.0'), { code: 0 })
+  t.strictSame(images(fleet, 'a', 'b'), ['hub:0.2.0', 'hub:0.2.0'])
+  t.ok(tries.length >= 4, 'each of its states was written again')
+})
+
+void t.test('an upgrade whose state another one replaces stops', async (t) => {
+  const fleet = await startFleet(t, ['a', 'b'])
+  beforeWrites(fleet, (nth) => {
+    if (nth > 1) return
+    const found = fleet.sandbox.get(daemonSets, 'nodehub-install', namespace) ?? {}
+    const state = { run: 'other', image: 'hub:0.3.0', from: 'hub:0.1.0', phase: 'upgrading' }
+    const annotations = { 'nodehub.io/upgrade': JSON.stringify(state) }
+    fleet.sandbox.update(daemonSets, withAt(found, ['metadata', 'annotations'], annotations))
+  })
+  await t.rejects(fleet.upgrade('hub:0.2.0'), { code: 'TAKEN_OVER' })
+  t.strictSame(images(fleet, 'a', 'b'), ['hub:0.1.0', 'hub:0.1.0'])
+})
+
 void t.test(
   'a release that cannot read the caches is refused before anything changes',
   async (t) => {

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { elapsed, sleep } from '../../base/clock.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
 import type { Quantity } from '../../config/value.ts'
 import type { ApiServer } from '../api/api-server.ts'
+import { againOnConflict } from '../api/failure.ts'
 import {
   keepBaseline,
   readFleet,
@@ -62,9 +64,11 @@ export async function applyUpgrade(
     version: target.version,
     from: isResumed ? before.from : image,
   }
+  let owner = before?.run
   const enter = async (phase: UpgradeState['phase'], template: string, reason?: string) => {
     const state = { ...run, phase, ...(reason !== undefined && { reason }) }
-    await writeState(api, await readInstallers(api, daemonSet), state, template)
+    await replaceState(api, daemonSet, owner, state, template)
+    owner = run.run
   }
   await enter('upgrading', target.image)
   for (const [at, names] of plan.waves.entries()) {
@@ -103,11 +107,34 @@ export async function finishTakingBack(
     .filter(({ baseline }) => baseline?.to === state.image)
     .map(({ name }) => name)
   const mine = { ...state, run: randomUUID() }
-  await writeState(api, installers, mine, state.from)
+  const { daemonSet } = options
+  await replaceState(api, daemonSet, state.run, mine, state.from)
   await takeBack(api, names, mine, options)
-  const now = await readInstallers(api, options.daemonSet)
-  await writeState(api, now, { ...mine, phase: 'taken back' }, state.from)
+  await replaceState(api, daemonSet, mine.run, { ...mine, phase: 'taken back' }, state.from)
 }
+
+/** The installers while this run of the command is the last. Throws `TakenOver` afterwards. */
+async function installersOf(api: ApiServer, daemonSet: string, run: string | undefined) {
+  const installers = await readInstallers(api, daemonSet)
+  if (installers.state?.run !== run)
+    throw new TakenOver('another upgrade has begun: this one stops, and changes nothing more')
+  return installers
+}
+
+/**
+ * Replaces the state that `run` has written. The controller of the DaemonSet writes its status
+ * meanwhile, which is a conflict as well. Throws `TakenOver` where another run has written.
+ */
+const replaceState = (
+  api: ApiServer,
+  daemonSet: string,
+  run: string | undefined,
+  state: UpgradeState,
+  image: string,
+): Promise<JsonObject> =>
+  againOnConflict(async () =>
+    writeState(api, await installersOf(api, daemonSet, run), state, image),
+  )
 
 /** Brings the nodes of a wave that were changed back to the image before. */
 async function takeBack(
@@ -193,12 +220,8 @@ class Wave {
       if (fleet.get(name)?.baseline) await keepBaseline(this.#api, name, undefined)
   }
 
-  /** Throws where another run of the command has begun. */
-  async #installers() {
-    const installers = await readInstallers(this.#api, this.#options.daemonSet)
-    if (installers.state?.run !== this.#options.run)
-      throw new TakenOver('another upgrade has begun: this one stops, and changes nothing more')
-    return installers
+  #installers() {
+    return installersOf(this.#api, this.#options.daemonSet, this.#options.run)
   }
 
   async #until(
