@@ -14,20 +14,29 @@ if (isMainThread) {
   syncBuiltinESMExports()
   await import('../../src/main.ts')
 } else {
-  const exec = Reflect.get(DatabaseSync.prototype, 'exec') as (sql: string) => void
+  const prepare = Reflect.get(DatabaseSync.prototype, 'prepare') as DatabaseSync['prepare']
   const pageBytes = 2048
   /** Frames of the log after the last commit: within a transaction they cannot be read. */
   const written = new WeakMap<DatabaseSync, number>()
-  DatabaseSync.prototype.exec = function (sql) {
-    exec.call(this, sql)
-    if (sql !== 'COMMIT') return
-    const frames = framesIn(this) - (written.get(this) ?? 0)
-    exec.call(
-      this,
+  const writeAgain = (db: DatabaseSync): void => {
+    const frames = framesIn(db) - (written.get(db) ?? 0)
+    db.exec(
       `CREATE TABLE IF NOT EXISTS planted (id INTEGER PRIMARY KEY, body BLOB);
        INSERT OR REPLACE INTO planted VALUES (1, randomblob(${Math.max(1, frames) * pageBytes}))`,
     )
-    written.set(this, framesIn(this))
+    written.set(db, framesIn(db))
+  }
+  // The writer prepares what it begins and ends its transactions with.
+  DatabaseSync.prototype.prepare = function (sql, ...rest) {
+    const statement = prepare.call(this, sql, ...rest)
+    if (sql !== 'COMMIT') return statement
+    const run = statement.run.bind(statement)
+    statement.run = () => {
+      const outcome = run()
+      writeAgain(this)
+      return outcome
+    }
+    return statement
   }
 }
 
