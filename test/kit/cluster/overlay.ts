@@ -7,7 +7,7 @@ import { join } from 'node:path'
  * cannot do that copies a whole image for each layer and each container.
  */
 export function takesOverlays(folder: string): boolean {
-  // The kernel refuses two mounts at once with the same upper folder.
+  // Files of one run probe at once: two mounts must not have the same upper folder.
   const probed = mkdtempSync(join(folder, 'overlay-probe-'))
   const [lower, upper, work] = ['lower', 'upper', 'work'].map((name) => {
     const path = join(probed, name)
