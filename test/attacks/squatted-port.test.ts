@@ -23,6 +23,7 @@ import { HubProcess } from '../kit/hub-process.ts'
 import { startAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
 import { nodeRoot } from '../node/join/node-root.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
@@ -296,7 +297,7 @@ void t.test(
   'after join --keep-ports the kernel gives the ports of the hub to no other user',
   { skip: skip || ('missing' in separate && separate.missing) },
   async (t) => {
-    const image = nodeRoot(t.testdir())
+    const image = nodeRoot(rootFolder(t))
     const argv = ['--nodepool-name=kiosks', '--host-network-pool=false', `--root=${image}`]
     const silent = { out: () => undefined, err: () => undefined }
     t.equal(await joinCommand.run([...argv, '--keep-ports'], silent), 0)

@@ -5,13 +5,14 @@ import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { ServingCertificate } from '../../src/certificates/serving-certificate.ts'
 import { StoredPair } from '../../src/certificates/stored-pair.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 
 const day = 24 * 3_600_000
 const authority = await CertificateAuthority.create('ca')
 
 async function serving(
   t: Test,
-  { names = ['127.0.0.1'], folder = t.testdir(), by = authority } = {},
+  { names = ['127.0.0.1'], folder = rootFolder(t), by = authority } = {},
 ) {
   const renewed: string[] = []
   const failures: unknown[] = []

@@ -13,6 +13,7 @@ import { manifests } from '../../src/cli/manifests.ts'
 import { lockDirectory } from '../../src/hub/store/sqlite/copy.ts'
 import { killedAt } from '../node/join/killed.ts'
 import { nodeRoot, treeOf } from '../node/join/node-root.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 
 interface Said {
   readonly code: number
@@ -41,7 +42,7 @@ const read = (root: string, path: string): string => fs.readFileSync(joinPath(ro
 void t.test(
   'join writes all that a host-network node needs, and leave restores every byte',
   async (t) => {
-    const root = nodeRoot(t.testdir())
+    const root = nodeRoot(rootFolder(t))
     const before = treeOf(root, state, '/var/lib/nodehub')
     t.equal((await joining(root, '--image=hub:1')).code, 0)
 
@@ -91,7 +92,7 @@ void t.test(
 )
 
 void t.test('leave --purge deletes all of the hub’s state, and no other files', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   const before = treeOf(root)
   await joining(root, '--image=hub:1')
   const elsewhere = joinPath(root, 'disk')
@@ -117,7 +118,7 @@ void t.test('leave --purge deletes all of the hub’s state, and no other files'
 })
 
 void t.test('join is idempotent, and the same after leave', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   await joining(root)
   const once = treeOf(root)
   const again = await joining(root)
@@ -130,7 +131,7 @@ void t.test('join is idempotent, and the same after leave', async (t) => {
 })
 
 void t.test('a standard pool gets no loopback network, and keeps the plain port', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   t.equal((await joining(root, '--host-network-pool=false')).code, 0)
   t.notOk(fs.existsSync(joinPath(root, '/etc/cni')))
   t.notMatch(read(root, '/srv/kubelet/flags.env'), 'hostnetwork')
@@ -138,7 +139,7 @@ void t.test('a standard pool gets no loopback network, and keeps the plain port'
 })
 
 void t.test('removed kubelet flags are reported, and leave restores them', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   const { err } = await joining(root)
   t.match(err, /note: --network-plugin left the kubelet in 1\.24 and is taken out/)
   await leaving(root)
@@ -146,7 +147,7 @@ void t.test('removed kubelet flags are reported, and leave restores them', async
 })
 
 void t.test('--dry-run prints a diff, and changes nothing', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   const before = treeOf(root)
   const { code, out } = await joining(root, '--dry-run')
   t.equal(code, 0)
@@ -195,7 +196,7 @@ void t.test(
       t.match(err, `from ${manifest}: --server-addr=${servers}\nNothing was changed.`)
       t.strictSame(treeOf(root), before)
     }
-    const alone = nodeRoot(t.testdir(), { server: 'http://127.0.0.1:10261' })
+    const alone = nodeRoot(rootFolder(t), { server: 'http://127.0.0.1:10261' })
     t.match(await joining(alone), {
       code: 1,
       err: 'give the API servers of the cluster with --server-addr',
@@ -204,7 +205,7 @@ void t.test(
       code: 1,
       err: '--server-addr leads to https://127.0.0.1:10268',
     })
-    const ported = nodeRoot(t.testdir(), { server: 'https://127.0.0.1:961' })
+    const ported = nodeRoot(rootFolder(t), { server: 'https://127.0.0.1:961' })
     t.match(await joining(ported, '--proxy-port=961'), { code: 1, err: 'https://127.0.0.1:961' })
     t.equal((await joining(ported)).code, 0)
   },
@@ -234,7 +235,7 @@ void t.test('join on a node with a yurthub advises how to end it', async (t) => 
 })
 
 void t.test('a join or leave killed at any step can be resumed or undone', async (t) => {
-  t.testdir()
+  rootFolder(t)
   const base = nodeRoot(joinPath(t.testdirName, 'base'))
   const before = treeOf(base, state)
   // Joined before, its authority is there already, which is not made for nothing each time.
@@ -288,7 +289,7 @@ function copyOf(t: { testdirName: string }, root: string): string {
 }
 
 void t.test('files that others changed are kept', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   await joining(root)
   const manifest = joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml')
   fs.appendFileSync(manifest, '# by hand\n')
@@ -307,7 +308,7 @@ void t.test('files that others changed are kept', async (t) => {
 })
 
 void t.test('--overwrite replaces such files', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   const before = treeOf(root, state)
   await joining(root)
   fs.appendFileSync(joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml'), '# by hand\n')
@@ -318,7 +319,7 @@ void t.test('--overwrite replaces such files', async (t) => {
 })
 
 void t.test('a damaged original is not restored', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   await joining(root)
   const originals = joinPath(root, state, 'joined', 'originals')
   for (const name of fs.readdirSync(originals)) fs.writeFileSync(joinPath(originals, name), 'x')
@@ -329,16 +330,16 @@ void t.test('a damaged original is not restored', async (t) => {
 
 void t.test('leave removes a loopback network without a record', async (t) => {
   const loopback = '{ "cniVersion": "0.3.0", "name": "lo", "type": "loopback" }'
-  const root = nodeRoot(t.testdir(), { files: { '/etc/cni/net.d/0-loopback.conf': loopback } })
+  const root = nodeRoot(rootFolder(t), { files: { '/etc/cni/net.d/0-loopback.conf': loopback } })
   t.match(await leaving(root), { code: 0, out: 'removed /etc/cni/net.d/0-loopback.conf' })
   const other = loopback.replace('"loopback"', '"bridge"')
-  const kept = nodeRoot(t.testdir(), { files: { '/etc/cni/net.d/0-loopback.conf': other } })
+  const kept = nodeRoot(rootFolder(t), { files: { '/etc/cni/net.d/0-loopback.conf': other } })
   await leaving(kept)
   t.equal(read(kept, '/etc/cni/net.d/0-loopback.conf'), other)
 })
 
 void t.test('the CNI config goes to the runtime’s own folder', async (t) => {
-  const root = nodeRoot(t.testdir(), {
+  const root = nodeRoot(rootFolder(t), {
     files: {
       '/etc/containerd/config.toml':
         "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.cni]\n  conf_dir = '/opt/net'\n[plugins.other]\n  conf_dir = '/wrong'\n",
@@ -352,7 +353,7 @@ void t.test('the CNI config goes to the runtime’s own folder', async (t) => {
 })
 
 void t.test('the other kind of pool is refused once the node has joined', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   await joining(root)
   const joined = treeOf(root)
   const { code, err } = await joining(root, '--host-network-pool=false')
@@ -366,7 +367,7 @@ void t.test('the other kind of pool is refused once the node has joined', async 
 
 void t.test('unreadable input changes nothing', async (t) => {
   const files = { '/srv/kubelet/flags.env': 'KUBELET_KUBEADM_ARGS="--a=$B"\n' }
-  const root = nodeRoot(t.testdir(), { files })
+  const root = nodeRoot(rootFolder(t), { files })
   const before = treeOf(root)
   t.match(await joining(root), { code: 1, err: 'kubeadm-flags.env: KUBELET_KUBEADM_ARGS has' })
   t.strictSame(treeOf(root), before)
@@ -413,11 +414,11 @@ const node = '/api/v1/nodes/edge-1'
 void t.test('the API server gives the kind of the pool', async (t) => {
   for (const path of [pool, old]) {
     const api = await apiServer(t, { [`GET ${path}`]: { spec: { hostNetwork: true } } })
-    const root = nodeRoot(t.testdir(), { server: api.url })
+    const root = nodeRoot(rootFolder(t), { server: api.url })
     t.equal((await run(join, ['--nodepool-name=hn', `--root=${root}`])).code, 0)
     t.ok(fs.existsSync(joinPath(root, '/etc/cni/net.d/0-loopback.conf')))
   }
-  const root = nodeRoot(t.testdir(), { server: (await apiServer(t, {})).url })
+  const root = nodeRoot(rootFolder(t), { server: (await apiServer(t, {})).url })
   t.match(await run(join, ['--nodepool-name=hn', `--root=${root}`]), {
     code: 1,
     err: /say whether hn is a host-network pool: --host-network-pool=true/,
@@ -429,7 +430,7 @@ void t.test('an existing Node is labelled with its pool', async (t) => {
     [`GET ${node}`]: { metadata: { labels: {} } },
     [`PATCH ${node}`]: {},
   })
-  const root = nodeRoot(t.testdir(), { server: api.url })
+  const root = nodeRoot(rootFolder(t), { server: api.url })
   t.match((await joining(root)).out, 'labelled node edge-1')
   t.strictSame(
     api.asked.at(-1),
@@ -473,7 +474,7 @@ void t.test('a Node of another pool, or of the other kind, is not joined', async
     { 'nodepool.openyurt.io/hostnetwork': 'true' },
   ]) {
     const api = await apiServer(t, { [`GET ${node}`]: { metadata: { labels } } })
-    const root = nodeRoot(t.testdir(), { server: api.url })
+    const root = nodeRoot(rootFolder(t), { server: api.url })
     const before = treeOf(root)
     t.match(await joining(root, '--host-network-pool=false'), { code: 1, err: 'delet' })
     t.strictSame(treeOf(root), before)
@@ -501,7 +502,7 @@ void t.test(
     }
     const answers: Record<string, object> = { [podsPath]: { items: [...items, propagated] } }
     const api = await apiServer(t, answers)
-    const root = nodeRoot(t.testdir(), { server: api.url })
+    const root = nodeRoot(rootFolder(t), { server: api.url })
     await joining(root)
     const manifest = joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml')
     const text = fs.readFileSync(manifest, 'utf8')
@@ -528,7 +529,7 @@ void t.test(
 )
 
 void t.test('a damaged record is reported with advice, and changes nothing', async (t) => {
-  const root = nodeRoot(t.testdir(), {
+  const root = nodeRoot(rootFolder(t), {
     files: { '/etc/shop.conf': 'open', '/srv/kubelet/flags.env': 'KUBELET_KUBEADM_ARGS=""\n' },
   })
   await joining(root)
@@ -596,7 +597,7 @@ void t.test('a damaged record is reported with advice, and changes nothing', asy
 })
 
 void t.test('a missing original is reported with its file', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   await joining(root)
   fs.rmSync(joinPath(root, state, 'joined', 'originals'), { recursive: true })
   const joined = treeOf(root)
@@ -612,7 +613,7 @@ void t.test('a missing original is reported with its file', async (t) => {
 })
 
 void t.test('without the record, leave still detects a joined node and refuses', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   await joining(root)
   fs.rmSync(joinPath(root, state, 'joined', 'record.json'))
   const joined = treeOf(root)
@@ -624,7 +625,7 @@ void t.test('without the record, leave still detects a joined node and refuses',
 })
 
 void t.test('a join that fails halfway can be resumed', async (t) => {
-  t.testdir()
+  rootFolder(t)
   const files = { '/var/lib/nodehub/pki': 'no folder' }
   const root = nodeRoot(joinPath(t.testdirName, 'base'), { files })
   const before = treeOf(root, state)
@@ -651,7 +652,7 @@ void t.test(
       ['https://127.0.0.1:1', 'did not answer: connect ECONNREFUSED'],
       [signIn, 'answered with something else'],
     ] as const) {
-      const root = nodeRoot(t.testdir(), { server })
+      const root = nodeRoot(rootFolder(t), { server })
       const before = treeOf(root, state)
       await joining(root)
       t.match(await leaving(root), { code: 0, err: `${why}` })
@@ -672,7 +673,7 @@ void t.test(
       t.equal((await leaving(root, '--force')).code, 0)
       t.strictSame(treeOf(root, state), before)
     }
-    const root = nodeRoot(t.testdir())
+    const root = nodeRoot(rootFolder(t))
     await joining(root)
     fs.writeFileSync(joinPath(root, state, 'host-network.json'), '{}')
     fs.rmSync(joinPath(root, '/etc/kubernetes/kubelet.conf'))
@@ -691,7 +692,7 @@ const unit = (name: string): string => `/etc/systemd/system/${name}`
 void t.test(
   'join --systemd writes the units that manifests prints, and leave restores every byte',
   async (t) => {
-    const root = nodeRoot(t.testdir(), { files: installed })
+    const root = nodeRoot(rootFolder(t), { files: installed })
     const before = treeOf(root, state, '/var/lib/nodehub')
     const joined = await joining(root, bySystemd, '--host-network-pool=false', '--serve-port=967')
     t.match(joined, {
@@ -732,7 +733,7 @@ void t.test('with systemd and the hub’s files there, systemd is the default', 
     [['--keep-ports'], 'static pod'],
     [['--systemd=false'], 'static pod'],
   ] as const) {
-    const root = nodeRoot(t.testdir(), { files })
+    const root = nodeRoot(rootFolder(t), { files })
     const { code, err } = await joining(root, ...flags)
     t.equal(code, 0, flags.join(' '))
     t.equal(runsBy(root), by, flags.join(' '))
@@ -747,7 +748,7 @@ void t.test('with systemd and the hub’s files there, systemd is the default', 
   }
   for (const missing of Object.keys(files)) {
     const some = Object.entries(files).filter(([path]) => path !== missing)
-    const root = nodeRoot(t.testdir(), { files: Object.fromEntries(some) })
+    const root = nodeRoot(rootFolder(t), { files: Object.fromEntries(some) })
     t.equal((await joining(root)).code, 0)
     t.equal(runsBy(root), 'static pod', `without ${missing}`)
     fs.mkdirSync(dirname(joinPath(root, missing)), { recursive: true })
@@ -757,7 +758,7 @@ void t.test('with systemd and the hub’s files there, systemd is the default', 
 })
 
 void t.test('with --keep-ports the kernel keeps the ports of a static pod for root', async (t) => {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   const before = treeOf(root, state, '/var/lib/nodehub')
   await joining(root)
   const { code, out, err } = await joining(root, '--keep-ports')
@@ -803,7 +804,7 @@ void t.test('the host of a static pod is given a command, where it has none', as
     t.strictSame(treeOf(root, state), before)
     return found
   }
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   await joining(root, '--image=hub:1')
   t.equal(fs.statSync(joinPath(root, command)).mode & 0o777, 0o755)
   t.match(read(root, command), "image='hub:1'")
@@ -822,12 +823,12 @@ void t.test('with systemd and ip, a unit creates the dummy interface', async (t)
   const start = '/etc/systemd/system/multi-user.target.d/nodehub-dummy.conf'
   for (const missing of Object.keys(files)) {
     const some = Object.entries(files).filter(([path]) => path !== missing)
-    const root = nodeRoot(t.testdir(), { files: Object.fromEntries(some) })
+    const root = nodeRoot(rootFolder(t), { files: Object.fromEntries(some) })
     t.equal((await joining(root)).code, 0)
     t.notOk(fs.existsSync(joinPath(root, unit)), `not without ${missing}`)
   }
   for (const by of ['static pod', 'systemd'] as const) {
-    const root = nodeRoot(t.testdir(), {
+    const root = nodeRoot(rootFolder(t), {
       files: { ...files, ...(by === 'systemd' && installed) },
     })
     const before = treeOf(root, state, '/var/lib/nodehub')
@@ -854,7 +855,9 @@ void t.test('--dummy-if-ip is passed on to hub and unit', async (t) => {
   const files = { '/usr/lib/systemd/systemd': '', '/sbin/ip': '' }
   const unit = '/etc/systemd/system/nodehub-dummy.service'
   for (const by of ['static pod', 'systemd'] as const) {
-    const root = nodeRoot(t.testdir(), { files: { ...files, ...(by === 'systemd' && installed) } })
+    const root = nodeRoot(rootFolder(t), {
+      files: { ...files, ...(by === 'systemd' && installed) },
+    })
     t.match(await joining(root, '--dummy-if-ip=10.0.0.1'), {
       code: 2,
       err: /--dummy-if-ip: "10\.0\.0\.1" is not in 169\.254\.0\.0\/16/,
@@ -909,7 +912,7 @@ void t.test('a program that others may write is refused', async (t) => {
         ] as const)
       : []),
   ] as const) {
-    const root = nodeRoot(t.testdir(), { files })
+    const root = nodeRoot(rootFolder(t), { files })
     change(root)
     const before = treeOf(root)
     const { code, err } = await joining(root, bySystemd)
@@ -919,7 +922,7 @@ void t.test('a program that others may write is refused', async (t) => {
     t.strictSame(treeOf(root), before)
     t.equal((await joining(root, '--systemd=false')).code, 0, 'a static pod starts none of it')
   }
-  const root = nodeRoot(t.testdir(), { files })
+  const root = nodeRoot(rootFolder(t), { files })
   linked('../../../home/user/node')(root)
   fs.renameSync(joinPath(root, '/opt/nodehub'), joinPath(root, '/opt/nodehub-1.2'))
   fs.symlinkSync('/opt/nodehub-1.2', joinPath(root, '/opt/nodehub'))
@@ -932,18 +935,22 @@ void t.test('join refuses a second hub, and one that cannot start', async (t) =>
     t.match(await joining(root, ...flags), { code: 1, err })
     t.strictSame(treeOf(root), before)
   }
-  await refused(nodeRoot(t.testdir()), [bySystemd], 'dist/src/main.js is not there')
+  await refused(nodeRoot(rootFolder(t)), [bySystemd], 'dist/src/main.js is not there')
   const withoutNode = { '/opt/nodehub/dist/src/main.js': '' }
-  await refused(nodeRoot(t.testdir(), { files: withoutNode }), [bySystemd], 'bin/node is not there')
+  await refused(
+    nodeRoot(rootFolder(t), { files: withoutNode }),
+    [bySystemd],
+    'bin/node is not there',
+  )
 
   const manifest = '/etc/kubernetes/manifests/nodehub.yaml'
-  const byHand = nodeRoot(t.testdir(), { files: { ...installed, [manifest]: 'kind: Pod\n' } })
+  const byHand = nodeRoot(rootFolder(t), { files: { ...installed, [manifest]: 'kind: Pod\n' } })
   await refused(byHand, [bySystemd], `${manifest} starts a hub of its own`)
   const units = { ...installed, [unit('nodehub.service')]: '[Service]\n' }
-  const root = nodeRoot(t.testdir(), { files: units })
+  const root = nodeRoot(rootFolder(t), { files: units })
   await refused(root, [], '/etc/systemd/system/nodehub.service starts a hub of its own')
 
-  const root1 = nodeRoot(t.testdir(), { files: installed })
+  const root1 = nodeRoot(rootFolder(t), { files: installed })
   await joining(root1)
   await refused(root1, [bySystemd], 'joined with the hub as a static pod: nodehub leave first')
   await leaving(root1)
@@ -960,7 +967,7 @@ void t.test('join refuses a second hub, and one that cannot start', async (t) =>
 void t.test(
   'if a drop-in may turn the legacy filter on, leave without an API server is refused',
   async (t) => {
-    const root = nodeRoot(t.testdir(), { files: installed })
+    const root = nodeRoot(rootFolder(t), { files: installed })
     await joining(root, bySystemd)
     const folder = joinPath(root, unit('nodehub.service.d'))
     fs.mkdirSync(folder)

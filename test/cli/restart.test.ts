@@ -10,6 +10,7 @@ import { storedAuthority } from '../../src/certificates/stored-authority.ts'
 import { nodeRoot } from '../node/join/node-root.ts'
 import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 
 const pool = ['--nodepool-name=hn', '--host-network-pool']
 
@@ -40,7 +41,7 @@ async function portOf(t: Test, server: Server): Promise<number> {
 
 /** A node of its own in the place of this machine, with what a hub that is ready shows. */
 async function machine(t: Test) {
-  const root = nodeRoot(t.testdir())
+  const root = nodeRoot(rootFolder(t))
   const pki = join(root, '/var/lib/nodehub/pki')
   mkdirSync(pki, { recursive: true, mode: 0o700 })
   mkdirSync(join(root, 'usr/local/bin'), { recursive: true })

@@ -8,6 +8,7 @@ import type { ClusterLookup } from '../../src/cluster/admission/lookup.ts'
 import { connect } from '../../src/cluster/api/connect.ts'
 import { liveLookup } from '../../src/cluster/live-lookup.ts'
 import { poolInformer } from '../../src/cluster/pools.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 
 t.setTimeout(300_000)
 
@@ -27,7 +28,7 @@ async function lookup(
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const file = join(t.testdir(), 'kubeconfig')
+  const file = join(rootFolder(t), 'kubeconfig')
   writeFileSync(
     file,
     JSON.stringify({

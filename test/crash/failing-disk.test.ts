@@ -7,7 +7,7 @@ import { rootFolder } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { FaultyDisk, disk } from './disk.ts'
 
-const made = disk(t.testdir())
+const made = disk(rootFolder(t))
 const { ENOSPC, EIO, EROFS } = constants.errno
 
 const failures: Readonly<Record<string, (under: FaultyDisk, fails: boolean) => void>> = {

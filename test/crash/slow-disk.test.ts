@@ -16,7 +16,7 @@ import { hubFlags } from '../kit/hub-config.ts'
 import { FaultyDisk, disk } from './disk.ts'
 import { until } from '../kit/until.ts'
 
-const made = disk(t.testdir())
+const made = disk(rootFolder(t))
 
 interface Slow {
   readonly cloud: CloudServer

@@ -11,6 +11,7 @@ import type { Attributes } from '../../src/sandbox/authentication.ts'
 import { configMaps, nodeName, secrets, startCloud, type CloudServer } from '../kit/cloud.ts'
 import { startTestHub, type TestHub } from '../kit/hub.ts'
 import { requestAs, type RequestAs } from '../kit/other-user.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 
 t.setTimeout(300_000)
 
@@ -79,7 +80,7 @@ async function startAll(t: Tap, ...flags: string[]): Promise<{ cloud: CloudServe
     { group: '', version: 'v1', resource: 'serviceaccounts' },
     { metadata: { name: 'reader', namespace } },
   )
-  const clientCa = join(t.testdir(), 'client-ca.crt')
+  const clientCa = join(rootFolder(t), 'client-ca.crt')
   writeFileSync(clientCa, cluster.certificate)
   const hub = await startTestHub(t, {
     upstreams: [cloud],

@@ -17,6 +17,7 @@ import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { requestAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 
 const cluster = await CertificateAuthority.create('cluster')
 const elsewhere = await CertificateAuthority.create('cluster')
@@ -51,7 +52,7 @@ const rootOnly = isRoot ? false : 'only root can be two users'
 async function startNode(t: Tap, ...flags: string[]): Promise<Node> {
   const cloud = await startCloud(t, { tls: true })
   cloud.addPods('a')
-  const clientCa = join(t.testdir(), 'client-ca.crt')
+  const clientCa = join(rootFolder(t), 'client-ca.crt')
   writeFileSync(clientCa, cluster.certificate)
   const hub = await startTestHub(t, {
     upstreams: [cloud],

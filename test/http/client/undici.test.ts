@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { plainNode } from '../../kit/cluster/plain-node.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 const parts = pathToFileURL(
   join(import.meta.dirname, '..', '..', '..', 'src', 'http', 'client', 'undici.ts'),
@@ -18,7 +19,7 @@ void t.test('requests work in a process that never loads undici as a whole', asy
   await once(server, 'listening')
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
-  const program = join(t.testdir(), 'program.mjs')
+  const program = join(rootFolder(t), 'program.mjs')
   writeFileSync(
     program,
     `import { createRequire } from 'node:module'

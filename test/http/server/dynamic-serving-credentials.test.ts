@@ -8,6 +8,7 @@ import {
   type DynamicServingOptions,
 } from '../../../src/http/server/dynamic-serving-credentials.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 const authority = await CertificateAuthority.create('ca')
 
@@ -34,7 +35,7 @@ const changed = (part: DynamicServingCredentials): Promise<ServingCredentials> =
   new Promise((resolve) => part.applyTo({ replaceCredentials: resolve }))
 
 void t.test('the CA of the API servers is the default client CA', async (t) => {
-  const part = await serving(t, { folder: t.testdir(), upstreamCa: 'first' })
+  const part = await serving(t, { folder: rootFolder(t), upstreamCa: 'first' })
   t.equal(part.current.clientCa, 'first')
   const change = changed(part)
   part.replaceUpstreamCa('second')
@@ -42,11 +43,11 @@ void t.test('the CA of the API servers is the default client CA', async (t) => {
 })
 
 void t.test('without an upstream CA there is no client CA', async (t) => {
-  t.notOk('clientCa' in (await serving(t, { folder: t.testdir() })).current)
+  t.notOk('clientCa' in (await serving(t, { folder: rootFolder(t) })).current)
 })
 
 void t.test('a certificate and an authority that are given are used, and read again', async (t) => {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   const file = (name: string): string => join(folder, name)
   const write = async (): Promise<string> => {
     const { certificate, key } = await authority.issue({ commonName: 'given', usage: 'server' })

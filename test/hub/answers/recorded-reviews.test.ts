@@ -11,6 +11,7 @@ import {
 } from '../../../src/hub/answers/recorded-reviews.ts'
 import { openStore } from '../../../src/hub/store/sqlite/open.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 const url = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
 
@@ -18,7 +19,7 @@ async function recorded(t: {
   testdir(): string
   teardown(act: () => Promise<void>): void
 }): Promise<RecordedReviews> {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   const store = await openStore({
     directory: join(directory, 'cache'),
     sealingKey: storedKey(join(directory, 'store.key')),

@@ -6,6 +6,7 @@ import type { CollectionKey, Replacement } from '../../../src/hub/store/store.ts
 import { bookmark } from '../../contracts/object-store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { page, pods as allPods, recordingIn } from './recording.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 function keyOf(url: string, accept?: string): CollectionKey {
   const exchange = exchangeOf(url, accept === undefined ? {} : { headers: { Accept: accept } })
@@ -106,7 +107,7 @@ void t.test('a list whose next page is not requested is dropped', async (t) => {
 })
 
 void t.test('a further page without its first page is not recorded', async (t) => {
-  await using cache = await recordingIn(t.testdir())
+  await using cache = await recordingIn(rootFolder(t))
   await cache.list(allPods, page(95, { a: 90, b: 91 }))
   await cache.list(`${allPods}?continue=of-another`, page(99, { c: 98 }))
   t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
@@ -115,7 +116,7 @@ void t.test('a further page without its first page is not recorded', async (t) =
 void t.test(
   'a list that is older than what is being written ends once that is stored',
   async (t) => {
-    await using cache = await recordingIn(t.testdir())
+    await using cache = await recordingIn(rootFolder(t))
     await cache.list(allPods, page(95, { a: 90 }))
     const reply = await cache.ask(`${allPods}?resourceVersion=0`).reply(page(101, { a: 90 }))
     if (reply.kind !== 'list') throw new Error('a list was answered otherwise')

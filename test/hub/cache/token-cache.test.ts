@@ -10,6 +10,7 @@ import { tokenResource, tokenName } from '../../../src/hub/store/token-name.ts'
 import { openStore } from '../../../src/hub/store/sqlite/open.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { replace } from '../../contracts/object-store.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 const partition = { identity: nodeIdentity, representation: objectRepresentation('json').key }
 const gvk = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
@@ -38,7 +39,7 @@ function tokenOf({ pod, endsIn = 3600, partition: aud = 'a' }: Given): CachedTok
 }
 
 async function opened(t: Test): Promise<ObjectStore> {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   const store = await openStore({
     directory: join(directory, 'cache'),
     sealingKey: storedKey(join(directory, 'store.key')),

@@ -6,6 +6,7 @@ import type { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { keepProcessAlive } from '../../../src/base/clock.ts'
 import { SocketTableThread } from '../../../src/hub/identity/socket-table-thread.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 const ends = '0100007F:9C40 0100007F:2815'
 const line = `   1: ${ends} 01 00000000:00000000 00:00000000 00000000 7 0 4711 1\n`
@@ -13,7 +14,7 @@ const line = `   1: ${ends} 01 00000000:00000000 00:00000000 00000000 7 0 4711 1
 function start(t: Test): { thread: SocketTableThread; path: string } {
   const thread = new SocketTableThread()
   t.teardown(() => thread[Symbol.asyncDispose]())
-  const path = join(t.testdir(), 'tcp')
+  const path = join(rootFolder(t), 'tcp')
   writeFileSync(path, `  sl  local_address rem_address\n   0: ${ends}0 01\n${line}`)
   return { thread, path }
 }

@@ -31,13 +31,14 @@ import {
   refusing,
   faults,
 } from './sqlite/opened.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 t.beforeEach(() => faults.splice(0))
 
 void t.test('keeps the contract', async (t) => objectStoreContract(t, open))
 
 void t.test('files are closed to others, whatever the umask', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   const before = process.umask(0)
   t.teardown(() => process.umask(before))
   await using store = await open(directory)
@@ -68,7 +69,7 @@ void t.test('files that were open to others are closed', async (t) => {
 })
 
 void t.test('after the clock was set back the next list corrects its time', async (t) => {
-  await using store = await open(t.testdir())
+  await using store = await open(rootFolder(t))
   let time = Date.parse('2100-01-01')
   const clock = mock.method(Date, 'now', () => time)
   t.teardown(() => clock.mock.restore())
@@ -90,7 +91,7 @@ void t.test('after the clock was set back the next list corrects its time', asyn
 })
 
 void t.test('the confirmation of an unchanged list outlives a restart', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   let time = Date.parse('2026-01-01')
   const clock = mock.method(Date, 'now', () => time)
   t.teardown(() => clock.mock.restore())
@@ -113,7 +114,7 @@ void t.test('the confirmation of an unchanged list outlives a restart', async (t
 void t.test(
   'bookmarks at the version of a collection confirm it, and seldom cost a write',
   async (t) => {
-    const directory = t.testdir()
+    const directory = rootFolder(t)
     let time = Date.parse('2026-01-01')
     const clock = mock.method(Date, 'now', () => time)
     t.teardown(() => clock.mock.restore())
@@ -138,7 +139,7 @@ void t.test(
 )
 
 void t.test('the same list again costs no write, a newer version of it one row', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(200), pods(100, 1))
@@ -160,7 +161,7 @@ void t.test('the same list again costs no write, a newer version of it one row',
 })
 
 void t.test('a list that confirms events is written once, to outlive a power cut', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(1), [object('a', 1)])
@@ -174,7 +175,7 @@ void t.test('a list that confirms events is written once, to outlive a power cut
 })
 
 void t.test('an unchanged list costs no write after a restart either', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   {
     await using store = await open(directory)
     await replace(store, collection(), head(200), pods(100, 1))
@@ -187,7 +188,7 @@ void t.test('an unchanged list costs no write after a restart either', async (t)
 })
 
 void t.test('a deletion is recorded for as long as the object would be found', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   {
     await using store = await open(directory)
     using db = database(directory)
@@ -219,7 +220,7 @@ void t.test('a deletion is recorded for as long as the object would be found', a
 })
 
 void t.test('an abandoned list leaves nothing behind', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   {
     await using store = await open(directory)
     using db = database(directory)
@@ -239,7 +240,7 @@ const secretKey = (name: string) => keyOf(name, { gvr: secrets.gvr })
 const plain = 'cGFzc3dvcmQ6IGh1bnRlcjI='
 
 void t.test('secrets and tokens are sealed in every file, and read back', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   const token = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
   const bytes = Buffer.from(plain.repeat(400))
   await using store = await open(directory)
@@ -261,7 +262,7 @@ void t.test('secrets and tokens are sealed in every file, and read back', async 
 })
 
 void t.test('with another key sealed objects are unknown, and the rest is served', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   {
     await using store = await open(directory)
     await replace(store, secrets, head(5), [object('s', 1)])
@@ -279,7 +280,7 @@ void t.test('with another key sealed objects are unknown, and the rest is served
 })
 
 void t.test('a sealed body moved to another row does not open', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   await replace(store, secrets, head(5), [object('a', 1), object('b', 2)])
   using db = database(directory)
@@ -293,7 +294,7 @@ void t.test('a sealed body moved to another row does not open', async (t) => {
 void t.test(
   'a damaged body is set apart, the others are served, the next list heals it',
   async (t) => {
-    const directory = t.testdir()
+    const directory = rootFolder(t)
     await using store = await open(directory)
     await replace(store, collection(), head(5), [object('a', 1), object('b', 2), object('c', 3)])
     await store.put(keyOf('b'), pod, object('b', 2))
@@ -312,7 +313,7 @@ void t.test(
 )
 
 void t.test('a hole is remembered across a restart', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   {
     await using store = await open(directory)
     await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
@@ -347,7 +348,7 @@ async function changedSince(directory: string, change: string): Promise<void> {
 }
 
 void t.test('a database without our tables is set aside', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await changedSince(directory, 'DROP TABLE member')
   await using store = await open(directory)
   t.strictSame(faults, ['set-aside'])
@@ -355,7 +356,7 @@ void t.test('a database without our tables is set aside', async (t) => {
 })
 
 void t.test('a database of a later release is refused, and left as it is', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await changedSince(directory, 'PRAGMA user_version = 1000')
   const file = join(directory, 'cache', 'objects.db')
   for (const time of ['once', 'and again']) {
@@ -376,7 +377,7 @@ void t.test('opening fails where nothing can be written', async (t) => {
 })
 
 void t.test('a write that fails changes nothing and leaves its collection unfit', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   const other = collection({ labelSelector: 'app=x' })
@@ -406,7 +407,7 @@ void t.test('a write that fails changes nothing and leaves its collection unfit'
 })
 
 void t.test('a list that cannot be staged is not committed in part', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(5), [object('a', 1)])
@@ -426,7 +427,7 @@ void t.test('a list that cannot be staged is not committed in part', async (t) =
 })
 
 void t.test('a collection that missed a write is not served after a restart', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   {
     await using store = await open(directory)
     using db = database(directory)
@@ -440,7 +441,7 @@ void t.test('a collection that missed a write is not served after a restart', as
 })
 
 void t.test('a missed write is recorded as soon as the disk takes it', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   {
     await using store = await open(directory)
     using db = database(directory)
@@ -463,7 +464,7 @@ void t.test('a missed write is recorded as soon as the disk takes it', async (t)
 })
 
 void t.test('a full disk refuses writes, reads go on, and with room it goes on', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory, { maxBytes: 2 << 20 })
   const other = collection({ labelSelector: 'app=x' })
   await replace(store, collection(), head(200), pods(100, 1, 10_000))
@@ -479,7 +480,7 @@ void t.test('a full disk refuses writes, reads go on, and with room it goes on',
 })
 
 void t.test('a writer that brings more than the disk takes waits', async (t) => {
-  await using store = await open(t.testdir())
+  await using store = await open(rootFolder(t))
   await using replacement = store.replace(collection())
   const small = replacement.add({ objects: [object('a', 1)] })
   await small
@@ -493,7 +494,7 @@ void t.test('a writer that brings more than the disk takes waits', async (t) => 
 })
 
 void t.test('a run of events in one turn goes to the disk in few commits', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   await replace(store, collection(), head(1), [object('a', 1)])
   using db = database(directory)
@@ -512,7 +513,7 @@ void t.test('a run of events in one turn goes to the disk in few commits', async
 
 void t.test('one commit is bounded by a mebibyte', async (t) => {
   const commits: number[] = []
-  await using store = await open(t.testdir(), { onCommitted: (bytes) => commits.push(bytes) })
+  await using store = await open(rootFolder(t), { onCommitted: (bytes) => commits.push(bytes) })
   await replace(store, collection(), head(1), [object('a', 1)])
   commits.splice(0)
   const bytes = Buffer.alloc(100 * 1024)
@@ -534,7 +535,7 @@ void t.test('one commit is bounded by a mebibyte', async (t) => {
 void t.test(
   'a store killed at any moment holds the last list or the one before, whole',
   async (t) => {
-    const directory = t.testdir()
+    const directory = rootFolder(t)
     let acknowledged = 0
     for (let round = 0; round < 10; round += 1) {
       const child = fork(crasher, [directory, String(acknowledged)], { silent: true })
@@ -572,7 +573,7 @@ void t.test(
 )
 
 void t.test('a truncated key file is replaced', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await (await open(directory))[Symbol.asyncDispose]()
   writeFileSync(join(directory, 'store.key'), 'short')
   await using store = await open(directory)

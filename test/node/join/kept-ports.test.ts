@@ -4,9 +4,10 @@ import t from 'tap'
 import { arePortsKept, keepPorts } from '../../../src/node/join/kept-ports.ts'
 import { NodeFiles } from '../../../src/node/join/node-files.ts'
 import { usualPorts } from '../../../src/node/join/static-pod.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 void t.test('sysctl -p loads the file at once', async (t) => {
-  const folder = t.testdir()
+  const folder = rootFolder(t)
   const called = join(folder, 'called')
   const sysctl = join(folder, 'sysctl')
   const path = process.env['PATH']

@@ -13,6 +13,7 @@ import { lockNode, lockNodeOnceFree } from '../../../src/node/join/node-lock.ts'
 import { plainNode } from '../../kit/cluster/plain-node.ts'
 import { yurthubRoot } from '../adopt/yurthub-root.ts'
 import { treeOf } from './node-root.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 const script = join(import.meta.dirname, 'lock-holder.ts')
 
@@ -58,7 +59,7 @@ const refusal = (root: string): string => {
 }
 
 void t.test('only one command changes a node at a time, others name it', async (t) => {
-  const root = t.testdir()
+  const root = rootFolder(t)
   const child = await holder(t, root, 'nodehub adopt --apply')
   t.match(
     refusal(root),
@@ -72,7 +73,7 @@ void t.test('only one command changes a node at a time, others name it', async (
 })
 
 void t.test('a container and its host lock each other out', { skip: noContainer }, async (t) => {
-  const root = join(t.testdir(), 'host')
+  const root = join(rootFolder(t), 'host')
   mkdirSync(root)
   const child = await holder(t, root, 'nodehub install --adopt', { isContainer: true })
   t.match(
@@ -94,7 +95,7 @@ void t.test('a container and its host lock each other out', { skip: noContainer 
 })
 
 void t.test('a waiter gets the lock once it is free, or ends after its timeout', async (t) => {
-  const root = t.testdir()
+  const root = rootFolder(t)
   const files = new NodeFiles(root)
   const held = lockNode(files, 'nodehub leave')
   const wait = (patience: { ms: number; signal?: AbortSignal; onTaken?: () => void }) =>
@@ -118,7 +119,7 @@ async function run(command: Command, root: string, ...flags: readonly string[]):
 }
 
 void t.test('the lock refuses commands that change a node, not dry runs', async (t) => {
-  const root = yurthubRoot(t.testdir())
+  const root = yurthubRoot(rootFolder(t))
   const joining = [
     '--nodepool-name=p',
     '--host-network-pool=false',

@@ -8,6 +8,7 @@ import {
 import { hostnetworkpropagation } from '../../../../filters/hostnetworkpropagation.ts'
 import { VerdictStore } from '../../../../src/hub/filter/host-network/verdicts.ts'
 import { podCursor, podObject } from '../../../kit/pods.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
 
 const pool = { name: 'edge', type: 'Edge', hostNetwork: true, labels: {}, annotations: {} }
 
@@ -18,7 +19,7 @@ function recorded(name: string, phase: string): RecordedPod {
 
 function ledgerIn(t: Test): PortLedger {
   const failed = (cause: unknown): void => void t.fail(String(cause))
-  const verdicts = new VerdictStore(join(t.testdir(), 'host-network.json'), {
+  const verdicts = new VerdictStore(join(rootFolder(t), 'host-network.json'), {
     shownBefore: () => [],
     onKept: () => undefined,
     onRevised: () => undefined,

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { VerdictStore, type PodVerdict } from '../../../../src/hub/filter/host-network/verdicts.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
 
 interface Given {
   readonly shownBefore?: readonly string[]
@@ -9,7 +10,7 @@ interface Given {
 
 /** Verdicts in a folder of the test, each `open` as another process has them. */
 function place(t: Test) {
-  const file = join(t.testdir(), 'state', 'host-network.json')
+  const file = join(rootFolder(t), 'state', 'host-network.json')
   const failures: unknown[] = []
   return {
     file,

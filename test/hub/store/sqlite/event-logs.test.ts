@@ -17,6 +17,7 @@ import {
   got,
 } from '../../../contracts/object-store.ts'
 import { count, database, referencedBodies, open, pods, refusing, faults } from './opened.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
 
 t.beforeEach(() => faults.splice(0))
 
@@ -52,7 +53,7 @@ const lengthSince = (store: ObjectStore, since: number): number | string | undef
 
 void t.test('events of the last 75 seconds are kept, and a hundred of any age', async (t) => {
   const pass = frozenClock(t)
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(999), [object('a', 1)])
@@ -76,7 +77,7 @@ void t.test('events of the last 75 seconds are kept, and a hundred of any age', 
 })
 
 void t.test('no event log has more than two thousand events', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(999), [object('a', 1)])
@@ -88,7 +89,7 @@ void t.test('no event log has more than two thousand events', async (t) => {
 })
 
 void t.test('no event log has more than a megabyte', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(999), [object('a', 1)])
@@ -106,7 +107,7 @@ void t.test('no event log has more than a megabyte', async (t) => {
 
 void t.test('gaps go with the events before them', async (t) => {
   const pass = frozenClock(t)
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(100), [object('a', 1)])
@@ -121,7 +122,7 @@ void t.test('gaps go with the events before them', async (t) => {
 })
 
 void t.test('an event log outlasts a restart, bodies and all', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   {
     await using store = await open(directory)
     await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
@@ -175,7 +176,7 @@ void t.test('an event log with a damaged body is not read', async (t) => {
     ['an event', "body FROM told WHERE version = '7'"],
     ['what was before', "previous_body FROM told WHERE version = '6'"],
   ] as const) {
-    const directory = t.testdir()
+    const directory = rootFolder(t)
     await using store = await open(directory)
     using db = database(directory)
     const [secret, of] = [object('s', 3), collection({ labelSelector: 'other=one' })]
@@ -195,7 +196,7 @@ void t.test('an event log with a damaged body is not read', async (t) => {
 })
 
 void t.test('changes that cannot be read to their end are broken off', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(5), [object('a', 1)])
@@ -215,7 +216,7 @@ void t.test('changes that cannot be read to their end are broken off', async (t)
 })
 
 void t.test('after a failed write the event log restarts with the next list', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(5), [object('a', 1)])
@@ -236,7 +237,7 @@ void t.test('after a failed write the event log restarts with the next list', as
 })
 
 void t.test('a collection that missed a write keeps no event log', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   {
     await using store = await open(directory)
     using db = database(directory)
@@ -255,7 +256,7 @@ void t.test('a collection that missed a write keeps no event log', async (t) => 
 })
 
 void t.test('an event that is not taken leaves its event log as it was', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(5), [object('a', 1)])
@@ -278,7 +279,7 @@ void t.test('an event that is not taken leaves its event log as it was', async (
 const secretKind = { group: '', version: 'v1', kind: 'Secret' }
 
 void t.test('a deleted object is sealed where it was, and goes with its key', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   const plain = Buffer.from('the-password-of-the-plant')
   {
     await using store = await open(directory)
@@ -296,7 +297,7 @@ void t.test('a deleted object is sealed where it was, and goes with its key', as
 })
 
 void t.test('an event of several watches is stored once', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   const other = collection({ labelSelector: 'app=x' })
@@ -310,7 +311,7 @@ void t.test('an event of several watches is stored once', async (t) => {
 })
 
 void t.test('events that a log has removed stay removed, whatever else failed', async (t) => {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   await using store = await open(directory)
   using db = database(directory)
   await replace(store, collection(), head(5), [object('a', 1)])

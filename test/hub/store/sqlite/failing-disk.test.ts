@@ -14,6 +14,7 @@ import {
 } from '../../../contracts/object-store.ts'
 import { noDisk, smallDisk } from '../../../kit/disk.ts'
 import { open, pods, faults } from './opened.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
 
 const skip = noDisk()
 
@@ -49,7 +50,7 @@ for (const { left, files } of [
     { skip },
     async (t) => {
       const disk = smallDisk(t, 8)
-      const elsewhere = t.testdir()
+      const elsewhere = rootFolder(t)
       const cache = join(disk.path, 'cache')
       mkdirSync(cache, { mode: 0o700 })
       {

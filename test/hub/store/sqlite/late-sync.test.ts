@@ -15,6 +15,7 @@ import {
 } from '../../../contracts/object-store.ts'
 import { fileOf, open, pods } from './opened.ts'
 import { until } from '../../../kit/until.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
 
 const soon = 10
 
@@ -22,7 +23,7 @@ const soon = 10
 function onClock(t: Test) {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const log = join(t.testdir(), 'log')
+  const log = join(rootFolder(t), 'log')
   writeFileSync(log, 'log')
   let count = 0
   const late = new LateSync(log, 5000, (sync) => {
@@ -65,7 +66,7 @@ void t.test('changes that a later commit has synced are not synced again', (t) =
 })
 
 void t.test('a change is synced soon, though nothing follows it, and counted', async (t) => {
-  await using store = await open(t.testdir(), { syncWithinMs: soon })
+  await using store = await open(rootFolder(t), { syncWithinMs: soon })
   await replace(store, collection(), head(500), pods(3, 1))
   const { syncs } = store.diskWork
   await store.apply(collection(), [changed('MODIFIED', object('pod-0001', 900))])

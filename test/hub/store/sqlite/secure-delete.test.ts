@@ -13,6 +13,7 @@ import {
   replace,
 } from '../../../contracts/object-store.ts'
 import { database, fileOf, open, pods, faults } from './opened.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
 
 t.beforeEach(() => faults.splice(0))
 
@@ -65,7 +66,7 @@ async function filled(t: Test): Promise<{
   readonly store: SqliteStore
   readonly db: DatabaseSync
 }> {
-  const directory = t.testdir()
+  const directory = rootFolder(t)
   const store = await open(directory)
   t.teardown(() => store[Symbol.asyncDispose]())
   const db = database(directory)

@@ -19,6 +19,7 @@ import {
 import { startJoinable } from '../../../kit/joinable.ts'
 import { reachable } from '../../../kit/reachable.ts'
 import { until } from '../../../kit/until.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
 
 enterOwnNetwork(t)
 
@@ -103,7 +104,7 @@ void t.test('an interface that something else has made is used, and stays', asyn
   t.strictSame(told, [undefined])
   await dummy[Symbol.asyncDispose]()
   t.match(shown(), 'inet 169.254.2.1/32')
-  const without = t.testdir()
+  const without = rootFolder(t)
   await t.test('an existing interface needs no ip program', async (t) => {
     withPath(t, without)
     const { dummy, told } = startDummy(t)
@@ -149,7 +150,7 @@ void t.test('an interface that cannot be is reported with the reason', async (t)
     await fails(t, /Operation not permitted/)
   })
   await t.test('there is no ip', async (t) => {
-    withPath(t, t.testdir())
+    withPath(t, rootFolder(t))
     await fails(t, /the program ip \(iproute2\) is not there/)
   })
   await t.test('ip prints something else', async (t) => {
@@ -338,7 +339,7 @@ void t.test('without the interface, or with an empty flag, it requests none', as
   await off.logged('not one that pods trust')
   t.notMatch(String((await off.ops.get('/readyz?verbose')).body), 'serving-certificate')
   await off.stop()
-  withPath(t, t.testdir())
+  withPath(t, rootFolder(t))
   const without = await startTestHub(t, { upstreams: [cloud], flags: ['--enable-dummy-if'] })
   await without.logged('the hub serves without')
   await without.online()
@@ -346,7 +347,7 @@ void t.test('without the interface, or with an empty flag, it requests none', as
 })
 
 void t.test('a hub that cannot have it serves without', async (t) => {
-  withPath(t, t.testdir())
+  withPath(t, rootFolder(t))
   const cloud = await startCloud(t)
   const { files } = await reachable(t)
   const hub = await startTestHub(t, {
