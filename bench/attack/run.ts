@@ -10,7 +10,7 @@ import { plainNode } from '../../test/kit/cluster/plain-node.ts'
 import { openWorkspace, type Workspace } from '../../test/kit/cluster/workspace.ts'
 import { freePort } from '../../test/kit/free-port.ts'
 import { checkout, ensureBuilt } from '../build.ts'
-import { builtHub } from '../peers/hub.ts'
+import { builtHub, installedEnvironment } from '../peers/hub.ts'
 import { Lifetime } from '../lifetime.ts'
 import type { Target } from '../load/target.ts'
 import { machine } from '../machine.ts'
@@ -67,7 +67,7 @@ async function startHub(
         '--enable-dummy-if=false',
       ),
     ),
-    env: { MALLOC_ARENA_MAX: '1' },
+    env: installedEnvironment,
     ready: async () => (await ops.get('/readyz')).status === 200,
   })
   await daemon.start()

@@ -18,6 +18,9 @@ export const hub = (module: string, name: 'hub' | 'against' = 'hub'): Peer => ({
   start: (upstream, workspace) => startHub(upstream, workspace, { name, module, peer: name }),
 })
 
+/** What its image and its unit of systemd have in the environment. */
+export const installedEnvironment = { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '65536' }
+
 export interface HubOptions {
   /** Where it keeps what it has: two of one name share a store, and may not run side by side. */
   readonly name: string
@@ -68,7 +71,7 @@ export async function hubDaemon(
       '--enable-dummy-if=false',
       ...flags,
     ],
-    env: { MALLOC_ARENA_MAX: '1', ...env },
+    env: { ...installedEnvironment, ...env },
     ready: () => (ready === 'online' ? says('nodehub_online 1') : Promise.resolve(true)),
     seconds: 120,
   })
@@ -96,7 +99,7 @@ export async function startHub(
     name: peer,
     target,
     secure,
-    description: `nodehub on Node ${process.versions.node} with --max-semi-space-size=4 and MALLOC_ARENA_MAX=1`,
+    description: `nodehub on Node ${process.versions.node} with --max-semi-space-size=4 and its image’s settings of malloc`,
     processId: daemon.id,
     hubModule: options.module,
     stop: () => daemon.stop().then(done),

@@ -85,7 +85,7 @@ StartLimitIntervalSec=0
 [Service]
 # The hub does not speak sd_notify(3). Clients that connect before it is ready wait.
 Type=exec
-${node}Environment=MALLOC_ARENA_MAX=1
+${node}Environment=MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=65536
 # No Secrets in core dumps.
 LimitCORE=0
 # Of this the hub derives its own limits (--memory-limit).
