@@ -22,6 +22,7 @@ const usage = `Usage: npm run bench -- [OPTION...]
   --against DIR        another checkout, built if need be: its hub and this one's in turn
   --hub FILE           the entry of the hub, in place of the build's
 
+       npm run bench -- churn [--minutes N]
        npm run bench -- cluster [--nodes N] [--pools N] [--qps N]
        npm run bench -- planted: three faults in the hub, each of which --baseline has to find
        npm run bench -- host-network --help: what becomes of pods on a host-network pool
@@ -39,6 +40,7 @@ async function main(): Promise<number> {
     return compareHostNetwork(rest, say)
   }
   if (first === 'planted') return (await import('./planted/run.ts')).findPlanted(say)
+  if (first === 'churn') return (await import('./churn.ts')).benchChurn(rest, say)
   if (first === 'cluster') return (await import('./cluster/run.ts')).benchCluster(rest, say)
   const options = readOptions(process.argv.slice(2), scenarios, import.meta.dirname)
   if ('mistakes' in options) {
