@@ -26,11 +26,13 @@ import { nodeName, type Upstream } from './upstream/upstream.ts'
 
 const usage = `Usage: npm run bench -- churn [--minutes N]
 
-Patches 50 pods a second and replaces 50 pods a minute for so many minutes (60), while a kubelet
+Patches 50 pods a second and replaces 50 pods four times a minute for so many minutes (60), while a kubelet
 watches, lists in JSON and protobuf and gets, and another client gets. Fails if the hub holds a
 tenth more in the last quarter than in the second one, or if a client is failed.
 `
 
+/** Shorter than the load's connections may be idle. */
+const roundSeconds = 15
 const patchesASecond = 50
 const replacedEach = 50
 /** Of a round, for each kind of read: most of the time of a node nobody reads. */
@@ -59,13 +61,16 @@ export async function benchChurn(
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
-  const rounds = Number(values.minutes)
-  if (values.help || !Number.isInteger(rounds) || rounds < 4) {
+  const minutes = Number(values.minutes)
+  if (values.help || !Number.isInteger(minutes) || minutes < 1) {
     say(usage)
     return values.help ? 0 : 2
   }
   say(`${machine()}\n`)
-  return await churn({ rounds, seconds: 60, hub: ensureBuilt() }, say)
+  return await churn(
+    { rounds: (minutes * 60) / roundSeconds, seconds: roundSeconds, hub: ensureBuilt() },
+    say,
+  )
 }
 
 /** Runs so many rounds; 1 where memory grows or a client is failed. */
@@ -86,10 +91,10 @@ export async function churn(
   await using reader = new LoadProcess()
   const held: number[] = []
   let failed = 0
-  const failures = (counts: Readonly<Record<string, number>>): void => {
+  const failures = (who: string, counts: Readonly<Record<string, number>>): void => {
     for (const [what, count] of Object.entries(counts)) {
       failed += count
-      say(`${count} times: ${what}`)
+      say(`${who}: ${count} times: ${what}`)
     }
   }
   const count = Math.ceil(seconds * patchesASecond)
@@ -107,11 +112,11 @@ export async function churn(
       replacePods(upstream, round),
       (async () => {
         for (const read of readsOf(peer.target, seconds * readShare))
-          failures((await reader.run('read', read)).failures)
+          failures('reads', (await reader.run('read', read)).failures)
       })(),
     ])
-    failures(written.failures)
-    failures((await watcher.run('watched', { from, to, patienceMs: 30_000 })).failures)
+    failures('writes', written.failures)
+    failures('watch', (await watcher.run('watched', { from, to, patienceMs: 30_000 })).failures)
     await sleep(Math.min(settledMs, seconds * 1000))
     const { residentBytes, anonymousBytes } = usageOf(peer.processId ?? 0)
     held.push(anonymousBytes / 1e6)
