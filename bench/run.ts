@@ -2,6 +2,7 @@
 // what the rows mean.
 import { Lifetime } from './lifetime.ts'
 import { type BenchOptions, readOptions } from './options.ts'
+import { hasFailed } from './measure/row.ts'
 import { compare, linesOf } from './report/baseline.ts'
 import { pairedLines } from './report/paired.ts'
 import { readResults, type Results } from './report/results.ts'
@@ -86,15 +87,20 @@ function report(
     writeResults(out, results, { command: commandLine(), moved })
     say(`written: results.json, results.md and results.svg in ${out}`)
   }
-  const failed = results.rows.some(({ peers }) =>
-    peers.some(({ failures }) => Object.keys(failures).length > 0),
-  )
-  return !failed && !comparison?.moves.some(({ word }) => word === 'worse')
+  return !results.rows.some(hasFailed) && !comparison?.moves.some(({ word }) => word === 'worse')
 }
 
-/** To repeat the run with; files elsewhere on this machine by their last name alone. */
+/**
+ * To repeat the run with, not with what it was compared with; files elsewhere on this machine by
+ * their last name alone.
+ */
 const commandLine = (): string => {
-  const args = process.argv.slice(2).map((each) => each.replace(/(?<=^|=)\/\S*\//, ''))
+  const given = process.argv.slice(2)
+  const compared = given.indexOf('--baseline')
+  if (compared >= 0) given.splice(compared, 2)
+  const args = given
+    .filter((each) => !each.startsWith('--baseline='))
+    .map((each) => each.replace(/(?<=^|=)\/\S*\//, ''))
   return ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' ')
 }
 

@@ -5,7 +5,7 @@ import type { Lifetime } from './lifetime.ts'
 import { LoadProcess } from './load/load-process.ts'
 import { busyCores, commitOf, machine } from './machine.ts'
 import { interleave } from './measure/rounds.ts'
-import { type RowResult, type Sample, summarize } from './measure/row.ts'
+import { hasFailed, type RowResult, type Sample, summarize } from './measure/row.ts'
 import type { BenchOptions } from './options.ts'
 import { peersOf } from './peers/index.ts'
 import { OwnHubs } from './peers/own-hubs.ts'
@@ -58,6 +58,8 @@ export async function bench(
   say(`${runs} rounds of ${seconds} s, interleaved; others take ${before.toFixed(2)} cores\n`)
 
   const rows = await measured(options, running, run)
+  // So that the logs of what failed are kept.
+  lifetime.failed = rows.some(hasFailed)
   await lifetime[Symbol.asyncDispose]()
   return {
     date: new Date().toISOString().slice(0, 16).replace('T', ' '),

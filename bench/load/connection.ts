@@ -15,6 +15,8 @@ export interface Answer {
 export interface Listening {
   readonly onHead?: (status: number) => void
   readonly onBody?: (bytes: Buffer) => void
+  /** A watch: after its head it may be silent. */
+  readonly mayBeSilent?: boolean
 }
 
 interface Asked extends Listening {
@@ -27,24 +29,28 @@ interface Asked extends Listening {
 }
 
 /** Longer than any answer that is worth waiting for takes. */
-const silenceMs = 20_000
+const usualSilenceMs = 20_000
 
 /** One connection kept alive, one request at a time on it. */
 export class Connection {
   readonly #socket: Duplex
+  readonly #silenceMs: number
   #asked: Asked | undefined
   #broken: Error | undefined
 
-  static async to(target: Target): Promise<Connection> {
-    return new Connection(await open(target))
+  /** `silenceMs`: what is silent for so long in the middle of an answer is given up. */
+  static async to(target: Target, silenceMs = usualSilenceMs): Promise<Connection> {
+    return new Connection(await open(target), silenceMs)
   }
 
-  private constructor(socket: Duplex) {
+  private constructor(socket: Duplex, silenceMs: number) {
     this.#socket = socket
+    this.#silenceMs = silenceMs
     const reader = new AnswerReader({
       head: (status) => {
         if (!this.#asked) throw new Error('an answer to nothing')
         this.#asked.status = status
+        if (this.#asked.mayBeSilent === true) this.#limitSilence(0)
         this.#asked.onHead?.(status)
       },
       body: (bytes) => this.#onBody(bytes),
@@ -57,8 +63,7 @@ export class Connection {
         socket.destroy(error as Error)
       }
     })
-    if (socket instanceof Socket)
-      socket.setTimeout(silenceMs, () => socket.destroy(new Error(`silence for ${silenceMs} ms`)))
+    socket.on('timeout', () => socket.destroy(new Error(`silence for ${silenceMs} ms`)))
     socket.on('error', (error) => this.#break(error))
     socket.on('close', () => this.#break(new Error('the connection was closed')))
   }
@@ -77,6 +82,7 @@ export class Connection {
         bytes: 0,
         firstByteAt: 0,
       }
+      this.#limitSilence(this.#silenceMs)
       this.#socket.write(request)
     }
     return promise
@@ -98,8 +104,13 @@ export class Connection {
     const asked = this.#asked
     if (!asked) return
     this.#asked = undefined
+    this.#limitSilence(0)
     const { status, bytes, at, firstByteAt } = asked
     asked.resolve({ status, bytes, firstByteMs: firstByteAt - at, ms: performance.now() - at })
+  }
+
+  #limitSilence(ms: number): void {
+    if (this.#socket instanceof Socket) this.#socket.setTimeout(ms)
   }
 
   #break(error: Error): void {

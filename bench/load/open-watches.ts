@@ -39,6 +39,7 @@ export class OpenWatches {
         onHead: (status) =>
           status === 200 ? resolve() : reject(new Error(`watch: status ${status}`)),
         onBody,
+        mayBeSilent: true,
       })
       .then(
         () => this.#ended('a watch ended'),

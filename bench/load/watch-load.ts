@@ -83,6 +83,7 @@ class Watch {
         onHead: (status) =>
           status === 200 ? resolve() : reject(new Error(`watch: status ${status}`)),
         onBody: (bytes) => frames.push(bytes),
+        mayBeSilent: true,
       })
       .then(
         () => {
