@@ -9,6 +9,7 @@ import type { JobOf } from './load/jobs.ts'
 import { LoadProcess } from './load/load-process.ts'
 import { machine } from './machine.ts'
 import { usageOf } from './measure/process-usage.ts'
+import { steadySlope } from './measure/growth.ts'
 import { median } from './measure/statistics.ts'
 import { startHub } from './peers/hub.ts'
 import { json, passed, protobuf, recorded } from './scenarios/callers.ts'
@@ -126,8 +127,9 @@ export async function churn(
   }
   const [second, last] = quarters(held)
   const grows = last > second * slack
+  const hourly = (steadySlope(secondHalf(held)) * 3600) / seconds
   say(
-    `anonymous memory: ${megabytes(second)} in the second quarter, ${megabytes(last)} in the last: ${grows ? 'it grows' : 'it does not grow'}`,
+    `anonymous memory: ${megabytes(second)} in the second quarter, ${megabytes(last)} in the last: ${grows ? 'it grows' : 'it does not grow'}; ${hourly.toFixed(1)} MB an hour in the second half`,
   )
   lifetime.failed = grows || failed > 0
   return lifetime.failed ? 1 : 0
@@ -138,6 +140,10 @@ export const quarters = (held: readonly number[]): readonly [second: number, las
   const each = Math.floor(held.length / 4)
   return [median(held.slice(each, 2 * each)), median(held.slice(-each))]
 }
+
+/** By rounds. */
+const secondHalf = (held: readonly number[]): readonly { size: number; value: number }[] =>
+  held.slice(Math.floor(held.length / 2)).map((value, size) => ({ size, value }))
 
 const megabytes = (value: number): string => `${value.toFixed(0)} MB`
 
