@@ -50,7 +50,7 @@ export class Connection {
       head: (status) => {
         if (!this.#asked) throw new Error('an answer to nothing')
         this.#asked.status = status
-        if (this.#asked.mayBeSilent === true) this.#limitSilence(0)
+        if (this.#asked.mayBeSilent === true && status === 200) this.#limitSilence(0)
         this.#asked.onHead?.(status)
       },
       body: (bytes) => this.#onBody(bytes),

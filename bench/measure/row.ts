@@ -66,14 +66,11 @@ export interface RowResult {
 }
 
 /**
- * Whether a client was failed by the API server itself or the hub. What other peers cannot do is
+ * Whether a client was failed by the hub, or by what it is compared with. What yurthub cannot do is
  * shown, and no fault of the run.
  */
 export const hasFailed = ({ peers }: RowResult): boolean =>
-  peers.some(
-    ({ peer, failures }) =>
-      ['direct', 'hub', 'against'].includes(peer) && Object.keys(failures).length > 0,
-  )
+  peers.some(({ peer, failures }) => peer !== 'yurthub' && Object.keys(failures).length > 0)
 
 /** Draws the rounds of each peer together, and sets them beside those that the metric names. */
 export function summarize(

@@ -4,7 +4,7 @@ import type { Results } from './results.ts'
 /** A figure of a row in README.md, and the words around the hub's and, in brackets, yurthub's. */
 const shown: readonly (readonly [row: string, figure: string, digits: number, words: string])[] = [
   ['memory-idle', 'resident', 0, '% MB resident idle'],
-  ['memory-idle', 'anonymous', 0, '% of them anonymous, the rest pages of its files'],
+  ['memory-idle', 'anonymous', 0, '% of them backed by no file'],
   ['memory-after', 'resident', 0, '% MB after all rows'],
   ['list-json', 'cpu', 0, 'CPU of a recorded list % ms'],
   ['get-recorded', 'cpu', 2, 'of 1,000 recorded gets % s'],

@@ -13,7 +13,8 @@ function memory(
   most: { readonly resident: number; readonly anonymous?: number },
 ): Scenario {
   const { resident, anonymous } = most
-  let settled: Promise<void> | undefined
+  /** By whether peers answer in an outage: those that do not are measured before it. */
+  const settled = new Map<boolean, Promise<void>>()
   const metrics: readonly Metric[] = [
     { key: 'resident', title: 'MB', digits: 0, aims: [{ most: resident }] },
     {
@@ -28,9 +29,12 @@ function memory(
     metrics,
     takes: ({ processId }: RunningPeer) => processId !== undefined,
     prime: () => Promise.resolve(),
-    async measure({ processId = 0 }, { seconds }) {
+    async measure({ processId = 0, whenOffline }, { seconds }) {
       // Not while it is primed: rows of an outage are primed before it.
-      await (settled ??= sleep(Math.min(1, seconds) * settledSeconds * 1000))
+      const isLost = whenOffline === undefined
+      const wait = settled.get(isLost) ?? sleep(Math.min(1, seconds) * settledSeconds * 1000)
+      settled.set(isLost, wait)
+      await wait
       const { residentBytes, anonymousBytes } = usageOf(processId)
       const figures = { resident: residentBytes / 1e6, anonymous: anonymousBytes / 1e6 }
       return { figures, failures: {}, loadShare: 0 }
@@ -46,6 +50,10 @@ export const memoryIdle = memory(
 
 /** Stands behind all other rows. */
 export const memoryAfter = memory(
-  { name: 'memory-after', title: 'resident 20 s after all rows of the run', needs: 'offline' },
+  {
+    name: 'memory-after',
+    title: 'resident 20 s after all rows of the run that a peer takes',
+    needs: 'offline',
+  },
   { resident: 140 },
 )

@@ -1,6 +1,12 @@
 import t from 'tap'
 import { interleave } from '../../bench/measure/rounds.ts'
-import { type Metric, type Sample, type Series, summarize } from '../../bench/measure/row.ts'
+import {
+  hasFailed,
+  type Metric,
+  type Sample,
+  type Series,
+  summarize,
+} from '../../bench/measure/row.ts'
 import { tableOf } from '../../bench/report/table.ts'
 
 const metrics: readonly Metric[] = [
@@ -79,3 +85,17 @@ void t.test('a table has median, range, ratio and aim of each figure', async (t)
     '',
   ])
 })
+
+void t.test(
+  'a run fails with the hub and what it is compared with, not with yurthub',
+  async (t) => {
+    const failing = (peer: Series['peer']) =>
+      summarize({ name: 'row', title: 'a row', metrics }, [
+        ...series.filter((each) => each.peer !== peer),
+        { peer, samples: [{ ...sample(1, 1), failures: { 'a watch ended': 2 } }] },
+      ])
+    t.ok((['hub', 'direct', 'haproxy-http'] as const).every((peer) => hasFailed(failing(peer))))
+    t.notOk(hasFailed(failing('yurthub')))
+    t.notOk(hasFailed(summarize({ name: 'row', title: 'a row', metrics }, series)))
+  },
+)
