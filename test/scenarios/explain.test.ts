@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { nodeName, service, services } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { rootFolder, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { objectOf, tableAccept, type RequestOptions } from '../kit/client.ts'
 import { requestAs } from '../kit/other-user.ts'
 
@@ -166,7 +166,7 @@ void t.test("the node's certificate gets the reason over TLS", async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const authority = await CertificateAuthority.create('cluster')
-  const clientCa = join(t.testdir(), 'client-ca.crt')
+  const clientCa = join(rootFolder(t), 'client-ca.crt')
   writeFileSync(clientCa, authority.certificate)
   const certificate = await authority.issue({
     commonName: `system:node:${nodeName}`,

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { rootFolder, startCloud, startTestHub } from '../kit/hub.ts'
 
 const secret = '/api/v1/namespaces/default/secrets/s'
 const pod = '/api/v1/namespaces/default/pods/a'
@@ -9,7 +9,7 @@ const pod = '/api/v1/namespaces/default/pods/a'
 void t.test(
   'with a key that is handed in secrets are there after a restart, and with another not',
   async (t) => {
-    const directory = t.testdir()
+    const directory = rootFolder(t)
     const command = join(directory, 'unseal')
     const print = (key: string): void =>
       writeFileSync(command, `#!/bin/sh\nprintf '%s' '${key.repeat(40)}'\n`, { mode: 0o700 })

@@ -15,7 +15,7 @@ import {
   secrets,
   serviceAccounts,
 } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
+import { rootFolder, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 import { requestAs } from '../kit/other-user.ts'
 
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
@@ -174,7 +174,7 @@ void t.test(
       })
     const token = textAt(JSON.parse(body.toString()) as Json, 'status', 'token')
     const authority = await CertificateAuthority.create('cluster')
-    const clientCa = join(t.testdir(), 'client-ca.crt')
+    const clientCa = join(rootFolder(t), 'client-ca.crt')
     writeFileSync(clientCa, authority.certificate)
     const certificate = await authority.issue({
       commonName: `system:node:${nodeName}`,

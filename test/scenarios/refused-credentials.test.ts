@@ -5,7 +5,7 @@ import { inspect } from '../../src/cli/inspect/inspect.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { objectOf } from '../kit/client.ts'
 import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { rootFolder, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
@@ -163,7 +163,7 @@ void t.test('offline an expired certificate is shown, and the hub stays ready', 
 
 void t.test('a hub starts with an expired certificate', async (t) => {
   const cloud = await startCloud(t, { tls: true })
-  const rootDir = t.testdir()
+  const rootDir = rootFolder(t)
   const { certificate, key } = await elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 })
   const file = (name: string, text: string): string => {
     writeFileSync(join(rootDir, name), text)
