@@ -133,16 +133,21 @@ export async function wholeText(source: ByteSource, mostBytes: number): Promise<
 
 /**
  * The reverse of `Chunks`: a source that pulls from `chunks`, no faster than its sink accepts.
- * Stopping it returns from `chunks`; an error in them fails the sink.
+ * Stopping it returns from `chunks`; an error in them fails the sink. `onWritten` gets the chunks
+ * whose memory may be used again.
  */
-export function sourceOf(chunks: AsyncGenerator<readonly Uint8Array[]>): ByteSource {
+export function sourceOf(
+  chunks: AsyncGenerator<readonly Uint8Array[]>,
+  onWritten?: (chunk: Uint8Array) => void,
+): ByteSource {
   return (sink) => {
     let stopped = false
     const run = async (): Promise<void> => {
       for await (const group of chunks) {
         for (const chunk of group) {
           if (stopped) return
-          if (!sink.write(chunk)) await sink.drained()
+          const hasRoom = sink.write(chunk, onWritten && (() => onWritten(chunk)))
+          if (!hasRoom) await sink.drained()
         }
       }
       if (!stopped) sink.end()

@@ -285,8 +285,11 @@ export interface UpgradeReply extends ReplyOrigin {
 
 /** A destination for the bytes of an answer: a client's connection, or one that discards them. */
 export interface Sink {
-  /** False: the caller has to stop until `drained` resolves. */
-  write(chunk: Uint8Array): boolean
+  /**
+   * False: the caller has to stop until `drained` resolves. `onWritten` may be called once nothing
+   * reads the memory of `chunk` any longer; it is not where the connection ends before.
+   */
+  write(chunk: Uint8Array, onWritten?: () => void): boolean
   /** Resolves when more can be written, or the client has disconnected. */
   drained(): Promise<void>
   /** Trailers are name and value pairs, as in `HeaderList`. */

@@ -13,8 +13,8 @@ export const metered =
   (sink) =>
     source({
       ...delegateTo(sink),
-      write: (chunk) => {
+      write: (chunk, onWritten) => {
         count(chunk.byteLength)
-        return sink.write(chunk)
+        return sink.write(chunk, onWritten)
       },
     })

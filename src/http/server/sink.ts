@@ -24,9 +24,12 @@ export function streamSink(
   let started = false
   return {
     started: () => started,
-    write: (chunk) => {
+    write: (chunk, onWritten) => {
       started = true
-      return stream.write(chunk, onTaken)
+      return stream.write(chunk, (failure) => {
+        onTaken()
+        if (!failure) onWritten?.()
+      })
     },
     drained: drainedOf(stream),
     end: (raw) => {

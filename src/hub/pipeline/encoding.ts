@@ -1,6 +1,6 @@
-import { joined, lengthOf } from '../../base/bytes.ts'
+import { BufferPool } from '../../base/buffer-pool.ts'
+import { lengthOf } from '../../base/bytes.ts'
 import { elapsed, sleep } from '../../base/clock.ts'
-import type { ListBatch } from '../../api/codec/list.ts'
 import { objectBody } from '../../api/codec/object.ts'
 import { listItems, listSeparator } from '../../api/codec/render.ts'
 import { minWatchMs, type WatchEvent } from '../../api/codec/watch.ts'
@@ -17,7 +17,6 @@ import type {
 } from '../../http/exchange/exchange.ts'
 import type { HeaderList } from '../../http/exchange/headers.ts'
 import { unpackedHeaders, withLength } from '../../http/exchange/unpacked.ts'
-import type { Encoding } from '../../api/kube/media-type.ts'
 
 /**
  * Encodes objects in their representation; an unchanged object leaves in its own bytes. The end of
@@ -54,7 +53,8 @@ function streamed(
   reply: ListReply | WatchReply,
   body: AsyncGenerator<readonly Uint8Array[]>,
 ): WireReply {
-  return { ...headOf(reply), kind: 'bytes', headers, source: sourceOf(body) }
+  const source = sourceOf(body, (chunk) => buffers.release(chunk))
+  return { ...headOf(reply), kind: 'bytes', headers, source }
 }
 
 /** The part of an answer that is the same in every representation. */
@@ -65,6 +65,9 @@ const headOf = ({ status, headers, from, explanation }: ObjectReply | ListReply 
   ...(explanation && { explanation }),
 })
 
+/** Objects and events are copied into these: a write for each would cost more. */
+const buffers = new BufferPool()
+
 async function* listBody({
   representation,
   list,
@@ -74,15 +77,14 @@ async function* listBody({
   for await (const batch of list.batches) {
     if (batch.objects.length === 0) continue
     if (!first) yield listSeparator(representation.encoding)
-    yield bytesOf(batch, representation.encoding)
+    if (batch.bytes) yield batch.bytes
+    else
+      for (const chunk of buffers.joined(listItems(representation.encoding, batch.objects)))
+        yield [chunk]
     first = false
   }
   yield (await list.end()).tail
 }
-
-/** A batch of changed objects is copied into one chunk: a write for each object would cost more. */
-const bytesOf = (batch: ListBatch, encoding: Encoding): readonly Uint8Array[] =>
-  batch.bytes ?? [joined(listItems(encoding, batch.objects))]
 
 /**
  * The frames of events that several watches share, each in one representation; collected with the
@@ -115,8 +117,8 @@ async function* watchBody({
       if (isShared) written.set(event, frame)
       return frame
     })
-    // Events that arrived together leave in one write.
-    if (lengthOf(frames) > 0) yield [joined(frames)]
+    // Events that arrived together leave in one write, initial events in few.
+    if (lengthOf(frames) > 0) for (const chunk of buffers.joined(frames)) yield [chunk]
     silent = false
   }
   if (silent) await sleep(Math.max(minWatchMs - (elapsed() - began), 0))

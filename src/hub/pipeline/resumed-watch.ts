@@ -183,7 +183,7 @@ function endedByFilters(
     }
     giveUp = reply.source({
       ...delegateTo(sink),
-      write: (chunk) => sink.write(chunk),
+      write: (chunk, onWritten) => sink.write(chunk, onWritten),
       end: (trailers) => {
         changes[Symbol.dispose]()
         sink.end(trailers)

@@ -69,9 +69,9 @@ export class SlowWatches {
       }
       giveUp = source({
         ...delegateTo(sink),
-        write: (chunk) => {
+        write: (chunk, onWritten) => {
           if (ended) return false
-          if (sink.write(chunk)) return true
+          if (sink.write(chunk, onWritten)) return true
           // By then the client has room again or has disconnected: either way nothing is held.
           if (one.held === 0) void sink.drained().then(() => this.#release(one))
           this.#hold(one, chunk.byteLength)
