@@ -1,13 +1,13 @@
-import { asBuffer } from '../../base/bytes.ts'
+import { asBuffer, lengthOf } from '../../base/bytes.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { Encoding, Projection } from '../kube/media-type.ts'
 import { initialEventsEndAnnotation, type ApiObject } from '../kube/object.ts'
 import type { Status } from '../kube/status.ts'
 import { tableOf, withKind } from './json/single.ts'
 import { goJson } from './json/write.ts'
-import { enveloped } from './protobuf/envelope.ts'
+import { envelopeParts } from './protobuf/envelope.ts'
 import { messageBytes } from './protobuf/message/encode.ts'
-import { bytesField, stringField } from './protobuf/wire.ts'
+import { lengthHeader, stringField } from './protobuf/wire.ts'
 import { statusBody } from './render.ts'
 import { partialObjectMetadata } from './schema/schema.ts'
 import type { BookmarkEvent, ObjectEvent, WatchEvent } from './watch.ts'
@@ -44,7 +44,7 @@ export function watchFrame(
   extra?: string,
 ): Buffer {
   const bytes = asBuffer(object.bytes)
-  if (encoding === 'protobuf') return protobufFrame(type, enveloped(gvk, bytes))
+  if (encoding === 'protobuf') return protobufFrame(type, ...envelopeParts(gvk, bytes))
   if (projection === 'table') return jsonFrame(type, tableOf(gvk, object, extra || undefined))
   return jsonFrame(type, withKind(gvk, bytes))
 }
@@ -66,7 +66,7 @@ export function bookmarkFrame(
   }
   if (encoding === 'protobuf') {
     const object = messageBytes(partialObjectMetadata, { metadata })
-    return protobufFrame('BOOKMARK', enveloped(gvk, object))
+    return protobufFrame('BOOKMARK', ...envelopeParts(gvk, object))
   }
   const bytes = Buffer.from(goJson({ metadata }))
   if (projection !== 'table') return jsonFrame('BOOKMARK', withKind(gvk, bytes))
@@ -95,9 +95,11 @@ const jsonFrame = (type: string, object: readonly Uint8Array[]): Buffer =>
   Buffer.concat([Buffer.from(`{"type":"${type}","object":`), ...object, Buffer.from('}\n')])
 
 /** One frame of a watch in protobuf: its length, then the event around the object's envelope. */
-export function protobufFrame(type: string, envelope: Uint8Array): Buffer {
-  const event = Buffer.concat([stringField(1, type), bytesField(2, bytesField(1, envelope))])
+export function protobufFrame(type: string, ...envelope: readonly Uint8Array[]): Buffer {
+  const bytes = lengthOf(envelope)
+  const raw = lengthHeader(1, bytes)
+  const head = [stringField(1, type), lengthHeader(2, raw.byteLength + bytes), raw]
   const length = Buffer.alloc(4)
-  length.writeUInt32BE(event.length)
-  return Buffer.concat([length, event])
+  length.writeUInt32BE(lengthOf(head) + bytes)
+  return Buffer.concat([length, ...head, ...envelope])
 }

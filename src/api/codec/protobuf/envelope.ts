@@ -35,9 +35,16 @@ export function envelopeHead(gvk: GVK, length: number): Buffer {
   ])
 }
 
-/** An object in its envelope, as Go writes it. */
+/** The bytes of an object in its envelope, as Go writes it. */
+export const envelopeParts = (gvk: GVK, object: Uint8Array): readonly Uint8Array[] => [
+  envelopeHead(gvk, object.byteLength),
+  object,
+  envelopeEnd,
+]
+
+/** An object in its envelope. */
 export const enveloped = (gvk: GVK, object: Uint8Array): Buffer =>
-  Buffer.concat([envelopeHead(gvk, object.byteLength), object, envelopeEnd])
+  Buffer.concat(envelopeParts(gvk, object))
 
 /** The kind and the object of a complete envelope. */
 export function openEnvelope(bytes: Buffer): { gvk: GVK; raw: Buffer } {
