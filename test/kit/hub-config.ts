@@ -11,6 +11,8 @@ export interface TestHubOptions {
   readonly flags?: readonly string[]
   /** Instead of what the flags make of it. */
   readonly config?: Partial<HubConfig>
+  /** Whether it makes its own certificates, as every hub does where no test starts it. */
+  readonly ownCertificates?: true
 }
 
 /**

@@ -12,6 +12,7 @@ import { until } from './until.ts'
 import { Condition } from './condition.ts'
 import { ChildHub } from './hub-child.ts'
 import { hubFlags, testConfig, type TestHubOptions } from './hub-config.ts'
+import { shareServingCertificate } from './hub-pki.ts'
 import { rootFolder } from './root-folder.ts'
 import type { Teardown } from './wire/wire.ts'
 
@@ -65,6 +66,7 @@ export class TestHub {
     const config = testConfig(hubFlags(this.rootDir, this.#options), changes)
     this.#config = config
     this.#online = undefined
+    if (!this.#options.ownCertificates) await shareServingCertificate(config)
     const recentLog = new RecentLines(recentLogBounds)
     this.#hub = await startHub(config, {
       log: createLog(

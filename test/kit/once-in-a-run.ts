@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Workspace } from './cluster/workspace.ts'
 import { Hopeless, until } from './until.ts'
 
@@ -11,20 +11,34 @@ export const runFolderVariable = 'NODEHUB_TEST_RUN'
  * others wait until it is made. Rejects for all of them where it cannot be made. Resolves to the
  * folder, which is of the workspace where the file runs by itself.
  */
-export async function onceInARun(
+export const onceInARun = (
   workspace: Workspace,
   name: string,
   make: (folder: string) => Promise<void>,
-): Promise<string> {
-  const folder = join(process.env[runFolderVariable] ?? workspace.path, name)
+): Promise<string> => filled(join(process.env[runFolderVariable] ?? workspace.path, name), make)
+
+/** The same, but `undefined` where the file runs by itself. */
+export async function filledOnceInARun(
+  name: string,
+  make: (folder: string) => Promise<void>,
+): Promise<string | undefined> {
+  const run = process.env[runFolderVariable]
+  return run === undefined ? undefined : filled(join(run, name), make)
+}
+
+async function filled(folder: string, make: (folder: string) => Promise<void>): Promise<string> {
   const outcome = `${folder}.outcome`
   try {
     mkdirSync(folder)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    const said = await until(`${name} of another test`, () => readFileSync(outcome, 'utf8'), {
-      seconds: 240,
-    })
+    const said = await until(
+      `${basename(folder)} of another test`,
+      () => readFileSync(outcome, 'utf8'),
+      {
+        seconds: 240,
+      },
+    )
     if (said !== made) throw new Hopeless(said)
     return folder
   }
@@ -32,7 +46,7 @@ export async function onceInARun(
     await make(folder)
     writeFileSync(outcome, made)
   } catch (error) {
-    writeFileSync(outcome, `another test could not make ${name}: ${String(error)}`)
+    writeFileSync(outcome, `another test could not make ${basename(folder)}: ${String(error)}`)
     throw error
   }
   return folder

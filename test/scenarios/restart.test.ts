@@ -112,7 +112,7 @@ void t.test('a list that was received whole is there after a kill', async (t) =>
 void t.test('secrets are in no file that others can read, nor in clear in any', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   fill(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const hub = await startTestHub(t, { upstreams: [cloud], ownCertificates: true })
   await hub.online()
   const token = cloud.sandbox.token('somebody')
   for (const encoding of ['json', 'protobuf'] as const) {
@@ -144,7 +144,7 @@ void t.test('a wider umask opens nothing', { skip: process.platform === 'win32' 
   fill(cloud)
   const before = process.umask(0)
   t.teardown(() => process.umask(before))
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const hub = await startTestHub(t, { upstreams: [cloud], ownCertificates: true })
   await read(hub.as('kubelet'))
   const state = join(hub.rootDir, 'state')
   // The mode of a link says nothing.
