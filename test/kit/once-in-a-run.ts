@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Workspace } from './cluster/workspace.ts'
 import { Hopeless, until } from './until.ts'
@@ -44,12 +44,18 @@ async function filled(folder: string, make: (folder: string) => Promise<void>): 
   }
   try {
     await make(folder)
-    writeFileSync(outcome, made)
+    tell(outcome, made)
   } catch (error) {
-    writeFileSync(outcome, `another test could not make ${basename(folder)}: ${String(error)}`)
+    tell(outcome, `another test could not make ${basename(folder)}: ${String(error)}`)
     throw error
   }
   return folder
 }
 
 const made = 'made'
+
+/** Whole from the moment at which it is there. */
+function tell(outcome: string, text: string): void {
+  writeFileSync(`${outcome}.new`, text)
+  renameSync(`${outcome}.new`, outcome)
+}

@@ -1,0 +1,43 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import { filledOnceInARun, runFolderVariable } from './once-in-a-run.ts'
+import { rootFolder } from './root-folder.ts'
+
+/** Fills the folders of all names, beside another thread that does the same. */
+const racing = `
+  const { parentPort, workerData } = require('node:worker_threads')
+  const wait = () => new Promise((resolve) => setTimeout(resolve, 2))
+  void import(workerData.module).then(async ({ filledOnceInARun }) => {
+    const made = []
+    for (const name of workerData.names)
+      await filledOnceInARun(name, async () => { made.push(name); await wait() })
+    parentPort.postMessage(made)
+  })
+`
+
+void t.test(
+  'what a run needs is made by one of those that ask, and waited for by all',
+  async (t) => {
+    const env = { ...process.env, [runFolderVariable]: rootFolder(t) }
+    const names = Array.from({ length: 100 }, (_, at) => `folder-${at}`)
+    const module = new URL('once-in-a-run.ts', import.meta.url).href
+    const workerData = { module, names }
+    const made = await Promise.all(
+      ['one', 'other'].map(async () => {
+        const worker = new Worker(racing, { eval: true, env, workerData })
+        const [names] = (await once(worker, 'message')) as [string[]]
+        return names
+      }),
+    )
+    t.strictSame(made.flat().toSorted(), names.toSorted())
+    t.not(Math.min(...made.map(({ length }) => length)), 0, 'both were at it')
+  },
+)
+
+void t.test('a file that runs by itself has no folder of a run', async (t) => {
+  const run = process.env[runFolderVariable]
+  delete process.env[runFolderVariable]
+  t.teardown(() => run !== undefined && (process.env[runFolderVariable] = run))
+  t.equal(await filledOnceInARun('any', () => Promise.reject(new Error('made'))), undefined)
+})
