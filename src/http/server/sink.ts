@@ -28,7 +28,8 @@ export function streamSink(
       started = true
       return stream.write(chunk, (failure) => {
         onTaken()
-        if (!failure) onWritten?.()
+        // A stream of HTTP/2 that was reset reports no failure for what may still be on its way.
+        if (!failure && !stream.destroyed) onWritten?.()
       })
     },
     drained: drainedOf(stream),
