@@ -87,6 +87,13 @@ export function usageOf(root: number): Usage {
   }
 }
 
+/** What a process has resident of malloc's heap, as the kernel counts it. */
+export function mallocBytesOf(id: number): number {
+  const [, heap = ''] =
+    /\[heap\]\n([^]*?VmFlags)/.exec(readFileSync(`/proc/${id}/smaps`, 'utf8')) ?? []
+  return Number(/^Rss:\s+(\d+) kB$/m.exec(heap)?.[1] ?? 0) * 1024
+}
+
 /** How long a process has been running. Throws if there is none. */
 export function secondsSinceStart(id: number): number {
   const { startTicks } = parseStat(readFileSync(`/proc/${id}/stat`, 'utf8'))

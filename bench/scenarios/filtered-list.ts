@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadResult } from '../load/read-load.ts'
 import type { Metric, Sample } from '../measure/row.ts'
+import { median } from '../measure/statistics.ts'
 import { isHub, type RunningPeer } from '../peers/peer.ts'
 import { filteredPath, seedFiltered, warmCount, type FilteredKind } from '../upstream/filtered.ts'
 import { json, protobuf } from './callers.ts'
@@ -13,9 +14,16 @@ const metrics: readonly Metric[] = [
   { key: 'firstRatio', title: 'first : unfiltered', digits: 2, aims: [{ most: 1.3 }] },
   { key: 'again', title: 'again ms', digits: 1 },
   { key: 'ratio', title: 'again : unfiltered', digits: 2, aims: [{ most: 1.1 }] },
-  { key: 'others', title: 'others p99 ms', digits: 1 },
+  { key: 'plainBeside', title: 'unfiltered beside others ms', digits: 1 },
+  { key: 'againBeside', title: 'again beside others ms', digits: 1 },
+  { key: 'servedPlain', title: 'others served an unfiltered list', digits: 1 },
+  { key: 'served', title: 'others served a list again', digits: 1 },
   { key: 'othersPlain', title: 'others unfiltered p99 ms', digits: 1 },
+  { key: 'others', title: 'others p99 ms', digits: 1 },
 ]
+
+/** Lists of each kind that are measured with nothing beside them, in turn. */
+const lists = 5
 
 /** Which program a filter of the hub's own acts for. */
 const filteredComponent: Readonly<Record<FilteredKind, string>> = {
@@ -41,7 +49,7 @@ function filteredLists(kind: FilteredKind, count: number, encoding: 'json' | 'pr
   const warmPath = filteredPath(kind, warmCount)
   return {
     name: `filtered-list-${kind}-${count}-${encoding}`,
-    title: `LIST ${count.toLocaleString('en')} ${kind} in ${encoding}, through a filter and without; two other clients GET meanwhile`,
+    title: `LIST ${count.toLocaleString('en')} ${kind} in ${encoding}, through a filter and without, alone and while two other clients GET`,
     needs: 'online',
     metrics,
     takes: isHub,
@@ -56,17 +64,27 @@ function filteredLists(kind: FilteredKind, count: number, encoding: 'json' | 'pr
       // Recorded before: it is the filter that is to be measured.
       const whole = await itemsAt(peer, setting, path, plain)
       const first = await itemsAt(peer, setting, path, filtered)
+      const alone = { plain: [] as number[], again: [] as number[] }
+      for (let at = 0; at < lists; at += 1) {
+        alone.plain.push((await itemsAt(peer, setting, path, plain)).ms)
+        alone.again.push((await itemsAt(peer, setting, path, filtered)).ms)
+      }
+      const [unfiltered, again] = [median(alone.plain), median(alone.again)]
       const without = await listed(peer, setting, plain, whole.bytes)
       const through = await listed(peer, setting, filtered, first.bytes)
       return {
         figures: {
-          plain: without.lists.p50Ms,
+          plain: unfiltered,
           first: first.ms,
-          again: through.lists.p50Ms,
-          firstRatio: first.ms / without.lists.p50Ms,
-          ratio: through.lists.p50Ms / without.lists.p50Ms,
-          others: through.others.p99Ms,
+          again,
+          firstRatio: first.ms / unfiltered,
+          ratio: again / unfiltered,
+          plainBeside: without.lists.p50Ms,
+          againBeside: through.lists.p50Ms,
+          servedPlain: without.others.answers / without.lists.answers,
+          served: through.others.answers / through.lists.answers,
           othersPlain: without.others.p99Ms,
+          others: through.others.p99Ms,
         },
         failures: {
           ...without.others.failures,

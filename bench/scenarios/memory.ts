@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { usageOf } from '../measure/process-usage.ts'
+import { mallocBytesOf, usageOf } from '../measure/process-usage.ts'
 import type { Metric } from '../measure/row.ts'
 import type { RunningPeer } from '../peers/peer.ts'
 import type { Scenario } from './scenario.ts'
@@ -23,6 +23,7 @@ function memory(
       digits: 0,
       ...(anonymous !== undefined && { aims: [{ most: anonymous }] }),
     },
+    { key: 'malloc', title: "malloc's heap MB", digits: 0 },
   ]
   return {
     ...row,
@@ -36,7 +37,11 @@ function memory(
       settled.set(isLost, wait)
       await wait
       const { residentBytes, anonymousBytes } = usageOf(processId)
-      const figures = { resident: residentBytes / 1e6, anonymous: anonymousBytes / 1e6 }
+      const figures = {
+        resident: residentBytes / 1e6,
+        anonymous: anonymousBytes / 1e6,
+        malloc: mallocBytesOf(processId) / 1e6,
+      }
       return { figures, failures: {}, loadShare: 0 }
     },
   }

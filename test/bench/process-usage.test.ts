@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import {
   cpuBetween,
+  mallocBytesOf,
   parseMemory,
   parseStat,
   secondsSinceStart,
@@ -28,6 +29,16 @@ void t.test(
   async (t) => {
     const its = process.uptime()
     t.ok(Math.abs(secondsSinceStart(process.pid) - its) < 30, 'and not since the machine was')
+  },
+)
+
+void t.test(
+  "malloc's heap is a part of the anonymous memory",
+  { skip: process.platform === 'linux' ? false : '/proc is read' },
+  async (t) => {
+    const heap = mallocBytesOf(process.pid)
+    t.ok(heap > 0)
+    t.ok(heap < usageOf(process.pid).anonymousBytes)
   },
 )
 
