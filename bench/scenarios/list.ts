@@ -78,6 +78,8 @@ function lists(
       if (row.needs === 'offline' && peer.whenOffline) bytes.delete(peer.name)
     },
     async measure(peer, setting) {
+      // What was written since it was primed is compressed to another length.
+      if (compression) bytes.delete(peer.name)
       const size = await bytesOf(peer, setting)
       const { result, cost } = await costOf(peer.processId, () =>
         ask(peer, setting, setting.seconds),
