@@ -6,8 +6,11 @@ import { joined } from './bytes.ts'
  */
 const bufferBytes = 56 * 1024
 
-/** What is shorter gets memory of its own: a slow reader would hold a whole buffer for it. */
-const shortBytes = 8 * 1024
+/**
+ * What is shorter gets memory of its own: a slow reader would hold a whole buffer for it, and is
+ * charged for its bytes alone.
+ */
+const shortBytes = bufferBytes / 2
 
 /** The most idle buffers that are kept. */
 const mostIdle = 8

@@ -52,3 +52,14 @@ void t.test('short chunks, and parts that were not copied, are none of its memor
   for (const other of [own, short]) t.not(next?.buffer, other?.buffer)
   t.equal(own.toString(), 'o'.repeat(40 * 1024))
 })
+
+void t.test('a slow reader of a chunk holds twice its bytes at most', async (t) => {
+  const pool = new BufferPool()
+  const [whole] = pool.joined([kibibytes(28, 'a'), kibibytes(28, 'b')])
+  const size = whole?.buffer.byteLength
+  for (let count = 1; count < 28; count += 1) {
+    const [chunk] = pool.joined([kibibytes(count, 'a'), kibibytes(count, 'b')])
+    if (!chunk || chunk.buffer.byteLength !== size) continue
+    t.ok(2 * chunk.byteLength >= chunk.buffer.byteLength, `${2 * count} KiB`)
+  }
+})
