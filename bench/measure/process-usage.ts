@@ -87,11 +87,14 @@ export function usageOf(root: number): Usage {
   }
 }
 
-/** What a process has resident of malloc's heap, as the kernel counts it. */
-export function mallocBytesOf(id: number): number {
-  const [, heap = ''] =
-    /\[heap\]\n([^]*?VmFlags)/.exec(readFileSync(`/proc/${id}/smaps`, 'utf8')) ?? []
-  return Number(/^Rss:\s+(\d+) kB$/m.exec(heap)?.[1] ?? 0) * 1024
+/**
+ * What a process, without its children, has resident of the heap that grows by brk(2), where malloc
+ * keeps what is small; `undefined` where it has none, as a program in Go.
+ */
+export function brkHeapBytesOf(id: number): number | undefined {
+  const maps = readFileSync(`/proc/${id}/smaps`, 'utf8')
+  const [, heap] = /\[heap\]\n([^]*?VmFlags)/.exec(maps) ?? []
+  return heap === undefined ? undefined : Number(/^Rss:\s+(\d+) kB$/m.exec(heap)?.[1]) * 1024
 }
 
 /** How long a process has been running. Throws if there is none. */

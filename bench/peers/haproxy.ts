@@ -16,6 +16,7 @@ export const haproxyHttp = haproxy('haproxy-http', 'HTTP in, TLS out, one thread
   plain: true,
   configuration: (port, { node }, certificate) => `  mode http
   http-reuse always
+  option http-no-delay
 listen api
   bind 127.0.0.1:${port}
   server api ${new URL(node.url).host} ssl crt ${certificate} ${node.ca === undefined ? 'verify none' : `verify required ca-file ${node.ca}`}

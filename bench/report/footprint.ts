@@ -6,10 +6,12 @@ const shown: readonly (readonly [row: string, figure: string, digits: number, wo
   ['memory-idle', 'resident', 0, '% MB resident idle'],
   ['memory-idle', 'anonymous', 0, '% of them backed by no file'],
   ['memory-after', 'resident', 0, '% MB after all rows'],
+  ['offline-list-json', 'time', 1, '% ms for a list offline'],
   ['list-json', 'cpu', 0, 'CPU of a recorded list % ms'],
   ['get-recorded', 'cpu', 2, 'of 1,000 recorded gets % s'],
-  ['watch-json', 'cpu', 1, 'of a watch event % ms'],
-  ['offline-list-json', 'time', 1, 'a list offline % ms'],
+  ['get-passed', 'cpu', 2, 'of 1,000 gets passed on % s'],
+  ['watch-json', 'cpu', 1, 'of a watch event % ms in JSON'],
+  ['watch-protobuf', 'cpu', 1, '% ms in protobuf'],
 ]
 
 /** What README.md says of the kept run: what a node's hub takes, with yurthub's in brackets. */

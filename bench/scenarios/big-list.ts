@@ -1,5 +1,5 @@
 import { costOf, each, residentMegabytes } from '../measure/cost.ts'
-import type { Metric } from '../measure/row.ts'
+import { sumOf, type Metric } from '../measure/row.ts'
 import { isOfFew, type RunningPeer } from '../peers/peer.ts'
 import { bigListPath, seedBigList } from '../upstream/big-list.ts'
 import { json, passed, recorded } from './callers.ts'
@@ -45,7 +45,7 @@ export const bigList = (count: number): Scenario => ({
         others: result.others.p99Ms,
         cpu: each(cost.cpuSeconds, result.lists.answers / 1000),
       },
-      failures: { ...result.others.failures, ...result.lists.failures },
+      failures: sumOf([result.others.failures, result.lists.failures]),
       loadShare: result.lists.loadShare,
     }
   },

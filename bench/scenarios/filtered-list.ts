@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadResult } from '../load/read-load.ts'
-import type { Metric, Sample } from '../measure/row.ts'
+import { sumOf, type Metric, type Sample } from '../measure/row.ts'
 import { median } from '../measure/statistics.ts'
 import { isHub, type RunningPeer } from '../peers/peer.ts'
 import { filteredPath, seedFiltered, warmCount, type FilteredKind } from '../upstream/filtered.ts'
@@ -86,12 +86,9 @@ function filteredLists(kind: FilteredKind, count: number, encoding: 'json' | 'pr
           othersPlain: without.others.p99Ms,
           others: through.others.p99Ms,
         },
-        failures: {
-          ...without.others.failures,
-          ...without.lists.failures,
-          ...through.others.failures,
-          ...through.lists.failures,
-        },
+        failures: sumOf(
+          [without, through].flatMap((each) => [each.others.failures, each.lists.failures]),
+        ),
         loadShare: Math.max(without.lists.loadShare, through.lists.loadShare),
       } satisfies Sample
     },

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { mallocBytesOf, usageOf } from '../measure/process-usage.ts'
+import { brkHeapBytesOf, usageOf } from '../measure/process-usage.ts'
 import type { Metric } from '../measure/row.ts'
 import type { RunningPeer } from '../peers/peer.ts'
 import type { Scenario } from './scenario.ts'
@@ -15,6 +15,8 @@ function memory(
   const { resident, anonymous } = most
   /** By whether peers answer in an outage: those that do not are measured before it. */
   const settled = new Map<boolean, Promise<void>>()
+  /** Of these processes it is known: to read it again a moment later is no further round. */
+  const known = new Set<number>()
   const metrics: readonly Metric[] = [
     { key: 'resident', title: 'MB', digits: 0, aims: [{ most: resident }] },
     {
@@ -23,7 +25,7 @@ function memory(
       digits: 0,
       ...(anonymous !== undefined && { aims: [{ most: anonymous }] }),
     },
-    { key: 'malloc', title: "malloc's heap MB", digits: 0 },
+    { key: 'heap', title: 'brk heap MB', digits: 0 },
   ]
   return {
     ...row,
@@ -36,11 +38,14 @@ function memory(
       const wait = settled.get(isLost) ?? sleep(Math.min(1, seconds) * settledSeconds * 1000)
       settled.set(isLost, wait)
       await wait
+      if (known.has(processId)) return { figures: {}, failures: {}, loadShare: 0 }
+      known.add(processId)
       const { residentBytes, anonymousBytes } = usageOf(processId)
+      const heapBytes = brkHeapBytesOf(processId)
       const figures = {
         resident: residentBytes / 1e6,
         anonymous: anonymousBytes / 1e6,
-        malloc: mallocBytesOf(processId) / 1e6,
+        heap: heapBytes && heapBytes / 1e6,
       }
       return { figures, failures: {}, loadShare: 0 }
     },
