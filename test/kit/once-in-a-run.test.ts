@@ -4,11 +4,14 @@ import t from 'tap'
 import { filledOnceInARun, runFolderVariable } from './once-in-a-run.ts'
 import { rootFolder } from './root-folder.ts'
 
-/** Fills the folders of all names, beside another thread that does the same. */
+/** Fills the folders of all names, once it is told to, beside another thread that does the same. */
 const racing = `
   const { parentPort, workerData } = require('node:worker_threads')
   const wait = () => new Promise((resolve) => setTimeout(resolve, 2))
   void import(workerData.module).then(async ({ filledOnceInARun }) => {
+    const told = new Promise((resolve) => parentPort.once('message', resolve))
+    parentPort.postMessage('ready')
+    await told
     const made = []
     for (const name of workerData.names)
       await filledOnceInARun(name, async () => { made.push(name); await wait() })
@@ -23,15 +26,14 @@ void t.test(
     const names = Array.from({ length: 100 }, (_, at) => `folder-${at}`)
     const module = new URL('once-in-a-run.ts', import.meta.url).href
     const workerData = { module, names }
-    const made = await Promise.all(
-      ['one', 'other'].map(async () => {
-        const worker = new Worker(racing, { eval: true, env, workerData })
-        const [names] = (await once(worker, 'message')) as [string[]]
-        return names
-      }),
+    const workers = Array.from(
+      { length: 2 },
+      () => new Worker(racing, { eval: true, env, workerData }),
     )
-    t.strictSame(made.flat().toSorted(), names.toSorted())
-    t.not(Math.min(...made.map(({ length }) => length)), 0, 'both were at it')
+    await Promise.all(workers.map((worker) => once(worker, 'message')))
+    const made = workers.map((worker) => once(worker, 'message') as Promise<[string[]]>)
+    for (const worker of workers) worker.postMessage('go')
+    t.strictSame((await Promise.all(made)).flat(2).toSorted(), names.toSorted())
   },
 )
 
