@@ -235,13 +235,13 @@ void t.test('join on a node with a yurthub advises how to end it', async (t) => 
 })
 
 void t.test('a join or leave killed at any step can be resumed or undone', async (t) => {
-  rootFolder(t)
-  const base = nodeRoot(joinPath(t.testdirName, 'base'))
+  const folder = rootFolder(t)
+  const base = nodeRoot(joinPath(folder, 'base'))
   const before = treeOf(base, state)
   // Joined before, its authority is there already, which is not made for nothing each time.
   await joining(base)
   const joined = treeOf(base, `${state}/pki`)
-  const left = copyOf(t, base)
+  const left = copyOf(folder, base)
   await leaving(left)
 
   const ofHub = Object.entries(joined).filter(
@@ -263,13 +263,13 @@ void t.test('a join or leave killed at any step can be resumed or undone', async
     ['leave', base],
   ] as const) {
     for (let at = 1; ; at++) {
-      const root = copyOf(t, from)
+      const root = copyOf(folder, from)
       const act = killed === 'join' ? joining : leaving
       if (await killedAt(at, () => act(root))) break
       points += 1
       const where = `${killed}, killed at its step ${at}`
       t.ok(starts(root), `${where}: the kubelet starts`)
-      const other = copyOf(t, root)
+      const other = copyOf(folder, root)
       t.equal((await joining(other)).code, 0, where)
       t.strictSame(treeOf(other, `${state}/pki`), joined, `${where}: joined`)
       t.equal((await leaving(root)).code, 0, where)
@@ -282,8 +282,8 @@ void t.test('a join or leave killed at any step can be resumed or undone', async
 
 let copies = 0
 
-function copyOf(t: { testdirName: string }, root: string): string {
-  const copy = joinPath(t.testdirName, `copy-${++copies}`)
+function copyOf(folder: string, root: string): string {
+  const copy = joinPath(folder, `copy-${++copies}`)
   fs.cpSync(root, copy, { recursive: true, verbatimSymlinks: true })
   return copy
 }
@@ -625,16 +625,16 @@ void t.test('without the record, leave still detects a joined node and refuses',
 })
 
 void t.test('a join that fails halfway can be resumed', async (t) => {
-  rootFolder(t)
+  const folder = rootFolder(t)
   const files = { '/var/lib/nodehub/pki': 'no folder' }
-  const root = nodeRoot(joinPath(t.testdirName, 'base'), { files })
+  const root = nodeRoot(joinPath(folder, 'base'), { files })
   const before = treeOf(root, state)
   t.match(await joining(root), {
     code: 1,
     err: /\nJoin again, or leave: either goes on from there/,
   })
   fs.rmSync(joinPath(root, state, 'pki'))
-  const other = copyOf(t, root)
+  const other = copyOf(folder, root)
   t.equal((await leaving(other)).code, 0)
   t.strictSame(treeOf(other, state), before)
   t.equal((await joining(root)).code, 0)
