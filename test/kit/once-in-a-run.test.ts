@@ -7,14 +7,17 @@ import { rootFolder } from './root-folder.ts'
 /** Fills the folders of all names, once it is told to, beside another thread that does the same. */
 const racing = `
   const { parentPort, workerData } = require('node:worker_threads')
-  const wait = () => new Promise((resolve) => setTimeout(resolve, 2))
+  const { writeFile } = require('node:fs/promises')
   void import(workerData.module).then(async ({ filledOnceInARun }) => {
     const told = new Promise((resolve) => parentPort.once('message', resolve))
     parentPort.postMessage('ready')
     await told
     const made = []
     for (const name of workerData.names)
-      await filledOnceInARun(name, async () => { made.push(name); await wait() })
+      await filledOnceInARun(name, async (folder) => {
+        made.push(name)
+        await writeFile(folder + '/file', name)
+      })
     parentPort.postMessage(made)
   })
 `

@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { writeDurablySync } from '../../src/base/durable-file.ts'
 import type { Workspace } from './cluster/workspace.ts'
 import { Hopeless, until } from './until.ts'
 
@@ -32,30 +33,20 @@ async function filled(folder: string, make: (folder: string) => Promise<void>): 
     mkdirSync(folder)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    const said = await until(
-      `${basename(folder)} of another test`,
-      () => readFileSync(outcome, 'utf8'),
-      {
-        seconds: 240,
-      },
-    )
+    const read = () => readFileSync(outcome, 'utf8')
+    const said = await until(`${basename(folder)} of another test`, read, { seconds: 240 })
     if (said !== made) throw new Hopeless(said)
     return folder
   }
   try {
     await make(folder)
-    tell(outcome, made)
+    // Whole from the moment at which it is there.
+    writeDurablySync(outcome, made)
   } catch (error) {
-    tell(outcome, `another test could not make ${basename(folder)}: ${String(error)}`)
+    writeDurablySync(outcome, `another test could not make ${basename(folder)}: ${String(error)}`)
     throw error
   }
   return folder
 }
 
 const made = 'made'
-
-/** Whole from the moment at which it is there. */
-function tell(outcome: string, text: string): void {
-  writeFileSync(`${outcome}.new`, text)
-  renameSync(`${outcome}.new`, outcome)
-}
