@@ -1,7 +1,8 @@
 import type { ByteSource, Sink } from './exchange.ts'
 
-/** The methods of a sink besides `write`, for a layer that replaces `write`. */
-export const delegateTo = (sink: Sink): Omit<Sink, 'write'> => ({
+/** The methods of a sink, for a layer that replaces some of them. */
+export const delegateTo = (sink: Sink): Sink => ({
+  write: (chunk, onWritten) => sink.write(chunk, onWritten),
   drained: () => sink.drained(),
   end: (trailers) => sink.end(trailers),
   fail: (cause) => sink.fail(cause),

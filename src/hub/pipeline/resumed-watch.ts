@@ -183,7 +183,6 @@ function endedByFilters(
     }
     giveUp = reply.source({
       ...delegateTo(sink),
-      write: (chunk, onWritten) => sink.write(chunk, onWritten),
       end: (trailers) => {
         changes[Symbol.dispose]()
         sink.end(trailers)
