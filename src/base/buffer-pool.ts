@@ -32,13 +32,14 @@ export class BufferPool {
 
   /**
    * The bytes of `parts` in as few chunks as fit into buffers of the pool; a part that is longer is
-   * yielded uncopied. Each chunk is the caller's until `release` is called with it; one that never
-   * is goes to the garbage collector.
+   * yielded uncopied, one without bytes not at all. Each chunk is the caller's until `release` is
+   * called with it; one that never is goes to the garbage collector.
    */
   *joined(parts: readonly Uint8Array[]): Generator<Uint8Array> {
     let group: Uint8Array[] = []
     let bytes = 0
     for (const part of parts) {
+      if (part.byteLength === 0) continue
       if (bytes + part.byteLength > bufferBytes && group.length > 0) {
         yield this.#join(group, bytes)
         group = []

@@ -13,6 +13,7 @@ void t.test('parts come joined, in order, in as few chunks as buffers hold', asy
   )
   t.equal(Buffer.concat(chunks).equals(Buffer.concat(parts)), true)
   t.strictSame([...pool.joined([])], [])
+  t.strictSame([...pool.joined([Buffer.alloc(0), Buffer.alloc(0)])], [], 'nor of no bytes')
 })
 
 void t.test('a part that is longer than a buffer is not copied', async (t) => {

@@ -1,5 +1,4 @@
 import { BufferPool } from '../../base/buffer-pool.ts'
-import { lengthOf } from '../../base/bytes.ts'
 import { elapsed, sleep } from '../../base/clock.ts'
 import { objectBody } from '../../api/codec/object.ts'
 import { listItems, listSeparator } from '../../api/codec/render.ts'
@@ -118,7 +117,7 @@ async function* watchBody({
       return frame
     })
     // Events that arrived together leave in one write, initial events in few.
-    if (lengthOf(frames) > 0) for (const chunk of buffers.joined(frames)) yield [chunk]
+    for (const chunk of buffers.joined(frames)) yield [chunk]
     silent = false
   }
   if (silent) await sleep(Math.max(minWatchMs - (elapsed() - began), 0))
