@@ -1,5 +1,6 @@
 import t from 'tap'
 import { spawnSync } from 'node:child_process'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 interface Folder {
@@ -38,6 +39,18 @@ void t.test('a test that passes without an assertion fails the run, and is named
   t.equal(status, 1)
   t.match(lines.at(-2), /^PASSED WITHOUT AN ASSERTION: .*a\.test\.ts: nothing$/)
   t.equal(lines.at(-1), '1 passed, 1 failed')
+})
+
+void t.test('a folder that stays in the checkout fails the run, and is named', async (t) => {
+  const leaves = `import { mkdirSync } from 'node:fs'
+    t.test('leaves', async (t) => t.ok(mkdirSync(t.testdirName, { recursive: true })))
+  `
+  const { status, lines } = run(t, `${passes}${leaves}`)
+  t.equal(status, 1)
+  t.equal(lines.at(-1), '2 passed, 1 failed')
+  const left = /^LEFT BEHIND: (.+a\.test\.ts-leaves)$/.exec(lines.at(-2) ?? '')?.[1] ?? ''
+  t.ok(existsSync(left), `the folder is named: ${lines.at(-2)}`)
+  rmSync(left, { recursive: true })
 })
 
 void t.test('what is skipped is said in a line of its own, with the reason', async (t) => {

@@ -2,9 +2,17 @@
 // names the tiers.
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, globSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
@@ -137,6 +145,16 @@ function folderOfRun(parent: string): string {
   return folder
 }
 
+/** Where tap makes the folder that a test asks it for, named after the test's file. */
+const testFolders = '.tap/fixtures'
+
+const foldersOfTests = (): readonly string[] =>
+  existsSync(testFolders) ? readdirSync(testFolders) : []
+
+/** How the name of a folder names the file. */
+const inName = (file: string): string =>
+  [dirname(relative('', file)), basename(file)].join(' ').replace(/[^\w.-]+/g, '-')
+
 /**
  * Runs the files and reads what they print, which is TAP. On a terminal, or where a reporter is
  * named, tap renders it; otherwise it is printed as it is.
@@ -203,6 +221,7 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
   }
   const { files, left } = chosen.length > 0 ? { files: chosen, left: [] } : whole
   const began = performance.now()
+  const before = new Set(foldersOfTests())
   // What is named is run as it runs by itself.
   const groups = chosen.length > 0 ? files.map((file) => [file]) : groupsOf(files, longest)
   const { status, results } = await runFiles(groups, {
@@ -219,13 +238,19 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
   for (const { path, ms } of results.files.slice(0, 10))
     say(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${path}`)
   for (const each of empty) say(`PASSED WITHOUT AN ASSERTION: ${each}`)
+  // A test that meets its own files of the run before fails, or passes for the wrong reason.
+  const stayed = foldersOfTests().filter(
+    (folder) => !before.has(folder) && files.some((file) => folder.includes(inName(file))),
+  )
+  for (const each of stayed) say(`LEFT BEHIND: ${testFolders}/${each}`)
   const reasons = [...skipped].map(([reason, count]) => `${count} tests: ${reason}`)
   const notRun = [...left, ...reasons]
   if (notRun.length > 0) say(`NOT RUN: ${notRun.join('; ')}`)
   const count = [...skipped.values()].reduce((sum, each) => sum + each, 0)
   if (passed === 0) say('no assertion passed')
-  say(`${passed} passed, ${failed + empty.length} failed${count > 0 ? `, ${count} skipped` : ''}`)
-  return status === 0 && empty.length === 0 && (passed > 0 || count > 0) ? 0 : 1
+  const faults = empty.length + stayed.length
+  say(`${passed} passed, ${failed + faults} failed${count > 0 ? `, ${count} skipped` : ''}`)
+  return status === 0 && faults === 0 && (passed > 0 || count > 0) ? 0 : 1
 }
 
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
