@@ -35,7 +35,8 @@ export async function endProcess(code: ExitCode, sink: StandardError): Promise<n
     process.exit(0)
   const self = process.platform === 'linux' ? '/proc/self/exe' : process.execPath
   const last = `process.exit(${isWritten ? code : 1})`
-  if (process.execve) process.execve(self, ['nodehub', '-e', last], {})
+  // A pending SIGUSR1 stays pending in that program: without the option it would open its debugger.
+  if (process.execve) process.execve(self, ['nodehub', '--disable-sigusr1', '-e', last], {})
   return process.exit(code)
 }
 
