@@ -17,8 +17,8 @@ else {
           folder: t.testdir(),
           library,
           seed,
-          rounds: 300,
-          cuts: 12,
+          rounds: 150,
+          cuts: 8,
         })
         t.strictSame(wrong, [])
       },
@@ -32,8 +32,8 @@ else {
         folder: t.testdir(),
         library,
         seed: 5,
-        rounds: 200,
-        cuts: 16,
+        rounds: 120,
+        cuts: 10,
         syncWithinMs: 20,
       })
       t.strictSame(wrong, [])
@@ -59,8 +59,8 @@ else {
       folder: t.testdir(),
       library,
       seed: 3,
-      rounds: 300,
-      cuts: 12,
+      rounds: 150,
+      cuts: 8,
       failEverySync: 11,
     })
     t.strictSame(wrong, [])

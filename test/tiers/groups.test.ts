@@ -2,8 +2,8 @@ import t from 'tap'
 import { join, relative } from 'node:path'
 import { groupsOf } from './groups.ts'
 
-void t.test('short files of a folder share a process, fourteen at most', async (t) => {
-  const names = Array.from({ length: 16 }, (_, at) => `${at}.test.ts`)
+void t.test('short files of a folder share a process, twenty-four at most', async (t) => {
+  const names = Array.from({ length: 26 }, (_, at) => `${at}.test.ts`)
   const content = () => Object.fromEntries(names.map((name) => [name, "import t from 'tap'"]))
   const root = relative('.', t.testdir({ one: content(), other: content() }))
   const [one, other] = ['one', 'other'].map((folder) =>
@@ -12,10 +12,10 @@ void t.test('short files of a folder share a process, fourteen at most', async (
   const groups = groupsOf([...one, ...other], [one[0] ?? ''])
   t.strictSame(groups, [
     [one[0]],
-    one.slice(1, 15),
-    one.slice(15),
-    other.slice(0, 14),
-    other.slice(14),
+    one.slice(1, 25),
+    one.slice(25),
+    other.slice(0, 24),
+    other.slice(24),
   ])
 })
 
