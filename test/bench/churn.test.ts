@@ -17,12 +17,18 @@ void t.test('rounds of churn are survived by every client', async (t) => {
     lines.filter((line) => /^\d of 4: \d+ MB resident, \d+ MB of it anonymous$/.test(line)).length,
     4,
   )
-  t.notMatch(lines.join('\n'), /\d+ times: /)
+  const failures = lines.filter((line) => /\d+ times: /.test(line))
+  // It says that the machine is busy, and nothing of the hub.
+  const slow = 'the API server did not take the writes in time'
+  t.strictSame(
+    failures.filter((line) => !line.endsWith(slow)),
+    [],
+  )
   const [, second, last, grows] =
     /^anonymous memory: (\d+) MB in the second quarter, (\d+) MB in the last: it (grows|does not grow); -?[\d.]+ MB an hour in the second half$/m.exec(
       lines.join('\n'),
     ) ?? []
   t.ok(Number(second) > 20 && Number(last) > 20)
   // So short a run is one in which everything is still being compiled.
-  t.equal(code, grows === 'grows' ? 1 : 0)
+  t.equal(code, grows === 'grows' || failures.length > 0 ? 1 : 0)
 })
