@@ -2,8 +2,8 @@ import t from 'tap'
 import { join, relative } from 'node:path'
 import { groupsOf } from './groups.ts'
 
-void t.test('short files of a folder share a process, twenty-four at most', async (t) => {
-  const names = Array.from({ length: 26 }, (_, at) => `${at}.test.ts`)
+void t.test('short files of a folder share a process, thirty-two at most', async (t) => {
+  const names = Array.from({ length: 34 }, (_, at) => `${at}.test.ts`)
   const content = () => Object.fromEntries(names.map((name) => [name, "import t from 'tap'"]))
   const root = relative('.', t.testdir({ one: content(), other: content() }))
   const [one, other] = ['one', 'other'].map((folder) =>
@@ -12,10 +12,10 @@ void t.test('short files of a folder share a process, twenty-four at most', asyn
   const groups = groupsOf([...one, ...other], [one[0] ?? ''])
   t.strictSame(groups, [
     [one[0]],
-    one.slice(1, 25),
-    one.slice(25),
-    other.slice(0, 24),
-    other.slice(24),
+    one.slice(1, 33),
+    one.slice(33),
+    other.slice(0, 32),
+    other.slice(32),
   ])
 })
 
@@ -25,21 +25,37 @@ void t.test('folders of a folder of test/ count as one', async (t) => {
   t.strictSame(groupsOf([...files, ...others], []), [files, ...others.map((each) => [each])])
 })
 
-void t.test('what a file does to its process, or measures of it, it does alone', async (t) => {
-  const alone = [
-    "process.on('warning', see)",
-    "process.env['TZ'] = 'UTC'",
-    'const before = heldBytes() // ../kit/held-bytes.ts',
-    "broken(SqliteStore.prototype, 'list', change)",
-    'process.threadCpuUsage()',
-  ]
-  const files = alone.map((text, at) => [`${at}.test.ts`, text] as const)
-  const root = relative('.', t.testdir(Object.fromEntries(files)))
-  const paths = files.map(([name]) => join(root, name))
-  t.strictSame(
-    groupsOf(paths, []),
-    paths.map((path) => [path]),
+void t.test(
+  'what a file measures of its process, or does to it for good, it does alone',
+  async (t) => {
+    const alone = [
+      'const before = heldBytes() // ../kit/held-bytes.ts',
+      "broken(SqliteStore.prototype, 'list', change)",
+      'process.threadCpuUsage()',
+    ]
+    const files = alone.map((text, at) => [`${at}.test.ts`, text] as const)
+    const root = relative('.', t.testdir(Object.fromEntries(files)))
+    const paths = files.map(([name]) => join(root, name))
+    t.strictSame(
+      groupsOf(paths, []),
+      paths.map((path) => [path]),
+    )
+  },
+)
+
+void t.test('files that listen to their process share one, with no others', async (t) => {
+  const root = relative(
+    '.',
+    t.testdir({
+      one: {
+        'a.test.ts': "process.on('warning', see)",
+        'b.test.ts': "import t from 'tap'",
+      },
+      other: { 'c.test.ts': "process.env['TZ'] = 'UTC'" },
+    }),
   )
+  const [a, b, c] = ['one/a', 'one/b', 'other/c'].map((name) => join(root, `${name}.test.ts`))
+  t.strictSame(groupsOf([a, b, c] as string[], []), [[a, c], [b]])
 })
 
 void t.test('files with clocks of their own share a process, with no others', async (t) => {

@@ -5,26 +5,35 @@ import { dirname } from 'node:path'
  * So many files at most share a process: one that ends it takes the others with it. Those of whole
  * hubs take seconds each, and what is long must not begin last.
  */
-const mostOf = (folder: string): number => most[folder] ?? 24
+const mostOf = (folder: string): number => most[folder] ?? 32
 
 const most: Readonly<Record<string, number>> = {
-  'test/scenarios': 8,
-  'test/attacks': 10,
+  'test/scenarios': 10,
+  'test/attacks': 12,
   'test/cli': 10,
 }
 
 /**
- * Where a test replaces, breaks or measures what the whole process shares: signals and warnings,
- * methods of every instance, the environment, the heap, processor time.
+ * Where a test measures what the whole process has, or cannot put back what it changes there: the
+ * heap, processor time, V8's flags.
  */
 const ofItsProcess =
-  /\bprocess\.(?:on|once|off|chdir|argv|exit|memoryUsage|\w*[cC]puUsage)\b|\bprocess\.env\S* = |held-bytes|heap-snapshot|super-linear|kit\/work|warnings?\(|syncBuiltinESMExports|broken\(|setFlags|globalThis|prototype/
+  /\bprocess\.(?:chdir|argv|exit|memoryUsage|\w*[cC]puUsage)\b|held-bytes|heap-snapshot|super-linear|kit\/work|syncBuiltinESMExports|broken\(\w+\.prototype|setFlags/
+
+/** Where a test listens to its process, or changes the environment, until it ends. */
+const listens = /\bprocess\.(?:on|once|off)\b|\bprocess\.env\S* = /
+
+/** Where a test has a clock of its own until it ends. */
+const ofClocks = /set-clock|\bmock\b/
 
 /**
- * Where a test has a clock of its own, which it takes away at its end: such files share processes,
- * in which no others have left anything that waits for a time.
+ * The files that such a one may share a process with: its like, where no others have left anything
+ * that waits for a time, warns or fails late; else those of its folder.
  */
-const ofClocks = /set-clock|\bmock\b/
+const companyOf = (file: string, text: string): string => {
+  if (ofClocks.test(text)) return 'clocks'
+  return listens.test(text) ? 'listeners' : folderOf(file)
+}
 
 /** Files that are long, or about what a process takes or how it ends. */
 const longOrOfProcesses =
@@ -46,7 +55,7 @@ export function groupsOf(files: readonly string[], alone: readonly string[]): st
       groups.push([file])
       continue
     }
-    const together = ofClocks.test(text) ? 'clocks' : folderOf(file)
+    const together = companyOf(file, text)
     const group = open.get(together)
     if (group && group.length < mostOf(together)) group.push(file)
     else {
