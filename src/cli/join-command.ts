@@ -495,11 +495,12 @@ async function checkRunnable(files: NodeFiles, values: Values): Promise<void> {
 function refuseHubAsServer(values: Values, api: ApiServer, yurthub: Yurthub | undefined): void {
   const given = values['server-addr']
   const servers = given ?? [new URL(api.address)]
-  const hub = servers.find((server) => isHubOfNode(server, portsOf(values)))
+  const names = [hostname(), values['node-name'] ?? api.nodeName ?? '']
+  const ofNode = (server: URL): boolean => isHubOfNode(server, portsOf(values), names)
+  const hub = servers.find(ofNode)
   if (hub === undefined) return
   const from = given ? '--server-addr' : `the kubeconfig ${values['kubelet-kubeconfig']}`
-  const found =
-    yurthub?.servers.filter((each) => !isHubOfNode(new URL(each), portsOf(values))) ?? []
+  const found = yurthub?.servers.filter((each) => !ofNode(new URL(each))) ?? []
   const advice =
     found.length > 0
       ? `give those of yurthub, from ${yurthub?.path}: --server-addr=${found.join(',')}`

@@ -2,7 +2,7 @@ import t from 'tap'
 import fs from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { dirname, join as joinPath } from 'node:path'
@@ -205,6 +205,14 @@ void t.test(
       code: 1,
       err: '--server-addr leads to https://127.0.0.1:10268',
     })
+    for (const [name, ...flags] of [[hostname()], ['Edge-9', '--node-name=edge-9']] as [
+      string,
+      ...string[],
+    ][]) {
+      const server = `https://${name}:10268`
+      const err = `--server-addr leads to ${server.toLowerCase()}`
+      t.match(await joining(alone, `--server-addr=${server}`, ...flags), { code: 1, err })
+    }
     const ported = nodeRoot(rootFolder(t), { server: 'https://127.0.0.1:961' })
     t.match(await joining(ported, '--proxy-port=961'), { code: 1, err: 'https://127.0.0.1:961' })
     t.equal((await joining(ported)).code, 0)

@@ -112,7 +112,7 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
   const mistakes = [
     ...flags.mistakes,
     ...flags.serverAddresses
-      .filter((server) => isHubOfNode(server, ports))
+      .filter((server) => isHubOfNode(server, ports, [settings.hostname, nodeName]))
       .map((server) => `--server-addr=${server.origin} is a hub of this node itself`),
   ]
   const name = flags.nodeName ?? nodeName

@@ -65,10 +65,14 @@ function serversIn(files: NodeFiles, paths: readonly string[]): readonly string[
 
 /**
  * Whether that is where a hub of this node listens, nodehub with these ports or a yurthub: no API
- * server of the cluster.
+ * server of the cluster. `names`: those of the node and its host.
  */
-export function isHubOfNode(server: URL, ports: HubPorts): boolean {
+export function isHubOfNode(server: URL, ports: HubPorts, names: readonly string[]): boolean {
   const host = hostOf(server)
-  const isHere = host === 'localhost' || isLoopback(host) || dummyAddresses.includes(host)
+  const isHere =
+    host === 'localhost' ||
+    isLoopback(host) ||
+    dummyAddresses.includes(host) ||
+    names.some((name) => name.toLowerCase() === host)
   return isHere && [...usualPorts, ports.proxy, ports.secure, ports.ops].includes(portOf(server))
 }
