@@ -85,11 +85,10 @@ function keyOf([fields, message]: readonly unknown[]): string | undefined {
 /**
  * A logger of JSON lines (time, level, message, fields) that redacts secrets and has a stack only
  * for unexpected errors. An error or warning of an expected fault is logged at once, and its
- * repetitions at most once per `together` milliseconds, with the latest fields and their number in
- * `times`.
+ * repetitions at most once a minute, with the latest fields and their number in `times`.
  */
-export function createLog(level: LogLevel, sink: LogSink, together = togetherMs): Logger {
-  const repeated = new RepeatLimiter<Line>(together, ({ log, method, args }, times) => {
+export function createLog(level: LogLevel, sink: LogSink): Logger {
+  const repeated = new RepeatLimiter<Line>(togetherMs, ({ log, method, args }, times) => {
     const [fields, ...rest] = args
     method.apply(log, [times === 1 ? fields : { ...(fields as object), times }, ...rest])
   })

@@ -1,9 +1,8 @@
 import t from 'tap'
-import { keepProcessAlive } from '../../src/base/clock.ts'
 import { Secret } from '../../src/base/secret.ts'
 import { createLog } from '../../src/cli/log.ts'
 import { StoreFailure } from '../../src/hub/store/store.ts'
-import { Condition } from '../kit/condition.ts'
+import { setClock } from '../kit/set-clock.ts'
 import type { LogLevel } from '../../src/config/config.ts'
 
 function logged(level: LogLevel = 'info') {
@@ -81,15 +80,9 @@ void t.test('a programming error is logged with its stack, however wrapped', asy
   }
 })
 
-void t.test('a repeated error is logged once, and then with its count', async (t) => {
-  using _process = keepProcessAlive()
-  const lines: string[] = []
-  const told = new Condition()
-  const write = (line: string): void => {
-    lines.push(line)
-    told.changed()
-  }
-  const log = createLog('info', { write }, 5)
+void t.test('a repeated error is logged once, and then each minute with its count', async (t) => {
+  const clock = setClock(t, { once: true })
+  const { lines, log } = logged()
   const full = new StoreFailure('not written')
   log.error({ err: full, kind: 'write' }, 'the store failed')
   for (let i = 0; i < 50; i++) log.error({ err: full, kind: 'write', i }, 'the store failed')
@@ -106,6 +99,9 @@ void t.test('a repeated error is logged once, and then with its count', async (t
     [undefined, undefined, 'TypeError'],
     [undefined, undefined, 'TypeError'],
   ])
-  await told.until(() => lines.length === 5)
-  t.match(JSON.parse(lines[4] ?? ''), { kind: 'write', times: 50, i: 49 })
+  clock.forward(59_000)
+  log.error({ err: full, kind: 'write', i: 50 }, 'the store failed')
+  t.equal(lines.length, 4)
+  clock.forward(1_000)
+  t.match(JSON.parse(lines[4] ?? ''), { kind: 'write', times: 51, i: 50 })
 })
