@@ -45,7 +45,7 @@ import { listenAddresses } from './wiring/listen-addresses.ts'
 import { ObtainedCertificate } from './wiring/node-certificate.ts'
 import { nodeKeys } from './wiring/node-key.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
-import { inRootDir } from './wiring/root-dir.ts'
+import { inOwnFolder } from './wiring/own-folder.ts'
 import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
@@ -152,7 +152,7 @@ export async function startHub(
   const requests = new RecentRequests()
   const watches = new OpenWatches()
   const tracer = parts.use(await tracerOf(config, metrics, log))
-  inRootDir(config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
+  inOwnFolder('--root-dir', config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
 
   const keys = await nodeKeys(config)
   const own = await filtersOfModules(config)

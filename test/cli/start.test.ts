@@ -20,8 +20,8 @@ function folder(t: Teardown): string {
 }
 
 /** Starts a hub that cannot run, and resolves to what it says at last. */
-async function lastWords(t: Teardown, rootDir: string): Promise<string> {
-  const hub = await HubProcess.refused(t, nowhere, rootDir)
+async function lastWords(t: Teardown, rootDir: string, ...flags: string[]): Promise<string> {
+  const hub = await HubProcess.refused(t, { ...nowhere, flags }, rootDir)
   const line = await hub.says(/^the hub cannot run: /)
   const code = await hub.ended()
   if (code !== 1) throw new Error(`it ended with ${code}`)
@@ -51,6 +51,17 @@ void t.test('a --root-dir that is a file is named', async (t) => {
   const rootDir = folder(t)
   writeFileSync(join(rootDir, 'state'), '')
   t.match(await lastWords(t, rootDir), `--root-dir=${join(rootDir, 'state')} cannot be used`)
+})
+
+void t.test('a folder that cannot be made is named with its flag', async (t) => {
+  const rootDir = folder(t)
+  writeFileSync(join(rootDir, 'file'), '')
+  const cache = join(rootDir, 'file', 'cache')
+  const said = await lastWords(t, rootDir, `--disk-cache-path=${cache}`)
+  t.match(
+    said,
+    `--disk-cache-path=${cache} cannot be used: mkdir ${cache} (ENOTDIR): it is no folder`,
+  )
 })
 
 void t.test(

@@ -7,7 +7,7 @@ import { storedKey } from '../../base/stored-key.ts'
 import { Secret } from '../../base/secret.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { StoreKeySource } from '../../config/store-key.ts'
-import { inRootDir } from './root-dir.ts'
+import { inOwnFolder } from './own-folder.ts'
 
 /** The bytes of a key of 256 bits; text of that length is accepted, if it is as hard to guess. */
 const leastBytes = 32
@@ -44,7 +44,7 @@ export async function nodeKeys({
 }: Pick<StartConfig, 'rootDir' | 'storeKey'>): Promise<NodeKeys> {
   if (storeKey.kind === 'own') {
     const own = (file: string): Secret<Uint8Array> =>
-      new Secret(inRootDir(rootDir, () => storedKey(join(rootDir, file))))
+      new Secret(inOwnFolder('--root-dir', rootDir, () => storedKey(join(rootDir, file))))
     return { sealing: own(sealingFile), tokens: own('token.key') }
   }
   const handedIn = await read(storeKey)

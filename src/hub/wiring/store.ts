@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Broadcast } from '../../base/broadcast.ts'
+import { makeFolder } from '../../base/folder.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FindReferencedObjects } from '../store/named-object.ts'
@@ -8,6 +9,7 @@ import { openStore } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
 import type { NodeKeys } from './node-key.ts'
+import { inOwnFolder } from './own-folder.ts'
 
 interface StoreDependencies {
   readonly keys: NodeKeys
@@ -28,7 +30,7 @@ interface StoreDependencies {
 const lettingGoMs = 10_000
 
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
-export const storeOf = (
+export const storeOf = async (
   { cachePath, cacheMaxBytes }: StartConfig,
   { keys, metrics, health, log, isHotRestart, committed, needed, observer }: StoreDependencies,
 ): Promise<SqliteStore> => {
@@ -36,6 +38,7 @@ export const storeOf = (
     if (health.storeFailure !== undefined) log.info('the store takes writes again')
     health.storeWrote()
   }
+  inOwnFolder('--disk-cache-path', cachePath, () => makeFolder(cachePath, 0o700))
   return openStore({
     directory: cachePath,
     maxBytes: cacheMaxBytes,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { inRootDir } from '../../../src/hub/wiring/root-dir.ts'
+import { inOwnFolder } from '../../../src/hub/wiring/own-folder.ts'
 
 void t.test('a folder that is denied is named with what refused it and what helps', async (t) => {
   const denied = Object.assign(new Error('EACCES: permission denied'), {
@@ -10,8 +10,8 @@ void t.test('a folder that is denied is named with what refused it and what help
   const deny = (): never => {
     throw denied
   }
-  t.throws(() => inRootDir('/var/lib/hub', deny), {
-    code: 'UNUSABLE_ROOT_DIR',
+  t.throws(() => inOwnFolder('--root-dir', '/var/lib/hub', deny), {
+    code: 'UNUSABLE_FOLDER',
     message:
       '--root-dir=/var/lib/hub cannot be used: mkdir /var/lib/hub (EACCES): permission denied: run the hub as the user that owns it, or change its owner',
   })
@@ -22,5 +22,5 @@ void t.test('a programming error passes unchanged', async (t) => {
   const fail = (): never => {
     throw mistake
   }
-  t.throws(() => inRootDir('/var/lib/hub', fail), mistake)
+  t.throws(() => inOwnFolder('--root-dir', '/var/lib/hub', fail), mistake)
 })

@@ -6,25 +6,30 @@ const advice: Readonly<Record<string, string>> = {
   EDQUOT: 'its quota is used up: make room, or name another folder',
   ENOTDIR: 'it is no folder, or one above it is none',
   EEXIST: 'it is no folder, or one above it is none',
+  ENOENT: 'no folder can be created there: name another',
 }
 
-/** The hub cannot work in its folder. */
-class UnusableRootDir extends Error {
-  readonly code = 'UNUSABLE_ROOT_DIR'
+/** The hub cannot work in a folder of its own. */
+class UnusableFolder extends Error {
+  readonly code = 'UNUSABLE_FOLDER'
 }
 
 /**
- * Runs `act`, which works in the folder of --root-dir. A system error is rethrown with the
- * operation, the path, and what to do.
+ * Runs `act`, which works in the folder that `flag` names. A system error is rethrown with the
+ * flag, the operation, the path, and what to do.
  */
-export function inRootDir<T>(rootDir: string, act: () => T): T {
+export function inOwnFolder<T>(
+  flag: '--root-dir' | '--disk-cache-path',
+  folder: string,
+  act: () => T,
+): T {
   try {
     return act()
   } catch (cause) {
-    const { code, path = rootDir, syscall } = cause as NodeJS.ErrnoException
+    const { code, path = folder, syscall } = cause as NodeJS.ErrnoException
     if (code === undefined || syscall === undefined) throw cause
     const why = advice[code] ?? code
-    const said = `--root-dir=${rootDir} cannot be used: ${syscall} ${path} (${code}): ${why}`
-    throw new UnusableRootDir(said, { cause })
+    const said = `${flag}=${folder} cannot be used: ${syscall} ${path} (${code}): ${why}`
+    throw new UnusableFolder(said, { cause })
   }
 }
