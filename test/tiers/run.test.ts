@@ -51,6 +51,10 @@ void t.test('a folder that stays in the checkout fails the run, and is named', a
   const left = /^LEFT BEHIND: (.+a\.test\.ts-leaves)$/.exec(lines.at(-2) ?? '')?.[1] ?? ''
   t.ok(existsSync(left), `the folder is named: ${lines.at(-2)}`)
   rmSync(left, { recursive: true })
+  const fails = test('async (t) => t.equal(1, 2)').replace(/^import.*/, '')
+  const again = run(t, `${passes}${leaves}${fails}`)
+  t.equal(again.lines.at(-1), '2 passed, 1 failed', 'a run that fails says why, and no more')
+  rmSync(left, { recursive: true })
 })
 
 void t.test('what is skipped is said in a line of its own, with the reason', async (t) => {

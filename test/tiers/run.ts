@@ -238,9 +238,11 @@ async function main({ values, positionals }: ReturnType<typeof read>): Promise<n
   for (const { path, ms } of results.files.slice(0, 10))
     say(`  ${(ms / 1000).toFixed(1).padStart(6)} s  ${path}`)
   for (const each of empty) say(`PASSED WITHOUT AN ASSERTION: ${each}`)
-  // A test that meets its own files of the run before fails, or passes for the wrong reason.
+  // A test that meets its own files of the run before fails, or passes for the wrong reason. One
+  // that has failed may not have come to the end that takes them away.
   const stayed = foldersOfTests().filter(
-    (folder) => !before.has(folder) && files.some((file) => folder.includes(inName(file))),
+    (folder) =>
+      status === 0 && !before.has(folder) && files.some((file) => folder.includes(inName(file))),
   )
   for (const each of stayed) say(`LEFT BEHIND: ${testFolders}/${each}`)
   const reasons = [...skipped].map(([reason, count]) => `${count} tests: ${reason}`)
