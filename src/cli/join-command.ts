@@ -347,8 +347,9 @@ async function joined(
   await bootstrapped(values, files, terminal)
   const api = new ApiServer(files, values['kubelet-kubeconfig'])
   const yurthub = yurthubOf(files, values['manifest-dir'])
-  refuseHubAsServer(values, api, yurthub)
   const node = values['node-name'] ?? api.nodeName
+  const names = node === undefined ? [hostname()] : [hostname(), node]
+  refuseHubAsServer(values, { address: api.address, names }, yurthub)
   const hostNetwork = await hostNetworkOf(values, api, nodePool)
   const membership = node === undefined ? undefined : await membershipOf(api, node)
   if (membership && 'registered' in membership && membership.registered) {
@@ -492,10 +493,13 @@ async function checkRunnable(files: NodeFiles, values: Values): Promise<void> {
  * Throws if the hub would be its own API server, or a yurthub would be: each would wait for the
  * other.
  */
-function refuseHubAsServer(values: Values, api: ApiServer, yurthub: Yurthub | undefined): void {
+function refuseHubAsServer(
+  values: Values,
+  { address, names }: { readonly address: string; readonly names: readonly string[] },
+  yurthub: Yurthub | undefined,
+): void {
   const given = values['server-addr']
-  const servers = given ?? [new URL(api.address)]
-  const names = [hostname(), values['node-name'] ?? api.nodeName ?? '']
+  const servers = given ?? [new URL(address)]
   const ofNode = (server: URL): boolean => isHubOfNode(server, portsOf(values), names)
   const hub = servers.find(ofNode)
   if (hub === undefined) return

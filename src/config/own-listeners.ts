@@ -55,7 +55,7 @@ function isReached(address: string, host: string, { names, addresses }: OwnHost)
   const everywhere = all.includes('0.0.0.0') || all.includes('::')
   if (host === 'localhost') return everywhere || all.includes('127.0.0.1') || all.includes('::1')
   // The name of this host may stand for any of its addresses, often for one of loopback.
-  if (isIP(host) === 0) return names.map(normalized).includes(host)
+  if (isIP(host) === 0) return isNamed(host, names)
   const isHere =
     (isIPv4(host) && host.startsWith('127.')) || addresses.map(normalized).includes(host)
   return all.includes(host) || (everywhere && isHere)
@@ -66,6 +66,10 @@ function isReached(address: string, host: string, { names, addresses }: OwnHost)
  * name of it, and for the unspecified addresses, with which the kernel connects to loopback.
  */
 export const hostOf = ({ hostname }: URL): string => normalized(hostname.replace(/^\[|\]$/g, ''))
+
+/** Whether `host`, as `hostOf` writes it, is one of the names. */
+export const isNamed = (host: string, names: readonly string[]): boolean =>
+  names.map(normalized).includes(host)
 
 function normalized(host: string): string {
   if (isIP(host) === 0) {

@@ -38,6 +38,7 @@ export const storeOf = async (
     if (health.storeFailure !== undefined) log.info('the store takes writes again')
     health.storeWrote()
   }
+  // The store makes it, too, and knows no flags.
   inOwnFolder('--disk-cache-path', cachePath, () => makeFolder(cachePath, 0o700))
   return openStore({
     directory: cachePath,

@@ -109,13 +109,13 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
   const yurthubRoot = valueOf(start.flags, 'root-dir') ?? '/var/lib/yurthub'
   const credentials = identity.usable ?? ownOfYurthub(files, yurthubRoot, rootDir, identity.faults)
   const { ports } = flags
+  const name = flags.nodeName ?? nodeName
   const mistakes = [
     ...flags.mistakes,
     ...flags.serverAddresses
-      .filter((server) => isHubOfNode(server, ports, [settings.hostname, nodeName]))
+      .filter((server) => isHubOfNode(server, ports, [settings.hostname, name]))
       .map((server) => `--server-addr=${server.origin} is a hub of this node itself`),
   ]
-  const name = flags.nodeName ?? nodeName
   const hub = {
     serverAddresses: flags.serverAddresses.map(({ origin }) => origin).join(','),
     namespace: flags.namespace,

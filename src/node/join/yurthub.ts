@@ -1,4 +1,4 @@
-import { hostOf, portOf } from '../../config/own-listeners.ts'
+import { hostOf, isNamed, portOf } from '../../config/own-listeners.ts'
 import { serverAddress } from '../../config/value.ts'
 import { isLoopback } from '../../api/request/host-check.ts'
 import type { NodeFiles } from './node-files.ts'
@@ -73,6 +73,6 @@ export function isHubOfNode(server: URL, ports: HubPorts, names: readonly string
     host === 'localhost' ||
     isLoopback(host) ||
     dummyAddresses.includes(host) ||
-    names.some((name) => name.toLowerCase() === host)
+    isNamed(host, names)
   return isHere && [...usualPorts, ports.proxy, ports.secure, ports.ops].includes(portOf(server))
 }

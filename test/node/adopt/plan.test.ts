@@ -114,6 +114,7 @@ void t.test('a yurthub that the hub cannot replace is refused', async (t) => {
     [['--working-mode=local'], /is no proxy of the kubelet/],
     [['--bind-address=10.0.0.7'], /the hub is probed at 127\.0\.0\.1/],
     [['--server-addr=http://127.0.0.1:10261'], /is a hub of this node itself/],
+    [['--node-name=edge-9', '--server-addr=https://edge-9:10268'], /is a hub of this node itself/],
     [['--disabled-resource-filters=nothing'], /"nothing" is no filter/],
     [['--node-ip=$(HOST_IP)'], /\$\(HOST_IP\), which only the kubelet knows/],
   ] as const) {
