@@ -43,32 +43,24 @@ void t.test(
   },
 )
 
-void t.test('files that listen to their process share one, with no others', async (t) => {
-  const root = relative(
-    '.',
-    t.testdir({
-      one: {
-        'a.test.ts': "process.on('warning', see)",
-        'b.test.ts': "import t from 'tap'",
-      },
-      other: { 'c.test.ts': "process.env['TZ'] = 'UTC'" },
-    }),
-  )
-  const [a, b, c] = ['one/a', 'one/b', 'other/c'].map((name) => join(root, `${name}.test.ts`))
-  t.strictSame(groupsOf([a, b, c] as string[], []), [[a, c], [b]])
-})
-
-void t.test('files with clocks of their own share a process, with no others', async (t) => {
-  const root = relative(
-    '.',
-    t.testdir({
-      one: {
-        'a.test.ts': "import { setClock } from '../kit/set-clock.ts'",
-        'b.test.ts': "spawn('env', { env: { PATH: process.env['PATH'] } })",
-      },
-      other: { 'c.test.ts': "mock.timers.enable({ apis: ['setTimeout'] })" },
-    }),
-  )
-  const [a, b, c] = ['one/a', 'one/b', 'other/c'].map((name) => join(root, `${name}.test.ts`))
-  t.strictSame(groupsOf([a, b, c] as string[], []), [[a, c], [b]])
-})
+for (const { what, a, b, c } of [
+  {
+    what: 'that listen to their process',
+    a: "process.on('warning', see)",
+    b: "import t from 'tap'",
+    c: "process.env['TZ'] = 'UTC'",
+  },
+  {
+    what: 'with clocks of their own',
+    a: "import { setClock } from '../kit/set-clock.ts'",
+    b: "spawn('env', { env: { PATH: process.env['PATH'] } })",
+    c: "mock.timers.enable({ apis: ['setTimeout'] })",
+  },
+])
+  void t.test(`files ${what} share a process, with no others`, async (t) => {
+    const content = { one: { 'a.test.ts': a, 'b.test.ts': b }, other: { 'c.test.ts': c } }
+    const root = relative('.', t.testdir(content))
+    const at = (name: string): string => join(root, `${name}.test.ts`)
+    const files = ['one/a', 'one/b', 'other/c'].map(at)
+    t.strictSame(groupsOf(files, []), [[at('one/a'), at('other/c')], [at('one/b')]])
+  })

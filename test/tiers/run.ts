@@ -12,7 +12,7 @@ import {
   statfsSync,
 } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
@@ -152,8 +152,7 @@ const foldersOfTests = (): readonly string[] =>
   existsSync(testFolders) ? readdirSync(testFolders) : []
 
 /** How the name of a folder names the file. */
-const inName = (file: string): string =>
-  [dirname(relative('', file)), basename(file)].join(' ').replace(/[^\w.-]+/g, '-')
+const inName = (file: string): string => relative('', file).replace(/[^\w.-]+/g, '-')
 
 /**
  * Runs the files and reads what they print, which is TAP. On a terminal, or where a reporter is
