@@ -35,6 +35,8 @@ export class History {
   readonly #present = new Map<string, ModelObject>()
   /** The versions at which a collection was listed whole, by its path. */
   readonly #lists = new Map<string, number[]>()
+  /** The version from which on the hub may have listed it for a client that left, by its path. */
+  readonly #leftFrom = new Map<string, number>()
 
   /** `lag`: how far behind the first write a server may be. */
   constructor(newest: () => number, lag: number) {
@@ -90,16 +92,26 @@ export class History {
   }
 
   /**
+   * A client left before its watch had shown the initial events whole; the hub may have committed
+   * them, at `version` or a later one.
+   */
+  left(collection: Collection, version: number): void {
+    const path = pathOf(collection)
+    this.#leftFrom.set(path, Math.min(version, this.#leftFrom.get(path) ?? version))
+  }
+
+  /**
    * The newest version up to `version` at which a list shows a watch that has reached `reached` to
    * be where it was; `reached` where none does. The hub may have committed a list that a client was
-   * shown, and where the cloud has forgotten what followed `reached` it lists at any later version.
+   * shown or has left, and where the cloud has forgotten what followed `reached` it lists at any
+   * later version.
    */
   unchangedUntil(collection: Collection, reached: number, version: number): number {
     const hasForgotten = reached < this.compacted && version >= this.compacted
-    const lists = this.#lists.get(pathOf(collection)) ?? []
-    const between = [...lists, ...(hasForgotten ? [version] : [])].filter(
-      (at) => at > reached && at <= version,
-    )
+    const path = pathOf(collection)
+    const lists = [...(this.#lists.get(path) ?? []), ...(hasForgotten ? [version] : [])]
+    for (let at = this.#leftFrom.get(path) ?? Infinity; at <= version; at++) lists.push(at)
+    const between = lists.filter((at) => at > reached && at <= version)
     if (between.length === 0) return reached
     const before = this.state(collection, reached).join()
     const isSame = (at: number): boolean => this.state(collection, at).join() === before

@@ -97,9 +97,8 @@ export class Observations {
   }
 
   #show(resource: Resource, object: ModelObject, version: number, there: boolean): void {
-    const place = `${resource}/${keyOf(object)}`
-    const since = Math.max(this.objects.get(place)?.since ?? 0, version)
-    this.objects.set(place, { since, there })
+    // An older list of another collection does not bring back what an event has taken since.
+    if (version >= this.sinceOf(resource, object)) this.#note(resource, object, version, there)
   }
 
   /** The version at or after which the next answer about this object must have been true. */
@@ -113,7 +112,7 @@ export class Observations {
 
   /** The answer to a get. */
   showObject(resource: Resource, object: ModelObject): void {
-    this.#show(resource, object, object.version, true)
+    this.#note(resource, object, object.version, true)
   }
 
   /** A get was answered 404, which was true at this version at the earliest. */
@@ -122,9 +121,17 @@ export class Observations {
     of: Pick<ModelObject, 'namespace' | 'name'>,
     version: number,
   ): void {
-    const place = `${resource}/${keyOf(of)}`
-    const since = Math.max(this.objects.get(place)?.since ?? 0, version)
-    this.objects.set(place, { since, there: false })
+    this.#note(resource, of, version, false)
+  }
+
+  #note(
+    resource: Resource,
+    of: Pick<ModelObject, 'namespace' | 'name'>,
+    version: number,
+    there: boolean,
+  ): void {
+    const since = Math.max(this.sinceOf(resource, of), version)
+    this.objects.set(`${resource}/${keyOf(of)}`, { since, there })
   }
 }
 

@@ -18,6 +18,8 @@ import { Stream, type Start } from './stream.ts'
 interface Open {
   readonly watching: ClientWatch
   readonly stream: Stream
+  /** The newest version when it was requested; `undefined` for one without initial events. */
+  readonly initialFrom: number | undefined
 }
 
 /**
@@ -65,6 +67,13 @@ export class ModelReflector {
 
   leave(): void {
     this.#open?.watching.hangUp()
+    this.#ended()
+  }
+
+  #ended(): void {
+    const { initialFrom, stream } = this.#open ?? {}
+    if (initialFrom !== undefined && stream?.reached === undefined)
+      this.#history.left(this.collection, initialFrom)
     this.#open = undefined
   }
 
@@ -83,10 +92,12 @@ export class ModelReflector {
     query: Record<string, string>,
   ): Promise<number | undefined> {
     this.leave()
+    const initialFrom = 'sendInitialEvents' in query ? this.#history.newest : undefined
     let watching: ClientWatch
     try {
       watching = await client.watch(pathOf(this.collection), query)
     } catch {
+      if (initialFrom !== undefined) this.#history.left(this.collection, initialFrom)
       return undefined
     }
     if (watching.status !== 200) {
@@ -96,7 +107,7 @@ export class ModelReflector {
       return watching.status
     }
     const stream = new Stream(this.#history, this.collection, start)
-    const open: Open = { watching, stream }
+    const open: Open = { watching, stream, initialFrom }
     this.#open = open
     this.#read(open).catch((failure: unknown) => {
       this.#failure ??= failure
@@ -118,7 +129,7 @@ export class ModelReflector {
       )
       if (this.#open !== open) return
       if (event === undefined) {
-        this.#open = undefined
+        this.#ended()
         this.#condition.changed()
         return
       }
@@ -143,6 +154,14 @@ export class ModelReflector {
       if (stream.expired) this.version = undefined
       this.#condition.changed()
     }
+  }
+
+  /**
+   * Whether a watch is open that has delivered all events up to `version`. Where a list may have
+   * taken the place of its next events, this ceases to be so if they come all the same.
+   */
+  hasReached(version: number): boolean {
+    return this.#open?.stream.hasReached(version) === true
   }
 
   /** Resolves when the watch, if any, has delivered all events up to `version`, or has ended. */

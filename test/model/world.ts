@@ -609,14 +609,12 @@ export class World implements AsyncDisposable {
     asks: { readonly viewer: number; readonly collection: number },
   ): Promise<void> {
     if (!this.#setup.patient) follower.leave()
-    const { newest } = this.#history
-    for (let tries = 0; tries < 10; tries++) {
+    // A server that lags would have its say only with the next writes.
+    const newest = this.#history.newest - this.#setup.lag
+    for (let tries = 0; tries < 10 && !follower.hasReached(newest); tries++) {
       if (!follower.isOpen) await this.#follow({ ...asks, from: 'own' })
       await follower.begun()
-      // A server that lags would have its say only with the next writes.
-      if (this.#setup.lag > 0) await follower.caughtUp(newest - this.#setup.lag)
-      else await follower.caughtUp(newest)
-      if (follower.isOpen) break
+      await follower.caughtUp(newest)
     }
     if (!follower.isOpen) throw new Finding(`${pathOf(follower.collection)} cannot be followed`)
     if (this.#setup.lag > 0) {
