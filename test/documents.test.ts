@@ -89,11 +89,23 @@ void t.test('README.md has the figures of the run that is kept', async (t) => {
   t.ok(read('README.md').includes(footprint), 'node test/write-tables.ts mends it')
 })
 
-void t.test('ARCHITECTURE.md and its decisions name existing files only', async (t) => {
-  for (const page of ['ARCHITECTURE.md', 'docs/decisions.md']) {
-    const named = [...read(page).matchAll(/`((?:src|test|bench|filters|docs)\/[^`\s*]*)`/g)]
-    t.ok(named.length > 3, page)
-    for (const [, path = ''] of named) t.ok(existsSync(path), `${page}: ${path}`)
+void t.test('the pages about the code name existing files only', async (t) => {
+  const files = globSync('src/**/*.ts').map((path) => basename(path))
+  for (const page of ['ARCHITECTURE.md', 'docs/data-path.md', 'docs/decisions.md']) {
+    const text = read(page)
+    const folders = new Map(
+      [...text.matchAll(/`([A-Z])` is `(src\/[^`]*)`/g)].map(([, letter, folder]) => [
+        letter,
+        folder,
+      ]),
+    )
+    const paths = [...text.matchAll(/`((?:[A-Z]|src|test|bench|filters|docs)\/[^`\s*]*)`/g)].map(
+      ([, path = '']) => path.replace(/^[A-Z](?=\/)/, (letter) => folders.get(letter) ?? letter),
+    )
+    t.ok(paths.length > 3, page)
+    for (const path of paths) t.ok(existsSync(path), `${page}: ${path}`)
+    for (const [, name = ''] of text.matchAll(/`([a-z][a-z\d-]*\.ts)`/g))
+      t.ok(files.includes(name), `${page}: ${name}`)
   }
 })
 
