@@ -93,6 +93,23 @@ void t.test('imports from above, a neighbour or tests are refused', async (t) =>
   }
 })
 
+void t.test('a circle of imports is found, of types and of dynamic imports too', async (t) => {
+  const files = (back: string) => [
+    { path: 'src/base/a.ts', source: "import { b } from './b.ts'" },
+    { path: 'src/base/b.ts', source: "import type { C } from './c/c.ts'\nimport './d.ts'" },
+    { path: 'src/base/c/c.ts', source: back },
+    { path: 'src/base/d.ts', source: "import { readFile } from 'node:fs'" },
+  ]
+  const [b, c] = ['src/base/b.ts', 'src/base/c/c.ts']
+  t.strictSame(brokenFloors(files("const { b } = await import('../b.ts')")), [
+    `imports in a circle: ${b} → ${c} → ${b}`,
+  ])
+  t.strictSame(brokenFloors(files("export type { A } from '../a.ts'")), [
+    `imports in a circle: src/base/a.ts → ${b} → ${c} → src/base/a.ts`,
+  ])
+  t.strictSame(brokenFloors(files("export * from '../d.ts'")), [])
+})
+
 void t.test('names that say nothing are refused, words that contain them are not', async (t) => {
   for (const path of [
     'src/util/a.ts',

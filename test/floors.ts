@@ -1,8 +1,8 @@
 /**
  * What may import what, and which words sources, pages and titles of tests do not use. `npm run
  * check` runs this file; ARCHITECTURE.md draws the same floors. A folder imports from floors below
- * its own and from itself: never from a neighbour on its floor, never from above. Types count as
- * imports.
+ * its own and from itself: never from a neighbour on its floor, never from above; and no files
+ * import each other in a circle. Types count as imports, and so does what is imported when it runs.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
@@ -88,17 +88,20 @@ export interface SourceFile {
  * too wide or says a word that this project avoids; none if all is well.
  */
 export function brokenFloors(files: readonly SourceFile[]): string[] {
-  return files.flatMap((file) =>
-    isPage(file.path)
-      ? badWords(file)
-      : [
-          ...badNames(file.path),
-          ...badImports(file),
-          ...longComments(file),
-          ...badWords(file),
-          ...badTitles(file),
-        ],
-  )
+  return [
+    ...files.flatMap((file) =>
+      isPage(file.path)
+        ? badWords(file)
+        : [
+            ...badNames(file.path),
+            ...badImports(file),
+            ...longComments(file),
+            ...badWords(file),
+            ...badTitles(file),
+          ],
+    ),
+    ...circles(files),
+  ]
 }
 
 const isPage = (path: string): boolean => path.endsWith('.md')
@@ -174,20 +177,31 @@ function badImports({ path, source }: SourceFile): string[] {
     return [`${path}: ${from} stands on no floor`]
   const computed = !importsAnything.has(path) && /\bimport\(\s*[^'"\s]/.test(source)
   const problems = computed ? [`${path} imports what only shows when it runs`] : []
-  for (const specifier of specifiersIn(source)) {
-    if (!specifier.startsWith('.')) continue
-    const target = posix.join(posix.dirname(path), specifier)
+  for (const target of targetsIn({ path, source })) {
     const complaint = complaintAbout(from, target)
     if (complaint !== undefined) problems.push(`${path} imports ${target}: ${complaint}`)
   }
   return problems
 }
 
-/** Static and dynamic imports, exports from elsewhere, and workers' files. */
-const specifiersIn = (source: string): string[] =>
-  [...source.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*|\bnew URL\(\s*)(['"])([^'"]+)\1/g)].map(
-    ([, , specifier = '']) => specifier,
+/** The files of static and dynamic imports, of exports from elsewhere, and of workers. */
+const targetsIn = ({ path, source }: SourceFile): string[] =>
+  [...source.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*|\bnew URL\(\s*)(['"])(\.[^'"]+)\1/g)].map(
+    ([, , specifier = '']) => posix.join(posix.dirname(path), specifier),
   )
+
+/** A sentence for each import that closes a circle; of a dynamic one `import/no-cycle` has none. */
+function circles(files: readonly SourceFile[]): string[] {
+  const imports = new Map(files.map((file) => [file.path, targetsIn(file)]))
+  const left = new Set(imports.keys())
+  const visit = (path: string, way: readonly string[]): string[] => {
+    const onWay = way.indexOf(path)
+    if (onWay >= 0) return [`imports in a circle: ${[...way.slice(onWay), path].join(' → ')}`]
+    if (!left.delete(path)) return []
+    return (imports.get(path) ?? []).flatMap((target) => visit(target, [...way, path]))
+  }
+  return [...imports.keys()].flatMap((path) => visit(path, []))
+}
 
 /**
  * What stands on a floor: `src/base`, `src/main.ts`, `src/hub/store`, `filters`; `undefined` for

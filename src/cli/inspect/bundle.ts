@@ -14,8 +14,7 @@ import { commandFlag } from '../command-flags.ts'
 import { operatorFile } from '../operator-file.ts'
 import { versionText } from '../version.ts'
 import { Archive } from './archive.ts'
-import { inspection, type Inspected } from './inspection.ts'
-import { inspections } from './table.ts'
+import { inspection, type Inspected, type InspectionEntry } from './inspection.ts'
 
 /** The files of a bundle, and those that could not be read. */
 interface BundleReport {
@@ -25,53 +24,56 @@ interface BundleReport {
   readonly missing: readonly string[]
 }
 
+type Inspections = Readonly<Record<string, InspectionEntry>>
+
 /** The time for everything in a bundle. */
 const withinMs = 60_000
 
-/** Exit code 1: a part could not be read. */
-export const bundle = inspection<BundleReport>({
-  help: `What cannot be had is named in the archive, in missing.txt: a bundle of a hub that is stopped, or does
+/** Of the reports of `inspections`. Exit code 1: a part could not be read. */
+export const bundle = (inspections: Inspections) =>
+  inspection<BundleReport>({
+    help: `What cannot be had is named in the archive, in missing.txt: a bundle of a hub that is stopped, or does
 not answer, has what there is without it. Read it before you pass it on: it has the names of API
 objects, nodes and addresses.
 `,
-  takesRest: '[-- FLAG...]',
-  acts: true,
-  ofStopped: true,
-  flags: {
-    file: commandFlag({
-      type: optional(text('FILE')),
-      default: undefined,
-      defaultShown: 'nodehub-bundle-HOST-TIME.tar.gz in the current folder',
-      help: 'The archive, which must not exist yet. Only its owner may read it.',
-    }),
-  },
-  read: async (from) => {
-    const archive = new Archive()
-    const missing: string[] = []
-    const until = elapsed() + withinMs
-    for (const [name, content] of await contents(from)) {
-      try {
-        const left = Math.max(until - elapsed(), 0)
-        const found = await within(left, Promise.resolve(content()))
-        if (found === undefined) throw new Error(`it was not had within ${withinMs / 1000} s`)
-        archive.add(name, found)
-      } catch (cause) {
-        missing.push(`${name}: ${messageOf(cause)}`)
+    takesRest: '[-- FLAG...]',
+    acts: true,
+    ofStopped: true,
+    flags: {
+      file: commandFlag({
+        type: optional(text('FILE')),
+        default: undefined,
+        defaultShown: 'nodehub-bundle-HOST-TIME.tar.gz in the current folder',
+        help: 'The archive, which must not exist yet. Only its owner may read it.',
+      }),
+    },
+    read: async (from) => {
+      const archive = new Archive()
+      const missing: string[] = []
+      const until = elapsed() + withinMs
+      for (const [name, content] of await contents(from, inspections)) {
+        try {
+          const left = Math.max(until - elapsed(), 0)
+          const found = await within(left, Promise.resolve(content()))
+          if (found === undefined) throw new Error(`it was not had within ${withinMs / 1000} s`)
+          archive.add(name, found)
+        } catch (cause) {
+          missing.push(`${name}: ${messageOf(cause)}`)
+        }
       }
-    }
-    archive.add('missing.txt', missing.map((line) => `${line}\n`).join('') || 'nothing\n')
-    const named = from.flag('file')
-    const file =
-      typeof named === 'string' ? named : `nodehub-bundle-${hostname()}-${timeText()}.tar.gz`
-    const bytes = archive.write(operatorFile(file))
-    return { file, bytes, names: archive.names, missing }
-  },
-  table: ({ file, bytes, names, missing }) =>
-    `${file} has ${names.length} files, ${bytes} bytes.\n${missing
-      .map((line) => `missing: ${line}\n`)
-      .join('')}`,
-  code: ({ missing }) => (missing.length === 0 ? 0 : 1),
-})
+      archive.add('missing.txt', missing.map((line) => `${line}\n`).join('') || 'nothing\n')
+      const named = from.flag('file')
+      const file =
+        typeof named === 'string' ? named : `nodehub-bundle-${hostname()}-${timeText()}.tar.gz`
+      const bytes = archive.write(operatorFile(file))
+      return { file, bytes, names: archive.names, missing }
+    },
+    table: ({ file, bytes, names, missing }) =>
+      `${file} has ${names.length} files, ${bytes} bytes.\n${missing
+        .map((line) => `missing: ${line}\n`)
+        .join('')}`,
+    code: ({ missing }) => (missing.length === 0 ? 0 : 1),
+  })
 
 const timeText = (): string =>
   new Date(now()).toISOString().replaceAll(/[-:]/g, '').replace(/\..*/, 'Z')
@@ -79,7 +81,7 @@ const timeText = (): string =>
 type Content = readonly [name: string, text: () => string | Promise<string>]
 
 /** Each file of a bundle, in the order of their use to a reader. */
-async function contents(from: Inspected): Promise<readonly Content[]> {
+async function contents(from: Inspected, inspections: Inspections): Promise<readonly Content[]> {
   const status = once(async () => (await from.report('status')) as Partial<HubStatus>)
   const reports: Content[] = []
   const ofRunning: string[] = []

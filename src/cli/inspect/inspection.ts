@@ -56,3 +56,10 @@ export interface Inspection<Report> {
 
 /** The same inspection; the compiler infers the type of its report. */
 export const inspection = <Report>(one: Inspection<Report>): Inspection<Report> => one
+
+/** A sub-command before its module is loaded. */
+export interface InspectionEntry {
+  readonly summary: string
+  /** Loaded when it runs, as commands are. */
+  readonly load: () => Promise<Inspection<unknown>>
+}

@@ -1,13 +1,7 @@
-import type { Inspection } from './inspection.ts'
-
-interface Entry {
-  readonly summary: string
-  /** Loaded when it runs, as commands are. */
-  readonly load: () => Promise<Inspection<unknown>>
-}
+import type { InspectionEntry } from './inspection.ts'
 
 /** The sub-commands of `nodehub inspect`, in the order of its help. */
-export const inspections: Readonly<Record<string, Entry>> = {
+export const inspections: Readonly<Record<string, InspectionEntry>> = {
   status: {
     summary: 'whether the hub is ready and online, its checks and its API servers',
     load: async () => (await import('./status.ts')).status,
@@ -59,7 +53,7 @@ export const inspections: Readonly<Record<string, Entry>> = {
   bundle: {
     summary:
       'all of these reports, with metrics, log lines, versions and the use of the disk, in an archive for support without secrets',
-    load: async () => (await import('./bundle.ts')).bundle,
+    load: async () => (await import('./bundle.ts')).bundle(inspections),
   },
   profile: {
     summary: 'where the hub spends its time, or what is in its memory, in a file; for root alone',
