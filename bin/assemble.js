@@ -1,5 +1,6 @@
-// Puts what runs in production into an empty folder: the built hub and the packages it depends on, as they are installed here. Fetches
-// nothing: an image is built where no package registry can be reached, and holds exactly what was tested.
+// Puts what runs in production into an empty folder: the built hub and the packages it depends on,
+// as they are installed here. Fetches nothing: an image is built where no package registry can be
+// reached, and holds exactly what was tested.
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { billOfMaterials } from './sbom.js'

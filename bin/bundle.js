@@ -1,5 +1,6 @@
-// Makes of the compiled hub what a node starts: its entry and `start`, each one file with the packages that it needs, in place of the
-// hundreds of modules that Node would find, read and link. The other commands stay as the compiler has written them.
+// Makes of the compiled hub what a node starts: its entry and `start`, each one file with the
+// packages that it needs, in place of the hundreds of modules that Node would find, read and link.
+// The other commands stay as the compiler has written them.
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
@@ -37,8 +38,9 @@ const loadedLate = {
 }
 
 /**
- * Node's own modules without the module of exports that an `import` of one makes: to fill it, Node reads every export, and those of
- * `node:http` that are loaded when they are read load all of fetch and WebSocket. That was 40 ms of CPU of a start, and 6 MB.
+ * Node's own modules without the module of exports that an `import` of one makes: to fill it, Node
+ * reads every export, and those of `node:http` that are loaded when they are read load all of fetch
+ * and WebSocket. That was 40 ms of CPU of a start, and 6 MB.
  */
 const builtinsDirectly = {
   name: 'builtins-directly',
@@ -53,8 +55,8 @@ const builtinsDirectly = {
 }
 
 /**
- * For packages that call `require`. All that they require is in the bundle or a module of Node, which is found without the search
- * of Node's own `require`.
+ * For packages that call `require`. All that they require is in the bundle or a module of Node,
+ * which is found without the search of Node's own `require`.
  */
 const requireBuiltin =
   'const require = (id) => process.getBuiltinModule(id) ?? (() => { throw new Error(`${id} is not in the bundle`) })();'
@@ -64,7 +66,7 @@ const bundled = {
   platform: 'node',
   format: 'esm',
   target: 'node26',
-  // A character beyond ASCII, of which comments are full, would have all of it held in two bytes each.
+  // One character beyond ASCII, of which comments are full, makes V8 hold all in two bytes each.
   charset: 'ascii',
   legalComments: 'linked',
   minifyWhitespace: true,

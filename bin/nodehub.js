@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// What a global install runs. This file itself must run on any Node that has ES modules: it says that a Node is too old, where the hub's
-// own files would be a mistake of syntax.
+// What a global install runs. This file itself must run on any Node that has ES modules: it says
+// that a Node is too old, where the hub's own files would be a mistake of syntax.
 import { readFileSync } from 'node:fs'
 
-// As long as nobody listens for it, Node opens its debugger on SIGUSR1, to every program of the host.
+// Without a listener for it, Node opens its debugger on SIGUSR1 to every program of the host.
 process.on('SIGUSR1', () => {})
 
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))

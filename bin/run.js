@@ -1,12 +1,13 @@
 #!/usr/bin/env node
-// Runs one of the project's jobs on the Node that devDependencies pin, whatever Node the machine has; installs
-// what is missing first. This file itself must run on any Node that still has ES modules.
+// Runs one of the project's jobs on the Node that devDependencies pin, whatever Node the machine
+// has; installs what is missing first. This file itself must run on any Node that still has ES
+// modules.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-// As long as nobody listens for it, Node opens its debugger on SIGUSR1, to every program of the host.
+// Without a listener for it, Node opens its debugger on SIGUSR1 to every program of the host.
 process.on('SIGUSR1', () => {})
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -14,8 +15,9 @@ const tools = join(root, 'node_modules', '.bin')
 const node = join(tools, 'node')
 
 /**
- * Whether node_modules holds what package-lock.json names: npm writes the state of an install beside the packages, and where a copy
- * of node_modules shares that file with its original by a hard link, the state of the other.
+ * Whether node_modules holds what package-lock.json names: npm writes the state of an install
+ * beside the packages, and where a copy of node_modules shares that file with its original by a
+ * hard link, the state of the other.
  */
 function installed() {
   const state = join(root, 'node_modules', '.package-lock.json')
@@ -44,11 +46,12 @@ function run(command, args) {
 
 if (!installed()) {
   process.stderr.write('nodehub: installing what is missing (once)\n')
-  // Not `npm ci`: it refuses a lock file in which a package of another platform is missing that its registry does not have.
+  // Not `npm ci`: it refuses a lock file in which a package of another platform is missing that its
+  // registry does not have.
   run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'])
 }
 
-/** Whether tap's class of tests has the plugins that .taprc leaves it: to compile it takes seconds. */
+/** Whether tap's class of tests has the plugins of .taprc: to compile it takes seconds. */
 function built() {
   const tap = join(root, 'node_modules', '@tapjs', 'test')
   const test = join(tap, 'test-built', 'dist', 'esm', 'index.js')
@@ -71,8 +74,8 @@ function build() {
 }
 
 /**
- * The arguments without a bootstrap token, which goes to the environment: other users of the host read the list of processes. npm and
- * its shell show their own arguments for as long as they run.
+ * The arguments without a bootstrap token, which goes to the environment: other users of the host
+ * read the list of processes. npm and its shell show their own arguments for as long as they run.
  */
 function withoutToken(words) {
   const isToken = (word) => /^--?join[-_]token(=|$)/.test(word)

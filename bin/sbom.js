@@ -1,8 +1,12 @@
-// The packages that the hub needs in production, as a bill of materials in CycloneDX 1.6, from the lock file and what is installed.
+// The packages that the hub needs in production, as a bill of materials in CycloneDX 1.6, from the
+// lock file and what is installed.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Of the packages at these paths below `root`. The same for the same packages: neither time nor random id is in it. */
+/**
+ * Of the packages at these paths below `root`. The same for the same packages: neither time nor
+ * random id is in it.
+ */
 export function billOfMaterials(root, manifest, paths) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
   const own = purlOf(manifest.name, manifest.version)

@@ -135,6 +135,14 @@ void t.test('a comment goes no further than code does', async (t) => {
     `// ${'x'.repeat(97)}`,
   ])
     t.strictSame(broken('src/api/kube/a.ts', source), [])
+  for (const [path, source] of [
+    ['bin/a.js', `// ${wide}`],
+    ['test/a.c', `int a; /* ${wide} */`],
+    ['test/a.go', `\t// ${wide}`],
+    ['src/status-page/a.css', `/* ${wide} */`],
+    ['src/status-page/a.html', `<!-- ${wide} -->`],
+  ] as const)
+    t.match(broken(path, source), [/:1: a comment beyond 100 columns/], path)
 })
 
 void t.test('comments, texts and pages do without the words that are avoided', async (t) => {

@@ -1,4 +1,4 @@
-/* Answers with the name of its pod at the port of its first argument, and lets others listen there. */
+/* Answers with the name of its pod at the port of its first argument, which others may share. */
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>

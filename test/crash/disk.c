@@ -1,7 +1,8 @@
 /*
- * Stands between a program and its disk, preloaded (LD_PRELOAD): counts what it does to files below a folder, writes it down with its
- * contents, delays its syncs, lets its writes fail, and kills the program at a step that a test chooses. What it is told, and what it
- * counts, lies in a file that the test and the program share; `disk.ts` knows the places.
+ * Stands between a program and its disk, preloaded (LD_PRELOAD): counts what it does to files below
+ * a folder, writes it down with its contents, delays its syncs, lets its writes fail, and kills the
+ * program at a step that a test chooses. What it is to do, and what it counts, lies in a file that
+ * the test and the program share; `disk.ts` knows the places.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -31,7 +32,8 @@ struct record {
 };
 
 #define MOST_FILES 65536
-static unsigned char ours[MOST_FILES]; /* 1: a file below the folder, 2: the one in which the program marks moments */
+/* 1: a file below the folder, 2: the one in which the program marks moments. */
+static unsigned char ours[MOST_FILES];
 static volatile uint64_t *words;
 static uint64_t nothing[WORDS];
 static const char *folder;
@@ -71,7 +73,7 @@ __attribute__((constructor)) static void begin(void) {
 
 static void add(int word, uint64_t by) { __atomic_add_fetch(&words[word], by, __ATOMIC_SEQ_CST); }
 
-/* Before each thing that can be seen outside of the program: it may be what it does not come to do. */
+/* Before each step that can be seen outside of the program: it may end here instead. */
 static void step(void) {
   uint64_t left = words[LEFT];
   add(STEPS, 1);
@@ -210,7 +212,7 @@ ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t offset) {
 ssize_t pwrite(int file, const void *bytes, size_t length, off_t offset) { return pwrite64(file, bytes, length, offset); }
 
 ssize_t writev(int file, const struct iovec *parts, int count) {
-  /* A short write: whoever writes goes on with the rest. */
+  /* A short write: the program goes on with the rest. */
   if (watched(file)) return count > 0 ? written(file, parts[0].iov_base, parts[0].iov_len, -1) : 0;
   if (is_socket(file)) step();
   return REAL(writev)(file, parts, count);
@@ -287,8 +289,11 @@ static int synced(int (*act)(int), int file) {
     nanosleep(&wait, NULL);
   }
   while (words[HOLD]) usleep(1000);
-  /* Where all is written down, power cuts are made from what is written, and nothing has to be synced in truth. */
-  /* SQLite takes no notice of a folder's failed sync: on Linux' file systems a new file that is synced has its name. */
+  /*
+   * Where all is written down, power cuts are made from what is written, and nothing has to be
+   * synced in truth. SQLite takes no notice of a folder's failed sync: on Linux' file systems a new
+   * file that is synced has its name.
+   */
   struct stat found;
   int is_file = fstat(file, &found) == 0 && S_ISREG(found.st_mode);
   int unlucky = is_file && words[FAIL_EVERY] && words[BEGUN] % words[FAIL_EVERY] == 0;

@@ -1,6 +1,7 @@
-// A pod's own client of the API server, configured as client-go does it inside a cluster: by the two variables of the kubelet and the
-// files of the service account, and by nothing else. Over HTTP at :8080 it says what it gets: /get?name=NAME of one ConfigMap that is read
-// now, /informed of all that its informer holds.
+// A pod's own client of the API server, configured as client-go does it inside a cluster: by the
+// two variables of the kubelet and the files of the service account, and by nothing else. Over HTTP
+// at :8080 it says what it gets: /get?name=NAME of one ConfigMap that is read now, /informed of all
+// that its informer holds.
 package main
 
 import (

@@ -1,6 +1,7 @@
-// Reflectors of client-go against whatever API server a kubeconfig names: what informers of kubelets, kube-proxies and controllers
-// hold, and how they came by it. At "show" on standard input it writes one line of JSON, at "print" one with all that it holds, as its types
-// know it, at "events" one with all events of its watches; at "stop", or at the end of its input, it exits.
+// Reflectors of client-go against whatever API server a kubeconfig names: what informers of
+// kubelets, kube-proxies and controllers hold, and how they came by it. At "show" on standard input
+// it writes one line of JSON, at "print" one with all that it holds, as its types know it, at
+// "events" one with all events of its watches; at "stop", or at the end of its input, it exits.
 package main
 
 import (
@@ -33,7 +34,7 @@ type followed struct {
 	resource string
 	selector fields.Selector
 	store    cache.Store
-	// Requests for a whole collection (a list, or a WatchList), and watches that went on from a version.
+	// Requests for a whole collection (list or WatchList), and watches that went on from a version.
 	lists, watchLists, watches atomic.Int64
 	reflector                  *cache.Reflector
 	// What watches have told, and how many of them began before the one before had lasted its time.
