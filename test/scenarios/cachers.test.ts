@@ -48,6 +48,28 @@ void t.test('fifty watches of one collection by one identity are one upstream', 
   t.equal(await hub.metric('nodehub_cacher_watchers'), 0)
 })
 
+void t.test('fifty WatchLists of an idle collection end as one upstream watch', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubelet = hub.as('kubelet')
+  const watches = await Promise.all(
+    Array.from({ length: 50 }, () => kubelet.watch(path, watchList)),
+  )
+  for (const watch of watches) {
+    t.strictSame(
+      (await watch.take(2)).map(({ type }) => type),
+      ['ADDED', 'BOOKMARK'],
+    )
+  }
+  await cloud.sandbox.untilWatches(1, isWatch)
+  t.equal(await hub.metric('nodehub_cacher_watchers'), 50)
+  add(cloud, 'b')
+  for (const watch of watches)
+    t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+})
+
 void t.test('identities have upstream watches of their own', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })

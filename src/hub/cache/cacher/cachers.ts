@@ -1,5 +1,6 @@
 import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
 import { after, elapsed } from '../../../base/clock.ts'
+import { lruCache } from '../../../base/lru-cache.ts'
 import { everything } from '../../../api/codec/selection.ts'
 import { because } from '../../../http/exchange/explanation.ts'
 import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
@@ -63,7 +64,7 @@ const patienceMs = 1_000
  */
 export const recordingMs = 10_000
 
-/** More collections than the components of a node watch. */
+/** More collections than the components of a node watch; an identity may last for one token. */
 const mostListed = 1_024
 
 interface RecordedWatchRequest {
@@ -89,7 +90,7 @@ export class Cachers implements AsyncDisposable {
    * Collections that the hub has listed, or lists, because a client has resumed a watch on them and
    * they were not stored.
    */
-  readonly #listed = new Map<string, Promise<void>>()
+  readonly #listed = lruCache<string, Promise<void>>(mostListed)
   readonly #closing = new AbortController()
   /** An upper bound of the events' memory: logs may have dropped some since. */
   #bytesAtMost = 0
@@ -220,6 +221,7 @@ export class Cachers implements AsyncDisposable {
     const recording = start.kind === 'after' ? this.#recordAnew(request, start.version) : undefined
     let { snapshot, gvk, extra } = reply
     let key: CollectionKey | undefined
+    let cacher: Cacher | undefined
     const follow = (version: string, isCut: boolean) => {
       const representation = reply.representation()
       // The first event determines the representation, or there is none.
@@ -228,34 +230,44 @@ export class Cachers implements AsyncDisposable {
       const isAccepted = exchange.representations.includes(representation)
       if (!isAccepted || !isStored || !requestCredentialsOf(exchange)) return undefined
       const served = this.#of(request, key, representation)
-      served.cacher.readAs(this.#clientOf(exchange, served.clients))
-      if (!isCut && !served.cacher.isLive) {
-        served.cacher.resume()
+      const { cacher: next } = served
+      cacher = next
+      next.readAs(this.#clientOf(exchange, served.clients))
+      if (!isCut && !next.isLive) {
+        next.resume()
         return undefined
       }
       const options = this.#watchOptions(request, served)
       const left = options.lastsMs - (elapsed() - began)
       const rest =
         left > 0
-          ? served.cacher.events({ ...options, from: version, isUnderWay: true, lastsMs: left })
+          ? next.events({ ...options, from: version, isUnderWay: true, lastsMs: left })
           : undefined
       // Its rows would stand under the columns that the client has.
       const columns = reply.extra?.() ?? ''
-      const isOther = columns !== '' && columns !== served.cacher.extra
+      const isOther = columns !== '' && columns !== next.extra
       if (!rest || isOther) return undefined
-      snapshot = () => served.cacher.snapshot(options)
+      snapshot = () => next.snapshot(options)
       // The watch may have been cut before its first event, which shows them.
-      gvk = () => served.cacher.gvk
-      extra = () => served.cacher.extra
+      gvk = () => next.gvk
+      extra = () => next.extra
       return rest
     }
     const from = start.kind === 'after' ? start.version : undefined
     const { signal } = exchange
     const begin = recording && endOfWait(recording, signal)
-    const events = continued(reply.events, { from, signal, follow, close: own.close, begin })
+    const events = continued(reply.events, {
+      from,
+      signal,
+      follow,
+      cacher: () => cacher,
+      close: own.close,
+      begin,
+    })
     return {
       ...reply,
       events,
+      isShared: true,
       gvk: () => gvk(),
       extra: () => extra?.() ?? '',
       snapshot: () => snapshot?.(),
@@ -265,9 +277,10 @@ export class Cachers implements AsyncDisposable {
   /**
    * Lists a collection in the place of a client that resumes its watch at `version`: its list was
    * recorded in a cache that has been lost since, and it may not list again before an offline
-   * reboot. Only whole objects: Tables are read by people. Once in the life of the hub: a
-   * collection that the store has no room for would be listed for each watch. Resolves when it is
-   * recorded, or the list has failed; `undefined`: the collection is stored, or it is not listed.
+   * reboot. Only whole objects: Tables are read by people. Once, while it is among the latest
+   * `mostListed`: a collection that the store has no room for would be listed for each watch.
+   * Resolves when it is recorded, or the list has failed; `undefined`: the collection is stored, or
+   * it is not listed.
    */
   #recordAnew(
     { exchange, info }: RecordedWatchRequest,
@@ -283,7 +296,7 @@ export class Cachers implements AsyncDisposable {
     const key = collectionKey(exchange, info, representation)
     const id = collectionId(key)
     const listing = this.#listed.get(id)
-    if (isStored || listing || this.#listed.size >= mostListed) return listing
+    if (isStored || listing) return listing
     const of = { key, representation, store, upstream, client: () => client }
     const begun = storedListerWatcher(of)
       .list(version, this.#closing.signal)

@@ -2,6 +2,7 @@ import { follow as aborting, type AbortSignalLike } from '../../../base/abort.ts
 import { versionOf, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { Reply } from '../../../http/exchange/exchange.ts'
 import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
+import type { Cacher } from './cacher.ts'
 
 interface Continuation {
   /** The version the client watches from; absent: the watch begins with the state. */
@@ -13,8 +14,8 @@ interface Continuation {
    * at all.
    */
   readonly follow: (version: ResourceVersion, isCut: boolean) => Rest | undefined
-  /** Calls back when a cacher becomes able to follow; absent: it is tried at the next event. */
-  readonly onReady?: (act: () => void) => Disposable
+  /** The cacher that may follow, as far as it is known: it is tried when it becomes live. */
+  readonly cacher: () => Pick<Cacher, 'onReady'> | undefined
   /** Closes the upstream watch, which may be waiting for its next event. */
   readonly close: () => void
   /** Resolves when its events may be read; absent: at once. */
@@ -40,20 +41,29 @@ export function ownUpstream(client: AbortSignalLike): { signal: AbortSignal; clo
  */
 export async function* continued(
   events: AsyncIterable<readonly WatchEvent[]>,
-  { from, signal, follow, onReady, close, begin }: Continuation,
+  { from, signal, follow, cacher, close, begin }: Continuation,
 ): AsyncGenerator<readonly WatchEvent[]> {
   let at = from
   let rest: Rest | undefined
   let isReady = false
   let wake = (): void => undefined
-  using _ready = onReady?.(() => {
-    isReady = true
-    wake()
-  })
+  let heard: ReturnType<Continuation['cacher']>
+  let listening: Disposable | undefined
+  const listen = (): void => {
+    const known = cacher()
+    if (known === heard) return
+    listening?.[Symbol.dispose]()
+    heard = known
+    listening = known?.onReady(() => {
+      isReady = true
+      wake()
+    })
+  }
   const source = events[Symbol.asyncIterator]()
   try {
     await begin
     for (let next = source.next(); ;) {
+      listen()
       const woken = new Promise<undefined>((resolve) => {
         wake = () => resolve(undefined)
         if (isReady) resolve(undefined)
@@ -75,6 +85,7 @@ export async function* continued(
       if (rest) break
     }
   } finally {
+    listening?.[Symbol.dispose]()
     close()
     void source.return?.().catch(() => undefined)
   }

@@ -335,7 +335,7 @@ export class SharedCachers implements AsyncDisposable {
       from,
       signal,
       follow,
-      onReady: (act) => cacher.onReady(act),
+      cacher: () => cacher,
       close: own.close,
     })
     return { ...reply, events, isShared: true, snapshot: () => snapshot?.() }

@@ -423,6 +423,22 @@ void t.test('the collections with the most events drop theirs first', async (t) 
   t.equal(cachers.bytes, 300_256, 'of the few alone')
 })
 
+/** An API server's watch with one event. */
+function forwarded({ representations: [representation] }: Exchange): Reply {
+  if (!representation) throw new Error('no representation')
+  return {
+    kind: 'watch',
+    from: 'cloud',
+    status: 200,
+    headers: new HeaderList([]),
+    representation: () => representation,
+    gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
+    events: (async function* () {
+      yield [changed]
+    })(),
+  }
+}
+
 void t.test(
   'a watch waits for a list in place of a lost one for ten seconds at most',
   async (t) => {
@@ -432,19 +448,7 @@ void t.test(
     await using cachers = cachersOf(store, AbortSignal.abort(), 60_000)
     const client = new AbortController()
     const exchange = exchangeOf(`${pods}&resourceVersion=50`, { signal: client.signal })
-    const [representation] = exchange.representations
-    if (!representation) throw new Error('no representation')
-    const reply = await cachers.online(exchange, async () => ({
-      kind: 'watch',
-      from: 'cloud',
-      status: 200,
-      headers: new HeaderList([]),
-      representation: () => representation,
-      gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
-      events: (async function* () {
-        yield [changed]
-      })(),
-    }))
+    const reply = await cachers.online(exchange, async () => forwarded(exchange))
     if (reply.kind !== 'watch') throw new Error('no watch')
     let said: unknown
     const next = reply.events[Symbol.asyncIterator]().next()
@@ -458,6 +462,28 @@ void t.test(
     client.abort()
   },
 )
+
+void t.test('a lost collection is listed however many were listed before it', async (t) => {
+  const store = { ...storeOf(), version: () => undefined } as ObjectStore
+  const listed: string[] = []
+  const recorded = (exchange: Exchange): Promise<never> => {
+    listed.push(exchange.url)
+    return silent(exchange)
+  }
+  await using cachers = cachersOf(store, AbortSignal.abort(), 60_000, {
+    recorded,
+    unrecorded: silent,
+  })
+  const many = Array.from({ length: 1_025 }, (_, i) => `/api/v1/namespaces/n-${i}/pods`)
+  for (const url of [...many, many.at(-1)]) {
+    const exchange = exchangeOf(`${url}?watch=true&resourceVersion=50`)
+    await cachers.online(exchange, async () => forwarded(exchange))
+  }
+  t.strictSame(
+    listed.map((url) => url.split('?')[0]),
+    many,
+  )
+})
 
 void t.test(
   'a cacher reads as the component of its client: the records of kubectl stay marked as its own',

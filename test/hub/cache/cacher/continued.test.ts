@@ -3,6 +3,10 @@ import { continued } from '../../../../src/hub/cache/cacher/continued.ts'
 import type { WatchEvent } from '../../../../src/api/codec/watch.ts'
 import { resourceVersion } from '../../../../src/api/kube/resource-version.ts'
 import { expired } from '../../../../src/api/kube/status.ts'
+import type { FilterDefinition } from '../../../../src/hub/filter/filter.ts'
+import { allServices, service, services } from '../../../kit/cloud.ts'
+import { startCloud } from '../../../kit/hub.ts'
+import { startHubParts } from '../../../kit/hub-parts.ts'
 
 const added = (version: number): WatchEvent => ({
   type: 'ADDED',
@@ -50,6 +54,7 @@ async function outcome(
     from: resourceVersion(from),
     signal,
     follow,
+    cacher: () => undefined,
     close: () => undefined,
   })) {
     events.push(...group)
@@ -101,14 +106,17 @@ void t.test(
     })()
     let isReady = false
     const begun = Promise.withResolvers<() => void>()
+    const cacher = {
+      onReady: (act: () => void) => {
+        begun.resolve(act)
+        return { [Symbol.dispose]: () => undefined }
+      },
+    }
     const events = continued(own, {
       from: resourceVersion('8'),
       signal: new AbortController().signal,
       follow: () => (isReady ? groups([added(99)]) : undefined),
-      onReady: (act) => {
-        begun.resolve(act)
-        return { [Symbol.dispose]: () => undefined }
-      },
+      cacher: () => cacher,
       close: waiting.resolve,
     })
     const next = events.next()
@@ -118,5 +126,40 @@ void t.test(
     t.strictSame((await next).value, [added(99)])
     await waiting.promise
     t.equal((await events.next()).done, true)
+  },
+)
+
+void t.test(
+  'a filter that fails is tried once for all clients that a cacher goes on for',
+  async (t) => {
+    const cloud = await startCloud(t)
+    cloud.sandbox.create(services, service('a', '10.96.0.1'))
+    const seen: unknown[] = []
+    const filter: FilterDefinition = {
+      name: 'counting',
+      rules: [{ components: ['kube-proxy'], group: '', resources: ['services'], verbs: ['watch'] }],
+      onError: 'pass',
+      needs: [],
+      create: () => (each) => {
+        seen.push(each.value(['metadata', 'name']))
+        throw new Error('a result that is not cached')
+      },
+    }
+    const hub = await startHubParts(t, { upstream: cloud, filters: [filter] })
+    const watches = await Promise.all(
+      [1, 2, 3].map(() =>
+        hub.as('kube-proxy').watch(allServices, {
+          allowWatchBookmarks: 'true',
+          resourceVersionMatch: 'NotOlderThan',
+          sendInitialEvents: 'true',
+        }),
+      ),
+    )
+    for (const watch of watches) await watch.take(2)
+    await cloud.sandbox.untilWatches(1)
+    cloud.sandbox.create(services, service('b', '10.96.0.2'))
+    for (const watch of watches)
+      t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
+    t.strictSame(seen, ['a', 'a', 'a', 'b'])
   },
 )
