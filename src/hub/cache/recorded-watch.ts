@@ -9,6 +9,7 @@ import type { GVK } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import {
   compareVersions,
+  isNewer,
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
@@ -234,26 +235,31 @@ interface EventRecorderParts {
 class RecordedChanges implements EventRecorder {
   readonly #parts: EventRecorderParts
   #storedVersion: ResourceVersion | undefined
+  /** The version that its events have reached. */
+  #at: ResourceVersion | undefined
   /** The columns that are those of the stored Table. */
   #extra = ''
 
   constructor(parts: EventRecorderParts, from: ResourceVersion | undefined) {
     this.#parts = parts
+    this.#at = from
     const kept = resourceVersion(parts.store.version(parts.key))
     const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
     this.#storedVersion = joins ? kept : undefined
   }
 
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
+    const since = this.#at
+    this.#at = versionOf(events.at(-1)) ?? since
     const applied = events.filter((event) => this.#applies(event))
     const { store, key, hooks } = this.#parts
-    if (applied.length === 0) {
-      // Another watch of the collection may still be writing them.
-      if (this.#storedVersion !== undefined) await store.settled(key)
-      return events
-    }
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
+      if (applied.length === 0) {
+        // Another watch of the collection may still be writing them.
+        if (this.#storedVersion !== undefined) await store.settled(key)
+        return tellsPrevious ? this.#withStoredPrevious(events, since) : events
+      }
       if (!this.#hasStoredColumns()) {
         this.#storedVersion = undefined
         return events
@@ -263,12 +269,36 @@ class RecordedChanges implements EventRecorder {
       hooks.onRecorded('watch')
       this.#storedVersion = versionOf(applied.at(-1)) ?? this.#storedVersion
       if (!tellsPrevious) return events
-      return events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
+      const told = events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
+      return this.#withStoredPrevious(told, since)
     } catch (cause) {
       this.#storedVersion = undefined
       hooks.onStoreFailure(cause)
       return events
     }
+  }
+
+  /**
+   * Adds the previous states of events that another watch has stored: only there they were known.
+   */
+  #withStoredPrevious(
+    events: readonly WatchEvent[],
+    since: ResourceVersion | undefined,
+  ): readonly WatchEvent[] {
+    const last = versionOf(events.findLast((each) => each.type === 'MODIFIED' && !each.previous))
+    if (this.#storedVersion === undefined || since === undefined || !last) return events
+    const changes = this.#parts.store.changes(this.#parts.key, since)
+    if (typeof changes !== 'object') return events
+    const stored = new Map<string, ApiObject | undefined>()
+    for (const batch of changes.batches) {
+      for (const { object, previous } of batch) stored.set(stateOf(object), previous)
+      if (isNewer(batch.at(-1)?.object.resourceVersion, last)) break
+    }
+    return events.map((event) =>
+      event.type === 'MODIFIED' && !event.previous
+        ? withPrevious(event, stored.get(stateOf(event.object)))
+        : event,
+    )
   }
 
   #hasStoredColumns(): boolean {
@@ -293,6 +323,9 @@ class RecordedChanges implements EventRecorder {
     // No state to release.
   }
 }
+
+const stateOf = ({ namespace, name, resourceVersion: version }: ApiObject): string =>
+  `${version} ${namespace}/${name}`
 
 function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {
   if (previous === undefined || event.type === 'BOOKMARK' || event.type === 'ERROR') return event

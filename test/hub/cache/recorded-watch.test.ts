@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
+import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { bookmark, changed, object } from '../../contracts/object-store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
@@ -36,6 +37,45 @@ for (const comparesEvents of [true, false]) {
     t.strictSame([cache.version(), cache.names()], ['101', ['a at 101']])
   })
 }
+
+const previousVersions = (events: readonly WatchEvent[]): (string | undefined)[] =>
+  events.map((each) => ('previous' in each ? each.previous?.resourceVersion : undefined))
+
+void t.test(
+  'an event that another watch has stored has the previous object that it had there',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(95, { a: 90 }))
+    const watch = async (): Promise<WatchEvent[]> =>
+      cache.list(
+        `${pods}?watch=1&resourceVersion=95`,
+        event('MODIFIED', 'a', 101) + event('ADDED', 'b', 102) + event('MODIFIED', 'a', 103),
+      )
+    const first = await watch()
+    t.strictSame(previousVersions(first), ['90', undefined, '101'])
+    t.strictSame(previousVersions(await watch()), ['90', undefined, '101'])
+  },
+)
+
+void t.test(
+  'an event that another watch stores first has the previous object that it had there',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(95, { a: 90 }))
+    let send: (text: string) => void = () => undefined
+    const events = await cache.watch(`${pods}?watch=1&resourceVersion=95`, (sink) => {
+      send = (text) => void sink.write(Buffer.from(text))
+      send(event('ADDED', 'b', 100))
+      return () => undefined
+    })
+    const groups = events[Symbol.asyncIterator]()
+    t.equal((await groups.next()).done, false)
+    await cache.store.apply(cache.key, [changed('MODIFIED', object('a', 101))])
+    send(event('MODIFIED', 'a', 101))
+    const next = await groups.next()
+    t.strictSame(previousVersions(next.done ? [] : next.value), ['90'])
+  },
+)
 
 void t.test(
   'an event that another watch is still writing is shown once it is stored',

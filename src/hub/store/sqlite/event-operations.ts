@@ -40,9 +40,10 @@ export class EventOperations {
     const previous = apply.previous ? new Previous(objects, address.scope) : undefined
     changed.forEach((object, position) => {
       const member = collection && members.find(collection.id, object)
-      if (member) previous?.note(position, member)
       const applies =
         collection !== undefined && !isPast(object.resourceVersion, collection.version)
+      // The member of one that came before has its state already, or a later one.
+      if (applies && member) previous?.note(position, member)
       this.#applyOne(apply, {
         type: types[position] ?? 'MODIFIED',
         object,
