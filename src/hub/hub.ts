@@ -16,7 +16,7 @@ import type { Judgement } from './filter/host-network/judgement.ts'
 import type { PodFacts } from './filter/host-network/pod-facts.ts'
 import type { AcceptedWrite, CollectionKey } from './store/store.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
-import { recordedDecisionsOf } from './wiring/authorization.ts'
+import { clusterPoliciesOf, recordedDecisionsOf } from './wiring/authorization.ts'
 import { Boot, recordedSchemasOf } from './wiring/boot.ts'
 import { HubConfigMap } from './wiring/config-map.ts'
 import { cloudOf, reconfigureCloud } from './wiring/cloud.ts'
@@ -50,6 +50,7 @@ import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
 import { NodePods } from './wiring/node-pods.ts'
+import { PolicyInformers } from './wiring/policies.ts'
 import { noteWrite, podWrites, portLedgerOf } from './wiring/port-ledger.ts'
 import { PropagationReports } from './wiring/propagation-reports.ts'
 import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
@@ -68,6 +69,7 @@ import { SocketOwners } from './identity/socket-owner.ts'
 import { createMetrics, type HubMetrics } from '../metrics/metrics.ts'
 import { OpenWatches } from './pipeline/open-watches.ts'
 import { refusalLine, type AnswerLine } from './pipeline/trace.ts'
+import type { ServingCredentials } from '../http/server/listener.ts'
 import { checkResults, isReady, listenOps } from '../http/server/ops.ts'
 
 /**
@@ -159,7 +161,10 @@ export async function startHub(
 
   const credentials = loadCredentials(config.credentials)
   logCertificateFault(credentials, log)
-  const serving = parts.use(await servingOf(config, credentials.ca, log))
+  const servingReplaced = new Broadcast<[ServingCredentials]>()
+  const serving = parts.use(
+    await servingOf(config, credentials.ca, (changed) => servingReplaced.announce(changed), log),
+  )
   const connections = parts.use(new Connections(credentials))
   const onlineChanged = new Broadcast<[boolean]>()
   const cloud = parts.use(
@@ -271,7 +276,7 @@ export async function startHub(
     }),
   )
   unshared.use(credentialsReplaced.listen(() => void hubAddress.probe()))
-  serving.applyTo({ replaceCredentials: () => void hubAddress.probe() })
+  unshared.use(servingReplaced.listen(() => void hubAddress.probe()))
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
   const traffic = unshared.use(
@@ -294,6 +299,7 @@ export async function startHub(
   const owners = unshared.use(new SocketOwners())
   const recorded = new RecordedComponents(live)
   const decisions = unshared.use(recordedDecisionsOf(config, { access, store, log }))
+  const policies = unshared.use(clusterPoliciesOf(config, { access, store, log }))
   const path = cloudPath({
     config,
     live,
@@ -303,6 +309,7 @@ export async function startHub(
     clusterKeys,
     access,
     decisions,
+    policies,
     keys,
     recorded,
     filters,
@@ -312,10 +319,11 @@ export async function startHub(
   })
   const shared = unshared.use(path.shared)
   const cachers = unshared.use(path.cachers)
-  const policies = unshared.use(path.policies)
   metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
   metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
   const { own: dispatch, sharing } = path
+  const policyInformers =
+    policies && unshared.use(new PolicyInformers(policies, { cloud, dispatch, log }))
   const readers = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
   // Before the stored inputs are known, by which the ledger decides on the stored pods.
   unshared.use(
@@ -353,6 +361,11 @@ export async function startHub(
     }),
   )
   unshared.use(committed.listen(() => boot.schedule()))
+  const stopping = new AbortController()
+  const checks = [
+    ...health.checks(store, config, stopping.signal),
+    certificateCheck(cloud, connections, obtained),
+  ]
   const reporter = unshared.use(
     new HubReporter({
       nodeName: config.nodeName,
@@ -366,7 +379,6 @@ export async function startHub(
       log,
     }),
   )
-  const stopping = new AbortController()
   const accepted = unshared.use(
     new AcceptedCertificates(join(config.rootDir, 'accepted-certificates.json'), (err) =>
       log.error(
@@ -403,12 +415,21 @@ export async function startHub(
     },
   })
   const inspectors = { token: inspectToken(config, log), owners }
-  const checks = [
-    ...health.checks(store, config, stopping.signal),
-    certificateCheck(cloud, connections, obtained),
-  ]
   metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
   showConfigRead(metrics, true)
+  // It goes after the proxies.
+  const dummy =
+    config.pods.dummy &&
+    parts.use(
+      new DummyInterface(config.pods.dummy, {
+        rootDir: config.rootDir,
+        settled: (why) => {
+          hubAddress.dummySettled(why)
+          if (config.tls.signedFor !== undefined) requested?.need(why === undefined)
+        },
+        log,
+      }),
+    )
   const verboseLines = (): readonly string[] => [
     ...health.verboseLines(cloud, store),
     ...configMap.verboseLines(),
@@ -477,20 +498,9 @@ export async function startHub(
     onRefused: (incoming, reply) => answers.add({ ...refusalLine(incoming, reply), ms: 0 }),
   })
   unshared.defer(() => ops.close(0))
-  // It goes after the proxies.
-  const dummy =
-    config.pods.dummy &&
-    parts.use(
-      new DummyInterface(config.pods.dummy, {
-        rootDir: config.rootDir,
-        settled: (why) => {
-          hubAddress.dummySettled(why)
-          if (config.tls.signedFor !== undefined) requested?.need(why === undefined)
-        },
-        log,
-      }),
-    )
-  const proxies = parts.use(await openProxies(config, live, { handler, serving, metrics, log }))
+  const proxies = parts.use(
+    await openProxies(config, live, { handler, serving, servingReplaced, metrics, log }),
+  )
   hubAddress.listening(proxies.secure.port)
   unshared.defer(() => proxies.settle())
   unshared.defer(() => stopping.abort())
@@ -527,7 +537,7 @@ export async function startHub(
       filters.reconfigure(next)
       shared.rescope()
       inputs.reconfigure()
-      policies?.reconfigure()
+      policyInformers?.reconfigure()
       learnPool()
       configMap.reconfigure()
       reconfigureCloud(cloud, next)

@@ -12,6 +12,7 @@ import {
   SharedCachers,
   type SharedCachersParts,
 } from '../../src/hub/cache/shared/shared-cachers.ts'
+import { SharedRecords } from '../../src/hub/cache/shared/shared-records.ts'
 import { Connections } from '../../src/http/client/connections.ts'
 import { Filters } from '../../src/hub/filter/filters.ts'
 import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
@@ -24,7 +25,11 @@ import type { FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
 import { OpenWatches } from '../../src/hub/pipeline/open-watches.ts'
 import { pipeline, type EnsureInputs } from '../../src/hub/pipeline/pipeline.ts'
 import { clientForward } from '../../src/hub/pipeline/client-forward.ts'
-import { upstreamHandlers, type DispatchParts } from '../../src/hub/pipeline/dispatch.ts'
+import {
+  upstreamHandlers,
+  type DispatchParts,
+  type UpstreamPathParts,
+} from '../../src/hub/pipeline/dispatch.ts'
 import { Cloud } from '../../src/hub/upstream/cloud.ts'
 import { forwarder } from '../../src/hub/upstream/forward.ts'
 import { readyzProbe } from '../../src/hub/upstream/probe.ts'
@@ -55,7 +60,9 @@ export interface PartsOptions {
   /** What is waited for before filters look; absent: nothing. */
   readonly learn?: EnsureInputs
   /** Services are shared; absent: nothing is. */
-  readonly shared?: Partial<Pick<SharedCachersParts, 'bounds' | 'idleMs' | 'scope'>>
+  readonly shared?: Partial<
+    Pick<SharedCachersParts, 'bounds' | 'idleMs'> & Pick<SharedRecords, 'scope'>
+  >
 }
 
 export interface PartsHub {
@@ -113,19 +120,48 @@ export async function startHubParts(
     memoryLimitBytes: 1024 ** 3,
     onShed: () => undefined,
   })
-  const handlers = upstreamHandlers(() => dispatch)
-  const sharing =
+  const reviews = new RecordedReviews(store, storedKey(join(rootDir, 'token.key')))
+  const recorder = new Recorder(
+    store,
+    { isRecorded: () => true, comparesEvents: () => true },
+    {
+      onRecorded: () => undefined,
+      onStoreFailure: (cause) => storeFailures.push(cause),
+      onMalformed: (cause) => malformed.push(cause),
+      onEvent: () => undefined,
+      onUnpacked: () => undefined,
+    },
+    reviews,
+  )
+  const access = new AccessReviews(join(rootDir, 'access.json'), {
+    onReviewed: () => undefined,
+    onFailure: () => undefined,
+  })
+  const records =
     shared &&
+    new SharedRecords({
+      store,
+      access,
+      isWithdrawn: () => false,
+      scope: shared.scope ?? (() => [services]),
+    })
+  const upstreamParts: UpstreamPathParts = {
+    forward: clients.forward,
+    upgrade: upgrader(cloud, connections),
+    recorder,
+    store,
+    ...(records && { sharedRecords: records }),
+    onOutcome: () => undefined,
+  }
+  const handlers = upstreamHandlers(upstreamParts)
+  const sharing =
+    records &&
     parts.use(
       new SharedCachers({
         store,
         upstream: handlers,
-        access: new AccessReviews(join(rootDir, 'access.json'), {
-          onReviewed: () => undefined,
-          onFailure: () => undefined,
-        }),
-        isWithdrawn: () => false,
-        scope: () => [services],
+        access,
+        records,
         connectivity: {
           online: () => cloud.online,
           changed: () => cloud.onlineChanged,
@@ -142,19 +178,6 @@ export async function startHubParts(
         ...shared,
       }),
     )
-  const reviews = new RecordedReviews(store, storedKey(join(rootDir, 'token.key')))
-  const recorder = new Recorder(
-    store,
-    { isRecorded: () => true, comparesEvents: () => true },
-    {
-      onRecorded: () => undefined,
-      onStoreFailure: (cause) => storeFailures.push(cause),
-      onMalformed: (cause) => malformed.push(cause),
-      onEvent: () => undefined,
-      onUnpacked: () => undefined,
-    },
-    reviews,
-  )
   const cachers = parts.use(
     new Cachers({
       store,
@@ -177,10 +200,8 @@ export async function startHubParts(
     }),
   )
   const dispatch: DispatchParts = {
+    ...upstreamParts,
     cloud,
-    forward: clients.forward,
-    upgrade: upgrader(cloud, connections),
-    recorder,
     cachers,
     local: {
       store,
@@ -195,7 +216,6 @@ export async function startHubParts(
       kubelet: noKubelet,
     },
     ...(sharing && { shared: sharing }),
-    onOutcome: () => undefined,
     onDiverted: () => undefined,
   }
   const handler = pipeline({

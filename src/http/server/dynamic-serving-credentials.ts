@@ -1,4 +1,3 @@
-import { Broadcast } from '../../base/broadcast.ts'
 import type { IssuedCertificate } from '../../certificates/authority.ts'
 import { ServingCertificate } from '../../certificates/serving-certificate.ts'
 import { publishAuthorities, storedAuthority } from '../../certificates/stored-authority.ts'
@@ -9,7 +8,7 @@ import {
   type CredentialFollower,
 } from '../client/credential-follower.ts'
 import type { CredentialFiles, Credentials } from '../../config/credentials.ts'
-import type { SecureListener, ServingCredentials } from './listener.ts'
+import type { ServingCredentials } from './listener.ts'
 
 export interface DynamicServingOptions {
   /** The folder of the hub's own authority. */
@@ -29,6 +28,8 @@ export interface DynamicServingOptions {
   readonly awaitsSigned?: boolean
   /** The one address where it is shown; `undefined`: everywhere. */
   readonly signedFor?: string | undefined
+  /** Called after each change, in order. */
+  readonly onReplaced: (credentials: ServingCredentials) => void
   readonly onAuthorityMade: () => void
   /** Called when given files have changed and are unusable: the last usable ones stay in force. */
   readonly onUnusable: (cause: unknown) => void
@@ -53,7 +54,7 @@ export class DynamicServingCredentials implements Disposable {
   #upstreamCa: string | undefined
   readonly #signedFor: string | undefined
   readonly #onFailure: (cause: unknown) => void
-  readonly #replaced = new Broadcast<[ServingCredentials]>()
+  readonly #onReplaced: DynamicServingOptions['onReplaced']
 
   /** Rejects where given files are unusable, or the authority cannot be written. */
   static async open(options: DynamicServingOptions): Promise<DynamicServingCredentials> {
@@ -67,6 +68,7 @@ export class DynamicServingCredentials implements Disposable {
   private constructor(options: DynamicServingOptions) {
     this.#upstreamCa = options.upstreamCa
     this.#onFailure = options.onFailure
+    this.#onReplaced = options.onReplaced
     this.#signedFor = options.signedFor
     const { given, clientCa } = options
     const where: CredentialFiles = {
@@ -119,11 +121,6 @@ export class DynamicServingCredentials implements Disposable {
     }
   }
 
-  /** Applies every later change to `listener`, in order. */
-  applyTo(listener: Pick<SecureListener, 'replaceCredentials'>): void {
-    this.#replaced.listen((credentials) => listener.replaceCredentials(credentials))
-  }
-
   /**
    * Sets the authorities of the API servers, which also verify clients where no file is given for
    * that.
@@ -151,7 +148,7 @@ export class DynamicServingCredentials implements Disposable {
   }
 
   #announce(): void {
-    this.#replaced.announce(this.current)
+    this.#onReplaced(this.current)
   }
 
   [Symbol.dispose](): void {

@@ -3,6 +3,7 @@ import { BrokenAnswer, type Recorder, type RecordingPlan } from '../cache/record
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import type { SharedCachers } from '../cache/shared/shared-cachers.ts'
+import type { SharedRecords } from '../cache/shared/shared-records.ts'
 import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
 import { because } from '../../http/exchange/explanation.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
@@ -17,6 +18,7 @@ import { noLongerKnown } from './deadline.ts'
 import { objectKey } from '../answers/keys.ts'
 import { answerLocally, type OfflineParts } from '../answers/offline.ts'
 import { coveringCollection, newestCoveringVersion } from '../answers/covering-collection.ts'
+import type { ObjectStore } from '../store/store.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import {
   CredentialsRefused,
@@ -38,20 +40,24 @@ import {
 } from './freshness.ts'
 import { within } from '../../base/clock.ts'
 
-/** The parts for reading from an API server or the cache, and for recording. */
-interface UpstreamPathParts {
-  readonly cloud: Cloud
+/** The parts for reading from an API server and for recording. */
+export interface UpstreamPathParts {
   readonly forward: Forward
   readonly upgrade: Upgrade
   readonly recorder: Recorder
-  readonly local: OfflineParts
-  /** The cachers that all callers share; absent: none. */
-  readonly shared?: SharedCachers
+  readonly store: ObjectStore
+  /** What callers have observed of shared collections; absent: they are given none. */
+  readonly sharedRecords?: SharedRecords
   readonly onOutcome: ForwardOptions['onOutcome']
 }
 
 export interface DispatchParts extends UpstreamPathParts {
+  readonly cloud: Cloud
+  /** Answers from the cache. */
+  readonly local: OfflineParts
   readonly cachers: Cachers
+  /** The cachers that all callers share; absent: none. */
+  readonly shared?: SharedCachers
   /** Called when the cache answers a request although the hub is online. */
   readonly onDiverted: () => void
 }
@@ -100,16 +106,10 @@ const onlineReason = (exchange: Exchange): string =>
     ? 'only an API server can answer it consistently'
     : 'an API server is healthy, and no cacher answers it'
 
-/**
- * The handlers of cachers. `parts` is called for each request: shared cachers are made with these
- * handlers, and the handlers read what shared cachers have served.
- */
-export const upstreamHandlers = (parts: () => UpstreamPathParts): UpstreamHandlers => ({
-  recorded: (exchange) => forwardWithRetry(exchange, parts()),
-  unrecorded: (exchange) => {
-    const { forward, onOutcome } = parts()
-    return forward(exchange, { onOutcome })
-  },
+/** The handlers of cachers. */
+export const upstreamHandlers = (parts: UpstreamPathParts): UpstreamHandlers => ({
+  recorded: (exchange) => forwardWithRetry(exchange, parts),
+  unrecorded: (exchange) => parts.forward(exchange, { onOutcome: parts.onOutcome }),
 })
 
 async function forwardUnlessRefused(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
@@ -176,12 +176,12 @@ async function fromCacheIfCurrent(
 }
 
 /** Whether an API server has answered 404 for an object of the collection as it is stored. */
-function isContradicted(exchange: Exchange, { shared, local }: UpstreamPathParts): boolean {
+function isContradicted(exchange: Exchange, { sharedRecords, store }: UpstreamPathParts): boolean {
   const { info } = exchange
   if (!info.isResource || info.verb === 'get') return false
-  const source = coveringCollection(exchange, info, local.store)
-  if (source && local.store.isContradicted(source.key)) return true
-  return shared?.isContradicted(exchange) ?? false
+  const source = coveringCollection(exchange, info, store)
+  if (source && store.isContradicted(source.key)) return true
+  return sharedRecords?.isContradicted(exchange) ?? false
 }
 
 const unansweredReason = 'no API server answered the request'
@@ -227,8 +227,8 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
   const readable = { ...exchange, headers: withReadableEncodings(exchange.headers) }
   const observed = lastObservedFor(plan, () =>
     newestVersion([
-      parts.shared?.lastObserved(exchange),
-      lastObservedOffline(exchange, parts.local),
+      parts.sharedRecords?.lastObserved(exchange),
+      lastObservedOffline(exchange, parts.store),
     ]),
   )
   if (observed === undefined) {
@@ -254,10 +254,7 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
  * The version at which the cache would answer, or has answered, this read offline: of the
  * collection, perhaps as part of a wider one, or of the object.
  */
-function lastObservedOffline(
-  exchange: Exchange,
-  { store }: OfflineParts,
-): ResourceVersion | undefined {
+function lastObservedOffline(exchange: Exchange, store: ObjectStore): ResourceVersion | undefined {
   const { info } = exchange
   if (!info.isResource) return undefined
   if (info.verb !== 'get') {

@@ -13,7 +13,7 @@ import { RecordedDecisions } from '../authorization/recorded-decisions.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { knownToNode, podsVersion } from './needed.ts'
-import type { ClusterPolicies } from './policies.ts'
+import { ClusterPolicies } from './policies.ts'
 
 interface DecisionsParts {
   readonly access: AccessReviews
@@ -62,13 +62,27 @@ function isCached(exchange: Exchange, store: ObjectStore, access: AccessReviews)
   return isShared || store.observedVersion(identity, gvr) !== undefined
 }
 
+/** The cluster's policies, which decide with `rbac`; `undefined`: they do not. */
+export const clusterPoliciesOf = (
+  config: StartConfig,
+  { access, store, log }: DecisionsParts,
+): ClusterPolicies | undefined =>
+  config.offlineAuthorization === 'rbac'
+    ? new ClusterPolicies({
+        rootDir: config.rootDir,
+        store,
+        isRelated: nodeRelations(config, store, access),
+        log,
+      })
+    : undefined
+
 interface AuthorizationParts {
   readonly config: StartConfig
   readonly store: ObjectStore
   readonly reviews: RecordedReviews
   readonly decisions: RecordedDecisions | undefined
   /** `undefined` where no policies are read. */
-  readonly policies: () => ClusterPolicies | undefined
+  readonly policies: ClusterPolicies | undefined
   readonly metrics: HubMetrics
 }
 
@@ -87,7 +101,7 @@ export const offlineAuthorizationOf = ({
     recorded: reviews,
     decisions,
     store,
-    policies: () => policies()?.authorizer,
+    policies: () => policies?.authorizer,
     onDecision: (kind, result) => metrics.offlineDecisions.add({ kind, result }),
   })
 
@@ -95,7 +109,7 @@ export const offlineAuthorizationOf = ({
  * The relations of the node to objects, by the records of its kubelet; pods are read again when
  * they change.
  */
-export function nodeRelations(
+function nodeRelations(
   { nodeName }: StartConfig,
   store: ObjectStore,
   access: AccessReviews,

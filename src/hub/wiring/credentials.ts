@@ -12,6 +12,7 @@ import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import type { ReadinessCheck } from '../../http/server/ops.ts'
 import { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
+import type { ServingCredentials } from '../../http/server/listener.ts'
 import { servingNames } from './names.ts'
 import type { ObtainedCertificate } from './node-certificate.ts'
 
@@ -19,10 +20,15 @@ import type { ObtainedCertificate } from './node-certificate.ts'
 const lookMs = 5_000
 
 /**
- * The certificates of the TLS listener, kept current. Rejects where configured files cannot be
- * used.
+ * The certificates of the TLS listener, kept current; calls `onReplaced` after each change. Rejects
+ * where configured files cannot be used.
  */
-export const servingOf = (config: StartConfig, upstreamCa: string | undefined, log: Logger) =>
+export const servingOf = (
+  config: StartConfig,
+  upstreamCa: string | undefined,
+  onReplaced: (credentials: ServingCredentials) => void,
+  log: Logger,
+) =>
   DynamicServingCredentials.open({
     folder: join(config.rootDir, 'pki'),
     names: servingNames(config),
@@ -31,6 +37,7 @@ export const servingOf = (config: StartConfig, upstreamCa: string | undefined, l
     signedFor: config.tls.signedFor,
     clientCa: config.tls.clientCa,
     upstreamCa,
+    onReplaced,
     onAuthorityMade: () =>
       log.warn(
         'a new authority was made for the TLS proxy: its clients must be given pki/ca.crt under --root-dir',

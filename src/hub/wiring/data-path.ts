@@ -23,7 +23,12 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
 import { countingShed, pipeline, type EnsureInputs } from '../pipeline/pipeline.ts'
 import { clientForward, type ClientForward } from '../pipeline/client-forward.ts'
-import { dispatcher, upstreamHandlers, type DispatchParts } from '../pipeline/dispatch.ts'
+import {
+  dispatcher,
+  upstreamHandlers,
+  type DispatchParts,
+  type UpstreamPathParts,
+} from '../pipeline/dispatch.ts'
 import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { countingBytes, type OnAnswer } from '../pipeline/trace.ts'
 import type { OpenWatches } from '../pipeline/open-watches.ts'
@@ -42,10 +47,10 @@ import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
 import { cachersOf } from './cachers.ts'
 import type { RecordedComponents } from './recorded-components.ts'
-import { sharedCachersOf } from './shared-cachers.ts'
+import { sharedCachersOf, sharedRecordsOf } from './shared-cachers.ts'
 import { logUnexpected } from './log-failure.ts'
-import { nodeRelations, offlineAuthorizationOf } from './authorization.ts'
-import { ClusterPolicies } from './policies.ts'
+import { offlineAuthorizationOf } from './authorization.ts'
+import type { ClusterPolicies } from './policies.ts'
 import { Recorder } from '../cache/recorder.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
@@ -63,6 +68,8 @@ interface CloudPathParts {
   readonly access: AccessReviews
   /** `undefined`: none are kept. */
   readonly decisions: RecordedDecisions | undefined
+  /** `undefined` where no policies are read. */
+  readonly policies: ClusterPolicies | undefined
   /** Keys the hash under which reviews are recorded. */
   readonly keys: NodeKeys
   readonly recorded: RecordedComponents
@@ -84,8 +91,6 @@ interface CloudPath {
   /** For clients' requests. */
   readonly dispatch: DispatchParts
   readonly clients: ClientForward
-  /** Absent where no policies are read. To be disposed of before the cachers. */
-  readonly policies?: ClusterPolicies
   /** To be disposed of before the store. */
   readonly shared: SharedCachers
   /** To be disposed of before the shared cachers. */
@@ -114,7 +119,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     memoryLimitBytes: memoryLimit(config),
     onShed: countingShed(metrics),
   })
-  const { decisions } = parts
+  const { decisions, policies } = parts
   const reviews = new RecordedReviews(store, parts.keys.tokens.reveal(), (...answered) =>
     decisions?.onReview(...answered),
   )
@@ -124,22 +129,36 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     store,
     reviews,
     decisions,
-    policies: () => policies,
+    policies,
     metrics,
   })
   const events = new NodeEvents(() => (cloud.online === false ? cloud.since : now()))
   const recorder = recorderOf(parts, { reviews, events, onUnpacked })
-  const upstream = upstreamHandlers(() => dispatch)
+  const ownUpstream: UpstreamPathParts = {
+    forward,
+    // Only callers' requests upgrade.
+    upgrade: decisions?.heedingUpgrades(upgrade) ?? upgrade,
+    recorder,
+    store,
+    onOutcome: (origin, outcome, ms) => {
+      metrics.upstreamRequests.add({ upstream: origin, outcome })
+      if (outcome === 'answered') metrics.upstreamDuration.observe({ upstream: origin }, ms / 1000)
+    },
+  }
+  const records = sharedRecordsOf({ live, store, access, decisions })
+  const callersUpstream: UpstreamPathParts = {
+    ...ownUpstream,
+    forward: decisions?.heeding(clients.forward) ?? clients.forward,
+    sharedRecords: records,
+  }
+  const upstream = upstreamHandlers(callersUpstream)
   const dependencies = { cloud, upstream, store, metrics, log }
-  const shared = sharedCachersOf(config, live, parts, dependencies)
+  const shared = sharedCachersOf(config, { access, records }, dependencies)
   const cachers = cachersOf(config, { ...dependencies, recorder })
   const { kubelet, ownUse } = ownKubeletOf({ nodeName, cloud, connections, store, access, owners })
   const alone: DispatchParts = {
+    ...ownUpstream,
     cloud,
-    forward,
-    // The hub's own requests are none; callers' other requests go through `dispatch`.
-    upgrade: decisions?.heedingUpgrades(upgrade) ?? upgrade,
-    recorder,
     local: {
       store,
       nodeName,
@@ -154,37 +173,16 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       authorize: (exchange) => authorization.check(exchange),
     },
     cachers,
-    onOutcome: (upstream, outcome, ms) => {
-      metrics.upstreamRequests.add({ upstream, outcome })
-      if (outcome === 'answered') metrics.upstreamDuration.observe({ upstream }, ms / 1000)
-    },
     onDiverted: () => metrics.cacheFallbacks.add(),
   }
-  const dispatch: DispatchParts = {
-    ...alone,
-    forward: decisions?.heeding(clients.forward) ?? clients.forward,
-    shared,
-  }
+  const dispatch: DispatchParts = { ...alone, ...callersUpstream, shared }
   // Shared cachers are on the callers' path only.
   const own = dispatcher(alone)
-  const isRelated = nodeRelations(config, store, access)
-  const policies =
-    config.offlineAuthorization === 'rbac'
-      ? new ClusterPolicies({
-          rootDir: config.rootDir,
-          cloud,
-          store,
-          dispatch: own,
-          isRelated,
-          log,
-        })
-      : undefined
   return {
     own,
     sharing: sharing({ cloud, shared }, own),
     dispatch,
     clients,
-    ...(policies && { policies }),
     shared,
     cachers,
   }
@@ -200,11 +198,11 @@ interface Recordings {
  * Records answers to the configured components, those that a filter decodes through the recorder,
  * and those of shared collections.
  */
-const recorderOf = (
+function recorderOf(
   { config, store, recorded, filters, metrics, log }: CloudPathParts,
   { reviews, events, onUnpacked }: Recordings,
-): Recorder =>
-  new Recorder(
+): Recorder {
+  return new Recorder(
     store,
     {
       isRecorded: (exchange) => {
@@ -231,6 +229,7 @@ const recorderOf = (
     },
     reviews,
   )
+}
 
 interface ClientPathParts {
   readonly config: StartConfig
@@ -317,9 +316,8 @@ interface Sharing {
  * Waits for the cacher before a list, which is then listed only once. Rejects when the request is
  * aborted meanwhile.
  */
-const sharing =
-  ({ cloud, shared }: Sharing, own: Handler<Exchange>): Handler<Exchange> =>
-  async (exchange) => {
+function sharing({ cloud, shared }: Sharing, own: Handler<Exchange>): Handler<Exchange> {
+  return async (exchange) => {
     if (cloud.online !== true) return shared.offline(exchange) ?? own(exchange)
     if (exchange.info.verb === 'list') {
       await unlessAborted(shared.prepare(exchange, sharedMs), exchange.signal)
@@ -327,3 +325,4 @@ const sharing =
     }
     return shared.online(exchange, (signal) => own({ ...exchange, signal }))
   }
+}

@@ -6,7 +6,7 @@ import { parseJson, type Json } from '../../api/kube/json.ts'
 import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
+import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
 import { privilegedGroup, union, type Authorizer } from '../authorization/attributes.ts'
 import { recordedMinor } from '../answers/recorded-version.ts'
@@ -28,11 +28,15 @@ import { unreadable } from './unreadable.ts'
 
 interface PolicyDependencies {
   readonly rootDir: string
-  readonly cloud: Cloud
   readonly store: ObjectStore
+  readonly isRelated: IsRelated
+  readonly log: Logger
+}
+
+interface ReadingParts {
+  readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
-  readonly isRelated: IsRelated
   readonly log: Logger
 }
 
@@ -61,31 +65,16 @@ interface CollectionParts extends PolicyDependencies {
  * API server refuses them they do not count until one lists them again: the cache's state of them
  * may be out of date for longer than an outage.
  */
-class PolicyCollection<T> implements AsyncDisposable {
+class PolicyCollection<T> {
   readonly #gvr: GVR
+  readonly #parse: (object: Json) => T | undefined
   readonly #parts: CollectionParts
-  readonly #informer: Informer<T>
   #values: ReadonlyMap<string, T> | undefined
-  /** The last list came from an API server. */
-  #isCurrent = false
 
   constructor(resource: string, parse: (object: Json) => T | undefined, parts: CollectionParts) {
-    const { cloud, log } = parts
     this.#gvr = gvr(resource)
+    this.#parse = parse
     this.#parts = parts
-    this.#informer = new Informer<T>({
-      of: { versions: [this.#gvr], encoding: 'json' },
-      onBehalf: { identity: sharedIdentity, credential: 'node' },
-      ask: (exchange) => this.#ask(exchange),
-      linkChanged: () => cloud.onlineChanged,
-      read: ({ bytes }) => parse(parseJson(asBuffer(bytes).toString()) ?? null),
-      onValues: (values) => {
-        this.#values = values
-        parts.onChange()
-      },
-      onState: (state) => this.#setState(state),
-      onFailed: (err) => logFailure(log, 'debug', { err, resource }, 'cannot read policies'),
-    })
   }
 
   /** `undefined`: never read, or refused. */
@@ -112,35 +101,45 @@ class PolicyCollection<T> implements AsyncDisposable {
       : `--offline-authorization=rbac has not read ${what} yet; ${consequence}`
   }
 
-  /** Retries a refused read, which may have been granted since. */
-  retry(): void {
-    this.#informer.retry()
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#informer[Symbol.asyncDispose]()
+  /** Reads and watches the collection. */
+  informer({ cloud, dispatch, log }: ReadingParts): Informer<T> {
+    // The last list came from an API server.
+    let isCurrent = false
+    return new Informer<T>({
+      of: { versions: [this.#gvr], encoding: 'json' },
+      onBehalf: { identity: sharedIdentity, credential: 'node' },
+      ask: async (exchange) => {
+        if (this.#refusal !== undefined && cloud.online !== true) {
+          throw new UnusableAnswer('the API server refused these policies: not read from the cache')
+        }
+        const reply = await dispatch(exchange)
+        if (reply.kind === 'list') isCurrent = reply.from === 'cloud'
+        return reply
+      },
+      linkChanged: () => cloud.onlineChanged,
+      read: ({ bytes }) => this.#parse(parseJson(asBuffer(bytes).toString()) ?? null),
+      onValues: (values) => {
+        this.#values = values
+        this.#parts.onChange()
+      },
+      onState: (state) => this.#setState(state, isCurrent),
+      onFailed: (err) => {
+        const { resource } = this.#gvr
+        logFailure(log, 'debug', { err, resource }, 'cannot read policies')
+      },
+    })
   }
 
   get #refusal(): number | undefined {
     return this.#parts.refusals.get(this.#gvr.resource)
   }
 
-  async #ask(exchange: Exchange): Promise<Reply> {
-    const { cloud, dispatch } = this.#parts
-    if (this.#refusal !== undefined && cloud.online !== true) {
-      throw new UnusableAnswer('the API server refused these policies: not read from the cache')
-    }
-    const reply = await dispatch(exchange)
-    if (reply.kind === 'list') this.#isCurrent = reply.from === 'cloud'
-    return reply
-  }
-
-  #setState(state: InformerState): void {
+  #setState(state: InformerState, isCurrent: boolean): void {
     const { refusals, log } = this.#parts
     const { resource } = this.#gvr
     const before = this.#refusal
     if (state.kind === 'refused') refusals.set(resource, state.code)
-    if (state.kind === 'synced' && this.#isCurrent) refusals.delete(resource)
+    if (state.kind === 'synced' && isCurrent) refusals.delete(resource)
     const code = this.#refusal
     if (code === before) return
     this.#parts.onRefusals()
@@ -154,11 +153,7 @@ class PolicyCollection<T> implements AsyncDisposable {
   }
 }
 
-/**
- * The cluster's policies for `--offline-authorization=rbac`, each collection read and watched by an
- * informer and recorded like the inputs of filters: offline, also after a restart, the last
- * recorded ones decide.
- */
+/** The cluster's policies for `--offline-authorization=rbac`, as `PolicyInformers` read them. */
 export class ClusterPolicies implements AsyncDisposable {
   readonly #roles: PolicyCollection<readonly PolicyRule[]>
   readonly #clusterRoles: PolicyCollection<readonly PolicyRule[]>
@@ -202,7 +197,7 @@ export class ClusterPolicies implements AsyncDisposable {
     )
   }
 
-  get #all() {
+  get collections() {
     return [this.#roles, this.#clusterRoles, this.#roleBindings, this.#clusterRoleBindings]
   }
 
@@ -212,7 +207,7 @@ export class ClusterPolicies implements AsyncDisposable {
     return (
       authorize && {
         authorize,
-        confirmedAt: Math.min(...this.#all.map(({ confirmedAt }) => confirmedAt)),
+        confirmedAt: Math.min(...this.collections.map(({ confirmedAt }) => confirmedAt)),
       }
     )
   }
@@ -233,19 +228,35 @@ export class ClusterPolicies implements AsyncDisposable {
     return union(privilegedGroup, this.#ofNodes, rbacAuthorizer(policies))
   }
 
-  /** Retries refused reads, which may have been granted since. */
-  reconfigure(): void {
-    for (const collection of this.#all) collection.retry()
-  }
-
   /** For `/readyz?verbose`: it does not affect readiness. */
   verboseLines(): string[] {
-    return this.#all.flatMap(({ fault }) => (fault === undefined ? [] : [`[ ]${fault}`]))
+    return this.collections.flatMap(({ fault }) => (fault === undefined ? [] : [`[ ]${fault}`]))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#file[Symbol.asyncDispose]()
+  }
+}
+
+/**
+ * Reads the cluster's policies: an informer for each collection, recorded like the inputs of
+ * filters. Offline, also after a restart, the last recorded ones decide. To be disposed of before
+ * the policies.
+ */
+export class PolicyInformers implements AsyncDisposable {
+  readonly #informers: readonly Pick<Informer<unknown>, 'retry' | typeof Symbol.asyncDispose>[]
+
+  constructor({ collections }: ClusterPolicies, parts: ReadingParts) {
+    this.#informers = collections.map((collection) => collection.informer(parts))
+  }
+
+  /** Retries refused reads, which may have been granted since. */
+  reconfigure(): void {
+    for (const informer of this.#informers) informer.retry()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#all.map((collection) => collection[Symbol.asyncDispose]()))
-    await this.#file[Symbol.asyncDispose]()
+    await Promise.all(this.#informers.map((informer) => informer[Symbol.asyncDispose]()))
   }
 }
 

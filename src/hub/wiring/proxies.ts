@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Broadcast } from '../../base/broadcast.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { ListenerName } from '../../config/passed-sockets.ts'
 import type { Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
@@ -10,6 +11,7 @@ import {
   listenSecurely,
   type Listener,
   type ProxyListener,
+  type ServingCredentials,
 } from '../../http/server/listener.ts'
 import type { BoundServer, BoundSocket } from '../../http/server/listening.ts'
 import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
@@ -33,7 +35,8 @@ export const connectionsShare = 1 / 4
 
 export interface ProxyParts {
   readonly handler: Handler<Incoming, WireReply>
-  readonly serving: DynamicServingCredentials
+  readonly serving: Pick<DynamicServingCredentials, 'current'>
+  readonly servingReplaced: Broadcast<[ServingCredentials]>
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -67,7 +70,7 @@ export const socketsOf = (name: ListenerName, { sockets }: BoundServer): readonl
 export async function openProxies(
   config: StartConfig,
   live: () => LiveConfig,
-  { handler, serving, metrics, log }: ProxyParts,
+  { handler, serving, servingReplaced, metrics, log }: ProxyParts,
 ): Promise<Proxies> {
   await using parts = new AsyncDisposableStack()
   const open: ProxyListener[] = []
@@ -95,7 +98,7 @@ export async function openProxies(
     credentials: serving.current,
   })
   open.push(secure)
-  serving.applyTo(secure)
+  parts.use(servingReplaced.listen((credentials) => secure.replaceCredentials(credentials)))
   const running = parts.move()
   return {
     plain,

@@ -4,6 +4,7 @@ import type { RecordedDecisions } from '../authorization/recorded-decisions.ts'
 import { AccessReviews } from '../cache/shared/access-reviews.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import { SharedCachers } from '../cache/shared/shared-cachers.ts'
+import { SharedRecords } from '../cache/shared/shared-records.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -42,24 +43,42 @@ export const accessReviewsOf = (
       log.error({ err }, 'cannot write access.json: after a restart access is reviewed again'),
   })
 
-interface SharedRights {
+interface RecordsDependencies {
+  readonly live: () => LiveConfig
+  readonly store: ObjectStore
   readonly access: AccessReviews
   readonly decisions: RecordedDecisions | undefined
 }
 
+export const sharedRecordsOf = ({
+  live,
+  store,
+  access,
+  decisions,
+}: RecordsDependencies): SharedRecords =>
+  new SharedRecords({
+    store,
+    access,
+    isWithdrawn: (exchange) =>
+      exchange.credential === 'caller' && decisions?.refusesWhole(exchange) === true,
+    scope: () => live().poolScopeResources,
+  })
+
+interface SharedRights {
+  readonly access: AccessReviews
+  readonly records: SharedRecords
+}
+
 export const sharedCachersOf = (
   config: StartConfig,
-  live: () => LiveConfig,
-  { access, decisions }: SharedRights,
+  { access, records }: SharedRights,
   { cloud, upstream, store, metrics, log }: SharedDependencies,
 ): SharedCachers =>
   new SharedCachers({
     store,
     upstream,
     access,
-    isWithdrawn: (exchange) =>
-      exchange.credential === 'caller' && decisions?.refusesWhole(exchange) === true,
-    scope: () => live().poolScopeResources,
+    records,
     connectivity: {
       online: () => cloud.online,
       changed: () => cloud.onlineChanged,

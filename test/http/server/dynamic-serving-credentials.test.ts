@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { Broadcast } from '../../../src/base/broadcast.ts'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import type { ServingCredentials } from '../../../src/http/server/listener.ts'
 import {
@@ -12,38 +13,39 @@ import { rootFolder } from '../../kit/root-folder.ts'
 
 const authority = await CertificateAuthority.create('ca')
 
+/** The part, and the promise of its next change. */
 async function serving(
   t: Teardown,
   options: Partial<DynamicServingOptions> & { readonly folder: string },
 ) {
+  const replaced = new Broadcast<[ServingCredentials]>()
   const part = await DynamicServingCredentials.open({
     names: ['127.0.0.1'],
     given: undefined,
     clientCa: undefined,
     upstreamCa: undefined,
+    onReplaced: (credentials) => replaced.announce(credentials),
     onAuthorityMade: () => undefined,
     onUnusable: () => undefined,
     onFailure: () => undefined,
     ...options,
   })
   t.teardown(() => part[Symbol.dispose]())
-  return part
+  const changed = (): Promise<ServingCredentials> =>
+    new Promise((resolve) => replaced.listen(resolve))
+  return { part, changed }
 }
 
-/** Resolves with the next change. */
-const changed = (part: DynamicServingCredentials): Promise<ServingCredentials> =>
-  new Promise((resolve) => part.applyTo({ replaceCredentials: resolve }))
-
 void t.test('the CA of the API servers is the default client CA', async (t) => {
-  const part = await serving(t, { folder: rootFolder(t), upstreamCa: 'first' })
+  const { part, changed } = await serving(t, { folder: rootFolder(t), upstreamCa: 'first' })
   t.equal(part.current.clientCa, 'first')
-  const change = changed(part)
+  const change = changed()
   part.replaceUpstreamCa('second')
   t.equal((await change).clientCa, 'second')
 })
 
 void t.test('without an upstream CA there is no client CA', async (t) => {
-  t.notOk('clientCa' in (await serving(t, { folder: rootFolder(t) })).current)
+  t.notOk('clientCa' in (await serving(t, { folder: rootFolder(t) })).part.current)
 })
 
 void t.test('a certificate and an authority that are given are used, and read again', async (t) => {
@@ -57,14 +59,14 @@ void t.test('a certificate and an authority that are given are used, and read ag
   }
   const first = await write()
   writeFileSync(file('ca'), authority.certificate)
-  const part = await serving(t, {
+  const { part, changed } = await serving(t, {
     folder,
     given: { certificate: file('certificate'), key: file('key') },
     clientCa: file('ca'),
     upstreamCa: 'not this one',
   })
   t.match(part.current, { certificate: first, clientCa: authority.certificate })
-  const change = changed(part)
+  const change = changed()
   const second = await write()
   part.check()
   t.equal((await change).certificate, second)

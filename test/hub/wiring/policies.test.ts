@@ -12,7 +12,7 @@ import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import type { Cloud } from '../../../src/hub/upstream/cloud.ts'
-import { ClusterPolicies } from '../../../src/hub/wiring/policies.ts'
+import { ClusterPolicies, PolicyInformers } from '../../../src/hub/wiring/policies.ts'
 import { until } from '../../kit/until.ts'
 
 const representation = objectRepresentation('json')
@@ -53,6 +53,8 @@ function answerFrom(from: ReplySource, { info, signal }: Exchange): Reply {
   }
 }
 
+const log = pino({ level: 'silent' })
+
 const refusal: Reply = {
   kind: 'body',
   from: 'cloud',
@@ -67,8 +69,12 @@ void t.test('policies that were refused count again once an API server lists the
   const never = new AbortController().signal
   await using policies = new ClusterPolicies({
     rootDir: t.testdir(),
-    cloud: { online: true, onlineChanged: never } as unknown as Cloud,
     store: { confirmedAt: () => 5 } as unknown as ObjectStore,
+    isRelated: () => undefined,
+    log,
+  })
+  await using informers = new PolicyInformers(policies, {
+    cloud: { online: true, onlineChanged: never } as unknown as Cloud,
     dispatch: async (exchange) => {
       if (answer === 'refused') return refusal
       if (answer === 'cache' && exchange.info.verb === 'watch') {
@@ -77,8 +83,7 @@ void t.test('policies that were refused count again once an API server lists the
       }
       return answerFrom(answer, exchange)
     },
-    isRelated: () => undefined,
-    log: pino({ level: 'silent' }),
+    log,
   })
   const refused = (): number =>
     policies.verboseLines().filter((line) => line.includes('(403)')).length
@@ -87,7 +92,7 @@ void t.test('policies that were refused count again once an API server lists the
 
   // No API server answers, though the hub still counts as online: the cache does.
   answer = 'cache'
-  policies.reconfigure()
+  informers.reconfigure()
   await until('lists from the cache', () => synced.size === 4)
   t.equal(refused(), 4)
   t.equal(policies.authorizer, undefined)
@@ -102,14 +107,17 @@ void t.test('policies decide once all of them are read', async (t) => {
   const never = new AbortController().signal
   await using policies = new ClusterPolicies({
     rootDir: t.testdir(),
-    cloud: { online: true, onlineChanged: never } as unknown as Cloud,
     store: { confirmedAt: () => 5 } as unknown as ObjectStore,
+    isRelated: () => undefined,
+    log,
+  })
+  await using _informers = new PolicyInformers(policies, {
+    cloud: { online: true, onlineChanged: never } as unknown as Cloud,
     dispatch: async (exchange) => {
       if (exchange.info.path.endsWith('/rolebindings')) await missing.promise
       return answerFrom('cloud', exchange)
     },
-    isRelated: () => undefined,
-    log: pino({ level: 'silent' }),
+    log,
   })
   await until('three of them', () => policies.verboseLines().length === 1)
   t.match(policies.verboseLines(), [/has not read rolebindings\.rbac\.authorization\.k8s\.io yet/])

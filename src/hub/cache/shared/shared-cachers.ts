@@ -26,7 +26,8 @@ import { withStaleness } from '../../answers/staleness.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import type { AccessReviews } from './access-reviews.ts'
 import { listStart, watchStart, type ReadStart } from '../cacher/read-start.ts'
-import { ownVersion, sharedRead, takesBookmarks, type SharedRead } from './shared-read.ts'
+import { ownVersion, sharedKey, takesBookmarks, type SharedRead } from './shared-read.ts'
+import type { SharedRecords } from './shared-records.ts'
 import {
   Cacher,
   type CacherHooks,
@@ -44,10 +45,7 @@ export interface SharedCachersParts {
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
   readonly access: AccessReviews
-  /** Whether an API server has since denied the caller a part of the collection, or all of it. */
-  readonly isWithdrawn: (exchange: Exchange) => boolean
-  /** The resources whose collections are shared at present. */
-  readonly scope: () => readonly GVR[]
+  readonly records: SharedRecords
   readonly connectivity: Connectivity
   /** The shortest lifetime of a watch whose client set no timeout. */
   readonly leastMs: number
@@ -103,7 +101,7 @@ export class SharedCachers implements AsyncDisposable {
    */
   async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
     const { signal } = exchange
-    const read = this.#read(exchange)
+    const read = this.#parts.records.read(exchange)
     if (read === undefined || read.verb === 'get') return passThrough(signal)
     if (read.verb === 'list') {
       const list = await this.#list(read)
@@ -125,7 +123,7 @@ export class SharedCachers implements AsyncDisposable {
    * latest.
    */
   async prepare(exchange: Exchange, patienceMs: number): Promise<void> {
-    const read = this.#read(exchange)
+    const read = this.#parts.records.read(exchange)
     if (read && (await this.#isAllowed(read))) await this.#of(read).cacher.open(patienceMs)
   }
 
@@ -135,8 +133,8 @@ export class SharedCachers implements AsyncDisposable {
    * own records answer.
    */
   offline(exchange: Exchange): Reply | undefined {
-    const read = this.#read(exchange)
-    if (read === undefined || !this.#wasAllowed(read)) return undefined
+    const read = this.#parts.records.read(exchange)
+    if (read === undefined || !this.#parts.records.wasAllowed(read)) return undefined
     const reply = this.#offline(read)
     return reply && because(reply, 'the collection that components share is newer than their own')
   }
@@ -177,35 +175,14 @@ export class SharedCachers implements AsyncDisposable {
     return watch ?? (start.kind === 'after' ? cacher.expired(start.version) : undefined)
   }
 
-  /** The newest version that this caller can have observed here; `undefined`: none. */
-  lastObserved(exchange: Exchange): ResourceVersion | undefined {
-    const read = this.#read(exchange)
-    if (!read || !this.#wasAllowed(read)) return undefined
-    return resourceVersion(this.#of(read).cacher.version)
-  }
-
-  /**
-   * Whether an API server has since answered 404 for an object of the shared collection that this
-   * caller may read.
-   */
-  isContradicted(exchange: Exchange): boolean {
-    const read = this.#read(exchange)
-    if (!read || !this.#wasAllowed(read)) return false
-    return this.#parts.store.isContradicted(this.#of(read).cacher.key)
-  }
-
   /** Ends the cachers of resources outside the scope; to be called when `scope` has changed. */
   rescope(): void {
-    const scope = this.#parts.scope()
+    const scope = this.#parts.records.scope()
     for (const [id, { cacher }] of this.#collections) {
       if (scope.some((gvr) => idOf(gvr, cacher.key.partition.representation) === id)) continue
       this.#collections.delete(id)
       void cacher[Symbol.asyncDispose]()
     }
-  }
-
-  #read(exchange: Exchange): SharedRead | undefined {
-    return sharedRead(exchange, this.#parts.scope())
   }
 
   #of({ gvr, representation, exchange, info }: SharedRead): SharedCacher {
@@ -214,10 +191,9 @@ export class SharedCachers implements AsyncDisposable {
     if (known) return known
     const { store, upstream, connectivity, bounds, hooks } = this.#parts
     const most = this.#parts.idleMs ?? idleMs
-    const partition = { identity: sharedIdentity, representation: representation.key }
     const cacher = new Cacher(
       {
-        key: { partition, gvr, labelSelector: '', fieldSelector: '' },
+        key: sharedKey({ gvr, representation }),
         representation,
         store,
         upstream,
@@ -246,16 +222,6 @@ export class SharedCachers implements AsyncDisposable {
       ),
     )
     return verdicts.every((allowed) => allowed === true)
-  }
-
-  /** Whether the last decisions allowed it. */
-  #wasAllowed({ credentials, gvr, exchange }: SharedRead): boolean {
-    const { access, isWithdrawn } = this.#parts
-    return (
-      access.last(nodeIdentity, gvr) === true &&
-      access.last(credentials.identity, gvr) === true &&
-      !isWithdrawn(exchange)
-    )
   }
 
   /** False where the verdict comes too late. */

@@ -3,12 +3,13 @@ import type { Exchange } from '../../../http/exchange/exchange.ts'
 import type { RequestCredentials } from '../../../http/exchange/own-request.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import { newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
+import { sharedIdentity } from '../../../api/request/identity.ts'
 import type { Representation } from '../../../api/request/representation.ts'
 import { areValidListOptions } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { widerCollections } from '../../answers/covering-collection.ts'
 import { collectionKey, selectorsOf } from '../../answers/keys.ts'
-import type { ObjectStore } from '../../store/store.ts'
+import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import { requestCredentialsOf } from '../cacher/request-credentials.ts'
 import { recordable } from '../recordable.ts'
 import type { WatchSelection } from '../cacher/cache-watcher.ts'
@@ -63,6 +64,17 @@ export function sharedRead(exchange: Exchange, scope: readonly GVR[]): SharedRea
     watcher: JSON.stringify([exchange.identity, exchange.component, key]),
   }
 }
+
+/** Under which a shared collection is stored. */
+export const sharedKey = ({
+  gvr,
+  representation,
+}: Pick<SharedRead, 'gvr' | 'representation'>): CollectionKey => ({
+  partition: { identity: sharedIdentity, representation: representation.key },
+  gvr,
+  labelSelector: '',
+  fieldSelector: '',
+})
 
 const nothing = { labelSelector: '', fieldSelector: '' }
 

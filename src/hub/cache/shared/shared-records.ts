@@ -1,0 +1,62 @@
+import type { GVR } from '../../../api/kube/gvk.ts'
+import { resourceVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
+import { nodeIdentity } from '../../../api/request/identity.ts'
+import type { Exchange } from '../../../http/exchange/exchange.ts'
+import type { ObjectStore } from '../../store/store.ts'
+import type { AccessReviews } from './access-reviews.ts'
+import { sharedKey, sharedRead, type SharedRead } from './shared-read.ts'
+
+interface SharedRecordsParts {
+  readonly store: ObjectStore
+  readonly access: AccessReviews
+  /** Whether an API server has since denied the caller a part of the collection, or all of it. */
+  readonly isWithdrawn: (exchange: Exchange) => boolean
+  /** The resources whose collections are shared at present. */
+  readonly scope: () => readonly GVR[]
+}
+
+/** What is stored of shared collections, and which callers may read it by the last decisions. */
+export class SharedRecords {
+  readonly scope: SharedRecordsParts['scope']
+  readonly #parts: SharedRecordsParts
+
+  constructor(parts: SharedRecordsParts) {
+    this.#parts = parts
+    this.scope = parts.scope
+  }
+
+  /** The read of a shared collection by an exchange; `undefined`: it is none. */
+  read(exchange: Exchange): SharedRead | undefined {
+    return sharedRead(exchange, this.scope())
+  }
+
+  /** Whether the last decisions allow this read. */
+  wasAllowed({ credentials, gvr, exchange }: SharedRead): boolean {
+    const { access, isWithdrawn } = this.#parts
+    return (
+      access.last(nodeIdentity, gvr) === true &&
+      access.last(credentials.identity, gvr) === true &&
+      !isWithdrawn(exchange)
+    )
+  }
+
+  /** The newest version that this caller can have observed here; `undefined`: none. */
+  lastObserved(exchange: Exchange): ResourceVersion | undefined {
+    const read = this.#allowed(exchange)
+    return read && resourceVersion(this.#parts.store.committedVersion(sharedKey(read)))
+  }
+
+  /**
+   * Whether an API server has since answered 404 for an object of the shared collection that this
+   * caller may read.
+   */
+  isContradicted(exchange: Exchange): boolean {
+    const read = this.#allowed(exchange)
+    return read !== undefined && this.#parts.store.isContradicted(sharedKey(read))
+  }
+
+  #allowed(exchange: Exchange): SharedRead | undefined {
+    const read = this.read(exchange)
+    return read && this.wasAllowed(read) ? read : undefined
+  }
+}
