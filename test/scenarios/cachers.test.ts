@@ -1,7 +1,9 @@
 import t from 'tap'
 import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode, serviceAccounts, type CloudServer } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { until } from '../kit/until.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 
 const path = '/api/v1/namespaces/default/configmaps'
@@ -206,4 +208,37 @@ void t.test('another token of an account joins a watch once the API server takes
   for (const watch of [one, two]) {
     t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
   }
+})
+
+/** A client's watch whose collection is refused with `status` when the hub is online again. */
+async function refusedWatch(
+  t: Teardown,
+  status: number,
+): Promise<{ cloud: CloudServer; hub: TestHub; watch: Watching; refusal: Disposable }> {
+  const cloud = await startCloud(t)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const watch = await informer(hub.as('kubelet'))
+  await goOffline(cloud, hub)
+  const refusal = cloud.sandbox.faults.fail(status, (request) => request.path === path)
+  await cloud.plug()
+  return { cloud, hub, watch, refusal }
+}
+
+for (const status of [400, 403, 404, 422]) {
+  void t.test(`a watch that the API server refuses to resume with ${status} ends`, async (t) => {
+    const { hub, watch } = await refusedWatch(t, status)
+    t.strictSame(await watch.rest(), [])
+    t.equal(await hub.metric(ended('over')), 1)
+  })
+}
+
+void t.test('a watch stays through a failure that may pass', async (t) => {
+  const { cloud, watch, refusal } = await refusedWatch(t, 429)
+  const tries = (): number => cloud.sandbox.requests.filter((each) => each.path === path).length
+  const before = tries()
+  await until('a try', () => tries() > before)
+  refusal[Symbol.dispose]()
+  add(cloud, 'a')
+  t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
 })

@@ -81,8 +81,6 @@ const longestRefusedMs = 15 * 60_000
 /** Hubs return to an API server at random times within this. */
 const spreadMs = 500
 
-const refusals = new Set([400, 401, 403, 404, 405, 406])
-
 /**
  * An informer of the hub itself: a reflector of a collection, and the values read of its objects.
  * It reads through the hub's own path to API servers and cache, so that offline it has the cached
@@ -193,7 +191,7 @@ export class Informer<T> implements AsyncDisposable {
   async #list(signal: AbortSignal): Promise<void> {
     const gvr = this.#gvr
     const reply = await this.#request({ resourceVersion: '0' }, signal)
-    if (reply.kind !== 'list') throw refusalOf(reply, refusals)
+    if (reply.kind !== 'list') throw refusalOf(reply)
     const { list, representation } = reply
     const gvk = objectKind(list.gvk)
     const values = new Map<string, T>()
@@ -216,7 +214,7 @@ export class Informer<T> implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<AsyncIterable<readonly WatchEvent[]>> {
     const reply = await this.#request(watchQuery(options), signal)
-    if (reply.kind !== 'watch') throw refusalOf(reply, refusals)
+    if (reply.kind !== 'watch') throw refusalOf(reply)
     this.#watch = reply
     this.#gotEvents = false
     return reply.events

@@ -4,14 +4,17 @@ import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
 
 /**
  * The meaning for a reflector of an answer of another kind than requested: the version has expired;
- * the request is refused, by a status code of `refusals` or by a 200; or a failure that may pass,
- * as any failure of an API server that is starting.
+ * the request is refused, so that it would be refused again; or a failure that may pass, as any
+ * failure of an API server that is starting. A client-go reflector also repeats a watch only after
+ * what may pass (429, no connection), and otherwise lists again.
  */
-export function refusalOf(reply: Reply, refusals: ReadonlySet<number>): Error {
+export function refusalOf(reply: Reply): Error {
   const status = reply.kind === 'upgrade' ? 0 : reply.status
   if (status === 410) return new ResourceExpired()
   if (reply.kind === 'bytes' && reply.isStarting)
     return new UnusableAnswer(`answered ${status} by an API server that is starting`)
-  if (refusals.has(status) || status === 200) return new RequestRefused(status)
+  const mayPass = status === 408 || status === 429
+  if (status === 200 || (status >= 400 && status < 500 && !mayPass))
+    return new RequestRefused(status)
   return new UnusableAnswer(`answered ${status}`)
 }

@@ -40,8 +40,6 @@ interface ReflectedCollection {
   readonly client: () => ReflectorClient
 }
 
-const refusals = new Set([401, 403, 404, 405, 406])
-
 /** Larger than any single object (etcd takes 1.5 MiB). */
 const peekBytes = 4 * 1024 * 1024
 
@@ -83,20 +81,20 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
     list: async (resourceVersion, signal) => {
       const reply = await ask('list', resourceVersion === '' ? {} : { resourceVersion }, signal)
       if (reply.kind !== 'list' || reply.representation.key !== representation.key)
-        throw refusalOf(reply, refusals)
+        throw refusalOf(reply)
       for await (const _ of reply.list.batches) signal.throwIfAborted()
       await reply.list.end()
     },
     watch: async (options, signal) => {
       const reply = await ask('watch', watchQuery(options), signal)
-      if (reply.kind !== 'watch') throw refusalOf(reply, refusals)
+      if (reply.kind !== 'watch') throw refusalOf(reply)
       return eventsIn(representation, reply)
     },
     // A consistent read of one object, which no lagging server answers from its watch cache.
     isRestored: async (signal) => {
       const request = { method: 'GET', ...of.client(), accept: mediaType('json'), signal } as const
       const reply = await upstream.unrecorded(ownRequest({ ...request, url: url({ limit: '1' }) }))
-      if (reply.status !== 200) throw refusalOf(reply, refusals)
+      if (reply.status !== 200) throw refusalOf(reply)
       const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as ListMeta
       return isNewer(store.version(key), metadata?.resourceVersion)
     },
