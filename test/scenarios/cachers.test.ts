@@ -242,3 +242,38 @@ void t.test('a watch stays through a failure that may pass', async (t) => {
   add(cloud, 'a')
   t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
 })
+
+void t.test('a watch that begins offline after a refusal goes on online', async (t) => {
+  const { cloud, hub, watch, refusal } = await refusedWatch(t, 403)
+  await watch.rest()
+  await goOffline(cloud, hub)
+  refusal[Symbol.dispose]()
+  const again = await informer(hub.as('kubelet'))
+  add(cloud, 'a')
+  await cloud.plug()
+  t.match(await again.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
+})
+
+void t.test('a watch of a new token that is cut after a refusal goes on online', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  const { sandbox } = cloud
+  sandbox.create(serviceAccounts, { metadata: { name: 'reader', namespace: 'default' } })
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const [old, renewed] = await Promise.all(
+    [3_600, 7_200].map((seconds) => cloud.readerToken(seconds)),
+  )
+  const watch = await informer(hub.as('coredns', { token: old ?? '' }))
+  await goOffline(cloud, hub)
+  using _expired = sandbox.faults.fail(
+    401,
+    ({ headers }) => headers['authorization'] === `Bearer ${old}`,
+  )
+  await cloud.plug()
+  t.strictSame(await watch.rest(), [])
+  const again = await informer(hub.as('coredns', { token: renewed ?? '' }))
+  await goOffline(cloud, hub)
+  add(cloud, 'a')
+  await cloud.plug()
+  t.match(await again.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
+})

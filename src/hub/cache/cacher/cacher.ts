@@ -102,7 +102,7 @@ export interface CacheWatchOptions {
  */
 const missingMs = 10_000
 
-/** The hub retries a refused collection after so long. */
+/** A refused collection without cache watchers is retried after so long. */
 const refusedMs = 30_000
 
 /**
@@ -229,16 +229,23 @@ export class Cacher implements AsyncDisposable {
 
   /** Opens the upstream watch, unless it is open or was refused lately. */
   resume(like?: CollectionKey): void {
-    const wasRefused = elapsed() - this.#refusedAt < refusedMs
-    if (!this.#parts.reflects || this.#running || this.#closed || wasRefused) return
+    if (elapsed() - this.#refusedAt >= refusedMs) this.#run(like)
+  }
+
+  /**
+   * Opens the upstream watch, unless it is open. Every cache watcher calls this when it begins, and
+   * the log ends with the reflector: so none waits for events that no reflector brings.
+   */
+  #run(like?: CollectionKey): void {
+    if (!this.#parts.reflects || this.#running || this.#closed) return
     const ending = new AbortController()
     this.#opened = Promise.withResolvers<void>()
     const done = this.#reflect(ending.signal, like).finally(() => {
       this.#running = undefined
       this.#opened.resolve()
       // After a 410 its clients list the collection, and watch again at once.
-      if (ending.signal.aborted || this.#log === undefined) return
-      this.#refusedAt = elapsed()
+      if (this.#log === undefined) return
+      if (!ending.signal.aborted) this.#refusedAt = elapsed()
       this.#end('over')
     })
     this.#running = { ending, done }
@@ -477,7 +484,7 @@ export class Cacher implements AsyncDisposable {
     this.#idle?.[Symbol.dispose]()
     this.#idle = undefined
     hooks.onWatchers(1)
-    this.resume()
+    this.#run()
     try {
       yield* watcher.events((end) => {
         if (end !== 'done') hooks.onWatcherEnded(end)

@@ -63,6 +63,7 @@ const cacherOf = (
   store: ObjectStore,
   recorded: UpstreamHandlers['recorded'],
   onFailed: (gvr: GVR, cause: unknown) => void = () => undefined,
+  idle: { readonly idleMs: number; readonly onIdle?: () => void } = { idleMs: 60_000 },
 ): Cacher =>
   new Cacher(
     {
@@ -79,7 +80,7 @@ const cacherOf = (
       rank: 'rest',
       reflects: true,
       lists: false,
-      idleMs: 60_000,
+      ...idle,
       hooks: { onUpstreamWatches: ignored, onWatchers: ignored, onWatcherEnded: ignored, onFailed },
     },
     { identity: nodeIdentity, credential: 'node' },
@@ -254,4 +255,32 @@ void t.test('a copy that a mistake in the program prevents is reported', async (
   await using cacher = cacherOf(store, recorded, (_gvr, cause) => failed.resolve(cause))
   void cacher.open(60_000, key)
   t.equal(await inTime('the report', failed.promise), cause)
+})
+
+void t.test('a watch that begins while the upstream watch closes ends', async (t) => {
+  const store = {
+    version: () => '10',
+    committedVersion: () => '10',
+    confirmedAt: () => 1,
+    list: () => ({
+      gvk: { group: '', version: 'v1', kind: 'ServiceList' },
+      resourceVersion: '10',
+      extra: '',
+      confirmedAt: 1,
+      batches: [],
+      isWhole: () => true,
+      [Symbol.dispose]: () => undefined,
+    }),
+  } as unknown as ObjectStore
+  const [idle, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
+  await using cacher = cacherOf(store, () => closed.promise, ignored, {
+    idleMs: 0,
+    onIdle: () => idle.resolve(),
+  })
+  cacher.resume()
+  await idle.promise
+  const events = cacher.events({ ...watch, signal: new AbortController().signal })
+  const first = events!.next()
+  closed.reject(new Error('the request is over'))
+  t.match(await inTime('the end', first), { done: true })
 })
