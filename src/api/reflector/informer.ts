@@ -3,6 +3,7 @@ import { watchEvents } from '../codec/watch-decoder.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import { namespacedName, type ApiObject } from '../kube/object.ts'
+import { isNewer } from '../kube/resource-version.ts'
 import { ResourceExpired, Reflector, watchQuery, type WatchOptions } from './reflector.ts'
 
 export interface InformerOptions<Item> {
@@ -14,7 +15,7 @@ export interface InformerOptions<Item> {
   ) => Promise<AsyncIterable<Uint8Array>>
   /**
    * The parameters of a list that say which version it is of, by the last observed resource
-   * version, and how large its pages are.
+   * version ('' for a consistent read), and how large its pages are.
    */
   readonly listQuery: (lastObserved: string | undefined) => Readonly<Record<string, string>>
   /** Makes the item that is stored of an object. `before` is the item stored until now. */
@@ -47,8 +48,9 @@ export class Informer<Item> implements AsyncDisposable {
     const reflector = new Reflector(
       {
         listerWatcher: {
-          list: (_version, signal) => this.#list(signal),
+          list: (version, signal) => this.#list(version === '', signal),
           watch: (watch, signal) => this.#watch(watch, signal),
+          isRestored: (signal) => this.#isRestored(signal),
         },
         version: () => this.#version,
       },
@@ -75,10 +77,10 @@ export class Informer<Item> implements AsyncDisposable {
     return this.#listed.promise
   }
 
-  async #list(signal: AbortSignal): Promise<void> {
+  async #list(isConsistent: boolean, signal: AbortSignal): Promise<void> {
     this.lists++
     const { encoding, open, listQuery } = this.#options
-    const query = listQuery(this.#version)
+    const query = listQuery(isConsistent ? '' : this.#version)
     const seen = new Set<string>()
     let version = ''
     let next = ''
@@ -95,6 +97,14 @@ export class Informer<Item> implements AsyncDisposable {
     } while (next !== '')
     for (const key of this.items.keys()) if (!seen.has(key)) this.#delete(key)
     this.#version = version
+  }
+
+  /** By a consistent read of one object, which no lagging server answers from its watch cache. */
+  async #isRestored(signal: AbortSignal): Promise<boolean> {
+    const { encoding, open } = this.#options
+    const decoder = listDecoder(encoding, 'object')
+    for await (const chunk of await open({ limit: '1' }, signal)) decoder.push(chunk)
+    return isNewer(this.#version, decoder.end().meta.resourceVersion)
   }
 
   async #watch(

@@ -85,3 +85,20 @@ void t.test('an expired version causes a list, which reports deletions', async (
   t.ok(changes.includes('default/goes a none'))
   t.ok(sandbox.requests.some(isWatch))
 })
+
+void t.test('a cluster that was restored from a backup is listed', async (t) => {
+  const cluster = await startTestCluster(t, { firstVersion: 5000 })
+  const { sandbox } = cluster
+  sandbox.create(configMaps, configMap('later', 'a'))
+  const { followed, seen, changes } = follow(t, cluster)
+  await followed.listed
+  await sandbox.untilWatches(1)
+  await sandbox.faults.refuse()
+  const { sandbox: restored } = await startTestCluster(t, { port: sandbox.port })
+  restored.create(configMaps, configMap('old', 'a'))
+  await seen.until(() => followed.items.has('default/old') && !followed.items.has('default/later'))
+  await restored.untilWatches(1, isWatch)
+  restored.create(configMaps, configMap('new', 'a'))
+  await seen.until(() => followed.items.has('default/new'))
+  t.equal(changes.at(-1), 'default/new none a')
+})
