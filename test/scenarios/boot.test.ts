@@ -186,6 +186,19 @@ void t.test('a new claim is followed to its volume and its attachment', async (t
   t.strictSame(problemsIn(verdict), [])
 })
 
+void t.test('the claim of a pod’s extended resources is needed, and refreshed', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  const pod = podWith('press')
+  cloud.sandbox.create(pods, pod)
+  const extendedResourceClaimStatus = { resourceClaimName: 'press-extended' }
+  cloud.sandbox.update(pods, { ...pod, status: { extendedResourceClaimStatus } }, 'status')
+  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
+  await startUp(kubeletOf(hub))
+  const absent = 'press: absent resourceclaims.resource.k8s.io press-extended'
+  await verdictUntil(hub, (verdict) => problemsIn(verdict).includes(absent))
+})
+
 void t.test('a claim that changes in the cloud is fresh though no client asks', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)

@@ -47,15 +47,9 @@ export function podRelations(cache: KubeletCache, nodeName: string): PodRelation
 
 function* namedBy(pod: Cursor): Generator<readonly [string, ObjectName]> {
   if (isMirrorPod(pod)) return
-  // A kubelet runs such a pod as `default`; an API server relates it to no account.
-  const hasNoAccount = stringAt(pod, ['spec', 'serviceAccountName']) === ''
   for (const { gvr, namespace, name } of referencesOf(pod).objects) {
-    if (hasNoAccount && gvr.resource === resources.serviceAccounts.resource) continue
     yield [qualifiedResource(gvr), { namespace, name }]
   }
-  const extended = stringAt(pod, ['status', 'extendedResourceClaimStatus', 'resourceClaimName'])
-  if (extended === '') return
-  yield [qualifiedResource(resources.resourceClaims), { namespace: pod.namespace, name: extended }]
 }
 
 interface NodeRelationsParts {

@@ -105,7 +105,7 @@ export function startsAtBoot(pod: Cursor): boolean {
  */
 export function referencesOf(pod: Cursor): PodReferences {
   const spec = decoded(pod, ['spec'])
-  const found = new ReferenceCollector(pod, textAt(spec, 'serviceAccountName') || 'default')
+  const found = new ReferenceCollector(pod, textAt(spec, 'serviceAccountName'))
   for (const list of containerLists) {
     for (const container of listAt(spec, list)) found.environment(container)
   }
@@ -117,6 +117,9 @@ export function referencesOf(pod: Cursor): PodReferences {
   }
   const made = decoded(pod, ['status', 'resourceClaimStatuses'])
   for (const claim of listAt(spec, 'resourceClaims')) found.resourceClaim(claim, made)
+  // Made by the scheduler for devices that the containers request as extended resources.
+  const extended = ['status', 'extendedResourceClaimStatus', 'resourceClaimName']
+  found.named(resources.resourceClaims, stringAt(pod, extended), 'required')
   const runtimeClass = textAt(spec, 'runtimeClassName')
   if (runtimeClass !== '') {
     found.add({
@@ -163,14 +166,15 @@ class ReferenceCollector {
   readonly #drivers = new Set<string>()
   readonly #signers = new Set<string>()
 
-  constructor({ namespace, name }: Cursor, serviceAccount: string) {
+  /** A kubelet reads no account for a pod that names none: an empty `account`. */
+  constructor({ namespace, name }: Cursor, account: string) {
     this.#namespace = namespace
     this.#pod = name
-    this.#serviceAccount = serviceAccount
+    this.#serviceAccount = account || 'default'
+    this.named(resources.serviceAccounts, account, 'if-requested')
   }
 
   all(): PodReferences {
-    this.#named(resources.serviceAccounts, this.#serviceAccount, 'if-requested')
     return {
       serviceAccount: this.#serviceAccount,
       objects: [...this.#objects.values()],
@@ -192,7 +196,7 @@ class ReferenceCollector {
     this.add({ gvr, namespace: this.#namespace, name, by: 'list', need })
   }
 
-  #named(gvr: GVR, name: string, need: Need): void {
+  named(gvr: GVR, name: string, need: Need): void {
     this.add({ gvr, namespace: this.#namespace, name, by: 'get', need })
   }
 
@@ -222,7 +226,7 @@ class ReferenceCollector {
     const driver = textAt(volume, 'csi', 'driver')
     if (driver !== '') this.#drivers.add(driver)
     for (const path of secretsOfMounts) {
-      this.#named(resources.secrets, textAt(volume, ...path), 'required')
+      this.named(resources.secrets, textAt(volume, ...path), 'required')
     }
   }
 
@@ -258,7 +262,7 @@ class ReferenceCollector {
   }
 
   #claim(name: string): void {
-    this.#named(resources.volumeClaims, name, 'required')
+    this.named(resources.volumeClaims, name, 'required')
   }
 
   /**
@@ -269,7 +273,7 @@ class ReferenceCollector {
     const own = textAt(claim, 'name')
     const status = listAt(made).find((each) => textAt(each, 'name') === own)
     const name = textAt(claim, 'resourceClaimName') || textAt(status, 'resourceClaimName')
-    this.#named(resources.resourceClaims, name, 'required')
+    this.named(resources.resourceClaims, name, 'required')
   }
 }
 

@@ -35,6 +35,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.equal(is('secrets', 'plant/registry'), true)
     t.equal(is('configmaps', 'plant/perhaps'), true)
     t.equal(is('resourceclaims.resource.k8s.io', 'plant/camera-of-the-hall'), true)
+    t.equal(is('resourceclaims.resource.k8s.io', 'plant/press-extended-resources-7'), true)
     t.equal(is('pods', 'plant/other'), false)
     t.equal(is('configmaps', 'other/perhaps'), false)
     t.equal(is('serviceaccounts', 'plant/default'), false)

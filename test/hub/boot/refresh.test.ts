@@ -258,15 +258,15 @@ void t.test('many objects are requested two at a time', async (t) => {
 })
 
 void t.test('a service account is requested only after the kubelet did', async (t) => {
-  using world = new World(pod())
-  const path = '/api/v1/namespaces/plant/serviceaccounts/default'
+  using world = new World({ ...pod(), spec: { nodeName, serviceAccountName: 'operator' } })
+  const path = '/api/v1/namespaces/plant/serviceaccounts/operator'
   world.refresher.cameOnline()
   await world.pass(10 * minute)
   t.notOk(world.urls().includes(path))
-  world.known.put(core('serviceaccounts'), 'plant', 'default', {
+  world.known.put(core('serviceaccounts'), 'plant', 'operator', {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
-    metadata: { name: 'default', namespace: 'plant' },
+    metadata: { name: 'operator', namespace: 'plant' },
   })
   await world.pass(10 * minute)
   t.ok(world.urls().includes(path))

@@ -109,5 +109,6 @@ export const richPod: JsonObject = {
   status: {
     phase: 'Running',
     resourceClaimStatuses: [{ name: 'lamp', resourceClaimName: 'press-lamp-x2v' }],
+    extendedResourceClaimStatus: { resourceClaimName: 'press-extended-resources-7' },
   },
 }
