@@ -5,7 +5,7 @@ import type { ResourceVersion } from '../kube/resource-version.ts'
 
 /**
  * The API server refuses the collection: it is not served, or the identity may not read it. The
- * reflector does not retry soon. `status` is the HTTP status.
+ * reflector ends, or retries by `refusedBackoff`. `status` is the HTTP status.
  */
 export class RequestRefused extends Error {
   readonly code = 'REFUSED'
@@ -68,6 +68,14 @@ export interface ReflectorParts {
   readonly waitUntilReachable?: (signal: AbortSignal) => Promise<boolean>
   /** Calls back, until disposed, when a failure may be over: the reflector then retries at once. */
   readonly onRecovery?: (act: () => void) => Disposable
+  /** The pauses after refusals. Absent: a refusal ends the reflector. */
+  readonly refusedBackoff?: BackoffTimes
+}
+
+/** The first pause, which doubles after each further failure up to the longest one. */
+export interface BackoffTimes {
+  readonly firstMs: number
+  readonly longestMs: number
 }
 
 /** Receives what the reflector reads. */
@@ -82,13 +90,11 @@ export interface ReflectorHandler {
    * continued from its version.
    */
   onClosed(hadExpired: boolean): void
-  /** A try failed. A `RequestRefused` ends the reflector; it retries after any other error. */
+  /** A try failed. Without `refusedBackoff` a `RequestRefused` ends the reflector. */
   onFailed(cause: unknown): void
 }
 
-/** The backoff after a failure, doubled after each further one. */
-const firstPauseMs = 250
-const longestPauseMs = 30_000
+const failureBackoff: BackoffTimes = { firstMs: 250, longestMs: 30_000 }
 
 /** A list may take this long, even on a slow link. */
 const listMs = 10 * 60_000
@@ -98,8 +104,8 @@ const soundMs = 1_000
 
 /**
  * Keeps up with one collection, as client-go's reflector: watches it from the held version, and
- * lists it if nothing is held or the version has expired. It lists rather than uses WatchList, as
- * API servers compress lists.
+ * lists it if nothing is held or the version has expired. docs/decisions.md has why it does not use
+ * WatchList.
  */
 export class Reflector {
   readonly #parts: ReflectorParts
@@ -115,30 +121,36 @@ export class Reflector {
     this.mayBeRestored = inDoubt
   }
 
-  /** Returns when `signal` aborts or the API server refuses. */
+  /** Returns when `signal` aborts or, without `refusedBackoff`, when the API server refuses. */
   async run(signal: AbortSignal): Promise<void> {
-    let pause = firstPauseMs
+    const failures = new Backoff(failureBackoff)
+    const { refusedBackoff } = this.#parts
+    const refusals = refusedBackoff && new Backoff(refusedBackoff)
     while (!signal.aborted) {
       const retry = new AbortController()
       using _recovery = this.#parts.onRecovery?.(() => retry.abort())
+      let backoff = failures
       try {
         if (await this.#parts.waitUntilReachable?.(signal)) this.mayBeRestored = true
         signal.throwIfAborted()
         await this.#sync(signal)
         if (await this.#watch(signal)) {
-          pause = firstPauseMs
+          failures.reset()
+          refusals?.reset()
           continue
         }
       } catch (error) {
         if (signal.aborted) return
         this.#handler.onFailed(error)
-        if (error instanceof RequestRefused) return
-        if (error instanceof ResourceExpired) this.#hasExpired = true
+        if (error instanceof RequestRefused) {
+          if (!refusals) return
+          backoff = refusals
+        } else if (error instanceof ResourceExpired) this.#hasExpired = true
         else this.mayBeRestored = true
       }
       using _ending = follow(signal, retry)
-      await sleep(jitter(pause / 2, pause), retry.signal)
-      pause = retry.signal.aborted ? firstPauseMs : Math.min(2 * pause, longestPauseMs)
+      await backoff.pause(retry.signal)
+      if (retry.signal.aborted) failures.reset()
     }
   }
 
@@ -198,3 +210,24 @@ export class Reflector {
 
 const failureOf = ({ status }: ErrorEvent): Error =>
   status.code === 410 ? new ResourceExpired() : new Error(status.message)
+
+/** Half of each pause is random, as many clients may have failed at once. */
+class Backoff {
+  readonly #times: BackoffTimes
+  #ms: number
+
+  constructor(times: BackoffTimes) {
+    this.#times = times
+    this.#ms = times.firstMs
+  }
+
+  reset(): void {
+    this.#ms = this.#times.firstMs
+  }
+
+  async pause(signal: AbortSignal): Promise<void> {
+    const ms = this.#ms
+    this.#ms = Math.min(2 * ms, this.#times.longestMs)
+    await sleep(jitter(ms / 2, ms), signal)
+  }
+}

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { follow, onAbort } from '../../base/abort.ts'
+import { onAbort } from '../../base/abort.ts'
 import { jitter, sleep } from '../../base/clock.ts'
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { objectKind } from '../../api/codec/list.ts'
@@ -16,6 +16,7 @@ import {
   Reflector,
   RequestRefused,
   watchQuery,
+  type BackoffTimes,
   type WatchOptions,
 } from '../../api/reflector/reflector.ts'
 import { refusalOf } from './refusal.ts'
@@ -72,11 +73,10 @@ interface InformerParts<T> {
 }
 
 /**
- * The hub retries a refused read, which may have been granted or installed since: with exponential
- * backoff, as every node of the cluster does so; at once after `retry` or an outage.
+ * A refused read may have been granted or installed since. Every node of the cluster retries it, so
+ * seldom; at once after `retry` or an outage.
  */
-const firstRefusedMs = 60_000
-const longestRefusedMs = 15 * 60_000
+const refusedBackoff: BackoffTimes = { firstMs: 60_000, longestMs: 15 * 60_000 }
 
 /** Hubs return to an API server at random times within this. */
 const spreadMs = 500
@@ -87,7 +87,7 @@ const spreadMs = 500
  * state. After a watch that was cut and had no events it lists the collection, which also detects a
  * cluster that was restored from a backup.
  */
-export class Informer<T> implements AsyncDisposable {
+export class HubInformer<T> implements AsyncDisposable {
   readonly #parts: InformerParts<T>
   readonly #ending = new AbortController()
   readonly #done: Promise<void>
@@ -98,12 +98,37 @@ export class Informer<T> implements AsyncDisposable {
   #watch: WatchReply | undefined
   /** The last watch had events. */
   #gotEvents = false
-  #refusedMs = firstRefusedMs
   #retry = new AbortController()
 
   constructor(parts: InformerParts<T>) {
     this.#parts = parts
-    this.#done = this.#run(this.#ending.signal)
+    const { signal } = this.#ending
+    const reflector = new Reflector(
+      {
+        listerWatcher: {
+          list: (_version, ending) => this.#inServedVersion(() => this.#list(ending)),
+          watch: (options, ending) => this.#inServedVersion(() => this.#open(options, ending)),
+          isRestored: () => Promise.resolve(!this.#gotEvents),
+        },
+        version: () => this.#version,
+        onRecovery: (act) => this.#onRetryDue(signal, act),
+        refusedBackoff,
+      },
+      {
+        onSynced: () => undefined,
+        onOpen: () => undefined,
+        onEvents: (events) => this.#apply(events),
+        onClosed: () => undefined,
+        onFailed: (cause) => {
+          if (cause instanceof ResourceExpired) return
+          parts.onFailed(cause)
+          const isRefused = cause instanceof RequestRefused
+          parts.onState(isRefused ? { kind: 'refused', code: cause.status } : { kind: 'failed' })
+        },
+      },
+      false,
+    )
+    this.#done = reflector.run(signal)
   }
 
   /** Retries at once where it backs off, or where the running request fails. */
@@ -118,64 +143,22 @@ export class Informer<T> implements AsyncDisposable {
     await this.#done
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const due = this.#retry.signal
-      let refused: RequestRefused | undefined
-      const reflector = new Reflector(
-        {
-          listerWatcher: {
-            list: (_version, ending) => this.#list(ending),
-            watch: (options, ending) => this.#open(options, ending),
-            isRestored: () => Promise.resolve(!this.#gotEvents),
-          },
-          version: () => this.#version,
-          onRecovery: (act) => this.#onRetryDue(signal, act),
-        },
-        {
-          onSynced: () => undefined,
-          onOpen: () => undefined,
-          onEvents: (events) => this.#apply(events),
-          onClosed: () => undefined,
-          onFailed: (cause) => {
-            if (cause instanceof ResourceExpired) return
-            refused = cause instanceof RequestRefused ? cause : undefined
-            if (refused?.status === 404 && this.#tryNextVersion()) return
-            this.#parts.onFailed(cause)
-            this.#parts.onState(
-              refused ? { kind: 'refused', code: refused.status } : { kind: 'failed' },
-            )
-          },
-        },
-        false,
-      )
-      await reflector.run(signal)
-      if (refused?.status === 404 && this.#at > 0) continue
-      await this.#backOff(due, signal)
+  /** Tries the next API version where one is not served; after the last, the first again, later. */
+  async #inServedVersion<Read>(read: () => Promise<Read>): Promise<Read> {
+    for (;;) {
+      try {
+        return await read()
+      } catch (error) {
+        if (!(error instanceof RequestRefused) || error.status !== 404) throw error
+        this.#at = (this.#at + 1) % this.#parts.of.versions.length
+        if (this.#at === 0) throw error
+      }
     }
-  }
-
-  /** False after the last version: then the first one is tried again, later. */
-  #tryNextVersion(): boolean {
-    this.#at = (this.#at + 1) % this.#parts.of.versions.length
-    return this.#at > 0
   }
 
   get #gvr(): GVR {
     const { versions } = this.#parts.of
     return versions[this.#at] ?? versions[0]
-  }
-
-  /** Backs off; less where the link changes, or `due` aborts. */
-  async #backOff(due: AbortSignal, signal: AbortSignal): Promise<void> {
-    const ms = this.#refusedMs
-    this.#refusedMs = Math.min(2 * ms, longestRefusedMs)
-    const over = new AbortController()
-    using _ending = follow(signal, over)
-    using _due = follow(due, over)
-    using _link = onAbort(this.#parts.linkChanged(), () => over.abort())
-    await sleep(jitter(ms / 2, ms), over.signal)
-    if (!due.aborted && over.signal.aborted) await sleep(jitter(0, spreadMs), signal)
   }
 
   /** Calls back on `retry`, and soon after the link has changed. */
@@ -204,7 +187,6 @@ export class Informer<T> implements AsyncDisposable {
     }
     const { meta } = await list.end()
     this.#version = meta.resourceVersion
-    this.#refusedMs = firstRefusedMs
     this.#replace(values)
     this.#parts.onState({ kind: 'synced' })
   }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { StateFile } from '../../base/state-file.ts'
 import { readOwnFile } from '../../base/own-file.ts'
-import { Informer, type InformerState } from '../cache/informer.ts'
+import { HubInformer, type InformerState } from '../cache/hub-informer.ts'
 import { readConfigMap, type ClusterSettings, type ConfigMapData } from '../../config/config-map.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { SettingsReport } from '../../config/settings-in-force.ts'
@@ -59,7 +59,7 @@ interface StoredConfigMap {
 export class HubConfigMap implements AsyncDisposable {
   readonly #dependencies: ConfigMapDependencies
   readonly #file: StateFile
-  readonly #informer: Informer<ConfigMapData> | undefined
+  readonly #informer: HubInformer<ConfigMapData> | undefined
   readonly #name: string
   #stored: StoredConfigMap
   #settings: ClusterSettings | undefined
@@ -77,7 +77,7 @@ export class HubConfigMap implements AsyncDisposable {
     this.#file = new StateFile(path, () => JSON.stringify(this.#stored))
     if (!of) return
     this.#apply({ data: this.#stored.data, binaryData: {} })
-    this.#informer = new Informer<ConfigMapData>({
+    this.#informer = new HubInformer<ConfigMapData>({
       of: {
         versions: [configMaps],
         namespace: of.namespace,

@@ -3,11 +3,11 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { sleep } from '../../base/clock.ts'
 import {
-  Informer,
+  HubInformer,
   type InformerTarget,
   type InformerObject,
   type InformerState,
-} from '../cache/informer.ts'
+} from '../cache/hub-informer.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import type { InputName, NodeFacts } from '../filter/inputs.ts'
@@ -283,7 +283,7 @@ export class FilterInputs implements AsyncDisposable {
       of,
       resource,
       state: { kind: 'syncing' },
-      informer: new Informer<T>({
+      informer: new HubInformer<T>({
         of: how.of,
         read: how.read,
         onBehalf: isService ? asNode : asHub,

@@ -20,7 +20,7 @@ import {
   type Binding,
   type PolicyRule,
 } from '../authorization/rbac-policy.ts'
-import { Informer, type InformerState } from '../cache/informer.ts'
+import { HubInformer, type InformerState } from '../cache/hub-informer.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { logFailure } from './log-failure.ts'
@@ -102,10 +102,10 @@ class PolicyCollection<T> {
   }
 
   /** Reads and watches the collection. */
-  informer({ cloud, dispatch, log }: ReadingParts): Informer<T> {
+  informer({ cloud, dispatch, log }: ReadingParts): HubInformer<T> {
     // The last list came from an API server.
     let isCurrent = false
-    return new Informer<T>({
+    return new HubInformer<T>({
       of: { versions: [this.#gvr], encoding: 'json' },
       onBehalf: { identity: sharedIdentity, credential: 'node' },
       ask: async (exchange) => {
@@ -244,7 +244,7 @@ export class ClusterPolicies implements AsyncDisposable {
  * the policies.
  */
 export class PolicyInformers implements AsyncDisposable {
-  readonly #informers: readonly Pick<Informer<unknown>, 'retry' | typeof Symbol.asyncDispose>[]
+  readonly #informers: readonly Pick<HubInformer<unknown>, 'retry' | typeof Symbol.asyncDispose>[]
 
   constructor({ collections }: ClusterPolicies, parts: ReadingParts) {
     this.#informers = collections.map((collection) => collection.informer(parts))

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { onAbort } from '../../../src/base/abort.ts'
-import { Informer, type InformerState } from '../../../src/hub/cache/informer.ts'
+import { HubInformer, type InformerState } from '../../../src/hub/cache/hub-informer.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { Exchange, ListReply, Reply, WatchReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
@@ -100,7 +100,7 @@ function following(t: Teardown, answers: readonly (Reply | Error)[], patience: P
   const states: InformerState[] = []
   const condition = new Condition(patience)
   const link = new AbortController()
-  const informer = new Informer<string>({
+  const informer = new HubInformer<string>({
     of: { versions: [services, { ...services, version: 'v1beta1' }], encoding: 'json' },
     onBehalf: { identity: sharedIdentity, credential: 'node' },
     linkChanged: () => link.signal,
@@ -190,6 +190,8 @@ void t.test('after a refusal the state stays, and a retry lists at once', async 
   t.equal(asked.length, 3, 'it waits')
   informer.retry()
   await condition.until(() => states.length >= 3)
+  t.equal(asked[3], `list ${path} 0`)
+  t.strictSame(states[2], { kind: 'synced' })
   t.strictSame(told, [['a']])
 })
 
