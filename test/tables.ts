@@ -102,8 +102,8 @@ const metricRows = (
 /** The name in the release before, and the name now. */
 const formerNameRows = (): string[][] =>
   [metricTable, clusterMetricTable].flatMap((table) =>
-    Object.values<MetricRow>(table).flatMap(({ name, formerName }) =>
-      formerName === undefined ? [] : [[quoted(formerName), quoted(name)]],
+    Object.values<MetricRow>(table).flatMap(({ name, formerName, formerSeries = '' }) =>
+      formerName === undefined ? [] : [[quoted(formerName), quoted(name + formerSeries)]],
     ),
   )
 

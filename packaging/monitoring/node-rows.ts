@@ -106,7 +106,7 @@ export const nodeRows: readonly Row[] = [
         queries: [
           { expr: `nodehub_watches{${here}}`, legend: 'clients' },
           {
-            expr: `nodehub_cacher_upstream_watches{${here}} + nodehub_shared_watches{${here}}`,
+            expr: `sum(nodehub_cacher_upstream_watches{${here}})`,
             legend: 'upstream',
           },
         ],

@@ -319,8 +319,8 @@ export async function startHub(
   })
   const shared = unshared.use(path.shared)
   const cachers = unshared.use(path.cachers)
-  metrics.onRead(() => metrics.sharedBytes.set(shared.bytes))
-  metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
+  metrics.onRead(() => metrics.cacherBytes.set({ shared: 'true' }, shared.bytes))
+  metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
   const { own: dispatch, sharing } = path
   const policyInformers =
     policies && unshared.use(new PolicyInformers(policies, { cloud, dispatch, log }))

@@ -95,5 +95,6 @@ export function labelBounds(components: () => ReadonlySet<string>): Bounds {
     node: any,
     listener: any,
     address: any,
+    shared: any,
   }
 }

@@ -123,12 +123,24 @@ async function underFormerNames(
   registry: Registry,
   table: Readonly<Record<string, MetricRow>>,
 ): Promise<string> {
-  const texts = Object.values(table).map(async ({ name, formerName, help }) => {
+  const texts = Object.values(table).map(async ({ name, formerName, formerSeries, help }) => {
     if (formerName === undefined) return ''
-    const text = await registry.getSingleMetricAsString(name)
-    return `\n${text.replaceAll(name, formerName).replace(help, `Deprecated: ${name}`)}\n`
+    const text = seriesIn(await registry.getSingleMetricAsString(name), formerSeries)
+    const deprecated = `Deprecated: ${name}${formerSeries ?? ''}`
+    return `\n${text.replaceAll(name, formerName).replace(help, deprecated)}\n`
   })
   return (await Promise.all(texts)).join('')
+}
+
+/** The text of a metric with only those series whose first label is this one, without it. */
+function seriesIn(text: string, label: MetricRow['formerSeries']): string {
+  if (label === undefined) return text
+  const beginning = label.slice(0, -1)
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('#') || line.includes(beginning))
+    .map((line) => line.replace(label, '').replace(`${beginning},`, '{'))
+    .join('\n')
 }
 
 function newRegistry(): MetricRegistry {
@@ -177,6 +189,7 @@ function metricOf(
   series: (labels: Labels) => Labels,
 ): Record<string, Call> {
   const { name, help, initialValues = {} } = row
+  const initial = [initialValues].flat().flatMap((each) => combined(Object.entries(each)))
   const shape = { name, help, labelNames: row.labels, registers: [registry] }
   const call =
     (act: (labels: Labels, value: number) => void): Call =>
@@ -187,8 +200,7 @@ function metricOf(
       const counter = new Counter(shape)
       // A counter searches for its series on each call; here equal labels are the same object.
       const counts = new Map<Labels, number>()
-      for (const values of [initialValues].flat())
-        for (const labels of combined(Object.entries(values))) counter.inc(series(labels), 0)
+      for (const labels of initial) counter.inc(series(labels), 0)
       tellCounts.push(() => {
         for (const [labels, amount] of counts) counter.inc(labels, amount)
         counts.clear()
@@ -199,6 +211,7 @@ function metricOf(
     }
     case 'gauge': {
       const gauge = new Gauge(shape)
+      for (const labels of initial) gauge.set(series(labels), 0)
       return {
         set: call((labels, value) => gauge.set(labels, value)),
         clear: () => gauge.reset(),

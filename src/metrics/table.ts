@@ -4,16 +4,18 @@ export interface MetricRow {
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly help: string
   readonly labels: readonly Label[]
-  /** Label values whose series exist from the start, at 0. */
+  /** Label values whose series exist from the start, at 0, of a counter or gauge. */
   readonly initialValues?: LabelValues | readonly LabelValues[]
   /** Its name in 0.1.0, under which the next release exposes it as well. */
   readonly formerName?: `nodehub_${string}`
+  /** Where the former name has only the series with this first label, and leaves it out. */
+  readonly formerSeries?: `{${Label}="${string}"}`
 }
 
 type LabelValues = Readonly<Partial<Record<Label, readonly string[]>>>
 
 const outcomes = { result: ['success', 'failure'] } as const
-const watcherEnds = { reason: ['slow', 'expired', 'over'] } as const
+const sharedOrNot = { shared: ['true', 'false'] } as const
 /** Why a server closes connections (`CutReason`). */
 export const cutReasons = {
   reason: ['full', 'stalled', 'pipelined', 'records', 'parts', 'memory'],
@@ -42,6 +44,7 @@ export type Label =
   | 'node'
   | 'listener'
   | 'address'
+  | 'shared'
 
 /**
  * The hub's own metrics, and yurthub's under its names and labels (pkg/yurthub/metrics/metrics.go).
@@ -378,47 +381,39 @@ export const metricTable = {
   },
   cacherUpstreamWatches: {
     name: 'nodehub_cacher_upstream_watches',
+    formerName: 'nodehub_shared_watches',
+    formerSeries: '{shared="true"}',
     type: 'gauge',
-    help: 'Watches of API servers that cachers have open, each of one collection of one identity. Those of shared collections are left out.',
-    labels: [],
+    help: 'Watches of API servers that cachers have open. Shared is true for cachers that serve all clients which may read the whole collection, and false for those of one identity.',
+    labels: ['shared'],
+    initialValues: sharedOrNot,
   },
   cacherWatchers: {
     name: 'nodehub_cacher_watchers',
+    formerName: 'nodehub_shared_readers',
+    formerSeries: '{shared="true"}',
     type: 'gauge',
-    help: 'Watches of clients that cachers serve. Those of shared collections are left out.',
-    labels: [],
+    help: 'Watches of clients that cachers serve.',
+    labels: ['shared'],
+    initialValues: sharedOrNot,
   },
   cacherWatchersEnded: {
     name: 'nodehub_cacher_watchers_ended_total',
+    formerName: 'nodehub_shared_readers_ended_total',
+    formerSeries: '{shared="true"}',
     type: 'counter',
-    help: 'Watches served by cachers that the hub ended before their time, by reason: slow, the client had not read what the event log let go; expired, the client is answered 410, as the version has expired and something has changed since, or the cluster was restored from a backup; over, cleanly, as the API server refuses the upstream watch or the store does not take its events.',
-    labels: ['reason'],
-    initialValues: watcherEnds,
+    help: 'Watches served by cachers that the hub ended before their time, by reason: slow, the client had not read what the event log let go; expired, the client is answered 410, as the version has expired and something has changed since, or the cluster was restored from a backup; over, cleanly, as the API server refuses the upstream watch, the store does not take its events, or the collection is shared no longer.',
+    labels: ['shared', 'reason'],
+    initialValues: { ...sharedOrNot, reason: ['slow', 'expired', 'over'] },
   },
   cacherBytes: {
     name: 'nodehub_cacher_bytes',
+    formerName: 'nodehub_shared_bytes',
+    formerSeries: '{shared="true"}',
     type: 'gauge',
-    help: 'What the event logs of cachers take in memory. Those of shared collections are left out.',
-    labels: [],
-  },
-  sharedWatches: {
-    name: 'nodehub_shared_watches',
-    type: 'gauge',
-    help: 'Watches of API servers that serve all local readers of a collection.',
-    labels: [],
-  },
-  sharedReaders: {
-    name: 'nodehub_shared_readers',
-    type: 'gauge',
-    help: 'Watches of clients that are served from shared collections.',
-    labels: [],
-  },
-  sharedReadersEnded: {
-    name: 'nodehub_shared_readers_ended_total',
-    type: 'counter',
-    help: 'Watches served from shared collections that the hub ended, cleanly, by reason: slow, the client had not read what the event log let go; expired, with 410, as the collection had to be listed anew; over, it is shared no longer or cannot be.',
-    labels: ['reason'],
-    initialValues: watcherEnds,
+    help: 'What the event logs of cachers take in memory.',
+    labels: ['shared'],
+    initialValues: sharedOrNot,
   },
   accessReviews: {
     name: 'nodehub_access_reviews_total',
@@ -427,12 +422,6 @@ export const metricTable = {
     help: 'Access reviews for a whole collection, by result: allowed, refused, or unknown if the API server did not answer.',
     labels: ['result'],
     initialValues: { result: ['allowed', 'refused', 'unknown'] },
-  },
-  sharedBytes: {
-    name: 'nodehub_shared_bytes',
-    type: 'gauge',
-    help: 'What the latest events of shared collections take in memory.',
-    labels: [],
   },
   filterInputMissing: {
     name: 'nodehub_filter_input_missing',

@@ -64,7 +64,7 @@ export const reviewed: readonly Reviewed[] = [
   ),
   metric(
     'src/hub/wiring/shared-cachers.ts',
-    'metrics.sharedReadersEnded.add({ reason })',
+    'metrics.cacherWatchersEnded.add({ ...isShared, reason })',
     'scenarios/shared-cachers',
     'shared watches that the hub ends',
   ),

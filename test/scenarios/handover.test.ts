@@ -175,7 +175,7 @@ async function measures({ ops }: HubProcess, line: string): Promise<void> {
   )
 }
 
-void t.test('readers of a shared collection go on with the next process', async (t) => {
+void t.test('watchers of a shared cacher go on with the next process', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startHubProcess(t, { upstreams: [cloud] })
   const rounds = ['1', '2']
@@ -184,16 +184,16 @@ void t.test('readers of a shared collection go on with the next process', async 
   const add = (name: string): void => {
     cloud.sandbox.create(services, service(name, `10.96.0.${(made += 1)}`))
   }
-  const readers = ['coredns', 'operator'].map((name) =>
+  const accounts = ['coredns', 'operator'].map((name) =>
     hub.as(name, { token: cloud.sandbox.token(name) }),
   )
-  const watched = [hub.as('kube-proxy'), ...readers].map(async (client) => {
+  const watched = [hub.as('kube-proxy'), ...accounts].map(async (client) => {
     const { resourceVersion } = await client.list(`${allServices}?resourceVersion=0`)
     return watching(client, resourceVersion, names.length, allServices)
   })
   let { pid } = hub
   for (const round of rounds) {
-    await measures(hub, 'nodehub_shared_readers 3')
+    await measures(hub, 'nodehub_cacher_watchers{shared="true"} 3')
     add(`before-${round}`)
     const from = hub.lines.length
     signal(pid, 'SIGUSR2')
@@ -201,7 +201,7 @@ void t.test('readers of a shared collection go on with the next process', async 
     add(`while-${round}`)
     await hub.says(/^the next process serves/, from)
     pid = starts.pid ?? 0
-    if (round === '2') await measures(hub, 'nodehub_shared_readers 3')
+    if (round === '2') await measures(hub, 'nodehub_cacher_watchers{shared="true"} 3')
     add(`after-${round}`)
   }
   for (const seen of watched) {

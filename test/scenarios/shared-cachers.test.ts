@@ -58,10 +58,23 @@ for (const encoding of ['json', 'protobuf'] as const) {
     for (const watch of watches) {
       t.strictSame(await told(watch, 2), ['ADDED default/b', 'DELETED default/a'])
     }
-    t.equal(await hub.metric('nodehub_shared_readers'), 3)
-    t.equal(await hub.metric('nodehub_shared_watches'), 1)
-    t.ok((await hub.metric('nodehub_shared_bytes')) > 0, 'of the two events')
+    t.equal(await hub.metric('nodehub_cacher_watchers{shared="true"}'), 3)
+    t.equal(await hub.metric('nodehub_cacher_upstream_watches{shared="true"}'), 1)
+    t.ok((await hub.metric('nodehub_cacher_bytes{shared="true"}')) > 0, 'of the two events')
     t.equal(await hub.metric(verdicts('allowed')), 3, 'one for each of them')
+    // The hub's own watch of its node.
+    await hub.reaches('nodehub_cacher_watchers{shared="false"}', 1)
+    t.match(
+      String((await hub.ops.get('/metrics')).body)
+        .split('\n')
+        .filter((line) => line.startsWith('nodehub_shared_')),
+      [
+        'nodehub_shared_watches 1',
+        'nodehub_shared_readers 3',
+        'nodehub_shared_readers_ended_total{reason="slow"} 0',
+      ],
+      'former names leave out the cachers of one identity',
+    )
   })
 }
 
@@ -292,7 +305,7 @@ void t.test('a lone client that watches less than all is spared the rest', async
   await cloud.sandbox.untilWatches(1, isOwnWatch)
   // Those that have begun by themselves go over at a bookmark.
   await cloud.sandbox.untilWatches(1, isWatch)
-  t.equal(await hub.metric('nodehub_shared_readers'), 2)
+  t.equal(await hub.metric('nodehub_cacher_watchers{shared="true"}'), 2)
   add(cloud, 'b')
   for (const watch of [kubelet, proxy]) {
     t.match(await watch.nextChange(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
@@ -323,7 +336,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
         object: { metadata: { resourceVersion: cloud.sandbox.version } },
       })
       await cloud.sandbox.untilWatches(1, isWatch)
-      t.equal(await hub.metric('nodehub_shared_readers'), 2)
+      t.equal(await hub.metric('nodehub_cacher_watchers{shared="true"}'), 2)
       add(cloud, 'c')
       cloud.sandbox.delete(services, 'a', 'default')
       t.strictSame(await told(watch, 2), ['ADDED default/c', 'DELETED default/a'])
@@ -418,7 +431,7 @@ void t.test(
   },
 )
 
-void t.test('a restored cluster is listed anew, and its readers come back', async (t) => {
+void t.test('a restored cluster is listed anew, and its watchers come back', async (t) => {
   const cloud = await startCloud(t, { firstVersion: 5000 })
   add(cloud, 'a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -430,7 +443,10 @@ void t.test('a restored cluster is listed anew, and its readers come back', asyn
   add(restored, 'old')
   await hub.online()
   t.equal(await watch.end(), 'ended')
-  t.equal(await hub.metric('nodehub_shared_readers_ended_total{reason="expired"}'), 1)
+  t.equal(
+    await hub.metric('nodehub_cacher_watchers_ended_total{shared="true",reason="expired"}'),
+    1,
+  )
   await restored.sandbox.untilWatches(1, isOwnWatch)
   const { names, resourceVersion } = await hub
     .as('operator')

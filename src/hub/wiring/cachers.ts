@@ -20,6 +20,9 @@ export const cachedBytes = 4 * 1024 * 1024
 /** The share of the process's memory for the events of all collections. */
 export const cachedShare = 1 / 64
 
+/** How metrics tell these cachers from those that are shared. */
+const isShared = { shared: 'false' } as const
+
 export const cachersOf = (
   config: StartConfig,
   { cloud, upstream, store, recorder, metrics, log }: CachersDependencies,
@@ -33,9 +36,9 @@ export const cachersOf = (
     bounds: { groups: cachedGroups, bytes: cachedBytes },
     mostBytes: memoryLimit(config) * cachedShare,
     hooks: {
-      onUpstreamWatches: (difference) => metrics.cacherUpstreamWatches.add(difference),
-      onWatchers: (difference) => metrics.cacherWatchers.add(difference),
-      onWatcherEnded: (reason) => metrics.cacherWatchersEnded.add({ reason }),
+      onUpstreamWatches: (difference) => metrics.cacherUpstreamWatches.add(isShared, difference),
+      onWatchers: (difference) => metrics.cacherWatchers.add(isShared, difference),
+      onWatcherEnded: (reason) => metrics.cacherWatchersEnded.add({ ...isShared, reason }),
       onFailed: (gvr, err) =>
         logFailure(
           log,

@@ -69,6 +69,8 @@ interface SharedRights {
   readonly records: SharedRecords
 }
 
+const isShared = { shared: 'true' } as const
+
 export const sharedCachersOf = (
   config: StartConfig,
   { access, records }: SharedRights,
@@ -90,9 +92,9 @@ export const sharedCachersOf = (
       bytes: Math.min(loggedBytes, memoryLimit(config) * loggedShare),
     },
     hooks: {
-      onUpstreamWatches: (difference) => metrics.sharedWatches.add(difference),
-      onWatchers: (difference) => metrics.sharedReaders.add(difference),
-      onWatcherEnded: (reason) => metrics.sharedReadersEnded.add({ reason }),
+      onUpstreamWatches: (difference) => metrics.cacherUpstreamWatches.add(isShared, difference),
+      onWatchers: (difference) => metrics.cacherWatchers.add(isShared, difference),
+      onWatcherEnded: (reason) => metrics.cacherWatchersEnded.add({ ...isShared, reason }),
       onFailed: (gvr, err, refused) => {
         const resource = qualifiedResource(gvr)
         if (refused) log.warn({ resource, err }, 'a collection cannot be shared')
