@@ -9,6 +9,7 @@ import { loadCredentials } from '../http/client/credential-follower.ts'
 import type { Credentials } from '../config/credentials.ts'
 import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
 import type { SettingsReport } from '../config/settings-in-force.ts'
+import { PodReferencesByVersion } from './boot/pod-references.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { ChainStateHistory } from './filter/chain-state-history.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
@@ -210,7 +211,8 @@ export async function startHub(
   }
   const committed = new Broadcast()
   const access = unshared.use(accessReviewsOf(config, { metrics, log }))
-  const needed = neededBy(config.nodeName, access, log)
+  const references = new PodReferencesByVersion()
+  const needed = neededBy(config.nodeName, references, access, log)
   const podsWritten = new Broadcast<[CollectionKey, AcceptedWrite]>()
   const observer = podWrites(config.nodeName, (key, write) => podsWritten.announce(key, write))
   const store = unshared.use(
@@ -299,7 +301,7 @@ export async function startHub(
   const owners = unshared.use(new SocketOwners())
   const recorded = new RecordedComponents(live)
   const decisions = unshared.use(recordedDecisionsOf(config, { access, store, log }))
-  const policies = unshared.use(clusterPoliciesOf(config, { access, store, log }))
+  const policies = unshared.use(clusterPoliciesOf(config, { access, store, references, log }))
   const path = cloudPath({
     config,
     live,
@@ -354,6 +356,7 @@ export async function startHub(
       live,
       store,
       access,
+      references,
       cloud,
       dispatch,
       metrics,

@@ -4,6 +4,7 @@ import { manifests } from '../../src/cli/manifests.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
 import { persistentVolumes, pods, volumeAttachments } from '../../src/api/kube/resources.ts'
+import { PodReferencesByVersion } from '../../src/hub/boot/pod-references.ts'
 import { podRelations, relationsOf } from '../../src/hub/authorization/node-relations.ts'
 import { accountToken } from './account-token.ts'
 import { Random } from '../fuzz/random.ts'
@@ -256,7 +257,8 @@ void t.test(
     for (const attachment of attachments) {
       cache.put(volumeAttachments, '', textAt(attachment, 'metadata', 'name'), attachment)
     }
-    const relations = podRelations(cache, nodeName)
+    const references = new PodReferencesByVersion()
+    const relations = podRelations({ nodeName, cache, references })
     const isRelated = relationsOf({ nodeName, cache: () => cache, pods: () => relations })
     const authorize = apiServerAuthorizer(await allPolicies(admin), isRelated, await minorOf(admin))
     const random = new Random(seed)

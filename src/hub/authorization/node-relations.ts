@@ -1,10 +1,10 @@
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { isMirrorPod } from '../../api/codec/mirror-pod.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { podsOf, type CachedObject, type KubeletCache } from '../boot/kubelet-cache.ts'
-import { referencesOf, stringAt } from '../boot/references.ts'
+import type { NodeRecords } from '../boot/node-dependencies.ts'
+import { stringAt } from '../boot/references.ts'
 import { StoreFailure } from '../store/store.ts'
 import type { IsRelated } from './node-authorizer.ts'
 
@@ -25,30 +25,25 @@ const nameOf = (resource: string, { namespace, name }: ObjectName): string =>
  * plugin/pkg/auth/authorizer/node/graph.go, AddPod): pods that have ended count, and of a mirror
  * pod nothing but itself. `undefined` where the pods were never listed, or one is malformed.
  */
-export function podRelations(cache: KubeletCache, nodeName: string): PodRelations | undefined {
-  using listed = cache.collection(podsOf(nodeName))
+export function podRelations(records: NodeRecords): PodRelations | undefined {
+  using listed = records.cache.collection(podsOf(records.nodeName))
   if (!listed) return undefined
   const names = new Set<string>()
   const claims: ObjectName[] = []
   try {
-    for (const object of listed.objects) {
-      names.add(nameOf('pods', object))
-      for (const [resource, named] of namedBy(cursorOf(listed.encoding, listed.gvk, object))) {
-        names.add(nameOf(resource, named))
-        if (resource === resources.volumeClaims.resource) claims.push(named)
+    for (const pod of listed.objects) {
+      names.add(nameOf('pods', pod))
+      const { references: parsed } = records.references.of(pod, listed)
+      if (parsed instanceof MalformedBody) return undefined
+      for (const named of parsed.objects) {
+        names.add(nameOf(qualifiedResource(named.gvr), named))
+        if (named.gvr === resources.volumeClaims) claims.push(named)
       }
     }
     return { names, claims }
   } catch (cause) {
-    if (cause instanceof StoreFailure || cause instanceof MalformedBody) return undefined
+    if (cause instanceof StoreFailure) return undefined
     throw cause
-  }
-}
-
-function* namedBy(pod: Cursor): Generator<readonly [string, ObjectName]> {
-  if (isMirrorPod(pod)) return
-  for (const { gvr, namespace, name } of referencesOf(pod).objects) {
-    yield [qualifiedResource(gvr), { namespace, name }]
   }
 }
 

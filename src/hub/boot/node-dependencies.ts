@@ -1,26 +1,66 @@
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
 import { StoreFailure } from '../store/store.ts'
-import { podsOf, type KubeletCache } from './kubelet-cache.ts'
-import { podDependencies, type ResolvedReference } from './pod-dependencies.ts'
-import { bootReferences } from './references.ts'
+import { podsOf, type CachedCollection, type KubeletCache } from './kubelet-cache.ts'
+import {
+  podDependencies,
+  type PodDependencies,
+  type ResolvedReference,
+} from './pod-dependencies.ts'
+import type { PodReferencesByVersion } from './pod-references.ts'
+
+/** The records of a node's pods, and of the objects that these refer to. */
+export interface NodeRecords {
+  readonly nodeName: string
+  readonly cache: KubeletCache
+  /** The references of the pods, parsed once for all walks. */
+  readonly references: PodReferencesByVersion
+}
+
+/** What to make of a pod that starts again with the node. */
+interface PodReader<T> {
+  readonly read: (needs: PodDependencies, pod: ApiObject) => T
+  /** The pod, or an object that it leads to, cannot be understood. */
+  readonly malformed: (pod: ApiObject, cause: MalformedBody) => T
+}
+
+/**
+ * Walks over the listed pods and the objects that they refer to; `undefined` for each pod that does
+ * not start again with the node. Throws a `StoreFailure` where the list cannot be read.
+ */
+export function* bootPods<T>(
+  listed: CachedCollection,
+  { nodeName, cache, references }: NodeRecords,
+  { read, malformed }: PodReader<T>,
+): Generator<T | undefined> {
+  for (const pod of listed.objects) {
+    const { startsAtBoot, references: parsed } = references.of(pod, listed)
+    try {
+      if (!startsAtBoot) yield undefined
+      else if (parsed instanceof MalformedBody) yield malformed(pod, parsed)
+      else yield read(podDependencies(parsed, pod, cache, nodeName), pod)
+    } catch (cause) {
+      if (!(cause instanceof MalformedBody)) throw cause
+      yield malformed(pod, cause)
+    }
+  }
+}
 
 /**
  * All dependencies of the pods that start again with the node. `undefined` where the pods were
  * never listed, or a pod is malformed: then any object may be one.
  */
-export function nodeDependencies(
-  cache: KubeletCache,
-  nodeName: string,
-): readonly ResolvedReference[] | undefined {
-  using listed = cache.collection(podsOf(nodeName))
+export function nodeDependencies(records: NodeRecords): readonly ResolvedReference[] | undefined {
+  using listed = records.cache.collection(podsOf(records.nodeName))
   if (!listed) return undefined
   try {
-    const found: ResolvedReference[] = []
-    for (const object of listed.objects) {
-      const references = bootReferences(object, listed)
-      if (references) found.push(...podDependencies(references, object, cache, nodeName).objects)
-    }
-    return found
+    const walk = bootPods(listed, records, {
+      read: ({ objects }) => objects,
+      malformed: (_pod, cause) => {
+        throw cause
+      },
+    })
+    return [...walk].flatMap((objects) => objects ?? [])
   } catch (cause) {
     if (cause instanceof StoreFailure || cause instanceof MalformedBody) return undefined
     throw cause

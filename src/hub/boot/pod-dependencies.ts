@@ -15,6 +15,8 @@ import {
 export interface PodDependencies {
   readonly objects: readonly ResolvedReference[]
   readonly tokens: readonly TokenReference[]
+  /** See `PodReferences`. */
+  readonly signers: readonly string[]
 }
 
 export interface ResolvedReference extends ObjectReference {
@@ -34,7 +36,7 @@ export interface ResolvedReference extends ObjectReference {
  * claim is bound to, its attachment to the node, its secrets, the tokens that its driver wants.
  */
 export function podDependencies(
-  { objects, tokens, serviceAccount, inlineDrivers }: PodReferences,
+  { objects, tokens, serviceAccount, inlineDrivers, signers }: PodReferences,
   pod: { readonly namespace: string },
   cache: KubeletCache,
   nodeName: string,
@@ -52,6 +54,7 @@ export function podDependencies(
       ...tokens,
       ...wanted.map((spec) => ({ namespace: pod.namespace, serviceAccount, ...spec })),
     ],
+    signers,
   }
 }
 

@@ -1,11 +1,13 @@
 import { LRUCache } from 'lru-cache'
+import { cursorOf } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import { bootReferences, type PodKind, type PodReferences } from './references.ts'
+import { referencesOf, startsAtBoot, type PodKind, type PodReferences } from './references.ts'
 
 interface ParsedPod {
   readonly resourceVersion: string
-  readonly references: PodReferences | MalformedBody | undefined
+  readonly startsAtBoot: boolean
+  readonly references: PodReferences | MalformedBody
 }
 
 /** More than run on a node. */
@@ -18,29 +20,25 @@ export const maxParsedPods = 1_000
 export class PodReferencesByVersion {
   readonly #pods = new LRUCache<string, ParsedPod>({ max: maxParsedPods })
 
-  /**
-   * `undefined` for a pod that does not start again with the node. Throws a `MalformedBody`, also
-   * again.
-   */
-  of(pod: ApiObject, kind: PodKind): PodReferences | undefined {
-    const { uid, resourceVersion } = pod
-    if (uid === '' || resourceVersion === '') return bootReferences(pod, kind)
-    const id = `${kind.encoding} ${uid}`
-    let known = this.#pods.get(id)
-    if (known?.resourceVersion !== resourceVersion) {
-      known = { resourceVersion, references: parsed(pod, kind) }
-      this.#pods.set(id, known)
-    }
-    if (known.references instanceof MalformedBody) throw known.references
-    return known.references
+  of(pod: ApiObject, kind: PodKind): ParsedPod {
+    const id = `${kind.encoding} ${pod.uid}`
+    const known = this.#pods.get(id)
+    if (known?.resourceVersion === pod.resourceVersion) return known
+    const parsed = parse(pod, kind)
+    if (pod.uid !== '' && pod.resourceVersion !== '') this.#pods.set(id, parsed)
+    return parsed
   }
 }
 
-function parsed(pod: ApiObject, kind: PodKind): ParsedPod['references'] {
+function parse(object: ApiObject, { encoding, gvk }: PodKind): ParsedPod {
+  const { resourceVersion } = object
+  let starts = true
   try {
-    return bootReferences(pod, kind)
+    const pod = cursorOf(encoding, gvk, object)
+    starts = startsAtBoot(pod)
+    return { resourceVersion, startsAtBoot: starts, references: referencesOf(pod) }
   } catch (cause) {
-    if (cause instanceof MalformedBody) return cause
-    throw cause
+    if (!(cause instanceof MalformedBody)) throw cause
+    return { resourceVersion, startsAtBoot: starts, references: cause }
   }
 }

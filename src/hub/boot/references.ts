@@ -1,11 +1,10 @@
-import { cursorOf, type Cursor, type Path } from '../../api/codec/cursor.ts'
+import type { Cursor, Path } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { isMirrorPod } from '../../api/codec/mirror-pod.ts'
 import { ValueTooLarge } from '../../api/codec/decode-limit.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Json } from '../../api/kube/json.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
-import type { ApiObject } from '../../api/kube/object.ts'
 import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import * as resources from '../../api/kube/resources.ts'
 
@@ -78,18 +77,6 @@ export interface PodKind {
   readonly gvk: GVK
 }
 
-/**
- * The references of a pod; `undefined`: it does not start again with the node. Throws a
- * `MalformedBody`.
- */
-export function bootReferences(
-  object: ApiObject,
-  { encoding, gvk }: PodKind,
-): PodReferences | undefined {
-  const pod = cursorOf(encoding, gvk, object)
-  return startsAtBoot(pod) ? referencesOf(pod) : undefined
-}
-
 /** Whether the kubelet starts the pod again with the node because an API server has it. */
 export function startsAtBoot(pod: Cursor): boolean {
   if (isMirrorPod(pod)) return false
@@ -100,10 +87,11 @@ export function startsAtBoot(pod: Cursor): boolean {
 
 /**
  * All objects that a pod refers to by name, each once, without the claims' volumes and their
- * references. Decodes the whole spec at once: reads by path would scan all of it for each variable.
- * Throws a `MalformedBody`.
+ * references; none for a mirror pod, whose kubelet runs it from a file. Decodes the whole spec at
+ * once: reads by path would scan all of it for each variable. Throws a `MalformedBody`.
  */
 export function referencesOf(pod: Cursor): PodReferences {
+  if (isMirrorPod(pod)) return new ReferenceCollector(pod, '').all()
   const spec = decoded(pod, ['spec'])
   const found = new ReferenceCollector(pod, textAt(spec, 'serviceAccountName'))
   for (const list of containerLists) {

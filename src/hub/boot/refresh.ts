@@ -1,21 +1,14 @@
 import { after, jitter, now } from '../../base/clock.ts'
 import { TimeSlices } from '../../base/time-slices.ts'
-import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
-import type { ApiObject } from '../../api/kube/object.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
 import { documentTypesOf } from '../../api/request/document-type.ts'
 import { podsOf, type CachedDocument, type KubeletCache } from './kubelet-cache.ts'
-import {
-  isSettled,
-  resolveReference,
-  podDependencies,
-  type ResolvedReference,
-} from './pod-dependencies.ts'
-import type { PodReferencesByVersion } from './pod-references.ts'
-import { requiredObject, type ObjectReference, type PodKind } from './references.ts'
+import { bootPods, type NodeRecords } from './node-dependencies.ts'
+import { isSettled, resolveReference, type ResolvedReference } from './pod-dependencies.ts'
+import { requiredObject, type ObjectReference } from './references.ts'
 import type { RefreshResult } from './verdict.ts'
 
 /** A GET as the kubelet sends it. */
@@ -40,8 +33,7 @@ export interface DocumentRequest extends RefreshRequest {
  */
 export type RefreshOutcome = RefreshResult['outcome']
 
-export interface RefreshParts {
-  readonly nodeName: string
+export interface RefreshParts extends Pick<NodeRecords, 'nodeName' | 'references'> {
   readonly cache: () => KubeletCache
   /** Called for each scan, and before each schema of a group. */
   readonly documents: (cache: KubeletCache) => readonly DocumentRequest[]
@@ -59,8 +51,6 @@ export interface RefreshParts {
    * object.
    */
   readonly onForbidden: (of: ObjectReference) => void
-  /** The references of the pods, parsed once for all scans of them. */
-  readonly references: PodReferencesByVersion
   /** A pass failed unexpectedly; another one follows. */
   readonly onFailure: (cause: unknown) => void
 }
@@ -298,8 +288,9 @@ export class Refresher implements Disposable {
   /** The targets to refresh now. Drops the states of objects that no pod refers to any more. */
   async #due(): Promise<RefreshTarget[]> {
     const { cache, nodeName, documents, references } = this.#parts
-    const { targets, tookMs } = await refreshTargets(cache(), {
+    const { targets, tookMs } = await refreshTargets({
       nodeName,
+      cache: cache(),
       documents,
       references,
       isOver: () => this.#closed,
@@ -472,7 +463,7 @@ function* documentTargets(
   }
 }
 
-interface Scan extends Pick<RefreshParts, 'documents' | 'nodeName' | 'references'> {
+interface Scan extends NodeRecords, Pick<RefreshParts, 'documents'> {
   readonly isOver: () => boolean
 }
 
@@ -481,9 +472,9 @@ interface Scan extends Pick<RefreshParts, 'documents' | 'nodeName' | 'references
  * turns of other work. Stops early when `isOver`.
  */
 async function refreshTargets(
-  cache: KubeletCache,
-  { nodeName, documents, references, isOver }: Scan,
+  scan: Scan,
 ): Promise<{ readonly targets: ReadonlyMap<string, RefreshTarget>; readonly tookMs: number }> {
+  const { nodeName, cache, documents } = scan
   const targets = new Map<string, RefreshTarget>()
   const slices = new TimeSlices()
   const accept = cache.encodings.map((encoding) => mediaType(encoding)).join(',')
@@ -500,35 +491,20 @@ async function refreshTargets(
   add(resolveReference(requiredObject(resources.csiNodes, '', nodeName), cache))
   for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(listOfAll(gvr, cache))
   try {
-    for (const object of listed.objects) {
-      dependenciesOf(object, listed, { references, cache, nodeName }).forEach(add)
+    const walk = bootPods(listed, scan, {
+      read: ({ objects }) => objects.forEach(add),
+      // The boot verdict reports it.
+      malformed: () => undefined,
+    })
+    for (const _pod of walk) {
       await slices.pause()
-      if (isOver()) break
+      if (scan.isOver()) break
     }
   } catch (cause) {
     // The boot verdict reports it; the next answer of an API server repairs it.
     if (!(cause instanceof StoreFailure)) throw cause
   }
   return { targets, tookMs: slices.tookMs }
-}
-
-/** None where the pod or an object of it is malformed: the boot verdict reports it. */
-function dependenciesOf(
-  pod: ApiObject,
-  kind: PodKind,
-  {
-    references,
-    cache,
-    nodeName,
-  }: Pick<Scan, 'references' | 'nodeName'> & { readonly cache: KubeletCache },
-): readonly ResolvedReference[] {
-  try {
-    const referred = references.of(pod, kind)
-    return referred ? podDependencies(referred, pod, cache, nodeName).objects : []
-  } catch (cause) {
-    if (!(cause instanceof MalformedBody)) throw cause
-    return []
-  }
 }
 
 /**

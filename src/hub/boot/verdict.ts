@@ -1,5 +1,4 @@
 import { TimeSlices } from '../../base/time-slices.ts'
-import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { tokenIn } from '../../api/codec/token-request.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
@@ -10,9 +9,9 @@ import type { NamedObject } from '../store/named-object.ts'
 import { StoreFailure } from '../store/store.ts'
 import { tokenResource, tokenName } from '../store/token-name.ts'
 import { podsOf, type KubeletCache, type CollectionQuery } from './kubelet-cache.ts'
-import { isSettled, podDependencies, type ResolvedReference } from './pod-dependencies.ts'
-import type { PodReferencesByVersion } from './pod-references.ts'
-import type { ObjectReference, PodKind, TokenReference } from './references.ts'
+import { bootPods, type NodeRecords } from './node-dependencies.ts'
+import { isSettled, type PodDependencies, type ResolvedReference } from './pod-dependencies.ts'
+import type { ObjectReference, TokenReference } from './references.ts'
 
 /**
  * Why an object would be missing after a power cut. `missing`: it was never read; `absent`: an API
@@ -89,13 +88,9 @@ export interface RefreshResult {
   readonly confirmedAt?: number
 }
 
-export interface VerdictInputs {
-  readonly nodeName: string
-  readonly cache: KubeletCache
+export interface VerdictInputs extends NodeRecords {
   /** In milliseconds since the epoch. */
   readonly now: number
-  /** The references of the pods, as parsed before. */
-  readonly references: PodReferencesByVersion
   readonly lastRefresh: (of: ObjectReference) => RefreshResult | undefined
   /** Objects confirmed before this are stale; 0 while no API server is reachable. */
   readonly oldBefore: number
@@ -114,8 +109,11 @@ export async function bootVerdict(inputs: VerdictInputs): Promise<BootVerdict> {
   try {
     using listed = inputs.cache.collection(podsOf(inputs.nodeName))
     if (listed) {
-      for (const pod of listed.objects) {
-        const verdict = podVerdictSafely(pod, listed, inputs)
+      const walk = bootPods(listed, inputs, {
+        read: (needs, pod) => podVerdict(needs, pod, inputs),
+        malformed: malformedPod,
+      })
+      for (const verdict of walk) {
         if (verdict) pods.push(verdict)
         await slices.pause()
       }
@@ -201,43 +199,22 @@ function problemsOfNode({ cache, nodeName }: VerdictInputs): Problem[] {
   return problems
 }
 
-/** `undefined` for a pod that does not start again. */
-function podVerdictSafely(
-  object: ApiObject,
-  kind: PodKind,
-  inputs: VerdictInputs,
-): PodVerdict | undefined {
-  try {
-    return podVerdict(object, kind, inputs)
-  } catch (cause) {
-    if (!(cause instanceof MalformedBody)) throw cause
-    const { namespace, name } = object
-    const damaged = problem(
-      'damaged',
-      { gvr: resources.pods, namespace, name },
-      'it cannot be understood',
-    )
-    return { namespace, name, ready: false, problems: [damaged], old: [] }
-  }
+function malformedPod({ namespace, name }: ApiObject): PodVerdict {
+  const pod = { gvr: resources.pods, namespace, name }
+  const damaged = problem('damaged', pod, 'it cannot be understood')
+  return { namespace, name, ready: false, problems: [damaged], old: [] }
 }
 
-function podVerdict(
-  object: ApiObject,
-  kind: PodKind,
-  inputs: VerdictInputs,
-): PodVerdict | undefined {
-  const references = inputs.references.of(object, kind)
-  if (!references) return undefined
-  const needs = podDependencies(references, object, inputs.cache, inputs.nodeName)
-  const tokens = needs.tokens.map((token) => tokenVerdict(token, object, inputs))
+function podVerdict(needs: PodDependencies, pod: ApiObject, inputs: VerdictInputs): PodVerdict {
+  const tokens = needs.tokens.map((token) => tokenVerdict(token, pod, inputs))
   const problems = [
     ...needs.objects.flatMap((needed) => problemOf(needed, inputs.lastRefresh(needed)) ?? []),
     ...tokens.flatMap((token) => token.problem ?? []),
-    ...references.signers.map((signer) => missingCertificate(object, signer)),
+    ...needs.signers.map((signer) => missingCertificate(pod, signer)),
   ]
   return {
-    namespace: object.namespace,
-    name: object.name,
+    namespace: pod.namespace,
+    name: pod.name,
     ready: problems.length === 0,
     problems,
     old: needs.objects.flatMap((needed) => oldIn(needed, inputs)),

@@ -10,6 +10,7 @@ import type { IsRelated } from '../authorization/node-authorizer.ts'
 import { podRelations, relationsOf, type PodRelations } from '../authorization/node-relations.ts'
 import { OfflineAuthorization } from '../authorization/offline-authorization.ts'
 import { RecordedDecisions } from '../authorization/recorded-decisions.ts'
+import type { PodReferencesByVersion } from '../boot/pod-references.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { knownToNode, podsVersion } from './needed.ts'
@@ -65,13 +66,13 @@ function isCached(exchange: Exchange, store: ObjectStore, access: AccessReviews)
 /** The cluster's policies, which decide with `rbac`; `undefined`: they do not. */
 export const clusterPoliciesOf = (
   config: StartConfig,
-  { access, store, log }: DecisionsParts,
+  { log, ...records }: DecisionsParts & RelationsParts,
 ): ClusterPolicies | undefined =>
   config.offlineAuthorization === 'rbac'
     ? new ClusterPolicies({
         rootDir: config.rootDir,
-        store,
-        isRelated: nodeRelations(config, store, access),
+        store: records.store,
+        isRelated: nodeRelations(config, records),
         log,
       })
     : undefined
@@ -105,14 +106,19 @@ export const offlineAuthorizationOf = ({
     onDecision: (kind, result) => metrics.offlineDecisions.add({ kind, result }),
   })
 
+interface RelationsParts {
+  readonly store: ObjectStore
+  readonly access: AccessReviews
+  readonly references: PodReferencesByVersion
+}
+
 /**
  * The relations of the node to objects, by the records of its kubelet; pods are read again when
  * they change.
  */
 function nodeRelations(
   { nodeName }: StartConfig,
-  store: ObjectStore,
-  access: AccessReviews,
+  { store, access, references }: RelationsParts,
 ): IsRelated {
   const cache = () => knownToNode(store, nodeName, access)
   let last: { readonly version: string; readonly pods: PodRelations | undefined } | undefined
@@ -121,7 +127,9 @@ function nodeRelations(
     cache,
     pods: () => {
       const version = podsVersion(store, nodeName)
-      if (last?.version !== version) last = { version, pods: podRelations(cache(), nodeName) }
+      if (last?.version !== version) {
+        last = { version, pods: podRelations({ nodeName, cache: cache(), references }) }
+      }
       return last.pods
     },
   })

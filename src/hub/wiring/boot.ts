@@ -11,7 +11,7 @@ import {
 } from '../boot/condition.ts'
 import type { KubeletCache } from '../boot/kubelet-cache.ts'
 import { onSiteDocuments } from '../boot/on-site-documents.ts'
-import { PodReferencesByVersion } from '../boot/pod-references.ts'
+import type { PodReferencesByVersion } from '../boot/pod-references.ts'
 import { RecordedSchemas } from '../boot/recorded-schemas.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
 import { bootVerdict, reasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
@@ -35,6 +35,7 @@ interface BootDependencies {
   readonly live: () => LiveConfig
   readonly store: ObjectStore
   readonly access: AccessReviews
+  readonly references: PodReferencesByVersion
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
@@ -54,7 +55,6 @@ const failedMs = 60_000
  */
 export class Boot implements Disposable {
   readonly #dependencies: BootDependencies
-  readonly #references = new PodReferencesByVersion()
   readonly #refresher: Refresher
   readonly #request: NodeRequests
   readonly #closing = new AbortController()
@@ -71,14 +71,14 @@ export class Boot implements Disposable {
   #denied = false
 
   constructor(dependencies: BootDependencies) {
-    const { nodeName, schemas, live, store, cloud, dispatch, log } = dependencies
+    const { nodeName, schemas, live, store, references, cloud, dispatch, log } = dependencies
     this.#dependencies = dependencies
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
     this.#refresher = new Refresher({
       nodeName,
       cache: () => this.#knowledge(),
       documents: (cache) => [...onSiteDocuments, ...schemas.wanted(cache)],
-      references: this.#references,
+      references,
       podsVersion: () => podsVersion(store, nodeName),
       request: (question) => this.#ask(question),
       online: () => cloud.online === true,
@@ -102,7 +102,7 @@ export class Boot implements Disposable {
    * not ready.
    */
   async verdict(): Promise<BootVerdict> {
-    const { nodeName, live, cloud, metrics, log } = this.#dependencies
+    const { nodeName, live, references, cloud, metrics, log } = this.#dependencies
     const { boot } = live()
     const present = now()
     // Offline all records grow old, and no refresh is possible.
@@ -112,7 +112,7 @@ export class Boot implements Disposable {
         nodeName,
         cache: this.#knowledge(),
         now: present,
-        references: this.#references,
+        references,
         lastRefresh: (of) => this.#refresher.lastResult(of),
         oldBefore: refreshes ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
       })

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import { elapsed } from '../../base/clock.ts'
 import { kubeletCache, podsOf, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { nodeDependencies } from '../boot/node-dependencies.ts'
+import type { PodReferencesByVersion } from '../boot/pod-references.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
@@ -21,6 +22,7 @@ export const knownToNode = (
 /** The objects that the node's pods refer to: eviction spares these. */
 export function neededBy(
   nodeName: string,
+  references: PodReferencesByVersion,
   access: AccessReviews,
   log: Logger,
 ): FindReferencedObjects {
@@ -35,7 +37,8 @@ export function neededBy(
     try {
       const of = podsVersion(store, nodeName)
       if (last?.of !== of || last.until < elapsed()) {
-        const all = nodeDependencies(knownToNode(store, nodeName, access), nodeName)
+        const cache = knownToNode(store, nodeName, access)
+        const all = nodeDependencies({ nodeName, cache, references })
         last = { of, until: elapsed() + neededMs, all }
       }
       return last.all

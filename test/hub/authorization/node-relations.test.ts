@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { persistentVolumes, pods, volumeAttachments } from '../../../src/api/kube/resources.ts'
 import type { RelatedResource } from '../../../src/hub/authorization/node-authorizer.ts'
 import { podRelations, relationsOf } from '../../../src/hub/authorization/node-relations.ts'
+import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
 import { FakeKubeletCache } from '../boot/fake-kubelet-cache.ts'
 import { richPod } from '../boot/rich-pod.ts'
 
@@ -18,7 +19,7 @@ const relations = (cache: FakeKubeletCache) => {
   const isRelated = relationsOf({
     nodeName,
     cache: () => cache,
-    pods: () => podRelations(cache, nodeName),
+    pods: () => podRelations({ nodeName, cache, references: new PodReferencesByVersion() }),
   })
   return (resource: RelatedResource, where: string, node = nodeName): boolean | undefined => {
     const [namespace = '', name = ''] = where.split('/')

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
 import { nodeDependencies } from '../../../src/hub/boot/node-dependencies.ts'
+import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { StoreFailure } from '../../../src/hub/store/store.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
@@ -15,8 +16,11 @@ const podWith = (name: string, volume: JsonObject, status: JsonObject = {}): Jso
 })
 const tls = { secret: { secretName: 'tls' } }
 
+const dependencies = (cache: FakeKubeletCache): ReturnType<typeof nodeDependencies> =>
+  nodeDependencies({ nodeName, cache, references: new PodReferencesByVersion() })
+
 const secretsIn = (known: FakeKubeletCache): readonly string[] | undefined =>
-  nodeDependencies(known, nodeName)
+  dependencies(known)
     ?.filter(({ gvr }) => gvr.resource === 'secrets')
     .map(({ namespace, name }) => `${namespace}/${name}`)
 
@@ -63,7 +67,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
 void t.test('without a list of pods the dependencies are unknown', async (t) => {
   const known = new FakeKubeletCache('json')
-  t.equal(nodeDependencies(known, nodeName), undefined)
+  t.equal(dependencies(known), undefined)
   known.list(podsOf(nodeName), 'Pod', new StoreFailure('unreadable'))
-  t.equal(nodeDependencies(known, nodeName), undefined)
+  t.equal(dependencies(known), undefined)
 })

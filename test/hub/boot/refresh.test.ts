@@ -2,6 +2,7 @@ import t from 'tap'
 import { mock } from 'node:test'
 import { now, turn } from '../../../src/base/clock.ts'
 import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
+import { attachmentName } from '../../../src/hub/boot/pod-dependencies.ts'
 import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
 import {
   Refresher,
@@ -10,6 +11,7 @@ import {
   type RefreshRequest,
 } from '../../../src/hub/boot/refresh.ts'
 import type { GVR } from '../../../src/api/kube/gvk.ts'
+import { volumeAttachments } from '../../../src/api/kube/resources.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
@@ -299,6 +301,25 @@ void t.test('a malformed claim keeps no other pod from being refreshed', async (
   })
   const claim = world.known.object(claims, 'plant', 'data')
   if (typeof claim === 'object') claim.object.bytes.fill(0xff)
+  world.refresher.cameOnline()
+  await world.pass(5_000)
+  t.ok(world.urls().includes(secretUrl))
+  t.strictSame(world.failures, [])
+})
+
+void t.test('a malformed attachment fails no scan', async (t) => {
+  using world = new World(pod(claimSource, secretSource))
+  const put = (gvr: GVR, namespace: string, kind: string, name: string, spec: JsonObject): void => {
+    const apiVersion = gvr.group === '' ? gvr.version : `${gvr.group}/${gvr.version}`
+    world.known.put(gvr, namespace, name, { apiVersion, kind, metadata: { name }, spec })
+  }
+  const csi = { driver: 'disk.csi.example', volumeHandle: 'handle' }
+  const attachment = attachmentName(csi.volumeHandle, csi.driver, nodeName)
+  put(core('persistentvolumeclaims'), 'plant', 'PersistentVolumeClaim', 'data', { volumeName: 'v' })
+  put(core('persistentvolumes'), '', 'PersistentVolume', 'v', { csi })
+  put(volumeAttachments, '', 'VolumeAttachment', attachment, { nodeName })
+  const stored = world.known.object(volumeAttachments, '', attachment)
+  if (typeof stored === 'object') stored.object.bytes.fill(0xff)
   world.refresher.cameOnline()
   await world.pass(5_000)
   t.ok(world.urls().includes(secretUrl))
