@@ -29,9 +29,9 @@ import {
 } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { adoptFlags, adoptOrThrow, passedFlags } from './adopt-command.ts'
-import { joinFlags, joinLocked } from './join-command.ts'
+import { joinFlags, runJoin } from './join-command.ts'
 import { absolutePath, canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
-import { leaveLocked } from './leave-command.ts'
+import { runLeave } from './leave-command.ts'
 import { Interrupted, stopSignals } from './stop-signals.ts'
 
 /** The flags of `nodehub install`. */
@@ -158,7 +158,7 @@ async function installed(run: Run): Promise<ExitCode> {
   return reported(run, async (node) => {
     checkHost(values, files)
     const nodePool = poolOf(node.object, files, values)
-    const said = await quoted(joinLocked, [
+    const said = await quoted(runJoin, [
       `--root=${values.root}`,
       `--root-dir=${values['root-dir']}`,
       '--systemd=false',
@@ -421,7 +421,7 @@ async function removed(run: Run): Promise<ExitCode> {
         'the kubelet goes through the hub and cannot be restarted here, as no systemd was found: nodehub leave on the node',
       )
     }
-    const said = await quoted(leaveLocked, [
+    const said = await quoted(runLeave, [
       `--root=${values.root}`,
       `--root-dir=${values['root-dir']}`,
       '--purge',
@@ -542,9 +542,9 @@ async function written(
   }
 }
 
-/** Runs a command that has to succeed; resolves to its output. */
-async function quoted(run: Command['run'], argv: readonly string[]): Promise<string> {
-  const { code, out, err } = await outputOf((terminal) => run(argv, terminal))
+/** Runs a command that has to succeed under the lock of this one; resolves to its output. */
+async function quoted(run: typeof runLeave, argv: readonly string[]): Promise<string> {
+  const { code, out, err } = await outputOf((terminal) => run(argv, terminal, () => undefined))
   if (code !== 0) throw new Error(err.trim())
   return `${err}${out}`
 }

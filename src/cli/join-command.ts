@@ -265,11 +265,8 @@ ${helpOfFlags(joinFlags)}`,
   run: (argv, terminal) => runJoin(argv, terminal, lockNode),
 }
 
-/** `join`, for a caller that has the lock of the node. */
-export const joinLocked: Command['run'] = (argv, terminal) =>
-  runJoin(argv, terminal, () => undefined)
-
-async function runJoin(
+/** `join`, with its way of taking the lock of the node. */
+export async function runJoin(
   argv: readonly string[],
   terminal: Terminal,
   lock: NodeLocking,

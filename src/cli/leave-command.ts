@@ -60,11 +60,8 @@ ${helpOfFlags(leaveFlags)}`,
   run: (argv, terminal) => runLeave(argv, terminal, lockNode),
 }
 
-/** `leave`, for a caller that has the lock of the node. */
-export const leaveLocked: Command['run'] = (argv, terminal) =>
-  runLeave(argv, terminal, () => undefined)
-
-async function runLeave(
+/** `leave`, with its way of taking the lock of the node. */
+export async function runLeave(
   argv: readonly string[],
   terminal: Terminal,
   lock: NodeLocking,
