@@ -73,16 +73,11 @@ export const connectionsMemory = 256 * 1024 * 1024
 
 /**
  * The budgets of bytes for bodies. Conversions have their own: their clients present no
- * certificate, and they must not block those that do.
+ * certificate, and they must not block those that do. Parsed, each byte may take 24 of the heap
+ * (`{},{},…`), and the Deployment has room for that.
  */
 export const admissionBytes = 12 * 1024 * 1024
 export const conversionBytes = 8 * 1024 * 1024
-
-/**
- * How many bytes of heap a byte of JSON may take, parsed: `{},{},…` takes 24. The heap of the
- * Deployment has room for all bodies as such.
- */
-export const parsedFactor = 24
 
 /** The longest that an API server waits for a webhook (30 s). */
 export const longestMs = 30_000

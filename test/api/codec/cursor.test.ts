@@ -4,7 +4,7 @@ import { encoded } from '../../kit/encoded.ts'
 import { cursorOf, type Cursor, type Path } from '../../../src/api/codec/cursor.ts'
 import { objectKind } from '../../../src/api/codec/list.ts'
 import { readObject } from '../../../src/api/codec/object.ts'
-import { bytesField, varintField } from '../../../src/api/codec/protobuf/wire.ts'
+import { bytesField, varint, varintType } from '../../../src/api/codec/protobuf/wire.ts'
 import { schemaOf, type MessageSchema } from '../../../src/api/codec/schema/schema.ts'
 import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { isList, isObject, type Json } from '../../../src/api/kube/json.ts'
@@ -323,6 +323,8 @@ void t.test('a time that RFC 3339 cannot write is refused', async (t) => {
       bytes,
     })
   }
+  const varintField = (number: number, value: number): Buffer =>
+    Buffer.concat([varint(number * 8 + varintType), varint(value)])
   const path = ['metadata', 'creationTimestamp']
   t.equal(timed(varintField(1, 253_402_300_799)).value(path), '9999-12-31T23:59:59Z')
   t.equal(timed(varintField(1, -62_135_596_800)).value(path), undefined, "Go's zero time")

@@ -168,6 +168,3 @@ export const bytesField = (number: number, value: Uint8Array): Buffer =>
 
 export const stringField = (number: number, value: string): Buffer =>
   bytesField(number, Buffer.from(value))
-
-export const varintField = (number: number, value: number): Buffer =>
-  Buffer.concat([varint(number * 8 + varintType), varint(value)])
