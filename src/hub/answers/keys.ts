@@ -45,6 +45,13 @@ export function collectionKey(
   }
 }
 
+/** The object that a request names. */
+export const namedObject = ({ gvr, namespace = '', name = '' }: ResourceRequest) => ({
+  gvr,
+  namespace,
+  name,
+})
+
 /** The key under which lists in this representation hold the object that a get names. */
 export const memberKey = (
   exchange: Exchange,
@@ -52,9 +59,7 @@ export const memberKey = (
   representation: Representation,
 ): ObjectKey => ({
   partition: partitionOf(exchange, representation.key),
-  gvr: info.gvr,
-  namespace: info.namespace ?? '',
-  name: info.name ?? '',
+  ...namedObject(info),
 })
 
 /**

@@ -8,7 +8,7 @@ import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { answerHeaders, objectReply } from './replies.ts'
 import { refusalOfNewer, refuseNewerGet } from './requested-version.ts'
-import { documentKeys, memberKey, objectKey } from './keys.ts'
+import { documentKeys, memberKey, namedObject, objectKey } from './keys.ts'
 import { offlineList } from './offline-list.ts'
 import { withAge, withStaleness } from './staleness.ts'
 import type { ObjectStore, StoredCollection, StoredObject } from '../store/store.ts'
@@ -132,9 +132,7 @@ export function localObject(
 /** The key of the overlay of a request's object for its sender. */
 export const overlayKey = ({ identity }: Exchange, info: ResourceRequest): OverlayKey => ({
   identity,
-  gvr: info.gvr,
-  namespace: info.namespace ?? '',
-  name: info.name ?? '',
+  ...namedObject(info),
 })
 
 /** Answers a list, with the statuses that the caller has written offline. */
