@@ -214,7 +214,7 @@ const tables = {
     ['Objects', ({ objects }) => String(objects), 'number'],
     ['Size', ({ bytes }) => size(bytes), 'number minor'],
     ['Confirmed', ({ confirmedAt }) => time(confirmedAt), 'number'],
-    ['Readers', ({ readers }) => count(readers), 'number'],
+    ['Watchers', ({ watchers }) => count(watchers), 'number'],
     ['State', collectionState],
   ],
   watches: [
@@ -294,7 +294,7 @@ function failures({ failures, lastError }) {
 
 function collectionState({ whole, live }) {
   if (!whole) return text('▲ incomplete', 'bad')
-  return live ? text('● followed', 'good') : text('○ stored', 'quiet')
+  return live ? text('● watched', 'good') : text('○ stored', 'quiet')
 }
 
 function filterState({ state, waitsFor }) {

@@ -72,8 +72,8 @@ export interface PartsHub {
   readonly storeFailures: unknown[]
   /** Malformed answers. */
   readonly malformed: unknown[]
-  /** Why readers of shared collections were ended. */
-  readonly readersEnded: string[]
+  /** Why watchers of shared cachers were ended. */
+  readonly watchersEnded: string[]
   readonly shared: SharedCachers | undefined
   as(component: string, options?: Partial<ClientOptions>): Client
   /** Resolves when it has stopped; its state stays. */
@@ -110,7 +110,7 @@ export async function startHubParts(
   )
   const store = wrap ? wrap(opened) : opened
   const cloud = parts.use(cloudOf(upstream.url, connections))
-  const readersEnded: string[] = []
+  const watchersEnded: string[] = []
   const storeFailures: unknown[] = []
   const malformed: unknown[] = []
   const forward = forwarder(cloud, connections)
@@ -172,7 +172,7 @@ export async function startHubParts(
         hooks: {
           onUpstreamWatches: () => undefined,
           onWatchers: () => undefined,
-          onWatcherEnded: (reason) => readersEnded.push(reason),
+          onWatcherEnded: (reason) => watchersEnded.push(reason),
           onFailed: () => undefined,
         },
         ...shared,
@@ -266,7 +266,7 @@ export async function startHubParts(
     cloud,
     storeFailures,
     malformed,
-    readersEnded,
+    watchersEnded,
     shared: sharing,
     as: (component, options) =>
       new Client({ url: `http://127.0.0.1:${listener.port}`, component, ...options }),

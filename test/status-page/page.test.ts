@@ -54,7 +54,7 @@ void t.test(
     t.equal(await page.evaluate('location.hash'), '', 'the token is not left in the address')
     t.match(await page.shows(section('upstreams'), /healthy/), cloud.url)
     await page.shows(section('watches'), /kubelet\s+pods/)
-    await page.shows(section('collections'), /pods[^\n]*followed/)
+    await page.shows(section('collections'), /pods[^\n]*watched/)
     await page.shows(section('boot'), /default\/press\s.*missing\s+secrets default\/password/)
     await page.shows(section('filters'), /masterservice/)
     await page.shows(section('certificates'), /TLS proxy/)

@@ -19,7 +19,16 @@ export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'colle
       : paragraphs(
           `${cache.bytes}${'limit' in cache ? ` of at most ${cache.limit}` : ''} bytes are on the disk.\n`,
           aligned(
-            ['COLLECTION', 'READ BY', 'SELECTOR', 'VERSION', 'CONFIRMED', 'OBJECTS', 'READERS', ''],
+            [
+              'COLLECTION',
+              'READ BY',
+              'SELECTOR',
+              'VERSION',
+              'CONFIRMED',
+              'OBJECTS',
+              'WATCHERS',
+              '',
+            ],
             collections.items.map((each) => [
               namespacedName({ namespace: each.namespace, name: each.resource }),
               each.identity,
@@ -27,7 +36,7 @@ export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'colle
               each.resourceVersion,
               each.confirmedAt,
               String(each.objects),
-              String(each.readers),
+              String(each.watchers),
               each.whole ? '' : 'not served',
             ]),
           ),

@@ -51,7 +51,7 @@ export interface SharedCachersParts {
   readonly leastMs: number
   /** The bounds of each collection's events in memory. */
   readonly bounds: LogBounds
-  /** The upstream watch of a collection closes after so long without readers; default 5 minutes. */
+  /** The upstream watch closes after so long without watchers; default 5 minutes. */
   readonly idleMs?: number
   readonly hooks: CacherHooks
 }

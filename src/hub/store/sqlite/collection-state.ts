@@ -185,7 +185,7 @@ export class CollectionState {
     if (this.#takesIn) this.#accepted.add(batch)
     this.unsynced = !batch.changes.some(({ deleted }) => deleted)
     for (const change of this.#follows ? this.#follow(batch) : batch.changes) {
-      for (const witness of this.listeners) witness.changed(entryKey(change), change)
+      for (const listener of this.listeners) listener.changed(entryKey(change), change)
     }
     return (failed) => {
       this.#accepted.delete(batch)
@@ -199,9 +199,9 @@ export class CollectionState {
       if (deleted) this.#entries?.delete(entryKey(entry))
       else this.#entries?.set(entryKey(entry), entry)
     }
-    for (const witness of this.listeners) {
-      for (const change of changes) witness.changed(entryKey(change), change)
-      witness.replacedAt(head.version)
+    for (const listener of this.listeners) {
+      for (const change of changes) listener.changed(entryKey(change), change)
+      listener.replacedAt(head.version)
     }
     this.#head = head
     this.unsynced = false

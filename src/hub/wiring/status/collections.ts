@@ -3,7 +3,7 @@ import type { Cacher } from '../../cache/cacher/cacher.ts'
 import type { MeasuredCollection, StoreOverview } from '../../store/sqlite/overview.ts'
 import type { CollectionStatus, HubStatus } from './document.ts'
 
-/** The collections of a store, and who reads them from `cacherOf`. */
+/** The collections of a store, and how many watches `cacherOf` serves of each. */
 export const collectionStatuses = (
   stored: StoreOverview | undefined,
   cacherOf: (collection: MeasuredCollection) => Cacher | undefined,
@@ -31,7 +31,7 @@ const statusOf = (
   whole: isWhole,
   objects,
   bytes,
-  readers: cacher?.watchers ?? 0,
+  watchers: cacher?.watchers ?? 0,
   live: cacher?.isLive ?? false,
 })
 

@@ -64,7 +64,7 @@ export interface CollectionStatus {
   readonly objects: number
   readonly bytes: number
   /** Clients' watches that its cacher serves. */
-  readonly readers: number
+  readonly watchers: number
   /** Whether an upstream watch keeps it up to date. */
   readonly live: boolean
 }

@@ -35,7 +35,7 @@ const bookmark = (version: number): WatchEvent => ({
   initialEventsEnd: false,
 })
 
-/** A reader of a log that holds 11 and 12, which came together, and is at 20. */
+/** A watcher of a log that holds 11 and 12, which came together, and is at 20. */
 function reading(parts: Partial<CacheWatcherParts> = {}) {
   const log = new EventLog(at(10), { groups: 100, bytes: 1024 ** 2 })
   log.append([event(11), event(12)])
@@ -47,7 +47,7 @@ function reading(parts: Partial<CacheWatcherParts> = {}) {
   )
   if (!selection) throw new Error('nothing is selected')
   const [leaving, over] = [new AbortController(), new AbortController()]
-  const reader = new CacheWatcher({
+  const watcher = new CacheWatcher({
     log,
     cursor: 0,
     from: at(10),
@@ -61,12 +61,12 @@ function reading(parts: Partial<CacheWatcherParts> = {}) {
     ...parts,
   })
   const ends: WatcherEnd[] = []
-  const events = reader.events((end) => ends.push(end))
+  const events = watcher.events((end) => ends.push(end))
   const next = async (): Promise<string | undefined> => {
     const { value, done } = await events.next()
     return done === true ? undefined : value.map(told).join()
   }
-  const wake = (): void => reader.wake()
+  const wake = (): void => watcher.wake()
   return { log, next, wake, leave: () => leaving.abort(), end: () => over.abort(), ends }
 }
 
@@ -77,7 +77,7 @@ const told = (one: WatchEvent): string => {
   return one.object.resourceVersion
 }
 
-void t.test('a reader gets the events after its version, out of merged groups too', async (t) => {
+void t.test('a watcher gets the events after its version, out of merged groups too', async (t) => {
   const { log, next, wake, leave, ends } = reading({ from: at(11) })
   t.equal(await next(), '12')
   t.equal(await next(), 'bookmark 20', 'as far as the log has come')
@@ -91,7 +91,7 @@ void t.test('a reader gets the events after its version, out of merged groups to
   t.strictSame(ends, ['done'])
 })
 
-void t.test('a reader at a later version waits for the events after it', async (t) => {
+void t.test('a watcher at a later version waits for the events after it', async (t) => {
   const { log, next, wake } = reading({ from: at(25), lastsMs: 2_050 })
   const waiting = next()
   log.append([event(21), event(25)])
@@ -103,7 +103,7 @@ void t.test('a reader at a later version waits for the events after it', async (
   t.equal(await next(), undefined)
 })
 
-void t.test('no bookmark takes a reader back behind its version', async (t) => {
+void t.test('no bookmark takes a watcher back behind its version', async (t) => {
   const { log, next } = reading({ from: at(25), lastsMs: 2_050 })
   t.equal(log.version, '20')
   t.equal(await next(), undefined, 'no bookmark')
@@ -125,7 +125,7 @@ void t.test('initial objects come first, then the bookmark at their end', async 
   t.equal(await waiting, '21')
 })
 
-void t.test('a reader whose changes cannot be read further gets 410', async (t) => {
+void t.test('a watcher whose changes cannot be read further gets 410', async (t) => {
   const batches = (function* () {
     yield [event(8)]
     throw new StoreFailure('it is damaged')
@@ -140,7 +140,7 @@ void t.test('a reader whose changes cannot be read further gets 410', async (t) 
   t.equal(await next(), undefined)
 })
 
-void t.test('a reader of an abandoned event log ends, but not at once', async (t) => {
+void t.test('a watcher of an abandoned event log ends, but not at once', async (t) => {
   const { log, next, wake, end, ends } = reading()
   t.equal(await next(), '11,12')
   t.equal(await next(), 'bookmark 20')

@@ -48,7 +48,7 @@ void t.test('F10: a stuck reader is ended, and the others miss nothing', async (
   t.ok(told.length < names.length, 'it was not kept waiting for')
   t.strictSame(told, names.slice(0, told.length), 'and not lied to')
   t.equal(await stuck.over, 'ended')
-  t.strictSame(hub.readersEnded, ['slow'])
+  t.strictSame(hub.watchersEnded, ['slow'])
   t.equal(cloud.sandbox.watchCount(isWatch), 1)
   const { resourceVersion } = cloud.sandbox.get(services, `s-${told.length - 1}`, 'default')
     ?.metadata ?? { resourceVersion: '' }
@@ -116,7 +116,7 @@ void t.test('a changed scope ends the readers of one collection and shares anoth
   scope = [configMaps]
   hub.shared?.rescope()
   t.equal(await watch.end(), 'ended')
-  t.strictSame(hub.readersEnded, ['over'])
+  t.strictSame(hub.watchersEnded, ['over'])
   await cloud.sandbox.untilWatches(0, isWatch)
   const path = '/api/v1/configmaps'
   const { resourceVersion } = await hub.as('a').list(path)

@@ -54,7 +54,7 @@ void t.test('online it shows API servers, what is stored, and watches by compone
   await kubelet.watch(`${podsOfNode}&watch=true&resourceVersion=${resourceVersion}`)
   const status = await statusUntil(
     hub,
-    (each) => each.watches.items.length > 0 && podsIn(each)?.readers === 1,
+    (each) => each.watches.items.length > 0 && podsIn(each)?.watchers === 1,
   )
   t.match(status, {
     node: 'edge-1',
@@ -102,7 +102,7 @@ void t.test('through an outage and a restart it shows what is lost, and since wh
   await hub.restart()
   await hub.offline()
   const rebooted = await statusUntil(hub, ({ boot }) => boot)
-  t.match(podsIn(rebooted), { objects: 1, readers: 0, live: false })
+  t.match(podsIn(rebooted), { objects: 1, watchers: 0, live: false })
   t.match(rebooted.boot, {
     ready: false,
     waiting: 1,
