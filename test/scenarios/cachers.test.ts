@@ -67,7 +67,7 @@ void t.test('fifty WatchLists of an idle collection end as one upstream watch', 
     )
   }
   await cloud.sandbox.untilWatches(1, isWatch)
-  t.equal(await hub.metric('nodehub_cacher_watchers'), 50)
+  t.equal(await hub.metric('nodehub_cacher_watchers{shared="false"}'), 50)
   add(cloud, 'b')
   for (const watch of watches)
     t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
