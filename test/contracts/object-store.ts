@@ -1064,8 +1064,8 @@ export function objectStoreContract(
     await store.put(keyOf('a'), pod, object('a', 5))
     const first = confirmed('a')
     t.ok(first >= before, 'when it was put')
-    const key = { identity: nodeIdentity, url: '/api', accept: '' }
-    await store.putDocument(key, { contentType: 'text/plain', body: Buffer.from('api') })
+    const key = { identity: nodeIdentity, path: '/api', representation: '' }
+    await store.putDocument(key, { mediaType: 'text/plain', body: Buffer.from('api') })
     t.ok((store.document(key)?.confirmedAt ?? 0) >= before)
     await replace(store, collection(), head(6), [object('a', 5), object('b', 6)])
     const list = store.list(collection())!
@@ -1079,25 +1079,29 @@ export function objectStoreContract(
   })
 
   promise('documents are keyed by identity, URL and Accept', async (t, store) => {
-    const key = { identity: nodeIdentity, url: '/openapi/v3?hash=1', accept: 'application/json' }
+    const key = {
+      identity: nodeIdentity,
+      path: '/openapi/v3?hash=1',
+      representation: 'application/json',
+    }
     t.equal(store.document(key), undefined)
     for (const text of ['one', 'another']) {
-      await store.putDocument(key, { contentType: 'application/json', body: Buffer.from(text) })
+      await store.putDocument(key, { mediaType: 'application/json', body: Buffer.from(text) })
       const found = store.document(key)
-      t.equal(found?.contentType, 'application/json')
+      t.equal(found?.mediaType, 'application/json')
       t.equal(String(Buffer.from(found!.body)), text)
     }
-    t.equal(store.document({ ...key, url: '/openapi/v3' }), undefined)
-    t.equal(store.document({ ...key, accept: '*/*' }), undefined)
+    t.equal(store.document({ ...key, path: '/openapi/v3' }), undefined)
+    t.equal(store.document({ ...key, representation: '*/*' }), undefined)
     t.equal(store.document({ ...key, identity: tokenHolder('x') }), undefined)
-    const other = { ...key, accept: 'text/plain' }
-    await store.putDocument(other, { contentType: 'text/plain', body: Buffer.from('x') })
+    const other = { ...key, representation: 'text/plain' }
+    await store.putDocument(other, { mediaType: 'text/plain', body: Buffer.from('x') })
     const kept = (most: number) =>
       store
         .documents(nodeIdentity, most)
-        .map(({ identity, url, accept }) => ({ identity, url, accept }))
+        .map(({ identity, path, representation }) => ({ identity, path, representation }))
     t.strictSame(
-      kept(9).toSorted((a, b) => a.accept.localeCompare(b.accept)),
+      kept(9).toSorted((a, b) => a.representation.localeCompare(b.representation)),
       [key, other],
     )
     t.equal(kept(1).length, 1)
@@ -1119,8 +1123,8 @@ export function objectStoreContract(
         object('s', 15, { namespace: 'other' }),
       )
       await store.putDocument(
-        { identity: nodeIdentity, url: '/api', accept: '' },
-        { contentType: 'text/plain', body: Buffer.from('api') },
+        { identity: nodeIdentity, path: '/api', representation: '' },
+        { mediaType: 'text/plain', body: Buffer.from('api') },
       )
     }
     await using store = await open(directory)
@@ -1131,7 +1135,7 @@ export function objectStoreContract(
     t.equal(got(store, keyOf('s', { namespace: 'other' })), 's at 15')
     t.match(store.get(keyOf('s', { namespace: 'other' })), { gvk: pod })
     t.equal(
-      store.document({ identity: nodeIdentity, url: '/api', accept: '' })?.contentType,
+      store.document({ identity: nodeIdentity, path: '/api', representation: '' })?.mediaType,
       'text/plain',
     )
     t.strictSame(texts(await store.apply(collection(), [changed('DELETED', object('a', 9))])), [

@@ -64,7 +64,7 @@ async function write(store: ObjectStore, register: string): Promise<void> {
   if (register === 'document') {
     const body = Buffer.from(`document ${version}`)
     say({ begin: register, state: body.toString() })
-    await store.putDocument(document, { contentType: 'text/plain', body })
+    await store.putDocument(document, { mediaType: 'text/plain', body })
     return say({ done: register, outlives: 'nothing' })
   }
   if (random.once(3)) {

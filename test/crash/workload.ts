@@ -17,7 +17,11 @@ export const collections: Readonly<Record<string, CollectionKey>> = {
   secrets: collection({ gvr: core('secrets') }),
 }
 export const single = keyOf('settings', { gvr: core('configmaps') })
-export const document: DocumentKey = { identity: 'node' as never, url: '/version', accept: '' }
+export const document: DocumentKey = {
+  identity: 'node' as never,
+  path: '/version',
+  representation: '',
+}
 
 /**
  * What outlives a power cut from now on: nothing more, this state of this register, or all that was

@@ -32,9 +32,9 @@ export function resourcesFromAggregated(
   const { group = '', version } = pathOfVersion.exec(info.path)?.groups ?? {}
   if (version === undefined || !json) return undefined
   if (!documentTypesOf(headers.get('accept')).includes(json)) return undefined
-  const url = group === '' ? '/api' : '/apis'
-  const documents = aggregatedTypes.flatMap((accept) => {
-    const found = store.document({ identity, url, accept })
+  const path = group === '' ? '/api' : '/apis'
+  const documents = aggregatedTypes.flatMap((representation) => {
+    const found = store.document({ identity, path, representation })
     return found ? [found] : []
   })
   for (const { body, confirmedAt } of documents) {

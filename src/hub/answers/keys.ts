@@ -28,7 +28,7 @@ const partitionOf = (
 ): Partition => ({
   identity,
   representation,
-  ...(component === 'kubectl' && { interactive: true }),
+  ...(component === 'kubectl' && { evictFirst: true }),
 })
 
 /** The key of the collection that a list or watch covers. Throws `MalformedSelector`. */
@@ -104,7 +104,11 @@ const writtenInJson = new Set(['/version', '/openapi/v3'])
  */
 export function documentKeys({ identity, info, headers }: Exchange): readonly DocumentKey[] {
   const accept = writtenInJson.has(info.path) ? mediaType('json') : headers.get('accept')
-  return documentTypesOf(accept).map((type) => ({ identity, url: info.path, accept: type }))
+  return documentTypesOf(accept).map((type) => ({
+    identity,
+    path: info.path,
+    representation: type,
+  }))
 }
 
 /**
@@ -115,5 +119,5 @@ export function documentKey(exchange: Exchange, contentType: string): DocumentKe
   const type = documentTypeOf(
     writtenInJson.has(exchange.info.path) ? mediaType('json') : contentType,
   )
-  return documentKeys(exchange).find(({ accept }) => accept === type)
+  return documentKeys(exchange).find(({ representation }) => representation === type)
 }

@@ -164,7 +164,7 @@ export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply
     from: 'cache',
     status: 200,
     // No Warning: kubectl reads discovery before its actual request, whose answer has one.
-    headers: withAge(answerHeaders(found.contentType), found.confirmedAt),
+    headers: withAge(answerHeaders(found.mediaType), found.confirmedAt),
     body: found.body,
   }
 }

@@ -10,8 +10,9 @@ import type { ObjectStore } from '../store/store.ts'
  * `undefined`: not known.
  */
 export function recordedMinor(store: Pick<ObjectStore, 'document'>): number | undefined {
-  const [accept] = documentTypesOf(mediaType('json'))
-  const found = accept && store.document({ identity: nodeIdentity, url: '/version', accept })
+  const [representation] = documentTypesOf(mediaType('json'))
+  const key = { identity: nodeIdentity, path: '/version' }
+  const found = representation && store.document({ ...key, representation })
   if (!found) return undefined
   try {
     const version = JSON.parse(Buffer.from(found.body).toString()) as Json

@@ -115,8 +115,14 @@ export function kubeletCache(
       }
       return absent
     },
-    documents: () => store.documents(nodeIdentity, mostDocuments),
-    document: ({ url, accept }) => store.document({ identity: nodeIdentity, url, accept })?.body,
+    documents: () =>
+      store.documents(nodeIdentity, mostDocuments).map(({ path, representation, confirmedAt }) => ({
+        url: path,
+        accept: representation,
+        confirmedAt,
+      })),
+    document: ({ url, accept }) =>
+      store.document({ identity: nodeIdentity, path: url, representation: accept })?.body,
   }
 }
 

@@ -310,7 +310,8 @@ export class Recorder {
     const contentType = reply.headers.get('content-type') ?? ''
     const { body, asItCame } = whole
     const key = documentKey(exchange, contentType)
-    if (key) await this.#write('document', this.#store.putDocument(key, { contentType, body }))
+    if (key)
+      await this.#write('document', this.#store.putDocument(key, { mediaType: contentType, body }))
     return asItCame
   }
 

@@ -13,8 +13,8 @@ import type { Identity } from '../../api/request/identity.ts'
 export interface Partition {
   readonly identity: Identity
   readonly representation: RepresentationKey
-  /** The component is kubectl. Records for kubectl only are evicted first. Not part of the key. */
-  readonly interactive?: boolean
+  /** For kubectl: records for no other component are evicted first. Not part of the key. */
+  readonly evictFirst?: boolean
 }
 
 export interface ObjectKey {
@@ -57,14 +57,14 @@ export interface StoredPartition {
 /** Discovery, OpenAPI or the version: not an API object. */
 export interface DocumentKey {
   readonly identity: Identity
-  /** A path, without a query. */
-  readonly url: string
-  /** The representation, as `documentTypesOf` returns it. */
-  readonly accept: string
+  /** Without a query. */
+  readonly path: string
+  /** As `documentTypesOf` returns it. */
+  readonly representation: string
 }
 
 export interface DocumentContent {
-  readonly contentType: string
+  readonly mediaType: string
   readonly body: Uint8Array
 }
 

@@ -4,8 +4,9 @@ import type { DocumentKey, StoredDocument } from '../../../src/hub/store/store.t
 
 const minorOf = (text: string | undefined): number | undefined =>
   recordedMinor({
-    document: ({ identity, url, accept }: DocumentKey) =>
-      text === undefined || `${identity} ${url} ${accept}` !== 'node /version application/json'
+    document: ({ identity, path, representation }: DocumentKey) =>
+      text === undefined ||
+      `${identity} ${path} ${representation}` !== 'node /version application/json'
         ? undefined
         : ({ body: Buffer.from(text) } as unknown as StoredDocument),
   })

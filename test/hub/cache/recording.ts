@@ -130,8 +130,8 @@ export async function recordingIn(directory: string, comparesEvents = true) {
     /** Keeps the writer busy, so that what is written next is not committed at once. */
     occupyWriter: (): Promise<void> =>
       store.putDocument(
-        { identity: plain.identity, url: '/large', accept: 'text/plain' },
-        { contentType: 'text/plain', body: Buffer.alloc(16 * 1024 * 1024) },
+        { identity: plain.identity, path: '/large', representation: 'text/plain' },
+        { mediaType: 'text/plain', body: Buffer.alloc(16 * 1024 * 1024) },
       ),
     version: () => store.list(key)?.resourceVersion,
     /** The version at which a pod would be answered offline. */

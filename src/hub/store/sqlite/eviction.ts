@@ -330,13 +330,10 @@ export class Eviction {
     this.#weights.clear()
   }
 
-  /**
-   * A scope is about to be recorded to; `interactive`: for kubectl, and for no other component
-   * before.
-   */
-  markScope(scope: ScopeKey, interactive: boolean): void {
+  /** A scope is about to be recorded to; see `Partition`. Once without `evictFirst` is for good. */
+  markScope(scope: ScopeKey, evictFirst: boolean): void {
     const known = this.#tables.objects.knownScope(scope)
-    if (!interactive) {
+    if (!evictFirst) {
       if (known !== undefined) this.#sql.clearInteractive.run(known)
     } else if (known === undefined) this.#sql.setInteractive.run(this.#tables.objects.scope(scope))
   }

@@ -125,7 +125,7 @@ export interface Forget {
 export interface PutDocument extends DocumentContent {
   readonly kind: 'document'
   readonly confirmedAt: number
-  /** Identity, URL, Accept. */
+  /** Identity, path, representation. */
   readonly key: readonly [string, string, string]
   readonly body: Uint8Array<ArrayBuffer>
 }
@@ -176,7 +176,7 @@ export interface TrialWrite {
 export interface MarkScope {
   readonly kind: 'mark-scope'
   readonly scope: ScopeKey
-  readonly interactive: boolean
+  readonly evictFirst: boolean
 }
 
 /** One step of eviction. */

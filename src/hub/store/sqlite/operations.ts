@@ -112,7 +112,7 @@ export class Operations {
       case 'trial':
         return this.#tables.objects.leave(operation.bytes)
       case 'mark-scope':
-        return this.#eviction.markScope(operation.scope, operation.interactive)
+        return this.#eviction.markScope(operation.scope, operation.evictFirst)
     }
   }
 
@@ -143,8 +143,8 @@ export class Operations {
     tombstones.add(scope, { namespace, name })
   }
 
-  #document({ key, contentType, body, confirmedAt }: PutDocument): void {
-    this.#setDocument.run(...key, contentType, crc32(body), body, confirmedAt)
+  #document({ key, mediaType, body, confirmedAt }: PutDocument): void {
+    this.#setDocument.run(...key, mediaType, crc32(body), body, confirmedAt)
   }
 
   /** Does nothing where the row of the body belongs to another object by now. */

@@ -354,7 +354,7 @@ export class Reads {
     if (!row) return undefined
     const body = row[2]
     return body instanceof Uint8Array && crc32(body) === row[1]
-      ? { contentType: String(row[0]), body, confirmedAt: Number(row[3]) }
+      ? { mediaType: String(row[0]), body, confirmedAt: Number(row[3]) }
       : 'damaged'
   }
 
@@ -407,10 +407,10 @@ export class Reads {
   documents(
     identity: string,
     most: number,
-  ): { readonly url: string; readonly accept: string; readonly confirmedAt: number }[] {
-    return this.#sql.documents.all(identity, most).map(([url, accept, confirmedAt]) => ({
-      url: String(url),
-      accept: String(accept),
+  ): { readonly path: string; readonly representation: string; readonly confirmedAt: number }[] {
+    return this.#sql.documents.all(identity, most).map(([path, representation, confirmedAt]) => ({
+      path: String(path),
+      representation: String(representation),
       confirmedAt: Number(confirmedAt),
     }))
   }

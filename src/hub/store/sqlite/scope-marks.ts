@@ -22,15 +22,15 @@ export class ScopeMarks {
   }
 
   /** Must be called before each write to the scope. */
-  note(scope: ScopeKey, { interactive = false }: Partition): void {
+  note(scope: ScopeKey, { evictFirst = false }: Partition): void {
     const text = JSON.stringify(scope)
     const noted = this.#noted.get(text)
-    if (noted === false || noted === interactive) return
+    if (noted === false || noted === evictFirst) return
     if (this.#noted.size >= maxNoted) this.#noted.clear()
-    this.#noted.set(text, interactive)
+    this.#noted.set(text, evictFirst)
     const stored = this.#connection.read((reads) => reads.isInteractive(scope))
-    if (interactive ? stored !== undefined : noted === undefined && stored !== true) return
-    this.#write({ kind: 'mark-scope', scope, interactive }).catch(() => this.#noted.delete(text))
+    if (evictFirst ? stored !== undefined : noted === undefined && stored !== true) return
+    this.#write({ kind: 'mark-scope', scope, evictFirst }).catch(() => this.#noted.delete(text))
   }
 
   /** Scopes were deleted. */

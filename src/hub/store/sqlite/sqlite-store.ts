@@ -191,9 +191,9 @@ export class SqliteStore implements ObjectStore {
     return this.#connection.read((reads) => this.#view.partitions(reads, gvr)) ?? []
   }
 
-  document({ identity, url, accept }: DocumentKey): StoredDocument | undefined {
+  document({ identity, path, representation }: DocumentKey): StoredDocument | undefined {
     this.#sweep.used(identity)
-    const key = [identity, url, accept] as const
+    const key = [identity, path, representation] as const
     const found = this.#connection.read((reads) => reads.document(key))
     if (found !== 'damaged') return found
     this.#damage.document(key)
@@ -302,18 +302,18 @@ export class SqliteStore implements ObjectStore {
     return toPrevious(events, displaced)
   }
 
-  async putDocument(key: DocumentKey, { contentType, body }: DocumentContent): Promise<void> {
+  async putDocument(key: DocumentKey, { mediaType, body }: DocumentContent): Promise<void> {
     const stored = this.document(key)
     if (
-      stored?.contentType === contentType &&
+      stored?.mediaType === mediaType &&
       Buffer.compare(stored.body, body) === 0 &&
       isRecent(stored.confirmedAt)
     )
       return
-    const row = [key.identity, key.url, key.accept] as const
+    const row = [key.identity, key.path, key.representation] as const
     const copy = new Uint8Array(body)
     await this.#writing.write(
-      { kind: 'document', key: row, contentType, body: copy, confirmedAt: now() },
+      { kind: 'document', key: row, mediaType, body: copy, confirmedAt: now() },
       { bytes: copy.byteLength },
     )
     this.#damage.documentHealed(row)

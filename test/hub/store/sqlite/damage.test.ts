@@ -18,12 +18,12 @@ import { database, fileOf, open, faults } from './opened.ts'
 
 t.beforeEach(() => faults.splice(0))
 
-const api = { identity: nodeIdentity, url: '/api', accept: '' }
+const api = { identity: nodeIdentity, path: '/api', representation: '' }
 
 void t.test('a damaged document is unknown, reported once, and healed by the next', async (t) => {
   const directory = t.testdir()
   await using store = await open(directory)
-  const document = { contentType: 'text/plain', body: Buffer.from('whole') }
+  const document = { mediaType: 'text/plain', body: Buffer.from('whole') }
   using db = database(directory)
   for (const round of [1, 2]) {
     await store.putDocument(api, document)
@@ -150,7 +150,7 @@ void t.test('whichever bit flips, a store opens and serves nothing that is wrong
       pod,
       object('single', 7, { bytes: Buffer.from(textOf('single')) }),
     )
-    await store.putDocument(api, { contentType: 'text/plain', body: Buffer.from(textOf('api')) })
+    await store.putDocument(api, { mediaType: 'text/plain', body: Buffer.from(textOf('api')) })
   }
   const seed = Number(process.env['SEED'] ?? 1)
   const random = seeded(seed)

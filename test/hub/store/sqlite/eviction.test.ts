@@ -31,7 +31,7 @@ const maxBytes = 4 << 20
 const gvr = (group: string, resource: string) => ({ group, version: 'v1', resource })
 const asNode: Partition = { identity: nodeIdentity, representation: json }
 const asToken: Partition = { identity: tokenHolder('x'), representation: json }
-const atConsole: Partition = { ...asNode, interactive: true }
+const atConsole: Partition = { ...asNode, evictFirst: true }
 
 const of = {
   pods: collection(),
@@ -54,8 +54,8 @@ const names = Object.keys(of) as Name[]
 const isNeeded = (name: Name): boolean => ['pods', 'secrets', 'shared'].includes(name)
 
 const documents = {
-  discovery: { identity: nodeIdentity, url: '/apis/apps/v1?hash=1', accept: '' },
-  openapi: { identity: nodeIdentity, url: '/openapi/v3', accept: '' },
+  discovery: { identity: nodeIdentity, path: '/apis/apps/v1?hash=1', representation: '' },
+  openapi: { identity: nodeIdentity, path: '/openapi/v3', representation: '' },
 }
 
 const strayed = keyOf('stray', { gvr: gvr('', 'events') })
@@ -66,7 +66,7 @@ async function keepAll(store: ObjectStore): Promise<void> {
   await store.put(keyOf('own'), pod, object('own', 501))
   await store.put(strayed, pod, object('stray', 1, { bytes: Buffer.alloc(2_000) }))
   for (const key of Object.values(documents)) {
-    await store.putDocument(key, { contentType: 'text/plain', body: Buffer.alloc(2_000) })
+    await store.putDocument(key, { mediaType: 'text/plain', body: Buffer.alloc(2_000) })
   }
 }
 
@@ -306,7 +306,7 @@ void t.test('a collection that a program reads, too, is not only a person’s', 
     await replace(store, of.token, head(5), [object('s', 1)])
     await replace(
       store,
-      { ...of.token, partition: { ...asToken, interactive: true }, namespace: 'x' },
+      { ...of.token, partition: { ...asToken, evictFirst: true }, namespace: 'x' },
       head(5),
     )
   }
@@ -320,7 +320,7 @@ void t.test('a collection that a program reads, too, is not only a person’s', 
   await using store = await open(directory, { maxBytes })
   await replace(
     store,
-    { ...of.consoleSecrets, partition: { ...of.consoleSecrets.partition, interactive: false } },
+    { ...of.consoleSecrets, partition: { ...of.consoleSecrets.partition, evictFirst: false } },
     head(6),
   )
   t.equal(count(db, 'scope WHERE passing = 1'), 0)

@@ -30,8 +30,8 @@ async function keepFor(store: ObjectStore, hash: string, members = 1): Promise<v
   const { partition } = ofToken(hash)
   await replace(store, ofToken(hash), head(5000), pods(members, 1))
   await store.put(keyOf('own', { partition }), pod, object('own', 6000))
-  const key = { identity: partition.identity, url: '/api', accept: '' }
-  await store.putDocument(key, { contentType: 'text/plain', body: Buffer.from('api') })
+  const key = { identity: partition.identity, path: '/api', representation: '' }
+  await store.putDocument(key, { mediaType: 'text/plain', body: Buffer.from('api') })
 }
 
 const tables = ['scope', 'collection', 'member', 'single', 'document', 'audience']
@@ -42,8 +42,8 @@ void t.test('records of an unused token go after thirty days of running', async 
   using db = database(directory)
   await replace(store, collection(), head(5), [object('a', 1)])
   await store.putDocument(
-    { identity: nodeIdentity, url: '/api', accept: '' },
-    { contentType: 'text/plain', body: Buffer.from('api') },
+    { identity: nodeIdentity, path: '/api', representation: '' },
+    { mediaType: 'text/plain', body: Buffer.from('api') },
   )
   await keepFor(store, 'used')
   await store.sweep(1)

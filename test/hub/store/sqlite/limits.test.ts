@@ -74,7 +74,7 @@ void t.test(
     const sizes = [0, 1, 3 << 20]
     const of = (size: number, version: number) =>
       object(`of-${size}`, version, { bytes: Buffer.alloc(size, version) })
-    const document = { identity: nodeIdentity, url: '/api', accept: '' }
+    const document = { identity: nodeIdentity, path: '/api', representation: '' }
     {
       await using store = await open(directory)
       for (const place of places) {
@@ -83,7 +83,7 @@ void t.test(
         const events = sizes.map((size) => changed('MODIFIED', of(size, 2)))
         await store.apply(collection(place), events)
       }
-      await store.putDocument(document, { contentType: '', body: new Uint8Array(0) })
+      await store.putDocument(document, { mediaType: '', body: new Uint8Array(0) })
     }
     await using store = await open(directory)
     for (const place of places) {

@@ -38,15 +38,15 @@ const listOf = (partition: Partition, selector = ''): CollectionKey =>
 
 const version = (partition: Partition) => ({
   identity: partition.identity,
-  url: '/version',
-  accept: 'json',
+  path: '/version',
+  representation: 'json',
 })
 
 /** A list, an object and a document, with some years of use before any flood. */
 async function keepFor(store: ObjectStore, partition: Partition, members = 5): Promise<void> {
   await replace(store, listOf(partition), head(500), pods(members, 1, 20_000))
   await store.put(keyOf('own', { partition }), pod, object('own', 501))
-  await store.putDocument(version(partition), { contentType: 'json', body: Buffer.from('v') })
+  await store.putDocument(version(partition), { mediaType: 'json', body: Buffer.from('v') })
 }
 
 function hasAll(store: ObjectStore, partition: Partition, members = 5): boolean {
@@ -108,8 +108,8 @@ void t.test(
   async (t) => {
     const { store, othersAreWhole } = await start(t.testdir())
     await using _ = store
-    const document = { ...version(flooding), url: '/openapi/v2' }
-    await store.putDocument(document, { contentType: 'json', body: Buffer.alloc(300_000) })
+    const document = { ...version(flooding), path: '/openapi/v2' }
+    await store.putDocument(document, { mediaType: 'json', body: Buffer.alloc(300_000) })
     await store.put(keyOf('a', { partition: flooding }), pod, large('a', 1, 300_000))
     await replace(store, listOf(flooding, 'all'), head(5), pods(300, 1, 1_000))
     t.ok(store.document(document))
@@ -130,7 +130,7 @@ void t.test('lists and documents of one caller are bounded by number, too', asyn
   const lists = Array.from({ length: 2_050 }, (_, at) => listOf(flooding, `app=${at}`))
   const documents = Array.from({ length: 1_050 }, (_, at) => ({
     ...version(flooding),
-    url: `/apis/${at}`,
+    path: `/apis/${at}`,
   }))
   for (let at = 0; at < lists.length; at += 50)
     await Promise.all(lists.slice(at, at + 50).map((key) => replace(store, key, head(5))))
@@ -138,7 +138,7 @@ void t.test('lists and documents of one caller are bounded by number, too', asyn
     await Promise.all(
       documents
         .slice(at, at + 50)
-        .map((key) => store.putDocument(key, { contentType: 'json', body: Buffer.from('d') })),
+        .map((key) => store.putDocument(key, { mediaType: 'json', body: Buffer.from('d') })),
     )
   using db = database(directory)
   const there = (table: string): number => count(db, table)
@@ -178,8 +178,8 @@ void t.test('a flood does not outrun it', async (t) => {
   const floods = Array.from({ length: 60 }, async (_, at) => {
     const key = listOf(flooding, `app=${at}`)
     await replace(store, key, head(1e6), pods(1_000, 1_000 * at, 300)).catch(() => undefined)
-    const document = { ...version(flooding), url: `/apis/${at}` }
-    await store.putDocument(document, { contentType: 'json', body: Buffer.alloc(200_000) })
+    const document = { ...version(flooding), path: `/apis/${at}` }
+    await store.putDocument(document, { mediaType: 'json', body: Buffer.alloc(200_000) })
     await store.put(keyOf(`o-${at}`, { partition: flooding }), pod, large(`o-${at}`))
   })
   await Promise.all(floods)

@@ -152,8 +152,8 @@ void t.test('records of the first release are kept, and updated from there', asy
     t.match(store.get(keyOf('a')), { confirmedAt: 1000 })
     t.match(store.get(keyOf('s')), { confirmedAt: 0 }, 'which was not kept')
     const json = 'application/json'
-    const document = (url: string, accept: string): string | undefined => {
-      const found = store.document({ identity: nodeIdentity, url, accept })
+    const document = (path: string, representation: string): string | undefined => {
+      const found = store.document({ identity: nodeIdentity, path, representation })
       return found && Buffer.from(found.body).toString()
     }
     t.match(document('/api', json), /^of /)

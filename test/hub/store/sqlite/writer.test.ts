@@ -41,9 +41,13 @@ void t.test(
     })()
     let size = 0
     for (let at = 0; at < 40; at += 1) {
-      const key = { identity: nodeIdentity, url: `/openapi/v3/apis/${at % 5}`, accept: 'json' }
+      const key = {
+        identity: nodeIdentity,
+        path: `/openapi/v3/apis/${at % 5}`,
+        representation: 'json',
+      }
       document.fill(at)
-      await store.putDocument(key, { contentType: 'json', body: document })
+      await store.putDocument(key, { mediaType: 'json', body: document })
       t.equal(listed(store, collection())?.length, 200)
       size = Math.max(size, statSync(`${fileOf(directory)}-wal`).size)
     }
@@ -77,9 +81,9 @@ void t.test('a reader of another process holds back the log, and no writer', asy
   const directory = t.testdir()
   await using store = await open(directory)
   const put = async (at: number): Promise<number> => {
-    const key = { identity: nodeIdentity, url: '/openapi/v2', accept: 'json' }
+    const key = { identity: nodeIdentity, path: '/openapi/v2', representation: 'json' }
     document.fill(at)
-    await store.putDocument(key, { contentType: 'json', body: document })
+    await store.putDocument(key, { mediaType: 'json', body: document })
     return statSync(`${fileOf(directory)}-wal`).size
   }
   await put(0)
