@@ -1,5 +1,5 @@
 import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
-import { after, elapsed } from '../../../base/clock.ts'
+import { after } from '../../../base/clock.ts'
 import { lruCache } from '../../../base/lru-cache.ts'
 import { everything } from '../../../api/codec/selection.ts'
 import { because } from '../../../http/exchange/explanation.ts'
@@ -212,66 +212,32 @@ export class Cachers implements AsyncDisposable {
   /** The client's own upstream watch, until it continues from the cacher. */
   async #continued(request: RecordedWatchRequest, passThrough: PassThrough): Promise<Reply> {
     const { exchange, info } = request
-    const began = elapsed()
     const own = ownUpstream(exchange.signal)
     const reply = await passThrough(own.signal)
     // A cacher's own answer needs no continuation.
     if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
     const start = watchStart(info)
-    const recording = start.kind === 'after' ? this.#recordAnew(request, start.version) : undefined
-    let { snapshot, gvk, extra } = reply
-    let key: CollectionKey | undefined
-    let cacher: Cacher | undefined
-    const follow = (version: string, isCut: boolean) => {
-      const representation = reply.representation()
-      // The first event determines the representation, or there is none.
-      key ??= collectionKey(exchange, info, representation)
-      const isStored = this.#parts.store.version(key) !== undefined
-      const isAccepted = exchange.representations.includes(representation)
-      if (!isAccepted || !isStored || !requestCredentialsOf(exchange)) return undefined
-      const served = this.#of(request, key, representation)
-      const { cacher: next } = served
-      cacher = next
-      next.readAs(this.#clientOf(exchange, served.clients))
-      if (!isCut && !next.isLive) {
-        next.resume()
-        return undefined
-      }
-      const options = this.#watchOptions(request, served)
-      const left = options.lastsMs - (elapsed() - began)
-      const rest =
-        left > 0
-          ? next.events({ ...options, from: version, isUnderWay: true, lastsMs: left })
-          : undefined
-      // Its rows would stand under the columns that the client has.
-      const columns = reply.extra?.() ?? ''
-      const isOther = columns !== '' && columns !== next.extra
-      if (!rest || isOther) return undefined
-      snapshot = () => next.snapshot(options)
-      // The watch may have been cut before its first event, which shows them.
-      gvk = () => next.gvk
-      extra = () => next.extra
-      return rest
-    }
     const from = start.kind === 'after' ? start.version : undefined
-    const { signal } = exchange
-    const begin = recording && endOfWait(recording, signal)
-    const events = continued(reply.events, {
+    const recording = from && this.#recordAnew(request, from)
+    let key: CollectionKey | undefined
+    return continued(reply, {
+      own,
       from,
-      signal,
-      follow,
-      cacher: () => cacher,
-      close: own.close,
-      begin,
+      begin: recording && endOfWait(recording, exchange.signal),
+      follower: (isCut) => {
+        const representation = reply.representation()
+        // The first event determines the representation, or there is none.
+        key ??= collectionKey(exchange, info, representation)
+        const isStored = this.#parts.store.version(key) !== undefined
+        const isAccepted = exchange.representations.includes(representation)
+        if (!isAccepted || !isStored || !requestCredentialsOf(exchange)) return undefined
+        const served = this.#of(request, key, representation)
+        const { cacher } = served
+        cacher.readAs(this.#clientOf(exchange, served.clients))
+        if (!isCut && !cacher.isLive) cacher.resume()
+        return { cacher, options: this.#watchOptions(request, served) }
+      },
     })
-    return {
-      ...reply,
-      events,
-      isShared: true,
-      gvk: () => gvk(),
-      extra: () => extra?.() ?? '',
-      snapshot: () => snapshot?.(),
-    }
   }
 
   /**

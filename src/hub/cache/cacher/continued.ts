@@ -1,24 +1,28 @@
 import { follow as aborting, type AbortSignalLike } from '../../../base/abort.ts'
+import { elapsed } from '../../../base/clock.ts'
 import { versionOf, type WatchEvent } from '../../../api/codec/watch.ts'
-import type { Reply } from '../../../http/exchange/exchange.ts'
+import type { Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
-import type { Cacher } from './cacher.ts'
+import type { Cacher, CacheWatchOptions } from './cacher.ts'
+
+/** A cacher that can go on with a client's watch, and what the client takes of it. */
+interface Follower {
+  readonly cacher: Pick<Cacher, 'isLive' | 'events' | 'snapshot' | 'gvk' | 'extra' | 'onReady'>
+  readonly options: CacheWatchOptions
+}
 
 interface Continuation {
+  readonly own: OwnUpstream
   /** The version the client watches from; absent: the watch begins with the state. */
   readonly from: ResourceVersion | undefined
-  /** Aborts when the client has disconnected. */
-  readonly signal: AbortSignalLike
   /**
-   * The rest of the watch after `version`, from a cacher; `undefined`: not yet, or with `isCut` not
-   * at all.
+   * Which cacher goes on with the watch, as soon as it is live or, with `isCut`, at once;
+   * `undefined`: none, as yet.
    */
-  readonly follow: (version: ResourceVersion, isCut: boolean) => Rest | undefined
-  /** The cacher that may follow, as far as it is known: it is tried when it becomes live. */
-  readonly cacher: () => Pick<Cacher, 'onReady'> | undefined
-  /** Closes the upstream watch, which may be waiting for its next event. */
-  readonly close: () => void
-  /** Resolves when its events may be read; absent: at once. */
+  readonly follower: (isCut: boolean) => Follower | undefined
+  /** The cacher, where it is known before the first event. */
+  readonly cacher?: Follower['cacher']
+  /** Resolves when the events may be read; absent: at once. */
   readonly begin?: Promise<unknown> | undefined
 }
 
@@ -27,11 +31,21 @@ export type PassThrough = (signal: AbortSignalLike) => Promise<Reply>
 
 type Rest = AsyncIterable<readonly WatchEvent[]>
 
-/** The signal of a client's own upstream watch, which ends with the client or by `close`. */
-export function ownUpstream(client: AbortSignalLike): { signal: AbortSignal; close: () => void } {
+/** A client's own upstream watch, which ends with the client or by `close`. */
+interface OwnUpstream {
+  readonly client: AbortSignalLike
+  readonly signal: AbortSignal
+  /** When the client sent its request, by the monotonic clock. */
+  readonly began: number
+  /** Closes it, though it may be waiting for its next event. */
+  readonly close: () => void
+}
+
+export function ownUpstream(client: AbortSignalLike): OwnUpstream {
   const ending = new AbortController()
   aborting(client, ending)
-  return { signal: ending.signal, close: () => ending.abort() }
+  const { signal } = ending
+  return { client, signal, began: elapsed(), close: () => ending.abort() }
 }
 
 /**
@@ -39,18 +53,49 @@ export function ownUpstream(client: AbortSignalLike): { signal: AbortSignal; clo
  * upstream watch can be closed, or when it is cut. Nothing follows among initial events, whose
  * versions are unordered, nor after an ERROR.
  */
-export async function* continued(
+export function continued(reply: WatchReply, continuation: Continuation): WatchReply {
+  let shown: Pick<WatchReply, 'gvk' | 'extra' | 'snapshot'> = reply
+  const follow: Follow = ({ cacher, options }, from) => {
+    const lastsMs = options.lastsMs - (elapsed() - continuation.own.began)
+    const rest =
+      lastsMs > 0 ? cacher.events({ ...options, from, isUnderWay: true, lastsMs }) : undefined
+    // Its rows would stand under the columns that the client has.
+    const columns = reply.extra?.() ?? ''
+    const isOther = columns !== '' && columns !== cacher.extra
+    if (!rest || isOther) return undefined
+    shown = {
+      // The watch may have been cut before its first event, which shows them.
+      gvk: () => cacher.gvk,
+      extra: () => cacher.extra,
+      snapshot: () => cacher.snapshot(options),
+    }
+    return rest
+  }
+  return {
+    ...reply,
+    events: followed(reply.events, continuation, follow),
+    isShared: true,
+    gvk: () => shown.gvk(),
+    extra: () => shown.extra?.() ?? '',
+    snapshot: () => shown.snapshot?.(),
+  }
+}
+
+/** `undefined`: the cacher cannot go on from that version. */
+type Follow = (follower: Follower, from: ResourceVersion) => Rest | undefined
+
+async function* followed(
   events: AsyncIterable<readonly WatchEvent[]>,
-  { from, signal, follow, cacher, close, begin }: Continuation,
+  { own, from, follower, cacher, begin }: Continuation,
+  follow: Follow,
 ): AsyncGenerator<readonly WatchEvent[]> {
   let at = from
   let rest: Rest | undefined
   let isReady = false
   let wake = (): void => undefined
-  let heard: ReturnType<Continuation['cacher']>
+  let heard: Follower['cacher'] | undefined
   let listening: Disposable | undefined
-  const listen = (): void => {
-    const known = cacher()
+  const listen = (known: Follower['cacher'] | undefined): void => {
     if (known === heard) return
     listening?.[Symbol.dispose]()
     heard = known
@@ -61,9 +106,9 @@ export async function* continued(
   }
   const source = events[Symbol.asyncIterator]()
   try {
+    listen(cacher)
     await begin
     for (let next = source.next(); ;) {
-      listen()
       const woken = new Promise<undefined>((resolve) => {
         wake = () => resolve(undefined)
         if (isReady) resolve(undefined)
@@ -81,15 +126,20 @@ export async function* continued(
         at = positionAfter(group, at)
         next = source.next()
       }
-      rest = at && follow(at, false)
+      const found = at && follower(false)
+      if (found) listen(found.cacher)
+      if (at && found?.cacher.isLive) rest = follow(found, at)
       if (rest) break
     }
   } finally {
     listening?.[Symbol.dispose]()
-    close()
+    own.close()
     void source.return?.().catch(() => undefined)
   }
-  if (!rest && at && !signal.aborted) rest = follow(at, true)
+  if (!rest && at && !own.client.aborted) {
+    const found = follower(true)
+    rest = found && follow(found, at)
+  }
   if (rest) yield* rest
 }
 

@@ -1,5 +1,5 @@
 import { onAbort } from '../../../base/abort.ts'
-import { elapsed, within } from '../../../base/clock.ts'
+import { within } from '../../../base/clock.ts'
 import { because } from '../../../http/exchange/explanation.ts'
 import type { Exchange, ObjectReply, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
@@ -171,7 +171,7 @@ export class SharedCachers implements AsyncDisposable {
       throw new StatusError(tooLargeResourceVersion(start.notOlderThan, version))
     }
     const { cacher } = collection
-    const watch = cacher.watch(this.#watchOptions(read, collection, start))
+    const watch = cacher.watch({ ...this.#watchOptions(read, collection), ...beginning(start) })
     return watch ?? (start.kind === 'after' ? cacher.expired(start.version) : undefined)
   }
 
@@ -265,7 +265,7 @@ export class SharedCachers implements AsyncDisposable {
       ])
       if (version === undefined || (least && compareVersions(version, least) < 0)) return undefined
     }
-    return cacher.watch(this.#watchOptions(read, collection, start))
+    return cacher.watch({ ...this.#watchOptions(read, collection), ...beginning(start) })
   }
 
   /** The caller's own upstream watch, until the cacher has reached its version. */
@@ -275,48 +275,34 @@ export class SharedCachers implements AsyncDisposable {
     passThrough: PassThrough,
   ): Promise<Reply> {
     const { cacher, watchers } = collection
-    const waiting = watchers.join(read.watcher)
-    const gone = onAbort(read.exchange.signal, () => waiting[Symbol.dispose]())
-    const own = ownUpstream(read.exchange.signal)
+    const { exchange, info, representation, watcher } = read
+    const waiting = watchers.join(watcher)
+    const gone = onAbort(exchange.signal, () => waiting[Symbol.dispose]())
+    const own = ownUpstream(exchange.signal)
     const reply = await passThrough(own.signal)
     if (reply.kind !== 'watch') return reply
-    const began = elapsed()
-    let { snapshot } = reply
-    const follow = (version: ResourceVersion, isCut: boolean) => {
-      if (isCut || !cacher.isLive || reply.representation().key !== read.representation.key)
-        return undefined
-      const options = this.#watchOptions(read, collection, { kind: 'after', version })
-      const left = options.lastsMs - (elapsed() - began)
-      const rest = left > 0 ? cacher.events({ ...options, lastsMs: left }) : undefined
-      if (!rest) return undefined
+    const start = watchStart(info)
+    const onBegin = (): Disposable => {
       gone[Symbol.dispose]()
       waiting[Symbol.dispose]()
-      snapshot = () => cacher.snapshot({ selected: read.selection })
-      return rest
+      return watchers.join(watcher)
     }
-    const start = watchStart(read.info)
-    const from = start.kind === 'after' ? start.version : undefined
-    const { signal } = read.exchange
-    const events = continued(reply.events, {
-      from,
-      signal,
-      follow,
-      cacher: () => cacher,
-      close: own.close,
+    const options = { ...this.#watchOptions(read, collection), onBegin }
+    return continued(reply, {
+      own,
+      from: start.kind === 'after' ? start.version : undefined,
+      cacher,
+      // Where it is cut, the caller's own records go on with it.
+      follower: (isCut) =>
+        isCut || reply.representation().key !== representation.key
+          ? undefined
+          : { cacher, options },
     })
-    return { ...reply, events, isShared: true, snapshot: () => snapshot?.() }
   }
 
-  #watchOptions(
-    read: SharedRead,
-    { watchers }: SharedCacher,
-    start: Exclude<ReadStart, { kind: 'delegated' }>,
-  ): CacheWatchOptions {
+  #watchOptions(read: SharedRead, { watchers }: SharedCacher): CacheWatchOptions {
     const { selection, watcher, exchange } = read
     return {
-      ...(start.kind === 'after'
-        ? { from: start.version }
-        : { state: start.bookmarkAtEnd ? 'with-end' : 'without-end' }),
       selected: selection,
       onBegin: () => watchers.join(watcher),
       bookmarks: takesBookmarks(read),
@@ -363,6 +349,14 @@ export class SharedCachers implements AsyncDisposable {
     await Promise.all(collections.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
   }
 }
+
+/** With which events a cacher begins. */
+const beginning = (
+  start: Exclude<ReadStart, { kind: 'delegated' }>,
+): Pick<CacheWatchOptions, 'state' | 'from'> =>
+  start.kind === 'after'
+    ? { from: start.version }
+    : { state: start.bookmarkAtEnd ? 'with-end' : 'without-end' }
 
 const idOf = ({ group, version, resource }: GVR, representation: string): string =>
   JSON.stringify([group, version, resource, representation])

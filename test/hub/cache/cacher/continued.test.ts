@@ -1,8 +1,12 @@
 import t from 'tap'
-import { continued } from '../../../../src/hub/cache/cacher/continued.ts'
+import { onAbort } from '../../../../src/base/abort.ts'
+import { continued, ownUpstream } from '../../../../src/hub/cache/cacher/continued.ts'
+import { everything } from '../../../../src/api/codec/selection.ts'
 import type { WatchEvent } from '../../../../src/api/codec/watch.ts'
 import { resourceVersion } from '../../../../src/api/kube/resource-version.ts'
 import { expired } from '../../../../src/api/kube/status.ts'
+import { HeaderList } from '../../../../src/http/exchange/headers.ts'
+import { exchangeOf } from '../../../kit/exchange.ts'
 import type { FilterDefinition } from '../../../../src/hub/filter/filter.ts'
 import { allServices, service, services } from '../../../kit/cloud.ts'
 import { startCloud } from '../../../kit/hub.ts'
@@ -37,6 +41,51 @@ interface Outcome {
   readonly asked: string[]
 }
 
+type Follower = NonNullable<ReturnType<Parameters<typeof continued>[1]['follower']>>
+
+/** A client that watches `events` by itself, until `follower` goes on. */
+function watched(
+  events: AsyncIterable<readonly WatchEvent[]>,
+  from: string | undefined,
+  follower: (isCut: boolean) => Follower | undefined,
+  own = ownUpstream(new AbortController().signal),
+): AsyncIterable<readonly WatchEvent[]> {
+  const [representation] = exchangeOf('/api/v1/pods').representations
+  if (!representation) throw new Error('no representation')
+  const reply = {
+    kind: 'watch',
+    from: 'cloud',
+    status: 200,
+    headers: new HeaderList([]),
+    representation: () => representation,
+    gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
+    events,
+  } as const
+  return continued(reply, { own, from: resourceVersion(from), follower }).events
+}
+
+/** A cacher that has `events` after a version. */
+const followerOf = (
+  events: (from: string) => AsyncGenerator<readonly WatchEvent[]> | undefined,
+  cacher: Partial<Follower['cacher']> = {},
+): Follower => ({
+  cacher: {
+    isLive: true,
+    events: ({ from = '' }) => events(from),
+    snapshot: () => undefined,
+    gvk: { group: '', version: '', kind: '' },
+    extra: '',
+    onReady: () => ({ [Symbol.dispose]: () => undefined }),
+    ...cacher,
+  },
+  options: {
+    selected: { selection: everything, key: '' },
+    bookmarks: false,
+    lastsMs: 60_000,
+    signal: new AbortController().signal,
+  },
+})
+
 /** What the client of `own` is sent, where a cacher can follow `followable`. */
 async function outcome(
   own: AsyncIterable<readonly WatchEvent[]>,
@@ -45,20 +94,13 @@ async function outcome(
   signal = new AbortController().signal,
 ): Promise<Outcome> {
   const asked: string[] = []
-  const follow = (version: string, isCut: boolean) => {
-    asked.push(isCut ? `${version} cut` : version)
-    return asked.at(-1) === followable ? groups([added(99)]) : undefined
-  }
+  const follower = (isCut: boolean): Follower =>
+    followerOf((version) => {
+      asked.push(isCut ? `${version} cut` : version)
+      return asked.at(-1) === followable ? groups([added(99)]) : undefined
+    })
   const events: WatchEvent[] = []
-  for await (const group of continued(own, {
-    from: resourceVersion(from),
-    signal,
-    follow,
-    cacher: () => undefined,
-    close: () => undefined,
-  })) {
-    events.push(...group)
-  }
+  for await (const group of watched(own, from, follower, ownUpstream(signal))) events.push(...group)
   return { events, asked }
 }
 
@@ -99,32 +141,27 @@ void t.test('no watch is resumed for a client that has gone', async (t) => {
 void t.test(
   'a cacher that becomes ready follows without an event, and closes what waits',
   async (t) => {
-    const waiting = Promise.withResolvers<void>()
+    const upstream = ownUpstream(new AbortController().signal)
     const own = (async function* (): AsyncGenerator<readonly WatchEvent[]> {
-      await waiting.promise
-      yield []
+      yield [added(8)]
+      await new Promise<void>((resolve) => onAbort(upstream.signal, resolve))
     })()
     let isReady = false
     const begun = Promise.withResolvers<() => void>()
-    const cacher = {
-      onReady: (act: () => void) => {
+    const follower = followerOf(() => (isReady ? groups([added(99)]) : undefined), {
+      onReady: (act) => {
         begun.resolve(act)
         return { [Symbol.dispose]: () => undefined }
       },
-    }
-    const events = continued(own, {
-      from: resourceVersion('8'),
-      signal: new AbortController().signal,
-      follow: () => (isReady ? groups([added(99)]) : undefined),
-      cacher: () => cacher,
-      close: waiting.resolve,
     })
+    const events = watched(own, '7', () => follower, upstream)[Symbol.asyncIterator]()
+    await events.next()
     const next = events.next()
     const ready = await begun.promise
     isReady = true
     ready()
     t.strictSame((await next).value, [added(99)])
-    await waiting.promise
+    t.ok(upstream.signal.aborted)
     t.equal((await events.next()).done, true)
   },
 )
