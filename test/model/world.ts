@@ -1,5 +1,6 @@
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { CloudServer } from '../kit/cloud.ts'
+import { freePort } from '../kit/free-port.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { textAt } from '../../src/api/kube/json-at.ts'
 import { startSandbox, type LaggingEndpoint } from '../../src/sandbox/sandbox.ts'
@@ -104,6 +105,8 @@ export class World implements AsyncDisposable {
       bookmarkMs: setup.bookmarkMs,
       freshnessMs: 20,
       namespaces: [...namespaces],
+      // It comes back after it was down for a while.
+      ...(setup.lag > 0 && { port: await freePort() }),
     })
     const second = setup.lag > 0 ? await sandbox.lag(setup.lag) : undefined
     const cloud = new CloudServer(sandbox, undefined)
