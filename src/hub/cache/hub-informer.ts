@@ -123,6 +123,11 @@ export class HubInformer<T> implements AsyncDisposable {
           if (cause instanceof ResourceExpired) return
           parts.onFailed(cause)
           const isRefused = cause instanceof RequestRefused
+          // Only a list shows that the refusal is over.
+          if (isRefused) {
+            this.#gotEvents = false
+            reflector.mayBeRestored = true
+          }
           parts.onState(isRefused ? { kind: 'refused', code: cause.status } : { kind: 'failed' })
         },
       },

@@ -22,7 +22,12 @@ import {
   widerCollection,
   type CoveringCollection,
 } from '../answers/covering-collection.ts'
-import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
+import {
+  StoreFailure,
+  type CollectionKey,
+  type ObjectStore,
+  type Replacement,
+} from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
 import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
 import type { ObservedVersions } from './observed.ts'
@@ -290,9 +295,14 @@ class RecordedChanges implements EventRecorder {
     const changes = this.#parts.store.changes(this.#parts.key, since)
     if (typeof changes !== 'object') return events
     const stored = new Map<string, ApiObject | undefined>()
-    for (const batch of changes.batches) {
-      for (const { object, previous } of batch) stored.set(stateOf(object), previous)
-      if (isNewer(batch.at(-1)?.object.resourceVersion, last)) break
+    try {
+      for (const batch of changes.batches) {
+        for (const { object, previous } of batch) stored.set(stateOf(object), previous)
+        if (isNewer(batch.at(-1)?.object.resourceVersion, last)) break
+      }
+    } catch (cause) {
+      // The store has reported it, and the events are stored.
+      if (!(cause instanceof StoreFailure)) throw cause
     }
     return events.map((event) =>
       event.type === 'MODIFIED' && !event.previous

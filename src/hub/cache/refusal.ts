@@ -2,6 +2,9 @@ import { RequestRefused, ResourceExpired } from '../../api/reflector/reflector.t
 import type { Reply } from '../../http/exchange/exchange.ts'
 import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
 
+/** Timeouts, too many requests, and what a gateway says of a connection. */
+const passing = new Set([408, 421, 425, 429])
+
 /**
  * The meaning for a reflector of an answer of another kind than requested: the version has expired;
  * the request is refused, so that it would be refused again; or a failure that may pass, as any
@@ -13,8 +16,7 @@ export function refusalOf(reply: Reply): Error {
   if (status === 410) return new ResourceExpired()
   if (reply.kind === 'bytes' && reply.isStarting)
     return new UnusableAnswer(`answered ${status} by an API server that is starting`)
-  const mayPass = status === 408 || status === 429
-  if (status === 200 || (status >= 400 && status < 500 && !mayPass))
+  if (status === 200 || (status >= 400 && status < 500 && !passing.has(status)))
     return new RequestRefused(status)
   return new UnusableAnswer(`answered ${status}`)
 }

@@ -195,6 +195,20 @@ void t.test('after a refusal the state stays, and a retry lists at once', async 
   t.strictSame(told, [['a']])
 })
 
+void t.test('a refused watch is listed when it is over, whatever came before', async (t) => {
+  const answers = [list('10', 'a'), watch(event('ADDED', 'b', '11')), refused(403)]
+  const { informer, asked, states, condition } = following(
+    t,
+    [...answers, list('11', 'a', 'b')],
+    beforeRest,
+  )
+  await condition.until(() => states.length >= 2)
+  informer.retry()
+  await condition.until(() => states.length >= 3)
+  t.equal(asked[3], `list ${path} 0`)
+  t.strictSame(states[2], { kind: 'synced' })
+})
+
 void t.test('a retry during a list is not lost', async (t) => {
   const answers = [refused(403), list('10', 'a')]
   const { informer, asked, states, condition } = following(t, answers, beforeRest)

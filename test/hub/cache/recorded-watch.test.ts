@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { StoreFailure } from '../../../src/hub/store/store.ts'
 import { bookmark, changed, object } from '../../contracts/object-store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { failingSource } from '../../kit/failing-source.ts'
@@ -76,6 +77,29 @@ void t.test(
     t.strictSame(previousVersions(next.done ? [] : next.value), ['90'])
   },
 )
+
+void t.test('a watch is recorded further where previous objects cannot be read', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(95, { a: 90 }))
+  await cache.store.apply(cache.key, [changed('MODIFIED', object('a', 101))])
+  const { store } = cache
+  const changes = store.changes.bind(store)
+  store.changes = (...of) => {
+    const found = changes(...of)
+    const batches: Iterable<never> = {
+      [Symbol.iterator]: () => {
+        throw new StoreFailure('the disk cannot be read')
+      },
+    }
+    return typeof found === 'object' ? { ...found, batches } : found
+  }
+  const told = await cache.list(
+    `${pods}?watch=1&resourceVersion=95`,
+    event('MODIFIED', 'a', 101) + event('MODIFIED', 'a', 102),
+  )
+  t.strictSame(previousVersions(told), [undefined, '101'])
+  t.equal(cache.version(), '102')
+})
 
 void t.test(
   'an event that another watch is still writing is shown once it is stored',

@@ -544,6 +544,8 @@ export class Cacher implements AsyncDisposable {
     if (this.#watchers.size > 0 || this.#idle || this.#closed) return
     this.#idle = after(this.#parts.idleMs, () => {
       this.#idle = undefined
+      // Clients wait for the upstream watch, which a slow link has not opened yet.
+      if (this.#ready.size > 0) return this.#scheduleIdle()
       this.#parts.onIdle?.()
       void this.#stop()
     })

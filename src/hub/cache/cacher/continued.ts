@@ -129,7 +129,10 @@ async function* followed(
       const found = at && follower(false)
       if (found) listen(found.cacher)
       if (at && found?.cacher.isLive) rest = follow(found, at)
-      if (rest) break
+      if (!rest) continue
+      // What the client's own upstream watch would have sent next may be malformed.
+      next.catch(() => undefined)
+      break
     }
   } finally {
     listening?.[Symbol.dispose]()

@@ -94,6 +94,22 @@ async function* sourceOfCut(): AsyncGenerator<readonly WatchEvent[]> {
 
 const ignored = (): void => undefined
 
+/** A collection without objects, stored at version 10. */
+const emptyAt10 = {
+  version: () => '10',
+  committedVersion: () => '10',
+  confirmedAt: () => 1,
+  list: () => ({
+    gvk: { group: '', version: 'v1', kind: 'ServiceList' },
+    resourceVersion: '10',
+    extra: '',
+    confirmedAt: 1,
+    batches: [],
+    isWhole: () => true,
+    [Symbol.dispose]: () => undefined,
+  }),
+} as unknown as ObjectStore
+
 /**
  * What a client is sent that watches from 10, where the collection is stored at 10, and its
  * upstream watch sends `event` and ends; `stored` is what is stored from then on.
@@ -257,23 +273,31 @@ void t.test('a copy that a mistake in the program prevents is reported', async (
   t.equal(await inTime('the report', failed.promise), cause)
 })
 
+void t.test(
+  'an upstream watch that clients wait for is opened, however long that takes',
+  async () => {
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let isAwaited = true
+    await using awaited = cacherOf(emptyAt10, ({ signal }) => untilOver(signal), ignored, {
+      idleMs: 0,
+      onIdle: () => (isAwaited ? first.reject(new Error('it is closed')) : first.resolve()),
+    })
+    const waiting = awaited.onReady(ignored)
+    await using idle = cacherOf(emptyAt10, ({ signal }) => untilOver(signal), ignored, {
+      idleMs: 0,
+      onIdle: () => second.resolve(),
+    })
+    for (const each of [awaited, idle]) each.resume()
+    await inTime('the other', Promise.race([first.promise, second.promise]))
+    isAwaited = false
+    waiting[Symbol.dispose]()
+    await inTime('the end', first.promise)
+  },
+)
+
 void t.test('a watch that begins while the upstream watch closes ends', async (t) => {
-  const store = {
-    version: () => '10',
-    committedVersion: () => '10',
-    confirmedAt: () => 1,
-    list: () => ({
-      gvk: { group: '', version: 'v1', kind: 'ServiceList' },
-      resourceVersion: '10',
-      extra: '',
-      confirmedAt: 1,
-      batches: [],
-      isWhole: () => true,
-      [Symbol.dispose]: () => undefined,
-    }),
-  } as unknown as ObjectStore
   const [idle, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
-  await using cacher = cacherOf(store, () => closed.promise, ignored, {
+  await using cacher = cacherOf(emptyAt10, () => closed.promise, ignored, {
     idleMs: 0,
     onIdle: () => idle.resolve(),
   })

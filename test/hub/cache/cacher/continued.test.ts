@@ -1,6 +1,8 @@
 import t from 'tap'
 import { onAbort } from '../../../../src/base/abort.ts'
 import { continued, ownUpstream } from '../../../../src/hub/cache/cacher/continued.ts'
+import { turn } from '../../../../src/base/clock.ts'
+import { MalformedBody } from '../../../../src/api/codec/malformed-body.ts'
 import { everything } from '../../../../src/api/codec/selection.ts'
 import type { WatchEvent } from '../../../../src/api/codec/watch.ts'
 import { resourceVersion } from '../../../../src/api/kube/resource-version.ts'
@@ -132,6 +134,23 @@ void t.test('an ERROR is the last that a client is sent', async (t) => {
   const error: WatchEvent = { type: 'ERROR', status: expired('too old') }
   t.strictSame(await outcome(groups([error]), '8 cut', '8'), { events: [error], asked: [] })
 })
+
+void t.test(
+  'what comes malformed behind an event that a cacher follows does no harm',
+  async (t) => {
+    const own = (async function* (): AsyncGenerator<readonly WatchEvent[]> {
+      yield [added(9)]
+      throw new MalformedBody('no frame')
+    })()
+    const unhandled: unknown[] = []
+    const note = (cause: unknown): void => void unhandled.push(cause)
+    process.on('unhandledRejection', note)
+    t.teardown(() => process.off('unhandledRejection', note))
+    t.strictSame((await outcome(own, '9', '8')).events, [added(9), added(99)])
+    await turn()
+    t.strictSame(unhandled, [])
+  },
+)
 
 void t.test('no watch is resumed for a client that has gone', async (t) => {
   const signal = AbortSignal.abort()
