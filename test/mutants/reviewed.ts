@@ -33,8 +33,8 @@ export const reviewed: readonly Reviewed[] = [
   },
   {
     path: 'src/hub/answers/keys.ts',
-    was: '({ identity, url: info.path, accept: type })',
-    becomes: "({ identity: 'all', url: info.path, accept: type })",
+    was: '    identity,\n    path: info.path,',
+    becomes: "    identity: 'all',\n    path: info.path,",
     breaks: 'offline a caller gets the discovery documents of another',
     test: 'test/hub/answers/keys.test.ts',
   },
