@@ -6,12 +6,12 @@ import { onAbort, type AbortSignalLike } from '../../../../src/base/abort.ts'
 import type { UpstreamHandlers } from '../../../../src/hub/cache/cacher/stored-lister-watcher.ts'
 import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
 import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
-import { HeaderList } from '../../../../src/http/exchange/headers.ts'
 import { objectRepresentation } from '../../../../src/api/request/representation.ts'
 import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
+import { watchReply } from '../../../kit/watch-reply.ts'
 import { inTime } from '../../../kit/until.ts'
 
 // The clock's timers keep no process alive.
@@ -41,16 +41,6 @@ const untilOver = <T>(signal: AbortSignalLike): Promise<T> =>
   new Promise((_, reject) => {
     onAbort(signal, () => reject(new Error('the request is over')))
   })
-
-const watchReply = (events: AsyncIterable<readonly WatchEvent[]>): Reply => ({
-  kind: 'watch',
-  from: 'cloud',
-  status: 200,
-  headers: new HeaderList([]),
-  representation: () => representation,
-  gvk: () => ({ group: '', version: 'v1', kind: 'Service' }),
-  events,
-})
 
 const watch = {
   from: '10',
@@ -94,31 +84,11 @@ async function* sourceOfCut(): AsyncGenerator<readonly WatchEvent[]> {
 
 const ignored = (): void => undefined
 
-/** A collection without objects, stored at version 10. */
-const emptyAt10 = {
-  version: () => '10',
-  committedVersion: () => '10',
-  confirmedAt: () => 1,
-  list: () => ({
-    gvk: { group: '', version: 'v1', kind: 'ServiceList' },
-    resourceVersion: '10',
-    extra: '',
-    confirmedAt: 1,
-    batches: [],
-    isWhole: () => true,
-    [Symbol.dispose]: () => undefined,
-  }),
-} as unknown as ObjectStore
-
-/**
- * What a client is sent that watches from 10, where the collection is stored at 10, and its
- * upstream watch sends `event` and ends; `stored` is what is stored from then on.
- */
-async function sent(event: WatchEvent, stored: string | undefined): Promise<string[]> {
-  let version: string | undefined = '10'
-  const store = {
-    version: () => version,
-    committedVersion: () => version,
+/** A collection without objects, stored at `version`. */
+const emptyAt = (version: () => string | undefined): ObjectStore =>
+  ({
+    version,
+    committedVersion: version,
     confirmedAt: () => 1,
     list: () => ({
       gvk: { group: '', version: 'v1', kind: 'ServiceList' },
@@ -130,13 +100,25 @@ async function sent(event: WatchEvent, stored: string | undefined): Promise<stri
       [Symbol.dispose]: () => undefined,
     }),
     changes: () => 'expired',
-  } as unknown as ObjectStore
+  }) as unknown as ObjectStore
+
+const emptyAt10 = emptyAt(() => '10')
+
+/**
+ * What a client is sent that watches from 10, where the collection is stored at 10, and its
+ * upstream watch sends `event` and ends; `stored` is what is stored from then on.
+ */
+async function sent(event: WatchEvent, stored: string | undefined): Promise<string[]> {
+  let version: string | undefined = '10'
+  const store = emptyAt(() => version)
   const leaving = new AbortController()
   let asked = 0
   const recorded = async ({ signal }: Exchange): Promise<Reply> => {
     asked += 1
     if (asked > 1) return untilOver(signal)
     return watchReply(
+      representation,
+      'Service',
       (async function* () {
         version = stored
         yield [event]
@@ -188,7 +170,7 @@ void t.test('an event stored when the upstream watch was cut is sent from the di
     asked.push(new URL(url, 'http://api').searchParams.get('resourceVersion'))
     if (asked.length > 1) return untilOver(signal)
     version = '12'
-    return watchReply(sourceOfCut())
+    return watchReply(representation, 'Service', sourceOfCut())
   }
   const leaving = new AbortController()
   await using cacher = cacherOf(store, recorded)
@@ -224,6 +206,8 @@ void t.test('events are compared for a client that selects some of the objects',
   const asked = Promise.withResolvers<void>()
   const recorded = async ({ comparesEvents, signal }: Exchange): Promise<Reply> =>
     watchReply(
+      representation,
+      'Service',
       (async function* () {
         version = '11'
         yield [added('11')]

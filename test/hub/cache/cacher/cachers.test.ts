@@ -1,7 +1,6 @@
 import t, { type Test as Tap } from 'tap'
 import { onAbort } from '../../../../src/base/abort.ts'
 import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
-import { HeaderList } from '../../../../src/http/exchange/headers.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock } from 'node:test'
 import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
@@ -14,6 +13,7 @@ import {
   type StoredList,
 } from '../../../../src/hub/store/store.ts'
 import { exchangeOf, type ExchangeOptions } from '../../../kit/exchange.ts'
+import { watchReply } from '../../../kit/watch-reply.ts'
 
 const pods = '/api/v1/namespaces/default/pods?watch=true'
 
@@ -393,17 +393,13 @@ void t.test('the collections with the most events drop theirs first', async (t) 
   }: Exchange): Promise<Reply> => {
     if (!info.isResource || !representation || !url.includes('resourceVersion=50'))
       throw new Error('no more')
-    return {
-      kind: 'watch',
-      from: 'cloud',
-      status: 200,
-      headers: new HeaderList([]),
-      representation: () => representation,
-      gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
-      events: (async function* () {
+    return watchReply(
+      representation,
+      'Pod',
+      (async function* () {
         yield sent.get(info.namespace ?? '') ?? []
       })(),
-    }
+    )
   }
   await using cachers = cachersOf(store, AbortSignal.abort(), 60_000, {
     recorded,
@@ -426,17 +422,13 @@ void t.test('the collections with the most events drop theirs first', async (t) 
 /** An API server's watch with one event. */
 function forwarded({ representations: [representation] }: Exchange): Reply {
   if (!representation) throw new Error('no representation')
-  return {
-    kind: 'watch',
-    from: 'cloud',
-    status: 200,
-    headers: new HeaderList([]),
-    representation: () => representation,
-    gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
-    events: (async function* () {
+  return watchReply(
+    representation,
+    'Pod',
+    (async function* () {
       yield [changed]
     })(),
-  }
+  )
 }
 
 void t.test(

@@ -7,8 +7,8 @@ import { everything } from '../../../../src/api/codec/selection.ts'
 import type { WatchEvent } from '../../../../src/api/codec/watch.ts'
 import { resourceVersion } from '../../../../src/api/kube/resource-version.ts'
 import { expired } from '../../../../src/api/kube/status.ts'
-import { HeaderList } from '../../../../src/http/exchange/headers.ts'
 import { exchangeOf } from '../../../kit/exchange.ts'
+import { watchReply } from '../../../kit/watch-reply.ts'
 import type { FilterDefinition } from '../../../../src/hub/filter/filter.ts'
 import { allServices, service, services } from '../../../kit/cloud.ts'
 import { startCloud } from '../../../kit/hub.ts'
@@ -54,15 +54,7 @@ function watched(
 ): AsyncIterable<readonly WatchEvent[]> {
   const [representation] = exchangeOf('/api/v1/pods').representations
   if (!representation) throw new Error('no representation')
-  const reply = {
-    kind: 'watch',
-    from: 'cloud',
-    status: 200,
-    headers: new HeaderList([]),
-    representation: () => representation,
-    gvk: () => ({ group: '', version: 'v1', kind: 'Pod' }),
-    events,
-  } as const
+  const reply = watchReply(representation, 'Pod', events)
   return continued(reply, { own, from: resourceVersion(from), follower }).events
 }
 
