@@ -6,7 +6,7 @@ import type { Credential } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { memoryLimit } from './memory.ts'
-import type { SharedDependencies } from './shared-cachers.ts'
+import { countingHooks, type SharedDependencies } from './shared-cachers.ts'
 import { logFailure } from './log-failure.ts'
 
 interface CachersDependencies extends SharedDependencies {
@@ -19,9 +19,6 @@ export const cachedBytes = 4 * 1024 * 1024
 
 /** The share of the process's memory for the events of all collections. */
 export const cachedShare = 1 / 64
-
-/** How metrics tell these cachers from those that are shared. */
-const isShared = { shared: 'false' } as const
 
 export const cachersOf = (
   config: StartConfig,
@@ -36,9 +33,7 @@ export const cachersOf = (
     bounds: { groups: cachedGroups, bytes: cachedBytes },
     mostBytes: memoryLimit(config) * cachedShare,
     hooks: {
-      onUpstreamWatches: (difference) => metrics.cacherUpstreamWatches.add(isShared, difference),
-      onWatchers: (difference) => metrics.cacherWatchers.add(isShared, difference),
-      onWatcherEnded: (reason) => metrics.cacherWatchersEnded.add({ ...isShared, reason }),
+      ...countingHooks(metrics, 'false'),
       onFailed: (gvr, err) =>
         logFailure(
           log,

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { RecordedDecisions } from '../authorization/recorded-decisions.ts'
 import { AccessReviews } from '../cache/shared/access-reviews.ts'
+import type { CacherHooks } from '../cache/cacher/cacher.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import { SharedCachers } from '../cache/shared/shared-cachers.ts'
 import { SharedRecords } from '../cache/shared/shared-records.ts'
@@ -69,7 +70,15 @@ interface SharedRights {
   readonly records: SharedRecords
 }
 
-const isShared = { shared: 'true' } as const
+/** The hooks that count what cachers do, by whether they are shared. */
+export const countingHooks = (
+  { cacherUpstreamWatches, cacherWatchers, cacherWatchersEnded }: HubMetrics,
+  shared: 'true' | 'false',
+): Omit<CacherHooks, 'onFailed'> => ({
+  onUpstreamWatches: (difference) => cacherUpstreamWatches.add({ shared }, difference),
+  onWatchers: (difference) => cacherWatchers.add({ shared }, difference),
+  onWatcherEnded: (reason) => cacherWatchersEnded.add({ shared, reason }),
+})
 
 export const sharedCachersOf = (
   config: StartConfig,
@@ -92,9 +101,7 @@ export const sharedCachersOf = (
       bytes: Math.min(loggedBytes, memoryLimit(config) * loggedShare),
     },
     hooks: {
-      onUpstreamWatches: (difference) => metrics.cacherUpstreamWatches.add(isShared, difference),
-      onWatchers: (difference) => metrics.cacherWatchers.add(isShared, difference),
-      onWatcherEnded: (reason) => metrics.cacherWatchersEnded.add({ ...isShared, reason }),
+      ...countingHooks(metrics, 'true'),
       onFailed: (gvr, err, refused) => {
         const resource = qualifiedResource(gvr)
         if (refused) log.warn({ resource, err }, 'a collection cannot be shared')
