@@ -64,7 +64,7 @@ export const reviewed: readonly Reviewed[] = [
   ),
   metric(
     'src/hub/wiring/shared-cachers.ts',
-    'metrics.cacherWatchersEnded.add({ ...isShared, reason })',
+    'cacherWatchersEnded.add({ shared, reason })',
     'scenarios/shared-cachers',
     'shared watches that the hub ends',
   ),
