@@ -120,3 +120,12 @@ void t.test('nothing is retried after other failures', (t) => {
   }
   t.end()
 })
+
+void t.test('a test without an assertion is named at the end', (t) => {
+  const without = 'PASSED WITHOUT AN ASSERTION: test/b.test.ts: it holds'
+  const out = `${without}\n7 passed, 1 failed`
+  const { status, lines } = ci(t.testdir(), { fast: [{ status: 1, out }], cluster: [passes(2)] })
+  t.equal(status, 1)
+  t.ok(lines.includes(`ci: failed: ${without}`))
+  t.end()
+})

@@ -1,4 +1,5 @@
 import type { BootVerdict } from '../../src/hub/boot/verdict.ts'
+import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Client } from './client.ts'
 import { csiNodes, nodeName, podsOfNode, type CloudServer } from './cloud.ts'
@@ -75,4 +76,38 @@ export async function verdictUntil(
     return holds(last) && last
   }
   return until(`a boot verdict for which ${holds}`, look, { describe: () => last })
+}
+
+export const resourceClaims: GVR = {
+  group: 'resource.k8s.io',
+  version: 'v1',
+  resource: 'resourceclaims',
+}
+
+/** Claims in the versions of every release, none of which the sandbox has of itself. */
+const claimDefinition: JsonObject = {
+  metadata: { name: 'resourceclaims.resource.k8s.io' },
+  spec: {
+    group: 'resource.k8s.io',
+    scope: 'Namespaced',
+    names: {
+      kind: 'ResourceClaim',
+      plural: 'resourceclaims',
+      singular: 'resourceclaim',
+      listKind: 'ResourceClaimList',
+    },
+    versions: ['v1', 'v1beta1', 'v1alpha3', 'v1alpha2'].map((name) => ({
+      name,
+      served: true,
+      storage: name === 'v1',
+      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+    })),
+  },
+}
+
+export function addResourceClaims({ sandbox }: CloudServer): void {
+  sandbox.create(
+    { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' },
+    claimDefinition,
+  )
 }

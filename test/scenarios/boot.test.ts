@@ -4,6 +4,7 @@ import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import {
   addCsiNode,
+  addResourceClaims,
   attachments,
   claims,
   firstQuestions,
@@ -11,6 +12,7 @@ import {
   nodes,
   podWith,
   problemsIn,
+  resourceClaims,
   startUp,
   verdictOf,
   verdictUntil,
@@ -189,6 +191,7 @@ void t.test('a new claim is followed to its volume and its attachment', async (t
 void t.test('the claim of a pod’s extended resources is needed, and refreshed', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
+  addResourceClaims(cloud)
   const pod = podWith('press')
   cloud.sandbox.create(pods, pod)
   const extendedResourceClaimStatus = { resourceClaimName: 'press-extended' }
@@ -197,6 +200,9 @@ void t.test('the claim of a pod’s extended resources is needed, and refreshed'
   await startUp(kubeletOf(hub))
   const absent = 'press: absent resourceclaims.resource.k8s.io press-extended'
   await verdictUntil(hub, (verdict) => problemsIn(verdict).includes(absent))
+  const metadata = { name: 'press-extended', namespace: 'default' }
+  cloud.sandbox.create(resourceClaims, { metadata })
+  t.strictSame(problemsIn(await verdictUntil(hub, ({ ready }) => ready)), [])
 })
 
 void t.test('a claim that changes in the cloud is fresh though no client asks', async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
+import { addResourceClaims, resourceClaims } from '../kit/bootable.ts'
 import {
   nodeName,
   pods,
@@ -67,28 +68,8 @@ const database: JsonObject = {
   },
 }
 
-/** Claims in the versions of every release, none of which the sandbox has of itself. */
-const claimDefinition: JsonObject = {
-  metadata: { name: 'resourceclaims.resource.k8s.io' },
-  spec: {
-    group: 'resource.k8s.io',
-    scope: 'Namespaced',
-    names: {
-      kind: 'ResourceClaim',
-      plural: 'resourceclaims',
-      singular: 'resourceclaim',
-      listKind: 'ResourceClaimList',
-    },
-    versions: ['v1', 'v1beta1', 'v1alpha3', 'v1alpha2'].map((name) => ({
-      name,
-      served: true,
-      storage: name === 'v1',
-      schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-    })),
-  },
-}
-
-function furnish({ sandbox }: CloudServer, pod = database): void {
+function furnish(cloud: CloudServer, pod = database): void {
+  const { sandbox } = cloud
   const named = (name: string): JsonObject => ({ metadata: { name, namespace: 'default' } })
   sandbox.create(serviceAccounts, named('robot'))
   sandbox.create(services, service('web', '10.96.0.7'))
@@ -107,14 +88,8 @@ function furnish({ sandbox }: CloudServer, pod = database): void {
     spec: { attacher: driver, nodeName, source: { persistentVolumeName: 'pv-1' } },
     status: { attached: true },
   })
-  sandbox.create(
-    { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' },
-    claimDefinition,
-  )
-  sandbox.create(
-    { group: 'resource.k8s.io', version: 'v1', resource: 'resourceclaims' },
-    named('gpu'),
-  )
+  addResourceClaims(cloud)
+  sandbox.create(resourceClaims, named('gpu'))
   sandbox.create(pods, pod)
 }
 

@@ -259,23 +259,25 @@ void t.test('a copy that a mistake in the program prevents is reported', async (
 
 void t.test(
   'an upstream watch that clients wait for is opened, however long that takes',
-  async () => {
+  async (t) => {
+    const over: string[] = []
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let isAwaited = true
-    await using awaited = cacherOf(emptyAt10, ({ signal }) => untilOver(signal), ignored, {
+    const open: UpstreamHandlers['recorded'] = ({ signal }) => untilOver(signal)
+    await using awaited = cacherOf(emptyAt10, open, ignored, {
       idleMs: 0,
-      onIdle: () => (isAwaited ? first.reject(new Error('it is closed')) : first.resolve()),
+      onIdle: () => first.resolve(void over.push('awaited')),
     })
     const waiting = awaited.onReady(ignored)
-    await using idle = cacherOf(emptyAt10, ({ signal }) => untilOver(signal), ignored, {
+    await using idle = cacherOf(emptyAt10, open, ignored, {
       idleMs: 0,
-      onIdle: () => second.resolve(),
+      onIdle: () => second.resolve(void over.push('idle')),
     })
     for (const each of [awaited, idle]) each.resume()
     await inTime('the other', Promise.race([first.promise, second.promise]))
-    isAwaited = false
+    t.strictSame(over, ['idle'])
     waiting[Symbol.dispose]()
     await inTime('the end', first.promise)
+    t.strictSame(over, ['idle', 'awaited'])
   },
 )
 
