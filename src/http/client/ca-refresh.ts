@@ -1,5 +1,5 @@
-import { follow } from '../../base/abort.ts'
-import { jitter, sleep } from '../../base/clock.ts'
+import { jitter } from '../../base/clock.ts'
+import { WakeableSleep } from '../../base/wakeable-sleep.ts'
 import { certificatesIn } from '../../config/bootstrap.ts'
 import { messageOf } from '../../config/settings.ts'
 import { apiCall } from './api-call.ts'
@@ -32,8 +32,8 @@ class UnusableCa extends Error {
 export class CaRefresh implements AsyncDisposable {
   readonly #options: CaRefreshOptions
   readonly #stopped = new AbortController()
+  readonly #sleep = new WakeableSleep(this.#stopped.signal)
   readonly #running: Promise<void>
-  #pause = new AbortController()
   #fault: string | undefined
 
   constructor(options: CaRefreshOptions) {
@@ -43,12 +43,11 @@ export class CaRefresh implements AsyncDisposable {
 
   /** To be called when the API servers can be reached again: after a failure, compares now. */
   wake(): void {
-    if (this.#fault !== undefined) this.#pause.abort()
+    if (this.#fault !== undefined) this.#sleep.wake()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped.abort()
-    this.#pause.abort()
     await this.#running
   }
 
@@ -56,9 +55,6 @@ export class CaRefresh implements AsyncDisposable {
     const { signal } = this.#stopped
     const { everyMs, onFailure } = this.#options
     while (!signal.aborted) {
-      const pause = new AbortController()
-      this.#pause = pause
-      using _stopping = follow(signal, pause)
       try {
         await this.#refresh(signal)
         this.#fault = undefined
@@ -68,7 +64,7 @@ export class CaRefresh implements AsyncDisposable {
         if (why !== this.#fault) onFailure(why)
         this.#fault = why
       }
-      await sleep(jitter(everyMs / 2, everyMs), pause.signal)
+      await this.#sleep.sleep(jitter(everyMs / 2, everyMs))
     }
   }
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
-import { follow } from '../../base/abort.ts'
-import { elapsed, jitter, now, sleep } from '../../base/clock.ts'
+import { elapsed, jitter, now } from '../../base/clock.ts'
+import { WakeableSleep } from '../../base/wakeable-sleep.ts'
 import { timeText } from '../../certificates/validity.ts'
 import { messageOf } from '../../config/settings.ts'
 import { RequestDenied, RequestPending } from './signed-certificate.ts'
@@ -61,8 +61,8 @@ export interface CertificateRenewalOptions {
 export class CertificateRenewal implements AsyncDisposable {
   readonly #options: CertificateRenewalOptions
   readonly #stopped = new AbortController()
+  readonly #sleep = new WakeableSleep(this.#stopped.signal)
   readonly #running: Promise<void>
-  #pause = new AbortController()
   #retryMs: number
   #deniedMs: number
   /** On the monotonic clock. */
@@ -90,7 +90,7 @@ export class CertificateRenewal implements AsyncDisposable {
    */
   wake(): void {
     this.#retryMs = this.#options.pace.firstRetryMs
-    this.#pause.abort()
+    this.#sleep.wake()
   }
 
   /** Makes an attempt now, also after a denial: an operator has changed something. */
@@ -101,7 +101,6 @@ export class CertificateRenewal implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped.abort()
-    this.#pause.abort()
     await this.#running
   }
 
@@ -109,22 +108,19 @@ export class CertificateRenewal implements AsyncDisposable {
     const { signal } = this.#stopped
     const { dueMs, pace } = this.#options
     while (!signal.aborted) {
-      const pause = new AbortController()
-      this.#pause = pause
-      using _stopping = follow(signal, pause)
       const due = Math.max(dueMs(), this.#deniedUntil - elapsed())
       if (due > 0) {
-        await sleep(Math.min(due, pace.lookMs), pause.signal)
+        await this.#sleep.sleep(Math.min(due, pace.lookMs))
         continue
       }
       try {
         await this.#attempt(signal)
         // By a wrong clock, or with a life of minutes, the new one may be due at once.
-        await sleep(pace.lookMs, pause.signal)
+        await this.#sleep.sleep(pace.lookMs)
       } catch (cause) {
         if (signal.aborted) return
         const retryMs = this.#failed(cause)
-        await sleep(jitter(retryMs / 2, retryMs), pause.signal)
+        await this.#sleep.sleep(jitter(retryMs / 2, retryMs))
       }
     }
   }
