@@ -111,6 +111,22 @@ void t.test(
   },
 )
 
+void t.test('a watch ends where another client lists a restored cluster first', async (t) => {
+  const cloud = await startCloud(t, { firstVersion: 5000 })
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const watch = await informer(hub.as('coredns'))
+  await cloud.sandbox.untilWatches(1, isWatch)
+  await cloud.unplug()
+  await hub.offline()
+  const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
+  add(restored, 'old')
+  await hub.online()
+  t.strictSame((await hub.as('coredns').list(path)).names, ['default/old'])
+  t.match(await watch.rest(), [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }])
+})
+
 void t.test('a token that is withdrawn ends its watch, and no other', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })

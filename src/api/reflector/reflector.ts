@@ -157,9 +157,10 @@ export class Reflector {
   /** Lists, unless a watch can continue from the held version. */
   async #sync(signal: AbortSignal): Promise<void> {
     const { version, listerWatcher } = this.#parts
-    if (this.#hasExpired || version() === undefined) await this.#list('0', signal)
-    else if (this.mayBeRestored && (await listerWatcher.isRestored?.(signal)))
+    const isHeld = version() !== undefined
+    if (isHeld && this.mayBeRestored && (await listerWatcher.isRestored?.(signal)))
       await this.#list('', signal)
+    else if (!isHeld || this.#hasExpired) await this.#list('0', signal)
     this.#hasExpired = this.mayBeRestored = false
     // The list is not held: no watch can continue from it.
     if (version() === undefined) throw new ResourceExpired()

@@ -155,6 +155,26 @@ void t.test('where in doubt, a consistent read detects a restored cluster', asyn
   }
 })
 
+void t.test('a cluster restored while its state is listed after a 410 is detected', async (t) => {
+  let isRestored = false
+  const watch: Watches = (from, signal) => {
+    if (from === '90') throw new ResourceExpired()
+    return silence(signal)
+  }
+  const list = async (): Promise<void> => {
+    if (isRestored) return
+    isRestored = true
+    throw new Error('it is stopped for the restore')
+  }
+  const parts = { watch, list, isRestored: async () => isRestored }
+  const { log, until } = reflecting(t, parts, '90')
+  await until('open')
+  t.strictSame(
+    log.filter((line) => line.startsWith('list')),
+    ['list 0', 'list '],
+  )
+})
+
 void t.test('a cut watch is in doubt, and so is one that had to wait for its link', async (t) => {
   let asked = 0
   const isRestored = async (): Promise<boolean> => {

@@ -371,6 +371,11 @@ export class Cacher implements AsyncDisposable {
   #resumeVersion(): string | undefined {
     const log = this.#log
     const stored = this.version
+    if (log && isNewer(log.version, stored)) {
+      // A client has listed a restored cluster before this reflector has seen it.
+      this.#end('expired')
+      return stored
+    }
     if (!log || !isNewer(stored, log.version)) return log?.version ?? stored
     const changes = this.#parts.store.changes(this.key, log.version)
     if (typeof changes === 'object') {
