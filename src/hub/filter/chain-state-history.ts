@@ -3,6 +3,7 @@ import { StateFile, storedEntries } from '../../base/state-file.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
 import {
   compareVersions,
+  isNewer,
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
@@ -160,10 +161,12 @@ export class ChainStateHistory implements AsyncDisposable {
       const order = begun && listed ? compareVersions(listed, begun) : 1
       // Under an earlier state, another client may have a newer version than this list.
       const isFirst = !begun || order === 0 || (order < 0 && history.eras.length === 1)
-      const isKnown = !isFirst || (newest.isSure && newest.from === version)
+      const isBeforeAll = !isFirst && isNewer(history.eras[0]?.from, version)
+      const isKnown = !isBeforeAll && (!isFirst || (newest.isSure && newest.from === version))
       if (history.isListed && isKnown) return
       if (isFirst) newest.from = version
       newest.isSure ||= isFirst
+      if (isBeforeAll) this.#prepend(history, state, version)
     }
     history.isListed = true
     void this.#write(history)
@@ -197,6 +200,17 @@ export class ChainStateHistory implements AsyncDisposable {
     const unknown: CollectionHistory = { eras: [], isListed: false, written: undefined }
     this.#histories.set(key, unknown)
     return unknown
+  }
+
+  /**
+   * A list at a version before all eras is of a restored cluster, or by an API server that lags
+   * behind. The eras stay, as another client may be at their versions: a client at this one counts
+   * as having seen their states, too, which has it sent more events.
+   */
+  #prepend({ eras }: CollectionHistory, state: ChainState, version: string): void {
+    const [oldest] = eras
+    if (oldest?.isSure && isSameState(oldest.state, state)) oldest.from = version
+    else eras.unshift({ state, from: version, isSure: true })
   }
 
   #shorten({ eras }: CollectionHistory): void {

@@ -89,6 +89,32 @@ void t.test('a list of a restored cluster settles an earlier version', async (t)
   t.strictSame(under(shown, 7), ['1'])
 })
 
+void t.test(
+  'a list of a restored cluster settles an earlier version than all states',
+  async (t) => {
+    const shown = new ChainStateHistory()
+    await shown.begin(audience, one)
+    shown.recordList(audience, one, '100')
+    await shown.begin(audience, two, at(110))
+    t.equal(under(shown, 7), undefined)
+    shown.recordList(audience, two, '7')
+    t.strictSame(under(shown, 7), ['2', '1'])
+    t.strictSame(under(shown, 105), ['2', '1'], 'as before')
+    shown.recordList(audience, two, '5')
+    t.strictSame(under(shown, 5), ['2', '1'])
+    await shown.begin(audience, three, at(9))
+    t.strictSame(under(shown, 10), ['3'])
+  },
+)
+
+void t.test('a list of a restored cluster counts beside as many states as are kept', async (t) => {
+  const shown = new ChainStateHistory()
+  for (let version = 100; version < 110; version++)
+    await shown.begin(audience, state(String(version)), at(version))
+  shown.recordList(audience, state('109'), '7')
+  t.strictSame(under(shown, 7), ['109', '108', '107', '106'])
+})
+
 void t.test('the number of states is bounded', async (t) => {
   const shown = new ChainStateHistory()
   await shown.begin(audience, one)
