@@ -3,7 +3,10 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { mock } from 'node:test'
+import { keepProcessAlive } from '../../../src/base/clock.ts'
+import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import {
   bookmark,
   changed,
@@ -461,6 +464,70 @@ void t.test('a missed write is recorded as soon as the disk takes it', async (t)
   await using store = await open(directory)
   t.equal(store.list(collection()), undefined)
   t.equal(got(store, keyOf('x')), 'x at 9')
+})
+
+/**
+ * Resolves when all earlier writes are answered: with a write that is refused, as one that is taken
+ * has missed writes recorded.
+ */
+async function answered(store: ObjectStore, db: DatabaseSync): Promise<void> {
+  using _ = refusing(db, 'poison')
+  await store.put(keyOf('poison'), pod, object('poison', 1)).catch(() => undefined)
+}
+
+/** Refuses an event of the collection and the record that it was missed. */
+async function missEvent(store: ObjectStore, db: DatabaseSync): Promise<void> {
+  db.exec(`CREATE TRIGGER all_refused BEFORE UPDATE ON collection
+    BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+  await store.apply(collection(), [changed('DELETED', object('a', 6))]).catch(() => undefined)
+  await answered(store, db)
+  db.exec('DROP TRIGGER all_refused')
+}
+
+void t.test('a missed write is recorded once a test write succeeds', async (t) => {
+  using _waiting = keepProcessAlive()
+  const directory = rootFolder(t)
+  const recovered = Promise.withResolvers<void>()
+  await using store = await open(directory, { onRecovered: recovered.resolve })
+  using db = database(directory)
+  await replace(store, collection(), head(5), [object('a', 1)])
+  await missEvent(store, db)
+  await recovered.promise
+  await answered(store, db)
+  t.equal(db.prepare('SELECT whole FROM collection').get()?.['whole'], 0)
+})
+
+void t.test('a missed write is recorded when the store closes, if not before', async (t) => {
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory)
+    using db = database(directory)
+    await replace(store, collection(), head(5), [object('a', 1)])
+    await missEvent(store, db)
+  }
+  await using store = await open(directory)
+  t.equal(store.list(collection()), undefined)
+})
+
+void t.test('a list that is sent before the record of a missed write stays whole', async (t) => {
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory)
+    using db = database(directory)
+    await replace(store, collection(), head(5), [object('a', 1)])
+    await missEvent(store, db)
+    await using list = store.replace(collection())
+    await list.add({ objects: [object('a', 6)] })
+    await answered(store, db)
+    const other = store.put(keyOf('x'), pod, object('x', 7))
+    // It is being committed when the list arrives.
+    await Promise.resolve()
+    await Promise.all([other, list.commit(head(8))])
+    await store.apply(collection(), [changed('MODIFIED', object('a', 9))], { since: '8' })
+    t.strictSame(listed(store, collection()), ['a at 9'])
+  }
+  await using store = await open(directory)
+  t.strictSame(listed(store, collection()), ['a at 9'])
 })
 
 void t.test('a full disk refuses writes, reads go on, and with room it goes on', async (t) => {

@@ -56,7 +56,7 @@ export class WritePath implements AsyncDisposable {
       onNearFull: () => evictor.nearFull(),
       onOverQuota: (identity) => evictor.overQuota(identity),
     })
-    this.#recovery = new Recovery((trial) => this.queue.push(trial), parts.onRecovered)
+    this.#recovery = new Recovery((trial) => this.#try(trial), parts.onRecovered)
     this.#writer = new WriterThread<OpenWriter>(first, () => storeDirectory.openWriter(), {
       onEnded: (failure) => this.#ended(failure),
       onStarted: (begun) => this.#started(begun),
@@ -98,6 +98,7 @@ export class WritePath implements AsyncDisposable {
   /** Refuses further writes; resolves when all accepted ones have been answered. */
   async drain(): Promise<void> {
     this.#recovery[Symbol.dispose]()
+    this.#invalidateAgain()
     await this.queue.close()
   }
 
@@ -121,16 +122,25 @@ export class WritePath implements AsyncDisposable {
     this.#parts.connection.writerEnded()
   }
 
+  #try(trial: Write): Promise<unknown> {
+    return this.queue.push({
+      ...trial,
+      settled: (failure) => {
+        if (!failure) this.#invalidateAgain()
+      },
+    })
+  }
+
   #failed(kind: 'write' | 'writer', failure: StoreFailure): void {
     this.#parts.report(kind, failure)
     this.#recovery.failed()
   }
 
-  /** Marks a collection that missed a write. */
+  /** Marks a collection that missed a write, unless a list of it is sent before the mark. */
   #invalidate(state: CollectionState): void {
     const operation: Operation = { kind: 'invalidate', collection: state.address }
     this.queue
-      .push({ operation: () => operation, bytes: 0 })
+      .push({ operation: () => (state.missedWrite ? operation : undefined), bytes: 0 })
       .catch(() => this.#notInvalidated.add(state))
   }
 
