@@ -36,7 +36,7 @@ import { mostKinds } from '../../src/hub/wiring/answer-counts.ts'
 import { mostItems } from '../../src/hub/wiring/status/status.ts'
 import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { connectionsShare, leastMemory, maxConnections } from '../../src/hub/wiring/proxies.ts'
-import { recordingMs } from '../../src/hub/cache/cacher/cachers.ts'
+import { listedMs, recordingMs } from '../../src/hub/cache/cacher/cachers.ts'
 import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cachers.ts'
 import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/wiring/shared-cachers.ts'
 import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
@@ -195,6 +195,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       counted(mostReviews),
     ],
     'The wait of a watch for a list in place of a lost one': [time(recordingMs)],
+    'Between two lists of a collection in place of a lost one': [
+      time(listedMs / 2),
+      time(listedMs),
+    ],
     'Status that is written offline': [
       `${counted(overlays.maxOverlays)} objects`,
       bytes(overlays.maxBytes),

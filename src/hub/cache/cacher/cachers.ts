@@ -1,5 +1,6 @@
 import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
-import { after } from '../../../base/clock.ts'
+import type { Broadcast } from '../../../base/broadcast.ts'
+import { after, jitter } from '../../../base/clock.ts'
 import { lruCache } from '../../../base/lru-cache.ts'
 import { everything } from '../../../api/codec/selection.ts'
 import { because } from '../../../http/exchange/explanation.ts'
@@ -36,6 +37,8 @@ import { reconnectRank } from './reconnect-order.ts'
 
 interface CachersParts {
   readonly store: ObjectStore
+  /** Announced when the store takes writes again. */
+  readonly storeRecovered: Broadcast
   readonly upstream: UpstreamHandlers
   readonly recorder: Pick<Recorder, 'recordsWatch' | 'comparesEvents'>
   /** Whether the hub can reach API servers with a credential. */
@@ -64,6 +67,12 @@ const patienceMs = 1_000
  */
 export const recordingMs = 10_000
 
+/**
+ * How long a collection that was listed is not listed again, at most: one that the store has no
+ * room for would be listed for each watch.
+ */
+export const listedMs = 3_600_000
+
 /** More collections than the components of a node watch; an identity may last for one token. */
 const mostListed = 1_024
 
@@ -91,12 +100,14 @@ export class Cachers implements AsyncDisposable {
    * they were not stored.
    */
   readonly #listed = lruCache<string, Promise<void>>(mostListed)
+  readonly #recovery: Disposable
   readonly #closing = new AbortController()
   /** An upper bound of the events' memory: logs may have dropped some since. */
   #bytesAtMost = 0
 
   constructor(parts: CachersParts) {
     this.#parts = parts
+    this.#recovery = parts.storeRecovered.listen(() => this.#listed.clear())
   }
 
   /** All cachers. */
@@ -243,10 +254,9 @@ export class Cachers implements AsyncDisposable {
   /**
    * Lists a collection in the place of a client that resumes its watch at `version`: its list was
    * recorded in a cache that has been lost since, and it may not list again before an offline
-   * reboot. Only whole objects: Tables are read by people. Once, while it is among the latest
-   * `mostListed`: a collection that the store has no room for would be listed for each watch.
-   * Resolves when it is recorded, or the list has failed; `undefined`: the collection is stored, or
-   * it is not listed.
+   * reboot. Only whole objects: Tables are read by people. Once in `listedMs`, or until the store
+   * has recovered from a failure. Resolves when it is recorded, or the list has failed;
+   * `undefined`: the collection is stored, or it is not listed.
    */
   #recordAnew(
     { exchange, info }: RecordedWatchRequest,
@@ -271,7 +281,7 @@ export class Cachers implements AsyncDisposable {
         if (!isRefused) this.#listed.delete(id)
         if (!this.#closing.signal.aborted) hooks.onFailed(key.gvr, cause, isRefused)
       })
-    this.#listed.set(id, begun)
+    this.#listed.set(id, begun, { ttl: jitter(listedMs / 2, listedMs) })
     return begun
   }
 
@@ -366,6 +376,7 @@ export class Cachers implements AsyncDisposable {
   /** Ends all cache watchers and upstream watches. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
+    this.#recovery[Symbol.dispose]()
     const all = [...this.#served.values()]
     this.#served.clear()
     await Promise.all(all.map(({ cacher }) => cacher[Symbol.asyncDispose]()))

@@ -1,5 +1,6 @@
 import t, { type Test as Tap } from 'tap'
 import { onAbort } from '../../../../src/base/abort.ts'
+import { Broadcast } from '../../../../src/base/broadcast.ts'
 import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock } from 'node:test'
@@ -81,6 +82,7 @@ const cachersOf = (
 ): Cachers =>
   new Cachers({
     store,
+    storeRecovered: new Broadcast(),
     upstream,
     recorder: { recordsWatch: () => true, comparesEvents: () => false },
     connectivity: () => ({
