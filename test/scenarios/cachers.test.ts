@@ -127,6 +127,49 @@ void t.test('a watch ends where another client lists a restored cluster first', 
   t.match(await watch.rest(), [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }])
 })
 
+for (const restarts of [false, true]) {
+  void t.test(
+    `a watch that resumes from before a restore is answered 410, ${restarts ? 'also by the next process' : 'by the hub that has shown it'}`,
+    async (t) => {
+      const cloud = await startCloud(t, { firstVersion: 5000 })
+      const hub = await startTestHub(t, { upstreams: [cloud] })
+      await hub.online()
+      const before = await informer(hub.as('coredns'))
+      add(cloud, 'a')
+      await before.next()
+      const resourceVersion = cloud.sandbox.version
+      before.hangUp()
+      if (restarts) await hub.stop()
+      await cloud.unplug()
+      if (!restarts) await hub.offline()
+      const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
+      if (restarts) await hub.start()
+      await hub.online()
+      const watch = await hub.as('coredns').watch(path, { resourceVersion })
+      add(restored, 'old')
+      t.match(await watch.rest(), [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }])
+    },
+  )
+}
+
+void t.test(
+  'a watch that resumes after another client has listed a restored cluster',
+  async (t) => {
+    const cloud = await startCloud(t, { firstVersion: 5000 })
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const coredns = hub.as('coredns')
+    const { resourceVersion } = await coredns.list(path)
+    await cloud.unplug()
+    await hub.offline()
+    await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
+    await hub.online()
+    await informer(coredns)
+    const watch = await coredns.watch(path, { resourceVersion })
+    t.match(await watch.rest(), [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }])
+  },
+)
+
 void t.test('a token that is withdrawn ends its watch, and no other', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })

@@ -1,4 +1,4 @@
-import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
+import { follow, onAbort, type AbortSignalLike } from '../../../base/abort.ts'
 import { after, elapsed, sleep, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
@@ -120,6 +120,7 @@ export class Cacher implements AsyncDisposable {
   readonly #parts: CacherParts
   readonly #watchers = new Set<CacheWatcher>()
   readonly #ready = new Set<() => void>()
+  readonly #listerWatcher
   #client: ReflectorClient
   #log: EventLog | undefined
   #gvk: GVK = { group: '', version: '', kind: '' }
@@ -146,6 +147,9 @@ export class Cacher implements AsyncDisposable {
     this.#parts = parts
     this.key = parts.key
     this.#client = reading
+    const { key, representation, store, upstream } = parts
+    const client = (): ReflectorClient => this.#upstreamClient()
+    this.#listerWatcher = storedListerWatcher({ key, representation, store, upstream, client })
     this.#scheduleIdle()
   }
 
@@ -210,6 +214,26 @@ export class Cacher implements AsyncDisposable {
     return this.#log?.after(from) !== undefined
   }
 
+  /**
+   * Whether `version` is one that the cluster has had before it was restored from a backup: a
+   * consistent read is at an earlier one. An API server would keep a watch from there open, without
+   * events until it is reached. It is not read where nothing is stored, or the cacher is live and
+   * has passed that version. False where it cannot be read within `patienceMs`.
+   */
+  async precedesRestore(
+    version: string,
+    client: AbortSignalLike,
+    patienceMs: number,
+  ): Promise<boolean> {
+    const stored = this.version
+    if (stored === undefined || (this.isLive && !isNewer(version, stored))) return false
+    const ending = new AbortController()
+    using _client = follow(client, ending)
+    using _late = after(patienceMs, () => ending.abort())
+    const newest = this.#listerWatcher.consistentVersion(ending.signal).catch(() => undefined)
+    return isNewer(version, await newest)
+  }
+
   /** Drops the oldest events in memory until the rest takes `bytes` at most. */
   shrink(bytes: number): void {
     this.#log?.shrink(bytes)
@@ -253,11 +277,10 @@ export class Cacher implements AsyncDisposable {
   }
 
   async #reflect(signal: AbortSignal, like: CollectionKey | undefined): Promise<void> {
-    const { key, representation, store, upstream, hooks } = this.#parts
+    const { key, hooks } = this.#parts
     if (like && this.version === undefined)
       await this.#seed(like).catch((cause: unknown) => hooks.onFailed(key.gvr, cause, false))
-    const client = (): ReflectorClient => this.#upstreamClient()
-    const stored = storedListerWatcher({ key, representation, store, upstream, client })
+    const stored = this.#listerWatcher
     const list: typeof stored.list = async (version, ending) => {
       const isRestored = version === ''
       const goesOn = this.#hasFollowed && !isRestored

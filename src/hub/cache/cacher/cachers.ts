@@ -213,10 +213,12 @@ export class Cachers implements AsyncDisposable {
     }
     cacher.readAs(reading)
     await cacher.open(patienceMs)
-    if (exchange.signal.aborted || !cacher.isLive) return undefined
+    if (exchange.signal.aborted) return undefined
+    if (await cacher.precedesRestore(start.version, exchange.signal, patienceMs))
+      return cacher.expired(start.version)
     // The store may lack objects that came and went between two lists; the API server has their
     // events.
-    if (!cacher.hasEventsAfter(start.version)) return undefined
+    if (!cacher.isLive || !cacher.hasEventsAfter(start.version)) return undefined
     return cacher.watch({ ...options, from: start.version })
   }
 

@@ -47,8 +47,16 @@ interface ListMeta {
   readonly metadata?: { readonly resourceVersion?: string }
 }
 
+interface StoredListerWatcher extends ListerWatcher {
+  /**
+   * The version of a consistent read of one object, which no lagging API server answers from its
+   * watch cache. Rejects where it is refused.
+   */
+  readonly consistentVersion: (signal: AbortSignal) => Promise<string | undefined>
+}
+
 /** Reads a collection into the store. */
-export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
+export function storedListerWatcher(of: ReflectedCollection): StoredListerWatcher {
   const { key, representation, store, upstream } = of
   const url = (query: Record<string, string>): string => {
     const { labelSelector, fieldSelector } = key
@@ -77,6 +85,13 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
       }),
     )
   }
+  const consistentVersion = async (signal: AbortSignal): Promise<string | undefined> => {
+    const request = { method: 'GET', ...of.client(), accept: mediaType('json'), signal } as const
+    const reply = await upstream.unrecorded(ownRequest({ ...request, url: url({ limit: '1' }) }))
+    if (reply.status !== 200) throw refusalOf(reply)
+    const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as ListMeta
+    return metadata?.resourceVersion
+  }
   return {
     list: async (resourceVersion, signal) => {
       const reply = await ask('list', resourceVersion === '' ? {} : { resourceVersion }, signal)
@@ -90,14 +105,8 @@ export function storedListerWatcher(of: ReflectedCollection): ListerWatcher {
       if (reply.kind !== 'watch') throw refusalOf(reply)
       return eventsIn(representation, reply)
     },
-    // A consistent read of one object, which no lagging server answers from its watch cache.
-    isRestored: async (signal) => {
-      const request = { method: 'GET', ...of.client(), accept: mediaType('json'), signal } as const
-      const reply = await upstream.unrecorded(ownRequest({ ...request, url: url({ limit: '1' }) }))
-      if (reply.status !== 200) throw refusalOf(reply)
-      const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as ListMeta
-      return isNewer(store.version(key), metadata?.resourceVersion)
-    },
+    isRestored: async (signal) => isNewer(store.version(key), await consistentVersion(signal)),
+    consistentVersion,
   }
 }
 
