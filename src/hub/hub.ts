@@ -210,7 +210,6 @@ export async function startHub(
     unshared.use(credentialsReplaced.listen(() => requested.wake()))
   }
   const committed = new Broadcast()
-  const storeRecovered = new Broadcast()
   const access = unshared.use(accessReviewsOf(config, { metrics, log }))
   const references = new PodReferencesByVersion()
   const needed = neededBy(config.nodeName, references, access, log)
@@ -224,7 +223,6 @@ export async function startHub(
       log,
       isHotRestart,
       committed,
-      storeRecovered,
       needed,
       observer,
     }),
@@ -310,7 +308,6 @@ export async function startHub(
     cloud,
     connections,
     store,
-    storeRecovered,
     clusterKeys,
     access,
     decisions,

@@ -4,7 +4,6 @@ import { StatusOverlays } from '../../src/hub/answers/status-overlays.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Broadcast } from '../../src/base/broadcast.ts'
 import { storedKey } from '../../src/base/stored-key.ts'
 import { Cachers } from '../../src/hub/cache/cacher/cachers.ts'
 import { Recorder } from '../../src/hub/cache/recorder.ts'
@@ -182,7 +181,6 @@ export async function startHubParts(
   const cachers = parts.use(
     new Cachers({
       store,
-      storeRecovered: new Broadcast(),
       upstream: handlers,
       recorder,
       connectivity: () => ({

@@ -1,12 +1,11 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import type { HubStatus } from '../../src/hub/wiring/status/document.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { at, nameOf, objectOf } from '../kit/client.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { startCloud, startTestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 
 const path = '/apis/node.k8s.io/v1/runtimeclasses'
@@ -21,13 +20,6 @@ const runtimeClass = (name: string) => ({
 
 const isList = (request: SeenRequest): boolean =>
   request.path === path && request.query.get('watch') !== 'true'
-
-const recorded = (hub: TestHub): Promise<unknown> =>
-  until('the list to be recorded', async () => {
-    const { body } = await hub.ops.get('/inspect/status')
-    const { collections } = JSON.parse(body.toString()) as HubStatus
-    return collections?.items.some(({ resource }) => resource.includes('runtimeclasses'))
-  })
 
 for (const encoding of ['json', 'protobuf'] as const satisfies readonly Encoding[]) {
   void t.test(
@@ -48,7 +40,11 @@ for (const encoding of ['json', 'protobuf'] as const satisfies readonly Encoding
         await kubelet.watch(path, { resourceVersion, allowWatchBookmarks: 'true' }),
         await kubelet.watch(path, { resourceVersion, allowWatchBookmarks: 'true' }),
       ]
-      await recorded(hub)
+      await until('the list to be recorded', async () => {
+        const { body } = await hub.ops.get('/inspect/status')
+        const { collections } = JSON.parse(body.toString()) as HubStatus
+        return collections?.items.some(({ resource }) => resource.includes('runtimeclasses'))
+      })
       cloud.sandbox.create(runtimeClasses, runtimeClass('after'))
       for (const watch of watches) {
         const event = await watch.next()
@@ -62,46 +58,3 @@ for (const encoding of ['json', 'protobuf'] as const satisfies readonly Encoding
     },
   )
 }
-
-/** Has the store refuse all lists and watch events, until disposed of. */
-function refusingCollections({ config }: TestHub): Disposable {
-  const db = new DatabaseSync(join(config.rootDir, 'cache', 'objects.db'), { timeout: 5_000 })
-  for (const change of ['INSERT', 'UPDATE'])
-    db.exec(`CREATE TRIGGER refuse_${change} BEFORE ${change} ON collection
-      BEGIN SELECT RAISE(ABORT, 'full'); END`)
-  return {
-    [Symbol.dispose]: () => {
-      db.exec('DROP TRIGGER refuse_INSERT; DROP TRIGGER refuse_UPDATE')
-      db.close()
-    },
-  }
-}
-
-void t.test('what was lost while the store failed is listed once it takes writes', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const kubelet = hub.as('kubelet')
-  const { resourceVersion } = await kubelet.list(path)
-  const options = { resourceVersion, allowWatchBookmarks: 'true' }
-  const first = await kubelet.watch(path, options)
-  await cloud.sandbox.untilWatches(1, (request) => request.path === path)
-  const listed = cloud.sandbox.requests.filter(isList).length
-  {
-    using _refusing = refusingCollections(hub)
-    cloud.sandbox.create(runtimeClasses, runtimeClass('meanwhile'))
-    await first.rest()
-    const passed = await kubelet.watch(path, options)
-    t.match(await passed.next(), { type: 'ADDED', object: { metadata: { name: 'meanwhile' } } })
-    t.equal(cloud.sandbox.requests.filter(isList).length, listed + 1)
-    passed.hangUp()
-  }
-  await until('the store to take writes', async () => (await hub.ops.get('/readyz')).status === 200)
-  // Its events wait for the list.
-  const again = await kubelet.watch(path, options)
-  await again.next()
-  again.hangUp()
-  await cloud.unplug()
-  await hub.offline()
-  t.strictSame((await kubelet.list(path)).names, ['meanwhile'])
-})

@@ -24,6 +24,14 @@ export class ResourceExpired extends Error {
   }
 }
 
+/** The collection was listed and is not held, as where the store has no room for it. */
+class ListNotHeld extends Error {
+  readonly code = 'NOT_HELD'
+  constructor() {
+    super('the list of the collection is not held')
+  }
+}
+
 export interface WatchOptions {
   readonly resourceVersion: string
   /** After how many seconds the API server ends the watch. */
@@ -96,6 +104,9 @@ export interface ReflectorHandler {
 
 const failureBackoff: BackoffTimes = { firstMs: 250, longestMs: 30_000 }
 
+/** Each failure costs the API server a whole list. */
+const notHeldBackoff: BackoffTimes = { firstMs: 1_000, longestMs: 3_600_000 }
+
 /** A list may take this long, even on a slow link. */
 const listMs = 10 * 60_000
 
@@ -124,6 +135,7 @@ export class Reflector {
   /** Returns when `signal` aborts or, without `refusedBackoff`, when the API server refuses. */
   async run(signal: AbortSignal): Promise<void> {
     const failures = new Backoff(failureBackoff)
+    const notHeld = new Backoff(notHeldBackoff)
     const { refusedBackoff } = this.#parts
     const refusals = refusedBackoff && new Backoff(refusedBackoff)
     while (!signal.aborted) {
@@ -134,6 +146,7 @@ export class Reflector {
         if (await this.#parts.waitUntilReachable?.(signal)) this.mayBeRestored = true
         signal.throwIfAborted()
         await this.#sync(signal)
+        notHeld.reset()
         if (await this.#watch(signal)) {
           failures.reset()
           refusals?.reset()
@@ -145,7 +158,8 @@ export class Reflector {
         if (error instanceof RequestRefused) {
           if (!refusals) return
           backoff = refusals
-        } else if (error instanceof ResourceExpired) this.#hasExpired = true
+        } else if (error instanceof ListNotHeld) backoff = notHeld
+        else if (error instanceof ResourceExpired) this.#hasExpired = true
         else this.mayBeRestored = true
       }
       using _ending = follow(signal, retry)
@@ -162,8 +176,7 @@ export class Reflector {
       await this.#list('', signal)
     else if (!isHeld || this.#hasExpired) await this.#list('0', signal)
     this.#hasExpired = this.mayBeRestored = false
-    // The list is not held: no watch can continue from it.
-    if (version() === undefined) throw new ResourceExpired()
+    if (version() === undefined) throw new ListNotHeld()
     this.#handler.onSynced()
   }
 

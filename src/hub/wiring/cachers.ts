@@ -1,4 +1,3 @@
-import type { Broadcast } from '../../base/broadcast.ts'
 import type { Connectivity } from '../cache/cacher/cacher.ts'
 import { Cachers } from '../cache/cacher/cachers.ts'
 import type { Recorder } from '../cache/recorder.ts'
@@ -12,7 +11,6 @@ import { logFailure } from './log-failure.ts'
 
 interface CachersDependencies extends SharedDependencies {
   readonly recorder: Recorder
-  readonly storeRecovered: Broadcast
 }
 
 /** The bounds of one collection's events in memory; older ones are in the store. */
@@ -24,11 +22,10 @@ export const cachedShare = 1 / 64
 
 export const cachersOf = (
   config: StartConfig,
-  { cloud, upstream, store, storeRecovered, recorder, metrics, log }: CachersDependencies,
+  { cloud, upstream, store, recorder, metrics, log }: CachersDependencies,
 ): Cachers =>
   new Cachers({
     store,
-    storeRecovered,
     upstream,
     recorder,
     connectivity: (credential) => linkOf(cloud, credential),

@@ -1,5 +1,4 @@
 import { unlessAborted } from '../../base/abort.ts'
-import type { Broadcast } from '../../base/broadcast.ts'
 import { now } from '../../base/clock.ts'
 import type { Logger } from 'pino'
 import type { Cachers } from '../cache/cacher/cachers.ts'
@@ -64,8 +63,6 @@ interface CloudPathParts {
   readonly cloud: Cloud
   readonly connections: Connections
   readonly store: ObjectStore
-  /** Announced when the store takes writes again. */
-  readonly storeRecovered: Broadcast
   readonly clusterKeys: ClusterKeys
   /** Which callers may read whole collections. */
   readonly access: AccessReviews
@@ -157,11 +154,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const upstream = upstreamHandlers(callersUpstream)
   const dependencies = { cloud, upstream, store, metrics, log }
   const shared = sharedCachersOf(config, { access, records }, dependencies)
-  const cachers = cachersOf(config, {
-    ...dependencies,
-    recorder,
-    storeRecovered: parts.storeRecovered,
-  })
+  const cachers = cachersOf(config, { ...dependencies, recorder })
   const { kubelet, ownUse } = ownKubeletOf({ nodeName, cloud, connections, store, access, owners })
   const alone: DispatchParts = {
     ...ownUpstream,

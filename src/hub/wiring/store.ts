@@ -20,8 +20,6 @@ interface StoreDependencies {
   readonly isHotRestart: boolean
   /** Announced after each commit. */
   readonly committed: Broadcast
-  /** Announced when the store takes writes again. */
-  readonly storeRecovered: Broadcast
   readonly needed: FindReferencedObjects
   readonly observer: WriteObserver
 }
@@ -34,16 +32,11 @@ const lettingGoMs = 10_000
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = async (
   { cachePath, cacheMaxBytes }: StartConfig,
-  dependencies: StoreDependencies,
+  { keys, metrics, health, log, isHotRestart, committed, needed, observer }: StoreDependencies,
 ): Promise<SqliteStore> => {
-  const { keys, metrics, health, log, isHotRestart, committed, storeRecovered, needed, observer } =
-    dependencies
   const wrote = (): void => {
-    const hadFailed = health.storeFailure !== undefined
+    if (health.storeFailure !== undefined) log.info('the store takes writes again')
     health.storeWrote()
-    if (!hadFailed) return
-    log.info('the store takes writes again')
-    storeRecovered.announce()
   }
   // The store makes it, too, and knows no flags.
   inOwnFolder('--disk-cache-path', cachePath, () => makeFolder(cachePath, 0o700))

@@ -25,19 +25,23 @@ interface Reflecting {
   /** What the API server was asked and the handler heard, in order. */
   readonly log: string[]
   readonly until: (line: string) => Promise<void>
+  /** How many lists were started. */
+  readonly lists: () => number
+  readonly untilLists: (count: number) => Promise<void>
   readonly done: Promise<void>
   readonly stop: () => Promise<void>
 }
 
 type Watches = (from: string, signal: AbortSignal) => AsyncIterable<readonly WatchEvent[]>
 
-/** A reflector of a collection that is held at `held`, and listed at 50. */
+/** A reflector of a collection that is held at `held`, and listed at 50, if lists are held. */
 function reflecting(
   t: Tap,
   {
     watch,
+    holdsLists = true,
     ...rest
-  }: { readonly watch: Watches } & Partial<
+  }: { readonly watch: Watches; readonly holdsLists?: boolean } & Partial<
     Pick<ListerWatcher, 'list' | 'isRestored'> &
       Pick<ReflectorParts, 'waitUntilReachable' | 'onRecovery'>
   >,
@@ -56,7 +60,7 @@ function reflecting(
     list: async (wanted, signal) => {
       say(`list ${wanted}`)
       await list(wanted, signal)
-      version = '50'
+      if (holdsLists) version = '50'
     },
     watch: async ({ resourceVersion }, signal) => {
       say(`watch ${resourceVersion}`)
@@ -93,7 +97,9 @@ function reflecting(
   const until = async (line: string): Promise<void> => {
     await condition.until(() => log.includes(line))
   }
-  return { log, until, done, stop }
+  const lists = (): number => log.filter((line) => line.startsWith('list ')).length
+  const untilLists = (count: number): Promise<void> => condition.until(() => lists() >= count)
+  return { log, until, lists, untilLists, done, stop }
 }
 
 /** Stays open until it is aborted. */
@@ -188,6 +194,20 @@ void t.test('a cut watch is in doubt, and so is one that had to wait for its lin
   const waited = { watch, isRestored, waitUntilReachable: () => Promise.resolve(true) }
   await reflecting(t, waited, '60').until('open')
   t.equal(asked, 2)
+})
+
+void t.test('after a list that is not held the pause is longer than after a failure', async (t) => {
+  const watch: Watches = (_from, signal) => silence(signal)
+  const several = (of: Parameters<typeof reflecting>[1]): Reflecting[] =>
+    Array.from({ length: 8 }, () => reflecting(t, of, undefined))
+  const notHeld = several({ watch, holdsLists: false })
+  await Promise.all(
+    notHeld.map(({ until }) => until('failed: the list of the collection is not held')),
+  )
+  const list = (): Promise<void> => Promise.reject(new Error('no answer'))
+  const failing = several({ watch, list })
+  await Promise.all(failing.map(({ untilLists }) => untilLists(2)))
+  for (const { lists } of notHeld) t.equal(lists(), 1)
 })
 
 void t.test('a 403 ends the reflector', async (t) => {

@@ -1,5 +1,4 @@
 import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
-import type { Broadcast } from '../../../base/broadcast.ts'
 import { after, jitter } from '../../../base/clock.ts'
 import { lruCache } from '../../../base/lru-cache.ts'
 import { everything } from '../../../api/codec/selection.ts'
@@ -37,8 +36,6 @@ import { reconnectRank } from './reconnect-order.ts'
 
 interface CachersParts {
   readonly store: ObjectStore
-  /** Announced when the store takes writes again. */
-  readonly storeRecovered: Broadcast
   readonly upstream: UpstreamHandlers
   readonly recorder: Pick<Recorder, 'recordsWatch' | 'comparesEvents'>
   /** Whether the hub can reach API servers with a credential. */
@@ -100,14 +97,12 @@ export class Cachers implements AsyncDisposable {
    * they were not stored.
    */
   readonly #listed = lruCache<string, Promise<void>>(mostListed)
-  readonly #recovery: Disposable
   readonly #closing = new AbortController()
   /** An upper bound of the events' memory: logs may have dropped some since. */
   #bytesAtMost = 0
 
   constructor(parts: CachersParts) {
     this.#parts = parts
-    this.#recovery = parts.storeRecovered.listen(() => this.#listed.clear())
   }
 
   /** All cachers. */
@@ -256,9 +251,8 @@ export class Cachers implements AsyncDisposable {
   /**
    * Lists a collection in the place of a client that resumes its watch at `version`: its list was
    * recorded in a cache that has been lost since, and it may not list again before an offline
-   * reboot. Only whole objects: Tables are read by people. Once in `listedMs`, or until the store
-   * has recovered from a failure. Resolves when it is recorded, or the list has failed;
-   * `undefined`: the collection is stored, or it is not listed.
+   * reboot. Only whole objects: Tables are read by people. Once in `listedMs`. Resolves when it is
+   * recorded, or the list has failed; `undefined`: the collection is stored, or it is not listed.
    */
   #recordAnew(
     { exchange, info }: RecordedWatchRequest,
@@ -378,7 +372,6 @@ export class Cachers implements AsyncDisposable {
   /** Ends all cache watchers and upstream watches. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
-    this.#recovery[Symbol.dispose]()
     const all = [...this.#served.values()]
     this.#served.clear()
     await Promise.all(all.map(({ cacher }) => cacher[Symbol.asyncDispose]()))

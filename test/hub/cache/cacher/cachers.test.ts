@@ -1,12 +1,11 @@
 import t, { type Test as Tap } from 'tap'
 import { onAbort } from '../../../../src/base/abort.ts'
-import { Broadcast } from '../../../../src/base/broadcast.ts'
 import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock } from 'node:test'
 import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
 import type { UpstreamHandlers } from '../../../../src/hub/cache/cacher/stored-lister-watcher.ts'
-import { Cachers } from '../../../../src/hub/cache/cacher/cachers.ts'
+import { Cachers, listedMs } from '../../../../src/hub/cache/cacher/cachers.ts'
 import {
   StoreFailure,
   type ObjectStore,
@@ -82,7 +81,6 @@ const cachersOf = (
 ): Cachers =>
   new Cachers({
     store,
-    storeRecovered: new Broadcast(),
     upstream,
     recorder: { recordsWatch: () => true, comparesEvents: () => false },
     connectivity: () => ({
@@ -456,6 +454,31 @@ void t.test(
     client.abort()
   },
 )
+
+void t.test('a lost collection that is still not stored is listed again in an hour', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  let now = performance.now()
+  mock.method(performance, 'now', () => now)
+  t.teardown(() => mock.restoreAll())
+  const store = { ...storeOf(), version: () => undefined } as ObjectStore
+  let lists = 0
+  const recorded = (exchange: Exchange): Promise<never> => {
+    lists += 1
+    return silent(exchange)
+  }
+  const upstream = { recorded, unrecorded: silent }
+  await using cachers = cachersOf(store, AbortSignal.abort(), 60_000, upstream)
+  const after: number[] = []
+  for (const ms of [0, listedMs / 2 - 1, listedMs / 2 + 1]) {
+    now += ms
+    mock.timers.tick(ms)
+    const exchange = exchangeOf(`${pods}&resourceVersion=50`)
+    await cachers.online(exchange, async () => forwarded(exchange))
+    after.push(lists)
+  }
+  t.strictSame(after, [1, 1, 2])
+})
 
 void t.test('a lost collection is listed however many were listed before it', async (t) => {
   const store = { ...storeOf(), version: () => undefined } as ObjectStore
