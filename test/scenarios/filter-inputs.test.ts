@@ -287,6 +287,32 @@ void t.test(
   },
 )
 
+void t.test('the former pool holds while the NodePool of the new one cannot be read', async (t) => {
+  const cloud = await cloudWithPools(t)
+  const hub = await started(t, cloud)
+  const proxy = hub.as('kube-proxy')
+  await untilShown(proxy, ['edge-1', 'edge-3'])
+  const { resourceVersion } = await proxy.list(allSlices)
+  const watch = await proxy.watch(`${allSlices}?x=y`, { resourceVersion })
+  const isOfBeijing = ({ path, query }: SeenRequest): boolean =>
+    path.endsWith('/nodepools') && query.get('fieldSelector') === 'metadata.name=beijing'
+  {
+    using _failing = cloud.sandbox.faults.fail(500, isOfBeijing)
+    putIntoPool(cloud, 'beijing')
+    // The first failure is known to the hub before it tries again.
+    for (let tries = 0; tries < 2; tries++) await cloud.sandbox.nextRequest(isOfBeijing)
+    t.strictSame(await shownTo(proxy), ['edge-1', 'edge-3'])
+    cloud.touch(slices, 'web-1', 'default')
+    t.strictSame(nodesOf((await watch.next())?.object), ['edge-1', 'edge-3'])
+    await cloud.unplug()
+    await hub.offline()
+    await hub.restart()
+    t.strictSame(await shownTo(hub.as('kube-proxy')), ['edge-1', 'edge-3'], 'after a restart')
+  }
+  await cloud.plug()
+  await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-2'])
+})
+
 void t.test('filters keep their inputs offline, and after a restart without a link', async (t) => {
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)

@@ -389,10 +389,9 @@ export class FilterInputs implements AsyncDisposable {
     const last = this.#current
     const known = this.#poolInputs()
     const name = poolNameOf(known)
-    const isPending = this.#isSyncing('pool', 'buckets')
     // The facts of a new pool are not published before its NodePool was read: half of them would be
     // a guess.
-    const isHeld = name !== last.pool?.name && typeof name === 'string' && isPending
+    const isHeld = name !== last.pool?.name && typeof name === 'string' && this.#isPoolUnread()
     const pool = isHeld ? last.pool : poolFactsOf(known)
     const lastNodes = isHeld || last.pool?.name === pool?.name ? last.poolNodes : undefined
     const nodesNow = isHeld || way === 'off' ? undefined : this.#nodesOfPool(way)
@@ -406,6 +405,19 @@ export class FilterInputs implements AsyncDisposable {
       (each) => next[each] === undefined && this.#isUntold(each, last.untold),
     )
     return { ...next, untold }
+  }
+
+  /**
+   * Whether the NodePool of this name may still be read. Where that fails, the facts of the former
+   * pool hold; without any, its name alone serves filters better than none.
+   */
+  #isPoolUnread(): boolean {
+    if (this.#current.pool === undefined) return this.#isSyncing('pool', 'buckets')
+    if (this.#dependencies.live().nodePools === 'off') return false
+    const isRead = (source: InputInformer | undefined): boolean =>
+      source?.state.kind === 'synced' || source?.state.kind === 'refused'
+    const buckets = this.#informers.get('buckets')
+    return !isRead(this.#informers.get('pool')) || (buckets !== undefined && !isRead(buckets))
   }
 
   /** Whether an input that was never known has no source, by the last answers. */
