@@ -152,24 +152,6 @@ for (const restarts of [false, true]) {
   )
 }
 
-void t.test(
-  'a watch that resumes after another client has listed a restored cluster',
-  async (t) => {
-    const cloud = await startCloud(t, { firstVersion: 5000 })
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
-    const coredns = hub.as('coredns')
-    const { resourceVersion } = await coredns.list(path)
-    await cloud.unplug()
-    await hub.offline()
-    await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
-    await hub.online()
-    await informer(coredns)
-    const watch = await coredns.watch(path, { resourceVersion })
-    t.match(await watch.rest(), [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }])
-  },
-)
-
 void t.test('a token that is withdrawn ends its watch, and no other', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })

@@ -217,8 +217,8 @@ export class Cacher implements AsyncDisposable {
   /**
    * Whether `version` is one that the cluster has had before it was restored from a backup: a
    * consistent read is at an earlier one. An API server would keep a watch from there open, without
-   * events until it is reached. It is not read where nothing is stored, or the cacher is live and
-   * has passed that version. False where it cannot be read within `patienceMs`.
+   * events until it is reached, and so does the hub where it has not stored that version itself. It
+   * is not read while the cacher is live. False where it cannot be read within `patienceMs`.
    */
   async precedesRestore(
     version: string,
@@ -226,7 +226,7 @@ export class Cacher implements AsyncDisposable {
     patienceMs: number,
   ): Promise<boolean> {
     const stored = this.version
-    if (stored === undefined || (this.isLive && !isNewer(version, stored))) return false
+    if (this.isLive || stored === undefined || isNewer(version, stored)) return false
     const ending = new AbortController()
     using _client = follow(client, ending)
     using _late = after(patienceMs, () => ending.abort())
